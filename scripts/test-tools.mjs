@@ -1,0 +1,22 @@
+// What the tests need from the system. Root gets it installed; others are told, in one line, what to install.
+import { spawnSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
+
+const TOOLS = [{ package: 'git', program: '/usr/bin/git' }]
+
+const missing = TOOLS.filter(({ program }) => !existsSync(program)).map((tool) => tool.package)
+if (missing.length > 0 && !install(missing)) {
+  console.error(`gantry: the tests need more from the system: sudo apt-get install ${missing.join(' ')}`)
+  process.exit(1)
+}
+
+function install(packages) {
+  if (process.getuid?.() !== 0 || !existsSync('/usr/bin/apt-get')) return false
+  console.log(`gantry: installing ${packages.join(', ')} for the tests…`)
+  const run = (...args) =>
+    spawnSync('apt-get', args, {
+      stdio: ['ignore', 'ignore', 'inherit'],
+      env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
+    }).status === 0
+  return run('update', '-qq') && run('install', '-y', '-qq', '--no-install-recommends', ...packages)
+}

@@ -1,0 +1,132 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { Database } from '#database/connect.ts'
+import { ApiError, invalid, notFound } from '#http/errors.ts'
+import { acceptsJson } from '#http/negotiation.ts'
+import { type Caller, findCaller } from './caller.ts'
+import { type Kind, type Located, locate, SEEN_AS } from './locate.ts'
+import { can, type Permission } from './permissions.ts'
+
+/**
+ * What a route demands of its caller; every route declares one in `config.access`.
+ * - `public`: nothing.
+ * - `signed-in`: a token; the route shows only what belongs to the caller, or what they have `shows` for.
+ * - `instance-admin`: a token of an administrator of this installation; `orLoopback`: or this very machine.
+ * - `permissions`: a token, and every listed permission at the place of the thing that the address names.
+ *   `resource:view` stands for `view` of the kind of resource that the pipeline runs on.
+ */
+export type Access =
+  | { kind: 'public' }
+  | { kind: 'signed-in'; shows?: Permission }
+  | { kind: 'instance-admin'; orLoopback?: boolean }
+  | { kind: 'permissions'; of: Kind; param: string; needs: readonly (Permission | 'resource:view')[] }
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    access?: Access
+    /** The route answers something else than JSON: an event stream, a page. */
+    notJson?: boolean
+    /** The body may be left out altogether. */
+    bodyOptional?: boolean
+  }
+  interface FastifyRequest {
+    caller: Caller | null
+    place: Located | null
+  }
+}
+
+export const publicly: Access = { kind: 'public' }
+export const signedIn: Access = { kind: 'signed-in' }
+export const showing = (shows: Permission): Access => ({ kind: 'signed-in', shows })
+export const instanceAdmin: Access = { kind: 'instance-admin' }
+
+export function permissions(of: Kind, param: string, ...needs: (Permission | 'resource:view')[]): Access {
+  return { kind: 'permissions', of, param, needs }
+}
+
+/**
+ * Asks the questions of every request in the contract's order: who (401), is it there (404), may they
+ * (403), can we answer in a form that they accept (406). All of it happens before a body is read.
+ */
+export function enforceAccess(app: FastifyInstance, db: Database): void {
+  app.decorateRequest('caller', null)
+  app.decorateRequest('place', null)
+  app.addHook('onRoute', (route) => {
+    if (route.config?.access === undefined) throw new Error(`${route.method} ${route.url} declares no access`)
+  })
+  app.addHook('onRequest', async (request) => {
+    const { access = publicly, notJson } = request.routeOptions.config
+    if (request.is404) return
+    if (access.kind === 'instance-admin' && access.orLoopback && isFromThisMachine(request)) return
+    if (access.kind !== 'public') request.caller = await authenticate(db, request)
+    if (access.kind === 'instance-admin' && !request.caller?.is_instance_admin) throw forbidden()
+    if (access.kind === 'permissions')
+      request.place = await authorize(db, callerOf(request), access, request.params)
+    if (!notJson && !acceptsJson(request.headers.accept)) {
+      throw new ApiError('not_acceptable', 'Answers are JSON: send Accept: application/json.')
+    }
+  })
+}
+
+export function callerOf(request: FastifyRequest): Caller {
+  if (request.caller === null) throw new Error('This route does not demand a caller')
+  return request.caller
+}
+
+export function placeOf(request: FastifyRequest): Located {
+  if (request.place === null) throw new Error('This route is not about a thing with a place')
+  return request.place
+}
+
+async function authenticate(db: Database, request: FastifyRequest): Promise<Caller> {
+  const token = /^Bearer +([\w~+/.=-]{1,512})$/i.exec(request.headers.authorization ?? '')?.[1]
+  const caller = token === undefined ? undefined : await findCaller(db, token)
+  if (caller) return caller
+  throw new ApiError(
+    'unauthenticated',
+    'A valid token is needed: send Authorization: Bearer <access_token>.',
+    {
+      headers: { 'www-authenticate': 'Bearer' },
+    },
+  )
+}
+
+async function authorize(
+  db: Database,
+  caller: Caller,
+  access: Extract<Access, { kind: 'permissions' }>,
+  params: unknown,
+): Promise<Located> {
+  const id = readId(access, (params as Record<string, string>)[access.param] ?? '')
+  const place = await locate(db, access.of, id)
+  if (!place || !can(caller, `${SEEN_AS[access.of]}:view`, place)) throw notFound()
+  const lacking = access.needs
+    .map((need): Permission => (need === 'resource:view' ? `${place.resource_type}:view` : need))
+    .filter((need) => !can(caller, need, place))
+  if (lacking.length > 0) throw forbidden(lacking)
+  return place
+}
+
+/** A proxy on this machine speaks for somebody else: its forwarding header gives it away. */
+function isFromThisMachine(request: FastifyRequest): boolean {
+  const forwarded = request.headers['x-forwarded-for'] ?? request.headers.forwarded
+  return forwarded === undefined && /^(::ffff:)?127\.|^::1$/.test(request.socket.remoteAddress ?? '')
+}
+
+function forbidden(lacking?: Permission[]): ApiError {
+  const what = lacking
+    ? `You need the permission ${lacking.join(' and ')} here.`
+    : 'Only administrators of this installation may do this.'
+  return new ApiError('forbidden', what)
+}
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
+
+function readId(access: Extract<Access, { kind: 'permissions' }>, text: string): number | string {
+  if (access.of.endsWith('hook')) {
+    if (UUID.test(text)) return text
+    throw invalid({ [access.param]: ['must be a UUID'] })
+  }
+  const id = /^[1-9]\d{0,15}$/.test(text) ? Number(text) : 0
+  if (Number.isSafeInteger(id) && id >= 1) return id
+  throw invalid({ [access.param]: ['must be a whole number from 1 to 9007199254740991'] })
+}

@@ -1,0 +1,199 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from 'typebox'
+import { callerOf, publicly, signedIn } from '#access/enforce.ts'
+import type { Database } from '#database/connect.ts'
+import { ApiError, invalid, notFound } from '#http/errors.ts'
+import { describePage, pageOf, pageQuery } from '#http/pagination.ts'
+import { Exactly, Id, ref, refusals, Timestamp, TimestampOrNull } from '#http/schemas.ts'
+import { logIn } from './login.ts'
+import { createPersonalToken, listPersonalTokens, revokePersonalToken } from './personal-tokens.ts'
+import { closeSession, refreshSession, type TokenLives } from './sessions.ts'
+import { toUser, userColumns, userSchema } from './user-schema.ts'
+
+export type AccountRoutes = { db: Database; lives: TokenLives; baseUrl: () => string }
+
+const tags = ['Accounts']
+
+const issuedTokens = Exactly({
+  access_token: Type.String(),
+  token_type: Type.Literal('bearer'),
+  expires_in: Type.Integer({ description: 'Seconds until the access token expires.' }),
+  refresh_token: Type.String({ description: 'Works once; see POST /users/refresh-token.' }),
+})
+
+const personalToken = {
+  id: Id,
+  name: Type.String(),
+  expires_at: TimestampOrNull,
+  last_used_at: TimestampOrNull,
+  created_at: Timestamp,
+}
+
+export const accountRoutes: FastifyPluginAsyncTypebox<AccountRoutes> = async (
+  app,
+  { db, lives, baseUrl },
+) => {
+  app.post(
+    '/users/login',
+    {
+      config: { access: publicly },
+      schema: {
+        tags,
+        operationId: 'logIn',
+        summary: 'Log in',
+        security: [],
+        body: Exactly({
+          email: Type.String({ minLength: 1, maxLength: 255 }),
+          password: Type.String({ minLength: 1, maxLength: 255 }),
+        }),
+        response: { 200: issuedTokens, ...refusals(400, 401, 422, 429) },
+      },
+    },
+    async (request) => {
+      const outcome = await logIn(db, { ...request.body, address: request.ip }, lives)
+      switch (outcome.kind) {
+        case 'in':
+          return outcome.tokens
+        case 'wrong':
+          throw new ApiError('unauthenticated', 'E-mail or password is wrong.')
+        case 'throttled':
+          throw new ApiError('too_many_requests', 'Too many failed logins; wait before you try again.', {
+            headers: { 'retry-after': String(outcome.retryAfterSeconds) },
+          })
+      }
+    },
+  )
+
+  app.post(
+    '/users/refresh-token',
+    {
+      config: { access: publicly },
+      schema: {
+        tags,
+        operationId: 'refreshToken',
+        summary: 'Trade a refresh token for new tokens',
+        description:
+          'Each refresh token works once. Using one a second time ends the whole login it came from.',
+        security: [],
+        body: Exactly({ refresh_token: Type.String({ minLength: 1, maxLength: 512 }) }),
+        response: { 200: issuedTokens, ...refusals(400, 401, 422) },
+      },
+    },
+    async (request) => {
+      const outcome = await refreshSession(db, request.body.refresh_token, lives)
+      switch (outcome.kind) {
+        case 'refreshed':
+          return outcome.tokens
+        case 'reused':
+          request.log.warn('a refresh token was used twice; its login was ended')
+          throw new ApiError('unauthenticated', 'This refresh token was used before; log in again.')
+        case 'unknown':
+          throw new ApiError('unauthenticated', 'This refresh token is not valid; log in again.')
+      }
+    },
+  )
+
+  app.post(
+    '/users/logout',
+    {
+      config: { access: signedIn, bodyOptional: true },
+      schema: {
+        tags,
+        operationId: 'logOut',
+        summary: 'Log out: end the login that the token belongs to',
+        response: { 204: Type.Null(), ...refusals(401) },
+      },
+    },
+    async (request, reply) => {
+      await closeSession(db, callerOf(request).token)
+      return reply.code(204).send(null)
+    },
+  )
+
+  app.get(
+    '/users/me',
+    {
+      config: { access: signedIn },
+      schema: {
+        tags,
+        operationId: 'readMe',
+        summary: 'Who am I',
+        response: { 200: ref(userSchema), ...refusals(401) },
+      },
+    },
+    async (request) => {
+      const { id } = callerOf(request)
+      return toUser(
+        await db.selectFrom('users').select(userColumns).where('id', '=', id).executeTakeFirstOrThrow(),
+      )
+    },
+  )
+
+  app.get(
+    '/users/personal-access-tokens',
+    {
+      config: { access: signedIn },
+      schema: {
+        tags,
+        operationId: 'listPersonalAccessTokens',
+        summary: 'List my personal access tokens',
+        querystring: Exactly(pageQuery),
+        response: { 200: Type.Array(Exactly(personalToken)), ...refusals(401, 422) },
+      },
+    },
+    async (request, reply) => {
+      const page = pageOf(request.query)
+      const { rows, total } = await listPersonalTokens(db, callerOf(request).id, page)
+      describePage(request, reply, baseUrl(), page, {
+        total,
+        hasMore: page.offset + rows.length < total && rows.length > 0,
+      })
+      return rows
+    },
+  )
+
+  app.post(
+    '/users/personal-access-tokens',
+    {
+      config: { access: signedIn },
+      schema: {
+        tags,
+        operationId: 'createPersonalAccessToken',
+        summary: 'Create a personal access token',
+        description: 'The answer is the only one that shows `token`.',
+        body: Exactly({
+          name: Type.String({ minLength: 1, maxLength: 60 }),
+          expires_at: Type.Optional(
+            Type.Unsafe<string | null>({ type: ['string', 'null'], format: 'date-time' }),
+          ),
+        }),
+        response: { 201: Exactly({ ...personalToken, token: Type.String() }), ...refusals(400, 401, 422) },
+      },
+    },
+    async (request, reply) => {
+      const { expires_at } = request.body
+      if (expires_at != null && !(Date.parse(expires_at) > Date.now())) {
+        throw invalid({ expires_at: ['must be a time in the future'] })
+      }
+      return reply.code(201).send(await createPersonalToken(db, callerOf(request).id, request.body))
+    },
+  )
+
+  app.delete(
+    '/users/personal-access-tokens/:id',
+    {
+      config: { access: signedIn },
+      schema: {
+        tags,
+        operationId: 'revokePersonalAccessToken',
+        summary: 'Revoke a personal access token',
+        params: Exactly({ id: Id }),
+        response: { 204: Type.Null(), ...refusals(401, 404, 422) },
+      },
+    },
+    async (request, reply) => {
+      if (!(await revokePersonalToken(db, callerOf(request).id, request.params.id))) throw notFound()
+      return reply.code(204).send(null)
+    },
+  )
+}

@@ -1,0 +1,61 @@
+import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
+
+/**
+ * Secrets at rest: AES-256-GCM. A sealed value carries the id of its key, so that keys can be rotated,
+ * and is bound to the row and column it was sealed for, so that it cannot be moved to another.
+ *
+ * Layout: version (1) | key id (4) | nonce (12) | tag (16) | ciphertext.
+ */
+export type SecretBox = {
+  /** `place` names table, row and column: `hooks/<id>/secret`. */
+  seal(plain: string, place: string): Buffer
+  /** Throws when the value was not sealed with a known key for this very place. */
+  open(sealed: Buffer, place: string): string
+}
+
+const VERSION = 1
+const KEY_ID_BYTES = 4
+const NONCE_BYTES = 12
+const TAG_BYTES = 16
+const HEADER_BYTES = 1 + KEY_ID_BYTES + NONCE_BYTES + TAG_BYTES
+
+/** The first key seals; every key opens what it sealed. */
+export function createSecretBox(keys: [Buffer, ...Buffer[]]): SecretBox {
+  const byId = new Map(keys.map((key) => [keyId(key).toString('hex'), key]))
+  const current = keys[0]
+
+  return {
+    seal(plain, place) {
+      const nonce = randomBytes(NONCE_BYTES)
+      const cipher = createCipheriv('aes-256-gcm', current, nonce).setAAD(Buffer.from(place))
+      const ciphertext = Buffer.concat([cipher.update(plain, 'utf8'), cipher.final()])
+      return Buffer.concat([Buffer.of(VERSION), keyId(current), nonce, cipher.getAuthTag(), ciphertext])
+    },
+    open(sealed, place) {
+      if (sealed.length < HEADER_BYTES || sealed[0] !== VERSION)
+        throw new Error(`Not a sealed value: ${place}`)
+      const parts = split(sealed)
+      const key = byId.get(parts.keyId.toString('hex'))
+      if (!key) throw new Error(`${place} was sealed with a key that this process does not have`)
+      const decipher = createDecipheriv('aes-256-gcm', key, parts.nonce)
+        .setAAD(Buffer.from(place))
+        .setAuthTag(parts.tag)
+      return decipher.update(parts.ciphertext, undefined, 'utf8') + decipher.final('utf8')
+    },
+  }
+}
+
+function split(sealed: Buffer) {
+  const nonceAt = 1 + KEY_ID_BYTES
+  const tagAt = nonceAt + NONCE_BYTES
+  return {
+    keyId: sealed.subarray(1, nonceAt),
+    nonce: sealed.subarray(nonceAt, tagAt),
+    tag: sealed.subarray(tagAt, HEADER_BYTES),
+    ciphertext: sealed.subarray(HEADER_BYTES),
+  }
+}
+
+function keyId(key: Buffer): Buffer {
+  return createHash('sha256').update('gantry key id').update(key).digest().subarray(0, KEY_ID_BYTES)
+}

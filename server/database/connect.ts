@@ -1,0 +1,109 @@
+// The database room: one PostgreSQL dialect, reached through `pg` and typed by Kysely. Whoever needs
+// rows takes a `Database` (or a transaction) as its first argument; nobody opens a pool but this file.
+import { Kysely, PostgresDialect } from 'kysely'
+import pg from 'pg'
+import type { Tables } from './tables.ts'
+
+export type Database = Kysely<Tables>
+export type ConnectionSettings = pg.ClientConfig
+
+export type OpenDatabase = {
+  db: Database
+  pool: pg.Pool
+  settings: ConnectionSettings
+  close(): Promise<void>
+}
+
+const INT8 = 20
+const TIMESTAMPTZ = 1184
+
+// Ids stay far below 2^53, and timestamps leave the database in the form in which the API shows them.
+const parsers: pg.CustomTypesConfig = {
+  getTypeParser: ((oid: number, format?: 'text' | 'binary') => {
+    if (format !== 'binary' && oid === INT8) return Number
+    if (format !== 'binary' && oid === TIMESTAMPTZ) return isoFromPostgres
+    return pg.types.getTypeParser(oid, format)
+  }) as typeof pg.types.getTypeParser,
+}
+
+/** '2026-11-15 02:06:07.12+00' (what a UTC session prints) → '2026-11-15T02:06:07.120Z'. */
+export function isoFromPostgres(text: string): string {
+  const fraction = text.slice(20, -3)
+  return `${text.slice(0, 10)}T${text.slice(11, 19)}.${fraction.padEnd(3, '0').slice(0, 3)}Z`
+}
+
+const MOST_STATEMENTS = 500
+
+/**
+ * Prepares every statement with parameters once per connection, under a name: planning a join of ten
+ * tables takes longer than running it. The texts are ours and few; past a limit they stay unnamed.
+ */
+class PreparingClient extends pg.Client {
+  static #names = new Map<string, string>()
+
+  // biome-ignore lint/suspicious/noExplicitAny: pg's query has a dozen overloads
+  override query(query: any, values?: any, callback?: any): any {
+    if (typeof query !== 'string' || !Array.isArray(values)) return super.query(query, values, callback)
+    return super.query(
+      { text: query, values, name: PreparingClient.#nameOf(query) } as pg.QueryConfig,
+      callback,
+    )
+  }
+
+  static #nameOf(text: string): string | undefined {
+    const known = PreparingClient.#names.get(text)
+    if (known !== undefined || PreparingClient.#names.size >= MOST_STATEMENTS) return known
+    const name = `gantry_${PreparingClient.#names.size + 1}`
+    PreparingClient.#names.set(text, name)
+    return name
+  }
+}
+
+export function openDatabase(
+  settings: ConnectionSettings,
+  options: { max?: number; onIdleError: (error: Error) => void },
+): OpenDatabase {
+  const pool = new pg.Pool({
+    ...settings,
+    Client: PreparingClient,
+    application_name: 'gantry',
+    max: options.max ?? 10,
+    // A database that is away must be noticed in time to answer 503, not when the caller has given up.
+    connectionTimeoutMillis: 3_000,
+    idleTimeoutMillis: 60_000,
+    keepAlive: true,
+    options:
+      '-c timezone=UTC -c statement_timeout=30s -c transaction_timeout=60s -c idle_in_transaction_session_timeout=60s',
+    types: parsers,
+  })
+  // An idle client that loses its server emits 'error'; unheard, that would end the process.
+  pool.on('error', options.onIdleError)
+  const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) })
+  // Kysely ends the pool only when it has used it.
+  const close = async () => {
+    await db.destroy()
+    if (!pool.ended) await pool.end()
+  }
+  return { db, pool, settings, close }
+}
+
+const OLDEST_SERVER = 18
+
+/** Says what is wrong with a server of the user's own before anything else trips over it. */
+export async function assertSupportedServer(settings: ConnectionSettings): Promise<void> {
+  const client = new pg.Client({ ...settings, application_name: 'gantry', connectionTimeoutMillis: 10_000 })
+  client.on('error', () => {})
+  try {
+    await client.connect()
+    const { rows } = await client.query('show server_version_num')
+    const major = Math.floor(Number(rows[0].server_version_num) / 10_000)
+    if (major < OLDEST_SERVER)
+      throw new Error(`it runs PostgreSQL ${major}; Gantry needs ${OLDEST_SERVER} or newer`)
+  } catch (error) {
+    throw new Error(`The server of DATABASE_URL cannot be used: ${(error as Error).message}`, {
+      cause: error,
+    })
+  } finally {
+    await client.end().catch(() => {})
+  }
+}

@@ -1,0 +1,29 @@
+import assert from 'node:assert/strict'
+import { chown, mkdir, readdir, stat, writeFile } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import { test } from 'node:test'
+import { provideBinaries } from './binaries.ts'
+import { asRoot, gantryProcess, ordinaryUser, temporaryFolder } from './fixtures.ts'
+import { ownFolder } from './folders.ts'
+
+test('a copy of the binaries that was cut short is not used but made anew', async (t) => {
+  const home = await temporaryFolder(t, ordinaryUser)
+  const version = basename(dirname(dirname((await provideBinaries(home)).postgres)))
+  const damaged = join(home, 'cache', version, 'bin')
+  const abandoned = join(home, 'cache', `${version}.part-abc`)
+  await mkdir(damaged, { recursive: true })
+  await mkdir(abandoned)
+  await writeFile(join(damaged, 'postgres'), '')
+  for (const path of ['cache', `cache/${version}`, `cache/${version}/bin`, `cache/${version}.part-abc`]) {
+    await chown(join(home, path), ordinaryUser.uid, ordinaryUser.gid)
+  }
+  await gantryProcess(t, home, ordinaryUser)
+  assert.ok((await stat(join(damaged, 'postgres'))).size > 1_000_000)
+  // The other part may belong to a process that is at work: it stays until it is old.
+  assert.deepEqual((await readdir(join(home, 'cache'))).sort(), [version, `${version}.part-abc`])
+})
+
+test('a folder in a shared place that belongs to someone else is not used', { skip: !asRoot }, async (t) => {
+  const folder = await temporaryFolder(t, ordinaryUser)
+  await assert.rejects(ownFolder(folder, 0o700), /belongs to someone else/)
+})

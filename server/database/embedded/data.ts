@@ -1,0 +1,125 @@
+// The data folder, <home>/postgres. The server reaches it, and its socket inside it, through its own working
+// folder (/proc/self/cwd): a process keeps the folder it was started in even when its account may not enter the
+// folders above. So the data stays below GANTRY_HOME with 0700 everywhere, also under /root, and moves with it.
+
+import { execFile } from 'node:child_process'
+import {
+  chown,
+  lstat,
+  mkdir,
+  open,
+  readdir,
+  readFile,
+  readlink,
+  realpath,
+  rename,
+  rm,
+} from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import type { Account } from './account.ts'
+import type { Binaries } from './binaries.ts'
+
+export type DatabaseFolder = { folder: string; uid: number; gid: number }
+
+/** What a server that is started inside its data folder calls that folder. Only Linux has such a name. */
+export function asSeenByServer(data: string): string {
+  return process.platform === 'linux' ? '/proc/self/cwd' : data
+}
+
+/** Nothing else: the key of Gantry's secrets and the PG* variables of our environment are not the server's. */
+export const SERVER_ENVIRONMENT = {
+  PATH: '/usr/local/bin:/usr/bin:/bin',
+  LANG: process.platform === 'darwin' ? 'en_US.UTF-8' : 'C.UTF-8',
+}
+
+/** Undefined when there is none yet. Throws, having touched nothing, when there is one that we must not use. */
+export async function findDatabaseFolder(home: string, major: string): Promise<DatabaseFolder | undefined> {
+  const path = join(home, 'postgres')
+  const entry = await lstat(path).catch(ignoreAbsent)
+  if (!entry) return undefined
+  const folder = await realpath(path).catch(ignoreAbsent)
+  if (!folder) {
+    throw new Error(
+      `${path} points to ${await readlink(path)}, which is not there: bring the database folder back, or remove the link to begin with an empty database`,
+    )
+  }
+  const { uid, gid } = await lstat(folder)
+  const ownUid = process.getuid!()
+  if (ownUid !== 0 && uid !== ownUid) {
+    throw new Error(
+      `${path} belongs to another account (uid ${uid}, ours is ${ownUid}): start Gantry as that account, or chown -R the folder`,
+    )
+  }
+  const version = (await readFile(join(folder, 'PG_VERSION'), 'utf8').catch(ignoreAbsent))?.trim()
+  if (version === undefined) {
+    if (entry.isDirectory() && (await readdir(path)).length === 0) return undefined
+    throw new Error(`${path} is not a PostgreSQL data folder: move it away, or choose another GANTRY_HOME`)
+  }
+  if (version !== major) {
+    throw new Error(
+      `${path} was written by PostgreSQL ${version}, and this Gantry brings PostgreSQL ${major}: dump the data with the Gantry that wrote it (pg_dump) and load it into a new home, or move the folder away to begin with an empty database. Nothing was changed`,
+    )
+  }
+  return { folder, uid, gid }
+}
+
+/** Made under another name first, so that an initdb cut short by a kill is never taken for a database. */
+export async function createDatabaseFolder(plan: {
+  home: string
+  binaries: Binaries
+  account: Account
+  settings: Record<string, string>
+}): Promise<string> {
+  const { home, account } = plan
+  const unfinished = join(home, 'postgres.unfinished')
+  const folder = join(home, 'postgres')
+  await rm(unfinished, { recursive: true, force: true })
+  await mkdir(unfinished, { mode: 0o700 })
+  await chown(unfinished, account.uid, account.gid)
+  const options = [
+    ...['--pgdata', asSeenByServer(unfinished), '--username', 'gantry', '--encoding', 'UTF8'],
+    ...['--locale-provider', 'builtin', '--builtin-locale', 'C.UTF-8'],
+    ...['--auth-local', 'peer', '--auth-host', 'reject', '--no-instructions'],
+    ...(plan.settings.fsync === 'off' ? ['--no-sync'] : []),
+  ]
+  const surroundings = { cwd: unfinished, env: SERVER_ENVIRONMENT, ...account.identity }
+  try {
+    await promisify(execFile)(plan.binaries.initdb, options, surroundings)
+  } catch (error) {
+    await rm(unfinished, { recursive: true, force: true })
+    const said = String((error as { stderr?: string }).stderr ?? '').trim()
+    throw new Error(`the database could not be created in ${home}: ${said || (error as Error).message}`)
+  }
+  await rename(unfinished, folder)
+  // Otherwise a power cut could bring the old name back, and the next start would remove the data as unfinished.
+  await syncFolder(home)
+  return folder
+}
+
+/** Only the account that Gantry runs as gets in, as the role gantry. Written at each start: that account may change. */
+export async function writeAccessRules(data: string, account: Account): Promise<void> {
+  await replaceFile(join(data, 'pg_hba.conf'), 'local all gantry peer map=gantry\n', account)
+  await replaceFile(join(data, 'pg_ident.conf'), `gantry "${account.gantry}" gantry\n`, account)
+}
+
+/** Exclusive creation does not follow a link: the folder is not ours, and we may be root. */
+async function replaceFile(path: string, text: string, account: Account): Promise<void> {
+  await rm(path, { force: true })
+  const file = await open(path, 'wx', 0o600)
+  try {
+    await file.writeFile(text)
+    await file.chown(account.uid, account.gid)
+  } finally {
+    await file.close()
+  }
+}
+
+async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path)
+  await folder.sync().finally(() => folder.close())
+}
+
+function ignoreAbsent(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== 'ENOENT') throw error
+}

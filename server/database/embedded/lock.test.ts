@@ -1,0 +1,20 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { gantryProcess, preparedHome, query, start } from './fixtures.ts'
+import { startEmbeddedPostgres } from './start.ts'
+
+test('a home in use by another Gantry is refused with its process number, and that one is not disturbed', async (t) => {
+  const home = await preparedHome(t)
+  const other = await gantryProcess(t, home)
+  await assert.rejects(startEmbeddedPostgres({ home }), {
+    message: `another Gantry is running with this GANTRY_HOME (process ${other.child.pid})`,
+  })
+  assert.equal((await query(other.connection, 'select 1')).length, 1)
+})
+
+test('a second start within one process is refused, and still refused a third time', async (t) => {
+  const home = await preparedHome(t)
+  await start(t, { home })
+  await assert.rejects(startEmbeddedPostgres({ home }), /another Gantry is running/)
+  await assert.rejects(startEmbeddedPostgres({ home }), /another Gantry is running/)
+})

@@ -1,0 +1,148 @@
+// The PostgreSQL that comes with Gantry: a real server of our own, below GANTRY_HOME, reached by a private
+// socket only. This file is the public door and keeps the server running; each file beside it is
+// one thing that has to be right before a server can run:
+//   lock (one Gantry per home) → data folder → account → binaries → leftovers of a killed run → server.
+
+import { mkdir, realpath } from 'node:fs/promises'
+import { setTimeout as pause } from 'node:timers/promises'
+import { Client } from 'pg'
+import { chooseAccount } from './account.ts'
+import { provideBinaries } from './binaries.ts'
+import { createDatabaseFolder, findDatabaseFolder, writeAccessRules } from './data.ts'
+import { lockHome } from './lock.ts'
+import { capLog } from './log.ts'
+import { launchServer, type Server, type ServerPlan } from './server.ts'
+import { provideSocketFolder } from './socket.ts'
+
+/** Usable as pg.ClientConfig. Port and ssl are said so that PGPORT and PGSSLMODE of our own environment are not. */
+export type PostgresConnection = { host: string; port: number; ssl: false; user: string; database: string }
+
+export type EmbeddedPostgres = {
+  connection: PostgresConnection
+  /** Full stop: open transactions are rolled back; resolves when the server has gone. May be called twice. */
+  stop(): Promise<void>
+}
+
+export type EmbeddedOptions = {
+  /** GANTRY_HOME; created (0700) if absent. */
+  home: string
+  /** Extra postgresql settings; they win over ours. */
+  settings?: Record<string, string>
+  /** Takes one-line notes for a person. */
+  say?: (message: string) => void
+}
+
+const HOUSEKEEPING_MS = 60_000
+const LONGEST_BACKOFF_MS = 5_000
+
+/**
+ * Call it from the main thread: the kernel's 'parent died' signal, which takes the server down after a kill -9,
+ * belongs to the thread that started it.
+ */
+export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<EmbeddedPostgres> {
+  const { settings = {}, say = () => {} } = options
+  // What was set up is taken down in reverse: by stop(), or here when a later part fails.
+  await using resources = new AsyncDisposableStack()
+  await mkdir(options.home, { recursive: true, mode: 0o700 })
+  const home = await realpath(options.home)
+  const lock = await lockHome(home)
+  resources.defer(() => lock.release())
+
+  const binaries = await provideBinaries(home)
+  const found = await findDatabaseFolder(home, binaries.major)
+  const account = await chooseAccount(found)
+  const data = found?.folder ?? (await createDatabaseFolder({ home, binaries, account, settings }))
+  await writeAccessRules(data, account)
+  const socket = await provideSocketFolder(data)
+  resources.defer(() => socket.remove())
+
+  const plan = { home, data, binaries, account, socketFolder: socket.folder, settings, say }
+  const server = keepRunning(await launchServer(plan), plan)
+  resources.defer(() => server.stop())
+  const connection = {
+    host: socket.folder,
+    port: 5432,
+    ssl: false as const,
+    user: 'gantry',
+    database: 'gantry',
+  }
+  await ensureDatabase(connection)
+
+  const housekeeping = setInterval(() => {
+    Promise.all([capLog(home), socket.keep()]).catch((error: Error) => say(error.message))
+  }, HOUSEKEEPING_MS).unref()
+  resources.defer(() => clearInterval(housekeeping))
+
+  const kept = resources.move()
+  let stopped: Promise<void> | undefined
+  return {
+    connection,
+    stop: () => {
+      stopped ??= kept.disposeAsync()
+      return stopped
+    },
+  }
+}
+
+/** A server that ends by itself is started again, for ever: giving up would leave Gantry without its memory. */
+function keepRunning(first: Server, plan: ServerPlan): { stop(): Promise<void> } {
+  const stopping = new AbortController()
+  const { signal } = stopping
+  let server = first
+
+  const watch = async () => {
+    let backoff = 0
+    for (;;) {
+      const since = performance.now()
+      const reason = await server.ended
+      if (signal.aborted) return
+      plan.say(`PostgreSQL ended by itself (${reason}): starting it again`)
+      if (performance.now() - since > LONGEST_BACKOFF_MS) backoff = 0
+      for (let launched = false; !launched; ) {
+        await pause(backoff, undefined, { signal })
+        backoff = Math.min(Math.max(backoff * 2, 100), LONGEST_BACKOFF_MS)
+        try {
+          server = await launchServer(plan, signal)
+          launched = true
+        } catch (error) {
+          plan.say(`PostgreSQL is not back yet, next try in ${backoff} ms: ${(error as Error).message}`)
+        }
+      }
+    }
+  }
+  const watching = watch().catch((error) => {
+    if (!signal.aborted) throw error
+  })
+
+  return {
+    async stop() {
+      stopping.abort()
+      await server.stop()
+      await watching
+      // A launch that was under way may have come up since.
+      await server.stop()
+    },
+  }
+}
+
+async function ensureDatabase(connection: PostgresConnection): Promise<void> {
+  try {
+    await query(connection, 'select 1')
+  } catch (error) {
+    const absent = (error as { code?: string }).code === '3D000'
+    if (!absent) throw error
+    await query({ ...connection, database: 'postgres' }, `create database ${connection.database}`)
+  }
+}
+
+async function query(connection: PostgresConnection, text: string): Promise<void> {
+  const client = new Client(connection)
+  // Without a listener a lost connection would end the process; the query fails all the same.
+  client.on('error', () => {})
+  try {
+    await client.connect()
+    await client.query(text)
+  } finally {
+    await client.end()
+  }
+}

@@ -1,0 +1,80 @@
+import pg from 'pg'
+import type { ConnectionSettings } from './connect.ts'
+
+/**
+ * One dedicated connection that LISTENs, for a whole process. It reconnects by itself for as long as it
+ * is open. Notifications sent while it was away are lost: `onReconnect` tells every subscriber to look
+ * for itself.
+ */
+export type Listener = {
+  subscribe(channel: string, subscriber: Subscriber): Promise<void>
+  close(): Promise<void>
+}
+
+export type Subscriber = {
+  onNotify(payload: string): void
+  onReconnect?(): void
+}
+
+export async function openListener(
+  settings: ConnectionSettings,
+  options: { onError: (error: Error) => void; retryMs?: number },
+): Promise<Listener> {
+  const subscribers = new Map<string, Subscriber[]>()
+  let client: pg.Client | undefined
+  let closed = false
+  let retryTimer: NodeJS.Timeout | undefined
+
+  async function connect(): Promise<void> {
+    const next = new pg.Client({
+      ...settings,
+      application_name: 'gantry listener',
+      keepAlive: true,
+      keepAliveInitialDelayMillis: 10_000,
+      connectionTimeoutMillis: 3_000,
+    })
+    next.on('error', options.onError)
+    next.on('end', () => {
+      if (client === next) client = undefined
+      scheduleReconnect()
+    })
+    next.on('notification', ({ channel, payload }) => {
+      for (const subscriber of subscribers.get(channel) ?? []) subscriber.onNotify(payload ?? '')
+    })
+    await next.connect()
+    for (const channel of subscribers.keys()) await next.query(`listen ${pg.escapeIdentifier(channel)}`)
+    client = next
+  }
+
+  function scheduleReconnect(): void {
+    if (closed || retryTimer) return
+    retryTimer = setTimeout(async () => {
+      retryTimer = undefined
+      try {
+        await connect()
+        for (const list of subscribers.values()) for (const one of list) one.onReconnect?.()
+      } catch (error) {
+        options.onError(error as Error)
+        scheduleReconnect()
+      }
+    }, options.retryMs ?? 500)
+  }
+
+  await connect()
+  return {
+    async subscribe(channel, subscriber) {
+      const known = subscribers.get(channel)
+      if (known) {
+        known.push(subscriber)
+        return
+      }
+      subscribers.set(channel, [subscriber])
+      await client?.query(`listen ${pg.escapeIdentifier(channel)}`)
+    },
+    async close() {
+      closed = true
+      clearTimeout(retryTimer)
+      await client?.end()
+    },
+  }
+}

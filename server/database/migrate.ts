@@ -1,0 +1,31 @@
+import { readdir } from 'node:fs/promises'
+import { type Migration, Migrator } from 'kysely/migration'
+import type { Database } from './connect.ts'
+
+const FOLDER = new URL('./migrations/', import.meta.url)
+
+/**
+ * Brings the tables up to date, all files in one transaction. Any number of processes may call this at
+ * once: the first takes a lock in the database, the others wait for it and find nothing left to do.
+ */
+export async function migrate(db: Database): Promise<void> {
+  const { error, results } = await new Migrator({
+    db,
+    provider: { getMigrations: readMigrations },
+    migrationTableName: 'schema_migrations',
+    migrationLockTableName: 'schema_migrations_lock',
+  }).migrateToLatest()
+  if (!error) return
+  const failed = results?.find((one) => one.status === 'Error')
+  const where = failed ? `Migration ${failed.migrationName} failed` : 'The database could not be migrated'
+  throw new Error(`${where}: ${error instanceof Error ? error.message : String(error)}`, { cause: error })
+}
+
+async function readMigrations(): Promise<Record<string, Migration>> {
+  const files = (await readdir(FOLDER)).filter((name) => /^\d{4}-.*\.ts$/.test(name)).sort()
+  const entries = files.map(async (file) => {
+    const migration: Migration = await import(new URL(file, FOLDER).href)
+    return [file.slice(0, -'.ts'.length), migration] as const
+  })
+  return Object.fromEntries(await Promise.all(entries))
+}

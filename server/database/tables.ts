@@ -1,0 +1,330 @@
+import type { ColumnType, Generated, GeneratedAlways } from 'kysely'
+
+// The tables as Kysely sees them. Timestamps come out as ISO 8601 text (see connect.ts).
+
+type Id = GeneratedAlways<number>
+export type Timestamp = ColumnType<string, string | Date | undefined, string | Date>
+type MaybeTimestamp = ColumnType<string | null, string | Date | null | undefined, string | Date | null>
+/** Written as JSON text, read as a value. */
+type Json<Value> = ColumnType<Value, string, string>
+type MaybeJson<Value> = ColumnType<Value | null, string | null | undefined, string | null>
+
+type Dated = { created_at: Timestamp; updated_at: Timestamp }
+
+export type Status = 'pending' | 'waiting' | 'queued' | 'in-progress' | 'completed' | 'failed' | 'skipped'
+export type ReasonCode =
+  | 'PENDING'
+  | 'QUEUED'
+  | 'WAITING_CONCURRENCY_PIPELINE'
+  | 'WAITING_CONCURRENCY_TARGET'
+  | 'IN_PROGRESS'
+  | 'COMPLETED'
+  | 'FAILED'
+  | 'FAILED_TIMEOUT'
+  | 'FAILED_CANCELLED'
+  | 'FAILED_WORKER_LOST'
+  | 'FAILED_UNREACHABLE'
+  | 'FAILED_SOURCE'
+  | 'SKIPPED'
+export type HookType = 'incoming' | 'outgoing'
+export type ResourceType = 'application' | 'server'
+
+export type UsersTable = Dated & {
+  id: Id
+  name: string
+  email: string
+  url_slug: string
+  language: Generated<string>
+  active: Generated<boolean>
+  is_instance_admin: Generated<boolean>
+  password_hash: string | null
+}
+
+export type TokensTable = {
+  id: Id
+  user_id: number
+  kind: 'access' | 'refresh' | 'personal'
+  family: string | null
+  name: string | null
+  hash: Buffer
+  expires_at: MaybeTimestamp
+  used_at: MaybeTimestamp
+  revoked_at: MaybeTimestamp
+  created_at: Timestamp
+}
+
+export type LoginFailuresTable = { subject: Buffer; failed_at: Timestamp }
+
+export type OrganizationsTable = Dated & { id: Id; name: string; url_slug: string; owner_id: number }
+
+export type ProjectsTable = Dated & {
+  id: Id
+  organization_id: number
+  name: string
+  logo_url: string | null
+  created_by: number
+}
+
+export type EnvironmentsTable = Dated & {
+  id: Id
+  project_id: number
+  type: 'development' | 'staging' | 'production'
+  name: string
+  description: string | null
+  archived_at: MaybeTimestamp
+}
+
+export type RolesTable = Dated & { id: Id; organization_id: number; name: string; permissions: string[] }
+
+export type GrantsTable = {
+  id: Id
+  user_id: number
+  built_in_role: 'owner' | 'admin' | 'developer' | 'viewer' | null
+  role_id: number | null
+  organization_id: number
+  project_id: number | null
+  environment_id: number | null
+  created_at: Timestamp
+}
+
+export type CredentialsTable = Dated & {
+  id: Id
+  organization_id: number
+  name: string
+  provider_code: 'github' | 'gitlab' | 'bitbucket' | 'gitea' | 'git' | 'ssh'
+  auth_type: 'token' | 'key' | 'none'
+  base_url: string | null
+  username: string | null
+  secret: Buffer | null
+  active: Generated<boolean>
+  created_by: number
+}
+
+export type ServersTable = Dated & {
+  id: Id
+  environment_id: number
+  name: string
+  provider_code: 'local' | 'ssh'
+  host: string | null
+  port: number | null
+  login_name: string | null
+  credential_id: number | null
+  host_key: string | null
+  root_directory: string
+  max_parallel_actions: Generated<number>
+  created_by: number
+}
+
+export type ApplicationsTable = Dated & {
+  id: Id
+  project_id: number
+  environment_id: number
+  name: string
+  repository: string
+  default_branch: string
+  programming_language: string | null
+  engine_version: string | null
+  framework: string | null
+  root_directory: string | null
+  install_dependencies_command: string | null
+  build_command: string | null
+  shared_paths: Generated<string[]>
+  deployments_keep: Generated<number>
+  credential_id: number | null
+  live_action_id: number | null
+  created_by: number
+}
+
+export type ApplicationVariablesTable = Dated & {
+  id: Id
+  application_id: number
+  name: string
+  value: Buffer
+  hidden: Generated<boolean>
+}
+
+export type ApplicationServersTable = { application_id: number; server_id: number; environment_id: number }
+
+export type PipelinesTable = Dated & {
+  id: Id
+  environment_id: number
+  resource_type: ResourceType
+  application_id: number | null
+  server_id: number | null
+  name: string
+  operation: string
+  max_parallel_actions: Generated<number>
+  queue_policy: Generated<'queue' | 'latest' | 'reject'>
+  rollout: MaybeJson<{ batch: number | string; max_failed: number }>
+  created_by: number
+}
+
+export type PipelineRunAfterTable = { pipeline_id: number; after_pipeline_id: number }
+
+export type PipelineStepsTable = Dated & {
+  id: Id
+  pipeline_id: number
+  position: number
+  name: string
+  description: string | null
+  built_in: Generated<boolean>
+  command: string | null
+  run_as_user: string | null
+  timeout_seconds: Generated<number>
+  idempotent: Generated<boolean>
+}
+
+export type HooksTable = Dated & {
+  id: string
+  pipeline_id: number
+  environment_id: number
+  type: HookType
+  name: string
+  action_type: string
+  active: Generated<boolean>
+  url_token: Buffer | null
+  url_token_hash: Buffer | null
+  requires_secret: boolean | null
+  secret: Buffer | null
+  previous_secret: Buffer | null
+  previous_secret_until: MaybeTimestamp
+  secret_algorithm: string | null
+  secret_header_name: string | null
+  target_url: string | null
+  verify_ssl: boolean | null
+  settings: Json<Record<string, unknown>>
+  trigger_when: Json<Record<string, unknown>>
+  disabled_at: MaybeTimestamp
+  disabled_reason: string | null
+  deleted_at: MaybeTimestamp
+  created_by: number
+  edited_by: number
+}
+
+export type Commit = {
+  repository: string | null
+  author_name: string | null
+  author_email: string | null
+  committed_at: string | null
+  hash: string | null
+  message: string | null
+  url: string | null
+  clone_url: string | null
+  download_url: string | null
+}
+
+export type Deployment = {
+  type: string
+  source_type: string | null
+  source_ref: string | null
+  repository: string | null
+  provider_name: string | null
+}
+
+export type ActionsTable = Dated & {
+  id: Id
+  environment_id: number
+  pipeline_id: number
+  type: string
+  status: Status
+  status_reason_code: ReasonCode
+  trigger_type: 'hook' | 'manual' | 'retry' | 'pipeline'
+  trigger_comment: string | null
+  origin: string | null
+  trigger_name: string | null
+  trigger_email: string | null
+  ip_address: string | null
+  triggered_by: number | null
+  hook_id: string | null
+  hook_request_id: string | null
+  hook_parsed_variables: ColumnType<Record<string, unknown>, string | undefined, string>
+  release_name: string | null
+  commit: MaybeJson<Commit>
+  deployment: MaybeJson<Deployment>
+  credential_id: number | null
+  retry_of: number | null
+  parent_id: number | null
+  started_at: MaybeTimestamp
+  completed_at: MaybeTimestamp
+}
+
+/** One step of a target, as stored in `targets.steps`; its id follows from the target (see step-id.ts). */
+export type StoredStep = {
+  order: number
+  name: string
+  description: string | null
+  status: Status
+  reason: ReasonCode
+  started_at: string | null
+  completed_at: string | null
+  updated_at: string
+}
+
+export type TargetsTable = Dated & {
+  id: Id
+  action_id: number
+  position: number
+  batch: Generated<number>
+  server_id: number
+  status: Status
+  status_reason_code: ReasonCode
+  steps: Json<StoredStep[]>
+  started_at: MaybeTimestamp
+  completed_at: MaybeTimestamp
+}
+
+export type HookRequestsTable = Dated & {
+  id: string
+  hook_id: string
+  type: HookType
+  action_id: number | null
+  retry_of: string | null
+  ip_address: string | null
+  url: string
+  method: string
+  outcome: string
+  response_status_code: number | null
+  request_headers: MaybeJson<Record<string, string>>
+  request_body: Buffer | null
+  response_headers: MaybeJson<Record<string, string>>
+  response_body: Buffer | null
+  duration_ms: number | null
+  next_attempt_at: MaybeTimestamp
+}
+
+export type UsedCreditsTable = { environment_id: number; month: string; target_runs: number }
+
+export type ActionBlocksTable = {
+  block: number
+  environment_id: number
+  actions: number
+  first_created_at: Timestamp
+  last_created_at: Timestamp
+}
+
+export type Tables = {
+  users: UsersTable
+  tokens: TokensTable
+  login_failures: LoginFailuresTable
+  organizations: OrganizationsTable
+  projects: ProjectsTable
+  environments: EnvironmentsTable
+  roles: RolesTable
+  grants: GrantsTable
+  credentials: CredentialsTable
+  servers: ServersTable
+  applications: ApplicationsTable
+  application_variables: ApplicationVariablesTable
+  application_servers: ApplicationServersTable
+  pipelines: PipelinesTable
+  pipeline_run_after: PipelineRunAfterTable
+  pipeline_steps: PipelineStepsTable
+  hooks: HooksTable
+  actions: ActionsTable
+  targets: TargetsTable
+  hook_requests: HookRequestsTable
+  used_credits: UsedCreditsTable
+  action_blocks: ActionBlocksTable
+  counted_action_blocks: { only_row: boolean; next_block: number }
+  tree_version: { only_row: boolean; version: number }
+}

@@ -1,0 +1,99 @@
+import type { Selectable } from 'kysely'
+import type { User } from '#accounts/user-schema.ts'
+import type { SecretBox } from '#crypto/secret-box.ts'
+import type { Database } from '#database/connect.ts'
+import type { HooksTable } from '#database/tables.ts'
+import { loadUsers } from '#inventory/load-environments.ts'
+import type { Hook } from './schemas.ts'
+
+export const MASK = '********'
+
+/** The name of a hook's secret for the box that seals it. Both the current and the previous one have it. */
+export const secretPlace = (hookId: string) => `hooks/${hookId}/secret`
+export const tokenPlace = (hookId: string) => `hooks/${hookId}/url_token`
+
+/** Hooks that are there, each with what the record says about its pipeline; a removed hook is not. */
+export function selectHooks(db: Database) {
+  return db
+    .selectFrom('hooks')
+    .innerJoin('pipelines', 'pipelines.id', 'hooks.pipeline_id')
+    .innerJoin('environments', 'environments.id', 'pipelines.environment_id')
+    .selectAll('hooks')
+    .select((eb) => [
+      'pipelines.resource_type',
+      'pipelines.operation',
+      'environments.project_id',
+      eb.fn.coalesce('pipelines.application_id', 'pipelines.server_id').$notNull().as('resource_id'),
+      // Changes with every update of the row: the record's ETag.
+      eb.ref('hooks.xmin' as 'hooks.id').as('row_version'),
+    ])
+    .where('hooks.deleted_at', 'is', null)
+}
+
+export type HookRow = Selectable<HooksTable> & {
+  resource_type: string
+  operation: string
+  project_id: number
+  resource_id: number
+  row_version: string
+}
+
+export type Showing = {
+  baseUrl: string
+  box: SecretBox
+  /** Callers who may not edit a hook see no URL: with it they could start runs. */
+  mayEdit: boolean
+  /** The secret as text, in the one answer that may show it. */
+  secret?: string
+}
+
+export async function presentHooks(
+  db: Database,
+  rows: readonly HookRow[],
+  showing: Showing,
+): Promise<Hook[]> {
+  const users = new Map(
+    (
+      await loadUsers(
+        db,
+        rows.map((row) => row.created_by),
+      )
+    ).map((user) => [user.id, user]),
+  )
+  return rows.map((row) => presentHook(row, users.get(row.created_by)!, showing))
+}
+
+function presentHook(row: HookRow, created_by_user: User, showing: Showing): Hook {
+  return {
+    id: row.id,
+    name: row.name,
+    type: row.type,
+    action_type: row.action_type,
+    active: row.active,
+    url: urlOf(row, showing),
+    target_url: row.target_url,
+    requires_secret: row.requires_secret,
+    verify_ssl: row.verify_ssl,
+    secret: showing.secret ?? (row.secret === null ? null : MASK),
+    secret_algorithm: row.secret_algorithm,
+    secret_header_name: row.secret_header_name,
+    settings: row.settings,
+    trigger_when: row.trigger_when,
+    disabled_at: row.disabled_at,
+    disabled_reason: row.disabled_reason,
+    pipeline_id: row.pipeline_id,
+    resource_type: row.resource_type,
+    resource_id: row.resource_id,
+    project_id: row.project_id,
+    environment_id: row.environment_id,
+    created_by_user,
+    created_at: row.created_at,
+    updated_at: row.updated_at,
+  }
+}
+
+function urlOf(row: HookRow, { baseUrl, box, mayEdit }: Showing): string | null {
+  if (row.url_token === null) return null
+  const token = mayEdit ? box.open(row.url_token, tokenPlace(row.id)) : MASK
+  return `${baseUrl}/hooks/${token}/trigger`
+}

@@ -1,0 +1,242 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import { callerOf, permissions, placeOf } from '#access/enforce.ts'
+import { can } from '#access/permissions.ts'
+import type { HookType } from '#database/tables.ts'
+import { ApiError, invalid, notFound } from '#http/errors.ts'
+import { DEFAULT_PER_PAGE, describePage, pageOf, pageQuery } from '#http/pagination.ts'
+import { Exactly, Id, ref, refusals, Uuid, Word } from '#http/schemas.ts'
+import { listHooks } from './list-hooks.ts'
+import {
+  changeHook,
+  createHook,
+  findHook,
+  type HookDeps,
+  type HookOutcome,
+  MOST_HOOKS_PER_PIPELINE,
+  removeHook,
+  rotateSecret,
+} from './manage-hooks.ts'
+import { type HookRow, presentHooks } from './present-hook.ts'
+import {
+  type Hook,
+  hookSchema,
+  incomingHookBody,
+  incomingHookChange,
+  outgoingHookBody,
+  outgoingHookChange,
+  rotateSecretBody,
+} from './schemas.ts'
+
+export type HookRoutes = HookDeps & { baseUrl: () => string }
+
+const tags = ['Hooks']
+const pipelineParams = Exactly({ id: Id })
+const hookParams = Exactly({ hook_id: Uuid })
+const hookReply = ref(hookSchema)
+
+export const hookRoutes: FastifyPluginAsyncTypebox<HookRoutes> = async (app, deps) => {
+  app.post(
+    '/pipelines/:id/hooks/incoming',
+    {
+      config: { access: permissions('pipeline', 'id', 'resource:view', 'hook:add') },
+      schema: {
+        tags,
+        operationId: 'createIncomingHook',
+        summary: 'Create an incoming hook',
+        description: 'The answer is the only one that shows `secret` as text.',
+        params: pipelineParams,
+        body: incomingHookBody,
+        response: { 201: hookReply, ...refusals(400, 401, 403, 404, 409, 422) },
+      },
+    },
+    async (request, reply) => {
+      const wish = { type: 'incoming', body: request.body } as const
+      return show(
+        request,
+        reply.code(201),
+        await createHook(deps, request.params.id, callerOf(request).id, wish),
+      )
+    },
+  )
+
+  app.post(
+    '/pipelines/:id/hooks/outgoing',
+    {
+      config: { access: permissions('pipeline', 'id', 'resource:view', 'hook:add') },
+      schema: {
+        tags,
+        operationId: 'createOutgoingHook',
+        summary: 'Create an outgoing hook',
+        description: 'The answer is the only one that shows `secret` as text.',
+        params: pipelineParams,
+        body: outgoingHookBody,
+        response: { 201: hookReply, ...refusals(400, 401, 403, 404, 409, 422) },
+      },
+    },
+    async (request, reply) => {
+      const wish = { type: 'outgoing', body: request.body } as const
+      return show(
+        request,
+        reply.code(201),
+        await createHook(deps, request.params.id, callerOf(request).id, wish),
+      )
+    },
+  )
+
+  app.get(
+    '/pipelines/:id/hooks',
+    {
+      config: { access: permissions('pipeline', 'id', 'hook:view') },
+      schema: {
+        tags,
+        operationId: 'listHooks',
+        summary: 'List the hooks of a pipeline',
+        description: 'Incoming and outgoing, newest first; all of them unless `per_page` is given.',
+        params: pipelineParams,
+        querystring: Exactly({
+          page: pageQuery.page,
+          per_page: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
+          'filter[type]': Type.Optional(Word(['incoming', 'outgoing'] as const)),
+          'filter[active]': Type.Optional(Type.Boolean()),
+        }),
+        response: { 200: Type.Array(hookReply), ...refusals(401, 403, 404, 422) },
+      },
+    },
+    async (request, reply) => {
+      const { query } = request
+      const paged = query.per_page !== undefined || (query.page ?? 1) > 1
+      const page = paged
+        ? pageOf({ page: query.page, per_page: query.per_page ?? DEFAULT_PER_PAGE })
+        : { limit: MOST_HOOKS_PER_PIPELINE, offset: 0 }
+      const filters = { type: query['filter[type]'], active: query['filter[active]'] }
+      const { rows, extent } = await listHooks(deps.db, request.params.id, filters, page)
+      describePage(request, reply, deps.baseUrl(), page, extent)
+      return present(request, rows)
+    },
+  )
+
+  for (const type of ['incoming', 'outgoing'] as const) {
+    const of = `${type} hook` as const
+    const word = type === 'incoming' ? 'Incoming' : 'Outgoing'
+    const an = `an ${type} hook`
+
+    app.get(
+      `/hooks/${type}/:hook_id`,
+      {
+        config: { access: permissions(of, 'hook_id', 'hook:view') },
+        schema: {
+          tags,
+          operationId: `read${word}Hook`,
+          summary: `Read ${an}`,
+          params: hookParams,
+          response: { 200: hookReply, ...refusals(401, 404, 422) },
+        },
+      },
+      async (request, reply) => {
+        const row = await findHook(deps.db, type, request.params.hook_id)
+        return show(request, reply, row ? { kind: 'done', row } : { kind: 'gone' })
+      },
+    )
+
+    app.put(
+      `/hooks/${type}/:hook_id`,
+      {
+        config: { access: permissions(of, 'hook_id', 'hook:edit') },
+        schema: {
+          tags,
+          operationId: `change${word}Hook`,
+          summary: `Change ${an}`,
+          description:
+            'A field that is given replaces what is stored, whole; others stay. Send `If-Match` with the `ETag` of your last read to be sure that nobody changed it meanwhile.',
+          params: hookParams,
+          body: type === 'incoming' ? incomingHookChange : outgoingHookChange,
+          response: { 200: hookReply, ...refusals(400, 401, 403, 404, 412, 422) },
+        },
+      },
+      async (request, reply) => {
+        const wish = { type, body: request.body } as Parameters<typeof changeHook>[3]
+        const ifMatch = request.headers['if-match']
+        const version =
+          ifMatch === undefined || ifMatch === '*' ? undefined : ifMatch.replace(/^"(.*)"$/, '$1')
+        return show(
+          request,
+          reply,
+          await changeHook(deps, request.params.hook_id, callerOf(request).id, wish, version),
+        )
+      },
+    )
+
+    app.delete(
+      `/hooks/${type}/:hook_id`,
+      {
+        config: { access: permissions(of, 'hook_id', 'hook:remove') },
+        schema: {
+          tags,
+          operationId: `remove${word}Hook`,
+          summary: `Remove ${an}`,
+          description: 'Its past calls or deliveries stay.',
+          params: hookParams,
+          response: { 204: Type.Null(), ...refusals(401, 403, 404, 422) },
+        },
+      },
+      async (request, reply) => {
+        if (!(await removeHook(deps.db, type, request.params.hook_id))) throw notFound()
+        return reply.code(204).send(null)
+      },
+    )
+
+    app.post(
+      `/hooks/${type}/:hook_id/rotate-secret`,
+      {
+        config: { access: permissions(of, 'hook_id', 'hook:edit'), bodyOptional: true },
+        schema: {
+          tags,
+          operationId: `rotate${word}HookSecret`,
+          summary: `Make a new secret for ${an}`,
+          description:
+            'The answer is the only one that shows it. The previous secret stays valid for `overlap_seconds`.',
+          params: hookParams,
+          body: rotateSecretBody,
+          response: { 200: hookReply, ...refusals(400, 401, 403, 404, 409, 422) },
+        },
+      },
+      async (request, reply) => {
+        const overlap = request.body?.overlap_seconds ?? 86_400
+        return show(
+          request,
+          reply,
+          await rotateSecret(deps, type as HookType, request.params.hook_id, callerOf(request).id, overlap),
+        )
+      },
+    )
+  }
+
+  async function show(request: FastifyRequest, reply: FastifyReply, outcome: HookOutcome): Promise<Hook> {
+    switch (outcome.kind) {
+      case 'done': {
+        reply.header('etag', `"${outcome.row.row_version}"`)
+        return (await present(request, [outcome.row], outcome.secret))[0]!
+      }
+      case 'invalid':
+        throw invalid(outcome.errors)
+      case 'gone':
+        throw notFound()
+      case 'full':
+        throw new ApiError(
+          'conflict',
+          `A pipeline can have ${MOST_HOOKS_PER_PIPELINE} hooks; remove one first.`,
+        )
+      case 'unsigned':
+        throw new ApiError('conflict', 'This hook has no secret: set requires_secret to true first.')
+      case 'changed-meanwhile':
+        throw new ApiError('precondition_failed', 'The hook has changed since you read it: read it again.')
+    }
+  }
+
+  function present(request: FastifyRequest, rows: readonly HookRow[], secret?: string): Promise<Hook[]> {
+    const mayEdit = can(callerOf(request), 'hook:edit', placeOf(request))
+    return presentHooks(deps.db, rows, { baseUrl: deps.baseUrl(), box: deps.box, mayEdit, secret })
+  }
+}

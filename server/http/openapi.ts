@@ -1,0 +1,40 @@
+import swagger from '@fastify/swagger'
+import type { FastifyInstance } from 'fastify'
+
+/** The OpenAPI document, made from the schemas that validate; served by the operations room. */
+export async function installOpenApi(
+  app: FastifyInstance,
+  { version, baseUrl }: { version: string; baseUrl: () => string },
+): Promise<void> {
+  await app.register(swagger, {
+    openapi: {
+      openapi: '3.1.0',
+      info: {
+        title: 'Gantry',
+        version,
+        summary: 'Pipelines on your own servers, started and announced by webhooks.',
+        description:
+          'JSON in and out. Send `Authorization: Bearer <access_token>` from `POST /users/login`. Lists are bare arrays with `Link` and `X-Total-Count` headers. Errors have one form everywhere: see the schema Error.',
+        license: { name: 'MIT', identifier: 'MIT' },
+      },
+      // Filled in when the document is read: the port may be known only then.
+      servers: [{ url: '/' }],
+      security: [{ bearer: [] }],
+      tags: [
+        { name: 'Actions', description: 'Runs of pipelines.' },
+        { name: 'Hooks', description: 'Incoming hooks start runs; outgoing hooks tell about them.' },
+        { name: 'Accounts', description: 'Logging in, and tokens.' },
+        { name: 'Operations', description: 'Is it alive, is it ready, how is it doing.' },
+      ],
+      components: { securitySchemes: { bearer: { type: 'http', scheme: 'bearer' } } },
+    },
+    refResolver: {
+      buildLocalReference: (json, _baseUri, _fragment, index) =>
+        typeof json.$id === 'string' ? json.$id : `def-${index}`,
+    },
+    transformObject: (documentObject) => {
+      if (!('openapiObject' in documentObject)) return documentObject.swaggerObject
+      return { ...documentObject.openapiObject, servers: [{ url: baseUrl() }] }
+    },
+  })
+}

@@ -1,0 +1,61 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+
+export const DEFAULT_PER_PAGE = 25
+const MOST_PER_PAGE = 100
+
+/** Totals are exact up to here; beyond, counting would cost more than the page. */
+export const COUNT_LIMIT = 10_000
+
+export const pageQuery = {
+  page: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: 1_000_000_000, default: 1, description: 'Which page, from 1.' }),
+  ),
+  per_page: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: MOST_PER_PAGE,
+      default: DEFAULT_PER_PAGE,
+      description: 'How many on a page.',
+    }),
+  ),
+}
+
+export type Page = { limit: number; offset: number }
+
+export function pageOf(query: { page?: number; per_page?: number }): Page {
+  const limit = query.per_page ?? DEFAULT_PER_PAGE
+  return { limit, offset: ((query.page ?? 1) - 1) * limit }
+}
+
+/** What a list query found besides its rows: `total` may stop at COUNT_LIMIT + 1, `hasMore` never lies. */
+export type Extent = { total: number; hasMore: boolean }
+
+/** Sets `X-Total-Count` and `Link` (RFC 8288). */
+export function describePage(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  baseUrl: string,
+  page: Page,
+  extent: Extent,
+): void {
+  reply.header('x-total-count', extent.total > COUNT_LIMIT ? `${COUNT_LIMIT}+` : String(extent.total))
+  reply.header('link', linkHeader(`${baseUrl}${request.url}`, page, extent))
+}
+
+/** Pure: the relations that apply, each with the caller's own query kept. */
+export function linkHeader(url: string, { limit, offset }: Page, { total, hasMore }: Extent): string {
+  const current = offset / limit + 1
+  const last = total > COUNT_LIMIT ? undefined : Math.max(1, Math.ceil(total / limit))
+  const relations: [string, number][] = [['first', 1]]
+  if (current > 1) relations.push(['prev', Math.min(current - 1, last ?? current)])
+  if (hasMore) relations.push(['next', current + 1])
+  if (last !== undefined) relations.push(['last', last])
+  return relations.map(([relation, number]) => `<${withPage(url, number)}>; rel="${relation}"`).join(', ')
+}
+
+function withPage(url: string, page: number): string {
+  const next = new URL(url)
+  next.searchParams.set('page', String(page))
+  return next.href
+}

@@ -1,0 +1,76 @@
+// Small building blocks of the schemas that describe, validate and type what goes in and out.
+import { type Static, type TSchema, Type } from 'typebox'
+
+/** A schema with a name of its own, under which it stands in the OpenAPI document. */
+export function named<Schema extends TSchema>(name: string, schema: Schema): Schema & { $id: string } {
+  return Object.assign(schema, { $id: name })
+}
+
+/** Refers to a named schema instead of repeating it. */
+export function ref<Schema extends TSchema & { $id: string }>(schema: Schema) {
+  return Type.Unsafe<Static<Schema>>({ $ref: `${schema.$id}#` })
+}
+
+/** Refers to a named schema, or null. */
+export function refOrNull<Schema extends TSchema & { $id: string }>(schema: Schema) {
+  return Type.Unsafe<Static<Schema> | null>({ anyOf: [{ $ref: `${schema.$id}#` }, { type: 'null' }] })
+}
+
+type Simple = 'string' | 'integer' | 'boolean' | 'object'
+
+function orNull<Value>(type: Simple, more: object = {}) {
+  return Type.Unsafe<Value | null>({ type: [type, 'null'], ...more })
+}
+
+export const TextOrNull = (options: object = {}) => orNull<string>('string', options)
+export const IntegerOrNull = (options: object = {}) => orNull<number>('integer', options)
+
+export const Id = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })
+export const IdOrNull = IntegerOrNull({ minimum: 1 })
+export const Uuid = Type.String({ format: 'uuid' })
+export const UuidOrNull = TextOrNull({ format: 'uuid' })
+export const Timestamp = Type.String({ format: 'date-time' })
+export const TimestampOrNull = TextOrNull({ format: 'date-time' })
+
+/** One of a few words. */
+export function Word<const Words extends readonly string[]>(words: Words, options: object = {}) {
+  return Type.Unsafe<Words[number]>({ type: 'string', enum: [...words], ...options })
+}
+
+/** An object that has exactly the given fields: a typo in a name must not pass silently. */
+export function Exactly<Fields extends Record<string, TSchema>>(fields: Fields, options: object = {}) {
+  return Type.Object(fields, { additionalProperties: false, ...options })
+}
+
+export const errorSchema = named(
+  'Error',
+  Exactly({
+    message: Type.String({ description: 'What went wrong, and what to do about it.' }),
+    errors: Type.Unsafe<Record<string, string[]> | null>({
+      type: ['object', 'null'],
+      description: 'The faults, by dotted field path.',
+      additionalProperties: { type: 'array', items: { type: 'string' } },
+    }),
+    code: Type.String({ description: 'A word for programs; all of them are listed in docs/errors.md.' }),
+    request_id: Type.String({ description: 'Also in the header X-Request-Id and in the log.' }),
+  }),
+)
+
+/** The refusals that a route describes besides its success. */
+export function refusals(...statuses: number[]) {
+  return Object.fromEntries(
+    statuses.map((status) => [status, { ...ref(errorSchema), description: REFUSALS[status] }]),
+  )
+}
+
+const REFUSALS: Record<number, string> = {
+  400: 'Malformed JSON or encoding',
+  401: 'No valid token',
+  403: 'Visible, but not allowed',
+  404: 'Not there, or not visible to the caller',
+  409: 'The state forbids it',
+  412: '`If-Match` does not match',
+  422: 'Well-formed but wrong: every fault is listed',
+  429: 'Too many; see `Retry-After`',
+  503: 'Not now; see `Retry-After`',
+}

@@ -1,0 +1,30 @@
+import type { FastifyInstance } from 'fastify'
+import { ApiError, notFound } from './errors.ts'
+
+/** 404 for addresses that do not exist, 405 with `Allow` for those that exist under other methods. */
+export function answerUnknownAddresses(app: FastifyInstance): void {
+  const methodsByPattern = new Map<string, { pattern: RegExp; methods: Set<string> }>()
+  app.addHook('onRoute', ({ url, method }) => {
+    const known = methodsByPattern.get(url) ?? { pattern: patternOf(url), methods: new Set<string>() }
+    for (const one of [method].flat()) known.methods.add(one)
+    methodsByPattern.set(url, known)
+  })
+  app.setNotFoundHandler(async (request) => {
+    const path = request.url.split('?', 1)[0]!
+    const methods = new Set<string>()
+    for (const { pattern, methods: known } of methodsByPattern.values()) {
+      if (pattern.test(path)) for (const method of known) methods.add(method)
+    }
+    if (methods.size === 0) throw notFound()
+    const allow = [...methods].sort().join(', ')
+    throw new ApiError('method_not_allowed', `This address answers to ${allow} only.`, { headers: { allow } })
+  })
+}
+
+function patternOf(url: string): RegExp {
+  const parts = url.split('/').map((part) => {
+    if (part.startsWith(':')) return '[^/]+'
+    return part === '*' ? '.*' : RegExp.escape(part)
+  })
+  return new RegExp(`^${parts.join('/')}$`)
+}

@@ -1,0 +1,11 @@
+// The pipelines room: what a run consists of. For now the steps that every deploy has.
+
+/** In the order in which they run; a person's own steps stand between them. */
+export const DEPLOY_STEPS = [
+  { name: 'check-app-environment', description: 'Check that the server is ready for the application' },
+  { name: 'get-new-release', description: 'Bring the source of the new release to the server' },
+  { name: 'install-dependencies', description: 'Install what the application needs' },
+  { name: 'build-application', description: 'Build the application' },
+  { name: 'activate-new-release', description: 'Make the new release the live one' },
+  { name: 'remove-old-releases', description: 'Remove releases that are no longer kept' },
+] as const

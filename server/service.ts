@@ -1,0 +1,115 @@
+// The composition root: builds every part, hands each what it needs, and takes all of it down again in
+// reverse. The only place that knows everyone.
+import { readFile } from 'node:fs/promises'
+import type { AddressInfo } from 'node:net'
+import type { FastifyBaseLogger } from 'fastify'
+import { sql } from 'kysely'
+import { pruneTokens } from '#accounts/sessions.ts'
+import { countClosedBlocks } from '#actions/action-blocks.ts'
+import { loadMasterKey } from '#crypto/master-key.ts'
+import { createSecretBox } from '#crypto/secret-box.ts'
+import { assertSupportedServer, type ConnectionSettings, openDatabase } from '#database/connect.ts'
+import { startEmbeddedPostgres } from '#database/embedded/start.ts'
+import { openListener } from '#database/listen.ts'
+import { migrate } from '#database/migrate.ts'
+import { type FirstStart, prepareFirstStart } from '#first-start/first-start.ts'
+import { createMetrics } from '#operations/metrics.ts'
+import { listDeadLetters } from '#queue/dead-letters.ts'
+import type { JobHandlers } from '#queue/handler.ts'
+import { DEFAULT_TIMINGS, startWorker } from '#queue/loop.ts'
+import { installQueue, openQueue } from '#queue/open-queue.ts'
+import { answerProbe, createProbe } from '#queue/probe.ts'
+import { buildApp } from './app.ts'
+import { baseAddress, type Config } from './config.ts'
+
+export type Service = {
+  /** Undefined for a process that only works. */
+  url: string | undefined
+  stop(): Promise<void>
+}
+
+export async function startService(
+  config: Config,
+  log: FastifyBaseLogger,
+  say: (message: string) => void,
+): Promise<Service> {
+  // What was started is stopped in reverse: by stop(), or here when a later part fails.
+  await using resources = new AsyncDisposableStack()
+  const fault = (part: string) => (error: Error) =>
+    log.warn({ part, reason: error.message }, 'a background part met an error')
+
+  const settings = await provideDatabase(config, say, resources)
+  const database = openDatabase(settings, { max: config.databaseConnections, onIdleError: fault('database') })
+  resources.defer(() => database.close())
+  const { db } = database
+  await migrate(db)
+  await installQueue(settings)
+  // Said at once: should a later part fail, the password would be lost.
+  sayFirstStart(await prepareFirstStart(db, config), say)
+  const box = createSecretBox([await loadMasterKey({ home: config.home, fromEnvironment: config.secretKey })])
+
+  const queue = await openQueue({ settings, onError: fault('queue') })
+  resources.defer(() => queue.close())
+
+  if (config.role !== 'api') {
+    const listener = await openListener(settings, { onError: fault('listener') })
+    resources.defer(() => listener.close())
+    const handlers: JobHandlers = {
+      'queue.probe': answerProbe,
+      'accounts.prune-tokens': () => pruneTokens(db),
+      'actions.count-blocks': () => countClosedBlocks(db),
+    }
+    const timings = { ...DEFAULT_TIMINGS, pollMs: config.pollMs }
+    const worker = await startWorker({ queue, listener, handlers, log, timings })
+    resources.defer(() => worker.stop({ graceMs: config.stopGraceMs }))
+  }
+
+  let url: string | undefined
+  if (config.role !== 'worker') {
+    const { version } = JSON.parse(await readFile(new URL('../package.json', import.meta.url), 'utf8'))
+    const probe = createProbe({ queue })
+    const metrics = createMetrics({ queue, version })
+    const app = await buildApp({
+      config,
+      db,
+      box,
+      version,
+      log,
+      baseUrl: () => url ?? baseAddress(config, config.port),
+      health: {
+        checkDatabase: async () => void (await sql`select 1`.execute(db)),
+        isQueueWorking: () => probe.isWorking(),
+        metrics: () => metrics.read(),
+        deadLetters: (limit) => listDeadLetters(queue, { limit }),
+      },
+    })
+    resources.defer(() => app.close())
+    await app.listen({ host: config.host, port: config.port })
+    url = baseAddress(config, (app.server.address() as AddressInfo).port)
+  }
+
+  const running = resources.move()
+  return { url, stop: () => running.disposeAsync() }
+}
+
+function sayFirstStart(start: FirstStart, say: (message: string) => void): void {
+  if (start.kind === 'not-the-first') return
+  const password =
+    start.generatedPassword === null ? '' : ` with the password ${start.generatedPassword} (shown this once)`
+  say(`first start: log in as ${start.email}${password}`)
+}
+
+async function provideDatabase(
+  config: Config,
+  say: (message: string) => void,
+  resources: AsyncDisposableStack,
+): Promise<ConnectionSettings> {
+  if (config.databaseUrl !== undefined) {
+    const settings = { connectionString: config.databaseUrl }
+    await assertSupportedServer(settings)
+    return settings
+  }
+  const embedded = await startEmbeddedPostgres({ home: config.home, say })
+  resources.defer(() => embedded.stop())
+  return embedded.connection
+}
