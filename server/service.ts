@@ -16,7 +16,7 @@ import { type FirstStart, prepareFirstStart } from '#first-start/first-start.ts'
 import { createMetrics } from '#operations/metrics.ts'
 import { listDeadLetters } from '#queue/dead-letters.ts'
 import type { JobHandlers } from '#queue/handler.ts'
-import { DEFAULT_TIMINGS, startWorker } from '#queue/loop.ts'
+import { startWorker } from '#queue/loop.ts'
 import { installQueue, openQueue } from '#queue/open-queue.ts'
 import { answerProbe, createProbe } from '#queue/probe.ts'
 import { buildApp } from './app.ts'
@@ -59,7 +59,8 @@ export async function startService(
       'accounts.prune-tokens': () => pruneTokens(db),
       'actions.count-blocks': () => countClosedBlocks(db),
     }
-    const timings = { ...DEFAULT_TIMINGS, pollMs: config.pollMs }
+    // Together with the grace of ten seconds this stays below the fifteen in which a stop must be over.
+    const timings = { pollMs: config.pollMs, abortGraceMs: 2_000, lastWritesMs: 1_000 }
     const worker = await startWorker({ queue, listener, handlers, log, timings })
     resources.defer(() => worker.stop({ graceMs: config.stopGraceMs }))
   }

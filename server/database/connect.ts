@@ -78,6 +78,8 @@ export function openDatabase(
   })
   // An idle client that loses its server emits 'error'; unheard, that would end the process.
   pool.on('error', options.onIdleError)
+  // The same for a client in use between two statements; whoever uses it learns of it from the next one.
+  pool.on('connect', (client) => client.on('error', () => {}))
   const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) })
   // Kysely ends the pool only when it has used it.
   const close = async () => {

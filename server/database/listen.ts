@@ -34,27 +34,32 @@ export async function openListener(
       connectionTimeoutMillis: 3_000,
     })
     next.on('error', options.onError)
-    next.on('end', () => {
-      if (client === next) client = undefined
-      scheduleReconnect()
-    })
     next.on('notification', ({ channel, payload }) => {
       for (const subscriber of subscribers.get(channel) ?? []) subscriber.onNotify(payload ?? '')
     })
-    await next.connect()
-    for (const channel of subscribers.keys()) await next.query(`listen ${pg.escapeIdentifier(channel)}`)
+    try {
+      await next.connect()
+      for (const channel of subscribers.keys()) await next.query(`listen ${pg.escapeIdentifier(channel)}`)
+      if (closed) throw new Error('The listener was closed while it connected')
+    } catch (error) {
+      await next.end().catch(() => {})
+      throw error
+    }
     client = next
+    next.on('end', () => {
+      client = undefined
+      scheduleReconnect()
+    })
   }
 
   function scheduleReconnect(): void {
-    if (closed || retryTimer) return
+    if (closed) return
     retryTimer = setTimeout(async () => {
-      retryTimer = undefined
       try {
         await connect()
         for (const list of subscribers.values()) for (const one of list) one.onReconnect?.()
       } catch (error) {
-        options.onError(error as Error)
+        if (!closed) options.onError(error as Error)
         scheduleReconnect()
       }
     }, options.retryMs ?? 500)
@@ -64,12 +69,8 @@ export async function openListener(
   return {
     async subscribe(channel, subscriber) {
       const known = subscribers.get(channel)
-      if (known) {
-        known.push(subscriber)
-        return
-      }
-      subscribers.set(channel, [subscriber])
-      await client?.query(`listen ${pg.escapeIdentifier(channel)}`)
+      subscribers.set(channel, [...(known ?? []), subscriber])
+      if (!known) await client?.query(`listen ${pg.escapeIdentifier(channel)}`)
     },
     async close() {
       closed = true

@@ -1,0 +1,194 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import test from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
+import { sql } from 'kysely'
+import { createBell } from './bell.ts'
+import { countDeadLetters } from './dead-letters.ts'
+import { readQueueDepths } from './queue-depths.ts'
+import { createTestQueue, type TestQueue, until } from './test-queue.ts'
+
+const NEVER_POLL = { pollMs: 60_000 }
+
+test('a job runs within 100 ms of its commit, without polling', async (t) => {
+  const { work, enqueue } = await createTestQueue(t)
+  const bell = createBell()
+  await work({ 'test.count': async () => bell.ring() }, NEVER_POLL)
+  await enqueue('test.count')
+  await bell.wait()
+  await enqueue('test.count')
+  const committed = performance.now()
+  await bell.wait()
+  assert.ok(performance.now() - committed < 100)
+})
+
+test('2,000 jobs run exactly once with two workers', async (t) => {
+  const { queue, work, enqueue } = await createTestQueue(t)
+  const runs: number[] = []
+  const count = async ({ number }: { number: number }) => {
+    runs.push(number)
+  }
+  await work({ 'test.count': count }, NEVER_POLL)
+  await work({ 'test.count': count }, NEVER_POLL)
+  await enqueue('test.count', 2_000)
+  await until(async () => (await remaining(queue)) === 0)
+  assert.equal(runs.length, 2_000)
+  assert.equal(new Set(runs).size, 2_000)
+})
+
+test('no more run at once than the catalogue allows', async (t) => {
+  const { queue, work, enqueue } = await createTestQueue(t)
+  let now = 0
+  let most = 0
+  await work({
+    'test.count': async () => {
+      most = Math.max(most, ++now)
+      await delay(20)
+      now--
+    },
+  })
+  await enqueue('test.count', 500)
+  await until(async () => (await remaining(queue)) === 0)
+  assert.equal(most, 200)
+})
+
+test('a deferred job waits for its time, and is not left waiting for a poll', async (t) => {
+  const { queue, work } = await createTestQueue(t)
+  const ran = Promise.withResolvers<number>()
+  await work({ 'test.count': async () => ran.resolve(Date.now()) }, NEVER_POLL)
+  const startAfter = new Date(Date.now() + 600)
+  await queue.db
+    .transaction()
+    .execute((trx) => queue.enqueue(trx, 'test.count', [{ number: 1 }], { startAfter }))
+  const late = (await ran.promise) - startAfter.getTime()
+  assert.ok(late >= 0 && late < 200, `${late} ms late`)
+})
+
+test('a failed job is retried at once, and becomes a dead letter after its last retry', async (t) => {
+  const { queue, work, enqueue, logged } = await createTestQueue(t)
+  const attempts: number[] = []
+  await work(
+    {
+      'test.count': async (_, { attempt }) => {
+        attempts.push(attempt)
+        throw new Error('no such luck')
+      },
+    },
+    NEVER_POLL,
+  )
+  await enqueue('test.count')
+  await until(async () => (await countDeadLetters(queue)) === 1)
+  assert.deepEqual(attempts, [1, 2, 3])
+  const lines = logged.filter((line) => line.level === 'warn')
+  assert.deepEqual(
+    lines.map(({ job, attempt, outcome, error }) => ({ job, attempt, outcome, error })),
+    [1, 2, 3].map((attempt) => ({ job: 'test.count', attempt, outcome: 'failed', error: 'no such luck' })),
+  )
+})
+
+test('an error text that the database cannot store does not keep the failure from being stored', async (t) => {
+  const { queue, work, enqueue } = await createTestQueue(t)
+  await work({
+    'test.hasty': async () => {
+      throw new Error('zero \u0000 and half \ud800')
+    },
+  })
+  await enqueue('test.hasty')
+  await until(async () => (await countDeadLetters(queue)) === 1)
+})
+
+test('a timeout aborts the signal and counts as a failure', async (t) => {
+  const { queue, work, enqueue, logged } = await createTestQueue(t)
+  await work({
+    'test.hasty': async (_, { signal }) => {
+      await once(signal, 'abort')
+    },
+  })
+  await enqueue('test.hasty')
+  await until(async () => (await countDeadLetters(queue)) === 1)
+  assert.equal(logged.find((line) => line.job)?.error, 'timed out after 0.1 s')
+})
+
+test('a handler that ignores its signal loses its slot', async (t) => {
+  const { queue, work, enqueue } = await createTestQueue(t)
+  await work({ 'test.hasty': () => new Promise(() => {}) })
+  await enqueue('test.hasty', 201)
+  await until(async () => (await countDeadLetters(queue)) === 201)
+})
+
+test('a payload of another time that no longer fits is a failure, not a run', async (t) => {
+  const { queue, work } = await createTestQueue(t)
+  let runs = 0
+  await work({
+    'test.hasty': async () => {
+      runs++
+    },
+  })
+  await queue.boss.insert('test.hasty', [{ data: { number: 'one' } }])
+  await until(async () => (await countDeadLetters(queue)) === 1)
+  assert.equal(runs, 0)
+})
+
+test('a stopping worker lets running jobs finish', async (t) => {
+  const { queue, work, enqueue } = await createTestQueue(t)
+  const started = Promise.withResolvers<void>()
+  const finish = Promise.withResolvers<void>()
+  const worker = await work({
+    'test.count': async () => {
+      started.resolve()
+      await finish.promise
+    },
+  })
+  await enqueue('test.count')
+  await started.promise
+  const stopped = worker.stop({ graceMs: 5_000 })
+  finish.resolve()
+  await stopped
+  assert.equal(await remaining(queue), 0)
+})
+
+test('what does not finish in the grace of a stop is handed back and runs elsewhere at once', async (t) => {
+  const { work, enqueue, logged } = await createTestQueue(t)
+  const started = Promise.withResolvers<void>()
+  const worker = await work({
+    'test.count': async (_, { signal }) => {
+      started.resolve()
+      await once(signal, 'abort')
+      signal.throwIfAborted()
+    },
+  })
+  await enqueue('test.count')
+  await started.promise
+  const ranAgain = Promise.withResolvers<number>()
+  await work({ 'test.count': async (_, { attempt }) => ranAgain.resolve(attempt) }, NEVER_POLL)
+  await worker.stop({ graceMs: 10 })
+  assert.equal(await ranAgain.promise, 2)
+  assert.ok(logged.some((line) => line.outcome === 'handed-back'))
+})
+
+test('a handler may end its job in its own transaction', async (t) => {
+  const { queue, work, enqueue, logged } = await createTestQueue(t)
+  await work({
+    'test.count': async (_, context) => {
+      await queue.db.transaction().execute((trx) => context.complete(trx))
+    },
+  })
+  await enqueue('test.count')
+  await until(() => logged.some((line) => line.outcome === 'completed'))
+  assert.equal(await remaining(queue), 0)
+})
+
+test('a job without a handler in this process is left for another', async (t) => {
+  const { queue, work, enqueue } = await createTestQueue(t)
+  await work({ 'test.count': async () => {} })
+  await enqueue('test.hasty')
+  await enqueue('test.count')
+  await until(async () => (await remaining(queue)) === 1)
+  const depths = await readQueueDepths(queue)
+  assert.equal(depths.find((depth) => depth.job === 'test.hasty')?.ready, 1)
+})
+
+async function remaining(queue: TestQueue['queue']): Promise<number> {
+  const { rows } = await sql<{ count: number }>`select count(*) as count from queue.job`.execute(queue.db)
+  return rows[0]!.count
+}

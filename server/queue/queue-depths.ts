@@ -1,0 +1,23 @@
+import { sql } from 'kysely'
+import { DEAD_LETTERS, type QueueCore } from './core.ts'
+
+export type QueueDepth = { job: string; ready: number; deferred: number; active: number; dead: number }
+
+/** For metrics: how many jobs of each name wait, are not due yet, run, and have failed for good. */
+export async function readQueueDepths(queue: QueueCore): Promise<QueueDepth[]> {
+  const { rows } = await sql<QueueDepth>`
+    with counts as (
+      select coalesce(source_name, name) as job,
+        count(*) filter (where name <> ${DEAD_LETTERS} and state < 'active' and start_after <= queue.job_now()) as ready,
+        count(*) filter (where name <> ${DEAD_LETTERS} and state < 'active' and start_after > queue.job_now()) as deferred,
+        count(*) filter (where name <> ${DEAD_LETTERS} and state = 'active') as active,
+        count(*) filter (where name = ${DEAD_LETTERS}) as dead
+      from queue.job
+      group by 1
+    )
+    select job, coalesce(ready, 0) as ready, coalesce(deferred, 0) as deferred,
+      coalesce(active, 0) as active, coalesce(dead, 0) as dead
+    from unnest(${Object.keys(queue.jobs)}::text[]) job left join counts using (job)
+    order by job`.execute(queue.db)
+  return rows
+}

@@ -1,0 +1,91 @@
+import type { Attempt } from './core.ts'
+
+/** Why a handler's signal aborts. It is the signal's `reason`. */
+export class AbortedError extends Error {
+  override name = 'AbortedError'
+  readonly why: AbortCause
+  constructor(why: AbortCause, message: string) {
+    super(message)
+    this.why = why
+  }
+}
+
+type AbortCause = 'timeout' | 'lost' | 'stopping'
+
+export type Outcome =
+  | { kind: 'completed' }
+  | { kind: 'failed'; error: Error }
+  /** Another attempt owns the job: whatever this one did is no longer asked for. */
+  | { kind: 'lost' }
+  | { kind: 'handed-back' }
+
+export type RunningAttempt = {
+  attempt: Attempt
+  lose(): void
+  stop(): void
+  /** Never rejects, and comes at the latest one grace period after the signal aborted. */
+  outcome: Promise<Outcome>
+}
+
+/**
+ * Runs a handler under its timeout. Once its signal has aborted, a handler that is not done throws; one
+ * that returns says that it is done, and is believed unless its time was up. A handler that ignores the
+ * signal is left to itself after the grace period: its outcome is decided then, and whatever it still
+ * does counts for nothing.
+ */
+export function runAttempt(
+  attempt: Attempt,
+  handler: (signal: AbortSignal) => Promise<void>,
+  limits: { timeoutMs: number; abortGraceMs: number },
+): RunningAttempt {
+  const controller = new AbortController()
+  const abandoned = Promise.withResolvers<Error>()
+  let aborted: AbortedError | undefined
+  let graceTimer: NodeJS.Timeout | undefined
+  const timeoutTimer = setTimeout(
+    () => abort('timeout', `timed out after ${limits.timeoutMs / 1_000} s`),
+    limits.timeoutMs,
+  )
+
+  function abort(why: AbortCause, message: string): void {
+    if (aborted) return
+    aborted = new AbortedError(why, message)
+    controller.abort(aborted)
+    graceTimer = setTimeout(() => abandoned.resolve(aborted!), limits.abortGraceMs)
+  }
+
+  async function run(): Promise<Outcome> {
+    const error = await Promise.race([
+      handler(controller.signal).then(() => undefined, asError),
+      abandoned.promise,
+    ])
+    clearTimeout(timeoutTimer)
+    clearTimeout(graceTimer)
+    return decideOutcome(aborted, error)
+  }
+
+  return {
+    attempt,
+    lose: () => abort('lost', 'another worker has taken the job over'),
+    stop: () => abort('stopping', 'the worker is stopping'),
+    outcome: run(),
+  }
+}
+
+function decideOutcome(aborted: AbortedError | undefined, error: Error | undefined): Outcome {
+  switch (aborted?.why) {
+    case undefined:
+      return error ? { kind: 'failed', error } : { kind: 'completed' }
+    case 'timeout':
+      // Also when the handler returned: it may have stopped half-way because it was told to.
+      return { kind: 'failed', error: aborted }
+    case 'lost':
+      return { kind: 'lost' }
+    case 'stopping':
+      return error ? { kind: 'handed-back' } : { kind: 'completed' }
+  }
+}
+
+function asError(thrown: unknown): Error {
+  return thrown instanceof Error ? thrown : new Error(String(thrown))
+}
