@@ -16,6 +16,7 @@ import { type FirstStart, prepareFirstStart } from '#first-start/first-start.ts'
 import { createMetrics } from '#operations/metrics.ts'
 import { listDeadLetters } from '#queue/dead-letters.ts'
 import type { JobHandlers } from '#queue/handler.ts'
+import { jobs } from '#queue/jobs.ts'
 import { startWorker } from '#queue/loop.ts'
 import { installQueue, openQueue } from '#queue/open-queue.ts'
 import { answerProbe, createProbe } from '#queue/probe.ts'
@@ -43,7 +44,7 @@ export async function startService(
   resources.defer(() => database.close())
   const { db } = database
   await migrate(db)
-  await installQueue(settings)
+  await installQueue(settings, jobs, config.heartbeatSeconds)
   // Said at once: should a later part fail, the password would be lost.
   sayFirstStart(await prepareFirstStart(db, config), say)
   const box = createSecretBox([await loadMasterKey({ home: config.home, fromEnvironment: config.secretKey })])
@@ -60,7 +61,8 @@ export async function startService(
       'actions.count-blocks': () => countClosedBlocks(db),
     }
     // Together with the grace of ten seconds this stays below the fifteen in which a stop must be over.
-    const timings = { pollMs: config.pollMs, abortGraceMs: 2_000, lastWritesMs: 1_000 }
+    const beatMs = (config.heartbeatSeconds * 1_000) / 4
+    const timings = { pollMs: config.pollMs, beatMs, abortGraceMs: 2_000, lastWritesMs: 1_000 }
     const worker = await startWorker({ queue, listener, handlers, log, timings })
     resources.defer(() => worker.stop({ graceMs: config.stopGraceMs }))
   }

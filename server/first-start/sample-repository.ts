@@ -46,7 +46,8 @@ function storeObject(repository: string, content: string): Promise<string> {
 
 async function git(args: string[], input = ''): Promise<string> {
   const run = promisify(execFile)('git', args, { env: GIT_ENVIRONMENT })
-  run.child.stdin?.end(input)
+  // A git that ends without reading is heard of through its exit code, not through a broken pipe.
+  run.child.stdin?.on('error', () => {}).end(input)
   return (await run).stdout.trim()
 }
 

@@ -21,6 +21,7 @@ export type Queue<Catalogue extends JobCatalogue = Jobs> = QueueCore & {
 export async function installQueue(
   settings: ConnectionSettings,
   catalogue: JobCatalogue = jobs,
+  heartbeatSeconds = HEARTBEAT_SECONDS,
 ): Promise<void> {
   const database = openDatabase(settings, { max: 2, onIdleError: () => {} })
   const turn = await database.pool.connect()
@@ -33,7 +34,7 @@ export async function installQueue(
     await boss.createQueue(DEAD_LETTERS, { retentionSeconds: THIRTY_DAYS })
     for (const [name, definition] of Object.entries(catalogue)) {
       await boss.createQueue(name, { policy: policyOf(definition) })
-      await boss.updateQueue(name, queueSettings(definition))
+      await boss.updateQueue(name, queueSettings(definition, heartbeatSeconds))
     }
   } finally {
     await boss.stop({ graceful: false })
@@ -96,7 +97,7 @@ function createBoss(database: OpenDatabase): PgBoss {
   })
 }
 
-function queueSettings(definition: JobDefinition): UpdateQueueOptions {
+function queueSettings(definition: JobDefinition, heartbeatSeconds: number): UpdateQueueOptions {
   return {
     notify: true,
     deadLetter: DEAD_LETTERS,
@@ -106,7 +107,7 @@ function queueSettings(definition: JobDefinition): UpdateQueueOptions {
     retryDelayMax: definition.retryDelayMaxSeconds ?? null,
     // The process times its own jobs; the database only those whose process no longer can.
     expireInSeconds: Math.ceil(definition.timeoutSeconds) + ABORT_GRACE_SECONDS + EXPIRY_MARGIN_SECONDS,
-    heartbeatSeconds: HEARTBEAT_SECONDS,
+    heartbeatSeconds,
     retentionSeconds: THIRTY_DAYS,
     deleteAfterSeconds: definition.keepFinishedSeconds ?? 3_600,
   }

@@ -1,0 +1,128 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
+import { pino } from 'pino'
+import { Type } from 'typebox'
+import { startEmbeddedPostgres } from '#database/embedded/start.ts'
+import { openListener } from '#database/listen.ts'
+import type { JobHandlers } from '#queue/handler.ts'
+import type { JobCatalogue } from '#queue/jobs.ts'
+import { startWorker } from '#queue/loop.ts'
+import { installQueue, openQueue } from '#queue/open-queue.ts'
+import { readQueueDepths } from '#queue/queue-depths.ts'
+import { ADMIN_ENVIRONMENT, call, logInAsAdmin, startGantry, temporaryHome } from '../process.ts'
+
+const AWAY_MS = 30_000
+const JOBS = 1_000
+
+/** The embedded server's socket, as a URL that another process can be given. */
+function urlOf({
+  host,
+  port,
+  user,
+  database,
+}: {
+  host: string
+  port: number
+  user: string
+  database: string
+}): string {
+  return `postgres:///${database}?host=${encodeURIComponent(host)}&port=${port}&user=${user}`
+}
+
+test('the database goes away for 30 s: the process stays up, answers 503, and is ready again', async (t) => {
+  const databaseHome = await temporaryHome(t)
+  let server = await startEmbeddedPostgres({ home: databaseHome })
+  t.after(() => server.stop())
+  const { connection } = server
+  const gantry = await startGantry(t, {
+    GANTRY_HOME: await temporaryHome(t),
+    DATABASE_URL: urlOf(connection),
+    ...ADMIN_ENVIRONMENT,
+  })
+  const token = await logInAsAdmin(gantry)
+  const statusOf = async (path: string) => (await call(gantry, 'GET', path, { token })).status
+  assert.equal(await statusOf('/actions'), 200)
+
+  await server.stop()
+  const leftAt = performance.now()
+  let refused = 0
+  while (performance.now() - leftAt < AWAY_MS) {
+    const answer = await call(gantry, 'GET', '/actions', { token })
+    assert.equal(answer.status, 503)
+    assert.ok(Number(answer.headers.get('retry-after')) > 0)
+    assert.equal(answer.body.code, 'unavailable')
+    assert.equal(await statusOf('/healthz'), 503)
+    assert.equal(await statusOf('/readyz'), 503)
+    refused += 1
+    await pause(500)
+  }
+  assert.equal(gantry.child.exitCode, null)
+
+  server = await startEmbeddedPostgres({ home: databaseHome })
+  const backAt = performance.now()
+  while ((await statusOf('/readyz')) !== 200) {
+    assert.ok(performance.now() - backAt < 20_000, 'ready again within 20 s')
+    await pause(100)
+  }
+  t.diagnostic(
+    `${refused} requests refused; ready ${Math.round(performance.now() - backAt)} ms after the database came back`,
+  )
+  assert.equal(await statusOf('/actions'), 200)
+
+  assert.equal(await gantry.stop(), 0)
+})
+
+test('the database goes away for 30 s: every job that waited or ran then runs afterwards', async (t) => {
+  const databaseHome = await temporaryHome(t)
+  let server = await startEmbeddedPostgres({ home: databaseHome })
+  t.after(() => server.stop())
+  const settings = server.connection
+  const catalogue = {
+    'test.count': {
+      payload: Type.Object({ number: Type.Integer() }),
+      retryLimit: 2,
+      retryDelaySeconds: 1,
+      timeoutSeconds: 60,
+      concurrency: 20,
+      batchSize: 20,
+    },
+  } satisfies JobCatalogue
+  await installQueue(settings, catalogue)
+  const queue = await openQueue({ settings, catalogue, onError: () => {} })
+  const listener = await openListener(settings, { onError: () => {} })
+  const runs = new Map<number, number>()
+  const firstDone = Promise.withResolvers<void>()
+  const log = pino({ level: 'silent' })
+  const handlers: JobHandlers<typeof catalogue> = {
+    'test.count': async ({ number }) => {
+      await pause(20)
+      runs.set(number, (runs.get(number) ?? 0) + 1)
+      if (runs.size >= 100) firstDone.resolve()
+    },
+  }
+  const worker = await startWorker({ queue, listener, handlers, log })
+  const payloads = Array.from({ length: JOBS }, (_, number) => ({ number }))
+  await queue.db.transaction().execute((trx) => queue.enqueue(trx, 'test.count', payloads))
+  await firstDone.promise
+
+  await server.stop()
+  await pause(AWAY_MS)
+  assert.ok(runs.size < JOBS, 'some jobs were still waiting when the database went away')
+  server = await startEmbeddedPostgres({ home: databaseHome })
+  const backAt = performance.now()
+  const isDone = async () =>
+    (await readQueueDepths(queue)).every(({ ready, deferred, active }) => ready + deferred + active === 0)
+  while (!(await isDone().catch(() => false))) {
+    assert.ok(performance.now() - backAt < 60_000, 'every job has run within a minute')
+    await pause(100)
+  }
+  const twice = [...runs.values()].filter((count) => count > 1).length
+  t.diagnostic(
+    `${runs.size} of ${JOBS} jobs ran, ${twice} of them more than once, done ${Math.round(performance.now() - backAt)} ms after the return`,
+  )
+  assert.equal(runs.size, JOBS)
+  await worker.stop({ graceMs: 1_000 })
+  await listener.close()
+  await queue.close()
+})
