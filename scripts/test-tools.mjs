@@ -2,7 +2,10 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 
-const TOOLS = [{ package: 'git', program: '/usr/bin/git' }]
+const TOOLS = [
+  { package: 'git', program: '/usr/bin/git' },
+  { package: 'curl', program: '/usr/bin/curl' },
+]
 
 const missing = TOOLS.filter(({ program }) => !existsSync(program)).map((tool) => tool.package)
 if (missing.length > 0 && !install(missing)) {

@@ -69,14 +69,14 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
   // is then the fastest way out.
   app.setSerializerCompiler(() => JSON.stringify)
   app.setErrorHandler(replyWithError)
-  answerUnknownAddresses(app)
-  logRequests(app)
+  logRequests(app, (request) => request.caller?.id ?? null)
   await app.register(helmet, {
     contentSecurityPolicy: {
       useDefaults: false,
       directives: { defaultSrc: ["'self'"], frameAncestors: ["'none'"] },
     },
   })
+  answerUnknownAddresses(app)
   enforceAccess(app, db)
   installBodyParsing(app)
   await installOpenApi(app, { version, baseUrl })

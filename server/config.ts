@@ -18,7 +18,7 @@ const MIB = 1024 * 1024
 
 export const settings = {
   port: integer('PORT', 'Port of the API; 0 takes any free one', { fallback: 7070, min: 0, max: 65_535 }),
-  host: text('HOST', 'Address to listen on', '127.0.0.1'),
+  host: setting('HOST', 'Address to listen on', '127.0.0.1', host),
   publicUrl: setting(
     'GANTRY_URL',
     'Public base address, used in hook URLs and links',
@@ -34,7 +34,7 @@ export const settings = {
     'unset: the embedded one',
     postgresUrl,
   ),
-  role: oneOf('GANTRY_ROLE', 'What this process does; `api` and `worker` need DATABASE_URL', [
+  role: oneOf('GANTRY_ROLE', 'What this process does (`api` and `worker` need DATABASE_URL)', [
     'all',
     'api',
     'worker',
@@ -56,7 +56,7 @@ export const settings = {
     'GANTRY_ALLOW_TARGETS',
     'Private hosts or CIDRs that outgoing calls may reach, comma-separated',
     'none',
-    list,
+    targets,
   ),
   trustProxy: setting(
     'GANTRY_TRUST_PROXY',
@@ -84,11 +84,15 @@ export const settings = {
     'trace',
     'silent',
   ]),
-  databaseConnections: integer('GANTRY_DATABASE_CONNECTIONS', 'Connections that this process may open', {
-    fallback: 10,
-    min: 2,
-    max: 200,
-  }),
+  databaseConnections: integer(
+    'GANTRY_DATABASE_CONNECTIONS',
+    'Connections for requests; the queue and notifications open up to six more',
+    {
+      fallback: 10,
+      min: 2,
+      max: 200,
+    },
+  ),
   accessTokenMinutes: integer('GANTRY_ACCESS_TOKEN_MINUTES', 'Life of an access token', {
     fallback: 720,
     min: 1,
@@ -117,7 +121,7 @@ export const settings = {
   stopGraceMs: integer('GANTRY_STOP_GRACE_MS', 'Time that running work has to end when stopping', {
     fallback: 10_000,
     min: 0,
-    max: 600_000,
+    max: 10_000,
   }),
 } satisfies Record<string, Setting<unknown>>
 
@@ -164,10 +168,6 @@ function setting<Value>(
   return { variable, about, shown, read }
 }
 
-function text(variable: string, about: string, fallback: string): Setting<string> {
-  return setting(variable, about, fallback, (value) => value ?? fallback)
-}
-
 function integer(
   variable: string,
   about: string,
@@ -203,13 +203,23 @@ function truth(variable: string, about: string, fallback: boolean): Setting<bool
   })
 }
 
+function host(value: string | undefined): string {
+  const address = value ?? '127.0.0.1'
+  if (!ipaddr.isValid(address) && !isHostName(address)) throw new Fault('must be an address or a host name')
+  return address
+}
+
+function isHostName(text: string): boolean {
+  return text.length <= 253 && /^\w([\w-]{0,61}\w)?(\.\w([\w-]{0,61}\w)?)*\.?$/.test(text)
+}
+
 function baseUrl(value: string | undefined): string | undefined {
   if (value === undefined) return undefined
   const url = URL.parse(value)
-  const plain = url && ['http:', 'https:'].includes(url.protocol) && !url.search && !url.hash && !url.username
-  if (!plain)
+  const plain = url && ['http:', 'https:'].includes(url.protocol) && !url.username && !url.password
+  if (!plain || url.search || url.hash)
     throw new Fault('must be an http or https address without query, such as https://gantry.example.com')
-  return url.href.replace(/\/+$/, '')
+  return `${url.origin}${url.pathname}`.replace(/\/+$/, '')
 }
 
 function postgresUrl(value: string | undefined): string | undefined {
@@ -246,9 +256,20 @@ function list(value: string | undefined): string[] {
     .filter((part) => part !== '')
 }
 
+function targets(value: string | undefined): string[] {
+  const parts = list(value)
+  const wrong = parts.filter((part) => !isNetwork(part) && !isHostName(part))
+  if (wrong.length > 0) throw new Fault(`must list hosts, addresses or CIDRs; not one: ${wrong.join(', ')}`)
+  return parts
+}
+
 function cidrs(value: string | undefined): string[] {
   const parts = list(value)
-  const wrong = parts.filter((part) => !ipaddr.isValid(part) && !ipaddr.isValidCIDR(part))
+  const wrong = parts.filter((part) => !isNetwork(part))
   if (wrong.length > 0) throw new Fault(`must list addresses or CIDRs; not one: ${wrong.join(', ')}`)
   return parts
+}
+
+function isNetwork(text: string): boolean {
+  return ipaddr.isValid(text) || ipaddr.isValidCIDR(text)
 }

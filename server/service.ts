@@ -13,6 +13,7 @@ import { startEmbeddedPostgres } from '#database/embedded/start.ts'
 import { openListener } from '#database/listen.ts'
 import { migrate } from '#database/migrate.ts'
 import { type FirstStart, prepareFirstStart } from '#first-start/first-start.ts'
+import { assertSameKey } from '#first-start/same-key.ts'
 import { createMetrics } from '#operations/metrics.ts'
 import { listDeadLetters } from '#queue/dead-letters.ts'
 import type { JobHandlers } from '#queue/handler.ts'
@@ -45,9 +46,10 @@ export async function startService(
   const { db } = database
   await migrate(db)
   await installQueue(settings, jobs, config.heartbeatSeconds)
+  const box = createSecretBox([await loadMasterKey({ home: config.home, fromEnvironment: config.secretKey })])
+  await assertSameKey(db, box)
   // Said at once: should a later part fail, the password would be lost.
   sayFirstStart(await prepareFirstStart(db, config), say)
-  const box = createSecretBox([await loadMasterKey({ home: config.home, fromEnvironment: config.secretKey })])
 
   const queue = await openQueue({ settings, onError: fault('queue') })
   resources.defer(() => queue.close())

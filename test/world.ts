@@ -1,10 +1,17 @@
 // Makes what tests need, straight in the database: people, trees, runs.
 import { randomUUID } from 'node:crypto'
-import type { Insertable } from 'kysely'
+import { type Insertable, sql } from 'kysely'
 import type { BuiltInRole } from '#access/permissions.ts'
 import { hashToken, newToken } from '#crypto/tokens.ts'
 import type { Database } from '#database/connect.ts'
-import type { ActionsTable, StoredStep, TargetsTable } from '#database/tables.ts'
+import type {
+  ActionsTable,
+  HookRequestsTable,
+  HooksTable,
+  HookType,
+  StoredStep,
+  TargetsTable,
+} from '#database/tables.ts'
 import { DEPLOY_STEPS } from '#pipelines/built-in-steps.ts'
 
 export type Person = { id: number; email: string; token: string }
@@ -220,7 +227,7 @@ export async function grantRole(
 /** Someone with one role on the whole organization of a tree. */
 export async function createMember(db: Database, tree: TestTree, role: BuiltInRole): Promise<Person> {
   const person = await createPerson(db)
-  await grantRole(db, person.id, role, tree)
+  await grantRole(db, person.id, role, { organizationId: tree.organizationId })
   return person
 }
 
@@ -247,6 +254,7 @@ export async function createAction(
     })
     .returning('id')
     .executeTakeFirstOrThrow()
+  if (tree.serverIds.length === 0) return id
   const steps: StoredStep[] = DEPLOY_STEPS.map((step, index) => ({
     order: index + 1,
     name: step.name,
@@ -271,5 +279,76 @@ export async function createAction(
       })),
     )
     .execute()
+  return id
+}
+
+/** Many finished deploys without targets, by one statement; one is created every second from `from` on. */
+export async function createManyActions(
+  db: Database,
+  place: Pick<TestTree, 'environmentId' | 'pipelineId'>,
+  count: number,
+  from: Date,
+): Promise<void> {
+  await sql`
+    insert into actions (environment_id, pipeline_id, type, status, status_reason_code, trigger_type,
+      started_at, completed_at, created_at)
+    select ${place.environmentId}, ${place.pipelineId}, 'deploy', 'completed', 'COMPLETED', 'manual',
+      moment, moment, moment
+    from generate_series(1, ${count}::int) as number, lateral (
+      select ${from}::timestamptz + number * interval '1 second' as moment) as m`.execute(db)
+}
+
+/** A hook of the tree's deploy pipeline; anything can be said differently. */
+export async function createHook(
+  db: Database,
+  tree: Pick<TestTree, 'owner' | 'environmentId' | 'pipelineId'>,
+  type: HookType,
+  more: Partial<Insertable<HooksTable>> = {},
+): Promise<string> {
+  const ofType =
+    type === 'incoming'
+      ? { requires_secret: false, url_token: Buffer.from('sealed'), url_token_hash: hashToken(randomUUID()) }
+      : { target_url: 'https://example.com/', verify_ssl: true, secret: Buffer.from('sealed') }
+  const { id } = await db
+    .insertInto('hooks')
+    .values({
+      id: randomUUID(),
+      pipeline_id: tree.pipelineId,
+      environment_id: tree.environmentId,
+      type,
+      name: `Hook ${next()}`,
+      action_type: 'deploy',
+      settings: '{}',
+      trigger_when: '{}',
+      created_by: tree.owner.id,
+      edited_by: tree.owner.id,
+      ...ofType,
+      ...more,
+    })
+    .returning('id')
+    .executeTakeFirstOrThrow()
+  return id
+}
+
+/** A call received by a hook, or a delivery that it sent. */
+export async function createHookRequest(
+  db: Database,
+  hookId: string,
+  type: HookType,
+  more: Partial<Insertable<HookRequestsTable>> = {},
+): Promise<string> {
+  const { id } = await db
+    .insertInto('hook_requests')
+    .values({
+      id: randomUUID(),
+      hook_id: hookId,
+      type,
+      url: 'https://example.com/',
+      method: 'POST',
+      outcome: type === 'incoming' ? 'accepted' : 'delivered',
+      ...more,
+    })
+    .returning('id')
+    .executeTakeFirstOrThrow()
   return id
 }

@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Database } from '#database/connect.ts'
 import { ApiError, invalid, notFound } from '#http/errors.ts'
 import { acceptsJson } from '#http/negotiation.ts'
+import '#http/route-config.ts'
 import { type Caller, findCaller } from './caller.ts'
 import { type Kind, type Located, locate, SEEN_AS } from './locate.ts'
 import { can, type Permission } from './permissions.ts'
@@ -20,13 +21,16 @@ export type Access =
   | { kind: 'instance-admin'; orLoopback?: boolean }
   | { kind: 'permissions'; of: Kind; param: string; needs: readonly (Permission | 'resource:view')[] }
 
+/** A route and what it demands. */
+export type RouteAccess = { method: string; url: string; access: Access }
+
 declare module 'fastify' {
+  interface FastifyInstance {
+    /** Every route in the order of registration; docs/permissions.md is held against it. */
+    accessTable: readonly RouteAccess[]
+  }
   interface FastifyContextConfig {
     access?: Access
-    /** The route answers something else than JSON: an event stream, a page. */
-    notJson?: boolean
-    /** The body may be left out altogether. */
-    bodyOptional?: boolean
   }
   interface FastifyRequest {
     caller: Caller | null
@@ -50,12 +54,15 @@ export function permissions(of: Kind, param: string, ...needs: (Permission | 're
 export function enforceAccess(app: FastifyInstance, db: Database): void {
   app.decorateRequest('caller', null)
   app.decorateRequest('place', null)
-  app.addHook('onRoute', (route) => {
-    if (route.config?.access === undefined) throw new Error(`${route.method} ${route.url} declares no access`)
+  const accessTable: RouteAccess[] = []
+  app.decorate('accessTable', accessTable)
+  app.addHook('onRoute', ({ method: methods, url, config }) => {
+    const access = config?.access
+    if (access === undefined) throw new Error(`${methods} ${url} declares no access`)
+    accessTable.push(...[methods].flat().map((method) => ({ method, url, access })))
   })
   app.addHook('onRequest', async (request) => {
     const { access = publicly, notJson } = request.routeOptions.config
-    if (request.is404) return
     if (access.kind === 'instance-admin' && access.orLoopback && isFromThisMachine(request)) return
     if (access.kind !== 'public') request.caller = await authenticate(db, request)
     if (access.kind === 'instance-admin' && !request.caller?.is_instance_admin) throw forbidden()

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
-import { sql } from 'kysely'
+import { sql, type Transaction } from 'kysely'
 import { verifyPassword } from '#crypto/passwords.ts'
 import type { Database } from '#database/connect.ts'
+import type { Tables } from '#database/tables.ts'
 import { type IssuedTokens, openSession, type TokenLives } from './sessions.ts'
 
 export type LoginOutcome =
@@ -17,7 +18,7 @@ const MOST_FAILURES_PER_ADDRESS = 50
 
 /** Unknown e-mail and wrong password look the same, also to a clock. */
 export async function logIn(db: Database, attempt: LoginAttempt, lives: TokenLives): Promise<LoginOutcome> {
-  const subjects = [
+  const subjects: Subject[] = [
     { subject: subjectOf('email', attempt.email.toLowerCase()), most: MOST_FAILURES_PER_EMAIL },
     { subject: subjectOf('address', attempt.address), most: MOST_FAILURES_PER_ADDRESS },
   ]
@@ -31,22 +32,35 @@ export async function logIn(db: Database, attempt: LoginAttempt, lives: TokenLiv
     .where('active', '=', true)
     .executeTakeFirst()
   const matches = await verifyPassword(attempt.password, user?.password_hash ?? null)
-  if (user && matches) {
-    await db.deleteFrom('login_failures').where('subject', '=', subjects[0]!.subject).execute()
-    return { kind: 'in', tokens: await openSession(db, user.id, lives) }
+  return db.transaction().execute(async (trx): Promise<LoginOutcome> => {
+    // A thousand guesses made at once have all passed the check above. One by one they pass it again, so
+    // that no more than the limit learn whether they were right.
+    await holdSubjects(trx, subjects)
+    const retryAfterSeconds = await secondsUntilAllowed(trx, subjects)
+    if (retryAfterSeconds > 0) return { kind: 'throttled', retryAfterSeconds }
+    if (!user || !matches) {
+      await trx
+        .insertInto('login_failures')
+        .values(subjects.map(({ subject }) => ({ subject })))
+        .execute()
+      return { kind: 'wrong' }
+    }
+    await trx.deleteFrom('login_failures').where('subject', '=', subjects[0]!.subject).execute()
+    return { kind: 'in', tokens: await openSession(trx, user.id, lives) }
+  })
+}
+
+type Subject = { subject: Buffer; most: number }
+
+/** Always e-mail first, then address: two logins cannot wait for each other. */
+async function holdSubjects(trx: Transaction<Tables>, subjects: Subject[]): Promise<void> {
+  for (const { subject } of subjects) {
+    await sql`select pg_advisory_xact_lock(${subject.readBigInt64BE()})`.execute(trx)
   }
-  await db
-    .insertInto('login_failures')
-    .values(subjects.map(({ subject }) => ({ subject })))
-    .execute()
-  return { kind: 'wrong' }
 }
 
 /** How long until the oldest failure that counts leaves the window; 0 when below every limit. */
-async function secondsUntilAllowed(
-  db: Database,
-  subjects: { subject: Buffer; most: number }[],
-): Promise<number> {
+async function secondsUntilAllowed(db: Database, subjects: Subject[]): Promise<number> {
   const rows = await db
     .selectFrom('login_failures')
     .select(({ fn }) => [

@@ -15,7 +15,7 @@ const columns = ['id', 'name', 'expires_at', 'used_at as last_used_at', 'created
 export async function createPersonalToken(
   db: Database,
   userId: number,
-  wish: { name: string; expires_at?: string | null },
+  wish: { name: string; expiresAt: Date | null },
 ): Promise<PersonalToken & { token: string }> {
   const token = newToken('personal')
   const row = await db
@@ -25,7 +25,7 @@ export async function createPersonalToken(
       kind: 'personal',
       name: wish.name,
       hash: hashToken(token),
-      expires_at: wish.expires_at ?? null,
+      expires_at: wish.expiresAt,
     })
     .returning(columns)
     .executeTakeFirstOrThrow()

@@ -14,6 +14,9 @@ export type AccountRoutes = { db: Database; lives: TokenLives; baseUrl: () => st
 
 const tags = ['Accounts']
 
+/** Later years have five digits, and ISO 8601 four. */
+const END_OF_TIME = Date.UTC(10_000, 0)
+
 const issuedTokens = Exactly({
   access_token: Type.String(),
   token_type: Type.Literal('bearer'),
@@ -171,11 +174,12 @@ export const accountRoutes: FastifyPluginAsyncTypebox<AccountRoutes> = async (
       },
     },
     async (request, reply) => {
-      const { expires_at } = request.body
-      if (expires_at != null && !(Date.parse(expires_at) > Date.now())) {
-        throw invalid({ expires_at: ['must be a time in the future'] })
+      const { name, expires_at } = request.body
+      const expiresAt = expires_at == null ? null : new Date(expires_at)
+      if (expiresAt && !(expiresAt.getTime() > Date.now() && expiresAt.getTime() < END_OF_TIME)) {
+        throw invalid({ expires_at: ['must be a time in the future, before the year 10000'] })
       }
-      return reply.code(201).send(await createPersonalToken(db, callerOf(request).id, request.body))
+      return reply.code(201).send(await createPersonalToken(db, callerOf(request).id, { name, expiresAt }))
     },
   )
 

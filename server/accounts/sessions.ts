@@ -19,8 +19,12 @@ export type RefreshOutcome =
   | { kind: 'unknown' }
 
 /** A login: a new family of one access and one refresh token. */
-export function openSession(db: Database, userId: number, lives: TokenLives): Promise<IssuedTokens> {
-  return db.transaction().execute((trx) => issueTokens(trx, userId, randomUUID(), lives))
+export function openSession(
+  trx: Transaction<Tables>,
+  userId: number,
+  lives: TokenLives,
+): Promise<IssuedTokens> {
+  return issueTokens(trx, userId, randomUUID(), lives)
 }
 
 /**
@@ -32,17 +36,20 @@ export async function refreshSession(
   token: string,
   lives: TokenLives,
 ): Promise<RefreshOutcome> {
+  const hash = hashToken(token)
   return db.transaction().execute(async (trx): Promise<RefreshOutcome> => {
+    const known = await trx.selectFrom('tokens').select('family').where('hash', '=', hash).executeTakeFirst()
+    if (!known?.family) return { kind: 'unknown' }
+    await holdFamily(trx, known.family)
     const row = await trx
       .selectFrom('tokens')
       .innerJoin('users', 'users.id', 'tokens.user_id')
       .select(['tokens.id', 'tokens.user_id', 'tokens.family', 'tokens.used_at'])
-      .where('tokens.hash', '=', hashToken(token))
+      .where('tokens.hash', '=', hash)
       .where('tokens.kind', '=', 'refresh')
       .where('tokens.revoked_at', 'is', null)
       .where('tokens.expires_at', '>', sql<string>`now()`)
       .where('users.active', '=', true)
-      .forUpdate('tokens')
       .executeTakeFirst()
     if (!row?.family) return { kind: 'unknown' }
     if (row.used_at !== null) {
@@ -59,7 +66,13 @@ export async function closeSession(
   db: Database,
   token: { id: number; family: string | null },
 ): Promise<void> {
-  if (token.family !== null) return revokeFamily(db, token.family)
+  const { family } = token
+  if (family !== null) {
+    return db.transaction().execute(async (trx) => {
+      await holdFamily(trx, family)
+      await revokeFamily(trx, family)
+    })
+  }
   await db.updateTable('tokens').set({ revoked_at: sql<string>`now()` }).where('id', '=', token.id).execute()
 }
 
@@ -72,8 +85,16 @@ export async function pruneTokens(db: Database): Promise<void> {
     .execute()
 }
 
-async function revokeFamily(db: Database, family: string): Promise<void> {
-  await db
+/**
+ * Until the end of the transaction nobody else adds to a family or revokes it: tokens that are being made
+ * while their family is revoked would not be seen, and would live on.
+ */
+async function holdFamily(trx: Transaction<Tables>, family: string): Promise<void> {
+  await sql`select pg_advisory_xact_lock(hashtextextended(${family}, 0))`.execute(trx)
+}
+
+async function revokeFamily(trx: Transaction<Tables>, family: string): Promise<void> {
+  await trx
     .updateTable('tokens')
     .set({ revoked_at: sql<string>`now()` })
     .where('family', '=', family)

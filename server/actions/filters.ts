@@ -88,7 +88,7 @@ function uuids(text: string): string[] {
   const parts = split(text)
   const form = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
   if (!parts.every((part) => form.test(part))) throw new Fault('must list UUIDs')
-  return parts
+  return [...new Set(parts.map((part) => part.toLowerCase()))]
 }
 
 function words(known: readonly string[]): Reader {
@@ -106,9 +106,15 @@ function words(known: readonly string[]): Reader {
 function time(text: string): string {
   const form = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d))?$/
   // A plus sign that was not percent-encoded arrives as a space.
-  const moment = new Date(form.test(text.replace(' ', '+')) ? text.replace(' ', '+') : Number.NaN)
-  if (Number.isNaN(moment.getTime()) || moment.getUTCFullYear() < 1) {
+  const written = text.replace(' ', '+')
+  const moment = new Date(form.test(written) ? written : Number.NaN)
+  if (Number.isNaN(moment.getTime()) || moment.getUTCFullYear() < 1 || !isDay(written.slice(0, 10))) {
     throw new Fault('must be an ISO 8601 time such as 2026-11-15T08:00:00Z')
   }
   return moment.toISOString()
+}
+
+/** Date takes the 30th of February for the 2nd of March. */
+function isDay(text: string): boolean {
+  return new Date(text).toISOString().startsWith(text)
 }

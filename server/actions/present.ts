@@ -76,7 +76,7 @@ function presentStep(target: TargetRow, step: StoredStep): Step {
     started_at: step.started_at,
     completed_at: step.completed_at,
     created_at: target.created_at,
-    updated_at: step.updated_at,
+    updated_at: step.updated_at ?? target.created_at,
   }
 }
 

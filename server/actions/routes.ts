@@ -4,8 +4,10 @@ import { callerOf, showing } from '#access/enforce.ts'
 import { invalid, notFound } from '#http/errors.ts'
 import { describePage, pageOf, pageQuery } from '#http/pagination.ts'
 import { Exactly, Id, ref, refusals } from '#http/schemas.ts'
+import type { ReadActions } from './assemble.ts'
 import { filterQuery, readFilters } from './filters.ts'
-import { listActions, type ReadActions, readAction } from './read-actions.ts'
+import { listActions } from './list-actions.ts'
+import { readAction } from './read-action.ts'
 import { actionListItemSchema, actionSchema } from './schemas.ts'
 
 const tags = ['Actions']

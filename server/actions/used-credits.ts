@@ -1,35 +1,42 @@
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import type { Database } from '#database/connect.ts'
+import type { EnvironmentPlace } from '#inventory/places.ts'
 import type { Environment } from '#inventory/schemas.ts'
-import type { TreeSnapshot } from '#inventory/tree.ts'
 
-/** Environments as the tree has them, with the target runs of this month (UTC) filled in at both levels. */
-export async function withUsedCredits(
-  db: Database,
-  tree: TreeSnapshot,
-  environmentIds: readonly number[],
-): Promise<Map<number, Environment>> {
-  const [environments, places] = await Promise.all([tree.environments(environmentIds), tree.places()])
-  const wanted = [...new Set(environmentIds)].map((id) => environments.get(id)!)
-  const projectIds = new Set(wanted.map((environment) => environment.project.id))
-  const siblings = places.filter((place) => projectIds.has(place.project_id))
+/** Target runs of this month (UTC) by environment; environments without any are left out. */
+export type Credits = ReadonlyMap<number, number>
+
+const THIS_MONTH = sql`date_trunc('month', now())::date`
+
+export async function loadCredits(db: Database, environmentIds: readonly number[]): Promise<Credits> {
   const { rows } = await sql<{ environment_id: number; target_runs: number }>`
     select environment_id, target_runs from used_credits
-    where month = date_trunc('month', now())::date
-      and environment_id = any(${siblings.map((place) => place.environment_id)}::bigint[])`.execute(db)
-  const runsIn = new Map(rows.map((row) => [row.environment_id, row.target_runs]))
-  const runsBelow = (projectId: number) =>
-    siblings
-      .filter((place) => place.project_id === projectId)
-      .reduce((sum, place) => sum + (runsIn.get(place.environment_id) ?? 0), 0)
-  return new Map(
-    wanted.map((environment) => [
-      environment.id,
-      {
-        ...environment,
-        used_credits: runsIn.get(environment.id) ?? 0,
-        project: { ...environment.project, used_credits: runsBelow(environment.project.id) },
-      },
-    ]),
-  )
+    where month = ${THIS_MONTH} and environment_id = any(${environmentIds}::bigint[])`.execute(db)
+  return new Map(rows.map((row) => [row.environment_id, row.target_runs]))
+}
+
+/** The same inside another statement: `[[environment, target runs], …]` of the project that an environment belongs to. */
+export function creditsAround(environmentId: RawBuilder<unknown>): RawBuilder<[number, number][]> {
+  return sql`(
+    select coalesce(json_agg(json_build_array(u.environment_id, u.target_runs)), '[]')
+    from environments here join environments e on e.project_id = here.project_id join used_credits u on u.environment_id = e.id
+    where here.id = ${environmentId} and u.month = ${THIS_MONTH})`
+}
+
+/** An environment of the tree with its credits, and those of its project, filled in. */
+export function withCredits(
+  environment: Environment,
+  credits: Credits,
+  places: readonly EnvironmentPlace[],
+): Environment {
+  const { project } = environment
+  if (credits.size === 0) return environment
+  const runsBelow = places
+    .filter((place) => place.project_id === project.id)
+    .reduce((sum, place) => sum + (credits.get(place.environment_id) ?? 0), 0)
+  return {
+    ...environment,
+    used_credits: credits.get(environment.id) ?? 0,
+    project: { ...project, used_credits: runsBelow },
+  }
 }

@@ -15,15 +15,21 @@ export type OpenDatabase = {
 }
 
 const INT8 = 20
+const INT8_ARRAY = 1016
 const TIMESTAMPTZ = 1184
 
 // Ids stay far below 2^53, and timestamps leave the database in the form in which the API shows them.
 const parsers: pg.CustomTypesConfig = {
   getTypeParser: ((oid: number, format?: 'text' | 'binary') => {
     if (format !== 'binary' && oid === INT8) return Number
+    if (format !== 'binary' && oid === INT8_ARRAY) return numbersFromPostgres
     if (format !== 'binary' && oid === TIMESTAMPTZ) return isoFromPostgres
     return pg.types.getTypeParser(oid, format)
   }) as typeof pg.types.getTypeParser,
+}
+
+function numbersFromPostgres(text: string): number[] {
+  return (pg.types.getTypeParser(INT8_ARRAY as never)(text) as string[]).map(Number)
 }
 
 /** '2026-11-15 02:06:07.12+00' (what a UTC session prints) → '2026-11-15T02:06:07.120Z'. */

@@ -257,7 +257,8 @@ export type StoredStep = {
   reason: ReasonCode
   started_at: string | null
   completed_at: string | null
-  updated_at: string
+  /** Absent until the step moves: it is then as old as its target. */
+  updated_at?: string
 }
 
 export type TargetsTable = Dated & {
@@ -326,5 +327,6 @@ export type Tables = {
   used_credits: UsedCreditsTable
   action_blocks: ActionBlocksTable
   counted_action_blocks: { only_row: boolean; next_block: number }
+  key_check: { only_row: Generated<boolean>; sealed: Buffer }
   tree_version: { only_row: boolean; version: number }
 }

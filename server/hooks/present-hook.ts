@@ -1,9 +1,9 @@
 import type { Selectable } from 'kysely'
+import { loadUsers } from '#accounts/load-users.ts'
 import type { User } from '#accounts/user-schema.ts'
 import type { SecretBox } from '#crypto/secret-box.ts'
 import type { Database } from '#database/connect.ts'
 import type { HooksTable } from '#database/tables.ts'
-import { loadUsers } from '#inventory/load-environments.ts'
 import type { Hook } from './schemas.ts'
 
 export const MASK = '********'

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { ApiError, invalid } from './errors.ts'
 import { faultOfText, parseJsonBody } from './json-body.ts'
+import './route-config.ts'
 
 /** Bodies are JSON and nothing else; Fastify would take plain text too. */
 export function installBodyParsing(app: FastifyInstance): void {

@@ -71,12 +71,16 @@ export function replyWithError(
   const known = toApiError(error)
   if (known.code === 'internal') request.log.error({ err: error }, 'a request failed unexpectedly')
   if (known.code === 'unavailable') request.log.warn({ reason: error.message }, 'a request was turned away')
-  return reply
-    .code(known.status)
-    .headers(known.headers)
-    .type('application/json; charset=utf-8')
-    .serializer(JSON.stringify)
-    .send(errorBody(known, request.id))
+  return (
+    reply
+      .code(known.status)
+      // Refusals of the framework itself come before the hook that sets it.
+      .header('x-request-id', request.id)
+      .headers(known.headers)
+      .type('application/json; charset=utf-8')
+      .serializer(JSON.stringify)
+      .send(errorBody(known, request.id))
+  )
 }
 
 export function errorBody(error: ApiError, requestId: string) {

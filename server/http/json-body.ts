@@ -8,6 +8,7 @@ export type ParsedBody =
   | { kind: 'unstorable'; field: string; message: string }
 
 export const MAX_DEPTH = 64
+const MOST_FIELD_CHARACTERS = 256
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
@@ -29,27 +30,53 @@ export function parseJsonBody(bytes: Buffer): ParsedBody {
   return inspect(value)
 }
 
-/** Walks without recursion: depth is what an attacker chooses. */
+type Container = { value: object; depth: number; key: string; parent: Container | null }
+
+/** Walks without recursion: depth is what an attacker chooses. So is width: a plain number costs nothing. */
 function inspect(value: unknown): ParsedBody {
-  const open: { value: unknown; path: string; depth: number }[] = [{ value, path: '', depth: 0 }]
-  for (let item = open.pop(); item; item = open.pop()) {
-    const { value: current, path, depth } = item
-    if (typeof current === 'string') {
-      const fault = faultOfText(current)
-      if (fault) return { kind: 'unstorable', field: path || 'body', message: fault }
-    }
-    if (typeof current !== 'object' || current === null) continue
-    if (depth >= MAX_DEPTH)
-      return { kind: 'malformed', message: `The body is nested deeper than ${MAX_DEPTH} levels.` }
-    for (const [key, child] of Object.entries(current)) {
-      if (key === '__proto__') return { kind: 'malformed', message: 'The body has a key named __proto__.' }
-      const childPath = path === '' ? key : `${path}.${key}`
-      const fault = faultOfText(key)
-      if (fault) return { kind: 'unstorable', field: path || 'body', message: `has a key that ${fault}` }
-      open.push({ value: child, path: childPath, depth: depth + 1 })
+  const open: Container[] = []
+  let refusal = meet(value, '', null)
+  for (let item = open.pop(); item && !refusal; item = open.pop()) {
+    if (Array.isArray(item.value)) {
+      for (let index = 0; index < item.value.length && !refusal; index++)
+        refusal = meet(item.value[index], index, item)
+    } else {
+      for (const [key, child] of Object.entries(item.value))
+        refusal ??= faultOfKey(key, item) ?? meet(child, key, item)
     }
   }
-  return { kind: 'parsed', value }
+  return refusal ?? { kind: 'parsed', value }
+
+  function meet(child: unknown, key: string | number, parent: Container | null): ParsedBody | undefined {
+    if (typeof child === 'string') {
+      const fault = faultOfText(child)
+      return fault ? { kind: 'unstorable', field: fieldOf(String(key), parent), message: fault } : undefined
+    }
+    if (typeof child !== 'object' || child === null) return undefined
+    const depth = parent === null ? 1 : parent.depth + 1
+    if (depth > MAX_DEPTH)
+      return { kind: 'malformed', message: `The body is nested deeper than ${MAX_DEPTH} levels.` }
+    open.push({ value: child, depth, key: String(key), parent })
+    return undefined
+  }
+}
+
+function faultOfKey(key: string, holder: Container): ParsedBody | undefined {
+  if (key === '__proto__') return { kind: 'malformed', message: 'The body has a key named __proto__.' }
+  const fault = faultOfText(key)
+  if (!fault) return undefined
+  return {
+    kind: 'unstorable',
+    field: fieldOf(holder.key, holder.parent),
+    message: `has a key that ${fault}`,
+  }
+}
+
+/** The dotted path of `key` in `holder`; the body itself has no key. */
+function fieldOf(key: string, holder: Container | null): string {
+  const parts: string[] = []
+  for (let at = holder, name = key; at; name = at.key, at = at.parent) parts.unshift(name)
+  return parts.join('.').slice(0, MOST_FIELD_CHARACTERS) || 'body'
 }
 
 /** Why PostgreSQL could not store this text; undefined when it can. */

@@ -1,11 +1,15 @@
-const JSON_RANGES = new Set(['*/*', 'application/*', 'application/json'])
+/** From the most specific range to the least: the first that the caller names decides. */
+const JSON_RANGES = ['application/json', 'application/*', '*/*']
 
 /** True when JSON is among what the caller accepts; no header means anything goes. */
 export function acceptsJson(accept: string | undefined): boolean {
   if (accept === undefined || accept.trim() === '') return true
-  return accept.split(',').some((part) => {
-    const [range = '', ...parameters] = part.split(';').map((piece) => piece.trim().toLowerCase())
-    const refused = parameters.some((parameter) => /^q=0(\.0{0,3})?$/.test(parameter))
-    return JSON_RANGES.has(range) && !refused
-  })
+  const accepted = new Map(accept.split(',').map(readRange))
+  const decisive = JSON_RANGES.find((range) => accepted.has(range))
+  return decisive !== undefined && accepted.get(decisive) === true
+}
+
+function readRange(part: string): [range: string, wanted: boolean] {
+  const [range = '', ...parameters] = part.split(';').map((piece) => piece.trim().toLowerCase())
+  return [range, !parameters.some((parameter) => /^q=0(\.0{0,3})?$/.test(parameter))]
 }

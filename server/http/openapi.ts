@@ -34,7 +34,28 @@ export async function installOpenApi(
     },
     transformObject: (documentObject) => {
       if (!('openapiObject' in documentObject)) return documentObject.swaggerObject
+      describeSuccesses(documentObject.openapiObject.paths ?? {})
       return { ...documentObject.openapiObject, servers: [{ url: baseUrl() }] }
     },
   })
+}
+
+type Responses = Record<string, { description?: string }>
+
+const SUCCESSES: Record<string, string> = {
+  200: 'Success',
+  201: 'Created',
+  202: 'Accepted; it goes on in the background',
+  204: 'Done; the answer is empty',
+}
+
+/** Refusals are described where they are listed (`refusals`); what is left says the same on every route. */
+function describeSuccesses(paths: object): void {
+  for (const operations of Object.values(paths)) {
+    for (const { responses } of Object.values<{ responses?: Responses }>(operations)) {
+      for (const [status, response] of Object.entries(responses ?? {})) {
+        if (response.description === 'Default Response') response.description = SUCCESSES[status] ?? status
+      }
+    }
+  }
 }

@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
+import { pathAndQuery } from './request-target.ts'
 
 export const DEFAULT_PER_PAGE = 25
 const MOST_PER_PAGE = 100
@@ -40,7 +41,7 @@ export function describePage(
   extent: Extent,
 ): void {
   reply.header('x-total-count', extent.total > COUNT_LIMIT ? `${COUNT_LIMIT}+` : String(extent.total))
-  reply.header('link', linkHeader(`${baseUrl}${request.url}`, page, extent))
+  reply.header('link', linkHeader(`${baseUrl}${pathAndQuery(request.url)}`, page, extent))
 }
 
 /** Pure: the relations that apply, each with the caller's own query kept. */

@@ -68,6 +68,7 @@ const REFUSALS: Record<number, string> = {
   401: 'No valid token',
   403: 'Visible, but not allowed',
   404: 'Not there, or not visible to the caller',
+  406: '`Accept` does not allow JSON',
   409: 'The state forbids it',
   412: '`If-Match` does not match',
   422: 'Well-formed but wrong: every fault is listed',

@@ -1,7 +1,11 @@
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { ApiError, notFound } from './errors.ts'
+import { pathAndQuery } from './request-target.ts'
 
-/** 404 for addresses that do not exist, 405 with `Allow` for those that exist under other methods. */
+/**
+ * 404 for addresses that do not exist, 405 with `Allow` for those that exist under other methods: said
+ * before a body is read, so that its faults do not come first.
+ */
 export function answerUnknownAddresses(app: FastifyInstance): void {
   const methodsByPattern = new Map<string, { pattern: RegExp; methods: Set<string> }>()
   app.addHook('onRoute', ({ url, method }) => {
@@ -9,16 +13,22 @@ export function answerUnknownAddresses(app: FastifyInstance): void {
     for (const one of [method].flat()) known.methods.add(one)
     methodsByPattern.set(url, known)
   })
-  app.setNotFoundHandler(async (request) => {
-    const path = request.url.split('?', 1)[0]!
+  app.addHook('onRequest', async (request) => {
+    if (request.is404) throw refusalOf(request)
+  })
+
+  function refusalOf(request: FastifyRequest): ApiError {
+    const path = pathAndQuery(request.url).split('?', 1)[0]!
     const methods = new Set<string>()
     for (const { pattern, methods: known } of methodsByPattern.values()) {
       if (pattern.test(path)) for (const method of known) methods.add(method)
     }
-    if (methods.size === 0) throw notFound()
+    if (methods.size === 0) return notFound()
     const allow = [...methods].sort().join(', ')
-    throw new ApiError('method_not_allowed', `This address answers to ${allow} only.`, { headers: { allow } })
-  })
+    return new ApiError('method_not_allowed', `This address answers to ${allow} only.`, {
+      headers: { allow },
+    })
+  }
 }
 
 function patternOf(url: string): RegExp {

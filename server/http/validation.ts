@@ -8,19 +8,43 @@ export type ErrorsByField = Record<string, string[]>
 const MOST_ERRORS = 100
 
 /**
- * Two validators: a body means what it says (no coercion: `null` must not become `""`), while everything
- * in an address is text, of which numbers and booleans are made.
+ * Two validators: a body means what it says, while everything in an address is text, of which numbers and
+ * booleans are made first. Not by Ajv's coercion, for which `0x1` and `1e0` are numbers too.
  */
 export function createValidatorCompiler(schemas: readonly TSchema[]): FastifySchemaCompiler<TSchema> {
   const options = { allErrors: true, removeAdditional: false, verbose: true, strict: false } as const
   // No defaults in bodies either: in a change, a field that is not given keeps what is stored.
-  const strict = new Ajv({ ...options, coerceTypes: false, useDefaults: false })
-  const coercing = new Ajv({ ...options, coerceTypes: true, useDefaults: true })
-  for (const ajv of [strict, coercing]) {
+  const bodies = new Ajv({ ...options, useDefaults: false })
+  const addresses = new Ajv({ ...options, useDefaults: true })
+  for (const ajv of [bodies, addresses]) {
     addFormats.default(ajv)
     ajv.addSchema([...schemas])
   }
-  return ({ schema, httpPart }) => (httpPart === 'body' ? strict : coercing).compile(schema)
+  return ({ schema, httpPart }) => {
+    if (httpPart === 'body') return bodies.compile(schema)
+    const validate = addresses.compile(schema)
+    return (texts: Record<string, unknown>) => {
+      const value = readTexts(schema, texts)
+      return validate(value) ? { value } : { error: validate.errors ?? [] }
+    }
+  }
+}
+
+type Fields = { properties?: Record<string, { type?: unknown }> }
+
+function readTexts(schema: TSchema, texts: Record<string, unknown>): Record<string, unknown> {
+  const { properties = {} } = schema as Fields
+  return Object.fromEntries(
+    Object.entries(texts ?? {}).map(([name, text]) => [name, readText(properties[name]?.type, text)]),
+  )
+}
+
+/** What is not written as the wanted type stays text, which validation then refuses. */
+function readText(type: unknown, text: unknown): unknown {
+  if (typeof text !== 'string') return text
+  if (type === 'integer' && /^-?(0|[1-9]\d*)$/.test(text)) return Number(text)
+  if (type === 'boolean' && (text === 'true' || text === 'false')) return text === 'true'
+  return text
 }
 
 /** All faults at once, under dotted field paths; what concerns the whole body stands under `body`. */
@@ -67,9 +91,9 @@ function messageFor({ keyword, params, message, parentSchema }: ErrorObject): st
     case 'maxLength':
       return `must have ${params.limit} characters or fewer`
     case 'minItems':
-      return `must have ${params.limit} ${params.limit === 1 ? 'item' : 'items'} or more`
+      return `must have ${items(params.limit)} or more`
     case 'maxItems':
-      return `must have ${params.limit} items or fewer`
+      return `must have ${items(params.limit)} or fewer`
     case 'minimum':
       return `must be ${params.limit} or more`
     case 'maximum':
@@ -83,6 +107,10 @@ function messageFor({ keyword, params, message, parentSchema }: ErrorObject): st
     default:
       return message ?? 'is wrong'
   }
+}
+
+function items(count: number): string {
+  return count === 1 ? '1 item' : `${count} items`
 }
 
 function withArticle(type: string): string {

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
-import { toUser, type User, userColumns } from '#accounts/user-schema.ts'
+import { loadUsers } from '#accounts/load-users.ts'
+import { anyOf, byId } from '#database/any-of.ts'
 import type { Database } from '#database/connect.ts'
 import { ENVIRONMENT_TYPES } from '../vocabulary.ts'
 import { countsBelow, summarize } from './resource-summary.ts'
@@ -91,18 +92,4 @@ export async function loadEnvironments(db: Database, ids: readonly number[]): Pr
       project: projectsById.get(row.project_id)!,
     }),
   )
-}
-
-export async function loadUsers(db: Database, ids: readonly number[]): Promise<User[]> {
-  const rows = await db.selectFrom('users').select(userColumns).where(anyOf('users.id', ids)).execute()
-  return rows.map(toUser)
-}
-
-/** One parameter whatever the number of ids, so that the statement's text, and its plan, stay the same. */
-export function anyOf(column: string, ids: readonly number[]) {
-  return sql<boolean>`${sql.ref(column)} = any(${[...new Set(ids)]}::bigint[])`
-}
-
-export function byId<Row extends { id: number }>(rows: readonly Row[]): Map<number, Row> {
-  return new Map(rows.map((row) => [row.id, row]))
 }

@@ -1,9 +1,10 @@
 import type { Selectable } from 'kysely'
+import { loadUsers } from '#accounts/load-users.ts'
 import type { User } from '#accounts/user-schema.ts'
+import { anyOf, byId } from '#database/any-of.ts'
 import type { Database } from '#database/connect.ts'
 import type { ApplicationsTable, CredentialsTable, ResourceType } from '#database/tables.ts'
 import { AUTH_TYPES, PROVIDER_TYPES, PROVIDERS, spellNicely } from '../vocabulary.ts'
-import { anyOf, byId, loadUsers } from './load-environments.ts'
 import { parseRepository } from './repository.ts'
 
 // What runs, as far as it changes with the tree alone: what actions say about it (last deployments, the

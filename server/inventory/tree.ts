@@ -1,6 +1,7 @@
+import { loadUsers } from '#accounts/load-users.ts'
 import type { User } from '#accounts/user-schema.ts'
 import type { Database } from '#database/connect.ts'
-import { loadEnvironments, loadUsers } from './load-environments.ts'
+import { loadEnvironments } from './load-environments.ts'
 import { loadPipelines, loadServers, type PipelineRecord, type ServerData } from './load-resources.ts'
 import { type EnvironmentPlace, loadEnvironmentPlaces } from './places.ts'
 import type { Environment } from './schemas.ts'

@@ -63,7 +63,7 @@ export const operationsRoutes: FastifyPluginAsyncTypebox<{ health: Health; versi
         operationId: 'checkAlive',
         summary: 'Are process and database alive',
         security: [],
-        response: { 200: alive, ...refusals(503) },
+        response: { 200: alive, ...refusals(422, 503) },
       },
     },
     async () => {
@@ -81,7 +81,7 @@ export const operationsRoutes: FastifyPluginAsyncTypebox<{ health: Health; versi
         operationId: 'checkReady',
         summary: 'Does the queue work too: did a job go through it',
         security: [],
-        response: { 200: alive, ...refusals(503) },
+        response: { 200: alive, ...refusals(422, 503) },
       },
     },
     async () => {

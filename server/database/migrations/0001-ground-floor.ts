@@ -425,6 +425,12 @@ const statements: string[] = [
   )`,
   'insert into counted_action_blocks default values',
 
+  // A value sealed with the master key: a process that cannot open it has another key, and must not start.
+  `create table key_check (
+    only_row boolean primary key default true check (only_row),
+    sealed bytea not null
+  )`,
+
   // Goes up with every committed change of the tree; what a process keeps of the tree in memory is good
   // for as long as this number stands still.
   `create table tree_version (

@@ -1,0 +1,105 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import {
+  BUILT_IN_ROLES,
+  can,
+  type Grant,
+  PERMISSIONS,
+  type Permission,
+  ROLE_PERMISSIONS,
+} from './permissions.ts'
+
+const ORGANIZATION = { organization_id: 1 }
+const PROJECT = { organization_id: 1, project_id: 2 }
+const ENVIRONMENT = { organization_id: 1, project_id: 2, environment_id: 3 }
+
+function granted(place: { organization_id: number; project_id?: number; environment_id?: number }): {
+  grants: Grant[]
+} {
+  const grant = { permissions: new Set(['hook:add']), project_id: null, environment_id: null, ...place }
+  return { grants: [grant] }
+}
+
+const mayAdd = (user: { grants: Grant[] }, where: Parameters<typeof can>[2]) => can(user, 'hook:add', where)
+
+test('someone without grants may do nothing', () => {
+  for (const permission of PERMISSIONS) assert.equal(can({ grants: [] }, permission, ENVIRONMENT), false)
+})
+
+test('a grant on an organization reaches everything in it', () => {
+  const user = granted(ORGANIZATION)
+  for (const place of [ORGANIZATION, PROJECT, ENVIRONMENT]) assert.equal(mayAdd(user, place), true)
+  assert.equal(mayAdd(user, { ...ENVIRONMENT, organization_id: 9 }), false)
+})
+
+test('a grant on a project reaches its environments, not its organization and not its neighbours', () => {
+  const user = granted(PROJECT)
+  assert.equal(mayAdd(user, PROJECT), true)
+  assert.equal(mayAdd(user, ENVIRONMENT), true)
+  assert.equal(mayAdd(user, ORGANIZATION), false)
+  assert.equal(mayAdd(user, { ...ORGANIZATION, project_id: null }), false)
+  assert.equal(mayAdd(user, { ...ENVIRONMENT, project_id: 9 }), false)
+})
+
+test('a grant on an environment reaches nothing above or beside it', () => {
+  const user = granted(ENVIRONMENT)
+  assert.equal(mayAdd(user, ENVIRONMENT), true)
+  for (const place of [
+    ORGANIZATION,
+    PROJECT,
+    { ...PROJECT, environment_id: null },
+    { ...PROJECT, environment_id: 9 },
+  ]) {
+    assert.equal(mayAdd(user, place), false)
+  }
+})
+
+test('the same ids in another organization are another place', () => {
+  for (const place of [PROJECT, ENVIRONMENT]) {
+    assert.equal(mayAdd(granted({ ...place, organization_id: 9 }), ENVIRONMENT), false)
+  }
+})
+
+test('a grant gives its own permissions only', () => {
+  const user = granted(ORGANIZATION)
+  const given = PERMISSIONS.filter((permission) => can(user, permission, ENVIRONMENT))
+  assert.deepEqual(given, ['hook:add'])
+})
+
+test('grants add up, each at its own place', () => {
+  const user: { grants: Grant[] } = {
+    grants: [
+      { permissions: ROLE_PERMISSIONS.viewer, organization_id: 1, project_id: null, environment_id: null },
+      { permissions: ROLE_PERMISSIONS.developer, organization_id: 1, project_id: 2, environment_id: 3 },
+    ],
+  }
+  assert.equal(can(user, 'pipeline:run', ENVIRONMENT), true)
+  assert.equal(can(user, 'pipeline:run', { ...PROJECT, environment_id: 4 }), false)
+  assert.equal(can(user, 'pipeline:view', { ...PROJECT, environment_id: 4 }), true)
+})
+
+test('each built-in role has everything that the next one has', () => {
+  for (const [index, role] of BUILT_IN_ROLES.slice(1).entries()) {
+    const above = ROLE_PERMISSIONS[BUILT_IN_ROLES[index]!]
+    assert.ok(ROLE_PERMISSIONS[role].isSubsetOf(above), role)
+    assert.ok(ROLE_PERMISSIONS[role].size < above.size, role)
+  }
+})
+
+test('an owner may do everything, an admin everything but remove the organization', () => {
+  assert.deepEqual([...ROLE_PERMISSIONS.owner], PERMISSIONS)
+  assert.deepEqual([...ROLE_PERMISSIONS.owner.difference(ROLE_PERMISSIONS.admin)], ['organization:remove'])
+})
+
+test('a viewer only views', () => {
+  assert.ok([...ROLE_PERMISSIONS.viewer].every((permission) => permission.endsWith(':view')))
+})
+
+test('a developer touches no member, no role, no secret and no place', () => {
+  const resources = ['member', 'credential', 'organization', 'project', 'environment']
+  const touching = [...ROLE_PERMISSIONS.developer].filter((permission: Permission) => {
+    const [resource, verb] = permission.split(':')
+    return resources.includes(resource!) && verb !== 'view'
+  })
+  assert.deepEqual(touching, [])
+})

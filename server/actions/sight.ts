@@ -1,0 +1,21 @@
+import type { Caller } from '#access/caller.ts'
+import { type EnvironmentPlace, environmentsWhere } from '#inventory/places.ts'
+import type { Tree, TreeSnapshot } from '#inventory/tree.ts'
+
+/** What a caller may see, and of which state of the tree. It holds for actions inside other actions as well. */
+export type Sight = {
+  tree: TreeSnapshot
+  /** Every environment, seen or not. */
+  places: readonly EnvironmentPlace[]
+  /** Those in which the caller may view actions. */
+  visible: readonly EnvironmentPlace[]
+  sees(environmentId: number): boolean
+}
+
+export async function sightOf(tree: Tree, caller: Caller): Promise<Sight> {
+  const snapshot = tree.at(caller.tree_version)
+  const places = await snapshot.places()
+  const visible = environmentsWhere(caller, 'action:view', places)
+  const ids = new Set(visible.map((place) => place.environment_id))
+  return { tree: snapshot, places, visible, sees: (environmentId) => ids.has(environmentId) }
+}

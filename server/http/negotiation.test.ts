@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { acceptsJson } from './negotiation.ts'
+
+test('no Accept header, or an empty one, accepts JSON', () => {
+  for (const accept of [undefined, '', ' ']) assert.equal(acceptsJson(accept), true)
+})
+
+test('JSON, a wildcard or a list with either accepts JSON', () => {
+  const headers = [
+    'application/json',
+    'Application/JSON',
+    'application/json; charset=utf-8',
+    'application/*',
+    '*/*',
+    'text/html, application/xhtml+xml, */*;q=0.8',
+    'text/html,application/json;q=0.001',
+    'application/json;q=1.0',
+  ]
+  for (const accept of headers) assert.equal(acceptsJson(accept), true, accept)
+})
+
+test('other types do not accept JSON', () => {
+  const headers = [
+    'text/html',
+    'text/*',
+    'application/xml',
+    'application/jsonx',
+    'json',
+    '*',
+    ';',
+    ',',
+    'text/event-stream',
+  ]
+  for (const accept of headers) assert.equal(acceptsJson(accept), false, accept)
+})
+
+test('a type with the weight 0 is refused', () => {
+  for (const accept of ['application/json;q=0', '*/*; q=0.000', 'text/html, application/json; Q=0.0']) {
+    assert.equal(acceptsJson(accept), false, accept)
+  }
+})
+
+test('the most specific range decides about JSON', () => {
+  assert.equal(acceptsJson('*/*, application/json;q=0'), false)
+  assert.equal(acceptsJson('application/*;q=0, application/json'), true)
+  assert.equal(acceptsJson('*/*;q=0, application/*'), true)
+})

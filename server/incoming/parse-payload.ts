@@ -1,0 +1,67 @@
+/** The body of a call → JSON, or why not. Whatever a sender may send must end here, not in an exception. */
+export type ParsedPayload =
+  | { kind: 'parsed'; value: unknown; text: string }
+  | { kind: 'malformed'; message: string }
+  | { kind: 'unsupported' }
+
+export const MAX_PAYLOAD_DEPTH = 256
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+export function parsePayload(contentType: string | undefined, body: Buffer): ParsedPayload {
+  const type = (contentType ?? '').split(';', 1)[0]!.trim().toLowerCase()
+  const isForm = type === 'application/x-www-form-urlencoded'
+  if (type !== '' && !isForm && !/^application\/([\w.-]+\+)?json$/.test(type)) return { kind: 'unsupported' }
+  if (depthOf(body) > MAX_PAYLOAD_DEPTH) return malformed(`is nested deeper than ${MAX_PAYLOAD_DEPTH} levels`)
+  let text: string
+  try {
+    text = utf8.decode(body)
+  } catch {
+    return malformed('is not valid UTF-8')
+  }
+  if (text.trim() === '') return malformed('is empty')
+  return isForm ? parseForm(text) : parseJson(text)
+}
+
+/** What curl sends by default: JSON under a form's name. Otherwise a form, whose field `payload` is JSON. */
+function parseForm(text: string): ParsedPayload {
+  const direct = parseJson(text)
+  if (direct.kind === 'parsed') return direct
+  const payload = new URLSearchParams(text).get('payload')
+  return payload === null
+    ? malformed('is neither JSON nor a form with a field named payload')
+    : parseJson(payload)
+}
+
+function parseJson(text: string): ParsedPayload {
+  try {
+    return { kind: 'parsed', value: JSON.parse(text), text }
+  } catch {
+    return malformed('is not valid JSON')
+  }
+}
+
+function malformed(what: string): ParsedPayload {
+  return { kind: 'malformed', message: `The body ${what}.` }
+}
+
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+
+/** How deeply brackets nest outside of strings; counted on the bytes, before anything is built from them. */
+export function depthOf(body: Buffer): number {
+  let depth = 0
+  let deepest = 0
+  for (let at = 0; at < body.length; at += 1) {
+    const byte = body[at]!
+    if (byte === QUOTE) {
+      for (at += 1; at < body.length && body[at] !== QUOTE; at += 1) if (body[at] === BACKSLASH) at += 1
+    } else if (byte === 0x7b || byte === 0x5b) {
+      depth += 1
+      if (depth > deepest) deepest = depth
+    } else if (byte === 0x7d || byte === 0x5d) {
+      depth -= 1
+    }
+  }
+  return deepest
+}

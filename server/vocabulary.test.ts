@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import {
+  AUTH_TYPES,
+  ENVIRONMENT_TYPES,
+  OPERATIONS,
+  PROVIDER_TYPES,
+  PROVIDERS,
+  REASONS,
+  RESOURCE_TYPES,
+  STATUSES,
+  spellNicely,
+  TRIGGER_TYPES,
+} from './vocabulary.ts'
+
+test('the words of the API are those of the contract, in its order', () => {
+  const words = (text: string) => text.trim().split(/\s+/)
+  assert.deepEqual(
+    Object.keys(OPERATIONS),
+    words(`deploy configure provision start stop restart reload get_status rotate_key check_provisioned
+      remove delete custom`),
+  )
+  assert.deepEqual(
+    Object.keys(STATUSES),
+    words('pending waiting queued in-progress completed failed skipped'),
+  )
+  assert.deepEqual(
+    Object.keys(REASONS),
+    words(`PENDING QUEUED WAITING_CONCURRENCY_PIPELINE WAITING_CONCURRENCY_TARGET IN_PROGRESS COMPLETED FAILED
+      FAILED_TIMEOUT FAILED_CANCELLED FAILED_WORKER_LOST FAILED_UNREACHABLE FAILED_SOURCE SKIPPED`),
+  )
+  assert.deepEqual([...TRIGGER_TYPES], words('hook manual retry pipeline'))
+  assert.deepEqual(Object.keys(RESOURCE_TYPES), words('application server'))
+  assert.deepEqual(Object.keys(ENVIRONMENT_TYPES), words('development staging production'))
+  assert.deepEqual(Object.keys(PROVIDERS), words('github gitlab bitbucket gitea git ssh local'))
+  assert.deepEqual(Object.keys(PROVIDER_TYPES), words('source_provider ssh_key server'))
+  assert.deepEqual(Object.keys(AUTH_TYPES), words('token key none'))
+})
+
+test('every word has a form for people: a capital first, no underscores', () => {
+  const tables = [
+    OPERATIONS,
+    STATUSES,
+    REASONS,
+    RESOURCE_TYPES,
+    ENVIRONMENT_TYPES,
+    PROVIDERS,
+    PROVIDER_TYPES,
+    AUTH_TYPES,
+  ]
+  for (const [word, form] of tables.flatMap((table) => Object.entries<string>(table))) {
+    assert.match(form, /^[A-Z][^_]*$/, word)
+    assert.equal(form, form.trim(), word)
+  }
+})
+
+test('the reason code of the spec reads as the spec says', () => {
+  assert.equal(REASONS.PENDING, 'Pending')
+})
+
+test('known languages and frameworks are spelled as their makers do, whatever the sender wrote', () => {
+  const spellings: Record<string, string> = {
+    php: 'PHP',
+    PHP: 'PHP',
+    'next.js': 'Next.js',
+    NextJS: 'Next.js',
+    'node-js': 'Node.js',
+    laravel: 'Laravel',
+    rails: 'Ruby on Rails',
+    typescript: 'TypeScript',
+    dotnet: '.NET',
+    csharp: 'C#',
+  }
+  for (const [word, spelling] of Object.entries(spellings)) assert.equal(spellNicely(word), spelling)
+})
+
+test('free words get a capital and spaces, and nothing inherited is taken for a spelling', () => {
+  assert.equal(spellNicely('my_own-framework'), 'My own framework')
+  assert.equal(spellNicely('c#'), 'C#')
+  assert.equal(spellNicely('C++'), 'C++')
+  assert.equal(spellNicely('constructor'), 'Constructor')
+  assert.equal(spellNicely('éclair'), 'Éclair')
+  assert.equal(spellNicely(''), '')
+})
+
+test('no language has no spelling', () => {
+  assert.equal(spellNicely(null), null)
+})
