@@ -10,6 +10,8 @@ import { actionRoutes } from '#actions/routes.ts'
 import { actionSchemas } from '#actions/schemas.ts'
 import type { SecretBox } from '#crypto/secret-box.ts'
 import type { Database } from '#database/connect.ts'
+import { hookRequestRoutes } from '#hook-requests/routes.ts'
+import { hookRequestSchemas } from '#hook-requests/schemas.ts'
 import { hookRoutes } from '#hooks/routes.ts'
 import { hookSchemas } from '#hooks/schemas.ts'
 import { installBodyParsing } from '#http/body-parsing.ts'
@@ -20,16 +22,25 @@ import { logRequests } from '#http/request-log.ts'
 import { errorSchema } from '#http/schemas.ts'
 import { answerUnknownAddresses } from '#http/unknown-addresses.ts'
 import { createValidatorCompiler } from '#http/validation.ts'
+import { callAnswerSchema } from '#incoming/answer.ts'
+import { dryRunSchema } from '#incoming/dry-run.ts'
+import { callPersonRoutes } from '#incoming/person-routes.ts'
+import type { ReceiveCalls } from '#incoming/receive-call.ts'
+import { incomingRoutes } from '#incoming/routes.ts'
 import { inventorySchemas } from '#inventory/schemas.ts'
 import { createTree } from '#inventory/tree.ts'
 import { type Health, operationsRoutes } from '#operations/routes.ts'
 import type { Config } from './config.ts'
 
 export type AppDeps = {
-  config: Pick<Config, 'accessTokenMinutes' | 'refreshTokenDays' | 'requestTimeoutMs' | 'trustProxy'>
+  config: Pick<
+    Config,
+    'accessTokenMinutes' | 'refreshTokenDays' | 'requestTimeoutMs' | 'trustProxy' | 'maxPayload'
+  >
   db: Database
   box: SecretBox
   health: Health
+  calls: ReceiveCalls
   version: string
   /** A function, because with PORT=0 the address is known only once the server listens. */
   baseUrl: () => string
@@ -38,7 +49,16 @@ export type AppDeps = {
 
 const API_BODY_LIMIT = 1024 * 1024
 
-const schemas = [errorSchema, userSchema, ...inventorySchemas, ...actionSchemas, ...hookSchemas]
+const schemas = [
+  errorSchema,
+  userSchema,
+  ...inventorySchemas,
+  ...actionSchemas,
+  ...hookSchemas,
+  ...hookRequestSchemas,
+  callAnswerSchema,
+  dryRunSchema,
+]
 
 export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
   const { config, db, box, baseUrl, version } = deps
@@ -86,5 +106,8 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
   await app.register(accountRoutes, { db, lives, baseUrl })
   await app.register(actionRoutes, { db, tree: createTree(db), baseUrl })
   await app.register(hookRoutes, { db, box, baseUrl })
+  await app.register(hookRequestRoutes, { db, baseUrl })
+  await app.register(callPersonRoutes, { ...deps.calls, db, box, baseUrl })
+  await app.register(incomingRoutes, { ...deps.calls, maxPayload: config.maxPayload, baseUrl })
   return app
 }

@@ -14,6 +14,8 @@ import { openListener } from '#database/listen.ts'
 import { migrate } from '#database/migrate.ts'
 import { type FirstStart, prepareFirstStart } from '#first-start/first-start.ts'
 import { assertSameKey } from '#first-start/same-key.ts'
+import { pruneCalls } from '#incoming/prune.ts'
+import { createReceiver } from '#incoming/receiver.ts'
 import { createMetrics } from '#operations/metrics.ts'
 import { listDeadLetters } from '#queue/dead-letters.ts'
 import type { JobHandlers } from '#queue/handler.ts'
@@ -54,13 +56,15 @@ export async function startService(
   const queue = await openQueue({ settings, onError: fault('queue') })
   resources.defer(() => queue.close())
 
+  const listener = await openListener(settings, { onError: fault('listener') })
+  resources.defer(() => listener.close())
+
   if (config.role !== 'api') {
-    const listener = await openListener(settings, { onError: fault('listener') })
-    resources.defer(() => listener.close())
     const handlers: JobHandlers = {
       'queue.probe': answerProbe,
       'accounts.prune-tokens': () => pruneTokens(db),
       'actions.count-blocks': () => countClosedBlocks(db),
+      'incoming.prune': () => pruneCalls(db, config.keepBodiesDays),
     }
     // Together with the grace of ten seconds this stays below the fifteen in which a stop must be over.
     const beatMs = (config.heartbeatSeconds * 1_000) / 4
@@ -74,10 +78,20 @@ export async function startService(
     const { version } = JSON.parse(await readFile(new URL('../package.json', import.meta.url), 'utf8'))
     const probe = createProbe({ queue })
     const metrics = createMetrics({ queue, version })
+    const calls = await createReceiver({
+      db,
+      box,
+      listener,
+      onError: fault('incoming'),
+      enqueueRuns: async (trx, actionIds) =>
+        void (await queue.enqueue(trx, 'actions.run', [{ action_ids: actionIds }])),
+    })
+    resources.defer(() => calls.close())
     const app = await buildApp({
       config,
       db,
       box,
+      calls,
       version,
       log,
       baseUrl: () => url ?? baseAddress(config, config.port),

@@ -8,7 +8,10 @@ import addFormats from 'ajv-formats'
 import type { FastifyInstance, InjectOptions } from 'fastify'
 import { pino } from 'pino'
 import { createSecretBox, type SecretBox } from '#crypto/secret-box.ts'
-import { type Database, openDatabase } from '#database/connect.ts'
+import { type ConnectionSettings, type Database, openDatabase } from '#database/connect.ts'
+import { openListener } from '#database/listen.ts'
+import { createReceiver, type Receiver } from '#incoming/receiver.ts'
+import { openQueue } from '#queue/open-queue.ts'
 import { type AppDeps, buildApp } from '../server/app.ts'
 import { readConfig } from '../server/config.ts'
 import { createTestDatabase } from './database.ts'
@@ -16,7 +19,10 @@ import { createTestDatabase } from './database.ts'
 export type TestApp = {
   app: FastifyInstance
   db: Database
+  /** Where the app's database is, to reach it past the app's pool. */
+  settings: ConnectionSettings
   box: SecretBox
+  calls: Receiver
   /** Every SQL statement sent by the app's pool, in order; empty it to count anew. */
   statements: string[]
   request(method: string, url: string, options?: RequestOptions): Promise<Answer>
@@ -42,13 +48,27 @@ export async function openTestApp(
     environment?: Record<string, string>
     health?: Partial<AppDeps['health']>
     log?: AppDeps['log']
+    /** Another process of the same installation: an app that shares this one's database and key. */
+    beside?: TestApp
   } = {},
 ): Promise<TestApp> {
-  const { settings, drop } = await createTestDatabase()
+  const { settings, drop } = more.beside
+    ? { settings: more.beside.settings, drop: async () => {} }
+    : await createTestDatabase()
   const database = openDatabase(settings, { onIdleError: () => {} })
   const statements = recordStatements(database.pool)
-  const box = createSecretBox([randomBytes(32)])
+  const box = more.beside?.box ?? createSecretBox([randomBytes(32)])
+  const listener = await openListener(settings, { onError: () => {} })
+  const queue = await openQueue({ settings, onError: () => {} })
+  const calls = await createReceiver({
+    db: database.db,
+    box,
+    listener,
+    onError: () => {},
+    enqueueRuns: async (trx, action_ids) => void (await queue.enqueue(trx, 'actions.run', [{ action_ids }])),
+  })
   const app = await buildApp({
+    calls,
     config: readConfig({ ...more.environment }),
     db: database.db,
     box,
@@ -66,6 +86,9 @@ export async function openTestApp(
   await app.ready()
   t.after(async () => {
     await app.close()
+    await calls.close()
+    await queue.close()
+    await listener.close()
     await database.close()
     await drop()
   })
@@ -86,7 +109,7 @@ export async function openTestApp(
     } as InjectOptions
     const response = await app.inject(inject)
     const text = response.body
-    const isJson = String(response.headers['content-type']).includes('json')
+    const isJson = text !== '' && String(response.headers['content-type']).includes('json')
     const answer = {
       status: response.statusCode,
       headers: response.headers as Record<string, string>,
@@ -97,7 +120,7 @@ export async function openTestApp(
     return answer
   }
 
-  return { app, db: database.db, box, statements, request }
+  return { app, db: database.db, settings, box, calls, statements, request }
 }
 
 /** Throws when an answer is not what the OpenAPI document says. */

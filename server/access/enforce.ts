@@ -129,7 +129,7 @@ function forbidden(lacking?: Permission[]): ApiError {
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
 function readId(access: Extract<Access, { kind: 'permissions' }>, text: string): number | string {
-  if (access.of.endsWith('hook')) {
+  if (access.of.includes('hook')) {
     if (UUID.test(text)) return text
     throw invalid({ [access.param]: ['must be a UUID'] })
   }

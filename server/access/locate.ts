@@ -3,7 +3,7 @@ import type { ResourceType } from '#database/tables.ts'
 import type { Place, Resource } from './permissions.ts'
 
 /** The kinds of things that a route's address can name. */
-export type Kind = 'pipeline' | 'action' | 'incoming hook' | 'outgoing hook'
+export type Kind = 'pipeline' | 'action' | 'incoming hook' | 'outgoing hook' | 'hook request'
 
 /** Where a thing stands, and the kind of resource that its pipeline runs on. */
 export type Located = Place & { resource_type: ResourceType }
@@ -14,6 +14,7 @@ export const SEEN_AS: Record<Kind, Resource> = {
   action: 'action',
   'incoming hook': 'hook',
   'outgoing hook': 'hook',
+  'hook request': 'hook',
 }
 
 /** Undefined when there is no such thing. */
@@ -43,6 +44,12 @@ export function locate(db: Database, kind: Kind, id: number | string): Promise<L
         .where('hooks.id', '=', String(id))
         .where('hooks.type', '=', kind === 'incoming hook' ? 'incoming' : 'outgoing')
         .where('hooks.deleted_at', 'is', null)
+        .executeTakeFirst()
+    case 'hook request':
+      return places
+        .innerJoin('hooks', 'hooks.pipeline_id', 'pipelines.id')
+        .innerJoin('hook_requests', 'hook_requests.hook_id', 'hooks.id')
+        .where('hook_requests.id', '=', String(id))
         .executeTakeFirst()
   }
 }

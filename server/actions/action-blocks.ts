@@ -1,6 +1,7 @@
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import type { Database } from '#database/connect.ts'
 import type { ActionFilters } from './filters.ts'
+import { ANY_ID, newestInLane } from './lane.ts'
 
 // Actions are counted once and for all in blocks of 1,000 ids. Actions are never deleted, so a block in
 // which no id can appear any more is closed, and its count holds. What is not counted yet is the head.
@@ -36,31 +37,42 @@ export async function countClosedBlocks(
 }
 
 /**
- * Where the list stands after `offset` actions: skip `offset` (now a small number) of those up to `upTo`.
- * Undefined when the offset lies within the head, or past the end of what is counted.
+ * The id of the action at an offset in the list, 0 past its end; undefined when the offset lies within the
+ * head. Adds up blocks from the newest on, no further than it must, then looks into one.
  */
 export async function jumpToOffset(
   db: Database,
   environmentIds: readonly number[],
   offset: number,
-): Promise<{ upTo: number; offset: number } | undefined> {
-  const { rows } = await sql<{ block: number; before: number }>`
-    with head as (
-      select count(*) as actions from actions
-      where environment_id = any(${environmentIds}::bigint[])
-        and id >= (select next_block * ${BLOCK}::bigint from counted_action_blocks)
-    ), blocks as (
-      select block, sum(actions) as actions from action_blocks
-      where environment_id = any(${environmentIds}::bigint[]) group by block
-    ), running as (
-      select block, head.actions + sum(blocks.actions) over (order by block desc) - blocks.actions as before
-      from blocks, head
+): Promise<number | undefined> {
+  const { rows } = await sql<{ head: number; id: number | null }>`
+    with head as (select count(*) as actions from ${lanes(environmentIds)}, lateral ${inHead()} as found),
+    running as (
+      select block, sum(sum(actions)) over (order by block desc) as through,
+        sum(sum(actions)) over (order by block desc) - sum(actions) as before
+      from action_blocks join ${lanes(environmentIds)} using (environment_id) group by block
     )
-    select block, before::bigint as before from running where before <= ${offset}::bigint order by block limit 1`.execute(
-    db,
-  )
-  const found = rows[0]
-  return found && { upTo: found.block * BLOCK + BLOCK - 1, offset: offset - found.before }
+    select head.actions as head, (
+      select a.id from (
+        select block, before from running where head.actions + through > ${offset}::bigint order by block desc limit 1
+      ) as hit, lateral (
+        select a.id from actions a where a.environment_id = any(${environmentIds}::bigint[])
+          and a.id between hit.block * ${BLOCK} and hit.block * ${BLOCK} + ${BLOCK - 1}
+        order by a.id desc offset ${offset}::bigint - head.actions - hit.before limit 1
+      ) as a) as id
+    from head`.execute(db)
+  const { head, id } = rows[0]!
+  return offset < head ? undefined : (id ?? 0)
+}
+
+const lanes = (environmentIds: readonly number[]) =>
+  sql`unnest(${environmentIds}::bigint[]) as lane (environment_id)`
+
+/** The actions of a lane that are not counted yet. */
+function inHead(...where: RawBuilder<unknown>[]): RawBuilder<unknown> {
+  const from = sql`(select next_block * ${BLOCK}::bigint from counted_action_blocks)`
+  const ids = { from, upTo: ANY_ID.upTo }
+  return newestInLane(['environment_id'], { ids, where, limit: Number.MAX_SAFE_INTEGER })
 }
 
 export type Bounds = { from: number; upTo: number }
@@ -71,8 +83,7 @@ export async function findBounds(
   environmentIds: readonly number[],
   { created_after, created_before }: ActionFilters,
 ): Promise<Bounds> {
-  const everything = { from: 0, upTo: Number.MAX_SAFE_INTEGER }
-  if (created_after === undefined && created_before === undefined) return everything
+  if (created_after === undefined && created_before === undefined) return ANY_ID
   const { rows } = await sql<{ from: number; last: number | null; head_matters: boolean }>`
     with head as (select next_block * ${BLOCK}::bigint as first_id from counted_action_blocks),
     blocks as (select * from action_blocks where environment_id = any(${environmentIds}::bigint[]))
@@ -81,10 +92,10 @@ export async function findBounds(
         case when ${created_after ?? null}::timestamptz is null then 0 else first_id end) as from,
       (select max(block) from blocks where first_created_at < ${created_before ?? null}::timestamptz) as last,
       ${created_before ?? null}::timestamptz is null or exists (
-        select from actions a where a.id >= first_id and a.environment_id = any(${environmentIds}::bigint[])
-          and a.created_at < ${created_before ?? null}::timestamptz) as head_matters
+        select from ${lanes(environmentIds)},
+          lateral ${inHead(sql`a.created_at < ${created_before ?? null}::timestamptz`)} as found) as head_matters
     from head`.execute(db)
   const { from, last, head_matters } = rows[0]!
-  if (head_matters) return { from, upTo: everything.upTo }
+  if (head_matters) return { from, upTo: ANY_ID.upTo }
   return { from, upTo: last === null ? -1 : last * BLOCK + BLOCK - 1 }
 }

@@ -4,6 +4,7 @@ import { COUNT_LIMIT, type Extent, type Page } from '#http/pagination.ts'
 import { STATUSES } from '../vocabulary.ts'
 import { type Bounds, findBounds, jumpToOffset } from './action-blocks.ts'
 import type { ActionFilters } from './filters.ts'
+import { ANY_ID, type LaneKey, newestInLane } from './lane.ts'
 import type { ActionRow } from './present.ts'
 
 /**
@@ -41,9 +42,10 @@ async function startOf(
   filters: ActionFilters,
   offset: number,
 ): Promise<Start> {
-  const start = { upTo: Number.MAX_SAFE_INTEGER, offset }
+  const start = { upTo: ANY_ID.upTo, offset }
   if (offset < JUMP_FROM || !isWholeEnvironments(filters)) return start
-  return (await jumpToOffset(db, environmentIds, offset)) ?? start
+  const upTo = await jumpToOffset(db, environmentIds, offset)
+  return upTo === undefined ? start : { upTo, offset: 0 }
 }
 
 /** True when the filters choose environments and nothing else: blocks are counted per environment. */
@@ -52,12 +54,12 @@ function isWholeEnvironments(filters: ActionFilters): boolean {
   return Object.values(others).every((value) => value === undefined)
 }
 
-/** One lane per row of `from`; `where` holds for the actions of a lane, and one index serves both in order. */
-type Lanes = { from: RawBuilder<unknown>; where: RawBuilder<unknown> }
+/** One lane per row of `from`, which is called `lane`; `where` holds besides (see lane.ts). */
+type Lanes = { from: RawBuilder<unknown>; key: LaneKey; ids: Bounds; where: RawBuilder<unknown>[] }
 
-function lanesFor(environmentIds: readonly number[], filters: ActionFilters, bounds: Bounds): Lanes {
+function lanesFor(environmentIds: readonly number[], filters: ActionFilters, ids: Bounds): Lanes {
   const places = sql`${environmentIds}::bigint[]`
-  const rest: RawBuilder<unknown>[] = [sql`a.id between ${bounds.from} and ${bounds.upTo}`]
+  const rest: RawBuilder<unknown>[] = []
   if (filters.created_after) rest.push(sql`a.created_at >= ${filters.created_after}`)
   if (filters.created_before) rest.push(sql`a.created_at < ${filters.created_before}`)
   const ofTrigger = filters.trigger_type && sql`a.trigger_type = any(${filters.trigger_type})`
@@ -69,10 +71,8 @@ function lanesFor(environmentIds: readonly number[], filters: ActionFilters, bou
       rest.push(sql`a.pipeline_id in (select p.id from pipelines p where ${ofPipeline(filters)})`)
     if (status) rest.push(sql`a.status = any(${status})`)
     if (ofTrigger) rest.push(ofTrigger)
-    return {
-      from: sql`unnest(${hook_id}::uuid[]) as lane (hook_id)`,
-      where: all(sql`a.hook_id = lane.hook_id and a.environment_id = any(${places})`, ...rest),
-    }
+    rest.push(sql`a.hook_id is not null and a.environment_id = any(${places})`)
+    return { from: sql`unnest(${hook_id}::uuid[]) as lane (hook_id)`, key: ['hook_id'], ids, where: rest }
   }
   if (pipeline_id || resource_type || resource_id || type || status) {
     if (ofTrigger) rest.push(ofTrigger)
@@ -80,22 +80,27 @@ function lanesFor(environmentIds: readonly number[], filters: ActionFilters, bou
     return {
       from: sql`(select p.id as pipeline_id, s.status from pipelines p, unnest(${statuses}::text[]) as s (status)
         where p.environment_id = any(${places}) and ${ofPipeline(filters)}) as lane`,
-      where: all(sql`a.pipeline_id = lane.pipeline_id and a.status = lane.status`, ...rest),
+      key: ['pipeline_id', 'status'],
+      ids,
+      where: rest,
     }
   }
   if (filters.trigger_type && !filters.trigger_type.includes('hook')) {
+    rest.push(sql`a.trigger_type <> 'hook'`)
     return {
-      from: sql`unnest(${places}) as e (environment_id), unnest(${filters.trigger_type}::text[]) as t (trigger_type)`,
-      where: all(
-        sql`a.environment_id = e.environment_id and a.trigger_type = t.trigger_type and a.trigger_type <> 'hook'`,
-        ...rest,
-      ),
+      from: sql`(select * from unnest(${places}) as e (environment_id),
+        unnest(${filters.trigger_type}::text[]) as t (trigger_type)) as lane`,
+      key: ['environment_id', 'trigger_type'],
+      ids,
+      where: rest,
     }
   }
   if (ofTrigger) rest.push(ofTrigger)
   return {
     from: sql`unnest(${places}) as lane (environment_id)`,
-    where: all(sql`a.environment_id = lane.environment_id`, ...rest),
+    key: ['environment_id'],
+    ids,
+    where: rest,
   }
 }
 
@@ -111,28 +116,30 @@ function ofPipeline({ pipeline_id, resource_type, resource_id, type }: ActionFil
 
 async function selectRows(
   db: Database,
-  { from, where }: Lanes,
-  { upTo, offset }: Start,
+  { from, key, ids, where }: Lanes,
+  start: Start,
   limit: number,
 ): Promise<ActionRow[]> {
+  const heads = newestInLane(key, {
+    ids: { ...ids, upTo: Math.min(ids.upTo, start.upTo) },
+    where,
+    limit: start.offset + limit,
+  })
   const { rows } = await sql<ActionRow>`
-    with page as (
-      select heads.id from ${from}, lateral (
-        select a.id from actions a where ${where} and a.id <= ${upTo}
-        order by a.id desc limit ${offset + limit}::bigint
-      ) as heads
-      order by heads.id desc offset ${offset}::bigint limit ${limit}::bigint
-    )
-    select actions.* from page join actions using (id) order by id desc`.execute(db)
+    select * from actions where id = any(array(
+      select heads.id from ${from}, lateral ${heads} as heads
+      order by heads.id desc offset ${start.offset}::bigint limit ${limit}::bigint
+    )) order by id desc`.execute(db)
   return rows
 }
 
 /** Counts to one past the limit and no further. */
-async function countRows(db: Database, { from, where }: Lanes): Promise<number> {
+async function countRows(db: Database, { from, key, ids, where }: Lanes): Promise<number> {
+  const limit = COUNT_LIMIT + 1
   const { rows } = await sql<{ total: number }>`
     select count(*) as total from (
-      select from ${from}, lateral (select from actions a where ${where} limit ${COUNT_LIMIT + 1}::bigint) as heads
-      limit ${COUNT_LIMIT + 1}::bigint
+      select from ${from}, lateral ${newestInLane(key, { ids, where, limit })} as heads
+      limit ${limit}::bigint
     ) as counted`.execute(db)
   return rows[0]!.total
 }

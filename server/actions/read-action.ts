@@ -65,7 +65,7 @@ async function findAction(db: Database, id: number): Promise<FoundAction | undef
     select a.*,
       array(select c.id from actions c where c.parent_id = a.id order by c.id) as child_ids,
       (select d.id from hook_requests d where d.action_id = a.id and d.type = 'outgoing'
-        order by d.created_at desc, d.id desc limit 1) as delivery_id,
+        order by d.id desc limit 1) as delivery_id,
       ${newestDeploymentOf(sql`pipeline.application_id`)} as latest,
       ${newestUseOf(sql`application.credential_id`)} as last_use,
       ${creditsAround(sql`a.environment_id`)} as credits

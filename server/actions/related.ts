@@ -2,6 +2,7 @@ import { type RawBuilder, sql } from 'kysely'
 import type { Database } from '#database/connect.ts'
 import type { PipelineRecord } from '#inventory/load-resources.ts'
 import { STATUSES } from '../vocabulary.ts'
+import { ALL_IDS, newestInLane } from './lane.ts'
 
 /** The actions that stand inside the resource of an action: `null` where there is none. */
 export type Related = {
@@ -15,13 +16,17 @@ export const NOTHING_RELATED: Related = { latest: null, live: null, lastUse: nul
 /** Statuses are listed so that the index (pipeline_id, status, id) finds the newest of each at once. */
 export function newestDeploymentOf(applicationId: RawBuilder<unknown>): RawBuilder<number | null> {
   return sql`(
-    select max(newest.id) from pipelines p, unnest(${Object.keys(STATUSES)}::text[]) as s (status),
-      lateral (select n.id from actions n where n.pipeline_id = p.id and n.status = s.status order by n.id desc limit 1) as newest
-    where p.application_id = ${applicationId} and p.operation = 'deploy')`
+    select max(newest.id) from (
+      select p.id as pipeline_id, s.status from pipelines p, unnest(${Object.keys(STATUSES)}::text[]) as s (status)
+      where p.application_id = ${applicationId} and p.operation = 'deploy'
+    ) as lane, lateral ${newestInLane(['pipeline_id', 'status'], { ids: ALL_IDS, limit: 1 })} as newest)`
 }
 
 export function newestUseOf(credentialId: RawBuilder<unknown>): RawBuilder<number | null> {
-  return sql`(select max(u.id) from actions u where u.credential_id = ${credentialId})`
+  const used = { ids: ALL_IDS, where: [sql`a.credential_id is not null`], limit: 1 }
+  return sql`(
+    select newest.id from (select ${credentialId} as credential_id) as lane,
+      lateral ${newestInLane(['credential_id'], used)} as newest)`
 }
 
 /** By application; one statement, whatever their number. */

@@ -13,6 +13,9 @@ export type Listener = {
 
 export type Subscriber = {
   onNotify(payload: string): void
+  /** From now on notifications are missed … */
+  onDisconnect?(): void
+  /** … until now. */
   onReconnect?(): void
 }
 
@@ -48,6 +51,7 @@ export async function openListener(
     client = next
     next.on('end', () => {
       client = undefined
+      for (const list of subscribers.values()) for (const one of list) one.onDisconnect?.()
       scheduleReconnect()
     })
   }

@@ -290,8 +290,22 @@ export type HookRequestsTable = Dated & {
   response_headers: MaybeJson<Record<string, string>>
   response_body: Buffer | null
   duration_ms: number | null
+  content_type: string | null
   next_attempt_at: MaybeTimestamp
 }
+
+export type DeliveryClaimsTable = { hook_id: string; key: Buffer; action_id: number; claimed_at: Timestamp }
+
+export type EventsTable = {
+  id: Id
+  action_id: number
+  previous_status: Status | null
+  status: Status
+  status_reason_code: ReasonCode
+  occurred_at: Timestamp
+}
+
+export type RefusedCallsTable = { hook_id: string; hour: Timestamp; outcome: string; calls: number }
 
 export type UsedCreditsTable = { environment_id: number; month: string; target_runs: number }
 
@@ -324,6 +338,9 @@ export type Tables = {
   actions: ActionsTable
   targets: TargetsTable
   hook_requests: HookRequestsTable
+  delivery_claims: DeliveryClaimsTable
+  events: EventsTable
+  refused_calls: RefusedCallsTable
   used_credits: UsedCreditsTable
   action_blocks: ActionBlocksTable
   counted_action_blocks: { only_row: boolean; next_block: number }

@@ -23,6 +23,10 @@ export async function installOpenApi(
       tags: [
         { name: 'Actions', description: 'Runs of pipelines.' },
         { name: 'Hooks', description: 'Incoming hooks start runs; outgoing hooks tell about them.' },
+        {
+          name: 'Hook requests',
+          description: 'Calls received and deliveries sent, to look at and to repeat.',
+        },
         { name: 'Accounts', description: 'Logging in, and tokens.' },
         { name: 'Operations', description: 'Is it alive, is it ready, how is it doing.' },
       ],

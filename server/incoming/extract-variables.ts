@@ -28,24 +28,25 @@ export function extractVariables(
 ): Extracted {
   const variables: Variables = {}
   const errors: ErrorsByField = {}
+  const exact = exactNumbers(text)
   for (const variable of declared) {
     const found = readPath(payload, variable.keys)
     if (found === undefined || found === null) {
       if (variable.defaultValue !== null) setOwn(variables, variable.name, variable.defaultValue)
       else if (variable.required)
-        errors[variable.name] = [`is required: nothing stands at ${variable.path} in the payload`]
+        setOwn(errors, variable.name, [`is required: nothing stands at ${variable.path} in the payload`])
       continue
     }
-    const coerced = coerce(variable.type, found, () => exactNumber(text, variable.keys))
+    const coerced = coerce(variable.type, found, () => exact(variable.keys))
     if (coerced.kind === 'value') setOwn(variables, variable.name, coerced.value)
-    else errors[variable.name] = [`at ${variable.path}: ${coerced.message}`]
+    else setOwn(errors, variable.name, [`at ${variable.path}: ${coerced.message}`])
   }
   return Object.keys(errors).length > 0 ? { kind: 'faults', errors } : { kind: 'variables', variables }
 }
 
 /** Plain assignment to a name such as `__proto__` would not make a property. */
-function setOwn(variables: Variables, name: string, value: VariableValue): void {
-  Object.defineProperty(variables, name, { value, enumerable: true, configurable: true, writable: true })
+function setOwn<Value>(record: Record<string, Value>, name: string, value: Value): void {
+  Object.defineProperty(record, name, { value, enumerable: true, configurable: true, writable: true })
 }
 
 class SourceText {
@@ -55,10 +56,14 @@ class SourceText {
   }
 }
 
-/** The number at a path as the sender wrote it. Parses again, which only a number read as text costs. */
-function exactNumber(text: string, keys: PayloadPath): string {
+/** Numbers as the sender wrote them. Parses the text again, once, and only when a number is read as text. */
+function exactNumbers(text: string): (keys: PayloadPath) => string {
   const keepNumbers = (_key: string, value: unknown, context?: { source?: string }) =>
     typeof value === 'number' && context?.source !== undefined ? new SourceText(context.source) : value
-  const found = readPath(JSON.parse(text, keepNumbers as (key: string, value: unknown) => unknown), keys)
-  return found instanceof SourceText ? found.text : String(found)
+  let exact: { payload: unknown } | undefined
+  return (keys) => {
+    exact ??= { payload: JSON.parse(text, keepNumbers as (key: string, value: unknown) => unknown) }
+    const found = readPath(exact.payload, keys)
+    return found instanceof SourceText ? found.text : String(found)
+  }
 }

@@ -12,7 +12,7 @@ export function parsePayload(contentType: string | undefined, body: Buffer): Par
   const type = (contentType ?? '').split(';', 1)[0]!.trim().toLowerCase()
   const isForm = type === 'application/x-www-form-urlencoded'
   if (type !== '' && !isForm && !/^application\/([\w.-]+\+)?json$/.test(type)) return { kind: 'unsupported' }
-  if (depthOf(body) > MAX_PAYLOAD_DEPTH) return malformed(`is nested deeper than ${MAX_PAYLOAD_DEPTH} levels`)
+  if (depthOf(body) > MAX_PAYLOAD_DEPTH) return TOO_DEEP
   let text: string
   try {
     text = utf8.decode(body)
@@ -28,9 +28,9 @@ function parseForm(text: string): ParsedPayload {
   const direct = parseJson(text)
   if (direct.kind === 'parsed') return direct
   const payload = new URLSearchParams(text).get('payload')
-  return payload === null
-    ? malformed('is neither JSON nor a form with a field named payload')
-    : parseJson(payload)
+  if (payload === null) return malformed('is neither JSON nor a form with a field named payload')
+  // In the body its brackets were escaped, and did not count.
+  return depthOf(Buffer.from(payload)) > MAX_PAYLOAD_DEPTH ? TOO_DEEP : parseJson(payload)
 }
 
 function parseJson(text: string): ParsedPayload {
@@ -44,6 +44,8 @@ function parseJson(text: string): ParsedPayload {
 function malformed(what: string): ParsedPayload {
   return { kind: 'malformed', message: `The body ${what}.` }
 }
+
+const TOO_DEEP = malformed(`is nested deeper than ${MAX_PAYLOAD_DEPTH} levels`)
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c

@@ -60,9 +60,10 @@ function isSignedWithTime(rule: SignatureRule, call: SignedCall, header: string)
 function matches(rule: SignatureRule, given: Buffer[], expected: (key: string | Buffer) => Buffer): boolean {
   let found = false
   for (const secret of rule.secrets) {
-    const wanted = expected(keyOf(secret, rule.scheme))
-    for (const candidate of given)
-      found = (candidate.length === wanted.length && timingSafeEqual(candidate, wanted)) || found
+    for (const wanted of keysOf(secret, rule.scheme).map(expected)) {
+      for (const candidate of given)
+        found = (candidate.length === wanted.length && timingSafeEqual(candidate, wanted)) || found
+    }
   }
   return found
 }
@@ -73,11 +74,13 @@ function digest(algorithm: string, key: string | Buffer, parts: (string | Buffer
   return hmac.digest()
 }
 
-/** Secrets are text, except those that say of themselves that they are base64 (Standard Webhooks). */
-function keyOf(secret: string, scheme: SignatureRule['scheme']): string | Buffer {
-  return scheme === 'timestamp' && secret.startsWith('whsec_')
-    ? Buffer.from(secret.slice('whsec_'.length), 'base64')
-    : secret
+/**
+ * Secrets are text. One that begins with `whsec_` may also hold the key in base64: Standard Webhooks means
+ * it so, Stripe means the text.
+ */
+function keysOf(secret: string, scheme: SignatureRule['scheme']): (string | Buffer)[] {
+  const encoded = scheme === 'timestamp' && /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(secret)?.[1]
+  return encoded ? [secret, Buffer.from(encoded, 'base64')] : [secret]
 }
 
 /**

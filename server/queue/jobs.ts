@@ -64,6 +64,27 @@ export const jobs = {
     everySeconds: 60,
     keepFinishedSeconds: 180,
   },
+  // Actions that were started together and now want to run.
+  'actions.run': {
+    payload: Type.Object({ action_ids: Type.Array(Type.Integer()) }, { additionalProperties: false }),
+    retryLimit: 10,
+    retryDelaySeconds: 1,
+    retryDelayMaxSeconds: 60,
+    timeoutSeconds: 60,
+    concurrency: 4,
+    batchSize: 20,
+  },
+  'incoming.prune': {
+    payload: Nothing,
+    retryLimit: 2,
+    retryDelaySeconds: 60,
+    timeoutSeconds: 600,
+    concurrency: 1,
+    batchSize: 1,
+    unique: 'waiting-or-running',
+    everySeconds: 3_600,
+    keepFinishedSeconds: 7_200,
+  },
 } satisfies JobCatalogue
 
 export type Jobs = typeof jobs

@@ -1,0 +1,82 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { closeSync, openSync } from 'node:fs'
+
+/** A process of the bench that answers questions. It ends by itself when this process goes. */
+export type Child = {
+  ask<Answer>(question: unknown): Promise<Answer>
+  stop(): Promise<void>
+}
+
+export type ChildOptions = {
+  /** Where its standard error goes; ours by default. */
+  logFile?: string
+  /** A folder: a CPU profile of its whole life is written there. */
+  profileTo?: string
+}
+
+const ANSWER_WITHIN_MS = 120_000
+const END_WITHIN_MS = 10_000
+
+type Reply = { id: number; answer?: unknown; error?: string }
+
+export function startChild(file: string, options: ChildOptions = {}): Child {
+  const log = options.logFile === undefined ? undefined : openSync(options.logFile, 'a')
+  const child = fork(new URL(file, import.meta.url), {
+    execArgv: options.profileTo === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${options.profileTo}`],
+    stdio: ['ignore', 'inherit', log ?? 'inherit', 'ipc'],
+  })
+  if (log !== undefined) closeSync(log)
+  const waiting = new Map<number, PromiseWithResolvers<unknown>>()
+  let questions = 0
+  child.on('message', ({ id, answer, error }: Reply) => {
+    const question = waiting.get(id)
+    waiting.delete(id)
+    if (error === undefined) question?.resolve(answer)
+    else question?.reject(new Error(`${file}: ${error}`))
+  })
+  child.on('exit', (code, signal) => {
+    for (const { reject } of waiting.values()) reject(new Error(`${file} ended (${signal ?? code})`))
+    waiting.clear()
+  })
+  return {
+    ask<Answer>(question: unknown): Promise<Answer> {
+      const id = ++questions
+      const answered = Promise.withResolvers<unknown>()
+      waiting.set(id, answered)
+      child.send({ id, question }, (error) => error && answered.reject(error))
+      const impatience = setTimeout(
+        () => answered.reject(new Error(`${file} did not answer`)),
+        ANSWER_WITHIN_MS,
+      )
+      return answered.promise.finally(() => clearTimeout(impatience)) as Promise<Answer>
+    },
+    stop: () => endOf(child),
+  }
+}
+
+async function endOf(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const ended = once(child, 'exit')
+  if (child.connected) child.disconnect()
+  const impatience = setTimeout(() => child.kill('SIGKILL'), END_WITHIN_MS)
+  await ended
+  clearTimeout(impatience)
+}
+
+/** The other side: answers until the parent hangs up, then lets `leave` clear up. */
+export function answerQuestions<Question>(
+  answer: (question: Question) => Promise<unknown>,
+  leave: () => Promise<void> = async () => {},
+): void {
+  process.on('message', async ({ id, question }: { id: number; question: Question }) => {
+    const reply: Reply = await answer(question).then(
+      (given) => ({ id, answer: given }),
+      (error: Error) => ({ id, error: error.stack ?? error.message }),
+    )
+    if (process.connected) process.send?.(reply)
+  })
+  process.on('disconnect', () => {
+    leave().finally(() => process.exit())
+  })
+}

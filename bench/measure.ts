@@ -1,0 +1,54 @@
+import { type Child, startChild } from './child.ts'
+import type { LoadOutcome, LoadWish } from './load.ts'
+import type { BenchServer } from './workbench.ts'
+
+export const ROUNDS = 5
+
+export type Loader = {
+  /** Keeps `connections` busy with `requests`, one at a time each, for so long. */
+  load(server: BenchServer, wish: Omit<LoadWish, 'port'>): Promise<LoadOutcome & { serverCpuMs: number }>
+  stop(): Promise<void>
+}
+
+export function startLoader(): Loader {
+  const child: Child = startChild('./load.ts')
+  return {
+    async load(server, wish) {
+      const before = await server.cpuMs()
+      const outcome = await child.ask<LoadOutcome>({ ...wish, port: server.port })
+      return { ...outcome, serverCpuMs: (await server.cpuMs()) - before }
+    },
+    stop: () => child.stop(),
+  }
+}
+
+/** A GET as it goes over the wire. */
+export function get(path: string, token?: string): string {
+  const authorization = token === undefined ? '' : `authorization: Bearer ${token}\r\n`
+  return `GET ${path} HTTP/1.1\r\nhost: bench\r\naccept: application/json\r\n${authorization}\r\n`
+}
+
+/** The parties take turns, in the opposite order every other round, so that no one has all the bad moments. */
+export async function alternate<Name extends string, Outcome>(
+  rounds: number,
+  parties: Record<Name, () => Promise<Outcome>>,
+): Promise<Record<Name, Outcome[]>> {
+  const names = Object.keys(parties) as Name[]
+  const outcomes = Object.fromEntries(names.map((name) => [name, []])) as unknown as Record<Name, Outcome[]>
+  for (let round = 0; round < rounds; round++) {
+    for (const name of round % 2 === 0 ? names : names.toReversed())
+      outcomes[name].push(await parties[name]())
+  }
+  return outcomes
+}
+
+/** The median of what each round says: a bad moment spoils its own round only. */
+export function medianRatio(ours: readonly number[], floor: readonly number[]): number {
+  return median(ours.map((value, round) => value / floor[round]!))
+}
+
+export function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b)
+  const middle = sorted.length >> 1
+  return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2
+}

@@ -1,0 +1,54 @@
+import { writeFile } from 'node:fs/promises'
+import { parseArgs } from 'node:util'
+import { type Bench, type Figure, figureLine, isReached, missedLine, type Size } from './bench.ts'
+import { list } from './list.ts'
+import { read } from './read.ts'
+import { start } from './start.ts'
+import { openWorkbench } from './workbench.ts'
+
+// npm run bench -- [names…] [--smoke] [--results <file>] [--profile <folder>]
+// Figures go to standard output, one line each; what else there is to say to standard error.
+
+const BENCHES: Record<string, Bench> = { list, read, start }
+
+async function main(): Promise<number> {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: { smoke: { type: 'boolean' }, results: { type: 'string' }, profile: { type: 'string' } },
+  })
+  const names = positionals.length > 0 ? positionals : Object.keys(BENCHES)
+  const unknown = names.filter((name) => !Object.hasOwn(BENCHES, name))
+  if (unknown.length > 0) {
+    console.error(`no such bench: ${unknown.join(', ')}; there are ${Object.keys(BENCHES).join(', ')}`)
+    return 2
+  }
+  const size: Size = values.smoke ? 'smoke' : 'full'
+  const figures: Figure[] = []
+  for (const name of names) {
+    for (const figure of await runBench(BENCHES[name]!, size, values.profile)) {
+      console.log(figureLine(figure))
+      figures.push(figure)
+    }
+  }
+  const results = values.results ?? new URL('results.json', import.meta.url)
+  await writeFile(results, `${JSON.stringify({ at: new Date().toISOString(), size, figures }, null, 2)}\n`)
+  // Sizes of a smoke say nothing about speed.
+  const missed = size === 'smoke' ? [] : figures.filter((figure) => !isReached(figure))
+  for (const figure of missed) console.error(missedLine(figure))
+  return missed.length > 0 ? 1 : 0
+}
+
+/** Each bench stands on a workbench of its own: what one leaves behind is no other's load. */
+async function runBench(bench: Bench, size: Size, profileTo: string | undefined): Promise<Figure[]> {
+  const workbench = openWorkbench({ profileTo })
+  const interrupt = () => workbench.close().finally(() => process.exit(130))
+  process.once('SIGINT', interrupt).once('SIGTERM', interrupt)
+  try {
+    return await bench(workbench, size)
+  } finally {
+    process.off('SIGINT', interrupt).off('SIGTERM', interrupt)
+    await workbench.close()
+  }
+}
+
+process.exitCode = await main()

@@ -1,0 +1,90 @@
+// The server under test: the API as service.ts builds it, on a database of the bench, in a process of its own.
+import { randomBytes } from 'node:crypto'
+import type { AddressInfo } from 'node:net'
+import { pino } from 'pino'
+import { publicly } from '#access/enforce.ts'
+import { createSecretBox } from '#crypto/secret-box.ts'
+import { type ConnectionSettings, openDatabase } from '#database/connect.ts'
+import { openListener } from '#database/listen.ts'
+import { createReceiver } from '#incoming/receiver.ts'
+import { openQueue } from '#queue/open-queue.ts'
+import { buildApp } from '../server/app.ts'
+import { readConfig } from '../server/config.ts'
+import { answerQuestions } from './child.ts'
+
+export type ServerQuestion =
+  | { kind: 'open'; settings: ConnectionSettings }
+  /** What GET /bench/constant answers from now on. */
+  | { kind: 'set constant'; text: string }
+  | { kind: 'cpu' }
+
+const resources = new AsyncDisposableStack()
+let constant = '{}'
+
+async function open(settings: ConnectionSettings): Promise<{ port: number }> {
+  const config = readConfig({})
+  // As main.ts logs; the bench sends standard error to a file.
+  const log = pino({ level: config.logLevel }, pino.destination({ fd: 2, sync: true }))
+  const database = openDatabase(settings, {
+    max: config.databaseConnections,
+    onIdleError: (error) => log.warn({ reason: error.message }, 'idle connection lost'),
+  })
+  resources.defer(() => database.close())
+  const box = createSecretBox([randomBytes(32)])
+  const onError = (error: Error) => log.warn({ reason: error.message }, 'a background part met an error')
+  const listener = await openListener(settings, { onError })
+  resources.defer(() => listener.close())
+  const queue = await openQueue({ settings, onError })
+  resources.defer(() => queue.close())
+  const calls = await createReceiver({
+    db: database.db,
+    box,
+    listener,
+    onError,
+    enqueueRuns: async (trx, action_ids) => void (await queue.enqueue(trx, 'actions.run', [{ action_ids }])),
+  })
+  resources.defer(() => calls.close())
+  let url = ''
+  const app = await buildApp({
+    config,
+    calls,
+    db: database.db,
+    box,
+    version: '0.0.0-bench',
+    baseUrl: () => url,
+    log,
+    health: {
+      checkDatabase: async () => {},
+      isQueueWorking: async () => true,
+      metrics: async () => '',
+      deadLetters: async () => [],
+    },
+  })
+  resources.defer(() => app.close())
+  // The floor of `read`: same hooks, same headers, nothing looked up, nothing serialized.
+  app.get('/bench/constant', { config: { access: publicly } }, async (_request, reply) => {
+    reply.type('application/json; charset=utf-8')
+    return constant
+  })
+  await app.listen({ host: '127.0.0.1', port: 0 })
+  const { port } = app.server.address() as AddressInfo
+  url = `http://127.0.0.1:${port}`
+  return { port }
+}
+
+answerQuestions<ServerQuestion>(
+  async (question) => {
+    switch (question.kind) {
+      case 'open':
+        return open(question.settings)
+      case 'set constant':
+        constant = question.text
+        return {}
+      case 'cpu': {
+        const { user, system } = process.cpuUsage()
+        return { ms: (user + system) / 1_000 }
+      }
+    }
+  },
+  () => resources.disposeAsync(),
+)

@@ -1,0 +1,208 @@
+import { randomUUID } from 'node:crypto'
+import { countClosedBlocks } from '#actions/action-blocks.ts'
+import type { Database, OpenDatabase } from '#database/connect.ts'
+import { DEPLOY_STEPS } from '#pipelines/built-in-steps.ts'
+import { addEnvironment, createTestTree, type Person } from '#test/world.ts'
+import { runStatement } from './workbench.ts'
+
+/** An organization with a year of actions behind it. */
+export type StoredActions = {
+  owner: Person
+  /** The project and the deploy pipeline with the most actions. */
+  projectId: number
+  pipelineId: number
+}
+
+const PROJECTS = 10
+const ENVIRONMENTS_EACH = 3
+const BATCH = 100_000
+
+/**
+ * `count` actions spread over 30 environments with two pipelines each, the first of which are the busiest
+ * (about an eighth of all in the first); most completed, some failed, some skipped, the newest few under
+ * way; seven of ten started by a hook. Each has one target, a deploy with its six steps.
+ */
+export async function storeActions(database: OpenDatabase, count: number): Promise<StoredActions> {
+  const { db, settings } = database
+  const tree = await createTree(db)
+  const batches = Array.from({ length: Math.ceil(count / BATCH) }, (_, index) => ({
+    from: index * BATCH + 1,
+    to: Math.min(count, (index + 1) * BATCH),
+  }))
+  await runStatement(
+    settings,
+    // References are right by construction; checking a million of each takes longer than storing them.
+    'set session_replication_role = replica',
+    'set synchronous_commit = off',
+    'set timezone = UTC',
+    'select setseed(0.42)',
+    lanesTable(),
+    stepsTable(),
+    ...batches.flatMap(({ from, to }) => [
+      actionRows(from, to, count, tree.owner.id),
+      targetRows(from, to),
+      hookRequestRows(from, to),
+    ]),
+    `select setval(pg_get_serial_sequence('actions', 'id'), ${count})`,
+    `update applications set live_action_id = (
+      select max(a.id) from actions a join pipelines p on p.id = a.pipeline_id
+      where p.application_id = applications.id and p.operation = 'deploy' and a.status = 'completed')`,
+    `insert into used_credits (environment_id, month, target_runs)
+      select environment_id, date_trunc('month', now())::date, count(*) from actions
+      where created_at >= date_trunc('month', now()) group by 1`,
+    'update tree_version set version = version + 1',
+    'vacuum analyze',
+    'checkpoint',
+  )
+  await countClosedBlocks(db)
+  await runStatement(settings, 'vacuum analyze action_blocks')
+  return tree
+}
+
+async function createTree(db: Database): Promise<StoredActions> {
+  const { owner, organizationId, projectId, credentialId, pipelineId } = await createTestTree(db)
+  const projectIds = [projectId]
+  for (let number = 2; number <= PROJECTS; number++) {
+    const { id } = await db
+      .insertInto('projects')
+      .values({ organization_id: organizationId, name: `More ${number}`, created_by: owner.id })
+      .returning('id')
+      .executeTakeFirstOrThrow()
+    projectIds.push(id)
+  }
+  for (const [index, id] of projectIds.entries()) {
+    const there = index === 0 ? 1 : 0
+    for (let number = there; number < ENVIRONMENTS_EACH; number++)
+      await addEnvironment(db, owner.id, id, credentialId)
+  }
+  const pipelines = await db
+    .selectFrom('pipelines')
+    .select(['id', 'environment_id', 'operation'])
+    .where('operation', '=', 'deploy')
+    .execute()
+  const unsigned = { type: 'incoming', requires_secret: false, settings: '{}', trigger_when: '{}' } as const
+  await db
+    .insertInto('hooks')
+    .values(
+      pipelines.map((pipeline) => ({
+        ...unsigned,
+        id: randomUUID(),
+        pipeline_id: pipeline.id,
+        environment_id: pipeline.environment_id,
+        action_type: pipeline.operation,
+        name: 'Push',
+        url_token: Buffer.from('sealed'),
+        url_token_hash: Buffer.from(randomUUID()),
+        created_by: owner.id,
+        edited_by: owner.id,
+      })),
+    )
+    .execute()
+  return { owner, projectId, pipelineId }
+}
+
+/** The pipelines by number, from the busiest. */
+function lanesTable(): string {
+  return `create temporary table lanes as
+    select row_number() over (order by p.id) - 1 as lane, p.id as pipeline_id, p.environment_id, p.operation,
+      app.credential_id, h.id as hook_id,
+      coalesce(p.server_id, (select min(server_id) from application_servers s where s.application_id = app.id)) as server_id
+    from pipelines p left join applications app on app.id = p.application_id
+      left join hooks h on h.pipeline_id = p.id`
+}
+
+function actionRows(from: number, to: number, count: number, ownerId: number): string {
+  const commit = `jsonb_build_object('repository', 'acme/shop', 'author_name', 'Ada', 'author_email', 'ada@example.com',
+    'committed_at', to_json(made), 'hash', md5(n::text) || '01234567', 'message', 'Change number ' || n,
+    'url', 'https://github.com/acme/shop/commit/' || md5(n::text) || '01234567',
+    'clone_url', 'https://github.com/acme/shop.git', 'download_url', null)`
+  const deployment = `jsonb_build_object('type', 'branch', 'source_type', 'branch', 'source_ref', 'main',
+    'repository', 'acme/shop', 'provider_name', 'github')`
+  const variables = `jsonb_build_object('branch', 'main', 'commit', md5(n::text) || '01234567', 'author', 'Ada',
+    'message', 'Change number ' || n, 'repository', 'acme/shop')`
+  const isDeploy = `operation = 'deploy'`
+  const isHook = `trigger_type = 'hook'`
+  return `insert into actions (id, environment_id, pipeline_id, type, status, status_reason_code, trigger_type, origin,
+      trigger_name, trigger_email, ip_address, triggered_by, hook_id, hook_request_id, hook_parsed_variables,
+      release_name, commit, deployment, credential_id, started_at, completed_at, created_at, updated_at)
+    overriding system value
+    with drawn as materialized (
+      select n, random() as kind, random() as fate, floor(power(random(), 2) * (select count(*) from lanes)) as lane,
+        date_trunc('second', now()) - interval '10 minutes'
+          - (${count} - n) * (interval '365 days' / ${count}) as made
+      from generate_series(${from}, ${to}) as n
+    ), decided as (
+      select *, case when kind < 0.7 and hook_id is not null then 'hook' when kind < 0.95 then 'manual'
+          when kind < 0.98 then 'retry' else 'pipeline' end as trigger_type,
+        case when n > ${count} - 3 then 'in-progress' when n > ${count} - 6 then 'queued'
+          when fate < 0.87 then 'completed' when fate < 0.97 then 'failed' else 'skipped' end as status
+      from drawn join lanes using (lane)
+    )
+    select n, environment_id, pipeline_id, operation, status,
+      case status when 'in-progress' then 'IN_PROGRESS' else upper(status) end, trigger_type,
+      case when ${isHook} then 'github' else 'dashboard' end, 'Ada', 'ada@example.com', '192.0.2.7',
+      case when trigger_type = 'manual' then ${ownerId} end,
+      case when ${isHook} then hook_id end, case when ${isHook} then uuidv7() end,
+      case when ${isHook} then ${variables} else '{}' end,
+      case when ${isDeploy} then to_char(made, 'YYYYMMDDHH24MISS') end,
+      case when ${isDeploy} then ${commit} end, case when ${isDeploy} then ${deployment} end, credential_id,
+      case when status in ('in-progress', 'completed', 'failed') then made + interval '1 second' end,
+      case when status in ('completed', 'failed', 'skipped') then made + interval '40 seconds' end,
+      made, made + interval '40 seconds'
+    from decided order by n`
+}
+
+type Fate = { status: string; steps: readonly [status: string, reason: string][] }
+
+/** Steps end as their target does: after a failure at the third, the rest is skipped. */
+const FATES: Fate[] = [
+  { status: 'completed', steps: steps(['completed', 6]) },
+  { status: 'failed', steps: steps(['completed', 2], ['failed', 1], ['skipped', 3]) },
+  { status: 'skipped', steps: steps(['skipped', 6]) },
+  { status: 'in-progress', steps: steps(['pending', 6]) },
+  { status: 'queued', steps: steps(['pending', 6]) },
+]
+
+function steps(...runs: [status: string, times: number][]): [string, string][] {
+  return runs.flatMap(([status, times]) => Array(times).fill([status, status.toUpperCase()]))
+}
+
+/** The steps of each fate as text, in which only the times are missing: building them row by row takes minutes. */
+function stepsTable(): string {
+  const rows = FATES.flatMap(({ status, steps }) => {
+    const planned = DEPLOY_STEPS.map((step, index) => ({
+      order: index + 1,
+      ...step,
+      status: steps[index]![0],
+      reason: steps[index]![1],
+      started_at: ['completed', 'failed'].includes(steps[index]![0]) ? 'TIME' : null,
+      completed_at: steps[index]![0] === 'pending' ? null : 'TIME',
+      updated_at: 'TIME',
+    }))
+    return [
+      `('deploy', '${status}', '${JSON.stringify(planned)}')`,
+      `('restart', '${status}', '${JSON.stringify(planned.slice(0, 1))}')`,
+    ]
+  })
+  return `create temporary table planned_steps as
+    select * from (values ${rows.join(', ')}) as planned (type, status, steps)`
+}
+
+function targetRows(from: number, to: number): string {
+  return `insert into targets (action_id, position, server_id, status, status_reason_code, steps,
+      started_at, completed_at, created_at, updated_at)
+    select a.id, 1, lanes.server_id, a.status, a.status_reason_code,
+      replace(planned.steps, 'TIME', to_char(a.updated_at, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))::jsonb,
+      a.started_at, a.completed_at, a.created_at, a.updated_at
+    from actions a join lanes using (pipeline_id) join planned_steps planned using (type, status)
+    where a.id between ${from} and ${to} order by a.id`
+}
+
+/** Without bodies: those are thrown away after a month. */
+function hookRequestRows(from: number, to: number): string {
+  return `insert into hook_requests (id, hook_id, type, action_id, ip_address, url, method, outcome,
+      response_status_code, created_at, updated_at)
+    select hook_request_id, hook_id, 'incoming', id, ip_address, '/hooks/' || hook_id, 'POST', 'accepted',
+      202, created_at, created_at
+    from actions where id between ${from} and ${to} and hook_request_id is not null order by id`
+}

@@ -1,0 +1,63 @@
+/**
+ * Starting actions is a part of a larger statement, because what causes a start (a call, a person, another
+ * action) is stored with it: whoever starts actions builds the relations `starts` and `plans` and puts
+ * `startingActions` behind them. Several thousand starts a second go through here.
+ *
+ * - `starts`: one row per action, with START_COLUMNS; `action_id` is taken from the sequence by
+ *   NEXT_ACTION_ID, so that other parts of the statement can name it.
+ * - `plans`: one row per target of each different plan, with PLAN_COLUMNS; `starts.plan` refers to it.
+ */
+export const NEXT_ACTION_ID = `nextval(pg_get_serial_sequence('actions', 'id'))`
+
+export const START_COLUMNS = `
+  plan int, environment_id bigint, pipeline_id bigint, type text, status text, status_reason_code text,
+  trigger_type text, trigger_comment text, origin text, trigger_name text, trigger_email text, ip_address text,
+  triggered_by bigint, hook_id uuid, hook_request_id uuid, hook_parsed_variables jsonb, deployment jsonb,
+  credential_id bigint, retry_of bigint, parent_id bigint`
+
+export const PLAN_COLUMNS = `plan int, position int, batch int, server_id bigint, steps jsonb`
+
+export const startingActions = `
+  new_actions as (
+    insert into actions (id, environment_id, pipeline_id, type, status, status_reason_code, trigger_type,
+      trigger_comment, origin, trigger_name, trigger_email, ip_address, triggered_by, hook_id, hook_request_id,
+      hook_parsed_variables, deployment, credential_id, retry_of, parent_id)
+    overriding system value
+    select action_id, environment_id, pipeline_id, type, status, status_reason_code, trigger_type,
+      trigger_comment, origin, trigger_name, trigger_email, ip_address, triggered_by, hook_id, hook_request_id,
+      hook_parsed_variables, deployment, credential_id, retry_of, parent_id
+    from starts order by action_id
+  ),
+  new_targets as (
+    insert into targets (action_id, position, batch, server_id, status, status_reason_code, steps)
+    select starts.action_id, plans.position, plans.batch, plans.server_id, starts.status, starts.status_reason_code, plans.steps
+    from starts join plans using (plan) order by starts.action_id, plans.position
+  ),
+  new_events as (
+    insert into events (action_id, status, status_reason_code)
+    select action_id, status, status_reason_code from starts order by action_id
+  )`
+
+/** One row of `starts`, without its id. */
+export type Start = {
+  plan: number
+  environment_id: number
+  pipeline_id: number
+  type: string
+  status: string
+  status_reason_code: string
+  trigger_type: 'hook' | 'manual' | 'retry' | 'pipeline'
+  trigger_comment: string | null
+  origin: string | null
+  trigger_name: string | null
+  trigger_email: string | null
+  ip_address: string | null
+  triggered_by: number | null
+  hook_id: string | null
+  hook_request_id: string | null
+  hook_parsed_variables: Record<string, unknown>
+  deployment: object | null
+  credential_id: number | null
+  retry_of: number | null
+  parent_id: number | null
+}

@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Status } from '#database/tables.ts'
+import { canMove, eventKinds, firstState, isEnd, SUPERSEDED, UNFINISHED } from './status.ts'
+
+const STATUSES: Status[] = ['pending', 'waiting', 'queued', 'in-progress', 'completed', 'failed', 'skipped']
+
+test('the moves are those of the contract, and no others', () => {
+  const allowed = STATUSES.flatMap((from) =>
+    STATUSES.filter((to) => canMove(from, to)).map((to) => `${from} → ${to}`),
+  )
+  assert.deepEqual(allowed, [
+    'pending → waiting',
+    'pending → queued',
+    'pending → failed',
+    'pending → skipped',
+    'waiting → queued',
+    'waiting → failed',
+    'waiting → skipped',
+    'queued → waiting',
+    'queued → in-progress',
+    'queued → failed',
+    'queued → skipped',
+    'in-progress → completed',
+    'in-progress → failed',
+  ])
+})
+
+test('ends are final, and everything else can still end', () => {
+  assert.deepEqual(STATUSES.filter(isEnd), ['completed', 'failed', 'skipped'])
+  assert.deepEqual([...UNFINISHED].sort(), ['in-progress', 'pending', 'queued', 'waiting'])
+  for (const from of UNFINISHED) assert.ok(canMove(from, 'failed'), from)
+})
+
+test('an action begins queued, or pending when it waits for another', () => {
+  assert.deepEqual(firstState({ waitsForParent: false }), { status: 'queued', reason: 'QUEUED' })
+  assert.deepEqual(firstState({ waitsForParent: true }), { status: 'pending', reason: 'PENDING' })
+})
+
+test('whatever has not begun can be superseded', () => {
+  assert.deepEqual(SUPERSEDED, { status: 'skipped', reason: 'SKIPPED' })
+  for (const from of STATUSES)
+    assert.equal(canMove(from, SUPERSEDED.status), ['pending', 'waiting', 'queued'].includes(from), from)
+})
+
+test('a creation is one event and its arrival another; a changed reason is none', () => {
+  assert.deepEqual(eventKinds(null, 'queued'), ['action.created', 'action.queued'])
+  assert.deepEqual(eventKinds(null, 'pending'), ['action.created'])
+  assert.deepEqual(eventKinds('queued', 'in-progress'), ['action.status_changed', 'action.started'])
+  assert.deepEqual(eventKinds('queued', 'waiting'), ['action.status_changed'])
+  assert.deepEqual(eventKinds('in-progress', 'completed'), ['action.status_changed', 'action.completed'])
+  assert.deepEqual(eventKinds('in-progress', 'failed'), ['action.status_changed', 'action.failed'])
+  assert.deepEqual(eventKinds('waiting', 'skipped'), ['action.status_changed', 'action.skipped'])
+  for (const status of STATUSES) assert.deepEqual(eventKinds(status, status), [])
+})

@@ -1,0 +1,62 @@
+import type { ReasonCode, Status } from '#database/tables.ts'
+
+// The one place that knows how actions, targets and steps may move. Pure.
+
+/** Ends are final. */
+const MOVES: Record<Status, readonly Status[]> = {
+  pending: ['queued', 'waiting', 'skipped', 'failed'],
+  waiting: ['queued', 'skipped', 'failed'],
+  queued: ['waiting', 'in-progress', 'skipped', 'failed'],
+  'in-progress': ['completed', 'failed'],
+  completed: [],
+  failed: [],
+  skipped: [],
+}
+
+export type State = { status: Status; reason: ReasonCode }
+
+export function canMove(from: Status, to: Status): boolean {
+  return MOVES[from].includes(to)
+}
+
+export function isEnd(status: Status): boolean {
+  return MOVES[status].length === 0
+}
+
+export const UNFINISHED: readonly Status[] = (Object.keys(MOVES) as Status[]).filter(
+  (status) => !isEnd(status),
+)
+
+/** How an action begins: ready for a worker, unless it waits for another action to complete. */
+export function firstState(start: { waitsForParent: boolean }): State {
+  return start.waitsForParent
+    ? { status: 'pending', reason: 'PENDING' }
+    : { status: 'queued', reason: 'QUEUED' }
+}
+
+/** How a run ends that was never begun because a newer one took its place. */
+export const SUPERSEDED: State = { status: 'skipped', reason: 'SKIPPED' }
+
+export type EventKind =
+  | 'action.created'
+  | 'action.status_changed'
+  | 'action.queued'
+  | 'action.started'
+  | 'action.completed'
+  | 'action.failed'
+  | 'action.skipped'
+
+const ARRIVALS: Partial<Record<Status, EventKind>> = {
+  queued: 'action.queued',
+  'in-progress': 'action.started',
+  completed: 'action.completed',
+  failed: 'action.failed',
+  skipped: 'action.skipped',
+}
+
+/** The kinds of events that one move of an action is; a changed reason alone is none. */
+export function eventKinds(previous: Status | null, next: Status): EventKind[] {
+  if (previous === next) return []
+  const arrival = ARRIVALS[next]
+  return [previous === null ? 'action.created' : 'action.status_changed', ...(arrival ? [arrival] : [])]
+}

@@ -1,0 +1,91 @@
+import type { Database } from '#database/connect.ts'
+import { COUNT_LIMIT, type Extent, type Page } from '#http/pagination.ts'
+import type { HookRequestDetail, HookRequestRecord } from './schemas.ts'
+
+const columns = [
+  'id',
+  'hook_id',
+  'action_id',
+  'retry_of',
+  'ip_address',
+  'url',
+  'response_status_code',
+  'created_at',
+  'updated_at',
+  'type',
+  'method',
+  'outcome',
+  'duration_ms',
+  'next_attempt_at',
+] as const
+
+/** The requests of a hook, or those about an action; newest first. */
+export async function listHookRequests(
+  db: Database,
+  of: { hookId: string } | { actionId: number },
+  page: Page,
+): Promise<{ rows: HookRequestRecord[]; extent: Extent }> {
+  const all = db
+    .selectFrom('hook_requests')
+    .where((eb) => ('hookId' in of ? eb('hook_id', '=', of.hookId) : eb('action_id', '=', of.actionId)))
+  const [found, counted] = await Promise.all([
+    all
+      .select(columns)
+      .orderBy('id', 'desc')
+      .limit(page.limit + 1)
+      .offset(page.offset)
+      .execute(),
+    db
+      .selectFrom(
+        all
+          .select('id')
+          .limit(COUNT_LIMIT + 1)
+          .as('some'),
+      )
+      .select(({ fn }) => fn.countAll<number>().as('total'))
+      .executeTakeFirstOrThrow(),
+  ])
+  return {
+    rows: found.slice(0, page.limit),
+    extent: { total: counted.total, hasMore: found.length > page.limit },
+  }
+}
+
+/** Bodies are for those who may edit the hook: they can hold what a sender would not show everyone. */
+export async function readHookRequest(
+  db: Database,
+  id: string,
+  options: { withBodies: boolean },
+): Promise<HookRequestDetail | undefined> {
+  const row = await db
+    .selectFrom('hook_requests')
+    .select([...columns, 'request_headers', 'request_body', 'response_headers', 'response_body'])
+    .where('id', '=', id)
+    .executeTakeFirst()
+  if (!row) return undefined
+  const { request_headers, request_body, response_headers, response_body, ...record } = row
+  const { withBodies } = options
+  const request = presentBody(withBodies ? request_body : null)
+  const response = presentBody(withBodies ? response_body : null)
+  return {
+    ...record,
+    request_headers: withBodies ? request_headers : null,
+    request_body: request.text,
+    request_body_encoding: request.encoding,
+    response_headers: withBodies ? response_headers : null,
+    response_body: response.text,
+    response_body_encoding: response.encoding,
+  }
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/** Text when it is text, else base64: what is shown is what came. */
+function presentBody(bytes: Buffer | null): { text: string | null; encoding: 'utf-8' | 'base64' } {
+  if (bytes === null) return { text: null, encoding: 'utf-8' }
+  try {
+    return { text: utf8.decode(bytes), encoding: 'utf-8' }
+  } catch {
+    return { text: bytes.toString('base64'), encoding: 'base64' }
+  }
+}

@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { deliveryKey, isPing } from './delivery.ts'
+
+const HEADERS = [
+  'idempotency-key',
+  'webhook-id',
+  'x-github-delivery',
+  'x-gitea-delivery',
+  'x-forgejo-delivery',
+  'x-shopify-webhook-id',
+  'linear-delivery',
+  'x-gitlab-event-uuid',
+]
+const body = Buffer.from('{}')
+const keyOf = (headers: Record<string, string | string[] | undefined>, of = body) =>
+  deliveryKey(headers, of)?.toString('hex')
+
+test('every known header gives a delivery its id; without one every call counts', () => {
+  for (const name of HEADERS) assert.match(keyOf({ [name]: '1' })!, /^[0-9a-f]{64}$/)
+  assert.equal(new Set(HEADERS.map((name) => keyOf({ [name]: '1' }))).size, HEADERS.length)
+  assert.equal(keyOf({}), undefined)
+  assert.equal(keyOf({ 'x-request-id': '1' }), undefined)
+})
+
+test('the same id with the same body is the same delivery; either other makes another', () => {
+  assert.equal(keyOf({ 'webhook-id': 'a' }), keyOf({ 'webhook-id': 'a' }))
+  assert.equal(keyOf({ 'webhook-id': 'a' }), keyOf({ 'webhook-id': ' a ' }))
+  assert.notEqual(keyOf({ 'webhook-id': 'a' }), keyOf({ 'webhook-id': 'b' }))
+  assert.notEqual(keyOf({ 'webhook-id': 'a' }), keyOf({ 'webhook-id': 'a' }, Buffer.from('[]')))
+  assert.notEqual(
+    keyOf({ 'webhook-id': 'a' }, Buffer.from('b')),
+    keyOf({ 'webhook-id': 'ab' }, Buffer.alloc(0)),
+  )
+})
+
+test('of several ids the first in the order of the contract counts', () => {
+  for (let at = 0; at < HEADERS.length - 1; at += 1) {
+    const both = Object.fromEntries(HEADERS.slice(at).map((name) => [name, 'a']))
+    assert.equal(keyOf(both), keyOf({ [HEADERS[at]!]: 'a' }), HEADERS[at])
+  }
+})
+
+test('an empty id, or one sent twice, is none', () => {
+  for (const value of ['', '  ', ['a', 'a'], undefined])
+    assert.equal(keyOf({ 'webhook-id': value }), undefined)
+  assert.equal(keyOf({ 'idempotency-key': '', 'webhook-id': 'a' }), keyOf({ 'webhook-id': 'a' }))
+})
+
+test('a ping is told by the event header, and by nothing that resembles it', () => {
+  for (const name of ['x-github-event', 'x-gitea-event', 'x-forgejo-event', 'x-gogs-event'])
+    assert.ok(isPing({ [name]: 'ping' }), name)
+  assert.ok(isPing({ 'x-event-key': 'diagnostics:ping' }))
+  const others = [
+    {},
+    { 'x-github-event': 'push' },
+    { 'x-event': 'ping' },
+    { 'x-github-event': ['ping', 'ping'] },
+  ]
+  for (const headers of others) assert.ok(!isPing(headers), JSON.stringify(headers))
+})

@@ -1,0 +1,162 @@
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import { setImmediate as turn } from 'node:timers/promises'
+import fc from 'fast-check'
+import type { CallToStore, StoredCall } from './commit-calls.ts'
+import { createIntake, OverloadError } from './intake.ts'
+
+/** A call that carries a number and an answer; the intake looks at no more than its version and its body. */
+type Numbered = CallToStore & { record: { id: string } }
+const callOf = (n: number, version = 1, bytes = 0): Numbered =>
+  ({ version, record: { id: String(n), body: Buffer.alloc(bytes) } }) as Numbered
+const numberOf = (call: CallToStore) => Number(call.record.id)
+const answerTo = (call: CallToStore): StoredCall => ({ kind: 'started', actionId: numberOf(call) })
+const away = () => Object.assign(new Error('terminating connection'), { code: '57P01' })
+
+suite('every call is answered', () => {
+  test('exactly once, with its own result, whatever fails around it', async () => {
+    const world = fc.record({
+      calls: fc.array(
+        fc.record({ bad: fc.boolean(), version: fc.integer({ min: 1, max: 2 }), wait: fc.nat(3) }),
+        {
+          minLength: 1,
+          maxLength: 60,
+        },
+      ),
+      turns: fc.nat(3),
+    })
+    await fc.assert(
+      fc.asyncProperty(world, async ({ calls, turns }) => {
+        const committed: number[] = []
+        let running = 0
+        const intake = createIntake(async (batch) => {
+          running += 1
+          assert.ok(running <= 2, 'at most two commits at a time')
+          assert.equal(new Set(batch.map(({ version }) => version)).size, 1, 'one version per commit')
+          for (let n = 0; n < turns; n += 1) await turn()
+          running -= 1
+          if (batch.some((call) => calls[numberOf(call)]!.bad)) throw new Error(`bad ${batch.map(numberOf)}`)
+          committed.push(...batch.map(numberOf))
+          return batch.map(answerTo)
+        })
+        const answers = await Promise.allSettled(
+          calls.map(async ({ version, wait }, n) => {
+            for (let k = 0; k < wait; k += 1) await turn()
+            return intake.store(callOf(n, version))
+          }),
+        )
+        answers.forEach((answer, n) => {
+          if (calls[n]!.bad) {
+            assert.ok(answer.status === 'rejected' && answer.reason.message === `bad ${n}`, 'it fails alone')
+          } else {
+            assert.deepEqual(answer, { status: 'fulfilled', value: { kind: 'started', actionId: n } })
+          }
+        })
+        const good = calls.flatMap(({ bad }, n) => (bad ? [] : [n]))
+        assert.deepEqual(
+          committed.toSorted((one, other) => one - other),
+          good,
+          'each committed once',
+        )
+      }),
+    )
+  })
+
+  test('calls that arrive together share a commit', async () => {
+    const sizes: number[] = []
+    const intake = createIntake(async (batch) => {
+      sizes.push(batch.length)
+      return batch.map(answerTo)
+    })
+    await Promise.all(Array.from({ length: 300 }, (_, n) => intake.store(callOf(n))))
+    assert.deepEqual(
+      sizes.toSorted((one, other) => other - one),
+      [128, 128, 44],
+    )
+  })
+
+  test('a commit never carries more than eight megabytes, unless one call alone does', async () => {
+    const MIB = 1024 * 1024
+    const sizes: number[] = []
+    const intake = createIntake(async (batch) => {
+      sizes.push(batch.reduce((sum, { record }) => sum + record.body!.length, 0))
+      return batch.map(answerTo)
+    })
+    await Promise.all([3, 3, 3, 9, 1].map((size, n) => intake.store(callOf(n, 1, size * MIB))))
+    assert.ok(
+      sizes.every((size) => size <= 8 * MIB || size === 9 * MIB),
+      sizes.join(),
+    )
+    assert.equal(
+      sizes.reduce((sum, size) => sum + size, 0),
+      19 * MIB,
+    )
+  })
+})
+
+suite('when the database is away', () => {
+  test('all calls of the commit are rejected, and none is tried again', async () => {
+    let commits = 0
+    const intake = createIntake(async () => {
+      commits += 1
+      throw away()
+    })
+    const answers = await Promise.allSettled(Array.from({ length: 50 }, (_, n) => intake.store(callOf(n))))
+    assert.ok(answers.every((answer) => answer.status === 'rejected' && answer.reason.code === '57P01'))
+    assert.equal(commits, 1)
+  })
+
+  test('the next call is stored as soon as it is back', async () => {
+    let isAway = true
+    const intake = createIntake(async (batch) => {
+      if (isAway) throw away()
+      return batch.map(answerTo)
+    })
+    await assert.rejects(intake.store(callOf(1)))
+    isAway = false
+    assert.deepEqual(await intake.store(callOf(2)), { kind: 'started', actionId: 2 })
+  })
+
+  test('calls that were first rejected together and then one by one are rejected too', async () => {
+    const intake = createIntake(async (batch) => {
+      throw batch.length > 1 ? new Error('one of them') : away()
+    })
+    const answers = await Promise.allSettled([1, 2, 3].map((n) => intake.store(callOf(n))))
+    assert.ok(answers.every((answer) => answer.status === 'rejected' && answer.reason.code === '57P01'))
+  })
+})
+
+suite('overload', () => {
+  /** An intake whose commits end when told to. */
+  function stuck() {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const intake = createIntake(async (batch) => {
+      await promise
+      return batch.map(answerTo)
+    })
+    return { intake, release: resolve }
+  }
+
+  test('beyond 5,000 waiting calls one is rejected at once, and the waiting ones are not harmed', async () => {
+    const { intake, release } = stuck()
+    const waiting = Array.from({ length: 5_000 }, (_, n) => intake.store(callOf(n)))
+    await assert.rejects(intake.store(callOf(5_000)), OverloadError)
+    release()
+    const answers = await Promise.all(waiting)
+    assert.deepEqual(
+      answers,
+      Array.from({ length: 5_000 }, (_, actionId) => ({ kind: 'started', actionId })),
+    )
+    assert.deepEqual(await intake.store(callOf(7)), { kind: 'started', actionId: 7 })
+  })
+
+  test('beyond 64 megabytes of waiting bodies one is rejected at once', async () => {
+    const { intake, release } = stuck()
+    const large = callOf(0, 1, 16 * 1024 * 1024)
+    const waiting = Array.from({ length: 4 }, () => intake.store(large))
+    await assert.rejects(intake.store(callOf(1)), OverloadError)
+    release()
+    await Promise.all(waiting)
+    assert.deepEqual(await intake.store(callOf(2)), { kind: 'started', actionId: 2 })
+  })
+})

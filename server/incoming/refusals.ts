@@ -1,0 +1,71 @@
+import { sql } from 'kysely'
+import type { Database } from '#database/connect.ts'
+
+/**
+ * Records of calls that were badly signed or came too fast. The first twenty of an hour are kept, without
+ * their bodies; the rest is counted. An attack must neither fill the disk nor go unseen.
+ */
+export type Refusals = {
+  record(call: RefusedCall): Promise<void>
+  /** Writes what is counted so far. */
+  flush(): Promise<void>
+}
+
+export type RefusedCall = {
+  id: string
+  hookId: string
+  outcome: 'rejected_signature' | 'rate_limited'
+  responseStatusCode: number
+  address: string
+  url: string
+}
+
+const KEPT_PER_HOUR = 20
+const MOST_HOOKS = 10_000
+
+export function createRefusals(db: Database): Refusals {
+  /** Hooks whose twenty records of the current hour are there, as far as this process knows. */
+  let full = new Map<string, number>()
+  let counted = new Map<string, { hookId: string; outcome: string; calls: number }>()
+
+  function count({ hookId, outcome }: RefusedCall): void {
+    const key = `${hookId} ${outcome}`
+    counted.set(key, { hookId, outcome, calls: (counted.get(key)?.calls ?? 0) + 1 })
+  }
+
+  return {
+    async record(call) {
+      const hour = Math.floor(Date.now() / 3_600_000)
+      if (full.get(call.hookId) === hour) return count(call)
+      if (await insertUnlessFull(db, call)) return
+      if (full.size >= MOST_HOOKS) full = new Map()
+      full.set(call.hookId, hour)
+      count(call)
+    },
+    async flush() {
+      const batch = [...counted.values()]
+      counted = new Map()
+      for (const { hookId, outcome, calls } of batch) {
+        await sql`
+          insert into refused_calls (hook_id, hour, outcome, calls)
+          values (${hookId}, date_trunc('hour', now()), ${outcome}, ${calls})
+          on conflict (hook_id, hour, outcome) do update set calls = refused_calls.calls + excluded.calls`.execute(
+          db,
+        )
+      }
+    },
+  }
+}
+
+async function insertUnlessFull(db: Database, call: RefusedCall): Promise<boolean> {
+  const { numAffectedRows } = await sql`
+    insert into hook_requests (id, hook_id, type, ip_address, url, method, outcome, response_status_code)
+    select ${call.id}::uuid, ${call.hookId}::uuid, 'incoming', ${call.address}, ${call.url}, 'POST', ${call.outcome}, ${call.responseStatusCode}::int
+    where (
+      select count(*) from (
+        select from hook_requests where hook_id = ${call.hookId}::uuid and outcome in ('rejected_signature', 'rate_limited')
+          and created_at >= date_trunc('hour', now()) limit ${KEPT_PER_HOUR}
+      ) as kept
+    ) < ${KEPT_PER_HOUR}`.execute(db)
+  return (numAffectedRows ?? 0n) > 0n
+}

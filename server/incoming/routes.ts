@@ -1,0 +1,59 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from 'typebox'
+import { publicly } from '#access/enforce.ts'
+import { MASK } from '#hooks/present-hook.ts'
+import { unavailable } from '#http/errors.ts'
+import { Exactly, ref, refusals } from '#http/schemas.ts'
+import { callAnswerSchema, replyTo } from './answer.ts'
+import { OverloadError } from './intake.ts'
+import { type ReceiveCalls, receiveCall } from './receive-call.ts'
+
+export type IncomingRoutes = ReceiveCalls & { maxPayload: number; baseUrl: () => string }
+
+/** The address that the world calls. It takes any body as bytes: a signature is over bytes. */
+export const incomingRoutes: FastifyPluginAsyncTypebox<IncomingRoutes> = async (
+  app,
+  { maxPayload, baseUrl, ...deps },
+) => {
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: maxPayload }, (_request, body, done) =>
+    done(null, body),
+  )
+
+  app.post(
+    '/hooks/:token/trigger',
+    {
+      bodyLimit: maxPayload,
+      config: { access: publicly, notJson: true },
+      schema: {
+        tags: ['Hooks'],
+        operationId: 'callHook',
+        summary: 'Call a hook: start its pipeline',
+        description:
+          'For senders of webhooks. The body is JSON; when the hook requires a secret, the call must be signed. The answer comes when the run is stored.',
+        security: [],
+        params: Exactly({ token: Type.String({ maxLength: 512 }) }),
+        response: {
+          200: {
+            ...ref(callAnswerSchema),
+            description: 'Nothing new was started: a duplicate, a ping, or unmet conditions',
+          },
+          202: { ...ref(callAnswerSchema), description: 'A run was started' },
+          ...refusals(400, 403, 404, 409, 413, 415, 422, 429, 503),
+        },
+      },
+    },
+    async (request, reply) => {
+      const { token } = request.params
+      const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0)
+      const call = { headers: request.headers, body, address: request.ip }
+      const received = await receiveCall(deps, token, call, `${baseUrl()}/hooks/${MASK}/trigger`).catch(
+        (error) => {
+          if (error instanceof OverloadError) throw unavailable()
+          throw error
+        },
+      )
+      return replyTo(reply, received, baseUrl())
+    },
+  )
+}

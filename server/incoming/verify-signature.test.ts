@@ -1,0 +1,261 @@
+import assert from 'node:assert/strict'
+import { type BinaryToTextEncoding, createHmac } from 'node:crypto'
+import { suite, test } from 'node:test'
+import fc from 'fast-check'
+import { isSigned, parseTemplate, type SignatureRule } from './verify-signature.ts'
+
+const NOW = 1_790_000_000
+const SECRET = 'a secret of a hook'
+const BODY = Buffer.from('{"ref":"refs/heads/main","note":"größer"}')
+const ALGORITHMS = ['sha1', 'sha256', 'sha384', 'sha512'] as const
+
+const ruleOf = (more: Partial<SignatureRule> = {}): SignatureRule => ({
+  scheme: 'body',
+  algorithm: 'sha256',
+  header: 'x-signature',
+  template: [],
+  timestampHeader: null,
+  idHeader: null,
+  secrets: [SECRET],
+  ...more,
+})
+const sign = (
+  algorithm: string,
+  encoding: BinaryToTextEncoding,
+  key: string | Buffer = SECRET,
+  text: string | Buffer = BODY,
+) => createHmac(algorithm, key).update(text).digest(encoding)
+const accepts = (
+  rule: SignatureRule,
+  value: string | string[] | undefined,
+  more: Record<string, string> = {},
+) => isSigned(rule, { headers: { ...more, 'x-signature': value }, body: BODY, now: NOW })
+
+suite('signatures of the body', () => {
+  test('every algorithm is taken in hex of any case, base64 and base64url, with and without its name', () => {
+    for (const algorithm of ALGORITHMS) {
+      const rule = ruleOf({ algorithm })
+      const hex = sign(algorithm, 'hex')
+      const base64 = sign(algorithm, 'base64')
+      const values = [
+        hex,
+        hex.toUpperCase(),
+        hex.replace(/[a-f]/, (letter) => letter.toUpperCase()),
+        base64,
+        base64.replaceAll('=', ''),
+        sign(algorithm, 'base64url'),
+      ]
+      for (const value of values) {
+        assert.ok(accepts(rule, value), `${algorithm} ${value}`)
+        assert.ok(accepts(rule, `${algorithm}=${value}`), `${algorithm} with its name ${value}`)
+        assert.ok(accepts(rule, `${algorithm.toUpperCase()}=${value}`), `${algorithm} in capitals ${value}`)
+      }
+    }
+  })
+
+  test("another algorithm's name in front is refused, though the value is right", () => {
+    for (const algorithm of ALGORITHMS) {
+      const value = sign(algorithm, 'hex')
+      for (const other of ALGORITHMS.filter((one) => one !== algorithm)) {
+        assert.ok(!accepts(ruleOf({ algorithm }), `${other}=${value}`), `${other}= on a ${algorithm} hook`)
+      }
+    }
+  })
+
+  test("another algorithm's signature is refused under every name", () => {
+    for (const algorithm of ALGORITHMS) {
+      for (const other of ALGORITHMS.filter((one) => one !== algorithm)) {
+        for (const encoding of ['hex', 'base64', 'base64url'] as const) {
+          const value = sign(other, encoding)
+          for (const text of [value, `${algorithm}=${value}`, `${other}=${value}`])
+            assert.ok(!accepts(ruleOf({ algorithm }), text), text)
+        }
+      }
+    }
+  })
+
+  test('each of several comma-separated values is tried', () => {
+    const good = sign('sha256', 'hex')
+    const bad = sign('sha256', 'hex', 'another secret')
+    for (const value of [`${good},${bad}`, `${bad}, ${good}`, `sha1=${bad},sha256=${good}`, `,,${good},`])
+      assert.ok(accepts(ruleOf(), value), value)
+    for (const value of [`${bad},${bad}`, `sha1=${good},${bad}`, ',', ', ,'])
+      assert.ok(!accepts(ruleOf(), value), value)
+  })
+
+  test('a value that is missing, empty, cut short, too long or sent twice is refused', () => {
+    const good = sign('sha256', 'hex')
+    const base64 = sign('sha256', 'base64')
+    const values = [undefined, '', ' ', 'sha256', 'sha256=', '=', good.slice(0, -1), good.slice(0, -2)]
+    values.push(good.slice(1), `${good}0`, `${good}00`, `${good.slice(0, -1)}g`, `sha256==${good}`)
+    values.push(base64.slice(0, -2), `${base64}A`, `${base64.slice(0, 8)}!${base64.slice(8)}`, `"${good}"`)
+    for (const value of values) assert.ok(!accepts(ruleOf(), value), String(value))
+    assert.ok(!accepts(ruleOf(), [good, good]), 'the same header twice')
+    assert.ok(!accepts(ruleOf(), []), 'a header without a value')
+  })
+
+  test('during a rotation both secrets are good, and no third one', () => {
+    const rule = ruleOf({ secrets: ['the new secret', 'the old secret'] })
+    assert.ok(accepts(rule, sign('sha256', 'hex', 'the new secret')))
+    assert.ok(accepts(rule, sign('sha256', 'hex', 'the old secret')))
+    assert.ok(!accepts(rule, sign('sha256', 'hex', SECRET)))
+  })
+
+  test('a secret that begins with whsec_ is text here', () => {
+    const secret = `whsec_${Buffer.from('a key of at least 24 bytes').toString('base64')}`
+    assert.ok(accepts(ruleOf({ secrets: [secret] }), sign('sha256', 'hex', secret)))
+    const decoded = Buffer.from(secret.slice(6), 'base64')
+    assert.ok(!accepts(ruleOf({ secrets: [secret] }), sign('sha256', 'hex', decoded)))
+  })
+
+  test('one changed bit of the body makes the signature wrong', () => {
+    const value = sign('sha256', 'hex')
+    fc.assert(
+      fc.property(fc.nat(BODY.length - 1), fc.nat(7), (at, bit) => {
+        const body = Buffer.from(BODY)
+        body[at]! ^= 1 << bit
+        return !isSigned(ruleOf(), { headers: { 'x-signature': value }, body, now: NOW })
+      }),
+    )
+  })
+
+  test('no text in the header is ever taken for a signature, nor throws', () => {
+    const pieces = fc.constantFrom(
+      'sha256=',
+      'sha1=',
+      'v1=',
+      'v1,',
+      ',',
+      ' ',
+      '=',
+      't=1790000000',
+      'constructor=',
+    )
+    const texts = fc.array(
+      fc.oneof(pieces, fc.string(), fc.base64String(), fc.stringMatching(/^[0-9a-f]{64}$/)),
+    )
+    fc.assert(
+      fc.property(texts, fc.constantFrom(...ALGORITHMS), (parts, algorithm) => {
+        const value = parts.join('')
+        return (['body', 'timestamp', 'token'] as const).every(
+          (scheme) =>
+            !accepts(ruleOf({ scheme, algorithm, template: parseTemplate('{timestamp}.{body}') }), value),
+        )
+      }),
+    )
+  })
+})
+
+suite('tokens', () => {
+  const rule = ruleOf({ scheme: 'token', secrets: [SECRET, 'the old secret'] })
+
+  test('the header must be the secret, or during a rotation the old one, to the letter', () => {
+    assert.ok(accepts(rule, SECRET))
+    assert.ok(accepts(rule, 'the old secret'))
+    const wrong = [SECRET.toUpperCase(), SECRET.slice(1), `${SECRET}x`, `${SECRET},${SECRET}`, '', undefined]
+    for (const value of wrong) assert.ok(!accepts(rule, value), String(value))
+    assert.ok(!accepts(rule, [SECRET, SECRET]))
+  })
+
+  test('an HMAC is not the secret', () => {
+    assert.ok(!accepts(rule, sign('sha256', 'hex')))
+  })
+})
+
+suite('signatures with a time', () => {
+  const stripe = ruleOf({ scheme: 'timestamp', template: parseTemplate('{timestamp}.{body}') })
+  const slack = ruleOf({
+    scheme: 'timestamp',
+    template: parseTemplate('v0:{timestamp}:{body}'),
+    timestampHeader: 'x-time',
+  })
+  const standard = ruleOf({
+    scheme: 'timestamp',
+    template: parseTemplate('{id}.{timestamp}.{body}'),
+    timestampHeader: 'webhook-timestamp',
+    idHeader: 'webhook-id',
+  })
+  const stripeValue = (time: number | string, key: string | Buffer = SECRET) =>
+    `t=${time},v1=${sign('sha256', 'hex', key, `${time}.${BODY}`)}`
+  const slackValue = (time: number | string) => `v0=${sign('sha256', 'hex', SECRET, `v0:${time}:${BODY}`)}`
+  const standardValue = (key: string | Buffer, time = NOW) =>
+    `v1,${sign('sha256', 'base64', key, `msg_1.${time}.${BODY}`)}`
+  const standardHeaders = { 'webhook-id': 'msg_1', 'webhook-timestamp': String(NOW) }
+
+  test('the time stands in a field of the signature header', () => {
+    assert.ok(accepts(stripe, stripeValue(NOW)))
+    assert.ok(accepts(stripe, `${stripeValue(NOW)},v0=${'0'.repeat(64)}`))
+    assert.ok(accepts(stripe, `t=${NOW}, v1=${'0'.repeat(64)}, ${stripeValue(NOW).split(',')[1]}`))
+    const alone = stripeValue(NOW).split(',')[1]!
+    for (const value of [alone, `t=,${alone}`, `t=${NOW}`, `t=${NOW + 1},${alone}`, `t=x${NOW},${alone}`])
+      assert.ok(!accepts(stripe, value), value)
+  })
+
+  test('the time stands in a header of its own', () => {
+    assert.ok(accepts(slack, slackValue(NOW), { 'x-time': String(NOW) }))
+    assert.ok(!accepts(slack, slackValue(NOW)), 'without it')
+    for (const time of ['', ` ${NOW}`, `${NOW}.0`, `-${NOW}`, '1e9', 'now', `${NOW}, ${NOW}`, `${NOW}000`])
+      assert.ok(!accepts(slack, slackValue(time), { 'x-time': time }), time)
+    const headers = { 'x-signature': slackValue(NOW), 'x-time': [String(NOW), String(NOW)] }
+    assert.ok(!isSigned(slack, { headers, body: BODY, now: NOW }), 'sent twice')
+  })
+
+  test('300 seconds are tolerated in both directions, and not one more', () => {
+    for (const time of [NOW - 300, NOW + 300])
+      assert.ok(accepts(stripe, stripeValue(time)), String(time - NOW))
+    for (const time of [NOW - 301, NOW + 301, 0, NOW * 1000])
+      assert.ok(!accepts(stripe, stripeValue(time)), String(time - NOW))
+  })
+
+  test('an id that is signed must be there', () => {
+    assert.ok(accepts(standard, standardValue(SECRET), standardHeaders))
+    assert.ok(!accepts(standard, standardValue(SECRET), { 'webhook-timestamp': String(NOW) }))
+    assert.ok(!accepts(standard, standardValue(SECRET), { ...standardHeaders, 'webhook-id': 'msg_2' }))
+  })
+
+  test('space-separated signatures of a rotation at the sender are each tried', () => {
+    const other = standardValue('another secret')
+    assert.ok(accepts(standard, `${other} ${standardValue(SECRET)}`, standardHeaders))
+    assert.ok(!accepts(standard, `${other} ${other}`, standardHeaders))
+  })
+
+  test('a secret that begins with whsec_ holds the key in base64', () => {
+    const key = Buffer.from('a key of at least 24 bytes')
+    const rule = { ...standard, secrets: [`whsec_${key.toString('base64')}`] }
+    assert.ok(accepts(rule, standardValue(key), standardHeaders))
+    assert.ok(!accepts(rule, standardValue(key.toString('base64')), standardHeaders))
+  })
+
+  test('a sender whose secrets begin with whsec_ but are text is understood as well', () => {
+    // Stripe: the key is the whole text.
+    for (const secret of ['whsec_abcdefghijklmnop', 'whsec_abcdefghijklmno', 'whsec_!not base64!'])
+      assert.ok(accepts({ ...stripe, secrets: [secret] }, stripeValue(NOW, secret)), secret)
+  })
+
+  test('a whsec_ secret that is no base64 never stands for a weaker key', () => {
+    const rule = { ...stripe, secrets: ['whsec_!!!!!!!!!!!'] }
+    assert.ok(!accepts(rule, stripeValue(NOW, '')))
+  })
+
+  test('both secrets of a rotation are good, one as base64 and one as text', () => {
+    const key = Buffer.from('another key of at least 24 bytes')
+    const rule = { ...standard, secrets: [`whsec_${key.toString('base64')}`, SECRET] }
+    assert.ok(accepts(rule, standardValue(key), standardHeaders))
+    assert.ok(accepts(rule, standardValue(SECRET), standardHeaders))
+  })
+})
+
+test('a template is cut at its placeholders, and nothing else in braces is one', () => {
+  assert.deepEqual(parseTemplate('v0:{timestamp}:{body}'), [
+    { text: 'v0:' },
+    { placeholder: 'timestamp' },
+    { text: ':' },
+    { placeholder: 'body' },
+  ])
+  assert.deepEqual(parseTemplate('{id}{x}{body}'), [
+    { placeholder: 'id' },
+    { text: '{x}' },
+    { placeholder: 'body' },
+  ])
+  assert.deepEqual(parseTemplate(''), [])
+})

@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { type PipelineDefinition, planRun } from './plan.ts'
+
+const pipelineOf = (more: Partial<PipelineDefinition> = {}): PipelineDefinition => ({
+  id: 1,
+  environmentId: 2,
+  operation: 'deploy',
+  isArchived: false,
+  queuePolicy: 'queue',
+  maxParallelActions: 1,
+  rollout: null,
+  servers: serversOf(2),
+  steps: [
+    { name: 'build', description: 'Build it' },
+    { name: 'ship', description: null },
+  ],
+  ...more,
+})
+function serversOf(count: number) {
+  return Array.from({ length: count }, (_, index) => ({ id: index + 10, name: `web-${index + 1}` }))
+}
+const batchesOf = (servers: number, batch: number | string) => {
+  const plan = planRun(pipelineOf({ servers: serversOf(servers), rollout: { batch, max_failed: 0 } }))
+  assert.ok(plan.kind === 'plan')
+  return plan.targets.map((target) => target.batch)
+}
+
+test('a run has a target for each server and on it every step, in order, none of them begun', () => {
+  const unbegun = { status: 'pending', reason: 'PENDING', started_at: null, completed_at: null }
+  assert.deepEqual(planRun(pipelineOf()), {
+    kind: 'plan',
+    targets: [
+      { position: 1, batch: 1, serverId: 10, serverName: 'web-1' },
+      { position: 2, batch: 1, serverId: 11, serverName: 'web-2' },
+    ],
+    steps: [
+      { order: 1, name: 'build', description: 'Build it', ...unbegun },
+      { order: 2, name: 'ship', description: null, ...unbegun },
+    ],
+  })
+})
+
+test('what cannot run says why', () => {
+  const reasonOf = (more: Partial<PipelineDefinition>) => {
+    const plan = planRun(pipelineOf(more))
+    return plan.kind === 'impossible' ? plan.reason : plan.kind
+  }
+  assert.equal(reasonOf({ isArchived: true, servers: [] }), 'The environment of the pipeline is archived.')
+  assert.equal(reasonOf({ servers: [], steps: [] }), 'The pipeline has no server to run on.')
+  assert.equal(reasonOf({ steps: [] }), 'The pipeline has no step to run.')
+})
+
+test('a rollout goes by so many servers, or by so many percent of them, at a time', () => {
+  assert.deepEqual(batchesOf(5, 2), [1, 1, 2, 2, 3])
+  assert.deepEqual(batchesOf(5, 1), [1, 2, 3, 4, 5])
+  assert.deepEqual(batchesOf(5, 9), [1, 1, 1, 1, 1])
+  assert.deepEqual(batchesOf(4, '50%'), [1, 1, 2, 2])
+  assert.deepEqual(batchesOf(5, '50%'), [1, 1, 1, 2, 2])
+  assert.deepEqual(batchesOf(3, '1%'), [1, 2, 3])
+  assert.deepEqual(batchesOf(3, '100%'), [1, 1, 1])
+})
+
+test('every server is in one batch, batches follow one another, and none is larger than the first', () => {
+  const batch = fc.oneof(
+    fc.integer({ min: 1, max: 100 }),
+    fc.integer({ min: 1, max: 100 }).map((percent) => `${percent}%`),
+  )
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 60 }), batch, (servers, size) => {
+      const batches = batchesOf(servers, size)
+      const counts = Map.groupBy(batches, (number) => number)
+      assert.deepEqual(
+        [...counts.keys()],
+        Array.from({ length: counts.size }, (_, index) => index + 1),
+      )
+      for (const members of counts.values()) assert.ok(members.length <= counts.get(1)!.length)
+      assert.equal(batches.length, servers)
+    }),
+  )
+})
