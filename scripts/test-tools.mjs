@@ -5,6 +5,7 @@ import { existsSync } from 'node:fs'
 const TOOLS = [
   { package: 'git', program: '/usr/bin/git' },
   { package: 'curl', program: '/usr/bin/curl' },
+  { package: 'openssl', program: '/usr/bin/openssl' },
 ]
 
 const missing = TOOLS.filter(({ program }) => !existsSync(program)).map((tool) => tool.package)

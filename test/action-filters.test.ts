@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, describe, test } from 'node:test'
 import fc from 'fast-check'
 import { sql } from 'kysely'
-import { countClosedBlocks } from '#actions/action-blocks.ts'
+import { BLOCK, countClosedBlocks } from '#actions/action-blocks.ts'
 import type { Status } from '#database/tables.ts'
 import { OPERATIONS, STATUSES, TRIGGER_TYPES } from '../server/vocabulary.ts'
 import { openTestApp } from './harness.ts'
@@ -98,8 +98,9 @@ async function createNth(number: number): Promise<void> {
   })
 }
 
-// Ids in five blocks of a thousand; the last one stays open.
-for (const [block, firstId] of [997, 2_990, 3_998, 6_500, 9_995].entries()) {
+// Ids in five blocks and across their borders; the last one stays open.
+for (const [block, blocks] of [0.997, 2.99, 3.998, 6.5, 9.9998].entries()) {
+  const firstId = Math.round(blocks * BLOCK)
   await sql`select setval(pg_get_serial_sequence('actions', 'id'), ${firstId})`.execute(db)
   for (let number = 0; number < 18; number++) await createNth(block * 18 + number)
 }
@@ -110,7 +111,7 @@ test('the actions of these tests lie in counted blocks and in the open head', as
     .selectFrom('counted_action_blocks')
     .select('next_block')
     .executeTakeFirstOrThrow()
-  const counted = known.filter((one) => one.id < next_block * 1_000).length
+  const counted = known.filter((one) => one.id < next_block * BLOCK).length
   assert.ok(counted >= 70 && known.length - counted >= 10, `${counted} of ${known.length} are counted`)
 })
 

@@ -4,7 +4,7 @@ import { after, before, describe, test } from 'node:test'
 import fc from 'fast-check'
 import { sql } from 'kysely'
 import pg from 'pg'
-import { countClosedBlocks, findBounds, jumpToOffset } from '#actions/action-blocks.ts'
+import { BLOCK, countClosedBlocks, findBounds, jumpToOffset } from '#actions/action-blocks.ts'
 import type { ActionFilters } from '#actions/filters.ts'
 import { findPage } from '#actions/find-page.ts'
 import type { Database } from '#database/connect.ts'
@@ -133,7 +133,7 @@ async function assertPagesAreExact(): Promise<void> {
 
 async function assertOffsetsAreExact(): Promise<void> {
   const nextId =
-    1_000 *
+    BLOCK *
     (await db.selectFrom('counted_action_blocks').select('next_block').executeTakeFirstOrThrow()).next_block
   await fc.assert(
     fc.asyncProperty(
@@ -200,10 +200,10 @@ describe('once the closed blocks are counted', () => {
     await countClosedBlocks(db)
     const rows = await db.selectFrom('action_blocks').selectAll().execute()
     const next = await db.selectFrom('counted_action_blocks').select('next_block').executeTakeFirstOrThrow()
-    assert.equal(next.next_block, Math.floor(known[0]!.id / 1_000))
-    const counted = known.filter((one) => one.id < next.next_block * 1_000)
+    assert.equal(next.next_block, Math.floor(known[0]!.id / BLOCK))
+    const counted = known.filter((one) => one.id < next.next_block * BLOCK)
     const key = (block: number, environmentId: number) => `${block} ${environmentId}`
-    const groups = Map.groupBy(counted, (one) => key(Math.floor(one.id / 1_000), one.environment_id))
+    const groups = Map.groupBy(counted, (one) => key(Math.floor(one.id / BLOCK), one.environment_id))
     assert.equal(rows.length, groups.size)
     for (const row of rows) {
       const group = groups.get(key(row.block, row.environment_id))!
@@ -315,7 +315,7 @@ describe('what a page costs', () => {
     const near = await readsAt(0)
     const deep = await readsAt(49_900)
     t.diagnostic(`page 1 reads ${near.read} entries, page 500 ${deep.read}`)
-    assert.ok(deep.read <= near.read + 3 * 1_100, `${deep.read} to ${near.read}`)
+    assert.ok(deep.read <= near.read + BLOCK + 300, `${deep.read} to ${near.read}`)
   })
 
   test('page 500 takes at most three times as long as page 1', async (t) => {

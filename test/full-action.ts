@@ -1,5 +1,5 @@
 // An action about which everything is known, and around it a tree in which everything is filled in.
-import { randomUUID } from 'node:crypto'
+import { randomUUID, randomUUIDv7 } from 'node:crypto'
 import { sql } from 'kysely'
 import type { Database } from '#database/connect.ts'
 import type { ReasonCode, Status, StoredStep } from '#database/tables.ts'
@@ -215,12 +215,15 @@ export async function createFullAction(db: Database) {
     ),
   ]
   const latestId = childIds[1]!
-  const firstDeliveryId = await createHookRequest(db, watcherId, 'outgoing', {
+  const [firstDeliveryId, deliveryId] = [randomUUIDv7(), randomUUIDv7()].sort() as [string, string]
+  await createHookRequest(db, watcherId, 'outgoing', {
+    id: firstDeliveryId,
     action_id: id,
     response_status_code: 503,
     created_at: BORN,
   })
-  const deliveryId = await createHookRequest(db, watcherId, 'outgoing', {
+  await createHookRequest(db, watcherId, 'outgoing', {
+    id: deliveryId,
     action_id: id,
     retry_of: firstDeliveryId,
     ip_address: '203.0.113.5',

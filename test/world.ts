@@ -1,5 +1,5 @@
 // Makes what tests need, straight in the database: people, trees, runs.
-import { randomUUID } from 'node:crypto'
+import { randomUUID, randomUUIDv7 } from 'node:crypto'
 import { type Insertable, sql } from 'kysely'
 import type { BuiltInRole } from '#access/permissions.ts'
 import { hashToken, newToken } from '#crypto/tokens.ts'
@@ -340,7 +340,7 @@ export async function createHookRequest(
   const { id } = await db
     .insertInto('hook_requests')
     .values({
-      id: randomUUID(),
+      id: randomUUIDv7(),
       hook_id: hookId,
       type,
       url: 'https://example.com/',

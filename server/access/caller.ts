@@ -1,6 +1,8 @@
-import { sql } from 'kysely'
+import { CompiledQuery, sql } from 'kysely'
 import { hashToken } from '#crypto/tokens.ts'
+import { anyOf } from '#database/any-of.ts'
 import type { Database } from '#database/connect.ts'
+import { shareLoads } from '#database/share-loads.ts'
 import { type BuiltInRole, type Grant, ROLE_PERMISSIONS } from './permissions.ts'
 
 /** Whoever made a request, with everything that decides what they may do. */
@@ -23,56 +25,74 @@ type GrantRow = {
   environment_id: number | null
 }
 
+/** Finds who a token belongs to; undefined for one that is unknown, expired or revoked. */
+export type FindCaller = (token: string) => Promise<Caller | undefined>
+
 /** Accounts and grants are read anew for each request: a revoked token or role counts at once, everywhere. */
-export async function findCaller(db: Database, token: string): Promise<Caller | undefined> {
-  const row = await db
-    .selectFrom('tokens')
-    .innerJoin('users', 'users.id', 'tokens.user_id')
-    .select(({ selectFrom }) => [
-      'users.id',
-      'users.name',
-      'users.email',
-      'users.is_instance_admin',
-      'tokens.id as token_id',
-      'tokens.kind',
-      'tokens.family',
-      sql<boolean>`tokens.kind = 'personal' and coalesce(tokens.used_at < now() - interval '1 minute', true)`.as(
-        'unnoticed_use',
-      ),
-      selectFrom('tree_version').select('version').as('tree_version'),
-      selectFrom('grants')
-        .leftJoin('roles', 'roles.id', 'grants.role_id')
-        .whereRef('grants.user_id', '=', 'users.id')
-        .select(
-          sql<GrantRow[]>`coalesce(json_agg(json_build_object(
-            'built_in_role', built_in_role, 'permissions', permissions,
-            'organization_id', grants.organization_id, 'project_id', project_id,
-            'environment_id', environment_id)), '[]')`.as('rows'),
-        )
-        .as('grants'),
-    ])
-    .where('tokens.hash', '=', hashToken(token))
-    .where('tokens.kind', 'in', ['access', 'personal'])
-    .where('tokens.revoked_at', 'is', null)
-    .where(sql<boolean>`(tokens.expires_at is null or tokens.expires_at > now())`)
-    .where('users.active', '=', true)
-    .executeTakeFirst()
-  if (!row) return undefined
-  if (row.unnoticed_use) {
+export function createCallerFinder(db: Database): FindCaller {
+  const find = shareLoads((hashes) => loadCallers(db, hashes))
+  return (token) => find(hashToken(token).toString('hex'))
+}
+
+type CallerRow = {
+  hash: string
+  id: number
+  name: string
+  email: string
+  is_instance_admin: boolean
+  token_id: number
+  kind: 'access' | 'personal'
+  family: string | null
+  is_use_unnoticed: boolean
+  tree_version: number
+  grants: GrantRow[]
+}
+
+// Plain text: every request runs it, and building it anew would take longer than running it.
+const CALLERS = `
+  select encode(t.hash, 'hex') as hash, u.id, u.name, u.email, u.is_instance_admin, t.id as token_id, t.kind, t.family,
+    t.kind = 'personal' and coalesce(t.used_at < now() - interval '1 minute', true) as is_use_unnoticed,
+    (select version from tree_version) as tree_version,
+    (select coalesce(json_agg(json_build_object('built_in_role', g.built_in_role, 'permissions', r.permissions,
+        'organization_id', g.organization_id, 'project_id', g.project_id, 'environment_id', g.environment_id)), '[]')
+      from grants g left join roles r on r.id = g.role_id where g.user_id = u.id) as grants
+  from tokens t join users u on u.id = t.user_id
+  where t.hash = any($1::bytea[]) and t.kind in ('access', 'personal') and t.revoked_at is null
+    and (t.expires_at is null or t.expires_at > now()) and u.active`
+
+async function loadCallers(db: Database, hashes: string[]): Promise<Map<string, Caller>> {
+  const values = [hashes.map((hash) => Buffer.from(hash, 'hex'))]
+  const { rows } = await db.executeQuery<CallerRow>(CompiledQuery.raw(CALLERS, values))
+  const unnoticed = rows.filter((row) => row.is_use_unnoticed).map((row) => row.token_id)
+  if (unnoticed.length > 0) {
     await db
       .updateTable('tokens')
       .set({ used_at: sql<string>`now()` })
-      .where('id', '=', row.token_id)
+      .where(anyOf('id', unnoticed))
       .execute()
   }
+  return new Map(rows.map((row) => [row.hash, toCaller(row)]))
+}
+
+function toCaller({
+  id,
+  name,
+  email,
+  is_instance_admin,
+  token_id,
+  kind,
+  family,
+  tree_version,
+  grants,
+}: CallerRow): Caller {
   return {
-    id: row.id,
-    name: row.name,
-    email: row.email,
-    is_instance_admin: row.is_instance_admin,
-    grants: (row.grants ?? []).map(toGrant),
-    token: { id: row.token_id, kind: row.kind as 'access' | 'personal', family: row.family },
-    tree_version: row.tree_version ?? 0,
+    id,
+    name,
+    email,
+    is_instance_admin,
+    grants: grants.map(toGrant),
+    token: { id: token_id, kind, family },
+    tree_version,
   }
 }
 

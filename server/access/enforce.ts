@@ -3,7 +3,7 @@ import type { Database } from '#database/connect.ts'
 import { ApiError, invalid, notFound } from '#http/errors.ts'
 import { acceptsJson } from '#http/negotiation.ts'
 import '#http/route-config.ts'
-import { type Caller, findCaller } from './caller.ts'
+import { type Caller, createCallerFinder, type FindCaller } from './caller.ts'
 import { type Kind, type Located, locate, SEEN_AS } from './locate.ts'
 import { can, type Permission } from './permissions.ts'
 
@@ -31,9 +31,15 @@ declare module 'fastify' {
   }
   interface FastifyContextConfig {
     access?: Access
+    /**
+     * Begins what the route will need while its caller is being looked up; the route awaits it as
+     * `request.begun`. Nothing of it may show before the caller is known.
+     */
+    begin?: (request: FastifyRequest) => Promise<unknown>
   }
   interface FastifyRequest {
     caller: Caller | null
+    begun: Promise<unknown> | null
     place: Located | null
   }
 }
@@ -52,7 +58,9 @@ export function permissions(of: Kind, param: string, ...needs: (Permission | 're
  * (403), can we answer in a form that they accept (406). All of it happens before a body is read.
  */
 export function enforceAccess(app: FastifyInstance, db: Database): void {
+  const findCaller = createCallerFinder(db)
   app.decorateRequest('caller', null)
+  app.decorateRequest('begun', null)
   app.decorateRequest('place', null)
   const accessTable: RouteAccess[] = []
   app.decorate('accessTable', accessTable)
@@ -62,9 +70,14 @@ export function enforceAccess(app: FastifyInstance, db: Database): void {
     accessTable.push(...[methods].flat().map((method) => ({ method, url, access })))
   })
   app.addHook('onRequest', async (request) => {
-    const { access = publicly, notJson } = request.routeOptions.config
+    const { access = publicly, notJson, begin } = request.routeOptions.config
+    if (begin && request.headers.authorization !== undefined) {
+      request.begun = begin(request)
+      // Whether it failed is asked by the route, if the request comes that far.
+      request.begun.catch(() => {})
+    }
     if (access.kind === 'instance-admin' && access.orLoopback && isFromThisMachine(request)) return
-    if (access.kind !== 'public') request.caller = await authenticate(db, request)
+    if (access.kind !== 'public') request.caller = await authenticate(findCaller, request)
     if (access.kind === 'instance-admin' && !request.caller?.is_instance_admin) throw forbidden()
     if (access.kind === 'permissions')
       request.place = await authorize(db, callerOf(request), access, request.params)
@@ -84,9 +97,9 @@ export function placeOf(request: FastifyRequest): Located {
   return request.place
 }
 
-async function authenticate(db: Database, request: FastifyRequest): Promise<Caller> {
+async function authenticate(findCaller: FindCaller, request: FastifyRequest): Promise<Caller> {
   const token = /^Bearer +([\w~+/.=-]{1,512})$/i.exec(request.headers.authorization ?? '')?.[1]
-  const caller = token === undefined ? undefined : await findCaller(db, token)
+  const caller = token === undefined ? undefined : await findCaller(token)
   if (caller) return caller
   throw new ApiError(
     'unauthenticated',

@@ -3,9 +3,9 @@ import type { Database } from '#database/connect.ts'
 import type { ActionFilters } from './filters.ts'
 import { ANY_ID, newestInLane } from './lane.ts'
 
-// Actions are counted once and for all in blocks of 1,000 ids. Actions are never deleted, so a block in
+// Actions are counted once and for all in blocks of 5,000 ids. Actions are never deleted, so a block in
 // which no id can appear any more is closed, and its count holds. What is not counted yet is the head.
-const BLOCK = 1_000
+export const BLOCK = 5_000
 
 /**
  * Counts the blocks that have closed since the last time; run by a job. A block is closed when a later
@@ -38,7 +38,7 @@ export async function countClosedBlocks(
 
 /**
  * The id of the action at an offset in the list, 0 past its end; undefined when the offset lies within the
- * head. Adds up blocks from the newest on, no further than it must, then looks into one.
+ * head. Adds up blocks from the newest on, then looks into one.
  */
 export async function jumpToOffset(
   db: Database,
@@ -54,7 +54,9 @@ export async function jumpToOffset(
     )
     select head.actions as head, (
       select a.id from (
-        select block, before from running where head.actions + through > ${offset}::bigint order by block desc limit 1
+        select block, before from running
+        where head.actions <= ${offset}::bigint and head.actions + through > ${offset}::bigint
+        order by block desc limit 1
       ) as hit, lateral (
         select a.id from actions a where a.environment_id = any(${environmentIds}::bigint[])
           and a.id between hit.block * ${BLOCK} and hit.block * ${BLOCK} + ${BLOCK - 1}

@@ -1,54 +1,62 @@
-import { anyOf } from '#database/any-of.ts'
 import type { Database } from '#database/connect.ts'
-import type { PipelineRecord } from '#inventory/load-resources.ts'
+import type { PipelineRecord, ServerData } from '#inventory/load-resources.ts'
 import type { Environment } from '#inventory/schemas.ts'
 import type { Tree } from '#inventory/tree.ts'
 import { RESOURCE_TYPES } from '../vocabulary.ts'
+import * as ended from './ended-actions.ts'
 import { type ActionRow, presentAction, presentTarget } from './present.ts'
 import { NOTHING_RELATED, type Related } from './related.ts'
 import type { ActionListItem, ActionResource, ActionSummary } from './schemas.ts'
 import type { Sight } from './sight.ts'
+import { isEnd } from './status.ts'
+import type { LoadWhole, WholeAction } from './whole-actions.ts'
 
 export type ReadActions = { db: Database; tree: Tree; baseUrl: string }
 
-/** The given rows and, as far as the caller may see them, their related actions, each with its targets: two statements for any number. */
+/**
+ * The given rows and, as far as the caller may see them, their related actions, each with its targets. Ends
+ * are final: an action that has ended is kept as it is shown.
+ */
 export async function loadSummaries(
-  { db, baseUrl }: Pick<ReadActions, 'db' | 'baseUrl'>,
+  { loadWhole, baseUrl }: { loadWhole: LoadWhole; baseUrl: string },
   { tree, sees }: Sight,
   rows: readonly ActionRow[],
   related: Iterable<Related>,
 ): Promise<Map<number, ActionSummary>> {
-  const known = new Set(rows.map((row) => row.id))
-  const missing = new Set<number>()
+  const summaries = new Map<number, ActionSummary>()
+  const wanted = new Set(rows.map((row) => row.id))
   for (const { latest, live, lastUse } of related) {
-    for (const id of [latest, live, lastUse]) if (id !== null && !known.has(id)) missing.add(id)
+    for (const id of [latest, live, lastUse]) if (id !== null) wanted.add(id)
   }
-  const [more, targets] = await Promise.all([
-    missing.size === 0
-      ? []
-      : db
-          .selectFrom('actions')
-          .selectAll()
-          .where(anyOf('actions.id', [...missing]))
-          .execute(),
-    db
-      .selectFrom('targets')
-      .selectAll()
-      .where(anyOf('targets.action_id', [...known, ...missing]))
-      .orderBy('action_id')
-      .orderBy('position')
-      .execute(),
-  ])
-  const servers = await tree.servers(targets.map((target) => target.server_id))
-  const byAction = Map.groupBy(targets, (target) => target.action_id)
-  return new Map(
-    [...rows, ...more.filter((row) => sees(row.environment_id))].map((row) => {
-      const own = (byAction.get(row.id) ?? []).map((target) =>
-        presentTarget(target, servers.get(target.server_id)!),
-      )
-      return [row.id, presentAction(row, own, baseUrl)]
-    }),
+  const missing = [...wanted].filter((id) => {
+    const kept = ended.get(tree, id)
+    if (kept && sees(kept.environmentId)) summaries.set(id, kept.summary)
+    return kept === undefined
+  })
+  if (missing.length === 0) return summaries
+  const loaded = await loadWhole(missing, new Map(rows.map((row) => [row.id, row])))
+  const servers = await tree.servers(
+    loaded.flatMap(({ targets }) => targets.map((target) => target.server_id)),
   )
+  for (const action of loaded) {
+    const { row } = action
+    const summary = presentOnce(action, servers, baseUrl)
+    if (isEnd(row.status)) ended.set(tree, row.id, { environmentId: row.environment_id, summary })
+    if (sees(row.environment_id)) summaries.set(row.id, summary)
+  }
+  return summaries
+}
+
+const presented = new WeakMap<WholeAction, ActionSummary>()
+
+/** Requests that shared a load also share what is made of it. */
+function presentOnce(action: WholeAction, servers: Map<number, ServerData>, baseUrl: string): ActionSummary {
+  const known = presented.get(action)
+  if (known) return known
+  const targets = action.targets.map((target) => presentTarget(target, servers.get(target.server_id)!))
+  const summary = presentAction(action.row, targets, baseUrl)
+  presented.set(action, summary)
+  return summary
 }
 
 /** An action as lists show it, from parts that are loaded already. */

@@ -17,6 +17,7 @@ export async function findPage(
   environmentIds: readonly number[],
   filters: ActionFilters,
   page: Page,
+  largeLists: LargeLists = new Set(),
 ): Promise<{ rows: ActionRow[]; extent: Extent }> {
   if (environmentIds.length === 0) return { rows: [], extent: { total: 0, hasMore: false } }
   const bounds = await findBounds(db, environmentIds, filters)
@@ -24,10 +25,32 @@ export async function findPage(
   const start = await startOf(db, environmentIds, filters, page.offset)
   const [rows, total] = await Promise.all([
     selectRows(db, lanes, start, page.limit + 1),
-    countRows(db, lanes),
+    countUnlessLarge(largeLists, environmentIds, filters, () => countRows(db, lanes)),
   ])
   const hasMore = rows.length > page.limit
   return { rows: rows.slice(0, page.limit), extent: { total, hasMore } }
+}
+
+/**
+ * Lists that are known to be longer than totals are counted. Actions are never deleted, so such a list stays
+ * so; unless it is one of actions in some status, which they leave again.
+ */
+export type LargeLists = Set<string>
+
+const MOST_LARGE_LISTS = 1_000
+
+async function countUnlessLarge(
+  known: LargeLists,
+  environmentIds: readonly number[],
+  filters: ActionFilters,
+  count: () => Promise<number>,
+): Promise<number> {
+  if (filters.status) return count()
+  const list = JSON.stringify([environmentIds, filters])
+  if (known.has(list)) return COUNT_LIMIT + 1
+  const total = await count()
+  if (total > COUNT_LIMIT && known.size < MOST_LARGE_LISTS) known.add(list)
+  return total
 }
 
 /** Which rows to skip: `offset` of those with an id of `upTo` or less. */

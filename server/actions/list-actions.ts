@@ -2,16 +2,17 @@ import type { Caller } from '#access/caller.ts'
 import type { Extent, Page } from '#http/pagination.ts'
 import { assembleItem, loadSummaries, type ReadActions } from './assemble.ts'
 import type { ActionFilters } from './filters.ts'
-import { findPage } from './find-page.ts'
+import { findPage, type LargeLists } from './find-page.ts'
 import type { ActionRow } from './present.ts'
 import { loadRelated } from './related.ts'
 import type { ActionListItem } from './schemas.ts'
 import { type Sight, sightOf } from './sight.ts'
 import { loadCredits, withCredits } from './used-credits.ts'
+import { loadWhole } from './whole-actions.ts'
 
 /** The actions that belong to a user: those in every environment where they may view actions. */
 export async function listActions(
-  deps: ReadActions,
+  deps: ReadActions & { largeLists: LargeLists },
   caller: Caller,
   filters: ActionFilters,
   page: Page,
@@ -24,7 +25,7 @@ export async function listActions(
       (filters.environment_id?.includes(place.environment_id) ?? true),
   )
   const environmentIds = wanted.map((place) => place.environment_id)
-  const { rows, extent } = await findPage(deps.db, environmentIds, filters, page)
+  const { rows, extent } = await findPage(deps.db, environmentIds, filters, page, deps.largeLists)
   return { items: await presentRows(deps, sight, rows), extent }
 }
 
@@ -47,7 +48,8 @@ async function presentRows(deps: ReadActions, sight: Sight, rows: ActionRow[]): 
     ),
     loadCredits(deps.db, around),
   ])
-  const summaries = await loadSummaries(deps, sight, rows, related.values())
+  const load = { baseUrl: deps.baseUrl, loadWhole: loadWhole.bind(null, deps.db) }
+  const summaries = await loadSummaries(load, sight, rows, related.values())
   return rows.map((row) => {
     const pipeline = pipelines.get(row.pipeline_id)!
     const environment = withCredits(environments.get(row.environment_id)!, credits, places)

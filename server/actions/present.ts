@@ -1,5 +1,6 @@
 import type { Selectable } from 'kysely'
 import type { ActionsTable, ReasonCode, Status, StoredStep, TargetsTable } from '#database/tables.ts'
+import { markStable } from '#http/stable-json.ts'
 import type { ServerData } from '#inventory/load-resources.ts'
 import { OPERATIONS, type Operation, REASONS, RESOURCE_TYPES, STATUSES } from '../vocabulary.ts'
 import type { ActionSummary, Step, Target, TargetSummary } from './schemas.ts'
@@ -14,18 +15,19 @@ export function stepId(targetId: number, order: number): number {
   return targetId * 1000 + order
 }
 
+/** Never changed once made, and so written only once: whole inside other actions, in parts inside itself. */
 export function presentAction(row: ActionRow, targets: Target[], baseUrl: string): ActionSummary {
-  return {
+  return markStable({
     id: row.id,
     ...presentStatus(row.status, row.status_reason_code),
     ...presentType(row.type),
     url_web_permalink: permalink(baseUrl, row.id),
-    action_data: {
+    action_data: markStable({
       release_name: row.release_name,
       commit: row.commit,
       deployment: row.deployment && { ...row.deployment, pipeline_id: row.pipeline_id },
-    },
-    triggered_from: {
+    }),
+    triggered_from: markStable({
       origin: row.origin,
       trigger_type: row.trigger_type,
       name: row.trigger_name,
@@ -35,14 +37,14 @@ export function presentAction(row: ActionRow, targets: Target[], baseUrl: string
       hook_id: row.hook_id,
       hook_request_id: row.hook_request_id,
       hook_parsed_variables: row.hook_parsed_variables,
-    },
-    summary: { targets: summarizeTargets(targets) },
-    targets,
+    }),
+    summary: markStable({ targets: summarizeTargets(targets) }),
+    targets: markStable(targets),
     started_at: row.started_at,
     completed_at: row.completed_at,
     created_at: row.created_at,
     updated_at: row.updated_at,
-  }
+  })
 }
 
 export function presentTarget(row: TargetRow, server: ServerData): Target {

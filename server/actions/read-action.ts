@@ -1,18 +1,21 @@
-import { sql } from 'kysely'
-import type { Caller } from '#access/caller.ts'
 import { anyOf } from '#database/any-of.ts'
-import type { Database } from '#database/connect.ts'
+import { isoFromPostgres } from '#database/connect.ts'
 import { RESOURCE_TYPES, STATUSES } from '../vocabulary.ts'
 import { assembleItem, loadSummaries, type ReadActions } from './assemble.ts'
-import { type ActionRow, permalink, presentType } from './present.ts'
-import { newestDeploymentOf, newestUseOf } from './related.ts'
+import type { FindAction } from './find-action.ts'
+import { permalink, presentType } from './present.ts'
 import type { Action, ActionRef, HookRequest } from './schemas.ts'
-import { type Sight, sightOf } from './sight.ts'
-import { creditsAround, withCredits } from './used-credits.ts'
+import type { Sight } from './sight.ts'
+import { withCredits } from './used-credits.ts'
+import type { LoadWhole } from './whole-actions.ts'
 
 /** Undefined when there is no such action, or none that the caller may see. */
-export async function readAction(deps: ReadActions, caller: Caller, id: number): Promise<Action | undefined> {
-  const [sight, row] = await Promise.all([sightOf(deps.tree, caller), findAction(deps.db, id)])
+export async function readAction(
+  deps: ReadActions & { findAction: FindAction; loadWhole: LoadWhole },
+  sight: Sight,
+  id: number,
+): Promise<Action | undefined> {
+  const row = await deps.findAction(id)
   if (!row || !sight.sees(row.environment_id)) return undefined
 
   const { tree, places } = sight
@@ -27,13 +30,10 @@ export async function readAction(deps: ReadActions, caller: Caller, id: number):
     live: pipeline.application?.live_action_id ?? null,
     lastUse: row.last_use,
   }
-  const [summaries, relatives, requests] = await Promise.all([
+  const relativeIds = row.parent_id === null ? row.child_ids : [row.parent_id, ...row.child_ids]
+  const [summaries, relatives] = await Promise.all([
     loadSummaries(deps, sight, [row], [related]),
-    loadRelatives(deps, sight, [...(row.parent_id === null ? [] : [row.parent_id]), ...row.child_ids]),
-    loadHookRequests(
-      deps.db,
-      [row.hook_request_id, row.delivery_id].filter((one) => one !== null),
-    ),
+    loadRelatives(deps, sight, relativeIds),
   ])
   const environment = withCredits(environments.get(row.environment_id)!, new Map(row.credits), places)
   return {
@@ -44,36 +44,10 @@ export async function readAction(deps: ReadActions, caller: Caller, id: number):
     children: relatives.filter((one) => one.id !== row.parent_id),
     triggered_by_user: users.get(row.triggered_by ?? 0) ?? null,
     hook_requests: {
-      incoming: requests.get(row.hook_request_id ?? '') ?? null,
-      outgoing: requests.get(row.delivery_id ?? '') ?? null,
+      incoming: row.incoming && withIsoTimes(row.incoming),
+      outgoing: row.outgoing && withIsoTimes(row.outgoing),
     },
   }
-}
-
-type FoundAction = ActionRow & {
-  child_ids: number[]
-  /** The newest delivery about the action. */
-  delivery_id: string | null
-  latest: number | null
-  last_use: number | null
-  credits: [number, number][]
-}
-
-/** The row, and the ids of everything that is shown with it: a read waits for the database as rarely as it can. */
-async function findAction(db: Database, id: number): Promise<FoundAction | undefined> {
-  const { rows } = await sql<FoundAction>`
-    select a.*,
-      array(select c.id from actions c where c.parent_id = a.id order by c.id) as child_ids,
-      (select d.id from hook_requests d where d.action_id = a.id and d.type = 'outgoing'
-        order by d.id desc limit 1) as delivery_id,
-      ${newestDeploymentOf(sql`pipeline.application_id`)} as latest,
-      ${newestUseOf(sql`application.credential_id`)} as last_use,
-      ${creditsAround(sql`a.environment_id`)} as credits
-    from actions a
-    join pipelines pipeline on pipeline.id = a.pipeline_id
-    left join applications application on application.id = pipeline.application_id
-    where a.id = ${id}`.execute(db)
-  return rows[0]
 }
 
 async function loadRelatives(
@@ -105,22 +79,10 @@ async function loadRelatives(
   })
 }
 
-async function loadHookRequests(db: Database, ids: readonly string[]): Promise<Map<string, HookRequest>> {
-  if (ids.length === 0) return new Map()
-  const rows = await db
-    .selectFrom('hook_requests')
-    .select([
-      'id',
-      'hook_id',
-      'action_id',
-      'retry_of',
-      'ip_address',
-      'url',
-      'response_status_code',
-      'created_at',
-      'updated_at',
-    ])
-    .where(sql<boolean>`id = any(${ids}::uuid[])`)
-    .execute()
-  return new Map(rows.map((row) => [row.id, row]))
+function withIsoTimes(request: HookRequest): HookRequest {
+  return {
+    ...request,
+    created_at: isoFromPostgres(request.created_at),
+    updated_at: isoFromPostgres(request.updated_at),
+  }
 }

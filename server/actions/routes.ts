@@ -1,20 +1,35 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyReply } from 'fastify'
 import { Type } from 'typebox'
 import { callerOf, showing } from '#access/enforce.ts'
 import { invalid, notFound } from '#http/errors.ts'
 import { describePage, pageOf, pageQuery } from '#http/pagination.ts'
 import { Exactly, Id, ref, refusals } from '#http/schemas.ts'
+import { stringifyStable } from '#http/stable-json.ts'
 import type { ReadActions } from './assemble.ts'
 import { filterQuery, readFilters } from './filters.ts'
+import { createActionFinder } from './find-action.ts'
+import { createFingerprintFinder, type FindFingerprint } from './fingerprint.ts'
+import { createKeptAnswers } from './kept-answers.ts'
 import { listActions } from './list-actions.ts'
 import { readAction } from './read-action.ts'
 import { actionListItemSchema, actionSchema } from './schemas.ts'
+import { sightOf } from './sight.ts'
+import { shareWholeLoads } from './whole-actions.ts'
 
 const tags = ['Actions']
 
 export type ActionRoutes = Omit<ReadActions, 'baseUrl'> & { baseUrl: () => string }
 
 export const actionRoutes: FastifyPluginAsyncTypebox<ActionRoutes> = async (app, { db, tree, baseUrl }) => {
+  const findFingerprint = createFingerprintFinder(db)
+  const keptAnswers = createKeptAnswers()
+  const shared = {
+    findAction: createActionFinder(db),
+    loadWhole: shareWholeLoads(db),
+    largeLists: new Set<string>(),
+  }
+
   app.get(
     '/actions',
     {
@@ -33,20 +48,26 @@ export const actionRoutes: FastifyPluginAsyncTypebox<ActionRoutes> = async (app,
       if (read.kind === 'wrong') throw invalid(read.errors)
       const page = pageOf(request.query as { page?: number; per_page?: number })
       const { items, extent } = await listActions(
-        { db, tree, baseUrl: baseUrl() },
+        { db, tree, ...shared, baseUrl: baseUrl() },
         callerOf(request),
         read.filters,
         page,
       )
       describePage(request, reply, baseUrl(), page, extent)
-      return items
+      return sendText(reply, Buffer.from(stringifyStable(items)))
     },
   )
 
   app.get(
     '/actions/:action_id',
     {
-      config: { access: showing('action:view') },
+      config: {
+        access: showing('action:view'),
+        begin: ({ params }) => {
+          const id = Number((params as { action_id: string }).action_id)
+          return Number.isSafeInteger(id) ? findFingerprint(id) : Promise.resolve(undefined)
+        },
+      },
       schema: {
         tags,
         operationId: 'readAction',
@@ -56,14 +77,26 @@ export const actionRoutes: FastifyPluginAsyncTypebox<ActionRoutes> = async (app,
       },
     },
     async (request, reply) => {
-      const action = await readAction(
-        { db, tree, baseUrl: baseUrl() },
-        callerOf(request),
-        request.params.action_id,
-      )
+      const id = request.params.action_id
+      const [sight, fingerprint] = await Promise.all([
+        sightOf(tree, callerOf(request)),
+        request.begun as ReturnType<FindFingerprint>,
+      ])
+      if (!fingerprint || !sight.sees(fingerprint.environmentId)) throw notFound()
+      const dependsOn = `${sight.signature}|${fingerprint.text}`
+      const kept = keptAnswers.get(id, dependsOn)
+      if (kept) return sendText(reply.header('etag', kept.etag), kept.body)
+      const action = await readAction({ db, tree, ...shared, baseUrl: baseUrl() }, sight, id)
       if (!action) throw notFound()
-      reply.header('etag', `W/"${action.id}-${Date.parse(action.updated_at)}"`)
-      return action
+      const etag = `W/"${action.id}-${Date.parse(action.updated_at)}"`
+      const body = Buffer.from(stringifyStable(action))
+      keptAnswers.set(id, dependsOn, { body, etag })
+      return sendText(reply.header('etag', etag), body)
     },
   )
+}
+
+/** JSON that is written already; its shape is that of the route's schema all the same. */
+function sendText(reply: FastifyReply, body: Buffer): never {
+  return reply.type('application/json; charset=utf-8').send(body) as never
 }

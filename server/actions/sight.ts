@@ -10,6 +10,8 @@ export type Sight = {
   /** Those in which the caller may view actions. */
   visible: readonly EnvironmentPlace[]
   sees(environmentId: number): boolean
+  /** The same for everyone who sees the same of the same tree. */
+  signature: string
 }
 
 export async function sightOf(tree: Tree, caller: Caller): Promise<Sight> {
@@ -17,5 +19,6 @@ export async function sightOf(tree: Tree, caller: Caller): Promise<Sight> {
   const places = await snapshot.places()
   const visible = environmentsWhere(caller, 'action:view', places)
   const ids = new Set(visible.map((place) => place.environment_id))
-  return { tree: snapshot, places, visible, sees: (environmentId) => ids.has(environmentId) }
+  const signature = `${caller.tree_version} ${[...ids].join()}`
+  return { tree: snapshot, places, visible, sees: (environmentId) => ids.has(environmentId), signature }
 }

@@ -1,5 +1,5 @@
 // The crypto room: random tokens, password hashes, and secrets at rest, all on node:crypto.
-import { createHash, randomBytes } from 'node:crypto'
+import { hash, randomBytes } from 'node:crypto'
 
 export type TokenKind = 'access' | 'refresh' | 'personal'
 
@@ -16,7 +16,7 @@ export function newToken(kind: TokenKind): string {
 
 /** What is stored instead of a token: tokens are random, so one plain hash is enough. */
 export function hashToken(token: string): Buffer {
-  return createHash('sha256').update(token).digest()
+  return hash('sha256', token, 'buffer')
 }
 
 /** The unguessable part of an incoming hook's URL. */

@@ -32,9 +32,12 @@ function numbersFromPostgres(text: string): number[] {
   return (pg.types.getTypeParser(INT8_ARRAY as never)(text) as string[]).map(Number)
 }
 
-/** '2026-11-15 02:06:07.12+00' (what a UTC session prints) → '2026-11-15T02:06:07.120Z'. */
+/**
+ * '2026-11-15 02:06:07.12+00' (what a UTC session prints, in JSON with a T and +00:00) →
+ * '2026-11-15T02:06:07.120Z'.
+ */
 export function isoFromPostgres(text: string): string {
-  const fraction = text.slice(20, -3)
+  const fraction = text.slice(20, text.indexOf('+', 19))
   return `${text.slice(0, 10)}T${text.slice(11, 19)}.${fraction.padEnd(3, '0').slice(0, 3)}Z`
 }
 
@@ -79,7 +82,7 @@ export function openDatabase(
     idleTimeoutMillis: 60_000,
     keepAlive: true,
     options:
-      '-c timezone=UTC -c statement_timeout=30s -c transaction_timeout=60s -c idle_in_transaction_session_timeout=60s',
+      '-c timezone=UTC -c plan_cache_mode=force_generic_plan -c statement_timeout=30s -c transaction_timeout=60s -c idle_in_transaction_session_timeout=60s',
     types: parsers,
   })
   // An idle client that loses its server emits 'error'; unheard, that would end the process.

@@ -1,8 +1,9 @@
 import type { FastifyReply } from 'fastify'
 import { Type } from 'typebox'
 import { permalink } from '#actions/present.ts'
-import { ApiError, invalid, notFound } from '#http/errors.ts'
+import { ApiError, invalid, notFound, unavailable } from '#http/errors.ts'
 import { Exactly, IdOrNull, named, TextOrNull, UuidOrNull } from '#http/schemas.ts'
+import { OverloadError } from './intake.ts'
 import type { Received } from './receive-call.ts'
 
 export const callAnswerSchema = named(
@@ -21,6 +22,11 @@ export function replyTo(reply: FastifyReply, received: Received, baseUrl: string
   const answer = answerTo(received, baseUrl)
   if (answer.action_id !== null) reply.header('x-gantry-action-id', String(answer.action_id))
   return reply.code(received.kind === 'started' ? 202 : 200).send(answer)
+}
+
+/** For what was thrown on the way: too much work is no fault, the caller is told to come back. */
+export function rethrow(error: unknown): never {
+  throw error instanceof OverloadError ? unavailable() : error
 }
 
 /** The body of a success; what is not one is thrown. */

@@ -67,12 +67,13 @@ export function commitCalls(
     const results: (StoredCall | undefined)[] = calls.map(() => undefined)
     const { leaders, followers } = separateCopies(calls)
     const settled = await settleRefusable(trx, calls, leaders)
+    const stale = calls.map(() => ({ kind: 'stale' as const }))
+    if (settled.size > 0 && (await isOutdated(trx, calls))) return stale
     for (const [n, result] of settled) results[n] = result
-    const starting = leaders.filter((n) => !settled.has(n))
 
+    const starting = leaders.filter((n) => !settled.has(n))
     const inserted = await insertCalls(trx, calls, starting)
-    if (inserted.length < starting.length || (await isOutdated(trx, calls, settled)))
-      return calls.map(() => ({ kind: 'stale' as const }))
+    if (inserted.length < starting.length) return stale
     const copies: Copy[] = [...settled].flatMap(([n, { kind }]) =>
       kind === 'duplicate' ? [{ n, leader: n }] : [],
     )
@@ -348,13 +349,8 @@ async function findClaims(
   return rows
 }
 
-/** Inserting looks at the version itself; duplicates that were found before it have to be judged by today's hook too. */
-async function isOutdated(
-  trx: Transaction<Tables>,
-  calls: readonly CallToStore[],
-  settled: ReadonlyMap<number, StoredCall>,
-): Promise<boolean> {
-  if (settled.size === 0) return false
+/** Inserting looks at the version itself; what is settled without it must be today's decision too. */
+async function isOutdated(trx: Transaction<Tables>, calls: readonly CallToStore[]): Promise<boolean> {
   const { version } = await trx.selectFrom('tree_version').select('version').executeTakeFirstOrThrow()
   return version !== calls[0]!.version
 }

@@ -15,6 +15,8 @@ export type KnownHook = { hook: CompiledHook; version: number }
 export type HookCache = {
   find(name: string): Promise<KnownHook | null>
   forget(): void
+  /** Whether the tree is still as it was: asked before a call is turned away without a commit. */
+  isCurrent(known: KnownHook): Promise<boolean>
 }
 
 const MOST_KEPT = 10_000
@@ -38,9 +40,14 @@ export async function createHookCache(db: Database, box: SecretBox, listener: Li
     },
   })
 
+  async function readVersion(): Promise<number> {
+    const { version } = await db.selectFrom('tree_version').select('version').executeTakeFirstOrThrow()
+    return version
+  }
+
   /** The version is read first: what is loaded after it is as new, or newer. */
   async function load(name: string): Promise<KnownHook | null> {
-    const { version } = await db.selectFrom('tree_version').select('version').executeTakeFirstOrThrow()
+    const version = await readVersion()
     const address: HookAddress = UUID.test(name) ? { signedHookId: name } : { tokenHash: hashToken(name) }
     const hook = await loadHook(db, box, address)
     return hook && { hook, version }
@@ -48,6 +55,7 @@ export async function createHookCache(db: Database, box: SecretBox, listener: Li
 
   return {
     forget,
+    isCurrent: async ({ version }) => version === (await readVersion()),
     find(name) {
       const here = kept
       const known = here.get(name)

@@ -3,7 +3,7 @@ import { Type } from 'typebox'
 import { callerOf, permissions } from '#access/enforce.ts'
 import { ApiError, notFound } from '#http/errors.ts'
 import { Exactly, ref, refusals, Uuid } from '#http/schemas.ts'
-import { callAnswerSchema, replyTo } from './answer.ts'
+import { callAnswerSchema, replyTo, rethrow } from './answer.ts'
 import { loadHook } from './compiled-hook.ts'
 import { dryRun, dryRunSchema } from './dry-run.ts'
 import { type ReplayCalls, replayCall } from './replay-call.ts'
@@ -60,7 +60,8 @@ export const callPersonRoutes: FastifyPluginAsyncTypebox<ReplayCalls & { baseUrl
     },
     async (request, reply) => {
       const { id, name, email } = callerOf(request)
-      const replayed = await replayCall(deps, request.params.id, { kind: 'person', id, name, email })
+      const person = { kind: 'person', id, name, email } as const
+      const replayed = await replayCall(deps, request.params.id, person).catch(rethrow)
       switch (replayed.kind) {
         case 'not-found':
           throw notFound()

@@ -58,12 +58,17 @@ export async function receiveCall(
     if (!known?.hook.active) {
       const retryAfterSeconds = deps.limiter.take(`address ${call.address}`, STRANGER_LIMIT, now)
       if (retryAfterSeconds > 0) return { kind: 'rate_limited', retryAfterSeconds, requestId: randomUUIDv7() }
+      if (known && !(await deps.cache.isCurrent(known))) return outdated(deps)
       return { kind: 'unknown-hook' }
     }
     const received = await settle(deps, known, call, url, now, startedAt)
-    if (received === 'stale') deps.cache.forget()
-    return received
+    return received === 'stale' ? outdated(deps) : received
   })
+}
+
+function outdated({ cache }: ReceiveCalls): 'stale' {
+  cache.forget()
+  return 'stale'
 }
 
 async function settle(
@@ -77,6 +82,8 @@ async function settle(
   const verdict = judgeCall(hook, call, deps.limiter, now)
   const record = recordOf(hook, call, url, verdict, startedAt)
   if (verdict.kind === 'rejected_signature' || verdict.kind === 'rate_limited') {
+    if (verdict.kind === 'rejected_signature' && !(await deps.cache.isCurrent({ hook, version })))
+      return 'stale'
     await deps.refusals.record({
       id: record.id,
       hookId: hook.id,

@@ -2,11 +2,16 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { publicly } from '#access/enforce.ts'
 import { MASK } from '#hooks/present-hook.ts'
-import { unavailable } from '#http/errors.ts'
 import { Exactly, ref, refusals } from '#http/schemas.ts'
-import { callAnswerSchema, replyTo } from './answer.ts'
-import { OverloadError } from './intake.ts'
+import { callAnswerSchema, replyTo, rethrow } from './answer.ts'
 import { type ReceiveCalls, receiveCall } from './receive-call.ts'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Of a call to a hook: the type that its sender says the body has. */
+    contentType: string | undefined
+  }
+}
 
 export type IncomingRoutes = ReceiveCalls & { maxPayload: number; baseUrl: () => string }
 
@@ -19,6 +24,12 @@ export const incomingRoutes: FastifyPluginAsyncTypebox<IncomingRoutes> = async (
   app.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: maxPayload }, (_request, body, done) =>
     done(null, body),
   )
+  // Fastify refuses a type that it cannot read before anybody has asked who calls, so it is not shown one.
+  app.decorateRequest('contentType', undefined)
+  app.addHook('onRequest', async (request) => {
+    request.contentType = request.headers['content-type']
+    delete request.headers['content-type']
+  })
 
   app.post(
     '/hooks/:token/trigger',
@@ -46,13 +57,10 @@ export const incomingRoutes: FastifyPluginAsyncTypebox<IncomingRoutes> = async (
     async (request, reply) => {
       const { token } = request.params
       const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0)
-      const call = { headers: request.headers, body, address: request.ip }
-      const received = await receiveCall(deps, token, call, `${baseUrl()}/hooks/${MASK}/trigger`).catch(
-        (error) => {
-          if (error instanceof OverloadError) throw unavailable()
-          throw error
-        },
-      )
+      const headers = { ...request.headers, 'content-type': request.contentType }
+      const call = { headers, body, address: request.ip }
+      const url = `${baseUrl()}/hooks/${MASK}/trigger`
+      const received = await receiveCall(deps, token, call, url).catch(rethrow)
       return replyTo(reply, received, baseUrl())
     },
   )

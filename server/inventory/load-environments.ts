@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { loadUsers } from '#accounts/load-users.ts'
 import { anyOf, byId } from '#database/any-of.ts'
 import type { Database } from '#database/connect.ts'
+import { markStable } from '#http/stable-json.ts'
 import { ENVIRONMENT_TYPES } from '../vocabulary.ts'
 import { countsBelow, summarize } from './resource-summary.ts'
 import type { Environment, Organization, Project } from './schemas.ts'
@@ -49,15 +50,16 @@ export async function loadEnvironments(db: Database, ids: readonly number[]): Pr
 
   const organizationsById = byId(
     organizations.map(
-      (row): Organization => ({
-        id: row.id,
-        name: row.name,
-        url_slug: row.url_slug,
-        resource_summary: summarize(row.counts),
-        owner: users.get(row.owner_id)!,
-        created_at: row.created_at,
-        updated_at: row.updated_at,
-      }),
+      (row): Organization =>
+        markStable({
+          id: row.id,
+          name: row.name,
+          url_slug: row.url_slug,
+          resource_summary: markStable(summarize(row.counts)),
+          owner: users.get(row.owner_id)!,
+          created_at: row.created_at,
+          updated_at: row.updated_at,
+        }),
     ),
   )
   const projectsById = byId(
@@ -67,8 +69,8 @@ export async function loadEnvironments(db: Database, ids: readonly number[]): Pr
         user_id: row.created_by,
         name: row.name,
         logo_url: row.logo_url,
-        resource_summary: summarize(row.counts),
-        os_users: row.os_users.map((name) => ({ name })),
+        resource_summary: markStable(summarize(row.counts)),
+        os_users: markStable(row.os_users.map((name) => ({ name }))),
         organization: organizationsById.get(row.organization_id)!,
         created_by_user: users.get(row.created_by)!,
         used_credits: 0,
@@ -85,7 +87,7 @@ export async function loadEnvironments(db: Database, ids: readonly number[]): Pr
       name: row.name,
       description: row.description,
       used_credits: 0,
-      resource_summary: summarize(row.counts),
+      resource_summary: markStable(summarize(row.counts)),
       created_at: row.created_at,
       updated_at: row.updated_at,
       archived_at: row.archived_at,

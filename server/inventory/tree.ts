@@ -17,6 +17,8 @@ export type TreeSnapshot = {
   pipelines(ids: readonly number[]): Promise<Map<number, PipelineRecord>>
   servers(ids: readonly number[]): Promise<Map<number, ServerData>>
   users(ids: readonly number[]): Promise<Map<number, User>>
+  /** For whoever shows things of the tree: what they made of it, good for as long as the tree stands still. */
+  kept: Map<number, object>
 }
 
 export type Tree = { at(version: number): TreeSnapshot }
@@ -48,6 +50,7 @@ function createSnapshot(db: Database): TreeSnapshot {
     pipelines: keep((ids) => loadPipelines(db, ids)),
     servers: keep((ids) => loadServers(db, ids)),
     users: keep((ids) => loadUsers(db, ids)),
+    kept: new Map(),
   }
 }
 

@@ -8,10 +8,7 @@ type Pipeline = Pick<PipelineDefinition, 'id' | 'queuePolicy' | 'maxParallelActi
  * Keeps others from starting runs on pipelines with a queue policy of their own until the transaction ends,
  * so that two processes cannot both take the last place.
  */
-export async function lockPipelines(
-  trx: Transaction<Tables>,
-  pipelines: readonly Pipeline[],
-): Promise<void> {
+export async function lockPipelines(trx: Transaction<Tables>, pipelines: readonly Pipeline[]): Promise<void> {
   if (pipelines.length === 0) return
   const ids = pipelines.map(({ id }) => id)
   const locked = sql`select id from pipelines where id = any(${ids}::bigint[]) order by id for no key update`

@@ -409,7 +409,7 @@ const statements: string[] = [
     primary key (environment_id, month)
   )`,
 
-  // How many actions of each environment lie in each block of 1,000 ids, counted once a block is closed:
+  // How many actions of each environment lie in each block of 5,000 ids, counted once a block is closed:
   // a page deep in the list is found by adding up blocks instead of walking a million rows.
   `create table action_blocks (
     block bigint not null,

@@ -1,0 +1,54 @@
+import { CompiledQuery, sql } from 'kysely'
+import type { Database } from '#database/connect.ts'
+import { shareLoads } from '#database/share-loads.ts'
+import { newestDeploymentOf, newestUseOf } from './related.ts'
+import { creditsAround } from './used-credits.ts'
+
+/**
+ * What an answer about an action depends on besides the tree and its reader: as long as the fingerprint is
+ * the same, so is the answer. PostgreSQL's own row versions (xmin) make it up, and ids of what may come or go.
+ */
+export type Fingerprint = { environmentId: number; text: string }
+
+export type FindFingerprint = (id: number) => Promise<Fingerprint | undefined>
+
+export function createFingerprintFinder(db: Database): FindFingerprint {
+  const statement = fingerprints([]).compile(db)
+  const find = shareLoads(async (ids) => {
+    // The ids are the first parameter, because the statement begins with them.
+    const parameters = [ids, ...statement.parameters.slice(1)]
+    const { rows } = await db.executeQuery<Row>(CompiledQuery.raw(statement.sql, parameters))
+    return new Map(
+      rows.map((row) => [String(row.id), { environmentId: row.environment_id, text: row.fingerprint }]),
+    )
+  })
+  return (id) => find(String(id))
+}
+
+type Row = { id: number; environment_id: number; fingerprint: string }
+
+function fingerprints(ids: readonly string[]) {
+  return sql<Row>`
+    with wanted as (select unnest(${ids}::bigint[]) as id),
+    found as materialized (
+      select a.id, a.environment_id, a.parent_id, application.live_action_id as live,
+        ${newestDeploymentOf(sql`pipeline.application_id`)} as latest,
+        ${newestUseOf(sql`application.credential_id`)} as last_use,
+        (select h.xmin::text from hook_requests h where h.id = a.hook_request_id) as incoming,
+        (select h.id || ' ' || h.xmin::text from hook_requests h where h.action_id = a.id and h.type = 'outgoing'
+          order by h.id desc limit 1) as outgoing,
+        ${creditsAround(sql`a.environment_id`)}::text as credits
+      from wanted
+      join actions a on a.id = wanted.id
+      join pipelines pipeline on pipeline.id = a.pipeline_id
+      left join applications application on application.id = pipeline.application_id
+    )
+    select id, environment_id, concat_ws('|', coalesce(live, 0), coalesce(latest, 0), coalesce(last_use, 0), incoming,
+      outgoing, credits,
+      (select string_agg(shown.id || ' ' || shown.xmin::text || ' ' || coalesce((
+          select string_agg(t.xmin::text, ',' order by t.position) from targets t where t.action_id = shown.id), ''), ';' order by shown.id)
+        from actions shown where shown.id in (found.id, latest, last_use, live)),
+      (select string_agg(relative.id || ' ' || relative.xmin::text, ';' order by relative.id)
+        from actions relative where relative.id = found.parent_id or relative.parent_id = found.id)) as fingerprint
+    from found`
+}

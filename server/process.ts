@@ -1,0 +1,48 @@
+import { pino } from 'pino'
+import { ConfigError, readConfig } from './config.ts'
+import { startService } from './service.ts'
+
+// The process: environment in, signals in, exit code out. What people should read goes to standard
+// output; the log, one JSON object a line, to standard error.
+
+const STOP_LIMIT_MS = 15_000
+
+async function serve(): Promise<void> {
+  const config = readConfig(process.env)
+  const log = pino(
+    { level: config.logLevel, serializers: { err: plainError } },
+    pino.destination({ fd: 2, sync: true }),
+  )
+  // Secrets have been read; nothing that we start shall inherit them.
+  for (const name of ['GANTRY_SECRET_KEY', 'GANTRY_ADMIN_PASSWORD', 'DATABASE_URL']) delete process.env[name]
+  // A promise nobody waited for is a bug to be seen, not a reason to drop everybody's work.
+  process.on('unhandledRejection', (error) => log.error({ err: error }, 'unhandled rejection'))
+
+  const stopRequested = new Promise<string>((resolve) => {
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => resolve(signal))
+  })
+  const service = await startService(config, log, (message) => console.log(message))
+  console.log(service.url === undefined ? 'gantry worker ready' : `gantry ready at ${service.url}`)
+  const signal = await stopRequested
+  console.log(`gantry stopping (${signal})`)
+  setTimeout(() => process.exit(1), STOP_LIMIT_MS).unref()
+  await service.stop()
+  console.log('gantry stopped')
+  process.exit(0)
+}
+
+/** No `detail` of a database error: it quotes values. */
+function plainError(error: Error & { code?: string }) {
+  return { type: error.name, message: error.message, code: error.code, stack: error.stack }
+}
+
+/** Runs until a signal ends it; never returns normally. */
+export async function runProcess(): Promise<void> {
+  try {
+    await serve()
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error)
+    console.error(error instanceof ConfigError ? message : `gantry could not start: ${message}`)
+    process.exit(1)
+  }
+}
