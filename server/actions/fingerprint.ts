@@ -6,7 +6,8 @@ import { creditsAround } from './used-credits.ts'
 
 /**
  * What an answer about an action depends on besides the tree and its reader: as long as the fingerprint is
- * the same, so is the answer. PostgreSQL's own row versions (xmin) make it up, and ids of what may come or go.
+ * the same, so is the answer. PostgreSQL's own row versions (xmin) make it up, and ids of what may come or go. (What is
+ * shown of the call that started it never changes.)
  */
 export type Fingerprint = { environmentId: number; text: string }
 
@@ -34,7 +35,6 @@ function fingerprints(ids: readonly string[]) {
       select a.id, a.environment_id, a.parent_id, application.live_action_id as live,
         ${newestDeploymentOf(sql`pipeline.application_id`)} as latest,
         ${newestUseOf(sql`application.credential_id`)} as last_use,
-        (select h.xmin::text from hook_requests h where h.id = a.hook_request_id) as incoming,
         (select h.id || ' ' || h.xmin::text from hook_requests h where h.action_id = a.id and h.type = 'outgoing'
           order by h.id desc limit 1) as outgoing,
         ${creditsAround(sql`a.environment_id`)}::text as credits
@@ -43,12 +43,12 @@ function fingerprints(ids: readonly string[]) {
       join pipelines pipeline on pipeline.id = a.pipeline_id
       left join applications application on application.id = pipeline.application_id
     )
-    select id, environment_id, concat_ws('|', coalesce(live, 0), coalesce(latest, 0), coalesce(last_use, 0), incoming,
-      outgoing, credits,
+    select id, environment_id, concat_ws('|', coalesce(live, 0), coalesce(latest, 0), coalesce(last_use, 0), outgoing, credits,
       (select string_agg(shown.id || ' ' || shown.xmin::text || ' ' || coalesce((
           select string_agg(t.xmin::text, ',' order by t.position) from targets t where t.action_id = shown.id), ''), ';' order by shown.id)
         from actions shown where shown.id in (found.id, latest, last_use, live)),
-      (select string_agg(relative.id || ' ' || relative.xmin::text, ';' order by relative.id)
-        from actions relative where relative.id = found.parent_id or relative.parent_id = found.id)) as fingerprint
+      (select parent.xmin::text from actions parent where parent.id = found.parent_id),
+      (select string_agg(child.id || ' ' || child.xmin::text, ';' order by child.id)
+        from actions child where child.parent_id = found.id)) as fingerprint
     from found`
 }

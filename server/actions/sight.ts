@@ -14,7 +14,20 @@ export type Sight = {
   signature: string
 }
 
-export async function sightOf(tree: Tree, caller: Caller): Promise<Sight> {
+/** Worked out once per caller: requests that shared the look-up of their caller share this too. */
+const known = new WeakMap<Caller, Promise<Sight>>()
+
+export function sightOf(tree: Tree, caller: Caller): Promise<Sight> {
+  let sight = known.get(caller)
+  if (!sight) {
+    sight = lookAround(tree, caller)
+    sight.catch(() => known.delete(caller))
+    known.set(caller, sight)
+  }
+  return sight
+}
+
+async function lookAround(tree: Tree, caller: Caller): Promise<Sight> {
   const snapshot = tree.at(caller.tree_version)
   const places = await snapshot.places()
   const visible = environmentsWhere(caller, 'action:view', places)

@@ -82,7 +82,7 @@ export function openDatabase(
     idleTimeoutMillis: 60_000,
     keepAlive: true,
     options:
-      '-c timezone=UTC -c plan_cache_mode=force_generic_plan -c statement_timeout=30s -c transaction_timeout=60s -c idle_in_transaction_session_timeout=60s',
+      '-c timezone=UTC -c statement_timeout=30s -c transaction_timeout=60s -c idle_in_transaction_session_timeout=60s',
     types: parsers,
   })
   // An idle client that loses its server emits 'error'; unheard, that would end the process.
