@@ -14,13 +14,11 @@ import {
 
 const { db, request } = await openTestApp({ after })
 
+const RUNNING = { status: 'in-progress', status_reason_code: 'IN_PROGRESS', completed_at: null } as const
+
 test('an answer that was kept gives way to every change that would show in it', async () => {
   const tree = await createTestTree(db)
-  const id = await createAction(db, tree, {
-    status: 'in-progress',
-    status_reason_code: 'IN_PROGRESS',
-    completed_at: null,
-  })
+  const id = await createAction(db, tree, RUNNING)
   const read = async () => (await request('GET', `/actions/${id}`, { token: tree.owner.token })).body
   const hook = await createHook(db, tree, 'outgoing')
   const changes: Record<string, () => Promise<unknown>> = {
@@ -32,7 +30,7 @@ test('an answer that was kept gives way to every change that would show in it', 
         .set({ updated_at: '2026-01-01T00:00:00Z' })
         .where('action_id', '=', id)
         .execute(),
-    'a newer deployment': () => createAction(db, tree, { credential_id: tree.credentialId }),
+    'a newer deployment': () => createAction(db, tree, { ...RUNNING, credential_id: tree.credentialId }),
     'a target of the newest deployment': () =>
       db
         .updateTable('targets')
@@ -45,11 +43,11 @@ test('an answer that was kept gives way to every change that would show in it', 
         .set({ live_action_id: id })
         .where('id', '=', tree.applicationId)
         .execute(),
-    'a child': () => createAction(db, tree, { parent_id: id, trigger_type: 'pipeline' }),
+    'a child': () => createAction(db, tree, { ...RUNNING, parent_id: id, trigger_type: 'pipeline' }),
     "a child's status": () =>
       db
         .updateTable('actions')
-        .set({ status: 'failed', status_reason_code: 'FAILED' })
+        .set({ status: 'failed', status_reason_code: 'FAILED', completed_at: new Date() })
         .where('parent_id', '=', id)
         .execute(),
     'a delivery': () => createHookRequest(db, hook, 'outgoing', { action_id: id }),
