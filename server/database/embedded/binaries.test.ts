@@ -3,7 +3,7 @@ import { chown, mkdir, readdir, stat, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { provideBinaries } from './binaries.ts'
-import { asRoot, gantryProcess, ordinaryUser, temporaryFolder } from './fixtures.ts'
+import { gantryProcess, ordinaryUser, temporaryFolder, testAsRoot } from './fixtures.ts'
 import { ownFolder } from './folders.ts'
 
 test('a copy of the binaries that was cut short is not used but made anew', async (t) => {
@@ -23,7 +23,7 @@ test('a copy of the binaries that was cut short is not used but made anew', asyn
   assert.deepEqual((await readdir(join(home, 'cache'))).sort(), [version, `${version}.part-abc`])
 })
 
-test('a folder in a shared place that belongs to someone else is not used', { skip: !asRoot }, async (t) => {
+testAsRoot('a folder in a shared place that belongs to someone else is not used', async (t) => {
   const folder = await temporaryFolder(t, ordinaryUser)
   await assert.rejects(ownFolder(folder, 0o700), /belongs to someone else/)
 })

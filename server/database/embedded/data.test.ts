@@ -5,13 +5,13 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
 import {
-  asRoot,
   ordinaryUser,
   postmasterOf,
   preparedHome,
   query,
   start,
   temporaryFolder,
+  testAsRoot,
 } from './fixtures.ts'
 import { startEmbeddedPostgres } from './start.ts'
 
@@ -62,14 +62,14 @@ test('a home that was moved, with its data on another disk, keeps its data', asy
   assert.deepEqual(await query(after.connection, 'select * from kept'), [{ answer: 42 }])
 })
 
-test('root runs the home of an ordinary user, whose account keeps the data', { skip: !asRoot }, async (t) => {
+testAsRoot('root runs the home of an ordinary user, whose account keeps the data', async (t) => {
   const home = await preparedHome(t, ordinaryUser)
   const { connection } = await start(t, { home })
   assert.equal((await query(connection, 'select 1')).length, 1)
   assert.equal((await stat(`/proc/${await postmasterOf(home)}`)).uid, ordinaryUser.uid)
 })
 
-test('the data of another account is refused by name of the problem', { skip: !asRoot }, async (t) => {
+testAsRoot('the data of another account is refused by name of the problem', async (t) => {
   const home = await temporaryFolder(t, ordinaryUser)
   await mkdir(join(home, 'postgres'), { mode: 0o700 })
   const program = `

@@ -3,18 +3,24 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, rmSync } from 'node:fs'
-import { chown, mkdtemp, readFile, realpath, rm } from 'node:fs/promises'
+import { chmod, chown, mkdtemp, readFile, realpath, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import type { TestContext } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { Client } from 'pg'
 import { type EmbeddedOptions, type PostgresConnection, startEmbeddedPostgres } from './start.ts'
 
 export const asRoot = process.getuid?.() === 0
 const NOBODY = { uid: 65534, gid: 65534 }
+
+/** A test of what only root can do; others do not have it. */
+export const testAsRoot: (name: string, run: (t: TestContext) => Promise<void>) => void = asRoot
+  ? (name, run) => void test(name, run)
+  : () => {}
 
 /** A folder of its own, gone after the test. */
 export async function temporaryFolder(t: TestContext, owner?: { uid: number; gid: number }): Promise<string> {
@@ -83,18 +89,39 @@ export function isRunning(pid: number): boolean {
   return existsSync(`/proc/${pid}/cwd`)
 }
 
+const CHECKOUT = fileURLToPath(new URL('../../..', import.meta.url)).replace(/\/$/, '')
+let linked: Promise<string> | undefined
+
+/** Ourselves may stand below a folder that only root can enter: others get the same files, linked elsewhere. */
+function checkoutForEveryone(): Promise<string> {
+  linked ??= linkCheckout()
+  return linked
+}
+
+async function linkCheckout(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'gantry-test-checkout-'))
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
+  await chmod(folder, 0o755)
+  const parts = ['package.json', 'server', 'node_modules'].map((part) => join(CHECKOUT, part))
+  const run = promisify(execFile)
+  await run('cp', ['-al', ...parts, folder]).catch(() => run('cp', ['-a', ...parts, folder]))
+  return folder
+}
+
 /** Another Gantry: a Node process that has started the server of this home and keeps it. */
 export async function gantryProcess(
   t: TestContext,
   home: string,
   identity: { uid?: number; gid?: number } = {},
 ) {
+  const checkout = identity.uid === undefined ? CHECKOUT : await checkoutForEveryone()
   const program = `
-    const { startEmbeddedPostgres } = await import(${JSON.stringify(import.meta.resolve('./start.ts'))})
+    const { startEmbeddedPostgres } = await import(${JSON.stringify(join(checkout, 'server/database/embedded/start.ts'))})
     const server = await startEmbeddedPostgres({ home: ${JSON.stringify(home)}, settings: { fsync: 'off' } })
     process.on('SIGTERM', () => server.stop())
     console.log(JSON.stringify(server.connection))`
-  const child = spawn(process.execPath, ['--input-type=module', '-e', program], {
+  const node = process.execPath.replace(CHECKOUT, checkout)
+  const child = spawn(node, ['--input-type=module', '-e', program], {
     cwd: '/',
     stdio: ['ignore', 'pipe', 'inherit'],
     ...identity,

@@ -59,8 +59,7 @@ export async function launchServer(plan: ServerPlan, cancelled?: AbortSignal): P
   await stopLeftovers(data, say)
   await capLog(home)
   const logStart = await logSize(home)
-  const child = await spawnServer(plan)
-  const server = follow(child)
+  const { child, server } = await spawnServer(plan)
   const giveUp = new AbortController()
   server.ended.then(() => giveUp.abort())
   const signals = [giveUp.signal, AbortSignal.timeout(READY_WITHIN_MS), ...(cancelled ? [cancelled] : [])]
@@ -70,7 +69,7 @@ export async function launchServer(plan: ServerPlan, cancelled?: AbortSignal): P
   throw new Error(`PostgreSQL did not start (${await server.ended}): ${await logTail(home, logStart)}`)
 }
 
-async function spawnServer(plan: ServerPlan): Promise<ChildProcess> {
+async function spawnServer(plan: ServerPlan): Promise<{ child: ChildProcess; server: Server }> {
   const { home, data, account, binaries } = plan
   const linux = process.platform === 'linux'
   const settings = {
@@ -85,7 +84,7 @@ async function spawnServer(plan: ServerPlan): Promise<ChildProcess> {
   ]
   const log = await open(logPath(home), 'a', 0o600)
   try {
-    return spawn(command[0]!, command.slice(1), {
+    const child = spawn(command[0]!, command.slice(1), {
       cwd: data,
       env: SERVER_ENVIRONMENT,
       stdio: ['ignore', log.fd, log.fd],
@@ -93,6 +92,8 @@ async function spawnServer(plan: ServerPlan): Promise<ChildProcess> {
       detached: true,
       ...account.identity,
     })
+    // Followed at once: a server that refuses its settings may have ended before the log is closed.
+    return { child, server: follow(child) }
   } finally {
     await log.close()
   }

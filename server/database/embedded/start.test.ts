@@ -3,7 +3,6 @@ import { chmod, mkdir, readdir, readFile, rename, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import {
-  asRoot,
   eventually,
   gantryProcess,
   isRunning,
@@ -13,6 +12,7 @@ import {
   query,
   start,
   temporaryFolder,
+  testAsRoot,
 } from './fixtures.ts'
 import { startEmbeddedPostgres } from './start.ts'
 
@@ -82,19 +82,20 @@ test('the server inherits nothing of our environment, and our PG variables do no
   assert.equal((await query(connection, 'select 1')).length, 1)
 })
 
-test('under root, below a folder that only root can enter, the server runs without privileges', {
-  skip: !asRoot,
-}, async (t) => {
-  const folder = await temporaryFolder(t)
-  await chmod(folder, 0o700)
-  const home = join(folder, 'home')
-  await rename(await preparedHome(t), home)
-  const { connection } = await start(t, { home })
-  const server = await stat(`/proc/${await postmasterOf(home)}`)
-  assert.notEqual(server.uid, 0)
-  assert.equal((await stat(join(home, 'postgres'))).uid, server.uid)
-  assert.equal((await query(connection, 'select 1')).length, 1)
-})
+testAsRoot(
+  'under root, below a folder that only root can enter, the server runs without privileges',
+  async (t) => {
+    const folder = await temporaryFolder(t)
+    await chmod(folder, 0o700)
+    const home = join(folder, 'home')
+    await rename(await preparedHome(t), home)
+    const { connection } = await start(t, { home })
+    const server = await stat(`/proc/${await postmasterOf(home)}`)
+    assert.notEqual(server.uid, 0)
+    assert.equal((await stat(join(home, 'postgres'))).uid, server.uid)
+    assert.equal((await query(connection, 'select 1')).length, 1)
+  },
+)
 
 test('an ordinary user runs the server as himself, from a copy in his home', async (t) => {
   const home = await preparedHome(t, ordinaryUser)
