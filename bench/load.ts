@@ -2,6 +2,7 @@
 // enough HTTP/1.1 over bare sockets to cost little: two cores carry it, the server and the database.
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
 import { answerQuestions } from './child.ts'
 
 export type LoadWish = {
@@ -10,6 +11,12 @@ export type LoadWish = {
   requests: string[]
   connections: number
   ms: number
+  /** A text in each request that is replaced by a number of its own, as long as the text. */
+  numbered?: string
+  /** Ends after so many requests, if it comes before `ms`. */
+  most?: number
+  /** Sends at this pace instead of as fast as answers come. */
+  perSecond?: number
 }
 
 export type LoadOutcome = {
@@ -27,7 +34,8 @@ const SILENCE_MS = 30_000
 
 answerQuestions<LoadWish>(runLoad)
 
-async function runLoad({ port, requests, connections, ms }: LoadWish): Promise<LoadOutcome> {
+async function runLoad(wish: LoadWish): Promise<LoadOutcome> {
+  const { port, requests, connections, ms, most = Number.POSITIVE_INFINITY } = wish
   const sockets = await Promise.all(Array.from({ length: connections }, () => open(port)))
   const raw = requests.map((request) => Buffer.from(request, 'latin1'))
   const latencies: number[] = []
@@ -35,7 +43,15 @@ async function runLoad({ port, requests, connections, ms }: LoadWish): Promise<L
   const cpuBefore = process.cpuUsage()
   const begin = performance.now()
   const end = begin + ms
-  const next = () => (performance.now() < end ? raw[sent++ % raw.length] : undefined)
+  const runId = `${process.pid}${begin.toFixed(0)}`
+  const next = async () => {
+    if (performance.now() >= end || sent >= most) return undefined
+    const number = sent++
+    const request = raw[number % raw.length]!
+    if (wish.perSecond !== undefined)
+      await pause(Math.max(0, begin + (number * 1_000) / wish.perSecond - performance.now()))
+    return wish.numbered === undefined ? request : withNumber(request, wish.numbered, `${runId}${number}`)
+  }
   try {
     await Promise.all(sockets.map((socket) => converse(socket, next, latencies)))
   } finally {
@@ -61,13 +77,17 @@ async function open(port: number): Promise<Socket> {
 }
 
 /** One request at a time until `next` has no more; rejects at any answer that is no 2xx. */
-function converse(socket: Socket, next: () => Buffer | undefined, latencies: number[]): Promise<void> {
+function converse(
+  socket: Socket,
+  next: () => Promise<Buffer | undefined>,
+  latencies: number[],
+): Promise<void> {
   return new Promise((resolve, reject) => {
     let head: Buffer | undefined
     let missing = 0
     let sentAt = 0
-    const send = () => {
-      const request = next()
+    const send = async () => {
+      const request = await next()
       if (request === undefined) return resolve()
       sentAt = performance.now()
       socket.write(request)
@@ -98,6 +118,12 @@ function converse(socket: Socket, next: () => Buffer | undefined, latencies: num
     socket.on('close', () => reject(new Error('the server hung up')))
     send()
   })
+}
+
+function withNumber(request: Buffer, mark: string, number: string): Buffer {
+  const copy = Buffer.from(request)
+  copy.write(number.padStart(mark.length, '0'), copy.indexOf(mark), 'latin1')
+  return copy
 }
 
 /** Of sorted values. */

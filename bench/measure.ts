@@ -6,7 +6,10 @@ export const ROUNDS = 5
 
 export type Loader = {
   /** Keeps `connections` busy with `requests`, one at a time each, for so long. */
-  load(server: BenchServer, wish: Omit<LoadWish, 'port'>): Promise<LoadOutcome & { serverCpuMs: number }>
+  load(
+    server: Pick<BenchServer, 'port' | 'cpuMs'>,
+    wish: Omit<LoadWish, 'port'>,
+  ): Promise<LoadOutcome & { serverCpuMs: number }>
   stop(): Promise<void>
 }
 

@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { parseArgs } from 'node:util'
 import { type Bench, type Figure, figureLine, isReached, missedLine, type Size } from './bench.ts'
+import { ingest, ingestLatency, memory } from './ingest.ts'
 import { list } from './list.ts'
 import { read } from './read.ts'
 import { start } from './start.ts'
@@ -9,7 +10,14 @@ import { openWorkbench } from './workbench.ts'
 // npm run bench -- [names…] [--smoke] [--results <file>] [--profile <folder>]
 // Figures go to standard output, one line each; what else there is to say to standard error.
 
-const BENCHES: Record<string, Bench> = { list, read, start }
+const BENCHES: Record<string, Bench> = {
+  ingest,
+  'ingest-latency': ingestLatency,
+  list,
+  memory,
+  read,
+  start,
+}
 
 async function main(): Promise<number> {
   const { values, positionals } = parseArgs({

@@ -17,6 +17,7 @@ export type ServerQuestion =
   /** What GET /bench/constant answers from now on. */
   | { kind: 'set constant'; text: string }
   | { kind: 'cpu' }
+  | { kind: 'memory' }
 
 const resources = new AsyncDisposableStack()
 let constant = '{}'
@@ -80,6 +81,8 @@ answerQuestions<ServerQuestion>(
       case 'set constant':
         constant = question.text
         return {}
+      case 'memory':
+        return { mib: process.memoryUsage.rss() / 1024 / 1024 }
       case 'cpu': {
         const { user, system } = process.cpuUsage()
         return { ms: (user + system) / 1_000 }

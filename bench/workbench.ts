@@ -15,6 +15,8 @@ export type BenchServer = {
   setConstant(text: string): Promise<void>
   /** CPU time that the process has taken since it began. */
   cpuMs(): Promise<number>
+  /** Its resident set. */
+  memoryMib(): Promise<number>
 }
 
 /** What benches stand on: temporary folders, a PostgreSQL with Gantry's own settings, servers. Taken down as one. */
@@ -64,6 +66,7 @@ export function openWorkbench(options: { profileTo?: string } = {}): Workbench {
         url: `http://127.0.0.1:${port}`,
         setConstant: async (text) => void (await child.ask({ kind: 'set constant', text })),
         cpuMs: async () => (await child.ask<{ ms: number }>({ kind: 'cpu' })).ms,
+        memoryMib: async () => (await child.ask<{ mib: number }>({ kind: 'memory' })).mib,
       }
     },
     defer: (clear) => resources.defer(clear),

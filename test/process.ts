@@ -7,6 +7,8 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 
+import { later } from './later.ts'
+
 type Closer = { after(fn: () => Promise<void>): void }
 
 export type GantryProcess = {
@@ -29,7 +31,7 @@ const READY_WITHIN_MS = 30_000
 
 export async function temporaryHome(t: Closer): Promise<string> {
   const home = await mkdtemp(join(tmpdir(), 'gantry-home-'))
-  t.after(() => rm(home, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 }))
+  later(t, () => rm(home, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 }))
   return home
 }
 
@@ -44,7 +46,7 @@ export async function startGantry(t: Closer, environment: Record<string, string>
   const log: string[] = []
   createInterface(child.stderr!).on('line', (line) => log.push(line))
   const ended = once(child, 'close')
-  t.after(async () => {
+  later(t, async () => {
     if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL')
     await ended
   })

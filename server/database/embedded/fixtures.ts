@@ -12,6 +12,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { Client } from 'pg'
+import { later } from '#test/later.ts'
 import { type EmbeddedOptions, type PostgresConnection, startEmbeddedPostgres } from './start.ts'
 
 export const asRoot = process.getuid?.() === 0
@@ -26,7 +27,7 @@ export const testAsRoot: (name: string, run: (t: TestContext) => Promise<void>) 
 export async function temporaryFolder(t: TestContext, owner?: { uid: number; gid: number }): Promise<string> {
   const folder = await realpath(await mkdtemp(join(tmpdir(), 'gantry-test-')))
   if (owner) await chown(folder, owner.uid, owner.gid)
-  t.after(() => rm(folder, { recursive: true, force: true }))
+  later(t, () => rm(folder, { recursive: true, force: true }))
   return folder
 }
 
@@ -50,7 +51,7 @@ async function makeTemplate(): Promise<string> {
 
 export async function start(t: TestContext, options: EmbeddedOptions) {
   const server = await startEmbeddedPostgres({ ...options, settings: { fsync: 'off', ...options.settings } })
-  t.after(() => server.stop())
+  later(t, () => server.stop())
   return server
 }
 
@@ -127,7 +128,7 @@ export async function gantryProcess(
     ...identity,
   })
   const ended = once(child, 'exit')
-  t.after(async () => {
+  later(t, async () => {
     child.kill('SIGTERM')
     await ended
   })

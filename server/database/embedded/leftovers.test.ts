@@ -17,7 +17,7 @@ test('a Gantry killed with -9 takes its server along, and the next start has wha
 
   const began = performance.now()
   const { connection } = await start(t, { home })
-  assert.ok(performance.now() - began < 3_000)
+  assert.ok(performance.now() - began < 10_000)
   assert.equal(isRunning(server), false)
   assert.deepEqual(await query(connection, 'select * from kept'), [{ answer: 42 }])
 })
