@@ -147,7 +147,7 @@ test('calls answered with 202 have exactly one action each, although the process
     0,
   )
   const queued = await one(
-    `select count(distinct id) from queue.job, jsonb_array_elements_text(data -> 'action_ids') as id where name = 'actions.run'`,
+    `select count(distinct started.action_id) from queue.job, jsonb_array_elements_text(data -> 'action_ids') as started (action_id) where name = 'actions.run'`,
   )
   assert.equal(queued, actions, 'every action has a job')
   assert.ok(actions >= promised.size && actions <= promised.size + unanswered)

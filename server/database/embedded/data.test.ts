@@ -5,6 +5,8 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
 import {
+  checkoutForEveryone,
+  nodeOf,
   ordinaryUser,
   postmasterOf,
   preparedHome,
@@ -72,10 +74,11 @@ testAsRoot('root runs the home of an ordinary user, whose account keeps the data
 testAsRoot('the data of another account is refused by name of the problem', async (t) => {
   const home = await temporaryFolder(t, ordinaryUser)
   await mkdir(join(home, 'postgres'), { mode: 0o700 })
+  const checkout = await checkoutForEveryone()
   const program = `
-    const { findDatabaseFolder } = await import(${JSON.stringify(import.meta.resolve('./data.ts'))})
+    const { findDatabaseFolder } = await import(${JSON.stringify(join(checkout, 'server/database/embedded/data.ts'))})
     await findDatabaseFolder(${JSON.stringify(home)}, '18').catch((error) => console.log(error.message))`
-  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', program], {
+  const { stdout } = await promisify(execFile)(nodeOf(checkout), ['--input-type=module', '-e', program], {
     ...ordinaryUser,
     cwd: '/',
   })

@@ -94,9 +94,14 @@ const CHECKOUT = fileURLToPath(new URL('../../..', import.meta.url)).replace(/\/
 let linked: Promise<string> | undefined
 
 /** Ourselves may stand below a folder that only root can enter: others get the same files, linked elsewhere. */
-function checkoutForEveryone(): Promise<string> {
+export function checkoutForEveryone(): Promise<string> {
   linked ??= linkCheckout()
   return linked
+}
+
+/** The Node of a checkout: we may run on one that comes with it. */
+export function nodeOf(checkout: string): string {
+  return process.execPath.replace(CHECKOUT, checkout)
 }
 
 async function linkCheckout(): Promise<string> {
@@ -121,8 +126,7 @@ export async function gantryProcess(
     const server = await startEmbeddedPostgres({ home: ${JSON.stringify(home)}, settings: { fsync: 'off' } })
     process.on('SIGTERM', () => server.stop())
     console.log(JSON.stringify(server.connection))`
-  const node = process.execPath.replace(CHECKOUT, checkout)
-  const child = spawn(node, ['--input-type=module', '-e', program], {
+  const child = spawn(nodeOf(checkout), ['--input-type=module', '-e', program], {
     cwd: '/',
     stdio: ['ignore', 'pipe', 'inherit'],
     ...identity,
