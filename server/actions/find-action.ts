@@ -1,6 +1,6 @@
-import { CompiledQuery, type RawBuilder, sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import type { Database } from '#database/connect.ts'
-import { shareLoads } from '#database/share-loads.ts'
+import { shareStatement } from '#database/share-loads.ts'
 import type { ActionRow } from './present.ts'
 import { newestDeploymentOf, newestUseOf } from './related.ts'
 import type { HookRequest } from './schemas.ts'
@@ -19,16 +19,8 @@ export type FoundAction = ActionRow & {
 
 export type FindAction = (id: number) => Promise<FoundAction | undefined>
 
-/** Requests that come together share a statement, whose text is built only once. */
 export function createActionFinder(db: Database): FindAction {
-  const statement = foundActions([]).compile(db)
-  const find = shareLoads(async (ids) => {
-    // The ids are the first parameter, because the statement begins with them.
-    const parameters = [ids, ...statement.parameters.slice(1)]
-    const { rows } = await db.executeQuery<FoundAction>(CompiledQuery.raw(statement.sql, parameters))
-    return new Map(rows.map((row) => [String(row.id), row]))
-  })
-  return (id) => find(String(id))
+  return shareStatement(db, foundActions)
 }
 
 function foundActions(ids: readonly string[]): RawBuilder<FoundAction> {

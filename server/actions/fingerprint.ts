@@ -1,6 +1,6 @@
-import { CompiledQuery, sql } from 'kysely'
+import { sql } from 'kysely'
 import type { Database } from '#database/connect.ts'
-import { shareLoads } from '#database/share-loads.ts'
+import { shareStatement } from '#database/share-loads.ts'
 import { newestDeploymentOf, newestUseOf } from './related.ts'
 import { creditsAround } from './used-credits.ts'
 
@@ -9,27 +9,16 @@ import { creditsAround } from './used-credits.ts'
  * the same, so is the answer. PostgreSQL's own row versions (xmin) make it up, and ids of what may come or go. (What is
  * shown of the call that started it never changes.)
  */
-export type Fingerprint = { environmentId: number; text: string }
+export type Fingerprint = { id: number; environment_id: number; fingerprint: string }
 
 export type FindFingerprint = (id: number) => Promise<Fingerprint | undefined>
 
 export function createFingerprintFinder(db: Database): FindFingerprint {
-  const statement = fingerprints([]).compile(db)
-  const find = shareLoads(async (ids) => {
-    // The ids are the first parameter, because the statement begins with them.
-    const parameters = [ids, ...statement.parameters.slice(1)]
-    const { rows } = await db.executeQuery<Row>(CompiledQuery.raw(statement.sql, parameters))
-    return new Map(
-      rows.map((row) => [String(row.id), { environmentId: row.environment_id, text: row.fingerprint }]),
-    )
-  })
-  return (id) => find(String(id))
+  return shareStatement(db, fingerprints)
 }
 
-type Row = { id: number; environment_id: number; fingerprint: string }
-
 function fingerprints(ids: readonly string[]) {
-  return sql<Row>`
+  return sql<Fingerprint>`
     with wanted as (select unnest(${ids}::bigint[]) as id),
     found as materialized (
       select a.id, a.environment_id, a.parent_id, application.live_action_id as live,

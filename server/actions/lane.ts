@@ -10,9 +10,6 @@ export type LaneKey = readonly (
   | 'credential_id'
 )[]
 
-/** Every id. */
-export const ALL_IDS = { from: 0, upTo: Number.MAX_SAFE_INTEGER }
-
 type LaneOptions = {
   /** Both ends included. */
   ids: { from: number | RawBuilder<unknown>; upTo: number }

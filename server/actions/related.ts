@@ -2,7 +2,7 @@ import { type RawBuilder, sql } from 'kysely'
 import type { Database } from '#database/connect.ts'
 import type { PipelineRecord } from '#inventory/load-resources.ts'
 import { STATUSES } from '../vocabulary.ts'
-import { ALL_IDS, newestInLane } from './lane.ts'
+import { ANY_ID, newestInLane } from './lane.ts'
 
 /** The actions that stand inside the resource of an action: `null` where there is none. */
 export type Related = {
@@ -19,11 +19,11 @@ export function newestDeploymentOf(applicationId: RawBuilder<unknown>): RawBuild
     select max(newest.id) from (
       select p.id as pipeline_id, s.status from pipelines p, unnest(${Object.keys(STATUSES)}::text[]) as s (status)
       where p.application_id = ${applicationId} and p.operation = 'deploy'
-    ) as lane, lateral ${newestInLane(['pipeline_id', 'status'], { ids: ALL_IDS, limit: 1 })} as newest)`
+    ) as lane, lateral ${newestInLane(['pipeline_id', 'status'], { ids: ANY_ID, limit: 1 })} as newest)`
 }
 
 export function newestUseOf(credentialId: RawBuilder<unknown>): RawBuilder<number | null> {
-  const used = { ids: ALL_IDS, where: [sql`a.credential_id is not null`], limit: 1 }
+  const used = { ids: ANY_ID, where: [sql`a.credential_id is not null`], limit: 1 }
   return sql`(
     select newest.id from (select ${credentialId} as credential_id) as lane,
       lateral ${newestInLane(['credential_id'], used)} as newest)`

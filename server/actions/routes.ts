@@ -82,8 +82,8 @@ export const actionRoutes: FastifyPluginAsyncTypebox<ActionRoutes> = async (app,
         sightOf(tree, callerOf(request)),
         request.begun as ReturnType<FindFingerprint>,
       ])
-      if (!fingerprint || !sight.sees(fingerprint.environmentId)) throw notFound()
-      const dependsOn = `${sight.signature}|${fingerprint.text}`
+      if (!fingerprint || !sight.sees(fingerprint.environment_id)) throw notFound()
+      const dependsOn = `${sight.signature}|${fingerprint.fingerprint}`
       const kept = keptAnswers.get(id, dependsOn)
       if (kept) return sendText(reply.header('etag', kept.etag), kept.body)
       const action = await readAction({ db, tree, ...shared, baseUrl: baseUrl() }, sight, id)

@@ -1,3 +1,6 @@
+import { CompiledQuery, type RawBuilder } from 'kysely'
+import type { Database } from './connect.ts'
+
 const MOST_KEYS = 100
 
 /**
@@ -31,4 +34,21 @@ export function shareLoads<Row>(
     group.keys.add(key)
     return (await group.rows).get(key)
   }
+}
+
+/**
+ * Shared loads of rows by id with one long statement, whose text is built only once. The statement begins with
+ * the ids it is given, so that they are its first parameter.
+ */
+export function shareStatement<Row extends { id: number }>(
+  db: Database,
+  build: (ids: readonly string[]) => RawBuilder<Row>,
+): (id: number) => Promise<Row | undefined> {
+  const { sql, parameters } = build([]).compile(db)
+  const others = parameters.slice(1)
+  const find = shareLoads(async (ids) => {
+    const { rows } = await db.executeQuery<Row>(CompiledQuery.raw(sql, [ids, ...others]))
+    return new Map(rows.map((row) => [String(row.id), row]))
+  })
+  return (id) => find(String(id))
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import fc from 'fast-check'
-import type { CallToStore, StoredCall } from './commit-calls.ts'
+import type { CallToStore, StoredCall } from './call-to-store.ts'
 import { createIntake, OverloadError } from './intake.ts'
 
 /** A call that carries a number and an answer; the intake looks at no more than its version and its body. */

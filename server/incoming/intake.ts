@@ -1,5 +1,5 @@
 import { isDatabaseAway } from '#database/faults.ts'
-import type { CallToStore, StoredCall } from './commit-calls.ts'
+import type { CallToStore, StoredCall } from './call-to-store.ts'
 
 /**
  * Group commit: calls that arrive while a commit is under way share the next one. Each call is answered

@@ -1,5 +1,5 @@
 import { randomUUIDv7 } from 'node:crypto'
-import type { CallRecord, Starter } from './commit-calls.ts'
+import type { CallRecord, Starter } from './call-to-store.ts'
 import type { CompiledHook } from './compiled-hook.ts'
 import { deliveryKey } from './delivery.ts'
 import type { HookCache, KnownHook } from './hook-cache.ts'

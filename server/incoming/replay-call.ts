@@ -1,6 +1,6 @@
 import type { SecretBox } from '#crypto/secret-box.ts'
 import type { Database } from '#database/connect.ts'
-import type { Starter } from './commit-calls.ts'
+import type { Starter } from './call-to-store.ts'
 import { loadHook } from './compiled-hook.ts'
 import { judgePayload } from './judge-call.ts'
 import {
