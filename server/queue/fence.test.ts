@@ -62,7 +62,7 @@ test('what a handler writes is undone when its attempt was lost meanwhile', asyn
   await retried.promise
   const { rows } = await sql<{ attempt: number }>`select attempt from effects`.execute(queue.db)
   assert.deepEqual(rows, [{ attempt: 2 }])
-  assert.ok(logged.some((line) => line.outcome === 'lost' && line.attempt === 1))
+  await until(() => logged.some((line) => line.outcome === 'lost' && line.attempt === 1))
 })
 
 test('an attempt that lost its job learns it by its signal', async (t) => {

@@ -106,6 +106,7 @@ test('a timeout aborts the signal and counts as a failure', async (t) => {
   })
   await enqueue('test.hasty')
   await until(async () => (await countDeadLetters(queue)) === 1)
+  await until(() => logged.some((line) => line.job))
   assert.equal(logged.find((line) => line.job)?.error, 'timed out after 0.1 s')
 })
 

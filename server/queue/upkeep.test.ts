@@ -25,7 +25,7 @@ test('the job of a killed worker process is taken over', async (t) => {
   )
   child.kill('SIGKILL')
   assert.equal(await takenOver.promise, 2)
-  assert.ok(logged.some((line) => line.message === 'job taken over from a silent worker'))
+  await until(() => logged.some((line) => line.message === 'job taken over from a silent worker'))
 })
 
 test('a living worker keeps its job, however long it takes', async (t) => {
