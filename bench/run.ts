@@ -2,8 +2,10 @@ import { writeFile } from 'node:fs/promises'
 import { parseArgs } from 'node:util'
 import { type Bench, type Figure, figureLine, isReached, missedLine, type Size } from './bench.ts'
 import { ingest, ingestLatency, memory } from './ingest.ts'
+import { ingestPeer } from './ingest-peer.ts'
 import { list } from './list.ts'
 import { read } from './read.ts'
+import { run } from './run-action.ts'
 import { start } from './start.ts'
 import { openWorkbench } from './workbench.ts'
 
@@ -13,9 +15,11 @@ import { openWorkbench } from './workbench.ts'
 const BENCHES: Record<string, Bench> = {
   ingest,
   'ingest-latency': ingestLatency,
+  'ingest-peer': ingestPeer,
   list,
   memory,
   read,
+  run,
   start,
 }
 

@@ -8,6 +8,7 @@ import { type ConnectionSettings, openDatabase } from '#database/connect.ts'
 import { openListener } from '#database/listen.ts'
 import { createReceiver } from '#incoming/receiver.ts'
 import { openQueue } from '#queue/open-queue.ts'
+import { createEnqueueing } from '#scheduling/enqueueing.ts'
 import { buildApp } from '../server/app.ts'
 import { readConfig } from '../server/config.ts'
 import { answerQuestions } from './child.ts'
@@ -37,19 +38,21 @@ async function open(settings: ConnectionSettings): Promise<{ port: number }> {
   resources.defer(() => listener.close())
   const queue = await openQueue({ settings, onError })
   resources.defer(() => queue.close())
+  const enqueue = createEnqueueing(queue)
   const calls = await createReceiver({
     db: database.db,
     box,
     listener,
     onError,
-    enqueueRuns: async (trx, action_ids) => void (await queue.enqueue(trx, 'actions.run', [{ action_ids }])),
   })
   resources.defer(() => calls.close())
   let url = ''
   const app = await buildApp({
     config,
     calls,
+    enqueue,
     db: database.db,
+    listener,
     box,
     version: '0.0.0-bench',
     baseUrl: () => url,

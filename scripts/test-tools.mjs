@@ -6,6 +6,7 @@ const TOOLS = [
   { package: 'git', program: '/usr/bin/git' },
   { package: 'curl', program: '/usr/bin/curl' },
   { package: 'openssl', program: '/usr/bin/openssl' },
+  { package: 'openssh-server', program: '/usr/sbin/sshd' },
 ]
 
 const missing = TOOLS.filter(({ program }) => !existsSync(program)).map((tool) => tool.package)

@@ -10,8 +10,10 @@ import { actionRoutes } from '#actions/routes.ts'
 import { actionSchemas } from '#actions/schemas.ts'
 import type { SecretBox } from '#crypto/secret-box.ts'
 import type { Database } from '#database/connect.ts'
+import type { Listener } from '#database/listen.ts'
 import { hookRequestRoutes } from '#hook-requests/routes.ts'
 import { hookRequestSchemas } from '#hook-requests/schemas.ts'
+import { loadHookSecrets } from '#hooks/hook-secrets.ts'
 import { hookRoutes } from '#hooks/routes.ts'
 import { hookSchemas } from '#hooks/schemas.ts'
 import { installBodyParsing } from '#http/body-parsing.ts'
@@ -29,7 +31,13 @@ import type { ReceiveCalls } from '#incoming/receive-call.ts'
 import { incomingRoutes } from '#incoming/routes.ts'
 import { inventorySchemas } from '#inventory/schemas.ts'
 import { createTree } from '#inventory/tree.ts'
+import { liveRoutes } from '#live/routes.ts'
+import { liveSchemas } from '#live/schemas.ts'
+import type { LiveSettings } from '#live/settings.ts'
 import { type Health, operationsRoutes } from '#operations/routes.ts'
+import { type RunRoutes, runRoutes } from '#runs/routes.ts'
+import { stepLogRoutes } from '#step-logs/routes.ts'
+import { stepLogSchema } from '#step-logs/schemas.ts'
 import type { Config } from './config.ts'
 
 export type AppDeps = {
@@ -38,13 +46,17 @@ export type AppDeps = {
     'accessTokenMinutes' | 'refreshTokenDays' | 'requestTimeoutMs' | 'trustProxy' | 'maxPayload'
   >
   db: Database
+  listener: Listener
   box: SecretBox
   health: Health
   calls: ReceiveCalls
+  enqueue: RunRoutes['enqueue']
   version: string
   /** A function, because with PORT=0 the address is known only once the server listens. */
   baseUrl: () => string
   log: FastifyBaseLogger
+  /** Where the event streams differ from the usual. */
+  live?: Partial<LiveSettings>
 }
 
 const API_BODY_LIMIT = 1024 * 1024
@@ -54,6 +66,8 @@ const schemas = [
   userSchema,
   ...inventorySchemas,
   ...actionSchemas,
+  stepLogSchema,
+  ...liveSchemas,
   ...hookSchemas,
   ...hookRequestSchemas,
   callAnswerSchema,
@@ -104,9 +118,14 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
   const lives = { accessTokenMinutes: config.accessTokenMinutes, refreshTokenDays: config.refreshTokenDays }
   await app.register(operationsRoutes, { health: deps.health, version })
   await app.register(accountRoutes, { db, lives, baseUrl })
-  await app.register(actionRoutes, { db, tree: createTree(db), baseUrl })
+  const tree = createTree(db)
+  await app.register(actionRoutes, { db, tree, baseUrl })
+  await app.register(runRoutes, { db, tree, baseUrl, enqueue: deps.enqueue })
+  await app.register(stepLogRoutes, { db, tree })
+  await app.register(liveRoutes, { db, tree, listener: deps.listener, settings: deps.live })
   await app.register(hookRoutes, { db, box, baseUrl })
-  await app.register(hookRequestRoutes, { db, baseUrl })
+  const secretsOf = (hookId: string) => loadHookSecrets(db, box, hookId)
+  await app.register(hookRequestRoutes, { db, baseUrl, secretsOf })
   await app.register(callPersonRoutes, { ...deps.calls, db, box, baseUrl })
   await app.register(incomingRoutes, { ...deps.calls, maxPayload: config.maxPayload, baseUrl })
   return app

@@ -6,6 +6,7 @@ import type { FastifyBaseLogger } from 'fastify'
 import { sql } from 'kysely'
 import { pruneTokens } from '#accounts/sessions.ts'
 import { countClosedBlocks } from '#actions/action-blocks.ts'
+import { createAddressGuard } from '#addresses/guard.ts'
 import { loadMasterKey } from '#crypto/master-key.ts'
 import { createSecretBox } from '#crypto/secret-box.ts'
 import { assertSupportedServer, type ConnectionSettings, openDatabase } from '#database/connect.ts'
@@ -23,6 +24,10 @@ import { jobs } from '#queue/jobs.ts'
 import { startWorker } from '#queue/loop.ts'
 import { installQueue, openQueue } from '#queue/open-queue.ts'
 import { answerProbe, createProbe } from '#queue/probe.ts'
+import { openRunner } from '#runner/runner.ts'
+import { advanceActions } from '#scheduling/advance.ts'
+import { createEnqueueing } from '#scheduling/enqueueing.ts'
+import { sweepPlaces } from '#scheduling/sweep.ts'
 import { buildApp } from './app.ts'
 import { baseAddress, type Config } from './config.ts'
 
@@ -42,7 +47,7 @@ export async function startService(
   const fault = (part: string) => (error: Error) =>
     log.warn({ part, reason: error.message }, 'a background part met an error')
 
-  const settings = await provideDatabase(config, say, resources)
+  const { settings, databaseUid } = await provideDatabase(config, say, resources)
   const database = openDatabase(settings, { max: config.databaseConnections, onIdleError: fault('database') })
   resources.defer(() => database.close())
   const { db } = database
@@ -56,11 +61,30 @@ export async function startService(
   const queue = await openQueue({ settings, onError: fault('queue') })
   resources.defer(() => queue.close())
 
+  const enqueue = createEnqueueing(queue)
+
   const listener = await openListener(settings, { onError: fault('listener') })
   resources.defer(() => listener.close())
 
+  let url: string | undefined
+  const baseUrl = () => url ?? baseAddress(config, config.port)
+
   if (config.role !== 'api') {
+    const runner = await openRunner({
+      db,
+      box,
+      listener,
+      home: config.home,
+      databaseUid,
+      guard: createAddressGuard({ allowTargets: config.allowTargets, baseUrl }),
+      enqueueTargets: enqueue.targets,
+      onError: fault('runner'),
+    })
+    resources.defer(() => runner.close())
     const handlers: JobHandlers = {
+      'actions.run': ({ action_ids }) => advanceActions(db, action_ids, enqueue.targets),
+      'targets.run': ({ target_id }, context) => runner.run(target_id, context),
+      'scheduling.sweep': () => sweepPlaces(db, enqueue.targets),
       'queue.probe': answerProbe,
       'accounts.prune-tokens': () => pruneTokens(db),
       'actions.count-blocks': () => countClosedBlocks(db),
@@ -73,7 +97,6 @@ export async function startService(
     resources.defer(() => worker.stop({ graceMs: config.stopGraceMs }))
   }
 
-  let url: string | undefined
   if (config.role !== 'worker') {
     const { version } = JSON.parse(await readFile(new URL('../package.json', import.meta.url), 'utf8'))
     const probe = createProbe({ queue })
@@ -83,18 +106,18 @@ export async function startService(
       box,
       listener,
       onError: fault('incoming'),
-      enqueueRuns: async (trx, actionIds) =>
-        void (await queue.enqueue(trx, 'actions.run', [{ action_ids: actionIds }])),
     })
     resources.defer(() => calls.close())
     const app = await buildApp({
       config,
       db,
+      listener,
       box,
       calls,
+      enqueue,
       version,
       log,
-      baseUrl: () => url ?? baseAddress(config, config.port),
+      baseUrl,
       health: {
         checkDatabase: async () => void (await sql`select 1`.execute(db)),
         isQueueWorking: () => probe.isWorking(),
@@ -122,13 +145,13 @@ async function provideDatabase(
   config: Config,
   say: (message: string) => void,
   resources: AsyncDisposableStack,
-): Promise<ConnectionSettings> {
+): Promise<{ settings: ConnectionSettings; databaseUid: number | null }> {
   if (config.databaseUrl !== undefined) {
     const settings = { connectionString: config.databaseUrl }
     await assertSupportedServer(settings)
-    return settings
+    return { settings, databaseUid: null }
   }
   const embedded = await startEmbeddedPostgres({ home: config.home, say })
   resources.defer(() => embedded.stop())
-  return embedded.connection
+  return { settings: embedded.connection, databaseUid: embedded.uid }
 }

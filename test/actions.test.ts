@@ -546,6 +546,7 @@ test('an action between two batches of servers counts its targets, and each show
   const steps = (statuses: Status[]): StoredStep[] =>
     statuses.map((status, index) => ({
       order: index + 1,
+      step_id: index + 1,
       name: `step-${index + 1}`,
       description: null,
       status,

@@ -12,8 +12,12 @@ const RUN = fileURLToPath(new URL('../bench/run.ts', import.meta.url))
 const LINE = /^[a-z0-9-]+ \d+(\.\d+)? \S+ ratio \d+\.\d\d vs \S+$/
 
 const FIGURES = {
+  ingest: ['ingest'],
+  'ingest-latency': ['ingest-latency'],
   list: ['list', 'list-page-100', 'list-by-status', 'list-by-pipeline-status', 'list-by-project-type'],
+  memory: ['memory', 'memory-growth'],
   read: ['read'],
+  run: ['run'],
   start: ['start', 'start-first'],
 }
 

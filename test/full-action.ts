@@ -161,6 +161,7 @@ export async function createFullAction(db: Database) {
   )
   const step = (order: number, status: Status, reason: ReasonCode): StoredStep => ({
     order,
+    step_id: order,
     name: `step-${order}`,
     description: `What step ${order} does`,
     status,

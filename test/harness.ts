@@ -12,6 +12,7 @@ import { type ConnectionSettings, type Database, openDatabase } from '#database/
 import { openListener } from '#database/listen.ts'
 import { createReceiver, type Receiver } from '#incoming/receiver.ts'
 import { openQueue } from '#queue/open-queue.ts'
+import { createEnqueueing } from '#scheduling/enqueueing.ts'
 import { type AppDeps, buildApp } from '../server/app.ts'
 import { readConfig } from '../server/config.ts'
 import { createTestDatabase } from './database.ts'
@@ -50,6 +51,7 @@ export async function openTestApp(
     log?: AppDeps['log']
     /** Another process of the same installation: an app that shares this one's database and key. */
     beside?: TestApp
+    live?: AppDeps['live']
   } = {},
 ): Promise<TestApp> {
   const { settings, drop } = more.beside
@@ -60,18 +62,21 @@ export async function openTestApp(
   const box = more.beside?.box ?? createSecretBox([randomBytes(32)])
   const listener = await openListener(settings, { onError: () => {} })
   const queue = await openQueue({ settings, onError: () => {} })
+  const enqueue = createEnqueueing(queue)
   const calls = await createReceiver({
     db: database.db,
     box,
     listener,
     onError: () => {},
-    enqueueRuns: async (trx, action_ids) => void (await queue.enqueue(trx, 'actions.run', [{ action_ids }])),
   })
   const app = await buildApp({
     calls,
+    enqueue,
     config: readConfig({ ...more.environment }),
     db: database.db,
+    listener,
     box,
+    live: more.live,
     version: '0.0.0-test',
     baseUrl: () => TEST_BASE_URL,
     log: more.log ?? pino({ level: 'silent' }),

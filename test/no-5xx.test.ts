@@ -299,7 +299,7 @@ async function tidyUp(sent: Sent, answer: Answer): Promise<void> {
     if (sent.url.startsWith('/hooks/incoming')) hooks.incoming = await createHook('incoming')
     if (sent.url.startsWith('/hooks/outgoing')) hooks.outgoing = await createHook('outgoing')
   }
-  if (answer.status === 201 && sent.url.startsWith('/pipelines')) {
+  if (answer.status === 201 && sent.url.startsWith('/pipelines') && sent.url.includes('/hooks/')) {
     await db.deleteFrom('hooks').where('id', '=', answer.body.id).execute()
   }
 }

@@ -37,10 +37,17 @@ async function createThings(): Promise<Record<string, string>> {
     target_url: 'https://example.com',
   })
   const personalToken = await create('/users/personal-access-tokens', { name: 'CI' })
-  const action = `/actions/${await createAction(db, tree)}`
+  const actionId = await createAction(db, tree)
+  const action = `/actions/${actionId}`
+  const target = await db
+    .selectFrom('targets')
+    .select('id')
+    .where('action_id', '=', actionId)
+    .executeTakeFirstOrThrow()
   return {
     '/pipelines/:id': pipeline,
     '/actions/:action_id': action,
+    '/actions/:action_id/targets/:target_id/steps/:order': `${action}/targets/${target.id}/steps/1`,
     '/actions/:id': action,
     '/hooks/incoming/:hook_id': `/hooks/incoming/${incoming.id}`,
     '/hooks/outgoing/:hook_id': `/hooks/outgoing/${outgoing.id}`,

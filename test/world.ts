@@ -144,6 +144,7 @@ export async function addEnvironment(db: Database, ownerId: number, projectId: n
       project_id: projectId,
       environment_id: environmentId,
       name: 'Shop',
+      folder: 'shop',
       repository: 'https://github.com/acme/shop.git',
       default_branch: 'main',
       programming_language: 'php',
@@ -257,6 +258,7 @@ export async function createAction(
   if (tree.serverIds.length === 0) return id
   const steps: StoredStep[] = DEPLOY_STEPS.map((step, index) => ({
     order: index + 1,
+    step_id: index + 1,
     name: step.name,
     description: step.description,
     status: 'completed',

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Database } from '#database/connect.ts'
 import { ApiError, invalid, notFound } from '#http/errors.ts'
-import { acceptsJson } from '#http/negotiation.ts'
+import { acceptsJson, namesType } from '#http/negotiation.ts'
 import '#http/route-config.ts'
 import { type Caller, createCallerFinder, type FindCaller } from './caller.ts'
 import { type Kind, type Located, locate, SEEN_AS } from './locate.ts'
@@ -70,7 +70,7 @@ export function enforceAccess(app: FastifyInstance, db: Database): void {
     accessTable.push(...[methods].flat().map((method) => ({ method, url, access })))
   })
   app.addHook('onRequest', async (request) => {
-    const { access = publicly, notJson, begin } = request.routeOptions.config
+    const { access = publicly, notJson, offers, begin } = request.routeOptions.config
     if (begin && request.headers.authorization !== undefined) {
       request.begun = begin(request)
       // Whether it failed is asked by the route, if the request comes that far.
@@ -81,7 +81,10 @@ export function enforceAccess(app: FastifyInstance, db: Database): void {
     if (access.kind === 'instance-admin' && !request.caller?.is_instance_admin) throw forbidden()
     if (access.kind === 'permissions')
       request.place = await authorize(db, callerOf(request), access, request.params)
-    if (!notJson && !acceptsJson(request.headers.accept)) {
+    if (offers !== undefined && !namesType(request.headers.accept, offers)) {
+      throw new ApiError('not_acceptable', `The answer is of another type: send Accept: ${offers}.`)
+    }
+    if (!notJson && offers === undefined && !acceptsJson(request.headers.accept)) {
       throw new ApiError('not_acceptable', 'Answers are JSON: send Accept: application/json.')
     }
   })
@@ -97,9 +100,14 @@ export function placeOf(request: FastifyRequest): Located {
   return request.place
 }
 
+/** For whoever has to look the caller up again, later in the same request; empty without a token. */
+export function tokenOf(request: FastifyRequest): string {
+  return /^Bearer +([\w~+/.=-]{1,512})$/i.exec(request.headers.authorization ?? '')?.[1] ?? ''
+}
+
 async function authenticate(findCaller: FindCaller, request: FastifyRequest): Promise<Caller> {
-  const token = /^Bearer +([\w~+/.=-]{1,512})$/i.exec(request.headers.authorization ?? '')?.[1]
-  const caller = token === undefined ? undefined : await findCaller(token)
+  const token = tokenOf(request)
+  const caller = token === '' ? undefined : await findCaller(token)
   if (caller) return caller
   throw new ApiError(
     'unauthenticated',

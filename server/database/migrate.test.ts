@@ -123,7 +123,7 @@ describe('wrong states are refused by the tables', () => {
       for (const [name, change] of Object.entries(bad)) {
         test(`refuses ${name}`, async () => {
           await assert.rejects(insert(table, { ...good(), ...change() }), (error: { code?: string }) => {
-            assert.match(error.code ?? '', /^23(502|503|505|514)$/, String(error))
+            assert.match(error.code ?? '', /^23(502|503|505|514|P01)$/, String(error))
             return true
           })
         })
@@ -390,6 +390,7 @@ describe('wrong states are refused by the tables', () => {
       project_id: ours.projectId,
       environment_id: ours.environmentId,
       name: 'Blog',
+      folder: 'blog',
       repository: 'acme/blog',
       default_branch: 'main',
       created_by: ours.owner.id,
@@ -399,6 +400,8 @@ describe('wrong states are refused by the tables', () => {
       'keeping no release': () => ({ deployments_keep: 0 }),
       'keeping more than a hundred': () => ({ deployments_keep: 101 }),
       'a name that is taken': () => ({ name: 'Shop' }),
+      'a folder that is taken': () => ({ folder: 'shop' }),
+      'a folder that leads elsewhere': () => ({ folder: '../blog' }),
     },
   )
 
@@ -452,7 +455,6 @@ describe('wrong states are refused by the tables', () => {
     }),
     {
       'a hook that is not there': () => ({ hook_id: randomUUID() }),
-      'an action that is not there': () => ({ action_id: 999_999 }),
       'a retry of what is not there': () => ({ retry_of: randomUUID() }),
       'an unknown direction': () => ({ type: 'sideways' }),
     },
@@ -469,8 +471,21 @@ describe('wrong states are refused by the tables', () => {
   })
 
   test('a pipeline does not run after itself', async () => {
-    const row = { pipeline_id: ours.pipelineId, after_pipeline_id: ours.pipelineId }
+    const row = {
+      pipeline_id: ours.pipelineId,
+      after_pipeline_id: ours.pipelineId,
+      environment_id: ours.environmentId,
+    }
     await assert.rejects(insert('pipeline_run_after', row), { code: '23514' })
+  })
+
+  test('a pipeline does not run after one of another environment', async () => {
+    const row = {
+      pipeline_id: ours.pipelineId,
+      after_pipeline_id: theirs.pipelineId,
+      environment_id: ours.environmentId,
+    }
+    await assert.rejects(insert('pipeline_run_after', row), { code: '23503' })
   })
 
   test('an application is not linked to a server of another environment', async () => {

@@ -130,6 +130,7 @@ export type ApplicationsTable = Dated & {
   build_command: string | null
   shared_paths: Generated<string[]>
   deployments_keep: Generated<number>
+  folder: string
   credential_id: number | null
   live_action_id: number | null
   created_by: number
@@ -159,7 +160,11 @@ export type PipelinesTable = Dated & {
   created_by: number
 }
 
-export type PipelineRunAfterTable = { pipeline_id: number; after_pipeline_id: number }
+export type PipelineRunAfterTable = {
+  pipeline_id: number
+  after_pipeline_id: number
+  environment_id: number
+}
 
 export type PipelineStepsTable = Dated & {
   id: Id
@@ -172,6 +177,7 @@ export type PipelineStepsTable = Dated & {
   run_as_user: string | null
   timeout_seconds: Generated<number>
   idempotent: Generated<boolean>
+  removed_at: MaybeTimestamp
 }
 
 export type HooksTable = Dated & {
@@ -238,12 +244,16 @@ export type ActionsTable = Dated & {
   hook_id: string | null
   hook_request_id: string | null
   hook_parsed_variables: ColumnType<Record<string, unknown>, string | undefined, string>
+  variables: MaybeJson<Record<string, unknown>>
   release_name: string | null
   commit: MaybeJson<Commit>
   deployment: MaybeJson<Deployment>
   credential_id: number | null
   retry_of: number | null
   parent_id: number | null
+  has_place: Generated<boolean>
+  cancelled_by: number | null
+  cancelled_at: MaybeTimestamp
   started_at: MaybeTimestamp
   completed_at: MaybeTimestamp
 }
@@ -251,6 +261,8 @@ export type ActionsTable = Dated & {
 /** One step of a target, as stored in `targets.steps`; its id follows from the target (see step-id.ts). */
 export type StoredStep = {
   order: number
+  /** The row of pipeline_steps that it was planned from; that row never changes. */
+  step_id: number
   name: string
   description: string | null
   status: Status
@@ -270,8 +282,31 @@ export type TargetsTable = Dated & {
   status: Status
   status_reason_code: ReasonCode
   steps: Json<StoredStep[]>
+  attempt: Generated<number>
+  attempt_key: string | null
+  release_name: string | null
   started_at: MaybeTimestamp
   completed_at: MaybeTimestamp
+}
+
+export type TargetMovesTable = {
+  id: Id
+  target_id: number
+  step_order: number | null
+  previous_status: Status
+  status: Status
+  status_reason_code: ReasonCode
+  occurred_at: Timestamp
+}
+
+export type StepLogChunksTable = {
+  target_id: number
+  step_order: number
+  start_offset: number
+  attempt: number
+  text: string
+  bytes: number
+  created_at: Timestamp
 }
 
 export type HookRequestsTable = Dated & {
@@ -337,6 +372,8 @@ export type Tables = {
   hooks: HooksTable
   actions: ActionsTable
   targets: TargetsTable
+  target_moves: TargetMovesTable
+  step_log_chunks: StepLogChunksTable
   hook_requests: HookRequestsTable
   delivery_claims: DeliveryClaimsTable
   events: EventsTable

@@ -1,4 +1,6 @@
 // The first start: a database without users gets its first one, and a sample to try things on.
+import { createHash } from 'node:crypto'
+import { join } from 'node:path'
 import { sql, type Transaction } from 'kysely'
 import { generatePassword, hashPassword } from '#crypto/passwords.ts'
 import type { Database } from '#database/connect.ts'
@@ -38,7 +40,7 @@ export async function prepareFirstStart(
     if (config.sample)
       await createSample(trx, {
         ownerId: id,
-        home: config.home,
+        sites: sitesFolder(config.home),
         repository: await createSampleRepository(config.home),
       })
     return {
@@ -51,4 +53,14 @@ export async function prepareFirstStart(
 
 async function hasUsers(trx: Transaction<Tables>): Promise<boolean> {
   return (await trx.selectFrom('users').select('id').limit(1).executeTakeFirst()) !== undefined
+}
+
+/**
+ * Where the sample is deployed to. Under root commands run as another account, which may not enter the home:
+ * they get a folder of their own elsewhere.
+ */
+function sitesFolder(home: string): string {
+  if (process.getuid?.() !== 0) return join(home, 'sites')
+  const name = createHash('sha256').update(home).digest('hex').slice(0, 8)
+  return `/var/lib/gantry/sites-${name}`
 }

@@ -1,14 +1,14 @@
-import { join } from 'node:path'
 import type { Transaction } from 'kysely'
 import type { Tables } from '#database/tables.ts'
 import { DEPLOY_STEPS } from '#pipelines/built-in-steps.ts'
 
-export type SampleWish = { ownerId: number; home: string; repository: string }
+/** `sites`: where the server of this machine keeps what is deployed to it. */
+export type SampleWish = { ownerId: number; sites: string; repository: string }
 
 /** One of each, down to a deploy pipeline, so that a newcomer's first hook is one call away. */
 export async function createSample(
   trx: Transaction<Tables>,
-  { ownerId, home, repository }: SampleWish,
+  { ownerId, sites, repository }: SampleWish,
 ): Promise<{ pipelineId: number }> {
   const made = { created_by: ownerId }
   const organization = await trx
@@ -42,7 +42,7 @@ export async function createSample(
       environment_id: environment.id,
       name: 'This machine',
       provider_code: 'local',
-      root_directory: join(home, 'sites'),
+      root_directory: sites,
     })
     .returning('id')
     .executeTakeFirstOrThrow()
@@ -53,6 +53,7 @@ export async function createSample(
       project_id: project.id,
       environment_id: environment.id,
       name: 'Hello Gantry',
+      folder: 'hello-gantry',
       repository,
       default_branch: 'main',
       programming_language: 'html',

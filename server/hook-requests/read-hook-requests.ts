@@ -1,5 +1,6 @@
 import type { Database } from '#database/connect.ts'
 import { COUNT_LIMIT, type Extent, type Page } from '#http/pagination.ts'
+import { maskBytes, maskHeaders } from './mask.ts'
 import type { HookRequestDetail, HookRequestRecord } from './schemas.ts'
 
 const columns = [
@@ -51,11 +52,17 @@ export async function listHookRequests(
   }
 }
 
-/** Bodies are for those who may edit the hook: they can hold what a sender would not show everyone. */
+/** What nobody may read of a hook: its secrets, and the token of its address. */
+export type SecretsOf = (hookId: string) => Promise<string[]>
+
+/**
+ * Bodies are for those who may edit the hook: they can hold what a sender would not show everyone. Even they
+ * see no secret of the hook in them; some senders repeat the address that they call.
+ */
 export async function readHookRequest(
   db: Database,
   id: string,
-  options: { withBodies: boolean },
+  options: { withBodies: boolean; secretsOf: SecretsOf },
 ): Promise<HookRequestDetail | undefined> {
   const row = await db
     .selectFrom('hook_requests')
@@ -65,14 +72,17 @@ export async function readHookRequest(
   if (!row) return undefined
   const { request_headers, request_body, response_headers, response_body, ...record } = row
   const { withBodies } = options
-  const request = presentBody(withBodies ? request_body : null)
-  const response = presentBody(withBodies ? response_body : null)
+  const secrets = withBodies ? await options.secretsOf(row.hook_id) : []
+  const shownBody = (bytes: Buffer | null) =>
+    presentBody(withBodies && bytes ? maskBytes(bytes, secrets) : null)
+  const request = shownBody(request_body)
+  const response = shownBody(response_body)
   return {
     ...record,
-    request_headers: withBodies ? request_headers : null,
+    request_headers: withBodies ? maskHeaders(request_headers, secrets) : null,
     request_body: request.text,
     request_body_encoding: request.encoding,
-    response_headers: withBodies ? response_headers : null,
+    response_headers: withBodies ? maskHeaders(response_headers, secrets) : null,
     response_body: response.text,
     response_body_encoding: response.encoding,
   }

@@ -6,16 +6,16 @@ import type { Database } from '#database/connect.ts'
 import { notFound } from '#http/errors.ts'
 import { describePage, pageOf, pageQuery } from '#http/pagination.ts'
 import { Exactly, Id, ref, refusals, Uuid } from '#http/schemas.ts'
-import { listHookRequests, readHookRequest } from './read-hook-requests.ts'
+import { listHookRequests, readHookRequest, type SecretsOf } from './read-hook-requests.ts'
 import { hookRequestDetailSchema, hookRequestRecordSchema } from './schemas.ts'
 
-export type HookRequestRoutes = { db: Database; baseUrl: () => string }
+export type HookRequestRoutes = { db: Database; baseUrl: () => string; secretsOf: SecretsOf }
 
 const tags = ['Hook requests']
 
 export const hookRequestRoutes: FastifyPluginAsyncTypebox<HookRequestRoutes> = async (
   app,
-  { db, baseUrl },
+  { db, baseUrl, secretsOf },
 ) => {
   for (const type of ['incoming', 'outgoing'] as const) {
     app.get(
@@ -76,7 +76,7 @@ export const hookRequestRoutes: FastifyPluginAsyncTypebox<HookRequestRoutes> = a
     },
     async (request) => {
       const withBodies = can(callerOf(request), 'hook:edit', placeOf(request))
-      const found = await readHookRequest(db, request.params.id, { withBodies })
+      const found = await readHookRequest(db, request.params.id, { withBodies, secretsOf })
       if (!found) throw notFound()
       return found
     },

@@ -9,6 +9,11 @@ export function acceptsJson(accept: string | undefined): boolean {
   return decisive !== undefined && accepted.get(decisive) === true
 }
 
+/** True when the caller names this very type: a wildcard, or no header, is not enough. */
+export function namesType(accept: string | undefined, type: string): boolean {
+  return new Map((accept ?? '').split(',').map(readRange)).get(type) === true
+}
+
 function readRange(part: string): [range: string, wanted: boolean] {
   const [range = '', ...parameters] = part.split(';').map((piece) => piece.trim().toLowerCase())
   return [range, !parameters.some((parameter) => /^q=0(\.0{0,3})?$/.test(parameter))]

@@ -22,7 +22,7 @@ export function coerce(type: VariableType, found: unknown, exactText: () => stri
   const value = convert(type, found, exactText)
   if (value === undefined)
     return { kind: 'fault', message: `expected ${EXPECTED[type]}, found ${describe(found)}` }
-  const fault = faultOfSize(value) ?? faultOfTexts(value)
+  const fault = faultOfSize(value) ?? faultOfContents(value)
   return fault ? { kind: 'fault', message: fault } : { kind: 'value', value }
 }
 
@@ -49,10 +49,11 @@ function faultOfSize(value: VariableValue): string | undefined {
   return Buffer.byteLength(text) > MOST_BYTES ? 'is longer than 64 KiB' : undefined
 }
 
-/** Texts that no database column and no process environment can hold, also deep inside arrays. */
-function faultOfTexts(value: VariableValue): string | undefined {
+/** Texts that no column and no environment can hold, numbers that JSON cannot; also deep inside arrays. */
+function faultOfContents(value: VariableValue): string | undefined {
   const open: unknown[] = [value]
   for (let current = open.pop(); current !== undefined; current = open.pop()) {
+    if (typeof current === 'number' && !Number.isFinite(current)) return 'contains a number that is too large'
     const texts = typeof current === 'string' ? [current] : []
     if (typeof current === 'object' && current !== null) {
       for (const [key, child] of Object.entries(current)) {

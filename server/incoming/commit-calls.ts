@@ -1,52 +1,78 @@
 import { sql, type Transaction } from 'kysely'
-import { supersedeOlder } from '#actions/supersede.ts'
 import type { Database } from '#database/connect.ts'
 import type { Tables } from '#database/tables.ts'
 import { lockPipelines, takePlaces } from '#pipelines/queue-policy.ts'
+import { startChildren } from '#scheduling/start-children.ts'
+import { supersedeOlder } from '#scheduling/supersede.ts'
 import { type CallToStore, CLAIM_LIFE, type StoredCall } from './call-to-store.ts'
-import { insertCalls } from './insert-calls.ts'
-
-export type EnqueueRuns = (trx: Transaction<Tables>, actionIds: number[]) => Promise<void>
+import { type Inserted, insertCalls } from './insert-calls.ts'
 
 /**
- * Stores calls that came together, with all that they start, in one transaction; results in the order of
- * the calls. Throws when nothing was stored. All calls must have been judged at the same version.
+ * Stores calls that came together, with all that they start; results in the order of the calls. Throws when
+ * nothing was stored. All calls must have been judged at the same version.
+ *
+ * Usually one statement is enough, and is its own transaction. Calls whose pipelines may refuse or replace runs,
+ * or have followers, take several.
  */
-export function commitCalls(
+export function commitCalls(db: Database, calls: readonly CallToStore[]): Promise<StoredCall[]> {
+  const copies = separateCopies(calls)
+  const isPlain = copies.followers.length === 0 && calls.every((call) => !call.start || isUnbounded(call))
+  return isPlain
+    ? commitAtOnce(db, calls, copies.leaders)
+    : db.transaction().execute((trx) => commitCarefully(trx, calls, copies))
+}
+
+function isUnbounded({ hook: { plan, pipeline } }: CallToStore): boolean {
+  return plan.kind === 'plan' && pipeline.queuePolicy === 'queue' && !pipeline.hasFollowers
+}
+
+async function commitAtOnce(
   db: Database,
   calls: readonly CallToStore[],
-  enqueueRuns: EnqueueRuns,
+  leaders: number[],
 ): Promise<StoredCall[]> {
-  return db.transaction().execute(async (trx) => {
-    const results: (StoredCall | undefined)[] = calls.map(() => undefined)
-    const { leaders, followers } = separateCopies(calls)
-    const settled = await settleRefusable(trx, calls, leaders)
-    const stale = calls.map(() => ({ kind: 'stale' as const }))
-    if (settled.size > 0 && (await isOutdated(trx, calls))) return stale
-    for (const [n, result] of settled) results[n] = result
+  const inserted = await insertCalls(db, calls, leaders)
+  if (inserted.length < leaders.length) return calls.map(() => ({ kind: 'stale' }))
+  const results: (StoredCall | undefined)[] = calls.map(() => undefined)
+  const known = takeResults(inserted, results)
+  if (known.length > 0) await db.transaction().execute((trx) => storeDuplicates(trx, calls, known, results))
+  return results as StoredCall[]
+}
 
-    const starting = leaders.filter((n) => !settled.has(n))
-    const inserted = await insertCalls(trx, calls, starting)
-    if (inserted.length < starting.length) return stale
-    const copies: Copy[] = [...settled].flatMap(([n, { kind }]) =>
-      kind === 'duplicate' ? [{ n, leader: n }] : [],
-    )
-    for (const follower of followers) {
-      if (results[follower.leader]?.kind === 'refused') results[follower.n] = { kind: 'refused' }
-      else copies.push(follower)
-    }
-    for (const { n, action_id, fresh } of inserted) {
-      if (action_id === null) results[n] = { kind: 'recorded' }
-      else if (fresh) results[n] = { kind: 'started', actionId: action_id }
-      else copies.push({ n, leader: n })
-    }
-    await storeDuplicates(trx, calls, copies, results)
-    const started = results.flatMap((one) => (one?.kind === 'started' ? [one.actionId] : []))
-    if (started.length > 0) {
-      await supersede(trx, calls, results)
-      await enqueueRuns(trx, started)
-    }
-    return results as StoredCall[]
+async function commitCarefully(
+  trx: Transaction<Tables>,
+  calls: readonly CallToStore[],
+  { leaders, followers }: { leaders: number[]; followers: Copy[] },
+): Promise<StoredCall[]> {
+  const results: (StoredCall | undefined)[] = calls.map(() => undefined)
+  const settled = await settleRefusable(trx, calls, leaders)
+  const stale = calls.map(() => ({ kind: 'stale' as const }))
+  if (settled.size > 0 && (await isOutdated(trx, calls))) return stale
+  for (const [n, result] of settled) results[n] = result
+
+  const starting = leaders.filter((n) => !settled.has(n))
+  const inserted = await insertCalls(trx, calls, starting)
+  if (inserted.length < starting.length) return stale
+  const copies: Copy[] = [...settled].flatMap(([n, { kind }]) =>
+    kind === 'duplicate' ? [{ n, leader: n }] : [],
+  )
+  for (const follower of followers) {
+    if (results[follower.leader]?.kind === 'refused') results[follower.n] = { kind: 'refused' }
+    else copies.push(follower)
+  }
+  copies.push(...takeResults(inserted, results))
+  await storeDuplicates(trx, calls, copies, results)
+  await follow(trx, calls, results)
+  await supersede(trx, calls, results)
+  return results as StoredCall[]
+}
+
+/** Fills in what became of inserted calls; returns those that turned out to be copies of earlier ones. */
+function takeResults(inserted: readonly Inserted[], results: (StoredCall | undefined)[]): Copy[] {
+  return inserted.flatMap(({ n, action_id, fresh }) => {
+    if (action_id !== null && !fresh) return [{ n, leader: n }]
+    results[n] = action_id === null ? { kind: 'recorded' } : { kind: 'started', actionId: action_id }
+    return []
   })
 }
 
@@ -166,13 +192,37 @@ async function isOutdated(trx: Transaction<Tables>, calls: readonly CallToStore[
   return version !== calls[0]!.version
 }
 
+/** The pipelines of calls that have started a run, as far as `concerns` says. */
+function startedRuns(
+  calls: readonly CallToStore[],
+  results: readonly (StoredCall | undefined)[],
+  concerns: (pipeline: CallToStore['hook']['pipeline']) => boolean,
+) {
+  return calls.flatMap(({ hook: { pipeline } }, n) => {
+    const result = results[n]
+    return result?.kind === 'started' && concerns(pipeline) ? [{ pipeline, actionId: result.actionId }] : []
+  })
+}
+
+async function follow(
+  trx: Transaction<Tables>,
+  calls: readonly CallToStore[],
+  results: (StoredCall | undefined)[],
+): Promise<void> {
+  const parents = startedRuns(calls, results, (pipeline) => pipeline.hasFollowers)
+  if (parents.length > 0)
+    await startChildren(
+      trx,
+      parents.map(({ actionId }) => actionId),
+    )
+}
+
 async function supersede(
   trx: Transaction<Tables>,
   calls: readonly CallToStore[],
   results: (StoredCall | undefined)[],
 ): Promise<void> {
-  const latest = calls.filter(
-    ({ hook }, n) => hook.pipeline.queuePolicy === 'latest' && results[n]?.kind === 'started',
-  )
-  if (latest.length > 0) await supersedeOlder(trx, [...new Set(latest.map(({ hook }) => hook.pipeline.id))])
+  const latest = startedRuns(calls, results, (pipeline) => pipeline.queuePolicy === 'latest')
+  const pipelines = new Map(latest.map(({ pipeline }) => [pipeline.id, pipeline]))
+  if (pipelines.size > 0) await supersedeOlder(trx, [...pipelines.values()])
 }

@@ -29,13 +29,30 @@ export const dryRunSchema = named(
 
 export type DryRun = Static<typeof dryRunSchema>
 
+/** What Node can do with JSON and the types do not know yet. */
+const exactJson = JSON as unknown as {
+  parse(text: string, revive: (key: string, value: unknown, context: { source: string }) => unknown): unknown
+  rawJSON(text: string): unknown
+}
+
+/** The `body` of a wish, as text, its numbers as they were written: parsed, large ones would be rounded. */
+export function payloadOf(wish: string): string {
+  const exact = exactJson.parse(wish, (_key, value, { source }) =>
+    typeof value === 'number' ? exactJson.rawJSON(source) : value,
+  )
+  return JSON.stringify((exact as { body: unknown }).body)
+}
+
 /** What a call with this payload would do. Pure: starts nothing, records nothing. */
-export function dryRun(hook: CompiledHook, payload: unknown, headers: Record<string, string>): DryRun {
+export function dryRun(hook: CompiledHook, payload: string, headers: Record<string, string>): DryRun {
   const lowerCase = Object.fromEntries(
     Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]),
   )
-  const body = Buffer.from(JSON.stringify(payload))
-  const verdict = judgePayload(hook, { headers: { ...lowerCase, 'content-type': 'application/json' }, body })
+  const call = {
+    headers: { 'content-type': 'application/json', ...lowerCase },
+    body: Buffer.from(payload),
+  }
+  const verdict = judgePayload(hook, call)
   const nothing = { errors: null, variables: null, source: null, targets: [] }
   if (verdict.kind !== 'accepted') {
     const errors = verdict.kind === 'rejected_variables' ? verdict.errors : null

@@ -1,13 +1,10 @@
-import { CompiledQuery, type Transaction } from 'kysely'
-import {
-  NEXT_ACTION_ID,
-  PLAN_COLUMNS,
-  START_COLUMNS,
-  type Start,
-  startingActions,
-} from '#actions/start-actions.ts'
+import { CompiledQuery } from 'kysely'
+import { NEXT_ACTION_ID, PLAN_COLUMNS, startingActions, tellingOfStarts } from '#actions/start-actions.ts'
 import { firstState } from '#actions/status.ts'
-import type { Tables } from '#database/tables.ts'
+import { byteas, int4s, int8s, jsonbs, jsons, texts, uuids } from '#database/binary-arrays.ts'
+import type { Database } from '#database/connect.ts'
+import { planRows } from '#pipelines/plan.ts'
+import { addingJob, wakingWorkers } from '#queue/job-sql.ts'
 import { type CallToStore, CLAIM_LIFE } from './call-to-store.ts'
 import { chooseSource } from './choose-source.ts'
 import type { CompiledHook } from './compiled-hook.ts'
@@ -15,117 +12,130 @@ import type { Variables } from './extract-variables.ts'
 
 export type Inserted = { n: number; action_id: number | null; fresh: boolean }
 
+const FIRST = firstState({ waitsForParent: false })
+
 /** A claim is free when nobody has it, or when it is older than a day. */
 const FRESH = `(plan is null or key is null or action_id in (select claimed.action_id from claimed))`
 
-// $1 the calls as JSON, $2 their bodies one after another, $3 the version of the tree, $4 the plans.
+/** What the job that looks after the started runs is given. */
+const RUNS = `(select jsonb_build_object('action_ids', jsonb_agg(action_id)) from starts having count(*) > 0)`
+
+// Three kinds of relations come in: the calls, column by column ($4 onwards), the hooks that were called and
+// the plans of their runs, as JSON, because they are few. $26 holds the bodies, one after another.
 const INSERT_CALLS = `
-  with input as materialized (
-    select c.*, case when c.plan is null then null else ${NEXT_ACTION_ID} end as action_id
-    from json_to_recordset($1::json) as c (n int, key text, body_at int, body_length int, outcome text,
-      response_status_code int, response text, request_headers json, content_type text, url text, duration_ms int,
-      request_retry_of uuid, ${START_COLUMNS})
-    where (select version from tree_version) = $3::bigint
+  with hooks_called as materialized (
+    select * from json_to_recordset($2::json) as h (hook int, hook_id uuid, hook_name text, environment_id bigint,
+      pipeline_id bigint, type text, credential_id bigint)
+  ),
+  input as materialized (
+    select c.*, h.*, case when c.plan is null then null else ${NEXT_ACTION_ID} end as action_id
+    from unnest($4::int[], $5::int[], $6::int[], $7::uuid[], $8::bytea[], $9::int[], $10::int[], $11::text[],
+      $12::int[], $13::text[], $14::json[], $15::text[], $16::text[], $17::int[], $18::uuid[], $19::text[],
+      $20::text[], $21::bigint[], $22::text[], $23::text[], $24::jsonb[], $25::jsonb[])
+      as c (n, called, plan, hook_request_id, key, body_at, body_length, outcome, response_status_code, response,
+        request_headers, content_type, url, duration_ms, request_retry_of, ip_address, origin, triggered_by,
+        person_name, trigger_email, hook_parsed_variables, deployment)
+    join hooks_called h on h.hook = c.called
+    where (select version from tree_version) = $1::bigint
   ),
   claimed as (
     insert into delivery_claims (hook_id, key, action_id)
-    select hook_id, decode(key, 'hex'), action_id from input where key is not null order by hook_id, key
+    select hook_id, key, action_id from input where key is not null order by hook_id, key
     on conflict (hook_id, key) do update set action_id = excluded.action_id, claimed_at = now()
       where delivery_claims.claimed_at < now() - ${CLAIM_LIFE}
     returning action_id
   ),
-  starts as materialized (select * from input where plan is not null and ${FRESH}),
-  plans as materialized (select * from json_to_recordset($4::json) as p (${PLAN_COLUMNS})),
+  starts as materialized (
+    select *, '${FIRST.status}' as status, '${FIRST.reason}' as status_reason_code, 'hook' as trigger_type,
+      coalesce(person_name, hook_name) as trigger_name, null as trigger_comment,
+      null::jsonb as variables, null::jsonb as commit, null::text as release_name, null::bigint as retry_of,
+      null::bigint as parent_id
+    from input where plan is not null and ${FRESH}
+  ),
+  plans as materialized (select * from json_to_recordset($3::json) as p (${PLAN_COLUMNS})),
   ${startingActions},
+  ${addingJob('actions.run', RUNS)},
   new_requests as (
     insert into hook_requests (id, hook_id, type, action_id, retry_of, ip_address, url, method, outcome,
       response_status_code, request_headers, content_type, request_body, response_body, duration_ms)
     select hook_request_id, hook_id, 'incoming', action_id, request_retry_of, ip_address, url, 'POST', outcome,
       response_status_code, request_headers, content_type,
-      case when body_length is null then null else substr($2::bytea, body_at, body_length) end,
+      case when body_length is null then null else substr($26::bytea, body_at, body_length) end,
       convert_to(response, 'UTF8'), duration_ms
     from input where ${FRESH}
   )
-  select n, action_id, ${FRESH} as fresh from input`
+  select n, action_id, ${FRESH} as fresh, ${tellingOfStarts}, ${wakingWorkers('actions.run')} from input`
 
-/** Stores the wanted ones of these calls; fewer rows come back when the tree has changed since they were judged. */
+/**
+ * Stores the wanted ones of these calls with all that they start, in one statement; outside of a transaction it
+ * is one of its own. Fewer rows come back when the tree has changed since they were judged.
+ */
 export async function insertCalls(
-  trx: Transaction<Tables>,
+  db: Database,
   calls: readonly CallToStore[],
   wanted: number[],
 ): Promise<Inserted[]> {
   if (wanted.length === 0) return []
-  const bodies: Buffer[] = []
-  let bodyAt = 1
-  const plans = new Map<CompiledHook, number>()
-  const rows = wanted.map((n) => {
-    const call = calls[n]!
-    const { body } = call.record
-    const row = {
-      n,
-      ...recordColumns(call),
-      body_at: bodyAt,
-      body_length: body?.length ?? null,
-      ...startColumns(call, plans),
-    }
-    if (body) {
-      bodies.push(body)
-      bodyAt += body.length
-    }
-    return row
-  })
+  const hooks = [...new Set(wanted.map((n) => calls[n]!.hook))]
   const parameters = [
-    JSON.stringify(rows),
-    Buffer.concat(bodies),
     calls[wanted[0]!]!.version,
-    JSON.stringify(planRows(plans)),
+    JSON.stringify(hooks.map(hookRow)),
+    JSON.stringify(hooks.flatMap(plansOf)),
+    int4s(wanted),
+    ...callColumns(
+      wanted.map((n) => calls[n]!),
+      new Map(hooks.map((hook, number) => [hook, number])),
+    ),
+    // Last, because the message grows around it: what came after would copy it once more.
+    Buffer.concat(wanted.flatMap((n) => calls[n]!.record.body ?? [])),
   ]
-  const { rows: inserted } = await trx.executeQuery<Inserted>(CompiledQuery.raw(INSERT_CALLS, parameters))
-  return inserted
+  const { rows } = await db.executeQuery<Inserted>(CompiledQuery.raw(INSERT_CALLS, parameters))
+  return rows
 }
 
-function recordColumns({ hook, record }: CallToStore) {
-  return {
-    hook_id: hook.id,
-    hook_request_id: record.id,
-    request_retry_of: record.retry_of,
-    ip_address: record.ip_address,
-    url: record.url,
-    outcome: record.outcome,
-    response_status_code: record.response_status_code,
-    response: record.response && JSON.stringify(record.response),
-    request_headers: record.headers,
-    content_type: record.content_type,
-    duration_ms: record.duration_ms,
-  }
+/** In the order of INSERT_CALLS, from `called` on. */
+function callColumns(calls: readonly CallToStore[], numbers: Map<CompiledHook, number>): Buffer[] {
+  let bodyAt = 1
+  const bodyPlaces = calls.map(({ record }) => {
+    const place = bodyAt
+    bodyAt += record.body?.length ?? 0
+    return place
+  })
+  const column = <Value>(read: (call: CallToStore) => Value) => calls.map(read)
+  const person = ({ start }: CallToStore) => (start?.startedBy.kind === 'person' ? start.startedBy : null)
+  return [
+    int4s(column(({ hook }) => numbers.get(hook)!)),
+    int4s(column(({ hook, start }) => (start ? numbers.get(hook)! : null))),
+    uuids(column(({ record }) => record.id)),
+    byteas(column(({ start }) => start?.key ?? null)),
+    int4s(bodyPlaces),
+    int4s(column(({ record }) => record.body?.length ?? null)),
+    texts(column(({ record }) => record.outcome)),
+    int4s(column(({ record }) => record.response_status_code)),
+    texts(column(({ record }) => record.response && JSON.stringify(record.response))),
+    jsons(column(({ record }) => record.headers)),
+    texts(column(({ record }) => record.content_type)),
+    texts(column(({ record }) => record.url)),
+    int4s(column(({ record }) => record.duration_ms)),
+    uuids(column(({ record }) => record.retry_of)),
+    texts(column(({ record }) => record.ip_address)),
+    texts(column(({ start }) => start?.origin ?? null)),
+    int8s(column((call) => person(call)?.id ?? null)),
+    texts(column((call) => person(call)?.name ?? null)),
+    texts(column((call) => person(call)?.email ?? null)),
+    jsonbs(column(({ start }) => start?.variables ?? null)),
+    jsonbs(column(({ hook, start }) => start && deploymentOf(hook, start.variables))),
+  ]
 }
 
-function startColumns(
-  { hook, record, start }: CallToStore,
-  plans: Map<CompiledHook, number>,
-): Partial<Start> & { key?: string | null } {
-  if (!start) return {}
-  const { pipeline, application } = hook
-  const { status, reason } = firstState({ waitsForParent: false })
-  const person = start.startedBy.kind === 'person' ? start.startedBy : null
-  if (!plans.has(hook)) plans.set(hook, plans.size)
+function hookRow({ id, name, pipeline, application }: CompiledHook, number: number): object {
   return {
-    key: start.key?.toString('hex') ?? null,
-    plan: plans.get(hook)!,
+    hook: number,
+    hook_id: id,
+    hook_name: name,
     environment_id: pipeline.environmentId,
     pipeline_id: pipeline.id,
     type: pipeline.operation,
-    status,
-    status_reason_code: reason,
-    trigger_type: 'hook',
-    origin: start.origin,
-    trigger_name: person?.name ?? hook.name,
-    trigger_email: person?.email ?? null,
-    triggered_by: person?.id ?? null,
-    hook_id: hook.id,
-    hook_request_id: record.id,
-    hook_parsed_variables: start.variables,
-    deployment: deploymentOf(hook, start.variables),
     credential_id: application?.credentialId ?? null,
   }
 }
@@ -140,16 +150,7 @@ function deploymentOf({ pipeline, application }: CompiledHook, variables: Variab
   }
 }
 
-function planRows(plans: Map<CompiledHook, number>): object[] {
-  return [...plans].flatMap(([{ plan }, number]) => {
-    if (plan.kind === 'impossible')
-      throw new Error('A call to a pipeline that cannot run must not come this far')
-    return plan.targets.map(({ position, batch, serverId }) => ({
-      plan: number,
-      position,
-      batch,
-      server_id: serverId,
-      steps: plan.steps,
-    }))
-  })
+/** A pipeline that cannot run has no plan, and no call starts a run of it. */
+function plansOf({ plan }: CompiledHook, number: number): object[] {
+  return plan.kind === 'plan' ? planRows(plan, number) : []
 }

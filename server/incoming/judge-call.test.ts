@@ -17,9 +17,10 @@ const pipeline = {
   isArchived: false,
   queuePolicy: 'queue' as const,
   maxParallelActions: 1,
+  hasFollowers: false,
   rollout: null,
   servers: [{ id: 1, name: 'web-1' }],
-  steps: [{ name: 'x', description: null }],
+  steps: [{ id: 1, name: 'x', description: null }],
 }
 const signature: SignatureRule = {
   scheme: 'body',

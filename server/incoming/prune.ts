@@ -10,7 +10,7 @@ export async function pruneCalls(db: Database, keepBodiesDays: number): Promise<
       update hook_requests set request_body = null, request_headers = null, response_body = null, response_headers = null
       where id in (
         select id from hook_requests
-        where request_body is not null and created_at < now() - ${keepBodiesDays}::int * interval '1 day'
+        where num_nonnulls(request_body, request_headers, response_body, response_headers) > 0 and created_at < now() - ${keepBodiesDays}::int * interval '1 day'
         limit ${AT_ONCE})`.execute(db)
     if ((numAffectedRows ?? 0n) < BigInt(AT_ONCE)) break
   }

@@ -1,7 +1,7 @@
 import type { SecretBox } from '#crypto/secret-box.ts'
 import type { Database } from '#database/connect.ts'
 import type { Listener } from '#database/listen.ts'
-import { commitCalls, type EnqueueRuns } from './commit-calls.ts'
+import { commitCalls } from './commit-calls.ts'
 import { createHookCache } from './hook-cache.ts'
 import { createIntake } from './intake.ts'
 import { createRateLimiter } from './rate-limit.ts'
@@ -20,17 +20,16 @@ export async function createReceiver(deps: {
   db: Database
   box: SecretBox
   listener: Listener
-  enqueueRuns: EnqueueRuns
   onError: (error: Error) => void
 }): Promise<Receiver> {
-  const { db, box, listener, enqueueRuns } = deps
+  const { db, box, listener } = deps
   const refusals = createRefusals(db)
   const flush = () => refusals.flush().catch(deps.onError)
   const timer = setInterval(flush, FLUSH_EVERY_MS)
   timer.unref()
   return {
     cache: await createHookCache(db, box, listener),
-    intake: createIntake((calls) => commitCalls(db, calls, enqueueRuns)),
+    intake: createIntake((calls) => commitCalls(db, calls)),
     limiter: createRateLimiter(),
     refusals,
     async close() {

@@ -3,16 +3,12 @@ import type { Database } from '#database/connect.ts'
 import type { Starter } from './call-to-store.ts'
 import { loadHook } from './compiled-hook.ts'
 import { judgePayload } from './judge-call.ts'
-import {
-  originOf,
-  type ReceiveCalls,
-  type Received,
-  recordOf,
-  storeVerdict,
-  untilSettled,
-} from './receive-call.ts'
+import { type ReceiveCalls, type Received, recordOf, storeVerdict, untilSettled } from './receive-call.ts'
 
 export type ReplayCalls = Pick<ReceiveCalls, 'intake'> & { db: Database; box: SecretBox }
+
+/** Who asks for a replay, and from where. */
+export type Asker = { person: Starter; address: string; origin: string | null }
 
 export type Replayed = Received | { kind: 'not-found' } | { kind: 'not-replayable'; reason: string }
 
@@ -20,10 +16,10 @@ export type Replayed = Received | { kind: 'not-found' } | { kind: 'not-replayabl
  * Runs a recorded call again, with the hook as it is today, for a person. It is no duplicate of the first:
  * whoever asks for it wants another run.
  */
-export async function replayCall(deps: ReplayCalls, requestId: string, person: Starter): Promise<Replayed> {
+export async function replayCall(deps: ReplayCalls, requestId: string, asker: Asker): Promise<Replayed> {
   const first = await deps.db
     .selectFrom('hook_requests')
-    .select(['hook_id', 'outcome', 'url', 'ip_address', 'request_body', 'request_headers', 'content_type'])
+    .select(['hook_id', 'outcome', 'url', 'request_body', 'request_headers', 'content_type'])
     .where('id', '=', requestId)
     .where('type', '=', 'incoming')
     .executeTakeFirst()
@@ -33,7 +29,7 @@ export async function replayCall(deps: ReplayCalls, requestId: string, person: S
   }
   if (first.request_body === null) return notReplayable('The body of this call is no longer kept.')
   const headers = { ...first.request_headers, 'content-type': first.content_type ?? undefined }
-  const call = { headers, body: first.request_body, address: first.ip_address ?? '' }
+  const call = { headers, body: first.request_body, address: asker.address }
 
   return untilSettled(async (): Promise<Replayed | 'stale'> => {
     const startedAt = performance.now()
@@ -44,8 +40,8 @@ export async function replayCall(deps: ReplayCalls, requestId: string, person: S
     const record = { ...recordOf(hook, call, first.url, verdict, startedAt), retry_of: requestId }
     return storeVerdict(deps, { hook, version }, verdict, record, {
       key: null,
-      origin: originOf(call),
-      startedBy: person,
+      origin: asker.origin,
+      startedBy: asker.person,
     })
   })
 }

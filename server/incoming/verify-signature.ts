@@ -107,9 +107,10 @@ function decode(text: string, bytes: number): Buffer | undefined {
   const decoded = Buffer.from(text, 'base64')
   if (decoded.length !== bytes) return undefined
   const bare = text.replace(/=+$/, '')
+  const isWellPadded = bare === text || text.length % 4 === 0
   const isCanonical =
     bare === decoded.toString('base64').replace(/=+$/, '') || bare === decoded.toString('base64url')
-  return isCanonical ? decoded : undefined
+  return isWellPadded && isCanonical ? decoded : undefined
 }
 
 function fieldOf(header: string, name: string): string | undefined {
@@ -126,8 +127,9 @@ function sameText(one: string, other: string): boolean {
   return timingSafeEqual(hash('sha256', one, 'buffer'), hash('sha256', other, 'buffer'))
 }
 
+/** Also undefined for what no sender sent: a header may be named `constructor`, which every object has. */
 function single(value: string | string[] | undefined): string | undefined {
-  return Array.isArray(value) ? undefined : value
+  return typeof value === 'string' ? value : undefined
 }
 
 /** `v0:{timestamp}:{body}` → its parts. */

@@ -10,11 +10,12 @@ const pipelineOf = (more: Partial<PipelineDefinition> = {}): PipelineDefinition 
   isArchived: false,
   queuePolicy: 'queue',
   maxParallelActions: 1,
+  hasFollowers: false,
   rollout: null,
   servers: serversOf(2),
   steps: [
-    { name: 'build', description: 'Build it' },
-    { name: 'ship', description: null },
+    { id: 7, name: 'build', description: 'Build it' },
+    { id: 8, name: 'ship', description: null },
   ],
   ...more,
 })
@@ -36,8 +37,8 @@ test('a run has a target for each server and on it every step, in order, none of
       { position: 2, batch: 1, serverId: 11, serverName: 'web-2' },
     ],
     steps: [
-      { order: 1, name: 'build', description: 'Build it', ...unbegun },
-      { order: 2, name: 'ship', description: null, ...unbegun },
+      { order: 1, step_id: 7, name: 'build', description: 'Build it', ...unbegun },
+      { order: 2, step_id: 8, name: 'ship', description: null, ...unbegun },
     ],
   })
 })

@@ -8,12 +8,14 @@ export type PipelineDefinition = {
   isArchived: boolean
   queuePolicy: 'queue' | 'latest' | 'reject'
   maxParallelActions: number
+  /** Other pipelines run after this one. */
+  hasFollowers: boolean
   rollout: { batch: number | string; max_failed: number } | null
   servers: readonly { id: number; name: string }[]
   steps: readonly PipelineStepDefinition[]
 }
 
-export type PipelineStepDefinition = { name: string; description: string | null }
+export type PipelineStepDefinition = { id: number; name: string; description: string | null }
 
 export type PlannedTarget = { position: number; batch: number; serverId: number; serverName: string }
 
@@ -39,6 +41,7 @@ export function planRun(pipeline: PipelineDefinition): Plan {
     })),
     steps: pipeline.steps.map((step, index) => ({
       order: index + 1,
+      step_id: step.id,
       name: step.name,
       description: step.description,
       status: 'pending',
@@ -54,4 +57,15 @@ function batchSize(batch: number | string | undefined, servers: number): number 
   if (batch === undefined) return servers
   const wanted = typeof batch === 'string' ? Math.ceil((servers * Number.parseFloat(batch)) / 100) : batch
   return Math.min(Math.max(1, wanted), servers)
+}
+
+/** A plan as rows, under a number by which starts refer to it (actions/start-actions.ts). */
+export function planRows({ targets, steps }: Extract<Plan, { kind: 'plan' }>, number: number) {
+  return targets.map(({ position, batch, serverId }) => ({
+    plan: number,
+    position,
+    batch,
+    server_id: serverId,
+    steps,
+  }))
 }

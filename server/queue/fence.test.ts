@@ -4,7 +4,7 @@ import { sql } from 'kysely'
 import type { Attempt } from './core.ts'
 import { completeInTransaction, finishJobs, holdAttempt } from './fence.ts'
 import { handBack } from './hand-back.ts'
-import { createTestQueue, type TestQueue } from './test-queue.ts'
+import { createTestQueue, type TestQueue, until } from './test-queue.ts'
 
 /** Two attempts of one job: the second has taken it over from the first. */
 async function takenOver(t: TestQueue): Promise<{ stale: Attempt; current: Attempt }> {

@@ -74,6 +74,27 @@ export const jobs = {
     concurrency: 4,
     batchSize: 20,
   },
+  // One target of an action, from its first step to its end. Steps have time limits of their own.
+  'targets.run': {
+    payload: Type.Object({ target_id: Type.Integer() }, { additionalProperties: false }),
+    retryLimit: 100,
+    retryDelaySeconds: 1,
+    timeoutSeconds: 86_000,
+    concurrency: 32,
+    batchSize: 32,
+  },
+  // What nobody was told of: places that are free although somebody waits for them.
+  'scheduling.sweep': {
+    payload: Nothing,
+    retryLimit: 0,
+    retryDelaySeconds: 0,
+    timeoutSeconds: 60,
+    concurrency: 1,
+    batchSize: 1,
+    unique: 'waiting-or-running',
+    everySeconds: 30,
+    keepFinishedSeconds: 90,
+  },
   'incoming.prune': {
     payload: Nothing,
     retryLimit: 2,

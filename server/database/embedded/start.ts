@@ -19,6 +19,8 @@ export type PostgresConnection = { host: string; port: number; ssl: false; user:
 
 export type EmbeddedPostgres = {
   connection: PostgresConnection
+  /** The account that it runs as. */
+  uid: number
   /** Full stop: open transactions are rolled back; resolves when the server has gone. May be called twice. */
   stop(): Promise<void>
 }
@@ -77,6 +79,7 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<E
   let stopped: Promise<void> | undefined
   return {
     connection,
+    uid: account.uid,
     stop: () => {
       stopped ??= kept.disposeAsync()
       return stopped

@@ -9,19 +9,19 @@ export async function up(db: Kysely<unknown>): Promise<void> {
 const statements: string[] = [
   // The first call with a delivery id (and body) to a hook; later ones within a day are duplicates of it.
   `create table delivery_claims (
-    hook_id uuid not null references hooks,
+    hook_id uuid not null,
     key bytea not null check (octet_length(key) = 32),
     action_id bigint not null,
     claimed_at timestamptz(3) not null default now(),
     primary key (hook_id, key)
   )`,
-  'create index delivery_claims_age on delivery_claims (claimed_at)',
+  'create index delivery_claims_age on delivery_claims using brin (claimed_at)',
 
   // Every move of an action, and at the same time the event that tells of it. A creation has no previous
   // status. Which kinds of events a move is follows from the two statuses (actions/status.ts).
   `create table events (
     id bigint generated always as identity primary key,
-    action_id bigint not null references actions,
+    action_id bigint not null,
     previous_status text,
     status text not null,
     status_reason_code text not null,
@@ -39,7 +39,9 @@ const statements: string[] = [
   'alter table hook_requests add column content_type text',
   // Bodies of usual size stay in their row; moving them elsewhere in pieces costs more than it saves.
   'alter table hook_requests set (toast_tuple_target = 8160)',
-  'create index hook_requests_with_bodies on hook_requests (created_at) where request_body is not null',
+  'create index hook_requests_age on hook_requests using brin (created_at)',
+  'alter table hook_requests drop constraint hook_requests_action_id_fkey',
+  'alter table actions drop constraint actions_credential_id_fkey',
 
   // Refused calls beyond the first few of an hour are counted, not kept.
   `create table refused_calls (

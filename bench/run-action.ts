@@ -1,0 +1,116 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Database } from '#database/connect.ts'
+import { startGantry } from '#test/process.ts'
+import { createTestTree, type TestTree } from '#test/world.ts'
+import type { Bench } from './bench.ts'
+import { alternate, median, ROUNDS } from './measure.ts'
+import type { Workbench } from './workbench.ts'
+
+const STEPS = 6
+const RUNS_OF = { full: 20, smoke: 1 }
+const ENDED_WITHIN_MS = 30_000
+
+/** A run of six steps on this machine that do nothing, against six processes that do nothing. */
+export const run: Bench = async (workbench, size) => {
+  const { db, settings } = await workbench.createDatabase('run')
+  const tree = await createTestTree(db)
+  const pipelineId = await makePipeline(db, tree, await workbench.makeFolder())
+  const url = await startService(workbench, settings)
+  const runOnce = () => timeRun(db, { url, token: tree.owner.token, pipelineId })
+  await runOnce()
+  const times = await alternate(size === 'smoke' ? 1 : ROUNDS, {
+    runs: () => repeat(RUNS_OF[size], runOnce),
+    processes: () => repeat(RUNS_OF[size], timeProcesses),
+  })
+  const [ours, floor] = [median(times.runs), median(times.processes)]
+  return [
+    {
+      name: 'run',
+      value: ours - floor,
+      unit: 'ms',
+      ratio: ours / floor,
+      floor: 'six-processes',
+      goal: { of: 'value', is: 'at most', limit: 80 },
+      details: { runMs: times.runs, processesMs: times.processes },
+    },
+  ]
+}
+
+async function makePipeline(db: Database, tree: TestTree, folder: string): Promise<number> {
+  const made = { environment_id: tree.environmentId, created_by: tree.owner.id }
+  const server = await db
+    .insertInto('servers')
+    .values({ ...made, name: 'Here', provider_code: 'local', root_directory: folder })
+    .returning('id')
+    .executeTakeFirstOrThrow()
+  const pipeline = await db
+    .insertInto('pipelines')
+    .values({
+      ...made,
+      resource_type: 'server',
+      server_id: server.id,
+      name: 'Nothing, six times',
+      operation: 'custom',
+    })
+    .returning('id')
+    .executeTakeFirstOrThrow()
+  await db
+    .insertInto('pipeline_steps')
+    .values(
+      Array.from({ length: STEPS }, (_, index) => ({
+        pipeline_id: pipeline.id,
+        position: index + 1,
+        name: `nothing-${index + 1}`,
+        command: 'true',
+      })),
+    )
+    .execute()
+  return pipeline.id
+}
+
+async function startService(workbench: Workbench, settings: object): Promise<string> {
+  const { host, user, database } = settings as Record<'host' | 'user' | 'database', string>
+  const gantry = await startGantry(
+    { after: (end) => workbench.defer(end) },
+    {
+      DATABASE_URL: `postgresql:///${database}?host=${encodeURIComponent(host)}&user=${user}`,
+      GANTRY_HOME: await workbench.makeFolder(),
+    },
+  )
+  return gantry.url!
+}
+
+type Where = { url: string; token: string; pipelineId: number }
+
+/** From the start of the run to its end, by the clock of the database. */
+async function timeRun(db: Database, { url, token, pipelineId }: Where): Promise<number> {
+  const answer = await fetch(`${url}/pipelines/${pipelineId}/actions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    body: '{}',
+  })
+  const { id } = (await answer.json()) as { id: number }
+  if (answer.status !== 201) throw new Error(`The run was not started: ${answer.status}`)
+  const impatientAt = performance.now() + ENDED_WITHIN_MS
+  while (performance.now() < impatientAt) {
+    const action = await db.selectFrom('actions').selectAll().where('id', '=', id).executeTakeFirstOrThrow()
+    if (action.status === 'completed') return Date.parse(action.completed_at!) - Date.parse(action.created_at)
+    if (action.status === 'failed') throw new Error(`The run failed: ${action.status_reason_code}`)
+    await pause(20)
+  }
+  throw new Error('The run did not end.')
+}
+
+async function timeProcesses(): Promise<number> {
+  const begin = performance.now()
+  for (let step = 0; step < STEPS; step += 1) await once(spawn('true'), 'exit')
+  return performance.now() - begin
+}
+
+async function repeat(times: number, measure: () => Promise<number>): Promise<number> {
+  const measured: number[] = []
+  for (let number = 0; number < times; number += 1) measured.push(await measure())
+  return median(measured)
+}

@@ -1,0 +1,62 @@
+import { lookup } from 'node:dns/promises'
+import { isIP } from 'node:net'
+import ipaddr from 'ipaddr.js'
+import { type AddressRules, judgeAddress } from './judge-address.ts'
+
+export type HostVerdict =
+  /** What the name stands for now. A connection must go to one of these, and to no other. */
+  | { kind: 'allowed'; addresses: string[] }
+  | { kind: 'refused'; message: string }
+  | { kind: 'unreachable'; message: string }
+
+export type AddressGuard = { judge(host: string): Promise<HostVerdict> }
+
+/** `allowTargets`: networks, addresses and host names that may be reached although they are private. */
+export function createAddressGuard(options: {
+  allowTargets: readonly string[]
+  /** Of Gantry itself. */
+  baseUrl: () => string
+}): AddressGuard {
+  const networks = options.allowTargets.flatMap(readNetwork)
+  const hosts = new Set(options.allowTargets.map((target) => target.toLowerCase()))
+
+  return {
+    async judge(host) {
+      const name = host.replace(/^\[|\]$/g, '').toLowerCase()
+      const addresses = isIP(name) ? [name] : await resolve(name)
+      if (addresses.length === 0)
+        return { kind: 'unreachable', message: `The name ${name} cannot be resolved.` }
+      const rules: AddressRules = { networks, loopback: isLoopback(new URL(options.baseUrl()).hostname) }
+      for (const address of addresses) {
+        const verdict = judgeAddress(address, hosts.has(name) ? withAddress(rules, address) : rules)
+        if (verdict.kind === 'refused') {
+          const shown = address === name ? name : `${name} (${address})`
+          return { kind: 'refused', message: `${shown} may not be reached: ${verdict.reason}.` }
+        }
+      }
+      return { kind: 'allowed', addresses }
+    },
+  }
+}
+
+async function resolve(name: string): Promise<string[]> {
+  const found = await lookup(name, { all: true, verbatim: true }).catch(() => [])
+  return found.map(({ address }) => address)
+}
+
+function readNetwork(target: string): AddressRules['networks'][number][] {
+  if (ipaddr.isValidCIDR(target)) return [ipaddr.parseCIDR(target)]
+  if (!ipaddr.isValid(target)) return []
+  const address = ipaddr.parse(target)
+  return [[address, address.kind() === 'ipv4' ? 32 : 128]]
+}
+
+/** A host that is allowed by name is allowed at whatever address it has now; metadata addresses never are. */
+function withAddress(rules: AddressRules, address: string): AddressRules {
+  return { ...rules, networks: [...rules.networks, ...readNetwork(address)] }
+}
+
+function isLoopback(host: string): boolean {
+  const name = host.replace(/^\[|\]$/g, '')
+  return name === 'localhost' || (ipaddr.isValid(name) && ipaddr.parse(name).range() === 'loopback')
+}

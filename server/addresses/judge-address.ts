@@ -1,0 +1,65 @@
+// The addresses room: which machines Gantry may call on somebody else's wish, be it a repository or a
+// receiver of webhooks. Whoever connects asks here, and connects to the very address that was judged.
+import ipaddr from 'ipaddr.js'
+
+export type AddressRules = {
+  /** Networks that may be reached although they are private. */
+  networks: readonly [ipaddr.IPv4 | ipaddr.IPv6, number][]
+  /** When Gantry itself is reached over loopback only, it is somebody's own machine. */
+  loopback: boolean
+}
+
+/** Where clouds hand out credentials: never, whatever is allowed. */
+const METADATA = ['169.254.169.254', '169.254.170.2', '100.100.100.200', 'fd00:ec2::254', '168.63.129.16']
+
+export type AddressVerdict = { kind: 'allowed' } | { kind: 'refused'; reason: string }
+
+/** Judges one address in any spelling that the system would take for an address. Pure. */
+export function judgeAddress(text: string, rules: AddressRules): AddressVerdict {
+  if (!ipaddr.isValid(text)) return refused('it is not an IP address')
+  const address = plainAddress(ipaddr.parse(text))
+  if (METADATA.some((one) => same(address, ipaddr.parse(one)))) return refused('it is a metadata address')
+  if (rules.networks.some(([network, bits]) => contains(network, bits, address))) return { kind: 'allowed' }
+  const range = rangeOf(address)
+  if (range === 'loopback') return rules.loopback ? { kind: 'allowed' } : refused('it is a loopback address')
+  return range === 'unicast' ? { kind: 'allowed' } : refused(`it is not a public address (${range})`)
+}
+
+/** An IPv4 address in IPv6 clothes is that IPv4 address: mapped, translated (NAT64) or tunnelled (6to4). */
+function plainAddress(address: ipaddr.IPv4 | ipaddr.IPv6): ipaddr.IPv4 | ipaddr.IPv6 {
+  if (address.kind() === 'ipv4') return address
+  const six = address as ipaddr.IPv6
+  if (six.isIPv4MappedAddress()) return six.toIPv4Address()
+  const bytes = six.toByteArray()
+  const startsWith = (...prefix: number[]) => prefix.every((byte, index) => bytes[index] === byte)
+  if (startsWith(0, 0x64, 0xff, 0x9b, 0, 0, 0, 0, 0, 0, 0, 0)) return fourOf(bytes.slice(12))
+  if (startsWith(0x20, 0x02)) return fourOf(bytes.slice(2, 6))
+  const isCompatible =
+    bytes.slice(0, 12).every((byte) => byte === 0) && bytes.slice(12, 15).some((byte) => byte !== 0)
+  return isCompatible ? fourOf(bytes.slice(12)) : six
+}
+
+function fourOf(bytes: number[]): ipaddr.IPv4 {
+  return ipaddr.fromByteArray(bytes) as ipaddr.IPv4
+}
+
+function rangeOf(address: ipaddr.IPv4 | ipaddr.IPv6): string {
+  return address.range()
+}
+
+function same(one: ipaddr.IPv4 | ipaddr.IPv6, other: ipaddr.IPv4 | ipaddr.IPv6): boolean {
+  return one.kind() === other.kind() && one.toNormalizedString() === other.toNormalizedString()
+}
+
+function contains(
+  network: ipaddr.IPv4 | ipaddr.IPv6,
+  bits: number,
+  address: ipaddr.IPv4 | ipaddr.IPv6,
+): boolean {
+  if (network.kind() !== address.kind()) return false
+  return address.match(network as ipaddr.IPv4 & ipaddr.IPv6, bits)
+}
+
+function refused(reason: string): AddressVerdict {
+  return { kind: 'refused', reason }
+}

@@ -1,0 +1,90 @@
+/**
+ * Columns of many rows as arrays in PostgreSQL's binary form: `unnest($1::uuid[], $2::text[])` then reads
+ * them without parsing text. Measured on the way of a call, this costs a fifth of rows in one JSON value.
+ */
+type ElementType = 'int4' | 'int8' | 'uuid' | 'text' | 'bytea' | 'json' | 'jsonb'
+
+const OIDS: Record<ElementType, number> = {
+  int4: 23,
+  int8: 20,
+  uuid: 2950,
+  text: 25,
+  bytea: 17,
+  json: 114,
+  jsonb: 3802,
+}
+const HEADER_BYTES = 20
+const LENGTH_BYTES = 4
+const NULL_LENGTH = -1
+const JSONB_VERSION = 1
+
+export const int4s = (values: readonly (number | null)[]) => encode('int4', values, 4, writeInt4)
+export const int8s = (values: readonly (number | null)[]) => encode('int8', values, 8, writeInt8)
+export const uuids = (values: readonly (string | null)[]) => encode('uuid', values, 16, writeUuid)
+export const texts = (values: readonly (string | null)[]) => encodeSized('text', values.map(utf8))
+export const byteas = (values: readonly (Buffer | null)[]) => encodeSized('bytea', values)
+export const jsons = (values: readonly (object | null)[]) => encodeSized('json', values.map(jsonText))
+export const jsonbs = (values: readonly (object | null)[]) => encodeSized('jsonb', values.map(jsonbBytes))
+
+function encode<Value>(
+  type: ElementType,
+  values: readonly (Value | null)[],
+  size: number,
+  write: (into: Buffer, value: Value, at: number) => void,
+): Buffer {
+  const present = values.reduce((count, value) => (value === null ? count : count + 1), 0)
+  const into = Buffer.allocUnsafe(HEADER_BYTES + values.length * LENGTH_BYTES + present * size)
+  let at = writeHeader(into, type, values.length, present < values.length)
+  for (const value of values) {
+    at = into.writeInt32BE(value === null ? NULL_LENGTH : size, at)
+    if (value === null) continue
+    write(into, value, at)
+    at += size
+  }
+  return into
+}
+
+function encodeSized(type: ElementType, values: readonly (Buffer | null)[]): Buffer {
+  const bytes = values.reduce((sum, value) => sum + LENGTH_BYTES + (value?.length ?? 0), HEADER_BYTES)
+  const into = Buffer.allocUnsafe(bytes)
+  let at = writeHeader(into, type, values.length, values.includes(null))
+  for (const value of values) {
+    at = into.writeInt32BE(value?.length ?? NULL_LENGTH, at)
+    if (value) at += value.copy(into, at)
+  }
+  return into
+}
+
+function writeHeader(into: Buffer, type: ElementType, length: number, hasNull: boolean): number {
+  const dimensions = 1
+  const firstIndex = 1
+  let at = into.writeInt32BE(dimensions, 0)
+  at = into.writeInt32BE(hasNull ? 1 : 0, at)
+  at = into.writeInt32BE(OIDS[type], at)
+  at = into.writeInt32BE(length, at)
+  return into.writeInt32BE(firstIndex, at)
+}
+
+function writeInt4(into: Buffer, value: number, at: number): void {
+  into.writeInt32BE(value, at)
+}
+
+function writeInt8(into: Buffer, value: number, at: number): void {
+  into.writeBigInt64BE(BigInt(value), at)
+}
+
+function writeUuid(into: Buffer, value: string, at: number): void {
+  into.write(value.replaceAll('-', ''), at, 'hex')
+}
+
+function utf8(text: string | null): Buffer | null {
+  return text === null ? null : Buffer.from(text)
+}
+
+function jsonText(value: object | null): Buffer | null {
+  return utf8(value && JSON.stringify(value))
+}
+
+function jsonbBytes(value: object | null): Buffer | null {
+  return value && Buffer.concat([Buffer.of(JSONB_VERSION), Buffer.from(JSON.stringify(value))])
+}

@@ -1,0 +1,43 @@
+// Host keys as people and files know them: `ssh-ed25519 AAAA…`.
+
+import { createHash } from 'node:crypto'
+
+export type HostKey = { type: string; blob: Buffer }
+
+// What a key of each type can sign with. SHA-1 signatures and DSA are out.
+const SIGNATURES: Record<string, string[]> = {
+  'ssh-ed25519': ['ssh-ed25519'],
+  'ecdsa-sha2-nistp256': ['ecdsa-sha2-nistp256'],
+  'ecdsa-sha2-nistp384': ['ecdsa-sha2-nistp384'],
+  'ecdsa-sha2-nistp521': ['ecdsa-sha2-nistp521'],
+  'ssh-rsa': ['rsa-sha2-512', 'rsa-sha2-256'],
+}
+
+/** Null when the text is not the public key of a host, of a type that is used today. A comment is let pass. */
+export function parseHostKey(text: string): HostKey | null {
+  const [type = '', encoded = ''] = text.trim().split(/\s+/)
+  if (!Object.hasOwn(SIGNATURES, type) || !/^[A-Za-z0-9+/]+={0,2}$/.test(encoded)) return null
+  const blob = Buffer.from(encoded, 'base64')
+  return typeOf(blob) === type ? { type, blob } : null
+}
+
+/** The text of a key as it comes over the line. */
+export function formatHostKey(blob: Buffer): string {
+  return `${typeOf(blob)} ${blob.toString('base64')}`
+}
+
+/** As `ssh-keygen -l` prints it. */
+export function fingerprint(blob: Buffer): string {
+  return `SHA256:${createHash('sha256').update(blob).digest('base64').replace(/=+$/, '')}`
+}
+
+/** In the order of preference. A server has keys of several types; it must show the one that is known. */
+export function hostKeyAlgorithms(known: HostKey | null): string[] {
+  const all = Object.values(SIGNATURES).flat()
+  return known ? [...new Set([...SIGNATURES[known.type]!, ...all])] : all
+}
+
+/** A key begins with its own type, with the length before it. */
+function typeOf(blob: Buffer): string {
+  return blob.length < 4 ? '' : blob.subarray(4, 4 + Math.min(blob.readUInt32BE(0), 64)).toString('latin1')
+}

@@ -1,0 +1,86 @@
+// Under which account local commands run. Under root that must not be root, and not the account of the embedded
+// database, whose files hold everything.
+
+import { constants } from 'node:fs'
+import { mkdir, open, readFile } from 'node:fs/promises'
+import { userInfo } from 'node:os'
+import type { Impossible } from './executor.ts'
+
+export type LocalAccount = { name: string; uid: number; gid: number; home: string }
+
+/** In this order; the first that exists. */
+const CANDIDATES = ['gantry', 'www-data', 'daemon', 'nobody']
+
+/** The account of commands that name none. `excludedUid`: of the embedded database. */
+export async function chooseLocalAccount(excludedUid: number | null): Promise<LocalAccount | Impossible> {
+  if (process.getuid!() !== 0) return ownAccount()
+  const accounts = await readAccounts()
+  for (const name of CANDIDATES) {
+    const account = accounts.find((one) => one.name === name)
+    if (account && account.uid !== 0 && account.uid !== excludedUid) return account
+  }
+  return impossible(
+    'there is no account for commands on this machine: add one named "gantry" (useradd -r gantry)',
+  )
+}
+
+/** The account of a command that names one. Only root can be someone else. */
+export async function findLocalAccount(name: string): Promise<LocalAccount | Impossible> {
+  if (process.getuid!() !== 0) {
+    const own = ownAccount()
+    if (name === own.name) return own
+    return impossible(
+      `commands cannot run as ${shown(name)}: Gantry runs as ${own.name}, and only root can switch accounts`,
+    )
+  }
+  const account = (await readAccounts()).find((one) => one.name === name)
+  return account ?? impossible(`there is no account ${shown(name)} on this machine`)
+}
+
+/**
+ * Makes a folder that belongs to the account; missing parents stay ours. False when there was something already,
+ * which is left as it is: whoever may put a link there must not get us to give away what the link points to.
+ */
+export async function makeFolderOf(account: LocalAccount, path: string, mode = 0o755): Promise<boolean> {
+  if ((await mkdir(path, { recursive: true })) === undefined) return false
+  const folder = await open(path, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW)
+  try {
+    await folder.chmod(mode)
+    if (process.getuid!() === 0) await folder.chown(account.uid, account.gid)
+  } finally {
+    await folder.close()
+  }
+  return true
+}
+
+/** Pure: the lines of /etc/passwd that make sense. */
+export function parsePasswd(text: string): LocalAccount[] {
+  return text.split('\n').flatMap((line) => {
+    const [name, , uid, gid, , home] = line.split(':')
+    if (!name || !/^\d+$/.test(uid ?? '') || !/^\d+$/.test(gid ?? '')) return []
+    return [{ name, uid: Number(uid), gid: Number(gid), home: home || '/' }]
+  })
+}
+
+async function readAccounts(): Promise<LocalAccount[]> {
+  return parsePasswd(await readFile('/etc/passwd', 'utf8'))
+}
+
+function ownAccount(): LocalAccount {
+  const [uid, gid] = [process.getuid!(), process.getgid!()]
+  try {
+    const { username, homedir } = userInfo()
+    return { name: username, uid, gid, home: homedir }
+  } catch {
+    // A container may run us under a number that has no name.
+    return { name: String(uid), uid, gid, home: '/' }
+  }
+}
+
+function shown(name: string): string {
+  return JSON.stringify(name.slice(0, 80))
+}
+
+function impossible(message: string): Impossible {
+  return { kind: 'impossible', message }
+}

@@ -1,0 +1,130 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { after, before, describe, type TestContext, test } from 'node:test'
+import { type Containment, type LocalExecutor, openLocalExecutor } from './local.ts'
+import type { LocalAccount } from './local-account.ts'
+import { testBehaviour } from './test-behaviour.ts'
+import { namedSo, run, START_DAEMONS, startVictim, until } from './test-commands.ts'
+
+const asRoot = process.getuid!() === 0
+
+for (const containment of ['namespace', 'guard'] as const) {
+  describe(`local commands, contained by a ${containment}`, () => {
+    let local: LocalExecutor
+    before(async () => {
+      local = await openLocalExecutor({ excludedUid: null, containment })
+    })
+    after(() => local.close())
+
+    testBehaviour(() => local)
+
+    test('a command sees its account and what it was given, and nothing of our environment', async () => {
+      const account = accountOf(local)
+      process.env.GANTRY_TEST_SECRET = 'secret'
+      const { output } = await run(local, 'env -0', { environment: { GIVEN: 'yes' } })
+      delete process.env.GANTRY_TEST_SECRET
+      const seen = Object.fromEntries(output.split('\0').map((line) => line.split(/=(.*)/s)))
+      const { PWD, OLDPWD, SHLVL, _, '': end, GANTRY_COMMAND, ...rest } = seen
+      assert.deepEqual(rest, {
+        GIVEN: 'yes',
+        HOME: account.home,
+        LANG: 'C.UTF-8',
+        LOGNAME: account.name,
+        PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+        SHELL: '/bin/bash',
+        USER: account.name,
+      })
+    })
+
+    test('a command has no more rights than its account', async () => {
+      const { uid, gid } = accountOf(local)
+      const { output } = await run(local, 'id -u; id -g; id -G; grep CapEff /proc/self/status')
+      assert.equal(output, `${uid}\n${gid}\n${gid}\nCapEff:\t0000000000000000\n`)
+      if (asRoot) assert.notEqual(uid, 0)
+    })
+
+    test('an account that a step names is used, or the step is impossible', async () => {
+      const unknown = await run(local, 'id', { runAsUser: 'no-such-account' })
+      assert.equal(unknown.end.kind, 'impossible')
+      const root = await run(local, 'id -u', { runAsUser: 'root' })
+      if (asRoot) assert.equal(root.output, '0\n')
+      else
+        assert.match(root.end.kind === 'impossible' ? root.end.message : '', /only root can switch accounts/)
+      const { name, uid } = accountOf(local)
+      assert.equal((await run(local, 'id -u', { runAsUser: name })).output, `${uid}\n`)
+    })
+
+    test('when Gantry is killed, so is everything that it started', async (t) => {
+      const token = `sleeper-${randomUUID()}`
+      const victim = await startVictim(t, { kind: 'local', containment, token })
+      assert.equal(namedSo(token).length, 5)
+      await victim.kill()
+      await until(() => namedSo(token).length === 0)
+    })
+
+    test('closing cancels what runs, and waits for its end', async () => {
+      const own = await openLocalExecutor({ excludedUid: null, containment })
+      const token = `sleeper-${randomUUID()}`
+      const ready = Promise.withResolvers<void>()
+      const running = run(own, `${START_DAEMONS} sleep 1000`, {
+        environment: { TOKEN: token },
+        graceMs: 50,
+        onOutput: () => ready.resolve(),
+      })
+      await ready.promise
+      await own.close()
+      assert.deepEqual(namedSo(token), [])
+      assert.deepEqual((await running).end, { kind: 'cancelled' })
+      assert.deepEqual((await run(own, 'true')).end, { kind: 'cancelled' })
+    })
+  })
+}
+
+test('a command finds its own processes, under the numbers it knows, and no others', async (t) => {
+  const local = await openIn('namespace', t)
+  if (!local) return
+  const { output } = await run(local, 'sleep 1000 & cd /proc; ls -d $$ $! 1 >/dev/null && ls -d [0-9]*')
+  const numbers = output.trim().split('\n').map(Number)
+  assert.ok(numbers.length >= 3 && !numbers.includes(process.pid), output)
+})
+
+test('in a namespace not even a process without any trace of its origin gets away', async (t) => {
+  const local = await openIn('namespace', t)
+  if (!local) return
+  const token = `sleeper-${randomUUID()}`
+  const daemon = `(env -i setsid bash -c 'exec -a "$0" sleep 1000' ${token} </dev/null >/dev/null 2>&1 &)`
+  await run(local, `${daemon}; until grep -qsa ^${token} /proc/[0-9]*/cmdline; do sleep 0.02; done`)
+  assert.deepEqual(namedSo(token), [])
+})
+
+test('a command that kills its guard is ended by another', async (t) => {
+  const local = await openIn('guard', t)
+  const token = `sleeper-${randomUUID()}`
+  const killGuard = `for f in $(grep -lsa 'read -r marks' /proc/[0-9]*/cmdline); do
+    f=\${f%/*}; grep -q "^PPid:.*\\b${process.pid}$" $f/status && kill -9 \${f#/proc/}
+  done 2>/dev/null; echo killed`
+  const { output } = await run(local!, `${START_DAEMONS} ${killGuard}`, { environment: { TOKEN: token } })
+  assert.equal(output, 'up\nkilled\n')
+  assert.deepEqual(namedSo(token), [])
+  assert.equal((await run(local!, 'echo hello')).output, 'hello\n')
+})
+
+test('without a wish the safer containment is chosen', async (t) => {
+  const local = await openIn(undefined, t)
+  assert.equal(local!.containment, (await openIn('namespace', t)) ? 'namespace' : 'guard')
+})
+
+async function openIn(
+  containment: Containment | undefined,
+  t: TestContext,
+): Promise<LocalExecutor | undefined> {
+  const local = await openLocalExecutor({ excludedUid: null, containment })
+  t.after(() => local.close())
+  if (containment === undefined || local.containment === containment) return local
+  t.diagnostic(`this machine does not allow a ${containment}`)
+}
+
+function accountOf(local: LocalExecutor): LocalAccount {
+  assert.ok(!('kind' in local.account))
+  return local.account
+}

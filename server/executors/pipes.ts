@@ -1,0 +1,110 @@
+// Real pipes for local commands. What Node calls a pipe is a socket, and a command cannot open /dev/stdin,
+// /dev/stdout or /dev/stderr when those are sockets. Node cannot make a pipe, but it can open a named one.
+
+import { execFile } from 'node:child_process'
+import { closeSync, constants, openSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Readable, Writable } from 'node:stream'
+import { promisify } from 'node:util'
+
+export type CommandPipes = {
+  stdin: Writable
+  stdout: Readable
+  /** The other ends, for the command. */
+  commandStdin: number
+  commandStdout: number
+  /** Closes the command's ends here, once it has its own. */
+  handedOver(): void
+}
+
+/** After `close` nothing may be taken. */
+export type PipeMaker = { take(): Promise<CommandPipes>; close(): Promise<void> }
+
+type OpenPipe = { read: number; write: number }
+type Pair = { input: OpenPipe; output: OpenPipe }
+
+const PAIRS_AT_ONCE = 8
+
+/** Makes pipes in batches, because each batch costs a process. They have no name any more when they are used. */
+export function createPipeMaker(): PipeMaker {
+  const ready: Pair[] = []
+  let making: Promise<void> | undefined
+  let closed = false
+
+  function make(): Promise<void> {
+    making ??= makePairs()
+      .then((pairs) => {
+        if (closed) closeAll(pairs)
+        else ready.push(...pairs)
+      })
+      .finally(() => {
+        making = undefined
+      })
+    return making
+  }
+
+  return {
+    async take() {
+      while (ready.length === 0) await make()
+      const { input, output } = ready.pop()!
+      // Those who come next need not wait; if it fails, they will learn why.
+      if (ready.length < PAIRS_AT_ONCE / 4) make().catch(() => {})
+      return {
+        stdin: new Socket({ fd: input.write, readable: false, writable: true }),
+        stdout: new Socket({ fd: output.read, readable: true, writable: false }),
+        commandStdin: input.read,
+        commandStdout: output.write,
+        handedOver() {
+          closeSync(input.read)
+          closeSync(output.write)
+        },
+      }
+    },
+    async close() {
+      closed = true
+      closeAll(ready.splice(0))
+      await making?.catch(() => {})
+    },
+  }
+}
+
+async function makePairs(): Promise<Pair[]> {
+  const folder = await mkdtemp(join(tmpdir(), 'gantry-pipes-'))
+  try {
+    const names = Array.from({ length: PAIRS_AT_ONCE }, (_, index) => [
+      join(folder, `in${index}`),
+      join(folder, `out${index}`),
+    ])
+    // Commands run under other accounts, and /dev/stdin opens the pipe anew. Nobody else can enter the folder.
+    await promisify(execFile)('mkfifo', ['-m', '666', ...names.flat()], { env: { PATH: process.env.PATH } })
+    return names.map(([input, output]) => ({ input: openInput(input!), output: openOutput(output!) }))
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+// Opening one end blocks until the other is open, unless it is opened non-blocking. Our ends stay so; the
+// command's must not, or its reads and writes would fail.
+const { O_RDONLY, O_WRONLY, O_NONBLOCK } = constants
+
+function openInput(path: string): OpenPipe {
+  const first = openSync(path, O_RDONLY | O_NONBLOCK)
+  const write = openSync(path, O_WRONLY | O_NONBLOCK)
+  const read = openSync(path, O_RDONLY)
+  closeSync(first)
+  return { read, write }
+}
+
+function openOutput(path: string): OpenPipe {
+  const read = openSync(path, O_RDONLY | O_NONBLOCK)
+  return { read, write: openSync(path, O_WRONLY) }
+}
+
+function closeAll(pairs: Pair[]): void {
+  for (const { input, output } of pairs) {
+    for (const fd of [input.read, input.write, output.read, output.write]) closeSync(fd)
+  }
+}

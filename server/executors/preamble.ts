@@ -1,0 +1,81 @@
+// How a command and its environment reach bash: on its standard input, ahead of the command's own input. So
+// neither shows in a list of processes, sshd cannot drop a variable, and a variable such as LD_PRELOAD takes no
+// effect before the account has been switched.
+
+import type { CommandRequest, Impossible } from './executor.ts'
+
+/** Names the command that a process belongs to; every process that it starts inherits it. */
+export const MARK_VARIABLE = 'GANTRY_COMMAND'
+
+/** Printed, with the process id behind it, when bash is there: nobody else will read what is sent from now on. */
+export const START_WORD = 'gantry-bash-is-ready'
+
+/**
+ * What bash is started with, the same for all commands: reads the preamble, byte for byte and no further, and
+ * obeys it, if its last newline came too: half a preamble is none. Old versions of bash cannot read a given
+ * length at once, so they get along with the line. Has no single quote, backslash or exclamation mark, because a
+ * login shell of any kind must pass it on in quotes.
+ */
+export const BOOTSTRAP = [
+  `echo ${START_WORD} $$; read -r __n; if ((BASH_VERSINFO > 4)); then read -r -N $__n __t; fi;`,
+  'read -r __u || exit; eval "$__t$__u"',
+].join(' ')
+
+/** Without `--norc` bash runs ~/.bashrc when its input is a socket, and that could read the preamble. */
+export const BASH_OPTIONS = ['--norc', '-c', BOOTSTRAP, 'bash']
+
+const COMMAND_LIMIT_BYTES = 64 * 1024
+const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/
+// Bash does not let anyone set these.
+const READ_ONLY = new Set(['BASHOPTS', 'BASH_VERSINFO', 'EUID', 'PPID', 'SHELLOPTS', 'UID'])
+
+/** Why bash could not take this request; undefined when it can. */
+export function whyImpossible(
+  request: Pick<CommandRequest, 'command' | 'environment' | 'workingFolder'>,
+): Impossible | undefined {
+  const impossible = (message: string): Impossible => ({ kind: 'impossible', message })
+  const { command, environment, workingFolder } = request
+  if (Buffer.byteLength(command) > COMMAND_LIMIT_BYTES) {
+    return impossible('the command is longer than 64 KiB')
+  }
+  if (command.includes('\0')) return impossible('the command contains a NUL character')
+  if (workingFolder !== null && (!workingFolder.startsWith('/') || workingFolder.includes('\0'))) {
+    return impossible('the working folder must be an absolute path')
+  }
+  for (const [name, value] of Object.entries(environment)) {
+    if (!NAME.test(name) || READ_ONLY.has(name) || name === MARK_VARIABLE) {
+      return impossible(`a variable cannot be named ${JSON.stringify(name.slice(0, 80))}`)
+    }
+    if (value.includes('\0')) return impossible(`the variable ${name} contains a NUL character`)
+  }
+}
+
+/** The bytes that stand before the command's own input. Not to be sent before bash is ready. */
+export function buildPreamble(
+  request: Pick<CommandRequest, 'command' | 'environment' | 'workingFolder' | 'input'>,
+): string {
+  const { command, environment, workingFolder, input } = request
+  const variables = Object.entries(environment).map(([name, value]) => ` ${name}=${quote(value)}`)
+  const text = [
+    `exec 2>&1${input ? '' : ' </dev/null'}; unset __n __t __u`,
+    workingFolder === null ? 'cd 2>/dev/null || cd /' : `cd -- ${quote(workingFolder)} || exit 1`,
+    // Not before `cd`, which would obey CDPATH.
+    variables.length === 0 ? ':' : `export${variables.join('')}`,
+    // Last and alone: as part of a list, or followed by anything, `set -e` and the exit code would suffer.
+    `eval -- ${quote(command)}`,
+  ].join('; ')
+  return `${text.length}\n${text}\n`
+}
+
+/**
+ * A word of bash. One line of plain ASCII whatever the value, so that neither the locale of the target nor a
+ * newline in a value can shift what follows, and error messages carry the line numbers of the command's text.
+ */
+export function quote(value: string): string {
+  const bytes = Buffer.from(value, 'utf8').toString('latin1')
+  const escaped = bytes.replace(
+    /[^ -~]|['\\]/g,
+    (byte) => `\\x${byte.charCodeAt(0).toString(16).padStart(2, '0')}`,
+  )
+  return `$'${escaped}'`
+}

@@ -1,0 +1,101 @@
+// Connecting to a server. Who it is comes first: nothing is proved to, and nothing run on, a host with another key
+// than the known one.
+
+import ssh2 from 'ssh2'
+import type { Executor, Unreachable } from './executor.ts'
+import { formatHostKey, hostKeyAlgorithms, parseHostKey } from './host-key.ts'
+import { createSshExecutor } from './ssh-executor.ts'
+import { createSshLine } from './ssh-line.ts'
+import { type Attempted, type SshFault, whyKeyUnreadable, whyUnreachable } from './ssh-reasons.ts'
+
+export type SshOptions = {
+  host: string
+  port: number
+  username: string
+  privateKey: string
+  passphrase?: string
+  /** `ssh-ed25519 AAAA…`; null: whatever key the host shows this first time is the right one. */
+  hostKey: string | null
+  /**
+   * Told the key of a host that had none, once, when the host has proved that it is its own and before anything
+   * runs. When it rejects, so does `connectSsh`, and nothing runs.
+   */
+  onNewHostKey(hostKey: string): Promise<void>
+  connectTimeoutMs?: number
+  /** A line that is silent for four of these is lost, on both of its ends. */
+  keepaliveMs?: number
+  /** Gives up connecting. */
+  signal?: AbortSignal
+}
+
+export type SshConnection = { kind: 'connected'; executor: Executor } | { kind: 'cancelled' } | Unreachable
+
+const CONNECT_TIMEOUT_MS = 15_000
+const KEEPALIVE_MS = 7_000
+const MISSED_KEEPALIVES = 3
+
+export async function connectSsh(options: SshOptions): Promise<SshConnection> {
+  const { host, port, username, signal, keepaliveMs = KEEPALIVE_MS } = options
+  const timeoutMs = options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS
+  const unreachable = (message: string): Unreachable => ({ kind: 'unreachable', message })
+  const known = options.hostKey === null ? null : parseHostKey(options.hostKey)
+  if (options.hostKey !== null && !known) {
+    return unreachable(`the host key that is stored for ${host}:${port} is not a public key`)
+  }
+  const key = readPrivateKey(options)
+  if ('kind' in key) return key
+  if (signal?.aborted) return { kind: 'cancelled' }
+
+  const client = new ssh2.Client()
+  const outcome = Promise.withResolvers<'ready' | 'cancelled' | SshFault>()
+  const cancel = () => outcome.resolve('cancelled')
+  const attempted: Attempted = { host, port, username, timeoutMs, refusedKey: null }
+  let accepted = known?.blob
+  signal?.addEventListener('abort', cancel)
+  client.on('error', outcome.resolve)
+  client.on('close', () => outcome.resolve(new Error('the connection was closed')))
+  client.on('ready', () => outcome.resolve('ready'))
+  client.connect({
+    host,
+    port,
+    readyTimeout: timeoutMs,
+    keepaliveInterval: keepaliveMs,
+    keepaliveCountMax: MISSED_KEEPALIVES,
+    algorithms: { serverHostKey: hostKeyAlgorithms(known) as ssh2.ServerHostKeyAlgorithm[] },
+    username,
+    authHandler: [{ type: 'publickey', username, key } as ssh2.PublicKeyAuthMethod],
+    // Asked again whenever keys are exchanged anew; a host stays the one it was.
+    hostVerifier: (offered: Buffer) => {
+      accepted ??= Buffer.from(offered)
+      if (!accepted.equals(offered))
+        attempted.refusedKey = { expected: accepted, offered: Buffer.from(offered) }
+      return attempted.refusedKey === null
+    },
+  })
+  let executor: Executor | undefined
+  try {
+    const reached = await outcome.promise
+    if (reached === 'cancelled') return { kind: 'cancelled' }
+    if (reached !== 'ready') return unreachable(whyUnreachable(reached, attempted))
+    client.setNoDelay(true)
+    const line = createSshLine(client, { place: `${host}:${port}`, username, openTimeoutMs: timeoutMs })
+    if (!known) await options.onNewHostKey(formatHostKey(accepted!))
+    const silence = {
+      seconds: Math.ceil((keepaliveMs * (MISSED_KEEPALIVES + 1)) / 1000),
+      beatMs: keepaliveMs,
+    }
+    executor = createSshExecutor(line, { silence, startTimeoutMs: timeoutMs })
+    return { kind: 'connected', executor }
+  } finally {
+    signal?.removeEventListener('abort', cancel)
+    if (!executor) client.destroy()
+  }
+}
+
+function readPrivateKey({ privateKey, passphrase }: SshOptions): ssh2.ParsedKey | Unreachable {
+  const parsed = ssh2.utils.parseKey(privateKey, passphrase)
+  const key = Array.isArray(parsed) ? parsed[0] : parsed
+  if (key && !(key instanceof Error) && key.isPrivateKey()) return key
+  const problem = key instanceof Error ? key.message : ''
+  return { kind: 'unreachable', message: whyKeyUnreadable(problem, passphrase !== undefined) }
+}

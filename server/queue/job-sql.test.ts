@@ -1,0 +1,34 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { sql } from 'kysely'
+import { addingJob, wakingWorkers } from './job-sql.ts'
+import { createTestQueue } from './test-queue.ts'
+
+const PAYLOAD = `jsonb_build_object('action_ids', jsonb_build_array(7))`
+
+test('a job that is a part of a statement is the job that pg-boss would have added', async (t) => {
+  const { queue } = await createTestQueue(t)
+  await queue.db.transaction().execute((trx) => queue.enqueue(trx, 'actions.run', [{ action_ids: [7] }]))
+  await sql.raw(`with ${addingJob('actions.run', PAYLOAD)} select 1`).execute(queue.db)
+  const { rows } = await sql<Record<string, unknown>>`
+    select to_jsonb(job) - 'id' - 'start_after' - 'created_on' - 'keep_until' as job,
+      keep_until - created_on as kept, start_after - created_on as wait from queue.job`.execute(queue.db)
+  assert.equal(rows.length, 2)
+  assert.deepEqual(rows[1], rows[0])
+})
+
+test('it is fetched and run like any other, at once', async (t) => {
+  const { queue, work } = await createTestQueue(t)
+  const ran = Promise.withResolvers<number[]>()
+  await work({ 'actions.run': async ({ action_ids }) => ran.resolve(action_ids) }, { pollMs: 60_000 })
+  const statement = `with ${addingJob('actions.run', PAYLOAD)} select ${wakingWorkers('actions.run')}`
+  await sql.raw(statement).execute(queue.db)
+  assert.deepEqual(await ran.promise, [7])
+})
+
+test('without a payload there is no job', async (t) => {
+  const { queue } = await createTestQueue(t)
+  await sql.raw(`with ${addingJob('actions.run', 'null::jsonb')} select 1`).execute(queue.db)
+  const { rows } = await sql`select 1 from queue.job`.execute(queue.db)
+  assert.equal(rows.length, 0)
+})

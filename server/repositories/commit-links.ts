@@ -1,0 +1,97 @@
+import type { Provider, Remote } from './address.ts'
+
+// Where a person finds a commit on the web. Pure: made of the address alone, nothing is asked.
+
+export type CommitLinks = { url: string | null; clone_url: string | null; download_url: string | null }
+
+type Forge = 'github' | 'gitlab' | 'bitbucket' | 'gitea'
+
+const HOSTS: Record<string, Forge> = {
+  'github.com': 'github',
+  'gitlab.com': 'gitlab',
+  'bitbucket.org': 'bitbucket',
+  'codeberg.org': 'gitea',
+  'gitea.com': 'gitea',
+}
+
+/** SSH behind firewalls: another name for the same host. */
+const SSH_HOSTS: Record<string, string> = {
+  'ssh.github.com': 'github.com',
+  'altssh.gitlab.com': 'gitlab.com',
+  'altssh.bitbucket.org': 'bitbucket.org',
+}
+
+/** Labels that people give to a forge of their own: gitlab.example.com. */
+const LABELS: Record<string, Forge> = {
+  github: 'github',
+  gitlab: 'gitlab',
+  gitea: 'gitea',
+  forgejo: 'gitea',
+}
+
+/** The credential's provider first, then the host's name. Undefined: any git server. */
+export function forgeOf(remote: Remote, provider: Provider | null): Forge | undefined {
+  if (remote.host === null) return undefined
+  const host = webHost(remote.host)
+  const known = HOSTS[host]
+  if (known) return known
+  switch (provider?.code) {
+    case 'github':
+    case 'gitlab':
+    case 'gitea':
+      return provider.code
+    default:
+      // A Bitbucket of one's own has other addresses than bitbucket.org, and is treated as any git server.
+      return host
+        .split('.')
+        .slice(0, -1)
+        .map((label) => LABELS[label])
+        .find((forge) => forge !== undefined)
+  }
+}
+
+export function linkCommit(remote: Remote, provider: Provider | null, hash: string): CommitLinks {
+  const forge = forgeOf(remote, provider)
+  const parts = pathParts(remote)
+  if (!forge || parts.length < 2) {
+    // A folder of this machine is no address for others.
+    return { url: null, clone_url: remote.protocol === 'file' ? null : remote.address, download_url: null }
+  }
+  const home = `${webOrigin(remote)}/${parts.join('/')}`
+  return { clone_url: `${home}.git`, ...pages(forge, home, parts.at(-1)!, hash) }
+}
+
+function pages(forge: Forge, home: string, name: string, hash: string) {
+  switch (forge) {
+    case 'github':
+    case 'gitea':
+      return { url: `${home}/commit/${hash}`, download_url: `${home}/archive/${hash}.tar.gz` }
+    case 'gitlab':
+      return {
+        url: `${home}/-/commit/${hash}`,
+        download_url: `${home}/-/archive/${hash}/${name}-${hash}.tar.gz`,
+      }
+    case 'bitbucket':
+      return { url: `${home}/commits/${hash}`, download_url: `${home}/get/${hash}.tar.gz` }
+  }
+}
+
+function pathParts(remote: Remote): string[] {
+  const isUrl = remote.address.includes('://')
+  const parts = remote.path
+    .split('/')
+    .filter((part) => part !== '')
+    .map((part) => (isUrl ? part : encodeURIComponent(part)))
+  const name = parts.at(-1)?.replace(/\.git$/, '')
+  return name ? [...parts.slice(0, -1), name] : parts.slice(0, -1)
+}
+
+function webOrigin(remote: Remote): string {
+  if (remote.protocol !== 'ssh') return new URL(remote.address).origin
+  const host = webHost(remote.host!)
+  return `https://${host.includes(':') ? `[${host}]` : host}`
+}
+
+function webHost(host: string): string {
+  return SSH_HOSTS[host] ?? host
+}

@@ -1,0 +1,69 @@
+import { sql, type Transaction } from 'kysely'
+import type { Commit, Tables } from '#database/tables.ts'
+import { lockScheduling } from '#scheduling/round.ts'
+import { freeReleaseName } from './deploy/deploy-steps.ts'
+
+export type Release = { commit: Commit; releaseName: string }
+
+/**
+ * Settles what an action deploys, once for all its targets: the first that has found the commit decides, and
+ * the others take the same. `isAnew`: the release that this target had begun belongs to an attempt that was
+ * lost, so it gets another name; two releases of an application never share one.
+ */
+export async function chooseRelease(
+  trx: Transaction<Tables>,
+  owner: { actionId: number; environmentId: number; targetId: number; applicationId: number },
+  found: Commit,
+  isAnew: boolean,
+): Promise<Release> {
+  await lockScheduling(trx, [owner.environmentId])
+  const action = await trx
+    .selectFrom('actions')
+    .select(['commit', 'release_name'])
+    .where('id', '=', owner.actionId)
+    .executeTakeFirstOrThrow()
+  const commit = action.commit ?? found
+  let releaseName = action.release_name
+  if (releaseName === null || isAnew) {
+    releaseName = freeReleaseName(
+      await databaseTime(trx),
+      commit.hash!,
+      await takenNames(trx, owner.applicationId),
+    )
+  }
+  if (action.release_name === null || action.commit === null) {
+    await trx
+      .updateTable('actions')
+      .set({
+        commit: JSON.stringify(commit),
+        release_name: action.release_name ?? releaseName,
+        updated_at: new Date(),
+      })
+      .where('id', '=', owner.actionId)
+      .execute()
+  }
+  await trx
+    .updateTable('targets')
+    .set({ release_name: releaseName })
+    .where('id', '=', owner.targetId)
+    .execute()
+  return { commit, releaseName }
+}
+
+async function databaseTime(trx: Transaction<Tables>): Promise<Date> {
+  const { rows } = await sql<{ at: string }>`select clock_timestamp()::timestamptz(3) as at`.execute(trx)
+  return new Date(rows[0]!.at)
+}
+
+/** Names sort by time, so only recent ones can stand in the way. */
+async function takenNames(trx: Transaction<Tables>, applicationId: number): Promise<string[]> {
+  const { rows } = await sql<{ release_name: string }>`
+    select a.release_name from actions a join pipelines p on p.id = a.pipeline_id
+    where p.application_id = ${applicationId}
+      and a.release_name >= to_char(clock_timestamp() at time zone 'UTC', 'YYYYMMDDHH24MISS')
+    union all
+    select t.release_name from targets t join actions a on a.id = t.action_id join pipelines p on p.id = a.pipeline_id
+    where p.application_id = ${applicationId} and t.attempt > 1
+      and t.release_name >= to_char(clock_timestamp() at time zone 'UTC', 'YYYYMMDDHH24MISS')`.execute(trx)
+  return rows.map((row) => row.release_name)
+}

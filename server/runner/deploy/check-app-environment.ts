@@ -1,0 +1,71 @@
+import type { DeployCommand } from './layout.ts'
+import { plainCommand } from './shell.ts'
+
+const LEAST_FREE_MIB = 100
+
+/**
+ * Step 1: makes the folders of the application, finds out early what would fail later, and tells a few facts.
+ * Every refusal is one line that says what to do.
+ */
+export function checkAppEnvironment(
+  base: string,
+  { leastFreeMiB = LEAST_FREE_MIB }: { leastFreeMiB?: number } = {},
+): DeployCommand {
+  return plainCommand(base, CHECK, { GANTRY_LEAST_FREE_MIB: String(leastFreeMiB) })
+}
+
+const CHECK = `
+host=\${HOSTNAME:-this server}
+account=$(id -un 2>/dev/null || id -u)
+
+for needed in tar:tar flock:util-linux mv:coreutils cp:coreutils df:coreutils; do
+  command -v "\${needed%:*}" >/dev/null ||
+    fail "\${needed%:*} is not installed on $host: install the package \${needed#*:}, then deploy again."
+done
+
+for folder in "$GANTRY_BASE" "$releases" "$GANTRY_BASE/shared" "$state" "$state/activated"; do
+  if [[ $folder == "$releases" || $folder == "$state" ]] && [[ -L $folder ]]; then
+    fail "$folder is a link and must be a folder: replace it, then deploy again."
+  fi
+  if [[ ! -d $folder ]]; then
+    there "$folder" && fail "$folder is in the way of a folder of that name: move it away, then deploy again."
+    reason=$(mkdir -p -- "$folder" 2>&1) ||
+      fail "The account $account cannot make the folder $folder (\${reason##*: }): give it write access there, or set another root folder for this server."
+  fi
+  [[ -w $folder && -x $folder ]] ||
+    fail "The account $account cannot write to $folder: give it write access there, then deploy again."
+done
+
+current=$GANTRY_BASE/current
+[[ -e $current && ! -L $current ]] &&
+  fail "$current must be a link to the live release, but something else has that name: move it away, then deploy again."
+
+# Tried out under the lock, so that only one deploy does it at a time.
+{ exec 9>>"$state/lock"; } 2>/dev/null ||
+  fail "The account $account cannot write to $state/lock: give it write access there, then deploy again."
+flock -w 60 9 ||
+  fail "flock cannot lock $state/lock: another deploy hangs, or flock is not the one of util-linux, or the file system has no locks."
+probe=$state/probe
+rm -rf -- "$probe" && mkdir -- "$probe" && ln -s a "$probe/link" && ln -s b "$probe/next" &&
+  mv -T -- "$probe/next" "$probe/link" && [[ -L $probe/link && ! -L $probe/next ]] ||
+  fail "Links cannot be switched in $state: the disk may be full, or mv is not the one of GNU coreutils."
+rm -rf -- "$probe"
+exec 9>&-
+
+say "Server $host, account $account, folder $GANTRY_BASE"
+free=$(df -Pk -- "$GANTRY_BASE" 2>/dev/null)
+if [[ $free =~ [[:space:]]([0-9]+)[[:space:]]+[0-9]+%[[:space:]] ]]; then
+  mib=$((10#\${BASH_REMATCH[1]} / 1024))
+  say "Free disk space: $mib MiB"
+  (( mib >= GANTRY_LEAST_FREE_MIB )) ||
+    fail "Only $mib MiB are free in $GANTRY_BASE, at least $GANTRY_LEAST_FREE_MIB MiB are needed: make room, then deploy again."
+else
+  say "Free disk space: unknown"
+fi
+if [[ -L $current ]]; then
+  live=$(readlink -- "$current")
+  say "Live release: \${live##*/}"
+else
+  say "Live release: none yet"
+fi
+`

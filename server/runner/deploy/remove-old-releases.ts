@@ -1,0 +1,96 @@
+import type { DeployCommand } from './layout.ts'
+import { demandReleaseName, isReleaseName, NAME_IN_BASH } from './release-name.ts'
+import { type Attempt, lockingCommand, plainCommand } from './shell.ts'
+
+/** What is on a server. One that was never live comes from a deploy that failed, or that still runs. */
+export type FoundReleases = {
+  releases: { name: string; wasLive: boolean }[]
+  live: string | null
+}
+
+// A variable of the environment holds 128 KiB at most; what is left over goes with the next deploy.
+const MOST_AT_ONCE = 1_000
+
+/** Its output is for `readReleases`, not for people. */
+export function listReleases(base: string): DeployCommand {
+  return plainCommand(base, LIST)
+}
+
+/** Undefined: the output is not complete. Lines that the command did not write are passed over. */
+export function readReleases(output: string): FoundReleases | undefined {
+  const lines = output.split('\n')
+  if (!lines.includes('gantry-releases-end')) return undefined
+  const found = lines.flatMap((line) => {
+    const [word, name, state, ...rest] = line.split(' ')
+    const isOurs = word === 'gantry-release' && rest.length === 0 && isReleaseName(name ?? '')
+    return isOurs ? [{ name: name!, state }] : []
+  })
+  return {
+    releases: found.map(({ name, state }) => ({ name, wasLive: state !== 'never-live' })),
+    live: found.find(({ state }) => state === 'live')?.name ?? null,
+  }
+}
+
+/**
+ * Whether a rollback can switch to the release as it is. Ask after `takeLock`: only then it stays. One that was
+ * never live may not be complete.
+ */
+export function canActivateAgain(found: FoundReleases, release: string): boolean {
+  return found.releases.some(({ name, wasLive }) => name === release && wasLive)
+}
+
+/**
+ * Pure. `keep` releases are left, the live one among them whatever its age; after it come the newest that have
+ * been live, as somebody may want to go back to them, and last those of failed deploys. Oldest first.
+ */
+export function releasesToRemove({ releases, live }: FoundReleases, keep: number): string[] {
+  const rank = (one: { name: string; wasLive: boolean }) => (one.name === live ? 2 : one.wasLive ? 1 : 0)
+  return releases
+    .filter(({ name }) => isReleaseName(name))
+    .toSorted((a, b) => rank(b) - rank(a) || (a.name < b.name ? 1 : -1))
+    .slice(Math.max(keep, 1))
+    .map(({ name }) => name)
+    .sort()
+}
+
+/**
+ * Removes releases, save the one that is live by then. Does nothing, and is content, when another deploy has
+ * taken the lock in the meantime: that one will remove them, and may be about to go back to one.
+ */
+export function removeReleases(base: string, attempt: Attempt, names: readonly string[]): DeployCommand {
+  const some = names.slice(0, MOST_AT_ONCE).map(demandReleaseName)
+  return lockingCommand(base, attempt, REMOVE, { GANTRY_RELEASES: some.join(' ') })
+}
+
+const LIST = `
+for folder in "$releases"/*; do
+  name=\${folder##*/}
+  [[ $name =~ ${NAME_IN_BASH} && -d $folder && ! -L $folder ]] || continue
+  what=never-live
+  [[ -e $state/activated/$name ]] && what=was-live
+  [[ $GANTRY_BASE/current -ef $folder ]] && what=live
+  say "gantry-release $name $what"
+done
+say gantry-releases-end
+`
+
+// A later attempt of the same run may go on with this step without having taken the lock anew.
+const REMOVE = `
+hold_lock
+read_owner
+if [[ $owner_run != "$GANTRY_RUN" ]] || (( owner_number > GANTRY_ATTEMPT )); then
+  say "Another deploy of this application has begun on this server: it will remove old releases."
+  exit 0
+fi
+for name in $GANTRY_RELEASES; do
+  [[ $name =~ ${NAME_IN_BASH} ]] || fail "That is not the name of a release."
+  folder=$releases/$name
+  [[ -d $folder && ! -L $folder ]] || continue
+  [[ $GANTRY_BASE/current -ef $folder ]] && continue
+  mv -T -- "$folder" "$releases/.$name.gone" || fail "Cannot remove $folder: the reason stands above."
+  rm -f -- "$state/activated/$name"
+  say "Removed: $name"
+done
+let_go
+sweep
+`

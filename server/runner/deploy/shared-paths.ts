@@ -1,0 +1,63 @@
+/**
+ * A path inside of a release that all releases have in common: plain names and slashes, nothing else. The kind
+ * says what an absent one becomes: a folder, or a link through which the application makes the file.
+ */
+export type SharedPath = { kind: 'folder' | 'file'; path: string }
+
+export type ReadSharedPaths =
+  | { kind: 'paths'; paths: SharedPath[] }
+  /** For people; `index` is that of the faulty text. */
+  | { kind: 'faults'; faults: { index: number; message: string }[] }
+
+const MOST_PATHS = 100
+const MOST_BYTES = 255
+
+/** Pure: what people wrote → paths that a command may use. */
+export function readSharedPaths(texts: readonly string[]): ReadSharedPaths {
+  if (texts.length > MOST_PATHS) {
+    const message = `an application has at most ${MOST_PATHS} shared paths`
+    return { kind: 'faults', faults: [{ index: MOST_PATHS, message }] }
+  }
+  const paths = texts.map(readPath)
+  const faults = texts.flatMap((text, index) => {
+    const message = faultOfSharedPath(text) ?? overlap(paths, index)
+    return message ? [{ index, message }] : []
+  })
+  return faults.length > 0 ? { kind: 'faults', faults } : { kind: 'paths', paths }
+}
+
+/** Why one text, looked at alone, is no shared path. */
+export function faultOfSharedPath(text: string): string | undefined {
+  const { path } = readPath(text)
+  const parts = path.split('/')
+  if (path === '') return 'must name a file or a folder'
+  if (text.startsWith('/')) return 'must be relative to the release'
+  if (parts.includes('..')) return 'must not leave the release'
+  if (parts.some((part) => part === '' || part === '.')) return 'must not have empty parts or "."'
+  if (parts.includes('.gantry-part')) return 'must not have a part named ".gantry-part"'
+  if (/[\0-\x1f\x7f]/.test(text)) return 'must not contain control characters'
+  if (!text.isWellFormed()) return 'must not contain half of a surrogate pair'
+  if (Buffer.byteLength(path) > MOST_BYTES) return `is longer than ${MOST_BYTES} bytes`
+  return undefined
+}
+
+/** `storage/` is a folder; without the slash `.env` and `config/app.json` look like files, `storage` does not. */
+function readPath(text: string): SharedPath {
+  const path = text.endsWith('/') ? text.slice(0, -1) : text
+  const name = path.slice(path.lastIndexOf('/') + 1)
+  return { kind: path === text && name.includes('.') ? 'file' : 'folder', path }
+}
+
+/** Linking `a` takes `a/b` out of the release: it cannot be linked once more. */
+function overlap(paths: SharedPath[], index: number): string | undefined {
+  const { path } = paths[index]!
+  const other = paths.find(
+    (one, position) =>
+      position < index && (one.path === path || isInside(one.path, path) || isInside(path, one.path)),
+  )
+  return other && `overlaps with the shared path ${JSON.stringify(other.path)}`
+}
+
+function isInside(path: string, folder: string): boolean {
+  return path.startsWith(`${folder}/`)
+}

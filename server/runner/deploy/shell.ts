@@ -1,0 +1,100 @@
+// What the commands have in common: telling, failing, and the lock of an application's folder.
+
+import type { DeployCommand } from './layout.ts'
+
+/**
+ * Who deploys. `run` is one target of one action: the same in all its attempts, and never used by another run,
+ * not even of another Gantry that deploys to the same folder. `number` grows with each attempt.
+ */
+export type Attempt = { run: string; number: number }
+
+/** The exit code of a command that found that another attempt has taken the lock. */
+export const LOCK_LOST = 75
+
+// Whoever holds the lock does only quick things under it, so this is plenty even on a machine that hardly moves.
+const LOCK_SECONDS = 60
+
+const PRELUDE = `set -u
+export LC_ALL=C
+unset CDPATH TAR_OPTIONS POSIXLY_CORRECT
+shopt -s nullglob
+state=$GANTRY_BASE/.gantry releases=$GANTRY_BASE/releases
+say() { printf '%s\\n' "$1"; }
+fail() { say "$1"; exit "\${2:-1}"; }
+# A link counts as there wherever it points to.
+there() { [[ -e $1 || -L $1 ]]; }
+`
+
+// Nothing slow may happen between hold_lock and let_go: the next deploy waits for it.
+const LOCK = `
+hold_lock() {
+  [[ -d $state && ! -L $state && -d $releases && ! -L $releases ]] ||
+    fail "$GANTRY_BASE is no longer the folder of an application: deploy again from the first step."
+  { exec 9>>"$state/lock"; } 2>/dev/null || fail "Cannot write to $state: the account needs write access there."
+  flock -w "$GANTRY_LOCK_SECONDS" 9 ||
+    fail "Another deploy has kept $state/lock locked for $GANTRY_LOCK_SECONDS seconds: look for a process that hangs."
+}
+let_go() { exec 9>&-; }
+
+# The last line of the file names who may switch current; those before it are there to tell late attempts.
+read_owner() {
+  owner_run= owner_number=0
+  local line
+  [[ -e $state/attempt ]] || return 0
+  while IFS= read -r line; do
+    [[ $line =~ ^([A-Za-z0-9._-]+)\\ ([0-9]{1,9})$ ]] || continue
+    owner_run=\${BASH_REMATCH[1]} owner_number=$((10#\${BASH_REMATCH[2]}))
+  done < "$state/attempt"
+}
+lost() { fail "Another deploy of this application has begun on this server: this one ends here." ${LOCK_LOST}; }
+# With the lock held.
+demand_lock() {
+  read_owner
+  [[ $owner_run == "$GANTRY_RUN" && $owner_number == "$GANTRY_ATTEMPT" ]] || lost
+}
+
+# Removes what was set aside. Builds leave folders without write access behind, and files of other accounts.
+sweep() {
+  local folder
+  for folder in "$releases"/.*.gone; do
+    [[ \${folder##*/} =~ ^\\.[0-9]{14}-[0-9a-f]{8}\\.gone$ && ! -L $folder ]] || continue
+    rm -rf -- "$folder" 2>/dev/null && continue
+    chmod -R u+rwX -- "$folder" 2>/dev/null
+    rm -rf -- "$folder" 2>/dev/null ||
+      say "Could not remove all of $folder: files in it belong to another account, or are in use."
+  done
+}
+`
+
+/** A command that needs no lock. */
+export function plainCommand(base: string, text: string, values: Record<string, string> = {}): DeployCommand {
+  return { command: PRELUDE + text, environment: { GANTRY_BASE: base, ...values } }
+}
+
+/** A command that may use the functions around the lock. */
+export function lockingCommand(
+  base: string,
+  attempt: Attempt,
+  text: string,
+  values: Record<string, string> = {},
+): DeployCommand {
+  return plainCommand(base, LOCK + text, {
+    GANTRY_RUN: demandRun(attempt.run),
+    GANTRY_ATTEMPT: String(demandNumber(attempt.number)),
+    GANTRY_LOCK_SECONDS: String(LOCK_SECONDS),
+    ...values,
+  })
+}
+
+function demandRun(run: string): string {
+  if (!/^[A-Za-z0-9._-]{1,100}$/.test(run))
+    throw new Error('A run is named by letters, digits, ".", "_", "-".')
+  return run
+}
+
+function demandNumber(number: number): number {
+  if (!Number.isInteger(number) || number < 0 || number > 999_999_999) {
+    throw new Error('Attempts are counted from 0 to 999999999.')
+  }
+  return number
+}

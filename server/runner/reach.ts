@@ -1,0 +1,58 @@
+import type { Database } from '#database/connect.ts'
+import type { Executor, Unreachable } from '#executors/executor.ts'
+import type { LocalExecutor } from '#executors/local.ts'
+import { makeFolderOf } from '#executors/local-account.ts'
+import { connectSsh } from '#executors/ssh-connect.ts'
+import type { ServerToReach } from './load-run.ts'
+
+export type Reached = Executor | Unreachable | { kind: 'cancelled' }
+export type Reach = (server: ServerToReach, signal: AbortSignal) => Promise<Reached>
+
+/** `local` lives as long as the process; a connection to another machine as long as the target that it is for. */
+export function createReach(deps: { db: Database; local: LocalExecutor }): Reach {
+  return (server, signal) =>
+    server.kind === 'local' ? reachLocal(deps.local, server) : reachSsh(deps.db, server, signal)
+}
+
+async function reachLocal(local: LocalExecutor, server: ServerToReach): Promise<Reached> {
+  if (!('kind' in local.account)) {
+    // Where we may not make it, the first command says so in the step's log.
+    await makeFolderOf(local.account, server.rootDirectory).catch(() => false)
+  }
+  return { run: local.run, close: async () => {} }
+}
+
+async function reachSsh(db: Database, server: ServerToReach, signal: AbortSignal): Promise<Reached> {
+  if (server.privateKey === null)
+    return unreachable(`The server ${server.name} has no key to log in with: give it an SSH credential.`)
+  const connection = await connectSsh({
+    host: server.host!,
+    port: server.port!,
+    username: server.loginName!,
+    privateKey: server.privateKey,
+    hostKey: server.hostKey,
+    onNewHostKey: (hostKey) => pinHostKey(db, server.id, hostKey),
+    signal,
+  })
+  return connection.kind === 'connected' ? connection.executor : connection
+}
+
+/** First contact: from now on no other key will do. Whoever was faster decides. */
+async function pinHostKey(db: Database, serverId: number, hostKey: string): Promise<void> {
+  await db
+    .updateTable('servers')
+    .set({ host_key: hostKey })
+    .where('id', '=', serverId)
+    .where('host_key', 'is', null)
+    .execute()
+  const { host_key } = await db
+    .selectFrom('servers')
+    .select('host_key')
+    .where('id', '=', serverId)
+    .executeTakeFirstOrThrow()
+  if (host_key !== hostKey) throw new Error('Two first contacts with one server saw different host keys.')
+}
+
+function unreachable(message: string): Unreachable {
+  return { kind: 'unreachable', message }
+}

@@ -1,0 +1,28 @@
+import { isEnd } from '#actions/status.ts'
+import type { StoredStep } from '#database/tables.ts'
+import type { StepDefinition } from './step-definition.ts'
+
+/**
+ * What to do with a target whose worker was lost: go on with the step that ran, or with a new release from
+ * its beginning; or give it up, because something that must not happen twice may have happened.
+ */
+export type Resumption = { kind: 'go-on'; order: number } | { kind: 'give-up' }
+
+/** From here a deploy begins anew: nothing before it depends on the release. */
+const NEW_RELEASE = 'get-new-release'
+const CLEANING = 'remove-old-releases'
+
+/** Pure. `definitions` are in the order of `steps`. */
+export function resume(steps: readonly StoredStep[], definitions: readonly StepDefinition[]): Resumption {
+  const index = steps.findIndex((step) => !isEnd(step.status))
+  const definition = definitions[index]
+  if (!definition) return { kind: 'give-up' }
+  const again: Resumption = { kind: 'go-on', order: steps[index]!.order }
+  if (steps[index]!.status !== 'in-progress') return again
+  if (!definition.builtIn) return definition.idempotent ? again : { kind: 'give-up' }
+  const newRelease = definitions.findIndex((one) => one.builtIn && one.name === NEW_RELEASE)
+  if (definition.name === CLEANING || index <= newRelease) return again
+  const wouldRepeat = definitions.slice(newRelease, index)
+  const isSafe = wouldRepeat.every((one) => one.builtIn || one.idempotent)
+  return isSafe ? { kind: 'go-on', order: steps[newRelease]!.order } : { kind: 'give-up' }
+}

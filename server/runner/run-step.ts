@@ -1,0 +1,78 @@
+import type { Readable } from 'node:stream'
+import type { ReasonCode } from '#database/tables.ts'
+import type { CommandEnd, Executor } from '#executors/executor.ts'
+import type { Run } from './load-run.ts'
+import type { StepDefinition } from './step-definition.ts'
+
+/** How a step ended. `message` is the last line of its log. */
+export type StepOutcome =
+  | { kind: 'done' }
+  | { kind: 'failed'; reason: ReasonCode; message: string | null }
+  /** The signal aborted; whoever aborted it knows what follows. */
+  | { kind: 'stopped' }
+
+/** What a step has at hand while it runs. */
+export type StepTools = {
+  run: Run
+  step: StepDefinition
+  attempt: number
+  /** The first step of an attempt that goes on where a lost one was. */
+  isResumed: boolean
+  executor: Executor
+  signal: AbortSignal
+  /** Output of commands, as it comes. */
+  write(chunk: Buffer): Promise<void>
+  /** A line of Gantry's own. */
+  line(text: string): Promise<void>
+}
+
+/** How long what a command started has between being asked to end and being ended. */
+export const GRACE_MS = 10_000
+
+export type Command = {
+  command: string
+  environment: Record<string, string>
+  workingFolder?: string | null
+  runAsUser?: string | null
+  input?: Readable
+  onOutput?: (chunk: Buffer) => Promise<void> | void
+}
+
+/** Runs a command as the step, or as a part of it. */
+export async function runCommand(tools: StepTools, command: Command): Promise<StepOutcome> {
+  const end = await tools.executor.run({
+    workingFolder: null,
+    runAsUser: tools.step.runAsUser,
+    onOutput: tools.write,
+    signal: tools.signal,
+    timeoutMs: tools.step.timeoutSeconds * 1_000,
+    graceMs: GRACE_MS,
+    ...command,
+  })
+  return outcomeOf(end, tools.step.timeoutSeconds)
+}
+
+export function outcomeOf(end: CommandEnd, timeoutSeconds: number): StepOutcome {
+  switch (end.kind) {
+    case 'exited':
+      if (end.code === 0) return { kind: 'done' }
+      return failed('FAILED', `The command exited with code ${end.code}.`)
+    case 'signalled':
+      return failed('FAILED', `The command was ended by ${end.signal}.`)
+    case 'timed-out':
+      return failed(
+        'FAILED_TIMEOUT',
+        `Timed out after ${timeoutSeconds} s; what the command had started was ended.`,
+      )
+    case 'cancelled':
+      return { kind: 'stopped' }
+    case 'unreachable':
+      return failed('FAILED_UNREACHABLE', end.message)
+    case 'impossible':
+      return failed('FAILED', end.message)
+  }
+}
+
+export function failed(reason: ReasonCode, message: string | null): StepOutcome {
+  return { kind: 'failed', reason, message }
+}

@@ -1,0 +1,35 @@
+import type { Transaction } from 'kysely'
+import type { Database } from '#database/connect.ts'
+import type { Tables } from '#database/tables.ts'
+import { createLogWriter, type LogChunk } from '#step-logs/log-writer.ts'
+import { endOfLog, storeChunk } from '#step-logs/store-chunk.ts'
+import { persist } from './persist.ts'
+
+export type LogOwner = { targetId: number; stepOrder: number; attempt: number }
+export type StepLog = ReturnType<typeof createLogWriter>
+
+/** The log of a step, behind what earlier attempts have left in it. Fails once another attempt owns the target. */
+export async function openStepLog(
+  db: Database,
+  owner: LogOwner,
+  secrets: readonly string[],
+  signal: AbortSignal,
+): Promise<StepLog> {
+  return createLogWriter({
+    startOffset: owner.attempt === 1 ? 0 : await persist(() => endOfLog(db, owner), signal),
+    secrets,
+    store: (chunk) => persist(() => append(db, owner, chunk), signal),
+  })
+}
+
+/** A line of Gantry's own, in the transaction of the move that it explains. */
+export async function noteInLog(trx: Transaction<Tables>, owner: LogOwner, note: string): Promise<void> {
+  const text = `${note}\n`
+  await append(trx, owner, { startOffset: await endOfLog(trx, owner), text, bytes: Buffer.byteLength(text) })
+}
+
+async function append(db: Database, owner: LogOwner, chunk: LogChunk): Promise<void> {
+  const { kind } = await storeChunk(db, owner, chunk)
+  if (kind === 'refused')
+    throw new Error('Another attempt has taken the target over: its log is not ours to write.')
+}

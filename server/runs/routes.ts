@@ -1,0 +1,118 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest } from 'fastify'
+import { callerOf, permissions, placeOf } from '#access/enforce.ts'
+import { type Action, actionSchema } from '#actions/schemas.ts'
+import { ApiError, invalid, notFound } from '#http/errors.ts'
+import { Exactly, Id, ref, refusals } from '#http/schemas.ts'
+import { originOf } from '#incoming/receive-call.ts'
+import type { Tree } from '#inventory/tree.ts'
+import { cancelRun } from './cancel-run.ts'
+import { retryAction } from './retry-action.ts'
+import { type RunDeps, type RunOutcome, runPipeline } from './run-pipeline.ts'
+import { emptyBody, runBody } from './schemas.ts'
+import { createRunShower } from './show-run.ts'
+import type { Asker } from './start-run.ts'
+
+export type RunRoutes = RunDeps & { tree: Tree; baseUrl: () => string }
+
+const tags = ['Actions']
+const params = Exactly({ id: Id })
+const refused = refusals(400, 401, 403, 404, 409, 415, 422, 503)
+
+export const runRoutes: FastifyPluginAsyncTypebox<RunRoutes> = async (app, deps) => {
+  const showRun = createRunShower(deps)
+
+  app.post(
+    '/pipelines/:id/actions',
+    {
+      config: { access: permissions('pipeline', 'id', 'pipeline:run'), bodyOptional: true },
+      schema: {
+        tags,
+        operationId: 'runPipeline',
+        summary: 'Run a pipeline',
+        params,
+        body: runBody,
+        response: { 201: ref(actionSchema), ...refused },
+      },
+    },
+    async (request, reply) => {
+      const outcome = await runPipeline(deps, request.params.id, request.body, askerOf(request))
+      reply.code(201)
+      return showStarted(request, outcome)
+    },
+  )
+
+  app.post(
+    '/actions/:id/retry',
+    {
+      config: { access: permissions('action', 'id', 'pipeline:run'), bodyOptional: true },
+      schema: {
+        tags,
+        operationId: 'retryAction',
+        summary: 'Run an action again',
+        description:
+          'A new action with the same servers, variables and commit, and the steps that the pipeline has today. The first one must have ended.',
+        params,
+        body: emptyBody,
+        response: { 201: ref(actionSchema), ...refused },
+      },
+    },
+    async (request, reply) => {
+      const outcome = await retryAction(deps, request.params.id, askerOf(request))
+      reply.code(201)
+      return showStarted(request, outcome)
+    },
+  )
+
+  app.post(
+    '/actions/:id/cancel',
+    {
+      config: { access: permissions('action', 'id', 'pipeline:run'), bodyOptional: true },
+      schema: {
+        tags,
+        operationId: 'cancelAction',
+        summary: 'Cancel an action',
+        description:
+          'What has not begun ends at once; steps that run are stopped. The answer is the action as it is by then.',
+        params,
+        body: emptyBody,
+        response: { 202: ref(actionSchema), ...refused },
+      },
+    },
+    async (request, reply) => {
+      const { id } = request.params
+      const outcome = await cancelRun(deps, id, callerOf(request))
+      switch (outcome.kind) {
+        case 'cancelled':
+          reply.code(202)
+          return showRun(callerOf(request), environmentOf(request), id)
+        case 'over':
+          throw new ApiError('conflict', 'The action has ended already.')
+        case 'gone':
+          throw notFound()
+      }
+    },
+  )
+
+  async function showStarted(request: FastifyRequest, outcome: RunOutcome): Promise<Action> {
+    switch (outcome.kind) {
+      case 'started':
+        return showRun(callerOf(request), environmentOf(request), outcome.actionId)
+      case 'impossible':
+        throw new ApiError('conflict', outcome.reason)
+      case 'invalid':
+        throw invalid(outcome.errors)
+      case 'gone':
+        throw notFound()
+    }
+  }
+}
+
+function environmentOf(request: FastifyRequest): number {
+  return placeOf(request).environment_id!
+}
+
+function askerOf(request: FastifyRequest): Asker {
+  const { id, name, email } = callerOf(request)
+  return { id, name, email, address: request.ip, origin: originOf(request) }
+}

@@ -1,0 +1,201 @@
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import fc from 'fast-check'
+import { createNeutraliser, LONGEST_COLOUR, neutraliseText } from './neutralise.ts'
+
+const ESC = '\x1b'
+const ST = `${ESC}\\`
+
+function neutralise(...pieces: (string | Uint8Array)[]): string {
+  const neutraliser = createNeutraliser()
+  return pieces.map((piece) => neutraliser.push(Buffer.from(piece as string))).join('') + neutraliser.flush()
+}
+
+/** In one piece, and byte by byte. */
+function assertBecomes(printed: string | Uint8Array, expected: string): void {
+  const bytes = Buffer.from(printed as string)
+  assert.equal(neutralise(bytes), expected, JSON.stringify(printed))
+  assert.equal(neutralise(...Array.from(bytes, (byte) => Uint8Array.of(byte))), expected)
+}
+
+suite('text', () => {
+  test('is left as it is, with its tabs and line ends', () => {
+    for (const text of ['', 'a\tb\nc\n', 'Größe 漢字 🙂 e\u0301 \u00a0\ufeff\u2028', '�'])
+      assertBecomes(text, text)
+  })
+
+  test('that is not UTF-8 shows where it is not', () => {
+    for (const bytes of [[0xff], [0xc3, 0x28], [0xed, 0xa0, 0x80], [0xf0, 0x9f, 0x99], [0x61, 0xe2, 0x82]])
+      assertBecomes(Uint8Array.from(bytes), new TextDecoder().decode(Uint8Array.from(bytes)))
+  })
+
+  test('of a character that is cut anywhere survives', () => {
+    const bytes = Buffer.from('🙂')
+    for (const at of [1, 2, 3]) assert.equal(neutralise(bytes.subarray(0, at), bytes.subarray(at)), '🙂')
+  })
+
+  test('ends its lines with a line feed, whatever they ended with', () => {
+    assertBecomes('a\r\nb\rc\n\nd\r\r\ne\vf\fg\r', 'a\nb\nc\n\nd\n\ne\nf\ng\n')
+    assertBecomes('10 %\r20 %\r100 %\r\n', '10 %\n20 %\n100 %\n')
+  })
+})
+
+suite('control characters', () => {
+  test('go, and leave no gap in what they interrupt', () => {
+    assertBecomes('s\0e\x07c\x08r\x0ee\x7ft\u0085\u009c', 'secret')
+    assertBecomes(
+      '\x00\x01\x02\x03\x04\x05\x06\x07\x08\x0e\x0f\x10\x11\x12\x13\x14\x15\x16\x17\x18\x19\x1a',
+      '',
+    )
+    assertBecomes('\x1c\x1d\x1e\x1f\x7f', '')
+  })
+
+  test('that turn the direction of writing around go as well', () => {
+    assertBecomes('\u202aa\u202bb\u202cc\u202dd\u202ee\u2066f\u2067g\u2068h\u2069i', 'abcdefghi')
+    assertBecomes('\u2029\u202f\u2065\u206a', '\u2029\u202f\u2065\u206a')
+  })
+})
+
+suite('sequences', () => {
+  test('that set colours stay', () => {
+    for (const colour of ['0', '', '1;31', '38;5;208', '38;2;255;255;255;48;2;255;255;255', '4:3'])
+      assertBecomes(`a${ESC}[${colour}mb`, `a${ESC}[${colour}mb`)
+    assertBecomes('\u009b31mred', `${ESC}[31mred`)
+  })
+
+  test('of any other kind are dropped whole', () => {
+    const others = [
+      `${ESC}[2J`,
+      `${ESC}[10;20H`,
+      `${ESC}[?1049h`,
+      `${ESC}[>4;1m`,
+      `${ESC}[0 q`,
+      `${ESC}[6n`,
+      `${ESC}[1 m`,
+      `${ESC}(B`,
+      `${ESC}%G`,
+      `${ESC}7`,
+      `${ESC}c`,
+      `${ESC}=`,
+      `${ESC}M`,
+      `${ESC}]0;title\x07`,
+      `${ESC}]0;title${ST}`,
+      `${ESC}]52;c;c2VjcmV0\x07`,
+      `${ESC}]8;;https://example.com${ST}`,
+      `${ESC}]1337;File=inline=1:${'QUJD'.repeat(1_000)}\x07`,
+      `${ESC}Pq#0;2;0;0;0#0~~@@${ST}`,
+      `${ESC}Ptmux;${ESC}${ESC}]52;c;c2VjcmV0\x07${ST}`,
+      `${ESC}_application${ST}`,
+      `${ESC}^private${ST}`,
+      `${ESC}Xstring${ST}`,
+      '\u009b2J',
+      '\u009d0;title\u009c',
+      '\u0090dcs\u009c',
+      `${ESC}]0;given up\x18`,
+      `${ESC}[${ESC}[2J`,
+      `${ESC}${ESC}c`,
+    ]
+    for (const sequence of others) assertBecomes(`a${sequence}b`, 'ab')
+  })
+
+  test('that never end hide at most the rest of their line', () => {
+    for (const start of [
+      `${ESC}]0;`,
+      `${ESC}P`,
+      `${ESC}_`,
+      '\u009d',
+      `${ESC}[31`,
+      `${ESC}[`,
+      `${ESC}(`,
+      ESC,
+    ]) {
+      assertBecomes(`a${start}`, 'a')
+      assertBecomes(`a${start}\nnext`, 'a\nnext')
+      assertBecomes(`a${start}\r\nnext`, 'a\nnext')
+    }
+  })
+
+  test('are given up when they grow beyond any use', () => {
+    const endless = neutralise(`${ESC}[${'1'.repeat(1_000)}m`)
+    assert.match(endless, /^1+m$/)
+    assert.ok(endless.length > 1_000 - LONGEST_COLOUR)
+    assert.match(neutralise(`${ESC}${' '.repeat(100)}x`), /^ {90,}x$/)
+    assert.equal(neutralise(`${ESC}[${';'.repeat(1_000_000)}`).length > 999_000, true)
+  })
+})
+
+suite('whatever is printed', () => {
+  const nasty = fc.string({
+    unit: fc.oneof(
+      fc.constantFrom(
+        ESC,
+        '[',
+        ']',
+        '\\',
+        'm',
+        ';',
+        '1',
+        'P',
+        '\x07',
+        '\r',
+        '\n',
+        '\0',
+        ' ',
+        'a',
+        '🙂',
+        '\u009b',
+      ),
+      fc.constantFrom('\u009d', '\u202e', '\x18', '(', '�', '\u2066', `${ESC}[31m`, `${ESC}]0;`, ST),
+    ),
+    maxLength: 60,
+  })
+  const anything = fc.oneof(
+    fc.uint8Array({ maxLength: 80 }),
+    nasty.map((text) => new Uint8Array(Buffer.from(text))),
+  )
+
+  test('the result is safe to store and to show', () => {
+    const safe =
+      /^(?:[\t\n -~\u00a0-\u2029\u202f-\u2065\u206a-\ud7ff\ue000-\uffff]|[\u{10000}-\u{10ffff}]|\x1b\[[0-9;:]*m)*$/u
+    fc.assert(
+      fc.property(anything, (bytes) => {
+        assert.match(neutralise(bytes), safe)
+      }),
+      { numRuns: 1_000 },
+    )
+  })
+
+  test('the result does not depend on where it was cut', () => {
+    fc.assert(
+      fc.property(anything, fc.array(fc.nat(80)), (bytes, cuts) => {
+        const at = [0, ...cuts.sort((one, other) => one - other), bytes.length]
+        const pieces = at.slice(1).map((end, index) => bytes.subarray(at[index], Math.max(end, at[index]!)))
+        assert.equal(neutralise(...pieces), neutralise(bytes))
+      }),
+      { numRuns: 1_000 },
+    )
+  })
+
+  test('doing it again changes nothing', () => {
+    fc.assert(
+      fc.property(anything, (bytes) => {
+        const once = neutralise(bytes)
+        assert.equal(neutralise(once), once)
+        assert.equal(neutraliseText(once), once)
+      }),
+    )
+  })
+
+  test('each piece ends with a whole character and a whole colour', () => {
+    fc.assert(
+      fc.property(fc.array(anything), (pieces) => {
+        const neutraliser = createNeutraliser()
+        for (const piece of pieces) {
+          const text = neutraliser.push(piece)
+          assert.ok(text.isWellFormed())
+          assert.doesNotMatch(text, /\x1b(?!\[[0-9;:]*m)/)
+        }
+      }),
+    )
+  })
+})

@@ -1,0 +1,164 @@
+// A real OpenSSH server on a loopback port, with keys of its own, for as long as a test needs it.
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir, userInfo } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+
+import { later } from './later.ts'
+
+type Closer = { after(fn: () => Promise<void>): void }
+
+export type SshAccount = { name: string; home: string }
+
+export type Sshd = {
+  port: number
+  /** `ssh-ed25519 AAAA…`, without a comment. */
+  hostKey: string
+  /** Lets in every one of `accounts`. */
+  privateKey: string
+  /** Under root two targets, else the account that runs the tests. */
+  accounts: SshAccount[]
+  stop(): Promise<void>
+}
+
+const PROGRAM = '/usr/sbin/sshd'
+const READY_WITHIN_MS = 20_000
+/** Made once and left: they are part of the machine from then on, like a package. */
+const TARGETS = ['gantry-target-1', 'gantry-target-2']
+
+const run = promisify(execFile)
+
+type SshdOptions = {
+  /** Further lines of sshd_config. */
+  settings?: string[]
+  /** A public key that is let in as well. */
+  authorized?: string
+}
+
+export async function startSshd(
+  t: Closer,
+  { settings = [], authorized = '' }: SshdOptions = {},
+): Promise<Sshd> {
+  const folder = await mkdtemp(join(tmpdir(), 'gantry-sshd-'))
+  later(t, () => rm(folder, { recursive: true, force: true }))
+  // Accounts read who may come in for themselves.
+  await chmod(folder, 0o755)
+  const accounts = process.getuid!() === 0 ? await targetAccounts() : [ownAccount()]
+  const [hostKey, privateKey] = [join(folder, 'host'), join(folder, 'client')]
+  await Promise.all([makeKey(hostKey), makeKey(privateKey)])
+  await writeFile(join(folder, 'authorized'), `${await readFile(`${privateKey}.pub`, 'utf8')}${authorized}\n`)
+  const config = join(folder, 'config')
+  const server = await startOnFreePort(async (port) => {
+    const lines = [
+      `Port ${port}`,
+      'ListenAddress 127.0.0.1',
+      `HostKey ${hostKey}`,
+      `AuthorizedKeysFile ${join(folder, 'authorized')}`,
+      'PasswordAuthentication no',
+      'KbdInteractiveAuthentication no',
+      'PermitRootLogin prohibit-password',
+      'StrictModes no',
+      'UsePAM no',
+      'PidFile none',
+      'MaxStartups 100',
+      ...settings,
+    ]
+    await writeFile(config, `${lines.join('\n')}\n`)
+    return spawn(PROGRAM, ['-D', '-e', '-f', config], { stdio: ['ignore', 'ignore', 'pipe'] })
+  })
+  const stop = async () => {
+    const family = descendants(server.process.pid!)
+    server.process.kill('SIGTERM')
+    await server.ended
+    for (const pid of family) kill(pid)
+  }
+  later(t, stop)
+  const [type, encoded] = (await readFile(`${hostKey}.pub`, 'utf8')).split(' ')
+  return {
+    port: server.port,
+    hostKey: `${type} ${encoded}`,
+    privateKey: await readFile(privateKey, 'utf8'),
+    accounts,
+    stop,
+  }
+}
+
+/** A key without a passphrase, unless one is given, at `path` and `path`.pub. */
+export async function makeKey(path: string, { type = 'ed25519', passphrase = '' } = {}): Promise<void> {
+  await run('ssh-keygen', ['-q', '-t', type, '-N', passphrase, '-C', '', '-f', path])
+}
+
+async function startOnFreePort(launch: (port: number) => Promise<ChildProcess>) {
+  for (let tries = 1; ; tries++) {
+    const port = await freePort()
+    const server = await launch(port)
+    const ended = once(server, 'exit')
+    let said = ''
+    server.stderr!.on('data', (chunk) => {
+      said = (said + chunk).slice(-10_000)
+    })
+    const listening = new Promise<boolean>((resolve) => {
+      server.stderr!.on('data', () => said.includes('Server listening') && resolve(true))
+      ended.then(() => resolve(false))
+      setTimeout(resolve, READY_WITHIN_MS, false).unref()
+    })
+    if (await listening) return { process: server, port, ended }
+    server.kill('SIGKILL')
+    // Somebody else may have taken the port meanwhile.
+    if (tries === 5) throw new Error(`sshd did not start:\n${said}`)
+  }
+}
+
+async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, '127.0.0.1')
+  await once(probe, 'listening')
+  const { port } = probe.address() as { port: number }
+  probe.close()
+  await once(probe, 'close')
+  return port
+}
+
+function ownAccount(): SshAccount {
+  const { username, homedir } = userInfo()
+  return { name: username, home: homedir }
+}
+
+/** Test files run side by side, so two of them may be at this together. */
+async function targetAccounts(): Promise<SshAccount[]> {
+  await mkdir('/run/sshd', { recursive: true, mode: 0o755 })
+  for (const name of TARGETS) {
+    if (homeOf(name) !== undefined) continue
+    // A password that fits nothing; without any, sshd takes the account for locked.
+    await run('useradd', ['-m', '-s', '/bin/bash', '-p', '*', name]).catch((error) => {
+      if (homeOf(name) === undefined) throw error
+    })
+  }
+  return TARGETS.map((name) => ({ name, home: homeOf(name)! }))
+}
+
+function homeOf(name: string): string | undefined {
+  const lines = readFileSync('/etc/passwd', 'utf8').split('\n')
+  return lines.find((line) => line.startsWith(`${name}:`))?.split(':')[5]
+}
+
+/** Connections outlive the server that accepted them. */
+function descendants(pid: number): number[] {
+  try {
+    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'latin1').trim().split(' ').map(Number)
+    return children.filter((child) => child > 0).flatMap((child) => [child, ...descendants(child)])
+  } catch {
+    return []
+  }
+}
+
+function kill(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch {
+    // Gone already.
+  }
+}
