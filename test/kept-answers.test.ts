@@ -104,8 +104,22 @@ test('an answer kept for one person is not given to another who sees less', asyn
 test('kept answers stay within their bytes, and the oldest go first', () => {
   const kept = createKeptAnswers()
   const body = Buffer.alloc(6 * 1024 * 1024)
-  for (const id of [1, 2, 3]) kept.set(id, 'same', { body, etag: '' })
-  assert.equal(kept.get(1, 'same'), undefined)
-  assert.ok(kept.get(2, 'same') && kept.get(3, 'same'))
-  assert.equal(kept.get(3, 'other'), undefined)
+  const proof = { sight: 'all', fingerprint: 'same', state: 'then' }
+  for (const id of [1, 2, 3]) kept.set(id, proof, { body, etag: '' })
+  assert.equal(kept.get(1, proof), undefined)
+  assert.ok(kept.get(2, proof) && kept.get(3, proof))
+  assert.equal(kept.get(3, { ...proof, fingerprint: 'other' }), undefined)
+  assert.equal(kept.get(3, { ...proof, sight: 'none' }), undefined)
+})
+
+test('an answer is good without asking in the state in which it was last found good, for the same sight', () => {
+  const kept = createKeptAnswers()
+  const proof = { sight: 'all', fingerprint: 'same', state: 'then' }
+  kept.set(1, proof, { body: Buffer.from('x'), etag: '' })
+  assert.ok(kept.getUnchanged(1, 'all', 'then'))
+  assert.equal(kept.getUnchanged(1, 'all', 'now'), undefined)
+  assert.equal(kept.getUnchanged(1, 'none', 'then'), undefined)
+  assert.ok(kept.get(1, { ...proof, state: 'now' }))
+  assert.ok(kept.getUnchanged(1, 'all', 'now'))
+  assert.equal(kept.getUnchanged(1, 'all', 'then'), undefined)
 })

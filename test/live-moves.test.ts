@@ -162,6 +162,7 @@ suite('following all actions', () => {
   })
 
   test('with cuts at any moment and commits in any order no move is lost', async () => {
+    let stream = await follow()
     const committed: number[] = []
     let isOver = false
     const writers = Array.from({ length: 4 }, async (_, writer) => {
@@ -176,7 +177,6 @@ suite('following all actions', () => {
       }
     })
     const received: Received[] = []
-    let stream = await follow()
     const done = Promise.all(writers).then(() => {
       isOver = true
     })

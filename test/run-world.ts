@@ -215,6 +215,7 @@ export async function openRunWorld(
 
   return {
     ...inventory,
+    settings: database,
     db,
     folder,
     notes,

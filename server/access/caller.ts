@@ -3,6 +3,7 @@ import { hashToken } from '#crypto/tokens.ts'
 import { anyOf } from '#database/any-of.ts'
 import type { Database } from '#database/connect.ts'
 import { shareLoads } from '#database/share-loads.ts'
+import { DATABASE_STATE } from '#database/state.ts'
 import { type BuiltInRole, type Grant, ROLE_PERMISSIONS } from './permissions.ts'
 
 /** Whoever made a request, with everything that decides what they may do. */
@@ -15,6 +16,8 @@ export type Caller = {
   token: { id: number; kind: 'access' | 'personal'; family: string | null }
   /** See the table tree_version: read here because every request asks for its caller anyway. */
   tree_version: number
+  /** As long as it stays the same, nothing has changed in the whole database (database/state.ts). */
+  database_state: string
 }
 
 type GrantRow = {
@@ -45,6 +48,7 @@ type CallerRow = {
   family: string | null
   is_use_unnoticed: boolean
   tree_version: number
+  database_state: string
   grants: GrantRow[]
 }
 
@@ -52,7 +56,7 @@ type CallerRow = {
 const CALLERS = `
   select encode(t.hash, 'hex') as hash, u.id, u.name, u.email, u.is_instance_admin, t.id as token_id, t.kind, t.family,
     t.kind = 'personal' and coalesce(t.used_at < now() - interval '1 minute', true) as is_use_unnoticed,
-    (select version from tree_version) as tree_version,
+    (select version from tree_version) as tree_version, ${DATABASE_STATE} as database_state,
     (select coalesce(json_agg(json_build_object('built_in_role', g.built_in_role, 'permissions', r.permissions,
         'organization_id', g.organization_id, 'project_id', g.project_id, 'environment_id', g.environment_id)), '[]')
       from grants g left join roles r on r.id = g.role_id where g.user_id = u.id) as grants
@@ -83,6 +87,7 @@ function toCaller({
   kind,
   family,
   tree_version,
+  database_state,
   grants,
 }: CallerRow): Caller {
   return {
@@ -93,6 +98,7 @@ function toCaller({
     grants: grants.map(toGrant),
     token: { id: token_id, kind, family },
     tree_version,
+    database_state,
   }
 }
 

@@ -31,15 +31,9 @@ declare module 'fastify' {
   }
   interface FastifyContextConfig {
     access?: Access
-    /**
-     * Begins what the route will need while its caller is being looked up; the route awaits it as
-     * `request.begun`. Nothing of it may show before the caller is known.
-     */
-    begin?: (request: FastifyRequest) => Promise<unknown>
   }
   interface FastifyRequest {
     caller: Caller | null
-    begun: Promise<unknown> | null
     place: Located | null
   }
 }
@@ -60,7 +54,6 @@ export function permissions(of: Kind, param: string, ...needs: (Permission | 're
 export function enforceAccess(app: FastifyInstance, db: Database): void {
   const findCaller = createCallerFinder(db)
   app.decorateRequest('caller', null)
-  app.decorateRequest('begun', null)
   app.decorateRequest('place', null)
   const accessTable: RouteAccess[] = []
   app.decorate('accessTable', accessTable)
@@ -70,12 +63,7 @@ export function enforceAccess(app: FastifyInstance, db: Database): void {
     accessTable.push(...[methods].flat().map((method) => ({ method, url, access })))
   })
   app.addHook('onRequest', async (request) => {
-    const { access = publicly, notJson, offers, begin } = request.routeOptions.config
-    if (begin && request.headers.authorization !== undefined) {
-      request.begun = begin(request)
-      // Whether it failed is asked by the route, if the request comes that far.
-      request.begun.catch(() => {})
-    }
+    const { access = publicly, notJson, offers } = request.routeOptions.config
     if (access.kind === 'instance-admin' && access.orLoopback && isFromThisMachine(request)) return
     if (access.kind !== 'public') request.caller = await authenticate(findCaller, request)
     if (access.kind === 'instance-admin' && !request.caller?.is_instance_admin) throw forbidden()

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import type { Database } from '#database/connect.ts'
 import { shareStatement } from '#database/share-loads.ts'
+import { DATABASE_STATE } from '#database/state.ts'
 import { newestDeploymentOf, newestUseOf } from './related.ts'
 import { creditsAround } from './used-credits.ts'
 
@@ -9,7 +10,13 @@ import { creditsAround } from './used-credits.ts'
  * the same, so is the answer. PostgreSQL's own row versions (xmin) make it up, and ids of what may come or go. (What is
  * shown of the call that started it never changes.)
  */
-export type Fingerprint = { id: number; environment_id: number; fingerprint: string }
+export type Fingerprint = {
+  id: number
+  environment_id: number
+  fingerprint: string
+  /** Of the database, when it was taken. */
+  state: string
+}
 
 export type FindFingerprint = (id: number) => Promise<Fingerprint | undefined>
 
@@ -32,7 +39,7 @@ function fingerprints(ids: readonly string[]) {
       join pipelines pipeline on pipeline.id = a.pipeline_id
       left join applications application on application.id = pipeline.application_id
     )
-    select id, environment_id, concat_ws('|', coalesce(live, 0), coalesce(latest, 0), coalesce(last_use, 0), outgoing, credits,
+    select id, environment_id, ${sql.raw(DATABASE_STATE)} as state, concat_ws('|', coalesce(live, 0), coalesce(latest, 0), coalesce(last_use, 0), outgoing, credits,
       (select string_agg(shown.id || ' ' || shown.xmin::text || ' ' || coalesce((
           select string_agg(t.xmin::text, ',' order by t.position) from targets t where t.action_id = shown.id), ''), ';' order by shown.id)
         from actions shown where shown.id in (found.id, latest, last_use, live)),

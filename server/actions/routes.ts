@@ -9,7 +9,7 @@ import { stringifyStable } from '#http/stable-json.ts'
 import type { ReadActions } from './assemble.ts'
 import { filterQuery, readFilters } from './filters.ts'
 import { createActionFinder } from './find-action.ts'
-import { createFingerprintFinder, type FindFingerprint } from './fingerprint.ts'
+import { createFingerprintFinder } from './fingerprint.ts'
 import { createKeptAnswers } from './kept-answers.ts'
 import { listActions } from './list-actions.ts'
 import { readAction } from './read-action.ts'
@@ -63,10 +63,6 @@ export const actionRoutes: FastifyPluginAsyncTypebox<ActionRoutes> = async (app,
     {
       config: {
         access: showing('action:view'),
-        begin: ({ params }) => {
-          const id = Number((params as { action_id: string }).action_id)
-          return Number.isSafeInteger(id) ? findFingerprint(id) : Promise.resolve(undefined)
-        },
       },
       schema: {
         tags,
@@ -78,19 +74,20 @@ export const actionRoutes: FastifyPluginAsyncTypebox<ActionRoutes> = async (app,
     },
     async (request, reply) => {
       const id = request.params.action_id
-      const [sight, fingerprint] = await Promise.all([
-        sightOf(tree, callerOf(request)),
-        request.begun as ReturnType<FindFingerprint>,
-      ])
-      if (!fingerprint || !sight.sees(fingerprint.environment_id)) throw notFound()
-      const dependsOn = `${sight.signature}|${fingerprint.fingerprint}`
-      const kept = keptAnswers.get(id, dependsOn)
+      const caller = callerOf(request)
+      const sight = await sightOf(tree, caller)
+      const unchanged = keptAnswers.getUnchanged(id, sight.signature, caller.database_state)
+      if (unchanged) return sendText(reply.header('etag', unchanged.etag), unchanged.body)
+      const found = await findFingerprint(id)
+      if (!found || !sight.sees(found.environment_id)) throw notFound()
+      const proof = { sight: sight.signature, fingerprint: found.fingerprint, state: found.state }
+      const kept = keptAnswers.get(id, proof)
       if (kept) return sendText(reply.header('etag', kept.etag), kept.body)
       const action = await readAction({ db, tree, ...shared, baseUrl: baseUrl() }, sight, id)
       if (!action) throw notFound()
       const etag = `W/"${action.id}-${Date.parse(action.updated_at)}"`
       const body = Buffer.from(stringifyStable(action))
-      keptAnswers.set(id, dependsOn, { body, etag })
+      keptAnswers.set(id, proof, { body, etag })
       return sendText(reply.header('etag', etag), body)
     },
   )

@@ -7,6 +7,7 @@
 // system has no /proc, the process groups are all there is.
 
 import type { Readable, Writable } from 'node:stream'
+import { onLines } from './lines.ts'
 import { MARK_VARIABLE } from './preamble.ts'
 
 export type Guard = {
@@ -47,9 +48,6 @@ export const GUARD = [
   'if [ $n = 0 ]; then break; fi; sleep $pause; done',
 ].join(' ')
 
-// A guard says a few words at a time; what a login shell prints before it is not worth more either.
-const LONGEST_LINE = 64 * 1024
-
 /** Resolves when the guard is at work; when its output ends before that, with what was said instead. */
 export async function openGuard(
   input: Writable,
@@ -72,15 +70,9 @@ export async function openGuard(
     waiting.get(id!)?.resolve(count!)
     waiting.delete(id!)
   }
-  let unfinished = ''
   input.on('error', () => {})
   output.on('error', () => {})
-  output.on('data', (chunk: Buffer) => {
-    const lines = (unfinished + chunk.toString('latin1')).split('\n')
-    unfinished = lines.pop()!
-    lines.forEach(hear)
-    if (unfinished.length > LONGEST_LINE) output.destroy()
-  })
+  onLines(output, hear)
   output.on('close', () => {
     isGone = true
     ready.resolve(false)

@@ -1,18 +1,45 @@
-// A local command where there are no process namespaces: in a session of its own, with a guard.
-
-import { spawn } from 'node:child_process'
-import type { LaunchedCommand } from './conduct.ts'
+import { type ChildProcess, spawn } from 'node:child_process'
 import type { CommandEnd } from './executor.ts'
 import { GUARD, openGuard } from './guard.ts'
 import { createGuardPool, type GuardPool } from './guard-pool.ts'
 import { guardCommand } from './guarded.ts'
-import { BASH, type LocalLaunch, type LocalTools, STANDARD_PATH, type SwitchTo } from './local-tools.ts'
+import { BASH, isRoot, type LocalTools, type LocalWay, STANDARD_PATH, type SwitchTo } from './local-tools.ts'
+import { createPipeMaker } from './pipes.ts'
 import { BASH_OPTIONS, MARK_VARIABLE } from './preamble.ts'
-import { mainEnd } from './spawned.ts'
 
-export type LocalGuards = GuardPool<null>
+/** Where there are no process namespaces: each command in a session of its own, with a guard. */
+export function createGuardedWay(tools: LocalTools | undefined, marks: string): LocalWay {
+  const guards = createLocalGuards(marks)
+  const pipes = createPipeMaker()
+  return {
+    async launch({ switchTo, environment, mark }) {
+      const takeGuard = () => guards.take(guardKey(switchTo))
+      const lease = await takeGuard()
+      if (!('guard' in lease)) return lease
+      const byTool = switchTo?.groups === true && tools !== undefined
+      const [program, ...args] = byTool
+        ? [tools.setpriv, `--reuid=${switchTo.uid}`, `--regid=${switchTo.gid}`, '--init-groups', BASH]
+        : [BASH]
+      const { stdin, stdout, commandStdin, commandStdout, handedOver } = await pipes.take()
+      const main = spawn(program!, [...args, ...BASH_OPTIONS], {
+        cwd: '/',
+        detached: true,
+        env: { ...environment, [MARK_VARIABLE]: mark },
+        stdio: [commandStdin, commandStdout, commandStdout],
+        // Without the tool Node drops all supplementary groups.
+        ...(switchTo && !byTool && { uid: switchTo.uid, gid: switchTo.gid }),
+      })
+      handedOver()
+      return { stdin, stdout, ended: endOf(main), ...guardCommand(lease, mark, takeGuard) }
+    },
+    async close() {
+      await guards.close()
+      await pipes.close()
+    },
+  }
+}
 
-export function createLocalGuards(marks: string): LocalGuards {
+function createLocalGuards(marks: string): GuardPool<null> {
   return createGuardPool<null>(Number.POSITIVE_INFINITY, async (key) => {
     const [uid, gid] = key.split(':').map(Number)
     const guard = spawn(BASH, ['--norc', '-c', GUARD], {
@@ -21,41 +48,28 @@ export function createLocalGuards(marks: string): LocalGuards {
       detached: true,
       env: { PATH: STANDARD_PATH },
       stdio: ['pipe', 'pipe', 'ignore'],
-      ...(process.getuid!() === 0 && { uid, gid }),
+      ...(isRoot() && { uid, gid }),
     })
-    const end = mainEnd(guard)
+    const ended = endOf(guard)
     const opened = await openGuard(guard.stdin, guard.stdout, { marks, silence: null })
     if (typeof opened !== 'string') return { guard: opened, extra: null }
-    const { kind } = await end
+    const { kind } = await ended
     return { kind: 'impossible', message: `the guard of local commands could not be started (${kind})` }
   })
 }
 
-export async function launchGuarded(
-  guards: LocalGuards,
-  tools: LocalTools | undefined,
-  { switchTo, environment, pipes, mark }: LocalLaunch,
-): Promise<LaunchedCommand | CommandEnd> {
-  const takeGuard = () => guards.take(guardKey(switchTo))
-  const lease = await takeGuard()
-  if (!('guard' in lease)) return lease
-  const byTool = switchTo?.groups === true && tools !== undefined
-  const [program, ...args] = byTool
-    ? [tools.setpriv, `--reuid=${switchTo.uid}`, `--regid=${switchTo.gid}`, '--init-groups', BASH]
-    : [BASH]
-  const { stdin, stdout, commandStdin, commandStdout, handedOver } = await pipes.take()
-  const main = spawn(program!, [...args, ...BASH_OPTIONS], {
-    cwd: '/',
-    detached: true,
-    env: { ...environment, [MARK_VARIABLE]: mark },
-    stdio: [commandStdin, commandStdout, commandStdout],
-    // Without the tool Node drops all supplementary groups.
-    ...(switchTo && !byTool && { uid: switchTo.uid, gid: switchTo.gid }),
-  })
-  handedOver()
-  return { stdin, stdout, ended: mainEnd(main), ...guardCommand(lease, mark, takeGuard) }
-}
-
 function guardKey(switchTo: SwitchTo | null): string {
   return `${switchTo?.uid ?? process.getuid!()}:${switchTo?.gid ?? process.getgid!()}`
+}
+
+/** Told at the end of the process, and not at the end of its output. */
+function endOf(child: ChildProcess): Promise<CommandEnd> {
+  return new Promise((resolve) => {
+    child.once('error', (error) => {
+      resolve({ kind: 'impossible', message: `the command could not be started: ${error.message}` })
+    })
+    child.once('exit', (code, signal) => {
+      resolve(signal === null ? { kind: 'exited', code: code! } : { kind: 'signalled', signal })
+    })
+  })
 }

@@ -1,62 +1,54 @@
-// A local command in a process namespace of its own.
-//
-//   Gantry ─┬─ unshare ── keeper, the first process of the namespace
-//           └─ nsenter ── the command, in a session of its own
-//
-// nsenter stands outside and ends exactly as the command did, by its exit code or by its signal.
-
-import { spawn } from 'node:child_process'
 import { atMost } from './at-most.ts'
-import type { LaunchedCommand } from './conduct.ts'
-import type { Impossible } from './executor.ts'
-import { BASH, isRoot, type LocalLaunch, type LocalTools, type SwitchTo } from './local-tools.ts'
-import { GIVE_UP_AFTER_MS, type Namespaces } from './namespaces.ts'
-import { BASH_OPTIONS } from './preamble.ts'
-import { mainEnd } from './spawned.ts'
+import { createLauncher } from './launcher.ts'
+import type { LocalTools, LocalWay, SwitchTo } from './local-tools.ts'
+import { createPipeMaker } from './pipes.ts'
 
-export async function launchInNamespace(
-  namespaces: Namespaces,
-  tools: LocalTools,
-  { switchTo, environment, pipes }: Omit<LocalLaunch, 'mark'>,
-): Promise<LaunchedCommand | Impossible> {
-  const namespace = await namespaces.take()
-  if ('kind' in namespace) return namespace
-  const { stdin, stdout, commandStdin, commandStdout, handedOver } = await pipes.take()
-  const entrance = [
-    `--target=${namespace.keeper}`,
-    ...['--pid', '--mount'],
-    ...(isRoot() ? [] : ['--user', '--preserve-credentials']),
-    ...identity(tools, switchTo),
-  ]
-  const nsenter = spawn(tools.nsenter, [...entrance, tools.setsid, BASH, ...BASH_OPTIONS], {
-    cwd: '/',
-    detached: true,
-    env: environment,
-    stdio: [commandStdin, commandStdout, commandStdout],
-  })
-  handedOver()
-  namespaces.prepare()
-  const ended = mainEnd(nsenter)
+// Even SIGKILL does not end a process that hangs in the kernel. A command is not held up by one for longer.
+const GIVE_UP_AFTER_MS = 10_000
+
+/** Each command in a process namespace of its own. Whether this machine allows it is found out by trying. */
+export function createNamespacedWay(tools: LocalTools): LocalWay {
+  const launcher = createLauncher(tools)
+  const pipes = createPipeMaker(launcher.makeFifos)
   return {
-    stdin,
-    stdout,
-    ended,
-    async terminate() {
-      namespace.terminate()
-      await namespace.gone
+    async launch({ switchTo, environment }) {
+      const { stdin, stdout, commandStdin, commandStdout, handedOver } = await pipes.take()
+      const { ended, terminate, kill } = launcher.launch({
+        stdin: commandStdin,
+        stdout: commandStdout,
+        environment,
+        identity: identity(tools, switchTo),
+      })
+      let said = ''
+      const end = ended.then((report) => {
+        said = report.said
+        handedOver()
+        return report.end
+      })
+      return {
+        stdin,
+        stdout,
+        ended: end,
+        onStarted: handedOver,
+        complaint: () => said,
+        async terminate() {
+          terminate()
+          await end
+        },
+        async kill() {
+          kill()
+          await atMost(GIVE_UP_AFTER_MS, end)
+        },
+      }
     },
-    async kill() {
-      namespace.end()
-      // When a command stops itself, nsenter stops too, and would not notice the end.
-      nsenter.kill('SIGCONT')
-      await atMost(GIVE_UP_AFTER_MS, namespace.gone)
-      nsenter.kill('SIGKILL')
-      await ended
+    async close() {
+      await pipes.close()
+      await launcher.close()
     },
   }
 }
 
-/** Who the command runs as, in the words of nsenter, whose switch drops all supplementary groups, or of setpriv. */
+/** nsenter drops all supplementary groups when it switches; setpriv can take those of the account. */
 function identity(tools: LocalTools, switchTo: SwitchTo | null): string[] {
   if (!switchTo) return []
   const { uid, gid, groups } = switchTo

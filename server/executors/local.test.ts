@@ -4,7 +4,15 @@ import { after, before, describe, type TestContext, test } from 'node:test'
 import { type Containment, type LocalExecutor, openLocalExecutor } from './local.ts'
 import type { LocalAccount } from './local-account.ts'
 import { testBehaviour } from './test-behaviour.ts'
-import { namedSo, run, START_DAEMONS, startVictim, until } from './test-commands.ts'
+import {
+  childrenOf,
+  commandLineOf,
+  namedSo,
+  run,
+  START_DAEMONS,
+  startVictim,
+  until,
+} from './test-commands.ts'
 
 const asRoot = process.getuid!() === 0
 
@@ -107,6 +115,22 @@ test('a command that kills its guard is ended by another', async (t) => {
   assert.equal(output, 'up\nkilled\n')
   assert.deepEqual(namedSo(token), [])
   assert.equal((await run(local!, 'echo hello')).output, 'hello\n')
+})
+
+test('when the launcher is killed, so are its commands, and another takes its place', async (t) => {
+  const local = await openIn('namespace', t)
+  if (!local) return
+  const token = `sleeper-${randomUUID()}`
+  const { end } = await run(local, `${START_DAEMONS} sleep 1000`, {
+    environment: { TOKEN: token },
+    onOutput() {
+      const [launcher] = childrenOf(process.pid).filter((pid) => commandLineOf(pid).includes('UNSHARE=('))
+      process.kill(launcher!, 'SIGKILL')
+    },
+  })
+  assert.equal(end.kind, 'unreachable')
+  await until(() => namedSo(token).length === 0)
+  assert.equal((await run(local, 'echo hello')).output, 'hello\n')
 })
 
 test('without a wish the safer containment is chosen', async (t) => {

@@ -4,11 +4,16 @@ import { conduct } from './conduct.ts'
 import { createExecutor, newMarks } from './create-executor.ts'
 import type { CommandRequest, Executor, Impossible } from './executor.ts'
 import { chooseLocalAccount, findLocalAccount, type LocalAccount } from './local-account.ts'
-import { createLocalGuards, launchGuarded } from './local-guarded.ts'
-import { launchInNamespace } from './local-namespaced.ts'
-import { BASH, findLocalTools, type LocalTools, STANDARD_PATH, type SwitchTo } from './local-tools.ts'
-import { createNamespaces, type Namespaces } from './namespaces.ts'
-import { createPipeMaker, type PipeMaker } from './pipes.ts'
+import { createGuardedWay } from './local-guarded.ts'
+import { createNamespacedWay } from './local-namespaced.ts'
+import {
+  BASH,
+  findLocalTools,
+  type LocalTools,
+  type LocalWay,
+  STANDARD_PATH,
+  type SwitchTo,
+} from './local-tools.ts'
 
 export type LocalExecutorOptions = {
   /** The account of the embedded database, which commands must not get. */
@@ -19,7 +24,7 @@ export type LocalExecutorOptions = {
   containment?: Containment
 }
 
-/** What ends the processes that a command leaves behind: see namespaces.ts and guard.ts. */
+/** What ends the processes that a command leaves behind: see launcher.ts and guard.ts. */
 export type Containment = 'namespace' | 'guard'
 
 export type LocalExecutor = Executor & {
@@ -44,10 +49,10 @@ const PROBE: CommandRequest = {
 export async function openLocalExecutor(options: LocalExecutorOptions): Promise<LocalExecutor> {
   const account = await chooseLocalAccount(options.excludedUid)
   const tools = findLocalTools()
-  const pipes = createPipeMaker()
   const marks = newMarks()
-  const guards = createLocalGuards(marks)
-  const cell = await namespacesIfTheyWork(options.containment, tools, account, pipes)
+  const namespaced =
+    options.containment === 'guard' ? undefined : await namespacedWayIfItWorks(tools, account)
+  const way = namespaced ?? createGuardedWay(tools, marks)
 
   const executor = createExecutor(marks, {
     async launch({ runAsUser }, mark) {
@@ -55,18 +60,11 @@ export async function openLocalExecutor(options: LocalExecutorOptions): Promise<
       if ('kind' in user) return user
       const home = runAsUser === null ? options.home : undefined
       const switchTo = switchFor(user, runAsUser !== null)
-      const launch = { switchTo, environment: environmentOf(user, home), pipes, mark }
-      return cell
-        ? launchInNamespace(cell.namespaces, cell.tools, launch)
-        : launchGuarded(guards, tools, launch)
+      return way.launch({ switchTo, environment: environmentOf(user, home), mark })
     },
-    async shutDown() {
-      await guards.close()
-      await cell?.namespaces.close()
-      await pipes.close()
-    },
+    shutDown: way.close,
   })
-  return { ...executor, account, containment: cell ? 'namespace' : 'guard' }
+  return { ...executor, account, containment: namespaced ? 'namespace' : 'guard' }
 }
 
 /** Nothing of our own environment: it holds secrets. */
@@ -86,19 +84,17 @@ function switchFor({ uid, gid }: LocalAccount, named: boolean): SwitchTo | null 
   return uid === process.getuid!() ? null : { uid, gid, groups: named }
 }
 
-/** By trying: permissions, limits, security modules and old versions of the tools all have a say. */
-async function namespacesIfTheyWork(
-  wanted: Containment | undefined,
+/** Permissions, limits, security modules and old versions of the tools all have a say, so it is tried. */
+async function namespacedWayIfItWorks(
   tools: LocalTools | undefined,
   account: LocalAccount | Impossible,
-  pipes: PipeMaker,
-): Promise<{ namespaces: Namespaces; tools: LocalTools } | undefined> {
-  if (!tools || wanted === 'guard') return undefined
-  const namespaces = createNamespaces(tools)
+): Promise<LocalWay | undefined> {
+  if (!tools) return undefined
+  const way = createNamespacedWay(tools)
   const switchTo = 'kind' in account ? null : switchFor(account, false)
-  const launched = await launchInNamespace(namespaces, tools, { switchTo, environment: {}, pipes })
+  const launched = await way.launch({ switchTo, environment: {}, mark: '' })
   const end = 'kind' in launched ? launched : await conduct(PROBE, launched)
-  if (end.kind === 'signalled' && end.signal === 'SIGKILL') return { namespaces, tools }
-  await namespaces.close()
+  if (end.kind === 'signalled' && end.signal === 'SIGKILL') return way
+  await way.close()
   return undefined
 }

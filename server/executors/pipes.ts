@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 import { promisify } from 'node:util'
+import { STANDARD_PATH } from './local-tools.ts'
 
 export type CommandPipes = {
   stdin: Writable
@@ -16,7 +17,7 @@ export type CommandPipes = {
   /** The other ends, for the command. */
   commandStdin: number
   commandStdout: number
-  /** Closes the command's ends here, once it has its own. */
+  /** Closes the command's ends here, once it has its own. May be called again. */
   handedOver(): void
 }
 
@@ -29,13 +30,13 @@ type Pair = { input: OpenPipe; output: OpenPipe }
 const PAIRS_AT_ONCE = 8
 
 /** Makes pipes in batches, because each batch costs a process. They have no name any more when they are used. */
-export function createPipeMaker(): PipeMaker {
+export function createPipeMaker(makeFifos = runMkfifo): PipeMaker {
   const ready: Pair[] = []
   let making: Promise<void> | undefined
   let closed = false
 
   function make(): Promise<void> {
-    making ??= makePairs()
+    making ??= makePairs(makeFifos)
       .then((pairs) => {
         if (closed) closeAll(pairs)
         else ready.push(...pairs)
@@ -50,6 +51,7 @@ export function createPipeMaker(): PipeMaker {
     async take() {
       while (ready.length === 0) await make()
       const { input, output } = ready.pop()!
+      const open = [input.read, output.write]
       // Those who come next need not wait; if it fails, they will learn why.
       if (ready.length < PAIRS_AT_ONCE / 4) make().catch(() => {})
       return {
@@ -58,8 +60,7 @@ export function createPipeMaker(): PipeMaker {
         commandStdin: input.read,
         commandStdout: output.write,
         handedOver() {
-          closeSync(input.read)
-          closeSync(output.write)
+          for (const fd of open.splice(0)) closeSync(fd)
         },
       }
     },
@@ -71,19 +72,23 @@ export function createPipeMaker(): PipeMaker {
   }
 }
 
-async function makePairs(): Promise<Pair[]> {
+async function makePairs(makeFifos: typeof runMkfifo): Promise<Pair[]> {
   const folder = await mkdtemp(join(tmpdir(), 'gantry-pipes-'))
   try {
     const names = Array.from({ length: PAIRS_AT_ONCE }, (_, index) => [
       join(folder, `in${index}`),
       join(folder, `out${index}`),
     ])
-    // Commands run under other accounts, and /dev/stdin opens the pipe anew. Nobody else can enter the folder.
-    await promisify(execFile)('mkfifo', ['-m', '666', ...names.flat()], { env: { PATH: process.env.PATH } })
+    await makeFifos(names.flat())
     return names.map(([input, output]) => ({ input: openInput(input!), output: openOutput(output!) }))
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
+}
+
+/** Commands run under other accounts, and /dev/stdin opens the pipe anew. Nobody else can enter the folder. */
+async function runMkfifo(paths: string[]): Promise<void> {
+  await promisify(execFile)('mkfifo', ['-m', '666', ...paths], { env: { PATH: STANDARD_PATH } })
 }
 
 // Opening one end blocks until the other is open, unless it is opened non-blocking. Our ends stay so; the

@@ -78,6 +78,11 @@ export function testBehaviour(executor: () => Executor): void {
     assert.deepEqual([end, output], [{ kind: 'exited', code: 1 }, 'trapped\n'])
   })
 
+  test('a command ignores and blocks no signal that it did not choose to', async () => {
+    const { output } = await run(executor(), "grep -E '^Sig(Ign|Blk):' /proc/self/status")
+    assert.equal(output.replace(/[0\s]/g, ''), 'SigBlk:SigIgn:')
+  })
+
   test('a name that bash cannot take is refused', async () => {
     for (const name of ['UID', 'with-dash', 'BASH_FUNC_ls%%', 'A=B', '', '1A', 'x;id']) {
       const { end } = await run(executor(), 'true', { environment: { [name]: '1' } })

@@ -71,16 +71,22 @@ echo up
 /** Processes that go by this name, as START_DAEMONS calls them. */
 export function namedSo(token: string): number[] {
   return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name) && readCommandLine(name).startsWith(`${token}\0`))
+    .filter((name) => /^\d+$/.test(name))
     .map(Number)
+    .filter((pid) => commandLineOf(pid).startsWith(`${token}\0`))
 }
 
-function readCommandLine(pid: string): string {
+export function commandLineOf(pid: number): string {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, 'latin1')
   } catch {
     return ''
   }
+}
+
+/** Of the main thread. */
+export function childrenOf(pid: number): number[] {
+  return readFileSync(`/proc/${pid}/task/${pid}/children`, 'latin1').trim().split(' ').map(Number)
 }
 
 export type VictimPlan = { token: string } & (

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { acceptsJson } from './negotiation.ts'
+import { acceptsJson, namesType } from './negotiation.ts'
 
 test('no Accept header, or an empty one, accepts JSON', () => {
   for (const accept of [undefined, '', ' ']) assert.equal(acceptsJson(accept), true)
@@ -45,4 +45,13 @@ test('the most specific range decides about JSON', () => {
   assert.equal(acceptsJson('*/*, application/json;q=0'), false)
   assert.equal(acceptsJson('application/*;q=0, application/json'), true)
   assert.equal(acceptsJson('*/*;q=0, application/*'), true)
+})
+
+test('a type is named by itself only, not by a wildcard', () => {
+  for (const accept of ['text/event-stream', 'Text/Event-Stream; q=0.5', '*/*, text/event-stream']) {
+    assert.equal(namesType(accept, 'text/event-stream'), true, accept)
+  }
+  for (const accept of [undefined, '', '*/*', 'text/*', 'text/event-stream;q=0', 'text/event-streams']) {
+    assert.equal(namesType(accept, 'text/event-stream'), false, String(accept))
+  }
 })

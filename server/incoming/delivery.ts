@@ -22,13 +22,7 @@ export function deliveryKey(headers: Headers, body: Buffer): Buffer | null {
   for (const name of DELIVERY_HEADERS) {
     const id = headers[name]
     if (typeof id === 'string' && id.trim() !== '') {
-      return createHash('sha256')
-        .update(name)
-        .update('\0')
-        .update(id.trim())
-        .update('\0')
-        .update(body)
-        .digest()
+      return createHash('sha256').update(`${name}\0${id.trim()}\0`).update(body).digest()
     }
   }
   return null

@@ -12,7 +12,7 @@ export function parsePayload(contentType: string | undefined, body: Buffer): Par
   const type = (contentType ?? '').split(';', 1)[0]!.trim().toLowerCase()
   const isForm = type === 'application/x-www-form-urlencoded'
   if (type !== '' && !isForm && !/^application\/([\w.-]+\+)?json$/.test(type)) return { kind: 'unsupported' }
-  if (depthOf(body) > MAX_PAYLOAD_DEPTH) return TOO_DEEP
+  if (isTooDeep(body)) return TOO_DEEP
   let text: string
   try {
     text = utf8.decode(body)
@@ -30,7 +30,7 @@ function parseForm(text: string): ParsedPayload {
   const payload = new URLSearchParams(text).get('payload')
   if (payload === null) return malformed('is neither JSON nor a form with a field named payload')
   // In the body its brackets were escaped, and did not count.
-  return depthOf(Buffer.from(payload)) > MAX_PAYLOAD_DEPTH ? TOO_DEEP : parseJson(payload)
+  return isTooDeep(Buffer.from(payload)) ? TOO_DEEP : parseJson(payload)
 }
 
 function parseJson(text: string): ParsedPayload {
@@ -49,6 +49,19 @@ const TOO_DEEP = malformed(`is nested deeper than ${MAX_PAYLOAD_DEPTH} levels`)
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
+const OPENING = [0x7b, 0x5b]
+
+/** Most payloads have fewer brackets than may be nested: then nobody needs to know where they stand. */
+function isTooDeep(body: Buffer): boolean {
+  let brackets = 0
+  for (const bracket of OPENING) {
+    for (let at = body.indexOf(bracket); at !== -1; at = body.indexOf(bracket, at + 1)) {
+      brackets += 1
+      if (brackets > MAX_PAYLOAD_DEPTH) return depthOf(body) > MAX_PAYLOAD_DEPTH
+    }
+  }
+  return false
+}
 
 /** How deeply brackets nest outside of strings; counted on the bytes, before anything is built from them. */
 export function depthOf(body: Buffer): number {

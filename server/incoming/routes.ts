@@ -35,6 +35,8 @@ export const incomingRoutes: FastifyPluginAsyncTypebox<IncomingRoutes> = async (
     '/hooks/:token/trigger',
     {
       bodyLimit: maxPayload,
+      // The answer is for programs: what tells browsers how to behave would be for nobody.
+      helmet: false,
       config: { access: publicly, notJson: true },
       schema: {
         tags: ['Hooks'],

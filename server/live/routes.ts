@@ -91,11 +91,12 @@ export const liveRoutes: FastifyPluginAsyncTypebox<LiveRoutes> = async (
         bell.ring()
       })
       const token = tokenOf(request)
-      const position = { unseen: goesOnAfter ?? tail.now().unseen }
+      const start = goesOnAfter ?? tail.now().unseen
+      const position = { unseen: start, reached: start }
       const choose = chooserFor(token, read.filters)
       const { signal } = stream
       const events = streamMoves({ db, tail, bell, choose, signal, settings }, position)
-      const heartbeat = () => writePosition(writeUnseen(position.unseen))
+      const heartbeat = () => writePosition(writeUnseen(position.reached))
       return send(reply, stream, events, heartbeat, async () => (await findCaller(token)) !== undefined)
     },
   )
@@ -145,7 +146,13 @@ export const liveRoutes: FastifyPluginAsyncTypebox<LiveRoutes> = async (
     const { heartbeatMs, retryMs } = settings
     const opened = (async function* () {
       yield writeRetry(retryMs)
-      yield* events
+      try {
+        yield* events
+      } catch (error) {
+        // The answer has begun: it can only be broken off, and nobody else would say why.
+        reply.log.error({ err: error }, 'a stream failed unexpectedly')
+        throw error
+      }
     })()
     const body = place.fill(
       reply.raw,

@@ -7,7 +7,7 @@ import type { Look, LookAtRun, LookedAtTarget, Move, TargetMove } from './look-a
 import type { LogEnd, Watch } from './news.ts'
 import { type Progress, roomForTargets, type TargetProgress, writeProgress } from './progress.ts'
 import type { Ranges } from './ranges.ts'
-import { without } from './ranges.ts'
+import { includes, without } from './ranges.ts'
 import type { ReadLogPage } from './read-log-page.ts'
 import type { LiveSettings } from './settings.ts'
 
@@ -67,9 +67,10 @@ export async function* streamAction(
       noteTargets(seen.targets)
       for (const event of seen.events) if (!isEnd(event.status)) yield tellAction(seen, event)
       for (const target of seen.targets) yield* tellTarget(target, seen)
-      if (!seen.isWhole || (isFull && progress.open.size < room)) continue
+      const somebodyWaits = isFull || seen.targets.some(isLeftOut)
+      if (!seen.isWhole || (somebodyWaits && progress.open.size < room)) continue
       lookedAt = performance.now()
-      if (isEnd(seen.status) && !isFull) yield* tellEnd(seen)
+      if (isEnd(seen.status) && !somebodyWaits) yield* tellEnd(seen)
       return
     }
   }
@@ -139,6 +140,13 @@ export async function* streamAction(
     const opened = { moveId: 0, offsets: [] }
     progress.open.set(position, opened)
     return opened
+  }
+
+  /** There was no room for it. */
+  function isLeftOut(target: LookedAtTarget): boolean {
+    const { position, moves } = target
+    if (progress.open.has(position) || !includes(progress.undone, position)) return false
+    return moves.length > 0 || hasLogs(target)
   }
 
   function noteTargets(targets: readonly LookedAtTarget[]): void {

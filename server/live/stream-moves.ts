@@ -23,7 +23,16 @@ export type FollowedMoves = {
   settings: Pick<LiveSettings, 'awayMs'>
 }
 
+export type MovesPosition = {
+  unseen: Unseen
+  /** As it was when everything up to it had been taken: `unseen` can be some events ahead. */
+  reached: Unseen
+}
+
 const PAGE = 500
+
+/** So many characters of events go out in one piece: one by one they would take longer. */
+const TOGETHER = 16 * 1024
 
 /**
  * The moves of all actions from a position on, until the signal aborts. Whoever is close behind gets them from the
@@ -35,7 +44,7 @@ const PAGE = 500
  */
 export async function* streamMoves(
   { db, tail, bell, choose, signal, settings }: FollowedMoves,
-  position: { unseen: Unseen },
+  position: MovesPosition,
 ): AsyncGenerator<string> {
   /** How many moves of the tail were passed; undefined: the stream has to catch up first. */
   let passed: number | undefined
@@ -50,6 +59,7 @@ export async function* streamMoves(
       else {
         // Ids that the tail has given up need not be waited for here either.
         position.unseen = overlap(position.unseen, tail.now().unseen)
+        position.reached = position.unseen
         await bell.wait()
       }
     } catch (error) {
@@ -86,11 +96,18 @@ export async function* streamMoves(
   ): AsyncGenerator<string> {
     const chosen = await choose(moves)
     isOver = !chosen
+    let text = ''
     for (const move of chosen ? moves : []) {
       if (!includes(position.unseen, move.id)) continue
       pass(move)
-      if (chosen!.has(move)) yield writeEvent('action', writeUnseen(position.unseen), presentMove(move))
+      if (chosen!.has(move)) text += writeEvent('action', writeUnseen(position.unseen), presentMove(move))
+      if (text.length < TOGETHER) continue
+      yield text
+      position.reached = position.unseen
+      text = ''
     }
+    if (text !== '') yield text
+    position.reached = position.unseen
   }
 }
 

@@ -12,11 +12,18 @@ export type Release = { commit: Commit; releaseName: string }
  */
 export async function chooseRelease(
   trx: Transaction<Tables>,
-  owner: { actionId: number; environmentId: number; targetId: number; applicationId: number },
+  owner: {
+    actionId: number
+    environmentId: number
+    targetId: number
+    attempt: number
+    applicationId: number
+  },
   found: Commit,
   isAnew: boolean,
 ): Promise<Release> {
   await lockScheduling(trx, [owner.environmentId])
+  await demandTarget(trx, owner)
   const action = await trx
     .selectFrom('actions')
     .select(['commit', 'release_name'])
@@ -50,12 +57,29 @@ export async function chooseRelease(
   return { commit, releaseName }
 }
 
+/** Under the lock that whoever takes a target over has to take as well. */
+async function demandTarget(
+  trx: Transaction<Tables>,
+  { targetId, attempt }: { targetId: number; attempt: number },
+): Promise<void> {
+  const owned = await trx
+    .selectFrom('targets')
+    .select('id')
+    .where('id', '=', targetId)
+    .where('attempt', '=', attempt)
+    .executeTakeFirst()
+  if (!owned) throw new Error('Another attempt has taken the target over: its release is not ours to choose.')
+}
+
 async function databaseTime(trx: Transaction<Tables>): Promise<Date> {
   const { rows } = await sql<{ at: string }>`select clock_timestamp()::timestamptz(3) as at`.execute(trx)
   return new Date(rows[0]!.at)
 }
 
-/** Names sort by time, so only recent ones can stand in the way. */
+/**
+ * Names sort by time, so only recent ones can stand in the way. A target has another name than its action when
+ * its first attempt was lost, or when a rollback did not find its release.
+ */
 async function takenNames(trx: Transaction<Tables>, applicationId: number): Promise<string[]> {
   const { rows } = await sql<{ release_name: string }>`
     select a.release_name from actions a join pipelines p on p.id = a.pipeline_id
@@ -63,7 +87,7 @@ async function takenNames(trx: Transaction<Tables>, applicationId: number): Prom
       and a.release_name >= to_char(clock_timestamp() at time zone 'UTC', 'YYYYMMDDHH24MISS')
     union all
     select t.release_name from targets t join actions a on a.id = t.action_id join pipelines p on p.id = a.pipeline_id
-    where p.application_id = ${applicationId} and t.attempt > 1
+    where p.application_id = ${applicationId} and (t.attempt > 1 or a.deployment ->> 'type' = 'rollback')
       and t.release_name >= to_char(clock_timestamp() at time zone 'UTC', 'YYYYMMDDHH24MISS')`.execute(trx)
   return rows.map((row) => row.release_name)
 }

@@ -88,7 +88,10 @@ type Row = {
     | null
 }
 
-export async function loadRun(db: Database, box: SecretBox, targetId: number): Promise<Run> {
+/** A secret was sealed with another key, say: trying again would not help. */
+export type UnreadableRun = { kind: 'unreadable'; message: string }
+
+export async function loadRun(db: Database, box: SecretBox, targetId: number): Promise<Run | UnreadableRun> {
   const { rows } = await sql<Row>`
     select (select left(encode(sha256(sealed), 'hex'), 12) from key_check) as installation,
       a.id as action_id, a.environment_id, a.type, e.name as environment_name,
@@ -121,7 +124,14 @@ export async function loadRun(db: Database, box: SecretBox, targetId: number): P
     left join applications app on app.id = pipelines.application_id
     left join credentials token on token.id = app.credential_id
     where t.id = ${targetId}`.execute(db)
-  const row = rows[0]!
+  try {
+    return toRun(rows[0]!, box, targetId)
+  } catch (error) {
+    return { kind: 'unreadable', message: `The run cannot be prepared: ${(error as Error).message}` }
+  }
+}
+
+function toRun(row: Row, box: SecretBox, targetId: number): Run {
   const open = (hex: string, place: string) => box.open(Buffer.from(hex, 'hex'), place)
   const server = openServer(row.server, open)
   const application = row.application && openApplication(row.application, open)

@@ -90,7 +90,12 @@ async function getNewRelease(
       db
         .transaction()
         .execute((trx) =>
-          chooseRelease(trx, { ...run, applicationId: run.application!.id }, resolved.commit, run.isAnew),
+          chooseRelease(
+            trx,
+            { ...run, attempt: tools.attempt, applicationId: run.application!.id },
+            resolved.commit,
+            run.isAnew,
+          ),
         ),
     tools.signal,
   )

@@ -12,7 +12,7 @@ import { endTarget } from '#scheduling/end-target.ts'
 import { moveSteps } from '#scheduling/move-steps.ts'
 import type { EnqueueTargets } from '#scheduling/settle.ts'
 import type { Cancellations, Watch } from './cancellations.ts'
-import { loadRun, type Run } from './load-run.ts'
+import { loadRun, type Run, type UnreadableRun } from './load-run.ts'
 import { persist } from './persist.ts'
 import type { Reach } from './reach.ts'
 import { resume } from './resume.ts'
@@ -104,11 +104,11 @@ async function begin(
       return null
     }
     const run = await loadRun(trx, parts.box, targetId)
-    const decision = whereToBegin(begun, run)
+    const decision = 'kind' in run ? unprepared(begun, run) : whereToBegin(begun, run)
     const owner = { ...begun, targetId }
-    if ('end' in decision) {
-      const { order, end } = decision
-      await noteInLog(trx, { ...owner, stepOrder: order }, decision.note)
+    if ('kind' in run || 'end' in decision) {
+      const { order, end, note } = decision as Ending
+      await noteInLog(trx, { ...owner, stepOrder: order }, note)
       await endTarget(trx, owner, (steps, at) => endWith(steps, order, end, at), parts.enqueueTargets)
       await context.complete(trx)
       return null
@@ -127,13 +127,22 @@ async function begin(
   })
 }
 
-type Beginning = { order: number } | { order: number; end: State; note: string }
+type Ending = { order: number; end: State; note: string }
+type Beginning = { order: number } | Ending
 
-const TAKEN_OVER = 'The worker that ran this was lost. Another one begins again here.'
+const TAKEN_OVER = 'The worker that ran this is gone. Another one begins again here.'
 const GIVEN_UP = 'The worker that ran this was lost, and the step may not be repeated.'
 
+function unprepared({ steps }: Begun, { message }: UnreadableRun): Ending {
+  return { order: firstOpen(steps), end: { status: 'failed', reason: 'FAILED' }, note: message }
+}
+
+function firstOpen(steps: readonly StoredStep[]): number {
+  return steps.find((step) => !isEnd(step.status))!.order
+}
+
 function whereToBegin(begun: Begun, run: Run): Beginning {
-  const { order } = begun.steps.find((step) => !isEnd(step.status))!
+  const order = firstOpen(begun.steps)
   if (begun.cancelled) return { order, end: CANCELLED, note: 'Cancelled.' }
   if (!begun.isTakenOver) return { order }
   const resumption = resume(begun.steps, run.steps)

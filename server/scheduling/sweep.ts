@@ -8,9 +8,13 @@ type Stuck = { environment_id: number; pipeline_ids: number[]; server_ids: numbe
 /**
  * Finds pipelines and servers with room for somebody who waits, and lets them go on. What frees a place also
  * gives it away, so there is little to find: a limit that was raised, a server that was taken off a pipeline.
- * Run by a job.
+ * Targets that should be run and have no job, because it was given up, get another. Run by a job.
  */
 export async function sweepPlaces(db: Database, enqueueTargets: EnqueueTargets): Promise<void> {
+  await db.transaction().execute(async (trx) => {
+    const forgotten = await findForgotten(trx)
+    if (forgotten.length > 0) await enqueueTargets(trx, forgotten)
+  })
   for (const stuck of await findStuck(db)) {
     await db.transaction().execute(async (trx) => {
       const round = await openRound(trx, stuck.environment_id)
@@ -21,6 +25,16 @@ export async function sweepPlaces(db: Database, enqueueTargets: EnqueueTargets):
       )
     })
   }
+}
+
+async function findForgotten(db: Database): Promise<number[]> {
+  const { rows } = await sql<{ id: number }>`
+    select t.id from targets t
+    where t.status in ('queued', 'in-progress') and t.updated_at < now() - interval '1 minute'
+      and not exists (select from queue.job where name = 'targets.run' and state < 'completed'
+        and (data ->> 'target_id')::bigint = t.id)
+    order by t.id limit 100`.execute(db)
+  return rows.map((row) => row.id)
 }
 
 async function findStuck(db: Database): Promise<Stuck[]> {

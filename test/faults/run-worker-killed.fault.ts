@@ -6,6 +6,7 @@ import { chmod, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises
 import { join } from 'node:path'
 import { after, before, suite, test } from 'node:test'
 import { sql } from 'kysely'
+import pg from 'pg'
 import { later } from '../later.ts'
 import { temporaryHome } from '../process.ts'
 import { makeRepository } from '../repository.ts'
@@ -35,8 +36,10 @@ let worker = await world.start('worker', { PATH: slowGit.path })
 const MOST_MS = 60_000
 const TAKEN_OVER = /The worker that ran this was lost\. Another one begins again here\.\n/
 
-/** A run that has come to its point. */
+/** A run on its way to its point. */
 type Parked = {
+  /** When all the others are parked: to where it does not stay for long. */
+  approach?(): Promise<void>
   /** At the very last moment before the kill. */
   last?(): Promise<void>
   /** When the worker is dead: nothing holds the run up any more. */
@@ -81,12 +84,15 @@ const POINTS: Record<string, () => Promise<Parked>> = {
 
   'in check-app-environment': async () => {
     const shop = await makeShop('check')
-    const lock = await prepareLock(shop.base)
-    const held = await hold(lock)
-    const id = await run(shop.pipelineId)
-    await waitsForLock(id, 'check-app-environment', lock)
+    const lock = createHolder(await prepareLock(shop.base))
+    let id = 0
     return {
-      release: held.release,
+      async approach() {
+        await lock.hold()
+        id = await run(shop.pipelineId)
+        await waitsForLock(id, 'check-app-environment', lockOf(shop.base))
+      },
+      release: lock.release,
       async check() {
         await completed(id)
         assert.match(await logOf(id, 'check-app-environment'), TAKEN_OVER)
@@ -180,11 +186,14 @@ const POINTS: Record<string, () => Promise<Parked>> = {
     const shop = await makeShop('before-switch', { 'build-application': waitAt(gate, REPEATABLE) })
     const id = await run(shop.pipelineId)
     await gate.reached()
-    const held = await hold(lockOf(shop.base))
-    await gate.open()
-    await waitsForLock(id, 'activate-new-release', lockOf(shop.base))
+    const lock = createHolder(lockOf(shop.base))
     return {
-      release: held.release,
+      async approach() {
+        await lock.hold()
+        await gate.open()
+        await waitsForLock(id, 'activate-new-release', lockOf(shop.base))
+      },
+      release: lock.release,
       async check() {
         await completed(id)
         assert.equal(await liveRelease(shop.base), (await releasesIn(shop.base)).at(-1))
@@ -198,17 +207,21 @@ const POINTS: Record<string, () => Promise<Parked>> = {
     const shop = await makeShop('after-switch', { 'build-application': waitAt(gate, REPEATABLE) })
     const id = await run(shop.pipelineId)
     await gate.reached()
-    const held = await hold(lockOf(shop.base))
-    await gate.open()
-    await waitsForLock(id, 'activate-new-release', lockOf(shop.base))
-    // The worker can switch, and cannot write that it did.
-    const blocking = await db.startTransaction().execute()
-    later(all, () => blocking.isRolledBack || blocking.rollback().execute())
-    await sql`select from targets where action_id = ${id} for update`.execute(blocking)
-    await held.release()
-    const first = await until('it has switched', MOST_MS, async () => liveRelease(shop.base))
+    const lock = createHolder(lockOf(shop.base))
+    const blocking = await openClient()
+    let first: string | null = null
     return {
-      release: () => blocking.rollback().execute(),
+      async approach() {
+        await lock.hold()
+        await gate.open()
+        await waitsForLock(id, 'activate-new-release', lockOf(shop.base))
+        // From here on the worker can switch, and cannot write that it did.
+        await blocking.query('begin')
+        await blocking.query('select from targets where action_id = $1 for update', [id])
+        await lock.release()
+        first = await until('it has switched', MOST_MS, async () => liveRelease(shop.base))
+      },
+      release: async () => void (await blocking.query('rollback')),
       async check() {
         await completed(id)
         assert.notEqual(await liveRelease(shop.base), first)
@@ -229,12 +242,15 @@ const POINTS: Record<string, () => Promise<Parked>> = {
     await gate.shut()
     const id = await run(shop.pipelineId)
     await gate.reached(2)
-    const held = await hold(lockOf(shop.base))
-    await gate.open()
-    await waitsForLock(id, 'remove-old-releases', lockOf(shop.base))
     const live = await liveRelease(shop.base)
+    const lock = createHolder(lockOf(shop.base))
     return {
-      release: held.release,
+      async approach() {
+        await lock.hold()
+        await gate.open()
+        await waitsForLock(id, 'remove-old-releases', lockOf(shop.base))
+      },
+      release: lock.release,
       async check() {
         await completed(id)
         assert.equal(await liveRelease(shop.base), live, 'the switch was not repeated')
@@ -336,9 +352,12 @@ suite('the worker is killed with -9', () => {
 
   before(async () => {
     const parking = Object.entries(POINTS).map(async ([name, park]) => parked.set(name, await park()))
-    // Those that fail must not leave the others alone.
+    // One that fails must not leave the others alone.
     await Promise.allSettled(parking)
     await Promise.all(parking)
+    const approaching = [...parked.values()].map((one) => one.approach?.())
+    await Promise.allSettled(approaching)
+    await Promise.all(approaching)
     // The one that stops the worker comes after the one that needs it.
     for (const name of Object.keys(POINTS).reverse()) await parked.get(name)!.last?.()
     await worker.kill()
@@ -457,21 +476,32 @@ const ours = new Set<number>()
 const isNotOurs = (line: string) => !ours.has(Number.parseInt(line, 10))
 
 /** Takes a lock as another deploy would. */
-async function hold(lock: string): Promise<{ release(): Promise<void> }> {
-  const holder = spawn('flock', ['--no-fork', lock, 'sh', '-c', 'echo; exec cat'], {
-    stdio: ['pipe', 'pipe', 'inherit'],
-  })
-  const gone = once(holder, 'close')
-  ours.add(holder.pid!)
-  later(all, () => holder.kill('SIGKILL'))
-  await once(holder.stdout, 'data')
+function createHolder(lock: string) {
+  let free = async () => {}
   return {
-    async release() {
-      holder.stdin.end()
-      await gone
-      ours.delete(holder.pid!)
+    async hold() {
+      const args = ['--no-fork', lock, 'sh', '-c', 'echo; exec cat']
+      const holder = spawn('flock', args, { stdio: ['pipe', 'pipe', 'inherit'] })
+      const gone = once(holder, 'close')
+      ours.add(holder.pid!)
+      later(all, () => holder.kill('SIGKILL'))
+      free = async () => {
+        holder.stdin.end()
+        await gone
+        ours.delete(holder.pid!)
+      }
+      await once(holder.stdout, 'data')
     },
+    release: () => free(),
   }
+}
+
+/** Without the limits that Gantry's own connections have. */
+async function openClient(): Promise<pg.Client> {
+  const client = new pg.Client(world.settings)
+  await client.connect()
+  later(all, () => client.end())
+  return client
 }
 
 async function waitsForLock(actionId: number, stepName: string, lock: string): Promise<void> {

@@ -60,7 +60,7 @@ suite('a worker sleeps until another has taken its runs over, and wakes up', () 
     )
 
     sleeper.child.kill('SIGSTOP')
-    // Its steps do not sleep, and two of them end well.
+    // One of its steps ends well meanwhile.
     await given.open()
     await until('the step has ended', MOST_MS, async () => (await given.left()) === 1)
     await world.start('worker')
@@ -70,6 +70,7 @@ suite('a worker sleeps until another has taken its runs over, and wakes up', () 
   })
 
   test('what it still runs is ended, and it writes nothing more', async () => {
+    for (const gate of [repeated, early]) assert.equal(attemptsAt(gate.held), 2, 'its steps do not sleep')
     const before = await stored()
     sleeper.child.kill('SIGCONT')
     // Of both attempts that run, one is left.

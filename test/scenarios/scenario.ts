@@ -38,6 +38,7 @@ const Doing = Exactly({
   prints: Type.Optional(Type.String()),
   until: Type.Optional(Type.String()),
   deaf: Type.Optional(Type.Boolean()),
+  then_prints: Type.Optional(Type.String()),
   ends: Type.Optional(Ending),
 })
 const ShortDoing = Type.Union([Ending, Doing])

@@ -33,7 +33,7 @@ export type Script = {
 export function createScript(scenario: Scenario, stage: Stage): Script {
   const begun: WholeSpot[] = []
   const running = new Set<{ spot: WholeSpot; actor: Actor }>()
-  const ran: Record<string, string[]> = {}
+  const ran = Object.fromEntries(Object.keys(scenario.servers).map((name): [string, string[]] => [name, []]))
   const faults: string[] = []
   const doings = Object.entries(scenario.commands)
     .map(([text, list]) => ({ spot: readSpot(text), list }))
@@ -63,7 +63,7 @@ export function createScript(scenario: Scenario, stage: Stage): Script {
     const action = await stage.numberOf(Number(request.environment.GANTRY_ACTION_ID))
     const spot = { command: request.command, action, server }
     begun.push(spot)
-    ran[server] = [...(ran[server] ?? []), `${spot.command} of ${action}`]
+    ran[server]!.push(`${spot.command} of ${action}`)
     const entry = { spot, actor }
     running.add(entry)
     faults.push(...limitFaults(scenario, running, server), ...timeoutFaults(scenario, spot, request))
@@ -75,17 +75,19 @@ export function createScript(scenario: Scenario, stage: Stage): Script {
   }
 
   async function act(actor: Actor, doing: Doing, request: CommandRequest): Promise<CommandEnd> {
-    const { prints, until, takesMs, ends = 'exits 0' } = doing
+    const { prints = '', until, takesMs, ends = 'exits 0', then_prints = '' } = doing
     const signal = doing.deaf ? new AbortController().signal : request.signal
-    if (prints) await request.onOutput(Buffer.from(prints))
+    await request.onOutput(Buffer.from(prints))
     try {
       if (until) await waitFor(until, () => holds(readCondition(until)), signal)
       if (takesMs) await delay(takesMs, undefined, { signal })
-      if (ends === 'hangs') await untilAwake(actor, request)
+      if (ends === 'hangs') await untilAwake(actor, signal)
     } catch (error) {
       if (!signal.aborted) throw error
     }
-    return signal.aborted ? { kind: 'cancelled' } : endOf(ends)
+    if (signal.aborted) return { kind: 'cancelled' }
+    await request.onOutput(Buffer.from(then_prints))
+    return endOf(ends)
   }
 
   return {
@@ -108,10 +110,8 @@ export function createScript(scenario: Scenario, stage: Stage): Script {
 }
 
 /** What is still at work for a lost worker goes on when it wakes up, as if nothing had been. */
-async function untilAwake(actor: Actor, { signal, onOutput }: CommandRequest): Promise<void> {
-  const cancelled = once(signal, 'abort')
-  await (signal.aborted ? undefined : Promise.race([cancelled, actor.awake.promise]))
-  if (!signal.aborted) await onOutput(Buffer.from('I am back.\n'))
+async function untilAwake(actor: Actor, signal: AbortSignal): Promise<void> {
+  if (!signal.aborted) await Promise.race([once(signal, 'abort'), actor.awake.promise])
 }
 
 /** `build of 1 on web-2` counts before `build of 1`, that before `build on web-2`, and that before `build`. */
