@@ -332,8 +332,11 @@ suite('variables', () => {
       .execute()
     return at
   }
-  const variablesOfRun = async (id: number) =>
-    (await loadRun(db, api.box, (await targetsOf(id))[0]!.id)).hookVariables
+  async function variablesOfRun(id: number) {
+    const loaded = await loadRun(db, api.box, (await targetsOf(id))[0]!.id)
+    assert.ok(!('kind' in loaded))
+    return loaded.hookVariables
+  }
 
   test('reach the steps, and are not taken for those of a hook', async () => {
     const at = await treeToRun()

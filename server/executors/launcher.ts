@@ -86,25 +86,39 @@ while :; do
   elif (($? > 128)); then line+=$rest; drop
   else break; fi
 done
-drop`
+drop; wait`
 
 const KILLED = {
   end: { kind: 'unreachable', message: 'the launcher of local commands was killed' },
   said: '',
 } as const
 
-/** Its bash is started with the first order, and again after it was killed. */
+// Bash remembers every process that it ever started, and gets slower by it.
+const ORDERS_OF_ONE_BASH = 300
+
+/** Its bash is started with the first order, and again when it was killed or has done its share. */
 export function createLauncher(tools: LocalTools): Launcher {
+  const alive = new Set<LauncherBash>()
   let current: LauncherBash | undefined
+  let orders = 0
 
   function bash(): LauncherBash {
+    if (++orders % ORDERS_OF_ONE_BASH === 0) retire()
     if (current) return current
     const started = startBash(`${definitions(tools)}${LAUNCHER}`)
+    alive.add(started)
     started.gone.then(() => {
+      alive.delete(started)
       if (current === started) current = undefined
     })
     current = started
     return started
+  }
+
+  /** It ends when the last of its commands has. */
+  function retire(): void {
+    current?.end()
+    current = undefined
   }
 
   return {
@@ -141,8 +155,8 @@ export function createLauncher(tools: LocalTools): Launcher {
       })
     },
     async close() {
-      current?.end()
-      await current?.gone
+      retire()
+      await Promise.all([...alive].map(({ gone }) => gone))
     },
   }
 }
@@ -207,10 +221,10 @@ function startBash(script: string): LauncherBash {
     if (word !== 'at') listeners.delete(Number(id))
     listen?.({ word, number: Number(number), rest: rest.join(' ') })
   })
-  let orders = 0
+  let ids = 0
   return {
     order(line, listen) {
-      const id = ++orders
+      const id = ++ids
       listeners.set(id, listen)
       input.write(`${line(id)}\n`)
     },

@@ -22,8 +22,13 @@ export type SshOptions = {
    */
   onNewHostKey(hostKey: string): Promise<void>
   connectTimeoutMs?: number
-  /** A line that is silent for four of these is lost, on both of its ends. */
+  /** A line that is silent for four of these is lost. */
   keepaliveMs?: number
+  /**
+   * After how long a silence the target ends its commands by itself. Longer than our own patience: on a slow line,
+   * what keeps it calm may have to wait behind an archive.
+   */
+  orphanedAfterMs?: number
   /** Gives up connecting. */
   signal?: AbortSignal
 }
@@ -32,6 +37,7 @@ export type SshConnection = { kind: 'connected'; executor: Executor } | { kind: 
 
 const CONNECT_TIMEOUT_MS = 15_000
 const KEEPALIVE_MS = 7_000
+const ORPHANED_AFTER_MS = 60_000
 const MISSED_KEEPALIVES = 3
 
 export async function connectSsh(options: SshOptions): Promise<SshConnection> {
@@ -67,9 +73,9 @@ export async function connectSsh(options: SshOptions): Promise<SshConnection> {
     // Asked again whenever keys are exchanged anew; a host stays the one it was.
     hostVerifier: (offered: Buffer) => {
       accepted ??= Buffer.from(offered)
-      if (!accepted.equals(offered))
-        attempted.refusedKey = { expected: accepted, offered: Buffer.from(offered) }
-      return attempted.refusedKey === null
+      if (accepted.equals(offered)) return true
+      attempted.refusedKey = { expected: accepted, offered: Buffer.from(offered) }
+      return false
     },
   })
   let executor: Executor | undefined
@@ -80,11 +86,11 @@ export async function connectSsh(options: SshOptions): Promise<SshConnection> {
     client.setNoDelay(true)
     const line = createSshLine(client, { place: `${host}:${port}`, username, openTimeoutMs: timeoutMs })
     if (!known) await options.onNewHostKey(formatHostKey(accepted!))
-    const silence = {
-      seconds: Math.ceil((keepaliveMs * (MISSED_KEEPALIVES + 1)) / 1000),
-      beatMs: keepaliveMs,
-    }
-    executor = createSshExecutor(line, { silence, startTimeoutMs: timeoutMs })
+    const seconds = Math.ceil((options.orphanedAfterMs ?? ORPHANED_AFTER_MS) / 1000)
+    executor = createSshExecutor(line, {
+      silence: { seconds, beatMs: keepaliveMs },
+      startTimeoutMs: timeoutMs,
+    })
     return { kind: 'connected', executor }
   } finally {
     signal?.removeEventListener('abort', cancel)

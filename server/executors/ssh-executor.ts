@@ -61,11 +61,9 @@ export function createSshExecutor(line: SshLine, { silence, startTimeoutMs }: Se
   return createExecutor(marks, {
     async launch({ runAsUser, signal }, mark) {
       const user = runAsUser === null || runAsUser === line.username ? LOGIN : runAsUser
-      if (user !== LOGIN && !ACCOUNT_NAME.test(user)) {
-        return {
-          kind: 'impossible',
-          message: `there cannot be an account named ${JSON.stringify(user.slice(0, 80))}`,
-        }
+      if (runAsUser !== null && user === runAsUser && !ACCOUNT_NAME.test(user)) {
+        const message = `there cannot be an account named ${JSON.stringify(user.slice(0, 80))}`
+        return { kind: 'impossible', message }
       }
       const leavePlace = await places.take(signal)
       if (!leavePlace) return { kind: 'cancelled' }
@@ -109,13 +107,9 @@ type Followed = Pick<LaunchedCommand, 'stdin' | 'stdout' | 'ended' | 'complaint'
 
 function followChannel(line: SshLine, channel: ClientChannel): Followed {
   const ended = new Promise<CommandEnd>((resolve) => {
-    channel.on('exit', (code: number | null, signal?: string) => {
-      if (code !== null) resolve({ kind: 'exited', code })
-      else
-        resolve({
-          kind: 'signalled',
-          signal: /^SIG[A-Z0-9]+$/.test(signal ?? '') ? signal! : 'unknown signal',
-        })
+    channel.on('exit', (code: number | null, name = '') => {
+      const signal = /^SIG[A-Z0-9]+$/.test(name) ? name : 'unknown signal'
+      resolve(code === null ? { kind: 'signalled', signal } : { kind: 'exited', code })
     })
     // The library closes the channels of a lost connection before it tells why; `lost` comes first when it can.
     channel.on('close', () => {

@@ -112,7 +112,11 @@ describe('commands over SSH', () => {
 
   test('a line that is cut without a word is noticed at both ends', async (t) => {
     const proxy = await startProxy(t, sshd.port)
-    const executor = await connected(t, { ...sshd, port: proxy.port }, { keepaliveMs: 200 })
+    const executor = await connected(
+      t,
+      { ...sshd, port: proxy.port },
+      { keepaliveMs: 200, orphanedAfterMs: 3_000 },
+    )
     const token = `sleeper-${randomUUID()}`
     const { end } = await run(executor, `${START_DAEMONS} sleep 1000`, {
       environment: { TOKEN: token },
@@ -230,7 +234,7 @@ describe('commands over SSH', () => {
   })
 
   test('an account that may not be switched to is impossible, and so is one that cannot exist', async () => {
-    for (const runAsUser of ['no-such-account', 'x; id', '-u', "a'b"]) {
+    for (const runAsUser of ['no-such-account', '', 'x; id', '-u', "a'b"]) {
       assert.equal((await run(remote, 'true', { runAsUser })).end.kind, 'impossible', runAsUser)
     }
   })
