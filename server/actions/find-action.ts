@@ -13,6 +13,7 @@ export type FoundAction = ActionRow & {
   incoming: HookRequest | null
   outgoing: HookRequest | null
   latest: number | null
+  live: number | null
   last_use: number | null
   credits: [number, number][]
 }
@@ -31,7 +32,7 @@ function foundActions(ids: readonly string[]): RawBuilder<FoundAction> {
       (select ${HOOK_REQUEST} from hook_requests h where h.id = a.hook_request_id) as incoming,
       (select ${HOOK_REQUEST} from hook_requests h where h.action_id = a.id and h.type = 'outgoing'
         order by h.id desc limit 1) as outgoing,
-      ${newestDeploymentOf(sql`pipeline.application_id`)} as latest,
+      ${newestDeploymentOf(sql`pipeline.application_id`)} as latest, application.live_action_id as live,
       ${newestUseOf(sql`application.credential_id`)} as last_use,
       ${creditsAround(sql`a.environment_id`)} as credits
     from wanted

@@ -25,11 +25,7 @@ export async function readAction(
     tree.users(row.triggered_by === null ? [] : [row.triggered_by]),
   ])
   const pipeline = pipelines.get(row.pipeline_id)!
-  const related = {
-    latest: row.latest,
-    live: pipeline.application?.live_action_id ?? null,
-    lastUse: row.last_use,
-  }
+  const related = { latest: row.latest, live: row.live, lastUse: row.last_use }
   const relativeIds = row.parent_id === null ? row.child_ids : [row.parent_id, ...row.child_ids]
   const [summaries, relatives] = await Promise.all([
     loadSummaries(deps, sight, [row], [related]),

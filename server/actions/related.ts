@@ -40,13 +40,8 @@ export async function loadRelated(
   if (applications.size === 0) return new Map()
   const ids = [...applications.keys()]
   const credentialIds = ids.map((id) => applications.get(id)?.credential?.id ?? null)
-  const { rows } = await sql<{ id: number; latest: number | null; last_use: number | null }>`
-    select wanted.id, ${newestDeploymentOf(sql`wanted.id`)} as latest, ${newestUseOf(sql`wanted.credential_id`)} as last_use
+  const { rows } = await sql<Record<'latest' | 'live' | 'last_use', number | null> & { id: number }>`
+    select wanted.id, (select live_action_id from applications where id = wanted.id) as live, ${newestDeploymentOf(sql`wanted.id`)} as latest, ${newestUseOf(sql`wanted.credential_id`)} as last_use
     from unnest(${ids}::bigint[], ${credentialIds}::bigint[]) as wanted (id, credential_id)`.execute(db)
-  return new Map(
-    rows.map(({ id, latest, last_use }) => [
-      id,
-      { latest, live: applications.get(id)!.live_action_id, lastUse: last_use },
-    ]),
-  )
+  return new Map(rows.map(({ id, latest, live, last_use }) => [id, { latest, live, lastUse: last_use }]))
 }

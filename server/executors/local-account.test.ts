@@ -16,16 +16,17 @@ test('lines of /etc/passwd that make no sense are left out', () => {
   ])
 })
 
-test('under root commands get an account that is neither root nor the excluded one', {
-  skip: !asRoot,
-}, async () => {
+const underRoot = asRoot ? test : () => {}
+const asOrdinaryUser = asRoot ? () => {} : test
+
+underRoot('under root commands get an account that is neither root nor the excluded one', async () => {
   const first = await chooseLocalAccount(null)
   assert.ok('uid' in first && first.uid !== 0)
   const second = await chooseLocalAccount(first.uid)
   assert.ok('kind' in second || (second.uid !== 0 && second.uid !== first.uid))
 })
 
-test('an ordinary user is the only account there is', { skip: asRoot }, async () => {
+asOrdinaryUser('an ordinary user is the only account there is', async () => {
   const account = await chooseLocalAccount(process.getuid!())
   assert.ok('uid' in account && account.uid === process.getuid!())
   assert.deepEqual(await findLocalAccount(account.name), account)

@@ -88,7 +88,7 @@ export const jobs = {
     payload: Nothing,
     retryLimit: 0,
     retryDelaySeconds: 0,
-    timeoutSeconds: 60,
+    timeoutSeconds: 25,
     concurrency: 1,
     batchSize: 1,
     unique: 'waiting-or-running',

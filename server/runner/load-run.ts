@@ -96,7 +96,12 @@ export async function loadRun(db: Database, box: SecretBox, targetId: number): P
     select (select left(encode(sha256(sealed), 'hex'), 12) from key_check) as installation,
       a.id as action_id, a.environment_id, a.type, e.name as environment_name,
       coalesce(a.variables, a.hook_parsed_variables) as variables, a.deployment, a.commit,
-      a.release_name, t.release_name as target_release_name,
+      coalesce(case when a.deployment ->> 'type' = 'rollback' then (
+        select before.release_name from actions earlier join targets before on before.action_id = earlier.id
+        where earlier.release_name = a.release_name and earlier.id < a.id and before.server_id = s.id
+          and before.release_name is not null
+        order by earlier.id desc limit 1) end, a.release_name) as release_name,
+      t.release_name as target_release_name,
       jsonb_path_exists(t.steps, '$[*] ? (@.name == "get-new-release" && @.status == "completed")') as got_release,
       json_build_object('id', s.id, 'name', s.name, 'kind', s.provider_code, 'host', s.host, 'port', s.port,
         'loginName', s.login_name, 'hostKey', s.host_key, 'rootDirectory', s.root_directory,

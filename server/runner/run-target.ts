@@ -160,7 +160,8 @@ async function runOne(target: RunningTarget, order: number): Promise<number | nu
   if (outcome.kind === 'done' && next) {
     const isCancelled = await inAttempt(target, async (trx) => {
       const moved = await moveSteps(trx, owner, (steps, at) => goOn(steps, order, at))
-      return moved.kind === 'moved' && moved.cancelled
+      if (moved.kind === 'lost') throw new Error('Another attempt has taken the target over.')
+      return moved.cancelled
     })
     if (!isCancelled) return next.order
   }

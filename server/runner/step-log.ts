@@ -24,8 +24,21 @@ export async function openStepLog(
 
 /** A line of Gantry's own, in the transaction of the move that it explains. */
 export async function noteInLog(trx: Transaction<Tables>, owner: LogOwner, note: string): Promise<void> {
-  const text = `${note}\n`
+  const text = `${(await isLineOpen(trx, owner)) ? '\n' : ''}${note}\n`
   await append(trx, owner, { startOffset: await endOfLog(trx, owner), text, bytes: Buffer.byteLength(text) })
+}
+
+/** A command that was broken off may have left half a line. */
+async function isLineOpen(trx: Transaction<Tables>, { targetId, stepOrder }: LogOwner): Promise<boolean> {
+  const last = await trx
+    .selectFrom('step_log_chunks')
+    .select('text')
+    .where('target_id', '=', targetId)
+    .where('step_order', '=', stepOrder)
+    .orderBy('start_offset', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+  return last !== undefined && !last.text.endsWith('\n')
 }
 
 async function append(db: Database, owner: LogOwner, chunk: LogChunk): Promise<void> {

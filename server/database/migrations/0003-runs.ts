@@ -23,6 +23,7 @@ const statements: string[] = [
   'alter table targets add column attempt integer not null default 0 check (attempt >= 0)',
   'alter table targets add column attempt_key text',
   'alter table targets add column release_name text',
+  'create index targets_release on targets (release_name) where release_name is not null',
   `create index targets_with_place on targets (server_id) where status in ('queued', 'in-progress')`,
   `create index targets_waiting on targets (server_id, action_id) where status = 'waiting'`,
 
@@ -64,6 +65,14 @@ const statements: string[] = [
   'alter table applications alter column folder set not null',
   `alter table applications add check (folder ~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$')`,
   'alter table applications add unique (environment_id, folder)',
+
+  // Which release is live changes with every deploy, and is not read from what processes keep of the tree.
+  'drop trigger raise_tree_version on applications',
+  `create constraint trigger raise_tree_version after insert or delete on applications
+    deferrable initially deferred for each row execute function raise_tree_version()`,
+  `create constraint trigger raise_tree_version_when_edited after update on applications
+    deferrable initially deferred for each row
+    when (old.live_action_id is not distinct from new.live_action_id) execute function raise_tree_version()`,
 
   `create constraint trigger raise_tree_version after insert or update or delete on pipeline_run_after
     deferrable initially deferred for each row execute function raise_tree_version()`,
