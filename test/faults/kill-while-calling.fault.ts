@@ -138,7 +138,7 @@ test('calls answered with 202 have exactly one action each, although the process
   )
   assert.equal(
     await one(
-      'select count(*) from actions a where (select count(*) from events e where e.action_id = a.id) <> 1',
+      'select count(*) from actions a where (select count(*) from events e where e.action_id = a.id and e.previous_status is null) <> 1',
     ),
     0,
   )
@@ -146,10 +146,14 @@ test('calls answered with 202 have exactly one action each, although the process
     await one(`select count(*) from hook_requests where outcome = 'accepted' and action_id is null`),
     0,
   )
-  const queued = await one(
-    `select count(distinct started.action_id) from queue.job, jsonb_array_elements_text(data -> 'action_ids') as started (action_id) where name = 'actions.run'`,
+  assert.equal(
+    await one(
+      `select count(*) from actions a where status = 'queued' and not has_place and not exists (
+        select from queue.job where name = 'actions.run' and data -> 'action_ids' @> to_jsonb(a.id))`,
+    ),
+    0,
+    'every action has taken its turn, or has a job that will see to it',
   )
-  assert.equal(queued, actions, 'every action has a job')
   assert.ok(actions >= promised.size && actions <= promised.size + unanswered)
   await client.end()
 })
