@@ -4,22 +4,26 @@ import type { CommandEnd, CommandRequest, Executor } from './executor.ts'
 import { whyImpossible } from './preamble.ts'
 
 type Parts = {
-  /** Starts bash for a command, or tells why that is not to be. Its processes carry the mark. */
-  launch(request: CommandRequest, mark: string): Promise<LaunchedCommand | CommandEnd>
+  /** Starts bash for a command, or tells why that is not to be. */
+  launch(request: CommandRequest): Promise<LaunchedCommand | CommandEnd>
   /** Called once, when no command runs any more. */
   shutDown(): Promise<void>
 }
 
-/** What the marks of one executor's commands begin with. Nobody else's do, on any machine. */
-export function newMarks(): string {
-  return `${randomBytes(8).toString('hex')}.`
+/** The marks of one executor's commands begin alike, and nobody else's do, on any machine. */
+export type Marks = { beginning: string; next(): string }
+
+export function createMarks(): Marks {
+  const beginning = `${randomBytes(8).toString('hex')}.`
+  let count = 0
+  // The dot at the end keeps number 1 from being found in number 10.
+  return { beginning, next: () => `${beginning}${++count}.` }
 }
 
 /** An executor out of its particular parts. */
-export function createExecutor(marks: string, { launch, shutDown }: Parts): Executor {
+export function createExecutor({ launch, shutDown }: Parts): Executor {
   const running = new Set<Promise<CommandEnd>>()
   const closing = new AbortController()
-  let commands = 0
   let closed: Promise<void> | undefined
 
   async function run(request: CommandRequest): Promise<CommandEnd> {
@@ -27,9 +31,7 @@ export function createExecutor(marks: string, { launch, shutDown }: Parts): Exec
       if (request.signal.aborted) return { kind: 'cancelled' }
       const refusal = whyImpossible(request)
       if (refusal) return refusal
-      // The dot at the end keeps number 1 from being found in number 10.
-      const mark = `${marks}${++commands}.`
-      const launched = await launch(request, mark)
+      const launched = await launch(request)
       return 'kind' in launched ? launched : await conduct(request, launched)
     } finally {
       request.input?.destroy()

@@ -26,7 +26,8 @@ export type CommandRequest = {
   command: string
   /**
    * The only way for values to reach the command; never seen in a list of processes. Added to what the account
-   * has anyway (PATH, HOME and the like), and stronger than that.
+   * has anyway (PATH, HOME and the like), and stronger than that. Names are those that bash allows; GANTRY_COMMAND
+   * is taken.
    */
   environment: Record<string, string>
   /** Absolute. One that cannot be entered ends the command with exit code 1 and a line that says so. */

@@ -49,25 +49,18 @@ const KEEPER = [
   'echo ready; exec >&- 2>&-; read -r',
 ].join('; ')
 
-// A namespace is opened ahead of the command that needs it, because that takes as long as the rest; but what is
-// mounted on the machine later is not seen in it, so it is dropped when no order comes for some seconds. Descriptor
-// 5 says when it is ready, and ends when nothing in it is alive.
+// Descriptor 5 says when the namespace is ready, and ends when nothing in it is alive.
 // Opening one end of a pipe waits for the other, unless it is opened for both first: Gantry may be dead by now.
 // setsid tells of a signal by its complaint, with the number as exit code; bash would make 137 of both.
 // Job control is on only because bash has background commands ignore SIGINT otherwise, and all that they start.
 const LAUNCHER = `
 set -m
-prepare() { exec 5< <(exec "\${UNSHARE[@]}" <&3 3<&- 2>&1); unshare=$!; }
-enter() {
-  read -r -u 5 said; [ "$said" = ready ] || return
-  read -r keeper </proc/$unshare/task/$unshare/children; [ "$keeper" ]
-}
-drop() { if [ "$unshare" ]; then enter && kill -KILL $keeper; read -r -u 5; exec 5<&-; unshare=; fi; }
-launch() { [ "$unshare" ] || prepare; run "$@" & exec 5<&-; prepare; }
 run() {
-  local id=$1 in=/proc/$PPID/fd/$2 out=/proc/$PPID/fd/$3 code=1; shift 3
-  exec </dev/null
-  if enter; then
+  local id=$1 in=/proc/$PPID/fd/$2 out=/proc/$PPID/fd/$3 said keeper code=1; shift 3
+  exec </dev/null 5< <(exec "\${UNSHARE[@]}" <&3 3<&- 2>&1)
+  read -r -u 5 said
+  if [ "$said" = ready ]; then
+    read -r keeper </proc/$!/task/$!/children
     echo "at $id $keeper"
     while [ "$1" != -- ]; do export "$1"; shift; done; shift
     said=$(
@@ -81,12 +74,8 @@ run() {
   said=\${said//[[:cntrl:]]/ }
   echo "ended $id $code \${said:0:500}"
 }
-while :; do
-  if read -r -t 5 rest; then eval "$line$rest"; line=
-  elif (($? > 128)); then line+=$rest; drop
-  else break; fi
-done
-drop; wait`
+while read -r line; do eval "$line"; done
+wait`
 
 const KILLED = {
   end: { kind: 'unreachable', message: 'the launcher of local commands was killed' },
@@ -133,7 +122,7 @@ export function createLauncher(tools: LocalTools): Launcher {
         if (keeper !== undefined && name) signalIfAlive(keeper, name)
       }
       bash().order(
-        (id) => `launch ${id} ${words}`,
+        (id) => `run ${id} ${words} &`,
         (report) => {
           if (report?.word === 'at') {
             keeper = report.number

@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
+import type { Marks } from './create-executor.ts'
 import type { CommandEnd } from './executor.ts'
 import { GUARD, openGuard } from './guard.ts'
 import { createGuardPool, type GuardPool } from './guard-pool.ts'
@@ -8,14 +9,15 @@ import { createPipeMaker } from './pipes.ts'
 import { BASH_OPTIONS, MARK_VARIABLE } from './preamble.ts'
 
 /** Where there are no process namespaces: each command in a session of its own, with a guard. */
-export function createGuardedWay(tools: LocalTools | undefined, marks: string): LocalWay {
-  const guards = createLocalGuards(marks)
+export function createGuardedWay(tools: LocalTools | undefined, marks: Marks): LocalWay {
+  const guards = createLocalGuards(marks.beginning)
   const pipes = createPipeMaker()
   return {
-    async launch({ switchTo, environment, mark }) {
+    async launch({ switchTo, environment }) {
       const takeGuard = () => guards.take(guardKey(switchTo))
       const lease = await takeGuard()
       if (!('guard' in lease)) return lease
+      const mark = marks.next()
       const byTool = switchTo?.groups === true && tools !== undefined
       const [program, ...args] = byTool
         ? [tools.setpriv, `--reuid=${switchTo.uid}`, `--regid=${switchTo.gid}`, '--init-groups', BASH]

@@ -9,7 +9,7 @@ export const STANDARD_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:
 export type SwitchTo = { uid: number; gid: number; groups: boolean }
 
 /** What a local command is started with. Its environment is the account's, and holds nothing of ours. */
-export type LocalLaunch = { switchTo: SwitchTo | null; environment: Record<string, string>; mark: string }
+export type LocalLaunch = { switchTo: SwitchTo | null; environment: Record<string, string> }
 
 /** A way to start local commands so that none of their processes is left. */
 export type LocalWay = {

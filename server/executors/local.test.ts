@@ -7,6 +7,7 @@ import { testBehaviour } from './test-behaviour.ts'
 import {
   childrenOf,
   commandLineOf,
+  descendantsOf,
   namedSo,
   run,
   START_DAEMONS,
@@ -66,8 +67,10 @@ for (const containment of ['namespace', 'guard'] as const) {
       const token = `sleeper-${randomUUID()}`
       const victim = await startVictim(t, { kind: 'local', containment, token })
       assert.equal(namedSo(token).length, 5)
+      // What it needs to start commands, and what it has ready for the next.
+      const helpers = descendantsOf(victim.pid)
       await victim.kill()
-      await until(() => namedSo(token).length === 0)
+      await until(() => [...namedSo(token), ...helpers.filter(commandLineOf)].length === 0)
     })
 
     test('closing cancels what runs, and waits for its end', async () => {

@@ -1,7 +1,9 @@
-// Commands on this very machine.
+// Commands on this very machine. In a namespace they neither see nor signal the processes outside, and what they
+// mount is theirs alone; under an ordinary account they also cannot become another by sudo. A service is reached
+// through its manager (systemctl, docker), which is not one of their processes.
 
 import { conduct } from './conduct.ts'
-import { createExecutor, newMarks } from './create-executor.ts'
+import { createExecutor, createMarks } from './create-executor.ts'
 import type { CommandRequest, Executor, Impossible } from './executor.ts'
 import { chooseLocalAccount, findLocalAccount, type LocalAccount } from './local-account.ts'
 import { createGuardedWay } from './local-guarded.ts'
@@ -14,6 +16,7 @@ import {
   STANDARD_PATH,
   type SwitchTo,
 } from './local-tools.ts'
+import { withSpare } from './spare.ts'
 
 export type LocalExecutorOptions = {
   /** The account of the embedded database, which commands must not get. */
@@ -49,18 +52,17 @@ const PROBE: CommandRequest = {
 export async function openLocalExecutor(options: LocalExecutorOptions): Promise<LocalExecutor> {
   const account = await chooseLocalAccount(options.excludedUid)
   const tools = findLocalTools()
-  const marks = newMarks()
   const namespaced =
     options.containment === 'guard' ? undefined : await namespacedWayIfItWorks(tools, account)
-  const way = namespaced ?? createGuardedWay(tools, marks)
+  const way = withSpare(namespaced ?? createGuardedWay(tools, createMarks()))
 
-  const executor = createExecutor(marks, {
-    async launch({ runAsUser }, mark) {
+  const executor = createExecutor({
+    async launch({ runAsUser }) {
       const user = runAsUser === null ? account : await findLocalAccount(runAsUser)
       if ('kind' in user) return user
       const home = runAsUser === null ? options.home : undefined
       const switchTo = switchFor(user, runAsUser !== null)
-      return way.launch({ switchTo, environment: environmentOf(user, home), mark })
+      return way.launch({ switchTo, environment: environmentOf(user, home) })
     },
     shutDown: way.close,
   })
@@ -92,7 +94,7 @@ async function namespacedWayIfItWorks(
   if (!tools) return undefined
   const way = createNamespacedWay(tools)
   const switchTo = 'kind' in account ? null : switchFor(account, false)
-  const launched = await way.launch({ switchTo, environment: {}, mark: '' })
+  const launched = await way.launch({ switchTo, environment: {} })
   const end = 'kind' in launched ? launched : await conduct(PROBE, launched)
   if (end.kind === 'signalled' && end.signal === 'SIGKILL') return way
   await way.close()

@@ -3,7 +3,7 @@
 
 import type { ClientChannel } from 'ssh2'
 import type { LaunchedCommand } from './conduct.ts'
-import { createExecutor, newMarks } from './create-executor.ts'
+import { createExecutor, createMarks } from './create-executor.ts'
 import {
   COMMANDS_AT_ONCE,
   type CommandEnd,
@@ -28,7 +28,7 @@ const GUARDS_AT_ONCE = 2
 const ACCOUNT_NAME = /^[A-Za-z_][A-Za-z0-9_.-]{0,31}$/
 
 export function createSshExecutor(line: SshLine, { silence, startTimeoutMs }: Settings): Executor {
-  const marks = newMarks()
+  const marks = createMarks()
   const places = createPlaces(COMMANDS_AT_ONCE)
   const guards = createGuardPool<{ switching: string }>(GUARDS_AT_ONCE, postGuard)
 
@@ -40,7 +40,7 @@ export function createSshExecutor(line: SshLine, { silence, startTimeoutMs }: Se
       if (!channel) return noChannel()
       const complaint = collectErrors(channel)
       const timer = setTimeout(() => channel.close(), startTimeoutMs)
-      const guard = await openGuard(channel, channel, { marks, silence })
+      const guard = await openGuard(channel, channel, { marks: marks.beginning, silence })
       clearTimeout(timer)
       if (typeof guard !== 'string') return { guard, extra: { switching } }
       said ||= plain(complaint() || guard)
@@ -58,8 +58,8 @@ export function createSshExecutor(line: SshLine, { silence, startTimeoutMs }: Se
     return { kind: 'unreachable', message }
   }
 
-  return createExecutor(marks, {
-    async launch({ runAsUser, signal }, mark) {
+  return createExecutor({
+    async launch({ runAsUser, signal }) {
       const user = runAsUser === null || runAsUser === line.username ? LOGIN : runAsUser
       if (runAsUser !== null && user === runAsUser && !ACCOUNT_NAME.test(user)) {
         const message = `there cannot be an account named ${JSON.stringify(user.slice(0, 80))}`
@@ -72,6 +72,7 @@ export function createSshExecutor(line: SshLine, { silence, startTimeoutMs }: Se
         leavePlace()
         return lease
       }
+      const mark = marks.next()
       const bash = `env ${MARK_VARIABLE}=${mark} bash --norc -c '${BOOTSTRAP}' bash`
       const channel = await line.open(`exec ${lease.extra.switching}${bash}`)
       if (!channel) {
@@ -96,11 +97,16 @@ export function createSshExecutor(line: SshLine, { silence, startTimeoutMs }: Se
   })
 }
 
-/** Beginnings of a command line. Root needs no sudo, and many servers where one logs in as root have none. */
+/**
+ * Beginnings of a command line, the best first. Root needs no sudo, and many servers where one logs in as root have
+ * none. The last tells a signal as an exit code.
+ */
 function waysToBecome(user: string, username: string): string[] {
   if (user === LOGIN) return ['']
   const sudo = `sudo -n -u ${user} -- `
-  return username === 'root' ? [sudo, `runuser -u ${user} -- `] : [sudo]
+  if (username !== 'root') return [sudo]
+  const setpriv = `setpriv --reuid=${user} --regid=$(id -g ${user}) --init-groups --reset-env -- `
+  return [setpriv, sudo, `runuser -u ${user} -- `]
 }
 
 type Followed = Pick<LaunchedCommand, 'stdin' | 'stdout' | 'ended' | 'complaint'>

@@ -86,7 +86,16 @@ export function commandLineOf(pid: number): string {
 
 /** Of the main thread. */
 export function childrenOf(pid: number): number[] {
-  return readFileSync(`/proc/${pid}/task/${pid}/children`, 'latin1').trim().split(' ').map(Number)
+  try {
+    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'latin1')
+    return children.trim().split(' ').map(Number).filter(Boolean)
+  } catch {
+    return []
+  }
+}
+
+export function descendantsOf(pid: number): number[] {
+  return childrenOf(pid).flatMap((child) => [child, ...descendantsOf(child)])
 }
 
 export type VictimPlan = { token: string } & (
@@ -98,7 +107,7 @@ export type VictimPlan = { token: string } & (
 export async function startVictim(
   t: { after(fn: () => Promise<void>): void },
   plan: VictimPlan,
-): Promise<{ kill(): Promise<void> }> {
+): Promise<{ pid: number; kill(): Promise<void> }> {
   const script = fileURLToPath(new URL('./test-victim.ts', import.meta.url))
   const victim = spawn(process.execPath, [script], { stdio: ['pipe', 'pipe', 'inherit'] })
   const ended = once(victim, 'exit')
@@ -110,5 +119,5 @@ export async function startVictim(
   victim.stdin.end(JSON.stringify(plan))
   const said = await Promise.race([once(victim.stdout, 'data'), ended])
   if (String(said[0]) !== 'up\n') throw new Error(`the victim said ${said}`)
-  return { kill }
+  return { pid: victim.pid!, kill }
 }
