@@ -2,9 +2,10 @@
 import assert from 'node:assert/strict'
 import { after, suite, test } from 'node:test'
 import { sql } from 'kysely'
+import { ACTIONS_CHANNEL } from '#actions/channel.ts'
 import { openListener } from '#database/listen.ts'
 import { createLogWriter, type LogChunk } from '#step-logs/log-writer.ts'
-import { ACTIONS_CHANNEL, endOfLog, type StoredLog, storeChunk } from '#step-logs/store-chunk.ts'
+import { endOfLog, type StoredLog, storeChunk } from '#step-logs/store-chunk.ts'
 import { openTestApp } from './harness.ts'
 import { createAction, createMember, createPerson, createTestTree, grantRole } from './world.ts'
 

@@ -2,10 +2,11 @@
 import assert from 'node:assert/strict'
 import type { AddressInfo } from 'node:net'
 import { sql } from 'kysely'
+import { ACTIONS_CHANNEL } from '#actions/channel.ts'
 import { isEnd } from '#actions/status.ts'
 import type { Database } from '#database/connect.ts'
 import type { ReasonCode, Status } from '#database/tables.ts'
-import { ACTIONS_CHANNEL, storeChunk } from '#step-logs/store-chunk.ts'
+import { storeChunk } from '#step-logs/store-chunk.ts'
 import type { TestApp } from './harness.ts'
 import { createAction, type TestTree } from './world.ts'
 

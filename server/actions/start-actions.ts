@@ -1,5 +1,6 @@
 import { CompiledQuery, type Transaction } from 'kysely'
 import type { StoredStep, Tables } from '#database/tables.ts'
+import { ACTIONS_CHANNEL } from './channel.ts'
 
 /**
  * Starting actions is a part of a larger statement, because what causes a start (a call, a person, another
@@ -42,7 +43,7 @@ export const startingActions = `
   )`
 
 /** Put among what the statement selects: those who watch all actions are told that there are new ones. */
-export const tellingOfStarts = `(select pg_notify('actions', 'move ' || min(action_id)) from starts)`
+export const tellingOfStarts = `(select pg_notify('${ACTIONS_CHANNEL}', 'move ' || min(action_id)) from starts)`
 
 /** One row of `starts`, without its id. */
 export type Start = {

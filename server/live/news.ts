@@ -1,6 +1,6 @@
+import { ACTIONS_CHANNEL } from '#actions/channel.ts'
 import type { Listener } from '#database/listen.ts'
 import { createBell } from '#queue/bell.ts'
-import { ACTIONS_CHANNEL } from '#step-logs/store-chunk.ts'
 
 /** What is told about actions, handed to those who watch them. One per process: all streams share its connection. */
 export type News = {

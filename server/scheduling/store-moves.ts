@@ -1,4 +1,5 @@
 import { sql, type Transaction } from 'kysely'
+import { ACTIONS_CHANNEL } from '#actions/channel.ts'
 import { isEnd, type State } from '#actions/status.ts'
 import type { ReasonCode, Status, Tables } from '#database/tables.ts'
 import type { LiveAction, LiveTarget } from './live-action.ts'
@@ -6,9 +7,6 @@ import type { LiveAction, LiveTarget } from './live-action.ts'
 export type StepMove = { order: number; previous: Status; status: Status; reason: ReasonCode }
 export type ActionMove = State & { action: LiveAction; previous: Status }
 export type TargetMove = State & { target: LiveTarget; previous: Status; stepMoves: StepMove[] }
-
-/** Where moves and logs of actions are told of, to whoever watches. */
-export const ACTIONS_CHANNEL = 'actions'
 
 /** Writes what actions and targets have become, every single move on the way, and tells whoever watches. */
 export async function storeMoves(

@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import { ACTIONS_CHANNEL } from '#actions/channel.ts'
 import type { Database } from '#database/connect.ts'
 import type { LogChunk } from './log-writer.ts'
 
@@ -6,9 +7,6 @@ export type StoredLog = { targetId: number; stepOrder: number; attempt: number }
 
 /** `refused`: another attempt works on the target, and the log is no longer this one's to write. */
 export type StoreOutcome = { kind: 'stored' } | { kind: 'refused' }
-
-/** Where moves and logs of actions are told of. */
-export const ACTIONS_CHANNEL = 'actions'
 
 /**
  * Stores a chunk and tells those who watch, in one statement. The target is locked against a take-over for as
