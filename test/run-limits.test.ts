@@ -171,33 +171,36 @@ suite('limits', { concurrency: true }, () => {
     })
   })
 
-  test('a disk that becomes full while a release is unpacked leaves the live one, and nothing half-made', {
-    skip: smallDisk === null && 'mounting takes root',
-  }, async (t) => {
-    const repository = await makeRepository(t, { files: { small: 'small' } })
-    const server = { ...world.newLocalServer(), root_directory: smallDisk! }
-    const shop = await makeDeployable({ repository: repository.address, servers: [server] })
-    const [base] = shop.bases as [string]
-    const first = await completed(await run(shop.pipelineId))
-    await repository.branch('large', await commitOfMebibytes(repository, 120))
-    const second = await endedWith('FAILED', await run(shop.pipelineId, { source_ref: 'large' }))
-    assert.match(
-      await logOf(second.id, 'get-new-release'),
-      /No space left on device\n(.*\n)*The source could not/,
-    )
-    assert.equal(await liveRelease(base), first.action_data.release_name)
-    assert.deepEqual(await releasesIn(base), [first.action_data.release_name])
+  // Mounting takes root; what a full disk does to a step is tried above for everybody.
+  const underRoot = smallDisk === null ? () => {} : test
+  underRoot(
+    'a disk that becomes full while a release is unpacked leaves the live one, and nothing half-made',
+    async (t) => {
+      const repository = await makeRepository(t, { files: { small: 'small' } })
+      const server = { ...world.newLocalServer(), root_directory: smallDisk! }
+      const shop = await makeDeployable({ repository: repository.address, servers: [server] })
+      const [base] = shop.bases as [string]
+      const first = await completed(await run(shop.pipelineId))
+      await repository.branch('large', await commitOfMebibytes(repository, 120))
+      const second = await endedWith('FAILED', await run(shop.pipelineId, { source_ref: 'large' }))
+      assert.match(
+        await logOf(second.id, 'get-new-release'),
+        /No space left on device\n(.*\n)*The source could not/,
+      )
+      assert.equal(await liveRelease(base), first.action_data.release_name)
+      assert.deepEqual(await releasesIn(base), [first.action_data.release_name])
 
-    execFileSync('dd', [
-      'if=/dev/zero',
-      `of=${join(smallDisk!, 'ballast')}`,
-      'bs=1M',
-      'count=50',
-      'status=none',
-    ])
-    const third = await endedWith('FAILED', await run(shop.pipelineId))
-    assert.match(await logOf(third.id, 'check-app-environment'), /Only \d+ MiB are free .* make room/)
-  })
+      execFileSync('dd', [
+        'if=/dev/zero',
+        `of=${join(smallDisk!, 'ballast')}`,
+        'bs=1M',
+        'count=50',
+        'status=none',
+      ])
+      const third = await endedWith('FAILED', await run(shop.pipelineId))
+      assert.match(await logOf(third.id, 'check-app-environment'), /Only \d+ MiB are free .* make room/)
+    },
+  )
 })
 
 test('in the end nothing of all this still runs', () => world.nothingRuns())
