@@ -84,7 +84,7 @@ export async function startService(
     const handlers: JobHandlers = {
       'actions.run': ({ action_ids }) => advanceActions(db, action_ids, enqueue.targets),
       'targets.run': ({ target_id }, context) => runner.run(target_id, context),
-      'scheduling.sweep': () => sweepPlaces(db, enqueue.targets),
+      'scheduling.sweep': () => sweepPlaces(db, enqueue.targets, fault('scheduling')),
       'queue.probe': answerProbe,
       'accounts.prune-tokens': () => pruneTokens(db),
       'actions.count-blocks': () => countClosedBlocks(db),

@@ -54,10 +54,10 @@ test('a target that should run and has no job gets one, once', async () => {
       update targets set status = 'in-progress', status_reason_code = 'IN_PROGRESS', completed_at = null,
         updated_at = now() - ${age}::interval where id = ${targetId}`.execute(db)
   await setAge('30 seconds')
-  await sweepPlaces(db, enqueue.targets)
+  await sweepPlaces(db, enqueue.targets, assert.ifError)
   assert.equal(await jobsOf(targetId), 0)
   await setAge('2 minutes')
-  await sweepPlaces(db, enqueue.targets)
-  await sweepPlaces(db, enqueue.targets)
+  await sweepPlaces(db, enqueue.targets, assert.ifError)
+  await sweepPlaces(db, enqueue.targets, assert.ifError)
   assert.equal(await jobsOf(targetId), 1)
 })

@@ -118,7 +118,8 @@ suite('runs', { concurrency: true }, () => {
       assert.equal(action.summary.targets.completed, 1)
       assert.equal(action.summary.targets.failed, 1)
       assert.equal(await liveFile(shop.bases[0]!, 'index.html'), 'good')
-      assert.equal(action.resource.data.last_deployments.live, null)
+      // One server serves it: that is what people would go back from.
+      assert.equal(action.resource.data.last_deployments.live.id, action.id)
     })
 
     test('a folder that is in the way of current is named, and left alone', async (t) => {
@@ -220,6 +221,24 @@ suite('runs', { concurrency: true }, () => {
         await completed(await run(shop.pipelineId, { type }))
         assert.equal(await liveFile(shop.bases[0]!, 'n'), '3')
       }
+    })
+
+    test('a rollback from a release that failed behind its activation goes to the one before it', async (t) => {
+      const repository = await makeRepository(t, { files: { n: '1' } })
+      const shop = await makeDeployable({
+        repository: repository.address,
+        servers: [world.newLocalServer()],
+        steps: deployWith({ 'activate-new-release': { name: 'smoke-test', command: '[ "$(cat n)" != 3 ]' } }),
+      })
+      await completed(await run(shop.pipelineId))
+      for (const n of ['2', '3']) {
+        await repository.commit({ n })
+        const id = await run(shop.pipelineId)
+        await (n === '3' ? endedWith('FAILED', id) : completed(id))
+        assert.equal(await liveFile(shop.bases[0]!, 'n'), n)
+      }
+      await completed(await run(shop.pipelineId, { type: 'rollback' }))
+      assert.equal(await liveFile(shop.bases[0]!, 'n'), '2')
     })
 
     test('branch, tag and commit of a call choose what is deployed', async (t) => {

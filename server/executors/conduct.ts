@@ -68,7 +68,7 @@ export async function conduct(request: CommandRequest, launched: LaunchedCommand
     // Bash that has not begun has nothing to clear up, and nothing to say.
     const begun = output.hasStarted()
     if (first.kind !== 'ended' && begun) {
-      await atMost(Math.min(request.graceMs, LONGEST_MS), launched.terminate())
+      await atMost(Math.min(graceOf(request), LONGEST_MS), launched.terminate())
     }
     await launched.kill()
     if (first.kind === 'broken') throw first.error
@@ -87,4 +87,8 @@ export async function conduct(request: CommandRequest, launched: LaunchedCommand
     await fed.catch(() => {})
     launched.release?.()
   }
+}
+
+function graceOf({ graceMs }: CommandRequest): number {
+  return typeof graceMs === 'function' ? graceMs() : graceMs
 }

@@ -45,7 +45,8 @@ export type CommandRequest = {
   signal: AbortSignal
   /** Counted from the start of the command; then it is stopped in the same way. */
   timeoutMs: number
-  graceMs: number
+  /** A function is asked when it comes to that. */
+  graceMs: number | (() => number)
 }
 
 export type CommandEnd =

@@ -21,6 +21,8 @@ export type Run = {
   releaseName: string | null
   /** The release is on the server. */
   hasRelease: boolean
+  /** And it was switched to. */
+  isActivated: boolean
   /** It was there before this run: a rollback that needs nothing but a switch. */
   isRolledBack: boolean
   /** An earlier attempt may have begun to make it, so this one makes another. */
@@ -71,6 +73,7 @@ type Row = {
   release_name: string | null
   target_release_name: string | null
   got_release: boolean
+  activated: boolean
   server: Omit<ServerToReach, 'privateKey'> & { credentialId: number | null; secret: string | null }
   steps: (Omit<StepDefinition, 'order'> & { order: number })[]
   application:
@@ -103,6 +106,7 @@ export async function loadRun(db: Database, box: SecretBox, targetId: number): P
         order by earlier.id desc limit 1) end, a.release_name) as release_name,
       t.release_name as target_release_name,
       jsonb_path_exists(t.steps, '$[*] ? (@.name == "get-new-release" && @.status == "completed")') as got_release,
+      jsonb_path_exists(t.steps, '$[*] ? (@.name == "activate-new-release" && @.status == "completed")') as activated,
       json_build_object('id', s.id, 'name', s.name, 'kind', s.provider_code, 'host', s.host, 'port', s.port,
         'loginName', s.login_name, 'hostKey', s.host_key, 'rootDirectory', s.root_directory,
         'credentialId', key.id, 'secret', encode(key.secret, 'hex')) as server,
@@ -131,8 +135,12 @@ export async function loadRun(db: Database, box: SecretBox, targetId: number): P
     where t.id = ${targetId}`.execute(db)
   try {
     return toRun(rows[0]!, box, targetId)
-  } catch (error) {
-    return { kind: 'unreadable', message: `The run cannot be prepared: ${(error as Error).message}` }
+  } catch {
+    return {
+      kind: 'unreadable',
+      message:
+        'The run cannot be prepared: a secret that it needs was sealed with another key, or something is gone.',
+    }
   }
 }
 
@@ -153,6 +161,7 @@ function toRun(row: Row, box: SecretBox, targetId: number): Run {
     commit: row.commit,
     releaseName: row.target_release_name ?? row.release_name,
     hasRelease: row.got_release,
+    isActivated: row.activated,
     isRolledBack: isRollback && row.got_release && row.target_release_name === null,
     isAnew: isRollback || row.target_release_name !== null,
     server,

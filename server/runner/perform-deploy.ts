@@ -37,7 +37,7 @@ export type DeploySteps = {
 export function createDeploySteps(deps: { db: Database; repositories: Repositories }): DeploySteps {
   return {
     takeOver: async (tools) => {
-      const isDeploy = tools.run.application !== null && tools.run.hasRelease
+      const isDeploy = tools.run.application !== null && tools.run.hasRelease && !tools.run.isActivated
       return isDeploy ? runCommand(tools, takeLock(baseOf(tools.run), attemptOf(tools))) : { kind: 'done' }
     },
     byName: new Map<string, Perform>([
@@ -75,7 +75,8 @@ async function getNewRelease(
   if (locked.kind !== 'done') return locked
   if (run.deployment?.type === 'rollback' && run.releaseName !== null) {
     const found = await findReleases(tools)
-    if (found && canActivateAgain(found, run.releaseName)) {
+    if ('kind' in found) return found
+    if (canActivateAgain(found, run.releaseName)) {
       run.isRolledBack = true
       run.hasRelease = true
       await tools.line(`The release ${run.releaseName} is still on the server: it is switched to as it is.`)
@@ -205,7 +206,7 @@ async function runOwn(
 async function removeOldReleases(tools: StepTools): Promise<StepOutcome> {
   const { run } = tools
   const found = await findReleases(tools)
-  if (!found) return failed('FAILED', 'The releases on the server could not be listed.')
+  if ('kind' in found) return found
   const names = releasesToRemove(found, run.application!.deploymentsKeep)
   if (names.length === 0) {
     await tools.line(
@@ -216,9 +217,11 @@ async function removeOldReleases(tools: StepTools): Promise<StepOutcome> {
   return runCommand(tools, removeReleases(baseOf(run), attemptOf(tools), names))
 }
 
-async function findReleases(tools: StepTools): Promise<FoundReleases | undefined> {
+async function findReleases(tools: StepTools): Promise<FoundReleases | StepOutcome> {
   const output: Buffer[] = []
   const command: DeployCommand = listReleases(baseOf(tools.run))
   const listed = await runCommand(tools, { ...command, onOutput: (chunk) => void output.push(chunk) })
-  return listed.kind === 'done' ? readReleases(Buffer.concat(output).toString()) : undefined
+  if (listed.kind !== 'done') return listed
+  const found = readReleases(Buffer.concat(output).toString())
+  return found ?? failed('FAILED', 'The releases on the server could not be listed.')
 }

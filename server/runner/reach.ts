@@ -4,6 +4,7 @@ import type { LocalExecutor } from '#executors/local.ts'
 import { makeFolderOf } from '#executors/local-account.ts'
 import { connectSsh } from '#executors/ssh-connect.ts'
 import type { ServerToReach } from './load-run.ts'
+import { persist } from './persist.ts'
 
 export type Reached = Executor | Unreachable | { kind: 'cancelled' }
 export type Reach = (server: ServerToReach, signal: AbortSignal) => Promise<Reached>
@@ -31,8 +32,11 @@ async function reachSsh(db: Database, server: ServerToReach, signal: AbortSignal
     username: server.loginName!,
     privateKey: server.privateKey,
     hostKey: server.hostKey,
-    onNewHostKey: (hostKey) => pinHostKey(db, server.id, hostKey),
+    onNewHostKey: (hostKey) => persist(() => pinHostKey(db, server.id, hostKey), signal),
     signal,
+  }).catch((error) => {
+    if (error instanceof HostKeyConflict) return unreachable(error.message)
+    throw error
   })
   return connection.kind === 'connected' ? connection.executor : connection
 }
@@ -50,9 +54,16 @@ async function pinHostKey(db: Database, serverId: number, hostKey: string): Prom
     .select('host_key')
     .where('id', '=', serverId)
     .executeTakeFirstOrThrow()
-  if (host_key !== hostKey) throw new Error('Two first contacts with one server saw different host keys.')
+  if (host_key !== hostKey) throw new HostKeyConflict()
 }
 
 function unreachable(message: string): Unreachable {
   return { kind: 'unreachable', message }
+}
+
+class HostKeyConflict extends Error {
+  override name = 'HostKeyConflict'
+  constructor() {
+    super('Two first contacts with this server, at the same time, saw different host keys.')
+  }
 }

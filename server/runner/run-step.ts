@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream'
 import type { ReasonCode } from '#database/tables.ts'
 import type { CommandEnd, Executor } from '#executors/executor.ts'
+import { AbortedError } from '#queue/run-attempt.ts'
 import type { Run } from './load-run.ts'
 import type { StepDefinition } from './step-definition.ts'
 
@@ -27,7 +28,9 @@ export type StepTools = {
 }
 
 /** How long what a command started has between being asked to end and being ended. */
-export const GRACE_MS = 10_000
+const GRACE_MS = 10_000
+/** When the worker stops: it has been waited for already, and must be gone soon. */
+const STOPPING_GRACE_MS = 1_000
 
 export type Command = {
   command: string
@@ -46,7 +49,7 @@ export async function runCommand(tools: StepTools, command: Command): Promise<St
     onOutput: tools.write,
     signal: tools.signal,
     timeoutMs: tools.step.timeoutSeconds * 1_000,
-    graceMs: GRACE_MS,
+    graceMs: () => (isStopping(tools.signal) ? STOPPING_GRACE_MS : GRACE_MS),
     ...command,
   })
   return outcomeOf(end, tools.step.timeoutSeconds)
@@ -75,4 +78,8 @@ export function outcomeOf(end: CommandEnd, timeoutSeconds: number): StepOutcome 
 
 export function failed(reason: ReasonCode, message: string | null): StepOutcome {
   return { kind: 'failed', reason, message }
+}
+
+function isStopping({ reason }: AbortSignal): boolean {
+  return reason instanceof AbortedError && reason.why === 'stopping'
 }

@@ -161,6 +161,7 @@ async function runOne(target: RunningTarget, order: number): Promise<number | nu
     const isCancelled = await inAttempt(target, async (trx) => {
       const moved = await moveSteps(trx, owner, (steps, at) => goOn(steps, order, at))
       if (moved.kind === 'lost') throw new Error('Another attempt has taken the target over.')
+      if (isActivation(step)) await markLive(trx, run)
       return moved.cancelled
     })
     if (!isCancelled) return next.order
@@ -169,9 +170,23 @@ async function runOne(target: RunningTarget, order: number): Promise<number | nu
   const end = outcome.kind === 'done' && next ? CANCELLED : endOf(target, step, outcome)
   await inAttempt(target, async (trx) => {
     await endTarget(trx, owner, (steps, at) => endWith(steps, endsAt, end, at), parts.enqueueTargets)
+    if (outcome.kind === 'done' && isActivation(step)) await markLive(trx, run)
     await context.complete(trx)
   })
   return null
+}
+
+function isActivation(step: StepDefinition): boolean {
+  return step.builtIn && step.name === 'activate-new-release'
+}
+
+/** From the first server on that serves it, whatever the steps after that come to: one can go back from it. */
+async function markLive(trx: Transaction<Tables>, { actionId, application }: Run): Promise<void> {
+  await trx
+    .updateTable('applications')
+    .set({ live_action_id: actionId })
+    .where('id', '=', application!.id)
+    .execute()
 }
 
 /** What a step's outcome makes of it. Throws when the job goes back to the queue, or is no longer ours. */

@@ -6,8 +6,8 @@ import { openRound } from './round.ts'
 import { type EnqueueTargets, settleRound } from './settle.ts'
 
 /**
- * Ends a target in its attempt's name, and lets follow what follows: its action may end, the release become
- * the live one, the next action or target take the place. False: the attempt no longer owns the target.
+ * Ends a target in its attempt's name, and lets follow what follows: its action may end, the next action or
+ * target take the place. False: the attempt no longer owns the target.
  */
 export async function endTarget(
   trx: Transaction<Tables>,
@@ -34,12 +34,5 @@ export async function endTarget(
     { actionIds: [action!.id], pipelineIds: [action!.pipelineId], serverIds: [target.serverId] },
     enqueueTargets,
   )
-  if (action!.status === 'completed' && action!.type === 'deploy' && action!.applicationId !== null) {
-    await trx
-      .updateTable('applications')
-      .set({ live_action_id: action!.id })
-      .where('id', '=', action!.applicationId)
-      .execute()
-  }
   return true
 }

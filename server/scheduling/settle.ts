@@ -134,7 +134,7 @@ async function handOverCommit(trx: Transaction<Tables>, children: LiveAction[]):
   const ids = children.filter((child) => child.type === 'deploy').map((child) => child.id)
   if (ids.length === 0) return
   await sql`
-    update actions child set deployment = child.deployment ||
+    update actions child set commit = parent.commit, deployment = child.deployment ||
       jsonb_build_object('source_type', 'commit', 'source_ref', parent.commit ->> 'hash')
     from actions parent
     where child.id = any(${ids}::bigint[]) and parent.id = child.parent_id and parent.commit is not null

@@ -1,6 +1,6 @@
 import { sql, type Transaction } from 'kysely'
 import type { Tables } from '#database/tables.ts'
-import { openRound } from './round.ts'
+import { lockScheduling, openRound } from './round.ts'
 import { releaseChildren, skipAction } from './settle.ts'
 
 /**
@@ -12,6 +12,11 @@ export async function supersedeOlder(
   trx: Transaction<Tables>,
   pipelines: readonly { id: number; environmentId: number }[],
 ): Promise<void> {
+  // All at once, in order: two commits that take the same ones one by one could wait for each other.
+  await lockScheduling(
+    trx,
+    pipelines.map((one) => one.environmentId),
+  )
   for (const [environmentId, here] of Map.groupBy(pipelines, (one) => one.environmentId)) {
     const round = await openRound(trx, environmentId)
     const older = await round.load(

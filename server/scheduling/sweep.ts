@@ -10,13 +10,17 @@ type Stuck = { environment_id: number; pipeline_ids: number[]; server_ids: numbe
  * gives it away, so there is little to find: a limit that was raised, a server that was taken off a pipeline.
  * Targets that should be run and have no job, because it was given up, get another. Run by a job.
  */
-export async function sweepPlaces(db: Database, enqueueTargets: EnqueueTargets): Promise<void> {
+export async function sweepPlaces(
+  db: Database,
+  enqueueTargets: EnqueueTargets,
+  onError: (error: Error) => void,
+): Promise<void> {
   await db.transaction().execute(async (trx) => {
     const forgotten = await findForgotten(trx)
     if (forgotten.length > 0) await enqueueTargets(trx, forgotten)
   })
   for (const stuck of await findStuck(db)) {
-    await db.transaction().execute(async (trx) => {
+    const round = db.transaction().execute(async (trx) => {
       const round = await openRound(trx, stuck.environment_id)
       await settleRound(
         round,
@@ -24,6 +28,8 @@ export async function sweepPlaces(db: Database, enqueueTargets: EnqueueTargets):
         enqueueTargets,
       )
     })
+    // One environment's trouble is not the others'.
+    await round.catch(onError)
   }
 }
 

@@ -51,7 +51,7 @@ export async function play(
       .where('environment_id', '=', stage.environmentId)
       .where('status', '=', 'waiting')
       .execute()
-    await sweepPlaces(ground.db, createEnqueueing(ground.queue).targets)
+    await sweepPlaces(ground.db, createEnqueueing(ground.queue).targets, assert.ifError)
   }
 
   async function work(word: Extract<Line, { worker: string }>['worker']): Promise<void> {
