@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Status } from '#database/tables.ts'
-import { canMove, eventKinds, firstState, isEnd, SUPERSEDED, UNFINISHED } from './status.ts'
+import { canMove, eventKinds, firstState, isEnd, SKIPPED, UNFINISHED } from './status.ts'
 
 const STATUSES: Status[] = ['pending', 'waiting', 'queued', 'in-progress', 'completed', 'failed', 'skipped']
 
@@ -38,9 +38,9 @@ test('an action begins queued, or pending when it waits for another', () => {
 })
 
 test('whatever has not begun can be superseded', () => {
-  assert.deepEqual(SUPERSEDED, { status: 'skipped', reason: 'SKIPPED' })
+  assert.deepEqual(SKIPPED, { status: 'skipped', reason: 'SKIPPED' })
   for (const from of STATUSES)
-    assert.equal(canMove(from, SUPERSEDED.status), ['pending', 'waiting', 'queued'].includes(from), from)
+    assert.equal(canMove(from, SKIPPED.status), ['pending', 'waiting', 'queued'].includes(from), from)
 })
 
 test('a creation is one event and its arrival another; a changed reason is none', () => {

@@ -34,8 +34,8 @@ export function firstState(start: { waitsForParent: boolean }): State {
     : { status: 'queued', reason: 'QUEUED' }
 }
 
-/** How a run ends that was never begun because a newer one took its place. */
-export const SUPERSEDED: State = { status: 'skipped', reason: 'SKIPPED' }
+/** How whatever never ran ends: an earlier step, batch or parent failed, or a newer run took its place. */
+export const SKIPPED: State = { status: 'skipped', reason: 'SKIPPED' }
 
 export type EventKind =
   | 'action.created'

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
-import test from 'node:test'
+import test, { type TestContext } from 'node:test'
 import pg from 'pg'
 import { createTestDatabase } from '#test/database.ts'
 import { byteas, int4s, int8s, jsonbs, jsons, texts, uuids } from './binary-arrays.ts'
 
 const UUID = '01928374-0000-7000-8000-0123456789ab'
 
-test('every kind of column arrives as it was, also its nulls', async (t) => {
+async function connect(t: TestContext): Promise<pg.Client> {
   const database = await createTestDatabase({ empty: true })
   const client = new pg.Client(database.settings)
   await client.connect()
@@ -14,6 +14,11 @@ test('every kind of column arrives as it was, also its nulls', async (t) => {
     await client.end()
     await database.drop()
   })
+  return client
+}
+
+test('every kind of column arrives as it was, also its nulls', async (t) => {
+  const client = await connect(t)
   const { rows } = await client.query(
     `select * from unnest($1::int[], $2::bigint[], $3::uuid[], $4::text[], $5::bytea[], $6::json[], $7::jsonb[])
       as c (small, large, id, words, bytes, json, jsonb)`,
@@ -42,13 +47,7 @@ test('every kind of column arrives as it was, also its nulls', async (t) => {
 })
 
 test('no rows are no rows', async (t) => {
-  const database = await createTestDatabase({ empty: true })
-  const client = new pg.Client(database.settings)
-  await client.connect()
-  t.after(async () => {
-    await client.end()
-    await database.drop()
-  })
+  const client = await connect(t)
   const { rows } = await client.query('select * from unnest($1::int[], $2::text[]) as c (a, b)', [
     int4s([]),
     texts([]),

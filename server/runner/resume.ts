@@ -15,14 +15,18 @@ const CLEANING = 'remove-old-releases'
 /** Pure. `definitions` are in the order of `steps`. */
 export function resume(steps: readonly StoredStep[], definitions: readonly StepDefinition[]): Resumption {
   const index = steps.findIndex((step) => !isEnd(step.status))
-  const definition = definitions[index]
-  if (!definition) return { kind: 'give-up' }
-  const again: Resumption = { kind: 'go-on', order: steps[index]!.order }
-  if (steps[index]!.status !== 'in-progress') return again
-  if (!definition.builtIn) return definition.idempotent ? again : { kind: 'give-up' }
+  if (!definitions[index]) return { kind: 'give-up' }
+  if (steps[index]!.status !== 'in-progress') return { kind: 'go-on', order: definitions[index].order }
+  return takeUp(definitions, index)
+}
+
+/** What to do when the step at `index` was broken off and those before it are done. Pure. */
+export function takeUp(definitions: readonly StepDefinition[], index: number): Resumption {
+  const broken = definitions[index]!
+  const again: Resumption = { kind: 'go-on', order: broken.order }
+  if (!broken.builtIn) return broken.idempotent ? again : { kind: 'give-up' }
   const newRelease = definitions.findIndex((one) => one.builtIn && one.name === NEW_RELEASE)
-  if (definition.name === CLEANING || index <= newRelease) return again
-  const wouldRepeat = definitions.slice(newRelease, index)
-  const isSafe = wouldRepeat.every((one) => one.builtIn || one.idempotent)
-  return isSafe ? { kind: 'go-on', order: steps[newRelease]!.order } : { kind: 'give-up' }
+  if (broken.name === CLEANING || index <= newRelease) return again
+  const isSafe = definitions.slice(newRelease, index).every((one) => one.builtIn || one.idempotent)
+  return isSafe ? { kind: 'go-on', order: definitions[newRelease]!.order } : { kind: 'give-up' }
 }

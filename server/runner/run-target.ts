@@ -15,7 +15,7 @@ import type { Cancellations, Watch } from './cancellations.ts'
 import { loadRun, type Run, type UnreadableRun } from './load-run.ts'
 import { persist } from './persist.ts'
 import type { Reach } from './reach.ts'
-import { resume } from './resume.ts'
+import { resume, takeUp } from './resume.ts'
 import { failed, type StepOutcome, type StepTools } from './run-step.ts'
 import { beginAt, endWith, goOn } from './step-changes.ts'
 import type { StepDefinition } from './step-definition.ts'
@@ -37,16 +37,6 @@ const MOST_ATTEMPTS = 10
 
 const CANCELLED: State = { status: 'failed', reason: 'FAILED_CANCELLED' }
 const WORKER_LOST: State = { status: 'failed', reason: 'FAILED_WORKER_LOST' }
-const BLANK_STEP: StoredStep = {
-  order: 0,
-  step_id: 0,
-  name: '',
-  description: null,
-  status: 'pending',
-  reason: 'PENDING',
-  started_at: null,
-  completed_at: null,
-}
 const COMPLETED: State = { status: 'completed', reason: 'COMPLETED' }
 
 /**
@@ -157,7 +147,8 @@ async function runOne(target: RunningTarget, order: number): Promise<number | nu
   const outcome = await performStep(target, step)
   target.isResumed = false
   const next = run.steps.find((one) => one.order === order + 1)
-  if (outcome.kind === 'done' && next) {
+  const isOver = outcome.kind !== 'done' || !next
+  if (!isOver) {
     const isCancelled = await inAttempt(target, async (trx) => {
       const moved = await moveSteps(trx, owner, (steps, at) => goOn(steps, order, at))
       if (moved.kind === 'lost') throw new Error('Another attempt has taken the target over.')
@@ -166,8 +157,8 @@ async function runOne(target: RunningTarget, order: number): Promise<number | nu
     })
     if (!isCancelled) return next.order
   }
-  const endsAt = outcome.kind === 'done' && next ? next.order : order
-  const end = outcome.kind === 'done' && next ? CANCELLED : endOf(target, step, outcome)
+  const endsAt = isOver ? order : next.order
+  const end = isOver ? endOf(target, step, outcome) : CANCELLED
   await inAttempt(target, async (trx) => {
     await endTarget(trx, owner, (steps, at) => endWith(steps, endsAt, end, at), parts.enqueueTargets)
     if (outcome.kind === 'done' && isActivation(step)) await markLive(trx, run)
@@ -197,17 +188,9 @@ function endOf(target: RunningTarget, step: StepDefinition, outcome: StepOutcome
   const why = target.context.signal.reason
   if (!(why instanceof AbortedError) || why.why === 'lost') throw why
   if (why.why === 'timeout') return { status: 'failed', reason: 'FAILED_TIMEOUT' }
-  if (mayRunAgain(target.run.steps, step)) throw why
+  const { steps } = target.run
+  if (takeUp(steps, steps.indexOf(step)).kind === 'go-on') throw why
   return WORKER_LOST
-}
-
-/** Whether a step that is broken off here can be taken up by another worker. */
-function mayRunAgain(steps: readonly StepDefinition[], broken: StepDefinition): boolean {
-  const asIfLost = steps.map((step): StoredStep => {
-    const status = step.order < broken.order ? 'completed' : step === broken ? 'in-progress' : 'pending'
-    return { ...BLANK_STEP, order: step.order, status }
-  })
-  return resume(asIfLost, steps).kind === 'go-on'
 }
 
 /** A transaction that only the attempt that owns the job can make, repeated while the database is away. */

@@ -1,11 +1,10 @@
-import { isEnd, type State } from '#actions/status.ts'
+import { isEnd, SKIPPED, type State } from '#actions/status.ts'
 import type { StoredStep } from '#database/tables.ts'
 
 // How the steps of a target change while it runs. Pure; the time comes from the database.
 
 const RUNNING: State = { status: 'in-progress', reason: 'IN_PROGRESS' }
 const NOT_YET: State = { status: 'pending', reason: 'PENDING' }
-const SKIPPED: State = { status: 'skipped', reason: 'SKIPPED' }
 const DONE: State = { status: 'completed', reason: 'COMPLETED' }
 
 /** Begins (or begins again) at this step; it and those after it are as if they had not run. */

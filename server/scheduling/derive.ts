@@ -1,5 +1,5 @@
 import type { State } from '#actions/status.ts'
-import { isEnd } from '#actions/status.ts'
+import { isEnd, SKIPPED } from '#actions/status.ts'
 import type { ReasonCode, StoredStep } from '#database/tables.ts'
 import type { LiveTarget } from './live-action.ts'
 
@@ -22,7 +22,7 @@ function endOfAction(targets: Targets): State {
   if (failed) return { status: 'failed', reason: failed.reason }
   if (targets.every((target) => target.status === 'completed'))
     return { status: 'completed', reason: 'COMPLETED' }
-  return { status: 'skipped', reason: 'SKIPPED' }
+  return SKIPPED
 }
 
 /** Targets whose turn has come: the batches before theirs are over. */
@@ -50,7 +50,7 @@ function currentBatch(targets: Targets): number {
 export function endSteps(steps: readonly StoredStep[], running: State, at: string): StoredStep[] {
   return steps.map((step) => {
     if (isEnd(step.status)) return step
-    const next: State = step.status === 'in-progress' ? running : { status: 'skipped', reason: 'SKIPPED' }
+    const next: State = step.status === 'in-progress' ? running : SKIPPED
     return { ...step, ...next, completed_at: at, updated_at: at }
   })
 }

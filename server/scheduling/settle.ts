@@ -1,5 +1,5 @@
 import { sql, type Transaction } from 'kysely'
-import { isEnd } from '#actions/status.ts'
+import { isEnd, SKIPPED } from '#actions/status.ts'
 import type { Tables } from '#database/tables.ts'
 import { actionState, endSteps, leftOutTargets, openTargets } from './derive.ts'
 import type { LiveAction, LiveTarget } from './live-action.ts'
@@ -11,7 +11,6 @@ export type EnqueueTargets = (trx: Transaction<Tables>, targetIds: number[]) => 
 /** What may have changed: these have to be looked at. */
 export type Touched = { actionIds?: number[]; pipelineIds?: number[]; serverIds?: number[] }
 
-const SKIPPED = { status: 'skipped', reason: 'SKIPPED' } as const
 const QUEUED = { status: 'queued', reason: 'QUEUED' } as const
 
 /**
