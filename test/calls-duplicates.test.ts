@@ -55,6 +55,26 @@ suite('duplicates', () => {
     assert.equal(new Set(ids).size, ids.length)
   })
 
+  test('a copy that cannot be recorded is refused, and those that came with it still start one run each', async (t) => {
+    const hook = await makeHook()
+    assertStarted(await call(hook, { a: 1 }, delivery('1')))
+    await sql`create function refuse_copies() returns trigger language plpgsql as $$
+      begin
+        if new.outcome = 'duplicate' then raise exception 'no copies'; end if;
+        return new;
+      end $$`.execute(db)
+    await sql`create trigger refuse_copies before insert on hook_requests
+      for each row execute function refuse_copies()`.execute(db)
+    t.after(() => sql`drop function refuse_copies cascade`.execute(db))
+    const [copy, ...others] = await Promise.all([
+      call(hook, { a: 1 }, delivery('1')),
+      ...Array.from({ length: 5 }, () => call(hook, { a: 2 })),
+    ])
+    assert.equal(copy.status, 503)
+    assert.equal(new Set(others.map(assertStarted)).size, others.length)
+    assert.equal((await actionsOf(hook)).length, 1 + others.length)
+  })
+
   test('after a day it is a new action, and from then on a duplicate of that one', async () => {
     const hook = await makeHook()
     const claimedBefore = (interval: string) =>

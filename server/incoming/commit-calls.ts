@@ -35,7 +35,14 @@ async function commitAtOnce(
   if (inserted.length < leaders.length) return calls.map(() => ({ kind: 'stale' }))
   const results: (StoredCall | undefined)[] = calls.map(() => undefined)
   const known = takeResults(inserted, results)
-  if (known.length > 0) await db.transaction().execute((trx) => storeDuplicates(trx, calls, known, results))
+  // The others are committed by now: trouble with these must not make anybody store those again.
+  if (known.length > 0)
+    await db
+      .transaction()
+      .execute((trx) => storeDuplicates(trx, calls, known, results))
+      .catch(() => {
+        for (const { n } of known) results[n] = { kind: 'stale' }
+      })
   return results as StoredCall[]
 }
 
