@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
-import { closeSync, openSync } from 'node:fs'
+import { closeSync, openSync, readFileSync } from 'node:fs'
 
 /** A process of the bench that answers questions. It ends by itself when this process goes. */
 export type Child = {
@@ -13,6 +13,8 @@ export type ChildOptions = {
   logFile?: string
   /** A folder: a CPU profile of its whole life is written there. */
   profileTo?: string
+  /** With the memory settings of `npm start`. */
+  asStarted?: boolean
 }
 
 const ANSWER_WITHIN_MS = 120_000
@@ -22,8 +24,12 @@ type Reply = { id: number; answer?: unknown; error?: string }
 
 export function startChild(file: string, options: ChildOptions = {}): Child {
   const log = options.logFile === undefined ? undefined : openSync(options.logFile, 'a')
+  const profiling =
+    options.profileTo === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${options.profileTo}`]
+  const { environment, flags } = options.asStarted ? startSettings() : { environment: {}, flags: [] }
   const child = fork(new URL(file, import.meta.url), {
-    execArgv: options.profileTo === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${options.profileTo}`],
+    execArgv: [...flags, ...profiling],
+    env: { ...process.env, ...environment },
     stdio: ['ignore', 'inherit', log ?? 'inherit', 'ipc'],
   })
   if (log !== undefined) closeSync(log)
@@ -53,6 +59,16 @@ export function startChild(file: string, options: ChildOptions = {}): Child {
     },
     stop: () => endOf(child),
   }
+}
+
+/** What the start script in package.json says before and after `node`. */
+function startSettings(): { environment: Record<string, string>; flags: string[] } {
+  const { scripts } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
+  const words: string[] = scripts.start.split(' ')
+  const pairs = words.flatMap((word) =>
+    [...word.matchAll(/^([A-Z_]+)=(.*)$/g)].map(([, name, value]) => [name, value]),
+  )
+  return { environment: Object.fromEntries(pairs), flags: words.filter((word) => word.startsWith('--')) }
 }
 
 async function endOf(child: ChildProcess): Promise<void> {

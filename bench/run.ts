@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { parseArgs } from 'node:util'
 import { type Bench, type Figure, figureLine, isReached, missedLine, type Size } from './bench.ts'
+import { deliver, deliverLatency, isolate } from './deliver.ts'
 import { ingest, ingestLatency, memory } from './ingest.ts'
 import { ingestPeer } from './ingest-peer.ts'
 import { list } from './list.ts'
@@ -13,9 +14,12 @@ import { openWorkbench } from './workbench.ts'
 // Figures go to standard output, one line each; what else there is to say to standard error.
 
 const BENCHES: Record<string, Bench> = {
+  deliver,
+  'deliver-latency': deliverLatency,
   ingest,
   'ingest-latency': ingestLatency,
   'ingest-peer': ingestPeer,
+  isolate,
   list,
   memory,
   read,

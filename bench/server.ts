@@ -1,8 +1,10 @@
 // The server under test: the API as service.ts builds it, on a database of the bench, in a process of its own.
+
 import { randomBytes } from 'node:crypto'
 import type { AddressInfo } from 'node:net'
 import { pino } from 'pino'
 import { publicly } from '#access/enforce.ts'
+import { createAddressGuard } from '#addresses/guard.ts'
 import { createSecretBox } from '#crypto/secret-box.ts'
 import { type ConnectionSettings, openDatabase } from '#database/connect.ts'
 import { openListener } from '#database/listen.ts'
@@ -50,6 +52,7 @@ async function open(settings: ConnectionSettings): Promise<{ port: number }> {
   const app = await buildApp({
     config,
     calls,
+    guard: createAddressGuard({ allowTargets: [], baseUrl: () => url }),
     enqueue,
     db: database.db,
     listener,

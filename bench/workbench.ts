@@ -26,6 +26,8 @@ export type Workbench = {
   createDatabase(name: string): Promise<OpenDatabase>
   startServer(settings: ConnectionSettings): Promise<BenchServer>
   defer(clear: () => Promise<void>): void
+  /** Where CPU profiles go, when they are wanted. */
+  profileTo: string | undefined
   close(): Promise<void>
 }
 
@@ -58,7 +60,7 @@ export function openWorkbench(options: { profileTo?: string } = {}): Workbench {
     },
     async startServer(settings) {
       const logFile = join(await makeFolder(), 'server.log')
-      const child = startChild('./server.ts', { logFile, profileTo: options.profileTo })
+      const child = startChild('./server.ts', { logFile, profileTo: options.profileTo, asStarted: true })
       resources.defer(() => child.stop())
       const { port } = await opened(child, settings, logFile)
       return {
@@ -70,6 +72,7 @@ export function openWorkbench(options: { profileTo?: string } = {}): Workbench {
       }
     },
     defer: (clear) => resources.defer(clear),
+    profileTo: options.profileTo,
     close: () => resources.disposeAsync(),
   }
 }

@@ -5,10 +5,22 @@ import helmet from '@fastify/helmet'
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
 import { enforceAccess } from '#access/enforce.ts'
 import { accountRoutes } from '#accounts/routes.ts'
+import { keepSessionsAlive, sessionSchema } from '#accounts/session-routes.ts'
 import { userSchema } from '#accounts/user-schema.ts'
+import { createActionFinder } from '#actions/find-action.ts'
 import { actionRoutes } from '#actions/routes.ts'
 import { actionSchemas } from '#actions/schemas.ts'
+import { shareWholeLoads } from '#actions/whole-actions.ts'
+import type { AddressGuard } from '#addresses/guard.ts'
+import { applicationRoutes } from '#applications/routes.ts'
+import { applicationRoomSchemas } from '#applications/schemas.ts'
+import { auditRoutes } from '#audit/routes.ts'
+import { auditEntrySchema } from '#audit/schemas.ts'
+import { credentialRoutes } from '#credentials/routes.ts'
+import { credentialSchemas } from '#credentials/schemas.ts'
 import type { SecretBox } from '#crypto/secret-box.ts'
+import { dashboardRoutes } from '#dashboard/routes.ts'
+import { dashboardSchemas } from '#dashboard/schemas.ts'
 import type { Database } from '#database/connect.ts'
 import type { Listener } from '#database/listen.ts'
 import { hookRequestRoutes } from '#hook-requests/routes.ts'
@@ -34,8 +46,21 @@ import { createTree } from '#inventory/tree.ts'
 import { liveRoutes } from '#live/routes.ts'
 import { liveSchemas } from '#live/schemas.ts'
 import type { LiveSettings } from '#live/settings.ts'
+import { memberRoutes } from '#members/routes.ts'
+import { memberSchemas } from '#members/schemas.ts'
 import { type Health, operationsRoutes } from '#operations/routes.ts'
+import { organizationRoutes } from '#organizations/routes.ts'
+import { countMissed } from '#outgoing/redeliver.ts'
+import { replayDelivery } from '#outgoing/replay-delivery.ts'
+import { outgoingRoutes, outgoingSchemas } from '#outgoing/routes.ts'
+import { pipelineRoutes } from '#pipelines/routes.ts'
+import { pipelineSchemas } from '#pipelines/schemas.ts'
+import { jobs } from '#queue/jobs.ts'
+import { readQueueDepths } from '#queue/queue-depths.ts'
 import { type RunRoutes, runRoutes } from '#runs/routes.ts'
+import { runPlanSchema } from '#runs/schemas.ts'
+import { serverRoutes } from '#servers/routes.ts'
+import { serverSchemas } from '#servers/schemas.ts'
 import { stepLogRoutes } from '#step-logs/routes.ts'
 import { stepLogSchema } from '#step-logs/schemas.ts'
 import type { Config } from './config.ts'
@@ -50,6 +75,8 @@ export type AppDeps = {
   box: SecretBox
   health: Health
   calls: ReceiveCalls
+  /** Which machines may be called on somebody's wish. */
+  guard: AddressGuard
   enqueue: RunRoutes['enqueue']
   version: string
   /** A function, because with PORT=0 the address is known only once the server listens. */
@@ -57,6 +84,8 @@ export type AppDeps = {
   log: FastifyBaseLogger
   /** Where the event streams differ from the usual. */
   live?: Partial<LiveSettings>
+  /** Where the built pages of the dashboard are, when not in the usual place. */
+  pages?: URL
 }
 
 const API_BODY_LIMIT = 1024 * 1024
@@ -64,6 +93,7 @@ const API_BODY_LIMIT = 1024 * 1024
 const schemas = [
   errorSchema,
   userSchema,
+  sessionSchema,
   ...inventorySchemas,
   ...actionSchemas,
   stepLogSchema,
@@ -72,10 +102,20 @@ const schemas = [
   ...hookRequestSchemas,
   callAnswerSchema,
   dryRunSchema,
+  ...outgoingSchemas,
+  // management schemas
+  ...applicationRoomSchemas,
+  ...pipelineSchemas,
+  runPlanSchema,
+  ...credentialSchemas,
+  ...serverSchemas,
+  auditEntrySchema,
+  ...memberSchemas,
+  ...dashboardSchemas,
 ]
 
 export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
-  const { config, db, box, baseUrl, version } = deps
+  const { config, db, box, guard, baseUrl, version } = deps
   const app: FastifyInstance = Fastify({
     loggerInstance: deps.log,
     // Every request is one line of ours (request-log.ts).
@@ -111,11 +151,12 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
     },
   })
   answerUnknownAddresses(app)
-  enforceAccess(app, db)
+  enforceAccess(app, db, baseUrl)
   installBodyParsing(app)
   await installOpenApi(app, { version, baseUrl })
 
   const lives = { accessTokenMinutes: config.accessTokenMinutes, refreshTokenDays: config.refreshTokenDays }
+  keepSessionsAlive(app, { db, lives, baseUrl })
   await app.register(operationsRoutes, { health: deps.health, version })
   await app.register(accountRoutes, { db, lives, baseUrl })
   const tree = createTree(db)
@@ -123,10 +164,35 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
   await app.register(runRoutes, { db, tree, baseUrl, enqueue: deps.enqueue })
   await app.register(stepLogRoutes, { db, tree })
   await app.register(liveRoutes, { db, tree, listener: deps.listener, settings: deps.live })
-  await app.register(hookRoutes, { db, box, baseUrl })
+  await app.register(hookRoutes, {
+    db,
+    box,
+    guard,
+    baseUrl,
+    countMissed: (hookId, since) => countMissed(db, hookId, since),
+  })
+  const reading = { db, tree, baseUrl, findAction: createActionFinder(db), loadWhole: shareWholeLoads(db) }
+  await app.register(outgoingRoutes, { ...reading, box, guard })
   const secretsOf = (hookId: string) => loadHookSecrets(db, box, hookId)
   await app.register(hookRequestRoutes, { db, baseUrl, secretsOf })
-  await app.register(callPersonRoutes, { ...deps.calls, db, box, baseUrl })
+  await app.register(callPersonRoutes, {
+    ...deps.calls,
+    db,
+    box,
+    baseUrl,
+    replayDelivery: (id, userId) => replayDelivery(db, id, userId),
+  })
   await app.register(incomingRoutes, { ...deps.calls, maxPayload: config.maxPayload, baseUrl })
+  // management routes
+  await app.register(organizationRoutes, { db, baseUrl })
+  await app.register(auditRoutes, { db, baseUrl })
+  await app.register(credentialRoutes, { db, box, tree, baseUrl, guard })
+  await app.register(serverRoutes, { db, box, baseUrl })
+  await app.register(applicationRoutes, { db, box, tree, baseUrl })
+  await app.register(pipelineRoutes, { db, baseUrl })
+  await app.register(memberRoutes, { db, lives, baseUrl })
+  // end of management routes
+  const queueDepths = () => readQueueDepths({ db, jobs })
+  await app.register(dashboardRoutes, { db, tree, baseUrl, queueDepths, folder: deps.pages })
   return app
 }

@@ -29,6 +29,7 @@ const DEFAULTS: Config = {
   requestTimeoutMs: 30_000,
   heartbeatSeconds: 20,
   pollMs: 5_000,
+  deliveryPollMs: 1_000,
   stopGraceMs: 10_000,
 }
 
@@ -136,6 +137,7 @@ const EXAMPLES: { [Key in keyof Config]: { right: [string, Config[Key]][]; wrong
   requestTimeoutMs: { right: [['100', 100]], wrong: ['99', '600001'] },
   heartbeatSeconds: { right: [['10', 10]], wrong: ['9', '61'] },
   pollMs: { right: [['50', 50]], wrong: ['49', '60001'] },
+  deliveryPollMs: { right: [['50', 50]], wrong: ['49', '60001', 'soon'] },
   stopGraceMs: { right: [['0', 0]], wrong: ['-1', '600001', '99999999999999999999'] },
 }
 

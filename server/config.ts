@@ -2,7 +2,7 @@
 // table in README.md is made from `settings` (scripts/readme-config.ts) and a test holds the two together.
 import { resolve } from 'node:path'
 import ipaddr from 'ipaddr.js'
-import { decodeKey } from '#crypto/master-key.ts'
+import { decodeKeys } from '#crypto/master-key.ts'
 
 type Setting<Value> = {
   variable: string
@@ -115,6 +115,11 @@ export const settings = {
   }),
   pollMs: integer('GANTRY_POLL_MS', 'Longest wait for work when no notification comes', {
     fallback: 5_000,
+    min: 50,
+    max: 60_000,
+  }),
+  deliveryPollMs: integer('GANTRY_DELIVERY_POLL_MS', 'Longest wait for a delivery that is due again', {
+    fallback: 1_000,
     min: 50,
     max: 60_000,
   }),
@@ -244,8 +249,8 @@ function password(value: string | undefined): string | undefined {
 }
 
 function secretKey(value: string | undefined): string | undefined {
-  if (value !== undefined && !decodeKey(value))
-    throw new Fault('must be 64 hex characters, or 32 bytes as base64')
+  if (value !== undefined && !decodeKeys(value))
+    throw new Fault('must be 64 hex characters, or 32 bytes as base64; older keys may follow, after commas')
   return value
 }
 

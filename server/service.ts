@@ -7,8 +7,10 @@ import { sql } from 'kysely'
 import { pruneTokens } from '#accounts/sessions.ts'
 import { countClosedBlocks } from '#actions/action-blocks.ts'
 import { createAddressGuard } from '#addresses/guard.ts'
-import { loadMasterKey } from '#crypto/master-key.ts'
+import { openKeyRing } from '#crypto/key-ring.ts'
 import { createSecretBox } from '#crypto/secret-box.ts'
+import { countEndedRuns } from '#dashboard/run-days.ts'
+import { startBeating } from '#dashboard/workers.ts'
 import { assertSupportedServer, type ConnectionSettings, openDatabase } from '#database/connect.ts'
 import { startEmbeddedPostgres } from '#database/embedded/start.ts'
 import { openListener } from '#database/listen.ts'
@@ -17,7 +19,10 @@ import { type FirstStart, prepareFirstStart } from '#first-start/first-start.ts'
 import { assertSameKey } from '#first-start/same-key.ts'
 import { pruneCalls } from '#incoming/prune.ts'
 import { createReceiver } from '#incoming/receiver.ts'
+import { createTree } from '#inventory/tree.ts'
 import { createMetrics } from '#operations/metrics.ts'
+import { startDelivering } from '#outgoing/deliver.ts'
+import { createSender } from '#outgoing/sending/sender.ts'
 import { listDeadLetters } from '#queue/dead-letters.ts'
 import type { JobHandlers } from '#queue/handler.ts'
 import { jobs } from '#queue/jobs.ts'
@@ -30,6 +35,9 @@ import { createEnqueueing } from '#scheduling/enqueueing.ts'
 import { sweepPlaces } from '#scheduling/sweep.ts'
 import { buildApp } from './app.ts'
 import { baseAddress, type Config } from './config.ts'
+
+/** For requests that are under way when a stop is asked for; after that they are handed back. */
+const LONGEST_SENDING_MS = 8_000
 
 export type Service = {
   /** Undefined for a process that only works. */
@@ -53,7 +61,7 @@ export async function startService(
   const { db } = database
   await migrate(db)
   await installQueue(settings, jobs, config.heartbeatSeconds)
-  const box = createSecretBox([await loadMasterKey({ home: config.home, fromEnvironment: config.secretKey })])
+  const box = createSecretBox(await openKeyRing({ home: config.home, fromEnvironment: config.secretKey }))
   await assertSameKey(db, box)
   // Said at once: should a later part fail, the password would be lost.
   sayFirstStart(await prepareFirstStart(db, config), say)
@@ -68,6 +76,8 @@ export async function startService(
 
   let url: string | undefined
   const baseUrl = () => url ?? baseAddress(config, config.port)
+  const guard = createAddressGuard({ allowTargets: config.allowTargets, baseUrl })
+  const { version } = JSON.parse(await readFile(new URL('../package.json', import.meta.url), 'utf8'))
 
   if (config.role !== 'api') {
     const runner = await openRunner({
@@ -76,7 +86,7 @@ export async function startService(
       listener,
       home: config.home,
       databaseUid,
-      guard: createAddressGuard({ allowTargets: config.allowTargets, baseUrl }),
+      guard,
       enqueueTargets: enqueue.targets,
       onError: fault('runner'),
     })
@@ -87,18 +97,40 @@ export async function startService(
       'scheduling.sweep': () => sweepPlaces(db, enqueue.targets, fault('scheduling')),
       'queue.probe': answerProbe,
       'accounts.prune-tokens': () => pruneTokens(db),
-      'actions.count-blocks': () => countClosedBlocks(db),
+      'actions.count-blocks': async () => {
+        await countClosedBlocks(db)
+        await countEndedRuns(db)
+      },
       'incoming.prune': () => pruneCalls(db, config.keepBodiesDays),
     }
     // Together with the grace of ten seconds this stays below the fifteen in which a stop must be over.
     const beatMs = (config.heartbeatSeconds * 1_000) / 4
     const timings = { pollMs: config.pollMs, beatMs, abortGraceMs: 2_000, lastWritesMs: 1_000 }
+    const beating = await startBeating(db, { onError: fault('workers') })
+    resources.defer(() => beating.stop())
     const worker = await startWorker({ queue, listener, handlers, log, timings })
-    resources.defer(() => worker.stop({ graceMs: config.stopGraceMs }))
+    const sender = createSender({ guard, userAgent: `Gantry/${version}` })
+    resources.defer(() => sender.close())
+    const delivering = await startDelivering({
+      db,
+      box,
+      listener,
+      sender,
+      tree: createTree(db),
+      baseUrl,
+      log,
+      pollMs: config.deliveryPollMs,
+    })
+    // At the same time: one after the other they would take too long together.
+    resources.defer(async () => {
+      await Promise.all([
+        worker.stop({ graceMs: config.stopGraceMs }),
+        delivering.stop({ graceMs: Math.min(config.stopGraceMs, LONGEST_SENDING_MS) }),
+      ])
+    })
   }
 
   if (config.role !== 'worker') {
-    const { version } = JSON.parse(await readFile(new URL('../package.json', import.meta.url), 'utf8'))
     const probe = createProbe({ queue })
     const metrics = createMetrics({ queue, version })
     const calls = await createReceiver({
@@ -114,6 +146,7 @@ export async function startService(
       listener,
       box,
       calls,
+      guard,
       enqueue,
       version,
       log,

@@ -12,8 +12,11 @@ const RUN = fileURLToPath(new URL('../bench/run.ts', import.meta.url))
 const LINE = /^[a-z0-9-]+ \d+(\.\d+)? \S+ ratio \d+\.\d\d vs \S+$/
 
 const FIGURES = {
+  deliver: ['deliver'],
+  'deliver-latency': ['deliver-latency-p50', 'deliver-latency-p99'],
   ingest: ['ingest'],
   'ingest-latency': ['ingest-latency'],
+  isolate: ['isolate'],
   list: ['list', 'list-page-100', 'list-by-status', 'list-by-pipeline-status', 'list-by-project-type'],
   memory: ['memory', 'memory-growth'],
   read: ['read'],

@@ -7,6 +7,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import type { FastifyInstance, InjectOptions } from 'fastify'
 import { pino } from 'pino'
+import { createAddressGuard } from '#addresses/guard.ts'
 import { createSecretBox, type SecretBox } from '#crypto/secret-box.ts'
 import { type ConnectionSettings, type Database, openDatabase } from '#database/connect.ts'
 import { openListener } from '#database/listen.ts'
@@ -52,6 +53,7 @@ export async function openTestApp(
     /** Another process of the same installation: an app that shares this one's database and key. */
     beside?: TestApp
     live?: AppDeps['live']
+    guard?: AppDeps['guard']
   } = {},
 ): Promise<TestApp> {
   const { settings, drop } = more.beside
@@ -69,10 +71,13 @@ export async function openTestApp(
     listener,
     onError: () => {},
   })
+  const config = readConfig({ ...more.environment })
   const app = await buildApp({
     calls,
     enqueue,
-    config: readConfig({ ...more.environment }),
+    config,
+    guard:
+      more.guard ?? createAddressGuard({ allowTargets: config.allowTargets, baseUrl: () => TEST_BASE_URL }),
     db: database.db,
     listener,
     box,

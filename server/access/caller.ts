@@ -20,7 +20,7 @@ export type Caller = {
   database_state: string
 }
 
-type GrantRow = {
+export type GrantRow = {
   built_in_role: BuiltInRole | null
   permissions: string[] | null
   organization_id: number
@@ -102,6 +102,6 @@ function toCaller({
   }
 }
 
-function toGrant({ built_in_role, permissions, ...place }: GrantRow): Grant {
+export function toGrant({ built_in_role, permissions, ...place }: GrantRow): Grant {
   return { ...place, permissions: built_in_role ? ROLE_PERMISSIONS[built_in_role] : new Set(permissions) }
 }

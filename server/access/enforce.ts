@@ -6,6 +6,7 @@ import '#http/route-config.ts'
 import { type Caller, createCallerFinder, type FindCaller } from './caller.ts'
 import { type Kind, type Located, locate, SEEN_AS } from './locate.ts'
 import { can, type Permission } from './permissions.ts'
+import { isMeant, readSessionCookie } from './session-cookie.ts'
 
 /**
  * What a route demands of its caller; every route declares one in `config.access`.
@@ -13,13 +14,16 @@ import { can, type Permission } from './permissions.ts'
  * - `signed-in`: a token; the route shows only what belongs to the caller, or what they have `shows` for.
  * - `instance-admin`: a token of an administrator of this installation; `orLoopback`: or this very machine.
  * - `permissions`: a token, and every listed permission at the place of the thing that the address names.
- *   `resource:view` stands for `view` of the kind of resource that the pipeline runs on.
+ *   `resource:view` stands for `view` of the kind of resource that the pipeline runs on; `replay` for what
+ *   doing it again takes: `pipeline:run` for a call, which starts a run, and `hook:edit` for a delivery.
  */
 export type Access =
   | { kind: 'public' }
   | { kind: 'signed-in'; shows?: Permission }
   | { kind: 'instance-admin'; orLoopback?: boolean }
-  | { kind: 'permissions'; of: Kind; param: string; needs: readonly (Permission | 'resource:view')[] }
+  | { kind: 'permissions'; of: Kind; param: string; needs: readonly Need[] }
+
+export type Need = Permission | 'resource:view' | 'replay'
 
 /** A route and what it demands. */
 export type RouteAccess = { method: string; url: string; access: Access }
@@ -43,15 +47,15 @@ export const signedIn: Access = { kind: 'signed-in' }
 export const showing = (shows: Permission): Access => ({ kind: 'signed-in', shows })
 export const instanceAdmin: Access = { kind: 'instance-admin' }
 
-export function permissions(of: Kind, param: string, ...needs: (Permission | 'resource:view')[]): Access {
+export function permissions(of: Kind, param: string, ...needs: Need[]): Access {
   return { kind: 'permissions', of, param, needs }
 }
 
 /**
- * Asks the questions of every request in the contract's order: who (401), is it there (404), may they
- * (403), can we answer in a form that they accept (406). All of it happens before a body is read.
+ * Asks the questions of every request in the contract's order: who (401), is it there (404), may they, and do
+ * they mean it (403), can we answer in a form that they accept (406). All of it happens before a body is read.
  */
-export function enforceAccess(app: FastifyInstance, db: Database): void {
+export function enforceAccess(app: FastifyInstance, db: Database, baseUrl: () => string): void {
   const findCaller = createCallerFinder(db)
   app.decorateRequest('caller', null)
   app.decorateRequest('place', null)
@@ -69,6 +73,7 @@ export function enforceAccess(app: FastifyInstance, db: Database): void {
     if (access.kind === 'instance-admin' && !request.caller?.is_instance_admin) throw forbidden()
     if (access.kind === 'permissions')
       request.place = await authorize(db, callerOf(request), access, request.params)
+    if (isByCookie(request) && !isMeant(request, baseUrl())) throw notMeant()
     if (offers !== undefined && !namesType(request.headers.accept, offers)) {
       throw new ApiError('not_acceptable', `The answer is of another type: send Accept: ${offers}.`)
     }
@@ -88,9 +93,20 @@ export function placeOf(request: FastifyRequest): Located {
   return request.place
 }
 
-/** For whoever has to look the caller up again, later in the same request; empty without a token. */
-export function tokenOf(request: FastifyRequest): string {
-  return /^Bearer +([\w~+/.=-]{1,512})$/i.exec(request.headers.authorization ?? '')?.[1] ?? ''
+/** True when the caller is known by the cookie of their browser, and not by a token that they sent on purpose. */
+export function isByCookie({ caller, headers }: FastifyRequest): boolean {
+  return caller !== null && headers.authorization === undefined
+}
+
+/**
+ * For whoever has to look the caller up again, later in the same request; empty without a token. The header
+ * wins over the cookie, also when it is wrong.
+ */
+export function tokenOf({ headers }: FastifyRequest): string {
+  const { authorization, cookie } = headers
+  const token =
+    authorization === undefined ? readSessionCookie(cookie) : /^Bearer +(.*)$/i.exec(authorization)?.[1]
+  return token !== undefined && /^[\w~+/.=-]{1,512}$/.test(token) ? token : ''
 }
 
 async function authenticate(findCaller: FindCaller, request: FastifyRequest): Promise<Caller> {
@@ -116,10 +132,16 @@ async function authorize(
   const place = await locate(db, access.of, id)
   if (!place || !can(caller, `${SEEN_AS[access.of]}:view`, place)) throw notFound()
   const lacking = access.needs
-    .map((need): Permission => (need === 'resource:view' ? `${place.resource_type}:view` : need))
+    .map((need) => permissionFor(need, place))
     .filter((need) => !can(caller, need, place))
   if (lacking.length > 0) throw forbidden(lacking)
   return place
+}
+
+function permissionFor(need: Need, place: Located): Permission {
+  if (need === 'resource:view') return `${place.resource_type!}:view`
+  if (need === 'replay') return place.hook_type === 'outgoing' ? 'hook:edit' : 'pipeline:run'
+  return need
 }
 
 /** A proxy on this machine speaks for somebody else: its forwarding header gives it away. */
@@ -134,6 +156,12 @@ function forbidden(lacking?: Permission[]): ApiError {
     : 'Only administrators of this installation may do this.'
   return new ApiError('forbidden', what)
 }
+
+const notMeant = () =>
+  new ApiError(
+    'forbidden',
+    'Whoever is signed in by cookie changes things from pages of this service only, with the header X-Gantry-Request: 1.',
+  )
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 

@@ -3,12 +3,9 @@ import { sql, type Transaction } from 'kysely'
 import { verifyPassword } from '#crypto/passwords.ts'
 import type { Database } from '#database/connect.ts'
 import type { Tables } from '#database/tables.ts'
-import { type IssuedTokens, openSession, type TokenLives } from './sessions.ts'
 
-export type LoginOutcome =
-  | { kind: 'in'; tokens: IssuedTokens }
-  | { kind: 'wrong' }
-  | { kind: 'throttled'; retryAfterSeconds: number }
+export type LoginOutcome<Session> = { kind: 'in'; session: Session } | LoginRefusal
+export type LoginRefusal = { kind: 'wrong' } | { kind: 'throttled'; retryAfterSeconds: number }
 
 export type LoginAttempt = { email: string; password: string; address: string }
 
@@ -16,8 +13,15 @@ const WINDOW_MINUTES = 15
 const MOST_FAILURES_PER_EMAIL = 10
 const MOST_FAILURES_PER_ADDRESS = 50
 
-/** Unknown e-mail and wrong password look the same, also to a clock. */
-export async function logIn(db: Database, attempt: LoginAttempt, lives: TokenLives): Promise<LoginOutcome> {
+/**
+ * Unknown e-mail and wrong password look the same, also to a clock. `open` gives whoever is right their tokens,
+ * in the transaction that counts the attempt.
+ */
+export async function logIn<Session>(
+  db: Database,
+  attempt: LoginAttempt,
+  open: (trx: Transaction<Tables>, userId: number) => Promise<Session>,
+): Promise<LoginOutcome<Session>> {
   const subjects: Subject[] = [
     { subject: subjectOf('email', attempt.email.toLowerCase()), most: MOST_FAILURES_PER_EMAIL },
     { subject: subjectOf('address', attempt.address), most: MOST_FAILURES_PER_ADDRESS },
@@ -32,7 +36,7 @@ export async function logIn(db: Database, attempt: LoginAttempt, lives: TokenLiv
     .where('active', '=', true)
     .executeTakeFirst()
   const matches = await verifyPassword(attempt.password, user?.password_hash ?? null)
-  return db.transaction().execute(async (trx): Promise<LoginOutcome> => {
+  return db.transaction().execute(async (trx): Promise<LoginOutcome<Session>> => {
     // A thousand guesses made at once have all passed the check above. One by one they pass it again, so
     // that no more than the limit learn whether they were right.
     await holdSubjects(trx, subjects)
@@ -46,7 +50,7 @@ export async function logIn(db: Database, attempt: LoginAttempt, lives: TokenLiv
       return { kind: 'wrong' }
     }
     await trx.deleteFrom('login_failures').where('subject', '=', subjects[0]!.subject).execute()
-    return { kind: 'in', tokens: await openSession(trx, user.id, lives) }
+    return { kind: 'in', session: await open(trx, user.id) }
   })
 }
 

@@ -6,8 +6,10 @@ import { ApiError, invalid, notFound } from '#http/errors.ts'
 import { describePage, pageOf, pageQuery } from '#http/pagination.ts'
 import { Exactly, Id, ref, refusals, Timestamp, TimestampOrNull } from '#http/schemas.ts'
 import { logIn } from './login.ts'
+import { credentials, refusedLogin } from './login-words.ts'
 import { createPersonalToken, listPersonalTokens, revokePersonalToken } from './personal-tokens.ts'
-import { closeSession, refreshSession, type TokenLives } from './sessions.ts'
+import { cookieSessionRoutes } from './session-routes.ts'
+import { closeSession, openSession, refreshSession, type TokenLives } from './sessions.ts'
 import { toUser, userColumns, userSchema } from './user-schema.ts'
 
 export type AccountRoutes = { db: Database; lives: TokenLives; baseUrl: () => string }
@@ -17,7 +19,7 @@ const tags = ['Accounts']
 /** Later years have five digits, and ISO 8601 four. */
 const END_OF_TIME = Date.UTC(10_000, 0)
 
-const issuedTokens = Exactly({
+export const issuedTokens = Exactly({
   access_token: Type.String(),
   token_type: Type.Literal('bearer'),
   expires_in: Type.Integer({ description: 'Seconds until the access token expires.' }),
@@ -36,6 +38,8 @@ export const accountRoutes: FastifyPluginAsyncTypebox<AccountRoutes> = async (
   app,
   { db, lives, baseUrl },
 ) => {
+  await app.register(cookieSessionRoutes, { db, lives, baseUrl })
+
   app.post(
     '/users/login',
     {
@@ -45,25 +49,15 @@ export const accountRoutes: FastifyPluginAsyncTypebox<AccountRoutes> = async (
         operationId: 'logIn',
         summary: 'Log in',
         security: [],
-        body: Exactly({
-          email: Type.String({ minLength: 1, maxLength: 255 }),
-          password: Type.String({ minLength: 1, maxLength: 255 }),
-        }),
+        body: credentials,
         response: { 200: issuedTokens, ...refusals(400, 401, 422, 429) },
       },
     },
     async (request) => {
-      const outcome = await logIn(db, { ...request.body, address: request.ip }, lives)
-      switch (outcome.kind) {
-        case 'in':
-          return outcome.tokens
-        case 'wrong':
-          throw new ApiError('unauthenticated', 'E-mail or password is wrong.')
-        case 'throttled':
-          throw new ApiError('too_many_requests', 'Too many failed logins; wait before you try again.', {
-            headers: { 'retry-after': String(outcome.retryAfterSeconds) },
-          })
-      }
+      const attempt = { ...request.body, address: request.ip }
+      const outcome = await logIn(db, attempt, (trx, userId) => openSession(trx, userId, lives))
+      if (outcome.kind !== 'in') throw refusedLogin(outcome)
+      return outcome.session
     },
   )
 

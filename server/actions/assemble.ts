@@ -1,12 +1,12 @@
 import type { Database } from '#database/connect.ts'
-import type { PipelineRecord, ServerData } from '#inventory/load-resources.ts'
+import type { ApplicationRecord, PipelineRecord, ServerData } from '#inventory/load-resources.ts'
 import type { Environment } from '#inventory/schemas.ts'
 import type { Tree } from '#inventory/tree.ts'
 import { RESOURCE_TYPES } from '../vocabulary.ts'
 import * as ended from './ended-actions.ts'
 import { type ActionRow, presentAction, presentTarget } from './present.ts'
 import { NOTHING_RELATED, type Related } from './related.ts'
-import type { ActionListItem, ActionResource, ActionSummary } from './schemas.ts'
+import type { ActionListItem, ActionResource, ActionSummary, Application } from './schemas.ts'
 import type { Sight } from './sight.ts'
 import { isEnd } from './status.ts'
 import type { LoadWhole, WholeAction } from './whole-actions.ts'
@@ -87,14 +87,20 @@ function assembleResource(
   const { resource_type: type, resource_id: id, application, server } = pipeline
   const common = { id, type, type_human_readable: RESOURCE_TYPES[type] }
   if (!application) return { ...common, data: server! }
+  return { ...common, data: assembleApplication(application, related, summaries, organization) }
+}
+
+/** An application with what actions say about it, as far as that was loaded. */
+export function assembleApplication(
+  { data, credential }: ApplicationRecord,
+  related: Related,
+  summaries: Map<number, ActionSummary>,
+  organization: ActionListItem['organization'],
+): Application {
   const summary = (actionId: number | null) => summaries.get(actionId ?? 0) ?? null
-  const { credential } = application
   return {
-    ...common,
-    data: {
-      ...application.data,
-      last_deployments: { latest: summary(related.latest), live: summary(related.live) },
-      credential: credential && { ...credential.data, organization, last_action: summary(related.lastUse) },
-    },
+    ...data,
+    last_deployments: { latest: summary(related.latest), live: summary(related.live) },
+    credential: credential && { ...credential.data, organization, last_action: summary(related.lastUse) },
   }
 }

@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
+import { byId } from '#database/any-of.ts'
 import type { Database } from '#database/connect.ts'
-import type { PipelineRecord } from '#inventory/load-resources.ts'
+import type { ApplicationRecord, PipelineRecord } from '#inventory/load-resources.ts'
 import { STATUSES } from '../vocabulary.ts'
 import { ANY_ID, newestInLane } from './lane.ts'
 
@@ -30,13 +31,21 @@ export function newestUseOf(credentialId: RawBuilder<unknown>): RawBuilder<numbe
 }
 
 /** By application; one statement, whatever their number. */
-export async function loadRelated(
+export function loadRelated(
   db: Database,
   pipelines: readonly PipelineRecord[],
 ): Promise<Map<number, Related>> {
-  const applications = new Map(
-    pipelines.flatMap(({ application }) => (application ? [[application.id, application]] : [])),
+  return loadRelatedTo(
+    db,
+    pipelines.flatMap(({ application }) => application ?? []),
   )
+}
+
+export async function loadRelatedTo(
+  db: Database,
+  records: readonly ApplicationRecord[],
+): Promise<Map<number, Related>> {
+  const applications = byId(records)
   if (applications.size === 0) return new Map()
   const ids = [...applications.keys()]
   const credentialIds = ids.map((id) => applications.get(id)?.credential?.id ?? null)

@@ -53,7 +53,7 @@ export const stepSchema = named(
   }),
 )
 
-const serverResourceSchema = named(
+export const serverResourceSchema = named(
   'ServerResource',
   Exactly({
     id: Id,
@@ -285,6 +285,7 @@ export type Step = Static<typeof stepSchema>
 export type Target = Static<typeof targetSchema>
 export type TargetSummary = Static<typeof targetSummarySchema>
 export type ActionSummary = Static<typeof actionSummarySchema>
+export type Application = Static<typeof applicationSchema>
 export type ActionResource = Static<typeof actionResourceSchema>
 export type ActionListItem = Static<typeof actionListItemSchema>
 export type ActionRef = Static<typeof actionRefSchema>

@@ -1,5 +1,6 @@
 import { CompiledQuery, type Transaction } from 'kysely'
 import type { StoredStep, Tables } from '#database/tables.ts'
+import { CREATION_KINDS, makingDeliveries, tellingOfDeliveries } from '#events/fan-out.ts'
 import { ACTIONS_CHANNEL } from './channel.ts'
 
 /**
@@ -40,7 +41,16 @@ export const startingActions = `
   new_events as (
     insert into events (action_id, status, status_reason_code)
     select action_id, status, status_reason_code from starts order by action_id
+    returning id as event_id, action_id
   )`
+
+/** Put behind `startingActions` when somebody may listen to the creation of these actions. */
+export const tellingHooks = `
+  told as (
+    select event_id, action_id, pipeline_id, ${CREATION_KINDS} as kinds, false as is_final
+    from new_events join starts using (action_id)
+  ),
+  ${makingDeliveries}`
 
 /** Put among what the statement selects: those who watch all actions are told that there are new ones. */
 export const tellingOfStarts = `(select pg_notify('${ACTIONS_CHANNEL}', 'move ' || min(action_id)) from starts)`
@@ -88,8 +98,9 @@ const START = `
     select ${NEXT_ACTION_ID} as action_id, s.* from json_to_recordset($1::json) as s (${START_COLUMNS})
   ),
   plans as materialized (select * from json_to_recordset($2::json) as p (${PLAN_COLUMNS})),
-  ${startingActions}
-  select action_id, ${tellingOfStarts} from starts order by action_id`
+  ${startingActions},
+  ${tellingHooks}
+  select action_id, ${tellingOfStarts}, ${tellingOfDeliveries} from starts order by action_id`
 
 /** Starts actions that are not many; their ids, in the order of `starts`. Nothing runs before somebody asks for it. */
 export async function startActions(

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Status } from '#database/tables.ts'
-import { canMove, eventKinds, firstState, isEnd, SKIPPED, UNFINISHED } from './status.ts'
+import { canMove, firstState, isEnd, SKIPPED, UNFINISHED } from './status.ts'
 
 const STATUSES: Status[] = ['pending', 'waiting', 'queued', 'in-progress', 'completed', 'failed', 'skipped']
 
@@ -41,15 +41,4 @@ test('whatever has not begun can be superseded', () => {
   assert.deepEqual(SKIPPED, { status: 'skipped', reason: 'SKIPPED' })
   for (const from of STATUSES)
     assert.equal(canMove(from, SKIPPED.status), ['pending', 'waiting', 'queued'].includes(from), from)
-})
-
-test('a creation is one event and its arrival another; a changed reason is none', () => {
-  assert.deepEqual(eventKinds(null, 'queued'), ['action.created', 'action.queued'])
-  assert.deepEqual(eventKinds(null, 'pending'), ['action.created'])
-  assert.deepEqual(eventKinds('queued', 'in-progress'), ['action.status_changed', 'action.started'])
-  assert.deepEqual(eventKinds('queued', 'waiting'), ['action.status_changed'])
-  assert.deepEqual(eventKinds('in-progress', 'completed'), ['action.status_changed', 'action.completed'])
-  assert.deepEqual(eventKinds('in-progress', 'failed'), ['action.status_changed', 'action.failed'])
-  assert.deepEqual(eventKinds('waiting', 'skipped'), ['action.status_changed', 'action.skipped'])
-  for (const status of STATUSES) assert.deepEqual(eventKinds(status, status), [])
 })

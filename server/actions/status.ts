@@ -36,27 +36,3 @@ export function firstState(start: { waitsForParent: boolean }): State {
 
 /** How whatever never ran ends: an earlier step, batch or parent failed, or a newer run took its place. */
 export const SKIPPED: State = { status: 'skipped', reason: 'SKIPPED' }
-
-export type EventKind =
-  | 'action.created'
-  | 'action.status_changed'
-  | 'action.queued'
-  | 'action.started'
-  | 'action.completed'
-  | 'action.failed'
-  | 'action.skipped'
-
-const ARRIVALS: Partial<Record<Status, EventKind>> = {
-  queued: 'action.queued',
-  'in-progress': 'action.started',
-  completed: 'action.completed',
-  failed: 'action.failed',
-  skipped: 'action.skipped',
-}
-
-/** The kinds of events that one move of an action is; a changed reason alone is none. */
-export function eventKinds(previous: Status | null, next: Status): EventKind[] {
-  if (previous === next) return []
-  const arrival = ARRIVALS[next]
-  return [previous === null ? 'action.created' : 'action.status_changed', ...(arrival ? [arrival] : [])]
-}

@@ -11,12 +11,18 @@ export type HostVerdict =
 
 export type AddressGuard = { judge(host: string): Promise<HostVerdict> }
 
+/** The addresses that a name has now; none when it has none. */
+export type Lookup = (name: string) => Promise<string[]>
+
 /** `allowTargets`: networks, addresses and host names that may be reached although they are private. */
 export function createAddressGuard(options: {
   allowTargets: readonly string[]
   /** Of Gantry itself. */
   baseUrl: () => string
+  /** The system's, unless given. */
+  lookup?: Lookup
 }): AddressGuard {
+  const resolve = shareLookups(options.lookup ?? askSystem)
   const networks = options.allowTargets.flatMap(readNetwork)
   const hosts = new Set(options.allowTargets.map((target) => target.toLowerCase()))
 
@@ -39,9 +45,26 @@ export function createAddressGuard(options: {
   }
 }
 
-async function resolve(name: string): Promise<string[]> {
-  const found = await lookup(name, { all: true, verbatim: true }).catch(() => [])
+async function askSystem(name: string): Promise<string[]> {
+  const found = await lookup(name, { all: true, verbatim: true })
   return found.map(({ address }) => address)
+}
+
+/**
+ * Those who ask for a name while it is being looked up share the answer: the system looks up only a few
+ * names at a time, and a name that is slow to resolve must not take all of these places.
+ */
+function shareLookups(look: Lookup): Lookup {
+  const running = new Map<string, Promise<string[]>>()
+  return (name) => {
+    const known = running.get(name)
+    if (known) return known
+    const answer = look(name)
+      .catch(() => [])
+      .finally(() => running.delete(name))
+    running.set(name, answer)
+    return answer
+  }
 }
 
 function readNetwork(target: string): AddressRules['networks'][number][] {

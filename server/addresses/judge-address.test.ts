@@ -16,7 +16,8 @@ test('public addresses are allowed', () => {
 test('private, local and reserved addresses are refused, in every spelling', () => {
   const addresses = `127.0.0.1 127.1.2.3 10.0.0.1 172.16.0.1 192.168.1.1 169.254.1.1 100.64.0.1 0.0.0.0
     224.0.0.1 255.255.255.255 ::1 :: fe80::1 fc00::1 ff02::1 ::ffff:127.0.0.1 ::ffff:7f00:1 ::127.0.0.1
-    64:ff9b::7f00:1 64:ff9b::10.0.0.1 2002:7f00:1:: 2002:a00:1:: 2130706433 0x7f000001 0177.0.0.1 127.1`
+    64:ff9b::7f00:1 64:ff9b::10.0.0.1 2002:7f00:1:: 2002:a00:1:: 2130706433 0x7f000001 0177.0.0.1 127.1
+    64:ff9b:1::7f00:1 ::ffff:0:7f00:1 2001::1 fec0::1 100::1 5f00::1 1::1 4000::1 fe00::1 192.0.0.1 198.18.0.1`
   for (const address of addresses.split(/\s+/)) assert.equal(kind(address), 'refused', address)
 })
 
@@ -40,4 +41,33 @@ test('a guard allows loopback to a Gantry that is on loopback, and what its sett
   assert.equal(await verdict(guard('https://gantry.example.com', '127.0.0.0/8'), '127.0.0.1'), 'allowed')
   assert.equal(await verdict(guard('https://gantry.example.com', 'localhost', '::1'), 'localhost'), 'allowed')
   assert.equal(await verdict(guard('https://gantry.example.com'), 'no-such-name.invalid'), 'unreachable')
+})
+
+test('a name that is being looked up is not looked up a second time', async () => {
+  const asked: string[] = []
+  const guard = createAddressGuard({
+    allowTargets: [],
+    baseUrl: () => 'https://gantry.example.com',
+    lookup: async (name) => {
+      asked.push(name)
+      return ['93.184.216.34']
+    },
+  })
+  const verdicts = await Promise.all(['one.example', 'one.example', 'two.example'].map(guard.judge))
+  assert.ok(verdicts.every(({ kind }) => kind === 'allowed'))
+  assert.deepEqual(asked, ['one.example', 'two.example'])
+  await guard.judge('one.example')
+  assert.equal(asked.length, 3)
+})
+
+test('a name is judged anew each time, and one private address among many is enough to refuse it', async () => {
+  const answers = [['93.184.216.34'], ['93.184.216.34', '10.0.0.1'], []]
+  const guard = createAddressGuard({
+    allowTargets: [],
+    baseUrl: () => 'https://gantry.example.com',
+    lookup: async () => answers.shift()!,
+  })
+  assert.deepEqual(await guard.judge('a.example'), { kind: 'allowed', addresses: ['93.184.216.34'] })
+  assert.equal((await guard.judge('a.example')).kind, 'refused')
+  assert.equal((await guard.judge('a.example')).kind, 'unreachable')
 })

@@ -10,7 +10,19 @@ export type AddressRules = {
 }
 
 /** Where clouds hand out credentials: never, whatever is allowed. */
-const METADATA = ['169.254.169.254', '169.254.170.2', '100.100.100.200', 'fd00:ec2::254', '168.63.129.16']
+const METADATA = [
+  '169.254.169.254',
+  '169.254.170.2',
+  '169.254.170.23',
+  '100.100.100.200',
+  '168.63.129.16',
+  '192.0.0.192',
+  'fd00:ec2::254',
+  'fd00:ec2::23',
+  'fd20:ce::254',
+]
+
+const GLOBAL_UNICAST = ipaddr.parse('2000::')
 
 export type AddressVerdict = { kind: 'allowed' } | { kind: 'refused'; reason: string }
 
@@ -23,6 +35,12 @@ export function judgeAddress(text: string, rules: AddressRules): AddressVerdict 
   const range = rangeOf(address)
   if (range === 'loopback') return rules.loopback ? { kind: 'allowed' } : refused('it is a loopback address')
   return range === 'unicast' ? { kind: 'allowed' } : refused(`it is not a public address (${range})`)
+}
+
+/** Whether a socket leads where it should, however the two addresses are written. */
+export function isSameAddress(found: string | undefined, wanted: string): boolean {
+  if (found === undefined || !ipaddr.isValid(found)) return false
+  return same(ipaddr.process(found), ipaddr.process(wanted))
 }
 
 /** An IPv4 address in IPv6 clothes is that IPv4 address: mapped, translated (NAT64) or tunnelled (6to4). */
@@ -43,8 +61,11 @@ function fourOf(bytes: number[]): ipaddr.IPv4 {
   return ipaddr.fromByteArray(bytes) as ipaddr.IPv4
 }
 
+/** Of IPv6 only 2000::/3 is given out to the public; the library takes what nobody was given for public too. */
 function rangeOf(address: ipaddr.IPv4 | ipaddr.IPv6): string {
-  return address.range()
+  const range = address.range()
+  if (range !== 'unicast' || address.kind() === 'ipv4') return range
+  return contains(GLOBAL_UNICAST, 3, address) ? range : 'reserved'
 }
 
 function same(one: ipaddr.IPv4 | ipaddr.IPv6, other: ipaddr.IPv4 | ipaddr.IPv6): boolean {

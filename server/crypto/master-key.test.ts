@@ -4,7 +4,9 @@ import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promise
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { decodeKey, loadMasterKey } from './master-key.ts'
+import { decodeKey, loadMasterKeys } from './master-key.ts'
+
+const loadMasterKey = async (place: Parameters<typeof loadMasterKeys>[0]) => (await loadMasterKeys(place))[0]
 
 async function emptyHome(t: TestContext): Promise<string> {
   const home = await mkdtemp(join(tmpdir(), 'gantry-key-'))

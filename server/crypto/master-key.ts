@@ -1,17 +1,37 @@
 import { randomBytes } from 'node:crypto'
-import { chmod, link, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { chmod, link, mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import type { Keys } from './secret-box.ts'
+
+export type KeyPlace = { home: string; fromEnvironment?: string }
 
 const KEY_BYTES = 32
 
-/** The key that seals secrets: GANTRY_SECRET_KEY, else a 0600 file under GANTRY_HOME, made when absent. */
-export async function loadMasterKey(options: { home: string; fromEnvironment?: string }): Promise<Buffer> {
-  if (options.fromEnvironment !== undefined) return parseKey(options.fromEnvironment, 'GANTRY_SECRET_KEY')
-  const path = join(options.home, 'secret.key')
-  const existing = await readOrNothing(path)
-  if (existing !== undefined) return parseKey(existing.trim(), path)
-  await mkdir(options.home, { recursive: true, mode: 0o700 })
-  return createKeyFile(path)
+/**
+ * The keys that seal secrets: GANTRY_SECRET_KEY, else a 0600 file under GANTRY_HOME, made when absent. There is
+ * one, except while keys are rotated: then the new one comes first.
+ */
+export async function loadMasterKeys(place: KeyPlace): Promise<Keys> {
+  const existing = await findMasterKeys(place)
+  if (existing) return existing
+  await mkdir(place.home, { recursive: true, mode: 0o700 })
+  return createKeyFile(keyFile(place.home))
+}
+
+/** The same for whoever must not make one. */
+export async function findMasterKeys({ home, fromEnvironment }: KeyPlace): Promise<Keys | null> {
+  if (fromEnvironment !== undefined) return parseKeys(fromEnvironment, 'GANTRY_SECRET_KEY')
+  const path = keyFile(home)
+  const existing = await readFile(path, 'utf8').catch(ignoreAbsent)
+  return existing === undefined ? null : parseKeys(existing, path)
+}
+
+export function keyFile(home: string): string {
+  return join(home, 'secret.key')
+}
+
+export function newKey(): Buffer {
+  return randomBytes(KEY_BYTES)
 }
 
 /** 32 bytes as 64 hex characters or as base64; undefined when it is neither. */
@@ -22,17 +42,54 @@ export function decodeKey(text: string): Buffer | undefined {
   return bytes.length === KEY_BYTES ? bytes : undefined
 }
 
-function parseKey(text: string, source: string): Buffer {
-  const key = decodeKey(text)
-  if (!key)
+/** Several, separated by commas or line breaks; undefined when there is none, or one of them is none. */
+export function decodeKeys(text: string): Keys | undefined {
+  const [first, ...others] = text
+    .trim()
+    .split(/\s*,\s*|\s*\n\s*/)
+    .map(decodeKey)
+  if (!first || !others.every((key) => key !== undefined)) return undefined
+  return [first, ...others]
+}
+
+export function encodeKeys(keys: Keys): string {
+  return keys.map((key) => `${key.toString('hex')}\n`).join('')
+}
+
+/** `source` is named when the text does not hold keys. */
+export function parseKeys(text: string, source: string): Keys {
+  const keys = decodeKeys(text)
+  if (!keys)
     throw new Error(`${source} does not hold a key: expected 64 hex characters, or 32 bytes as base64.`)
-  return key
+  return keys
+}
+
+/**
+ * All or nothing, and on the disk for certain before it returns: soon there are values that only these keys open.
+ * The file stays with its owner, whoever calls. Of two callers at once one would be lost: hold a lock.
+ */
+export async function replaceKeyFile(path: string, keys: Keys): Promise<void> {
+  const owner = await stat(path).catch(ignoreAbsent)
+  const draft = `${path}.draft`
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+  await rm(draft, { force: true })
+  const file = await open(draft, 'wx', 0o600)
+  try {
+    await file.writeFile(encodeKeys(keys))
+    if (owner) await file.chown(owner.uid, owner.gid)
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+  await rename(draft, path)
+  const folder = await open(dirname(path))
+  await folder.sync().finally(() => folder.close())
 }
 
 /** Written whole under another name and then linked: of two processes that start together one wins. */
-async function createKeyFile(path: string): Promise<Buffer> {
+async function createKeyFile(path: string): Promise<Keys> {
   const draft = `${path}.${randomBytes(6).toString('hex')}`
-  await writeFile(draft, `${randomBytes(KEY_BYTES).toString('hex')}\n`, { mode: 0o600, flush: true })
+  await writeFile(draft, encodeKeys([newKey()]), { mode: 0o600, flush: true })
   try {
     await link(draft, path)
     await chmod(path, 0o600)
@@ -41,14 +98,9 @@ async function createKeyFile(path: string): Promise<Buffer> {
   } finally {
     await rm(draft, { force: true })
   }
-  return parseKey((await readFile(path, 'utf8')).trim(), path)
+  return parseKeys(await readFile(path, 'utf8'), path)
 }
 
-async function readOrNothing(path: string): Promise<string | undefined> {
-  try {
-    return await readFile(path, 'utf8')
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw error
-  }
+function ignoreAbsent(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== 'ENOENT') throw error
 }

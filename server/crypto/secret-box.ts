@@ -13,29 +13,39 @@ export type SecretBox = {
   open(sealed: Buffer, place: string): string
 }
 
+/** The first key seals; every key opens what it sealed. */
+export type Keys = readonly [Buffer, ...Buffer[]]
+
+/** Keys that change while the process runs (key-ring.ts). */
+export type KeyRing = {
+  /** As they are now. */
+  current(): Keys
+  /** Looked up anew: a value has turned up whose key is not among them. */
+  reread(): Keys
+}
+
 const VERSION = 1
 const KEY_ID_BYTES = 4
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
 const HEADER_BYTES = 1 + KEY_ID_BYTES + NONCE_BYTES + TAG_BYTES
 
-/** The first key seals; every key opens what it sealed. */
-export function createSecretBox(keys: [Buffer, ...Buffer[]]): SecretBox {
-  const byId = new Map(keys.map((key) => [keyId(key).toString('hex'), key]))
-  const current = keys[0]
+export function createSecretBox(keys: Keys | KeyRing): SecretBox {
+  const ring = 'current' in keys ? keys : { current: () => keys, reread: () => keys }
 
   return {
     seal(plain, place) {
+      const [key] = ring.current()
       const nonce = randomBytes(NONCE_BYTES)
-      const cipher = createCipheriv('aes-256-gcm', current, nonce).setAAD(Buffer.from(place))
+      const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(Buffer.from(place))
       const ciphertext = Buffer.concat([cipher.update(plain, 'utf8'), cipher.final()])
-      return Buffer.concat([Buffer.of(VERSION), keyId(current), nonce, cipher.getAuthTag(), ciphertext])
+      return Buffer.concat([Buffer.of(VERSION), keyId(key), nonce, cipher.getAuthTag(), ciphertext])
     },
     open(sealed, place) {
       if (sealed.length < HEADER_BYTES || sealed[0] !== VERSION)
         throw new Error(`Not a sealed value: ${place}`)
       const parts = split(sealed)
-      const key = byId.get(parts.keyId.toString('hex'))
+      const key = withId(ring.current(), parts.keyId) ?? withId(ring.reread(), parts.keyId)
       if (!key) throw new Error(`${place} was sealed with a key that this process does not have`)
       const decipher = createDecipheriv('aes-256-gcm', key, parts.nonce)
         .setAAD(Buffer.from(place))
@@ -43,6 +53,20 @@ export function createSecretBox(keys: [Buffer, ...Buffer[]]): SecretBox {
       return decipher.update(parts.ciphertext, undefined, 'utf8') + decipher.final('utf8')
     },
   }
+}
+
+/** What a sealed value says about its key. It is no secret. */
+export function keyId(key: Buffer): Buffer {
+  return createHash('sha256').update('gantry key id').update(key).digest().subarray(0, KEY_ID_BYTES)
+}
+
+/** Undefined for what is no sealed value. */
+export function keyIdOf(sealed: Buffer): Buffer | undefined {
+  return sealed.length >= HEADER_BYTES && sealed[0] === VERSION ? split(sealed).keyId : undefined
+}
+
+function withId(keys: Keys, id: Buffer): Buffer | undefined {
+  return keys.find((key) => keyId(key).equals(id))
 }
 
 function split(sealed: Buffer) {
@@ -54,8 +78,4 @@ function split(sealed: Buffer) {
     tag: sealed.subarray(tagAt, HEADER_BYTES),
     ciphertext: sealed.subarray(HEADER_BYTES),
   }
-}
-
-function keyId(key: Buffer): Buffer {
-  return createHash('sha256').update('gantry key id').update(key).digest().subarray(0, KEY_ID_BYTES)
 }

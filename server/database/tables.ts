@@ -10,6 +10,8 @@ type Json<Value> = ColumnType<Value, string, string>
 type MaybeJson<Value> = ColumnType<Value | null, string | null | undefined, string | null>
 
 type Dated = { created_at: Timestamp; updated_at: Timestamp }
+/** Its row stays when it is removed, because runs name it; see docs/decisions/0007. */
+type Kept = { deleted_at: MaybeTimestamp }
 
 export type Status = 'pending' | 'waiting' | 'queued' | 'in-progress' | 'completed' | 'failed' | 'skipped'
 export type ReasonCode =
@@ -51,28 +53,32 @@ export type TokensTable = {
   used_at: MaybeTimestamp
   revoked_at: MaybeTimestamp
   created_at: Timestamp
+  /** The session of a browser, which lives on when it is used. */
+  in_cookie: Generated<boolean>
 }
 
 export type LoginFailuresTable = { subject: Buffer; failed_at: Timestamp }
 
-export type OrganizationsTable = Dated & { id: Id; name: string; url_slug: string; owner_id: number }
+export type OrganizationsTable = Dated & Kept & { id: Id; name: string; url_slug: string; owner_id: number }
 
-export type ProjectsTable = Dated & {
-  id: Id
-  organization_id: number
-  name: string
-  logo_url: string | null
-  created_by: number
-}
+export type ProjectsTable = Dated &
+  Kept & {
+    id: Id
+    organization_id: number
+    name: string
+    logo_url: string | null
+    created_by: number
+  }
 
-export type EnvironmentsTable = Dated & {
-  id: Id
-  project_id: number
-  type: 'development' | 'staging' | 'production'
-  name: string
-  description: string | null
-  archived_at: MaybeTimestamp
-}
+export type EnvironmentsTable = Dated &
+  Kept & {
+    id: Id
+    project_id: number
+    type: 'development' | 'staging' | 'production'
+    name: string
+    description: string | null
+    archived_at: MaybeTimestamp
+  }
 
 export type RolesTable = Dated & { id: Id; organization_id: number; name: string; permissions: string[] }
 
@@ -87,54 +93,57 @@ export type GrantsTable = {
   created_at: Timestamp
 }
 
-export type CredentialsTable = Dated & {
-  id: Id
-  organization_id: number
-  name: string
-  provider_code: 'github' | 'gitlab' | 'bitbucket' | 'gitea' | 'git' | 'ssh'
-  auth_type: 'token' | 'key' | 'none'
-  base_url: string | null
-  username: string | null
-  secret: Buffer | null
-  active: Generated<boolean>
-  created_by: number
-}
+export type CredentialsTable = Dated &
+  Kept & {
+    id: Id
+    organization_id: number
+    name: string
+    provider_code: 'github' | 'gitlab' | 'bitbucket' | 'gitea' | 'git' | 'ssh'
+    auth_type: 'token' | 'key' | 'none'
+    base_url: string | null
+    username: string | null
+    secret: Buffer | null
+    active: Generated<boolean>
+    created_by: number
+  }
 
-export type ServersTable = Dated & {
-  id: Id
-  environment_id: number
-  name: string
-  provider_code: 'local' | 'ssh'
-  host: string | null
-  port: number | null
-  login_name: string | null
-  credential_id: number | null
-  host_key: string | null
-  root_directory: string
-  max_parallel_actions: Generated<number>
-  created_by: number
-}
+export type ServersTable = Dated &
+  Kept & {
+    id: Id
+    environment_id: number
+    name: string
+    provider_code: 'local' | 'ssh'
+    host: string | null
+    port: number | null
+    login_name: string | null
+    credential_id: number | null
+    host_key: string | null
+    root_directory: string
+    max_parallel_actions: Generated<number>
+    created_by: number
+  }
 
-export type ApplicationsTable = Dated & {
-  id: Id
-  project_id: number
-  environment_id: number
-  name: string
-  repository: string
-  default_branch: string
-  programming_language: string | null
-  engine_version: string | null
-  framework: string | null
-  root_directory: string | null
-  install_dependencies_command: string | null
-  build_command: string | null
-  shared_paths: Generated<string[]>
-  deployments_keep: Generated<number>
-  folder: string
-  credential_id: number | null
-  live_action_id: number | null
-  created_by: number
-}
+export type ApplicationsTable = Dated &
+  Kept & {
+    id: Id
+    project_id: number
+    environment_id: number
+    name: string
+    repository: string
+    default_branch: string
+    programming_language: string | null
+    engine_version: string | null
+    framework: string | null
+    root_directory: string | null
+    install_dependencies_command: string | null
+    build_command: string | null
+    shared_paths: Generated<string[]>
+    deployments_keep: Generated<number>
+    folder: string
+    credential_id: number | null
+    live_action_id: number | null
+    created_by: number
+  }
 
 export type ApplicationVariablesTable = Dated & {
   id: Id
@@ -146,19 +155,20 @@ export type ApplicationVariablesTable = Dated & {
 
 export type ApplicationServersTable = { application_id: number; server_id: number; environment_id: number }
 
-export type PipelinesTable = Dated & {
-  id: Id
-  environment_id: number
-  resource_type: ResourceType
-  application_id: number | null
-  server_id: number | null
-  name: string
-  operation: string
-  max_parallel_actions: Generated<number>
-  queue_policy: Generated<'queue' | 'latest' | 'reject'>
-  rollout: MaybeJson<{ batch: number | string; max_failed: number }>
-  created_by: number
-}
+export type PipelinesTable = Dated &
+  Kept & {
+    id: Id
+    environment_id: number
+    resource_type: ResourceType
+    application_id: number | null
+    server_id: number | null
+    name: string
+    operation: string
+    max_parallel_actions: Generated<number>
+    queue_policy: Generated<'queue' | 'latest' | 'reject'>
+    rollout: MaybeJson<{ batch: number | string; max_failed: number }>
+    created_by: number
+  }
 
 export type PipelineRunAfterTable = {
   pipeline_id: number
@@ -168,6 +178,8 @@ export type PipelineRunAfterTable = {
 
 export type PipelineStepsTable = Dated & {
   id: Id
+  /** The id of the step's first row, by which people know it; null in that row. */
+  original_id: number | null
   pipeline_id: number
   position: number
   name: string
@@ -327,6 +339,37 @@ export type HookRequestsTable = Dated & {
   duration_ms: number | null
   content_type: string | null
   next_attempt_at: MaybeTimestamp
+  error: string | null
+  event_id: number | null
+  attempt: number | null
+}
+
+export type DeliveryState = 'pending' | 'delivered' | 'failed' | 'superseded' | 'missed' | 'ignored'
+
+export type DeliveriesTable = {
+  id: Generated<string>
+  hook_id: string
+  event_id: number
+  action_id: number
+  is_final: boolean
+  state: Generated<DeliveryState>
+  attempts: Generated<number>
+  due_at: Timestamp
+  leased_until: MaybeTimestamp
+  first_request_id: string | null
+  last_request_id: string | null
+  asked_by: number | null
+  created_at: Timestamp
+}
+
+export type HookHealthTable = {
+  hook_id: string
+  failures_in_a_row: Generated<number>
+  open_until: MaybeTimestamp
+  failing_since: MaybeTimestamp
+  failed_deliveries: Generated<number>
+  gone_answers: Generated<number>
+  warned_at: MaybeTimestamp
 }
 
 export type DeliveryClaimsTable = { hook_id: string; key: Buffer; action_id: number; claimed_at: Timestamp }
@@ -350,6 +393,42 @@ export type ActionBlocksTable = {
   actions: number
   first_created_at: Timestamp
   last_created_at: Timestamp
+}
+
+/** Runs that have ended, by day (UTC); see dashboard/run-days.ts. */
+export type RunDaysTable = {
+  environment_id: number
+  day: string
+  status: Status
+  duration_class: number
+  runs: number
+}
+
+export type WorkersTable = { id: string; started_at: Timestamp; seen_at: Timestamp }
+
+export type AuditEntriesTable = {
+  id: Id
+  organization_id: number
+  occurred_at: Timestamp
+  user_id: number | null
+  ip_address: string | null
+  request_id: string | null
+  verb: string
+  subject_type: string
+  subject_id: string
+  subject_name: string
+  before: MaybeJson<Record<string, unknown>>
+  after: MaybeJson<Record<string, unknown>>
+}
+
+export type InvitationsTable = {
+  id: Id
+  user_id: number
+  organization_id: number
+  invited_by: number
+  hash: Buffer
+  expires_at: Timestamp
+  created_at: Timestamp
 }
 
 export type Tables = {
@@ -376,10 +455,17 @@ export type Tables = {
   step_log_chunks: StepLogChunksTable
   hook_requests: HookRequestsTable
   delivery_claims: DeliveryClaimsTable
+  deliveries: DeliveriesTable
+  hook_health: HookHealthTable
   events: EventsTable
   refused_calls: RefusedCallsTable
   used_credits: UsedCreditsTable
   action_blocks: ActionBlocksTable
+  audit_entries: AuditEntriesTable
+  invitations: InvitationsTable
+  run_days: RunDaysTable
+  counted_runs: { only_row: boolean; until: string }
+  workers: WorkersTable
   counted_action_blocks: { only_row: boolean; next_block: number }
   key_check: { only_row: Generated<boolean>; sealed: Buffer }
   tree_version: { only_row: boolean; version: number }

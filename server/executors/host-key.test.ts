@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { fingerprint, formatHostKey, hostKeyAlgorithms, parseHostKey } from './host-key.ts'
+import { fingerprint, formatHostKey, hostKeyAlgorithms, parseHostKey, readKnownHost } from './host-key.ts'
 
 const ED25519 = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIDEr3GdJ7BJmoLHslZi9WFRedElkyMy92b11/OCTImp/'
 const FINGERPRINT = 'SHA256:v/FpwIq2Cew31IC/F/1IvcDdHtOhxOpY6pho/QKmeTc'
@@ -27,11 +27,17 @@ test('a fingerprint is the one that ssh-keygen shows', () => {
   assert.equal(fingerprint(parseHostKey(ED25519)!.blob), FINGERPRINT)
 })
 
+test('a host is known by its key, or by the fingerprint of it', () => {
+  assert.deepEqual(readKnownHost(ED25519), { type: 'ssh-ed25519', fingerprint: FINGERPRINT })
+  assert.deepEqual(readKnownHost(FINGERPRINT), { type: null, fingerprint: FINGERPRINT })
+  for (const text of ['', 'SHA256:', `${FINGERPRINT}=`, FINGERPRINT.replace('SHA256', 'MD5')]) {
+    assert.equal(readKnownHost(text), null, text)
+  }
+})
+
 test('the known type comes first, the old ways of signing never', () => {
   assert.equal(hostKeyAlgorithms(parseHostKey(ED25519))[0], 'ssh-ed25519')
-  assert.deepEqual(hostKeyAlgorithms({ type: 'ssh-rsa', blob: Buffer.alloc(0) }).slice(0, 2), [
-    'rsa-sha2-512',
-    'rsa-sha2-256',
-  ])
+  assert.deepEqual(hostKeyAlgorithms({ type: 'ssh-rsa' }).slice(0, 2), ['rsa-sha2-512', 'rsa-sha2-256'])
   assert.ok(!hostKeyAlgorithms(null).includes('ssh-rsa'))
+  assert.deepEqual(hostKeyAlgorithms({ type: null }), hostKeyAlgorithms(null))
 })

@@ -1,8 +1,11 @@
-// Host keys as people and files know them: `ssh-ed25519 AAAA…`.
+// Host keys as people and files know them: `ssh-ed25519 AAAA…`, or the fingerprint of one, `SHA256:…`.
 
 import { createHash } from 'node:crypto'
 
 export type HostKey = { type: string; blob: Buffer }
+
+/** What a host must show. A fingerprint alone does not say of what type its key is. */
+export type KnownHost = { type: string | null; fingerprint: string }
 
 // What a key of each type can sign with. SHA-1 signatures and DSA are out.
 const SIGNATURES: Record<string, string[]> = {
@@ -21,6 +24,13 @@ export function parseHostKey(text: string): HostKey | null {
   return typeOf(blob) === type ? { type, blob } : null
 }
 
+/** Null when the text is neither a key nor a fingerprint. */
+export function readKnownHost(text: string): KnownHost | null {
+  if (/^SHA256:[A-Za-z0-9+/]{43}$/.test(text)) return { type: null, fingerprint: text }
+  const key = parseHostKey(text)
+  return key && { type: key.type, fingerprint: fingerprint(key.blob) }
+}
+
 /** The text of a key as it comes over the line. */
 export function formatHostKey(blob: Buffer): string {
   return `${typeOf(blob)} ${blob.toString('base64')}`
@@ -32,9 +42,9 @@ export function fingerprint(blob: Buffer): string {
 }
 
 /** In the order of preference. A server has keys of several types; it must show the one that is known. */
-export function hostKeyAlgorithms(known: HostKey | null): string[] {
+export function hostKeyAlgorithms(known: Pick<KnownHost, 'type'> | null): string[] {
   const all = Object.values(SIGNATURES).flat()
-  return known ? [...new Set([...SIGNATURES[known.type]!, ...all])] : all
+  return known?.type ? [...new Set([...SIGNATURES[known.type]!, ...all])] : all
 }
 
 /** A key begins with its own type, with the length before it. */

@@ -3,7 +3,7 @@
 
 import ssh2 from 'ssh2'
 import type { Executor, Unreachable } from './executor.ts'
-import { formatHostKey, hostKeyAlgorithms, parseHostKey } from './host-key.ts'
+import { fingerprint, formatHostKey, hostKeyAlgorithms, readKnownHost } from './host-key.ts'
 import { createSshExecutor } from './ssh-executor.ts'
 import { createSshLine } from './ssh-line.ts'
 import { type Attempted, type SshFault, whyKeyUnreadable, whyUnreachable } from './ssh-reasons.ts'
@@ -14,13 +14,15 @@ export type SshOptions = {
   username: string
   privateKey: string
   passphrase?: string
-  /** `ssh-ed25519 AAAA…`; null: whatever key the host shows this first time is the right one. */
+  /** `ssh-ed25519 AAAA…` or `SHA256:…`; null: whatever key the host shows this first time is the right one. */
   hostKey: string | null
   /**
    * Told the key of a host that had none, once, when the host has proved that it is its own and before anything
    * runs. When it rejects, so does `connectSsh`, and nothing runs.
    */
   onNewHostKey(hostKey: string): Promise<void>
+  /** Told every key that the host shows, also one that is refused and one that it has not proved to be its own. */
+  onShownHostKey?(hostKey: string): void
   connectTimeoutMs?: number
   /** A line that is silent for four of these is lost. */
   keepaliveMs?: number
@@ -44,7 +46,7 @@ export async function connectSsh(options: SshOptions): Promise<SshConnection> {
   const { host, port, username, signal, keepaliveMs = KEEPALIVE_MS } = options
   const timeoutMs = options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS
   const unreachable = (message: string): Unreachable => ({ kind: 'unreachable', message })
-  const known = options.hostKey === null ? null : parseHostKey(options.hostKey)
+  const known = options.hostKey === null ? null : readKnownHost(options.hostKey)
   if (options.hostKey !== null && !known) {
     return unreachable(`the host key that is stored for ${host}:${port} is not a public key`)
   }
@@ -56,7 +58,8 @@ export async function connectSsh(options: SshOptions): Promise<SshConnection> {
   const outcome = Promise.withResolvers<'ready' | 'cancelled' | SshFault>()
   const cancel = () => outcome.resolve('cancelled')
   const attempted: Attempted = { host, port, username, timeoutMs, refusedKey: null }
-  let accepted = known?.blob
+  let accepted = known?.fingerprint
+  let shown: Buffer | undefined
   signal?.addEventListener('abort', cancel)
   client.on('error', outcome.resolve)
   client.on('close', () => outcome.resolve(new Error('the connection was closed')))
@@ -72,9 +75,11 @@ export async function connectSsh(options: SshOptions): Promise<SshConnection> {
     authHandler: [{ type: 'publickey', username, key } as ssh2.PublicKeyAuthMethod],
     // Asked again whenever keys are exchanged anew; a host stays the one it was.
     hostVerifier: (offered: Buffer) => {
-      accepted ??= Buffer.from(offered)
-      if (accepted.equals(offered)) return true
-      attempted.refusedKey = { expected: accepted, offered: Buffer.from(offered) }
+      shown = Buffer.from(offered)
+      options.onShownHostKey?.(formatHostKey(shown))
+      accepted ??= fingerprint(shown)
+      if (accepted === fingerprint(shown)) return true
+      attempted.refusedKey = { expected: accepted, offered: shown }
       return false
     },
   })
@@ -85,7 +90,7 @@ export async function connectSsh(options: SshOptions): Promise<SshConnection> {
     if (reached !== 'ready') return unreachable(whyUnreachable(reached, attempted))
     client.setNoDelay(true)
     const line = createSshLine(client, { place: `${host}:${port}`, username, openTimeoutMs: timeoutMs })
-    if (!known) await options.onNewHostKey(formatHostKey(accepted!))
+    if (!known) await options.onNewHostKey(formatHostKey(shown!))
     const seconds = Math.ceil((options.orphanedAfterMs ?? ORPHANED_AFTER_MS) / 1000)
     executor = createSshExecutor(line, {
       silence: { seconds, beatMs: keepaliveMs },

@@ -9,8 +9,8 @@ export type Attempted = {
   port: number
   username: string
   timeoutMs: number
-  /** When the host key was the reason. */
-  refusedKey: { expected: Buffer; offered: Buffer } | null
+  /** When the host key was the reason; `expected` is a fingerprint. */
+  refusedKey: { expected: string; offered: Buffer } | null
 }
 
 export function whyUnreachable(fault: SshFault, attempted: Attempted): string {
@@ -19,7 +19,7 @@ export function whyUnreachable(fault: SshFault, attempted: Attempted): string {
   if (refusedKey) {
     const { expected, offered } = refusedKey
     return (
-      `the host key of ${place} is not the known one: expected ${fingerprint(expected)}, ` +
+      `the host key of ${place} is not the known one: expected ${expected}, ` +
       `got ${fingerprint(offered)} (${formatHostKey(offered).split(' ')[0]}). ` +
       'If the server was set up anew, change its host key; if not, someone may be listening in'
     )

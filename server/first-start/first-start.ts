@@ -6,9 +6,9 @@ import { generatePassword, hashPassword } from '#crypto/passwords.ts'
 import type { Database } from '#database/connect.ts'
 import type { Tables } from '#database/tables.ts'
 import type { Config } from '../config.ts'
+import { slugify } from '../slug.ts'
 import { createSample } from './sample.ts'
 import { createSampleRepository } from './sample-repository.ts'
-import { slugify } from './slug.ts'
 
 export type FirstStart =
   | { kind: 'not-the-first' }

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { maskBytes, maskHeaders } from './mask.ts'
+import { createMask } from './mask.ts'
+
+const maskBytes = (bytes: Buffer, secrets: string[]) => createMask(secrets).bytes(bytes)
 
 const SECRET = 'pa"ss wörd/+\\ of a sender'
 const masked = (text: string) => maskBytes(Buffer.from(text), [SECRET, 'another-secret-of-it']).toString()
@@ -31,15 +33,19 @@ test('a secret that holds another is hidden whole', () => {
 })
 
 test('a value with a special meaning in replacements is nothing special', () => {
-  assert.equal(maskBytes(Buffer.from("$& $1 $'"), ['$&']).toString(), "******** $1 $'")
+  assert.equal(maskBytes(Buffer.from("$&$& $1 $'"), ['$&$&']).toString(), "******** $1 $'")
 })
 
 test('headers are masked by value, also those that came more than once', () => {
   const headers = { referer: `https://x/${SECRET}`, several: ['a', SECRET], other: 'b' }
-  assert.deepEqual(maskHeaders(headers, [SECRET]), {
+  assert.deepEqual(createMask([SECRET]).headers(headers), {
     referer: 'https://x/********',
     several: ['a', '********'],
     other: 'b',
   })
-  assert.equal(maskHeaders(null, [SECRET]), null)
+})
+
+test('a secret inside of something that is written in base64 is hidden as far as it goes', () => {
+  const header = `Basic ${Buffer.from('robot:another-secret-of-it').toString('base64')}`
+  assert.match(createMask(['another-secret-of-it']).text(header), /^Basic \S{8,9}\*{8}\S{0,2}$/)
 })

@@ -1,34 +1,41 @@
-const MASK = '********'
+import { formsOf } from '#step-logs/secret-forms.ts'
 
-/** Hides secrets wherever they stand in a body, however it writes them; everything else stays to the byte. */
-export function maskBytes(bytes: Buffer, secrets: readonly string[]): Buffer {
-  // One character per byte: bodies need not be text.
-  const forms = formsOf(secrets).map((form) => Buffer.from(form).toString('latin1'))
-  return Buffer.from(hide(bytes.toString('latin1'), forms), 'latin1')
+export const MASK = '********'
+
+/** Hides secrets wherever they stand and however they are written; everything else stays to the byte. */
+export type Mask = {
+  text(text: string): string
+  /** One character per byte: bodies need not be text. */
+  bytes(bytes: Buffer): Buffer
+  headers<Headers extends Record<string, unknown>>(headers: Headers): Headers
 }
 
-export function maskHeaders(
-  headers: Record<string, unknown> | null,
-  secrets: readonly string[],
-): Record<string, unknown> | null {
-  const forms = formsOf(secrets)
-  const mask = (value: unknown): unknown => {
-    if (Array.isArray(value)) return value.map(mask)
+/** Worked out once for the same secrets, which then are looked for in many places. */
+export function createMask(secrets: readonly string[]): Mask {
+  // The longest first: one can hold another.
+  const forms = formsOf(secrets).sort((one, other) => other.length - one.length)
+  const bytesOfForms = forms.map((form) => Buffer.from(form).toString('latin1'))
+
+  function maskValue(value: unknown): unknown {
+    if (Array.isArray(value)) return value.map(maskValue)
     return typeof value === 'string' ? hide(value, forms) : value
   }
-  return headers && Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, mask(value)]))
+
+  return {
+    text: (text) => hide(text, forms),
+    bytes(bytes) {
+      if (forms.length === 0) return bytes
+      const text = bytes.toString('latin1')
+      const masked = hide(text, bytesOfForms)
+      return masked === text ? bytes : Buffer.from(masked, 'latin1')
+    },
+    headers(headers) {
+      const masked = Object.entries(headers).map(([name, value]) => [name, maskValue(value)])
+      return Object.fromEntries(masked)
+    },
+  }
 }
 
 function hide(text: string, forms: readonly string[]): string {
-  return forms.reduce((rest, form) => rest.replaceAll(form, MASK), text)
-}
-
-/** A secret as it is, and as JSON, a form or an address would write it. The longest first: one can hold another. */
-function formsOf(secrets: readonly string[]): string[] {
-  const forms = secrets.flatMap((secret) => {
-    const json = JSON.stringify(secret).slice(1, -1)
-    const form = new URLSearchParams([['', secret]]).toString().slice(1)
-    return [secret, json, json.replaceAll('/', '\\/'), form, encodeURIComponent(secret)]
-  })
-  return [...new Set(forms)].sort((one, other) => other.length - one.length)
+  return forms.reduce((rest, form) => rest.replaceAll(form, () => MASK), text)
 }

@@ -1,6 +1,6 @@
 import type { Database } from '#database/connect.ts'
 import { COUNT_LIMIT, type Extent, type Page } from '#http/pagination.ts'
-import { maskBytes, maskHeaders } from './mask.ts'
+import { createMask } from './mask.ts'
 import type { HookRequestDetail, HookRequestRecord } from './schemas.ts'
 
 const columns = [
@@ -18,6 +18,8 @@ const columns = [
   'outcome',
   'duration_ms',
   'next_attempt_at',
+  'attempt',
+  'error',
 ] as const
 
 /** The requests of a hook, or those about an action; newest first. */
@@ -72,17 +74,18 @@ export async function readHookRequest(
   if (!row) return undefined
   const { request_headers, request_body, response_headers, response_body, ...record } = row
   const { withBodies } = options
-  const secrets = withBodies ? await options.secretsOf(row.hook_id) : []
-  const shownBody = (bytes: Buffer | null) =>
-    presentBody(withBodies && bytes ? maskBytes(bytes, secrets) : null)
+  const mask = createMask(withBodies ? await options.secretsOf(row.hook_id) : [])
+  const shownBody = (bytes: Buffer | null) => presentBody(withBodies && bytes ? mask.bytes(bytes) : null)
+  const shownHeaders = (headers: Record<string, string> | null) =>
+    withBodies && headers ? mask.headers(headers) : null
   const request = shownBody(request_body)
   const response = shownBody(response_body)
   return {
     ...record,
-    request_headers: withBodies ? maskHeaders(request_headers, secrets) : null,
+    request_headers: shownHeaders(request_headers),
     request_body: request.text,
     request_body_encoding: request.encoding,
-    response_headers: withBodies ? maskHeaders(response_headers, secrets) : null,
+    response_headers: shownHeaders(response_headers),
     response_body: response.text,
     response_body_encoding: response.encoding,
   }

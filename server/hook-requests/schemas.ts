@@ -9,10 +9,12 @@ const recordFields = {
   method: Type.String(),
   outcome: Type.String({
     description:
-      'What became of it. Calls: accepted, duplicate, ping, ignored, rejected_signature, rejected_payload, rejected_variables, rejected_state, rate_limited.',
+      'What became of it. Calls: accepted, duplicate, ping, ignored, rejected_signature, rejected_payload, rejected_variables, rejected_state, rate_limited. Deliveries: delivered, refused, redirected, timed_out, unreachable, blocked, unrenderable, superseded.',
   }),
   duration_ms: IntegerOrNull(),
   next_attempt_at: TimestampOrNull,
+  attempt: IntegerOrNull({ description: 'Which attempt of its delivery it was; null for calls.' }),
+  error: TextOrNull({ description: 'Why a delivery did not arrive, in words.' }),
 }
 
 export const hookRequestRecordSchema = named('HookRequestRecord', Exactly(recordFields))

@@ -1,5 +1,6 @@
 import type { Updateable } from 'kysely'
 import type { HooksTable } from '#database/tables.ts'
+import type { HookRequest } from '#outgoing/templates/compile.ts'
 import type { HookRow } from './present-hook.ts'
 import type { HookVariable, IncomingHookChange, OutgoingHookChange } from './schemas.ts'
 
@@ -38,6 +39,15 @@ export function outgoingColumns(wish: OutgoingHookChange, stored?: HookRow): Upd
     ...((wish.trigger_when || !stored) && {
       trigger_when: JSON.stringify(outgoingTrigger(wish.trigger_when)),
     }),
+  }
+}
+
+/** What the hook would send, once the wish is granted. */
+export function requestOf(wish: OutgoingHookChange, stored?: HookRow): HookRequest {
+  const settings = wish.settings || !stored ? outgoingSettings(wish.settings) : stored.settings
+  return {
+    target_url: (wish.target_url ?? stored?.target_url)!,
+    settings: settings as HookRequest['settings'],
   }
 }
 

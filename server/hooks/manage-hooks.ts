@@ -1,18 +1,21 @@
 import { randomUUID } from 'node:crypto'
 import { type Insertable, sql, type Transaction, type Updateable, type UpdateObject } from 'kysely'
+import type { Caller } from '#access/caller.ts'
+import type { AddressGuard } from '#addresses/guard.ts'
 import type { SecretBox } from '#crypto/secret-box.ts'
 import { hashToken, newDeliverySecret, newHookSecret, newUrlToken } from '#crypto/tokens.ts'
 import type { Database } from '#database/connect.ts'
 import type { HooksTable, HookType, Tables } from '#database/tables.ts'
 import type { ErrorsByField } from '#http/validation.ts'
 import { checkIncoming, checkOutgoing } from './check-hook.ts'
-import { incomingColumns, outgoingColumns } from './hook-columns.ts'
+import { checkReceiver, checkRequest, type RequestVerdict } from './check-request.ts'
+import { incomingColumns, outgoingColumns, requestOf } from './hook-columns.ts'
 import { type HookRow, secretPlace, selectHooks, tokenPlace } from './present-hook.ts'
 import type { IncomingHookBody, IncomingHookChange, OutgoingHookBody, OutgoingHookChange } from './schemas.ts'
 
 export const MOST_HOOKS_PER_PIPELINE = 200
 
-export type HookDeps = { db: Database; box: SecretBox }
+export type HookDeps = { db: Database; box: SecretBox; guard: AddressGuard }
 
 export type NewHook =
   | { type: 'incoming'; body: IncomingHookBody }
@@ -23,89 +26,129 @@ export type HookChange =
 
 /** `secret` is the text of a secret that was made by this very operation; it is shown now or never. */
 export type HookOutcome =
-  | { kind: 'done'; row: HookRow; secret?: string }
+  /** `wasOffSince`: an outgoing hook that this very operation switched on again. */
+  | { kind: 'done'; row: HookRow; secret?: string; wasOffSince?: string }
   | { kind: 'invalid'; errors: ErrorsByField }
   | { kind: 'full' }
   | { kind: 'gone' }
   | { kind: 'changed-meanwhile' }
   | { kind: 'unsigned' }
+  /** It would send the token of a credential that the caller may not use. */
+  | { kind: 'forbidden' }
 
-export function createHook(
-  { db, box }: HookDeps,
+export async function createHook(
+  { db, box, guard }: HookDeps,
   pipelineId: number,
-  userId: number,
+  caller: Caller,
   wish: NewHook,
 ): Promise<HookOutcome> {
-  return db.transaction().execute(async (trx): Promise<HookOutcome> => {
-    // Locked, so that two creations at once cannot both take the last place.
-    const pipeline = await trx
-      .selectFrom('pipelines')
-      .select(['id', 'environment_id', 'operation'])
-      .where('id', '=', pipelineId)
-      .forNoKeyUpdate()
-      .executeTakeFirst()
-    if (!pipeline) return { kind: 'gone' }
-    const errors = faultsOf(wish, pipeline.operation)
-    if (errors) return { kind: 'invalid', errors }
-    if ((await countHooks(trx, pipelineId)) >= MOST_HOOKS_PER_PIPELINE) return { kind: 'full' }
+  const receiver = await receiverFaults(guard, wish)
+  return db.transaction().execute((trx) => createHookWithin(trx, { box, receiver }, pipelineId, caller, wish))
+}
 
-    const id = randomUUID()
-    const secret = firstSecret(wish)
-    const token = wish.type === 'incoming' ? newUrlToken() : undefined
-    await trx
-      .insertInto('hooks')
-      .values({
-        id,
-        pipeline_id: pipeline.id,
-        environment_id: pipeline.environment_id,
-        action_type: pipeline.operation,
-        created_by: userId,
-        edited_by: userId,
-        secret: secret === undefined ? null : box.seal(secret, secretPlace(id)),
-        url_token: token === undefined ? null : box.seal(token, tokenPlace(id)),
-        url_token_hash: token === undefined ? null : hashToken(token),
-        ...(columnsFor(wish) as Pick<Insertable<HooksTable>, 'type' | 'name' | 'settings' | 'trigger_when'>),
-      })
-      .execute()
-    return { kind: 'done', row: await readLocked(trx, wish.type, id), secret }
-  })
+/** `receiver`: what `checkReceiver` said about the address, which takes too long to ask inside a transaction. */
+export type WithinDeps = { box: SecretBox; receiver: ErrorsByField | undefined }
+
+export async function createHookWithin(
+  trx: Transaction<Tables>,
+  { box, receiver }: WithinDeps,
+  pipelineId: number,
+  caller: Caller,
+  wish: NewHook,
+): Promise<HookOutcome> {
+  // Locked, so that two creations at once cannot both take the last place.
+  const pipeline = await trx
+    .selectFrom('pipelines')
+    .select(['id', 'environment_id', 'operation'])
+    .where('id', '=', pipelineId)
+    .forNoKeyUpdate()
+    .executeTakeFirst()
+  if (!pipeline) return { kind: 'gone' }
+  const request = wish.type === 'outgoing' ? requestOf(wish.body) : undefined
+  const verdict = request && (await checkRequest(trx, caller, pipelineId, request))
+  if (verdict?.kind === 'forbidden') return verdict
+  const errors = allFaults(faultsOf(wish, pipeline.operation), receiver, faultsIn(verdict))
+  if (errors) return { kind: 'invalid', errors }
+  if ((await countHooks(trx, pipelineId)) >= MOST_HOOKS_PER_PIPELINE) return { kind: 'full' }
+
+  const id = randomUUID()
+  const secret = firstSecret(wish)
+  const token = wish.type === 'incoming' ? newUrlToken() : undefined
+  await trx
+    .insertInto('hooks')
+    .values({
+      id,
+      pipeline_id: pipeline.id,
+      environment_id: pipeline.environment_id,
+      action_type: pipeline.operation,
+      created_by: caller.id,
+      edited_by: caller.id,
+      secret: secret === undefined ? null : box.seal(secret, secretPlace(id)),
+      url_token: token === undefined ? null : box.seal(token, tokenPlace(id)),
+      url_token_hash: token === undefined ? null : hashToken(token),
+      ...(columnsFor(wish) as Pick<Insertable<HooksTable>, 'type' | 'name' | 'settings' | 'trigger_when'>),
+    })
+    .execute()
+  return { kind: 'done', row: await readLocked(trx, wish.type, id), secret }
 }
 
 /** `ifMatch` is the row version that the caller last saw, when they said so. */
-export function changeHook(
-  { db, box }: HookDeps,
+export async function changeHook(
+  { db, box, guard }: HookDeps,
   id: string,
-  userId: number,
+  caller: Caller,
   wish: HookChange,
   ifMatch?: string,
 ): Promise<HookOutcome> {
-  return db.transaction().execute(async (trx): Promise<HookOutcome> => {
-    const row = await findHook(trx, wish.type, id, { lock: true })
-    if (!row) return { kind: 'gone' }
-    if (ifMatch !== undefined && ifMatch !== row.row_version) return { kind: 'changed-meanwhile' }
-    const errors = faultsOf(wish, row.operation)
-    if (errors) return { kind: 'invalid', errors }
-    const made = laterSecret(wish, row)
-    const given = wish.type === 'incoming' ? wish.body.secret : undefined
-    const secret = given ?? made
-    await updateHook(trx, id, userId, {
-      ...columnsFor(wish, row),
-      ...(secret !== undefined && {
-        secret: box.seal(secret, secretPlace(id)),
-        previous_secret: null,
-        previous_secret_until: null,
-      }),
-    })
-    return { kind: 'done', row: await readLocked(trx, wish.type, id), secret: made }
-  })
+  const receiver = await receiverFaults(guard, wish)
+  return db
+    .transaction()
+    .execute((trx) => changeHookWithin(trx, { box, receiver }, id, caller, wish, ifMatch))
 }
 
-/** Makes a new secret; the old one stays valid for a while, so that the other side can follow in peace. */
+export async function changeHookWithin(
+  trx: Transaction<Tables>,
+  { box, receiver }: WithinDeps,
+  id: string,
+  caller: Caller,
+  wish: HookChange,
+  ifMatch?: string,
+): Promise<HookOutcome> {
+  const row = await findHook(trx, wish.type, id, { lock: true })
+  if (!row) return { kind: 'gone' }
+  if (ifMatch !== undefined && ifMatch !== row.row_version) return { kind: 'changed-meanwhile' }
+  const request = wish.type === 'outgoing' ? requestOf(wish.body, row) : undefined
+  const verdict = request && (await checkRequest(trx, caller, row.pipeline_id, request))
+  if (verdict?.kind === 'forbidden') return verdict
+  // Templates that were fine when they were saved must not keep anybody from switching the hook off.
+  const templates = setsRequest(wish) ? faultsIn(verdict) : undefined
+  const errors = allFaults(faultsOf(wish, row.operation), receiver, templates)
+  if (errors) return { kind: 'invalid', errors }
+  const made = laterSecret(wish, row)
+  const given = wish.type === 'incoming' ? wish.body.secret : undefined
+  const secret = given ?? made
+  await updateHook(trx, id, {
+    ...columnsFor(wish, row),
+    edited_by: caller.id,
+    ...(secret !== undefined && {
+      secret: box.seal(secret, secretPlace(id)),
+      previous_secret: null,
+      previous_secret_until: null,
+    }),
+  })
+  const isBack = wish.type === 'outgoing' && !row.active && wish.body.active === true
+  const wasOffSince = isBack ? (row.disabled_at ?? row.updated_at) : undefined
+  return { kind: 'done', row: await readLocked(trx, wish.type, id), secret: made, wasOffSince }
+}
+
+/**
+ * Makes a new secret; the old one stays valid for a while, so that the other side can follow in peace. What the
+ * hook sends stays the same, and so does the person in whose name it does.
+ */
 export function rotateSecret(
   { db, box }: HookDeps,
   type: HookType,
   id: string,
-  userId: number,
   overlapSeconds: number,
 ): Promise<HookOutcome> {
   return db.transaction().execute(async (trx): Promise<HookOutcome> => {
@@ -114,7 +157,7 @@ export function rotateSecret(
     if (row.secret === null) return { kind: 'unsigned' }
     const secret = type === 'incoming' ? newHookSecret() : newDeliverySecret()
     const keeps = overlapSeconds > 0
-    await updateHook(trx, id, userId, {
+    await updateHook(trx, id, {
       secret: box.seal(secret, secretPlace(id)),
       previous_secret: keeps ? row.secret : null,
       previous_secret_until: keeps ? sql<string>`now() + ${overlapSeconds}::int * interval '1 second'` : null,
@@ -161,12 +204,11 @@ async function readLocked(trx: Transaction<Tables>, type: HookType, id: string):
 async function updateHook(
   trx: Transaction<Tables>,
   id: string,
-  userId: number,
   columns: UpdateObject<Tables, 'hooks'>,
 ): Promise<void> {
   await trx
     .updateTable('hooks')
-    .set({ ...columns, edited_by: userId, updated_at: sql<string>`now()` })
+    .set({ ...columns, updated_at: sql<string>`now()` })
     .where('id', '=', id)
     .execute()
 }
@@ -181,10 +223,31 @@ async function countHooks(trx: Transaction<Tables>, pipelineId: number): Promise
   return count
 }
 
-function faultsOf(wish: NewHook | HookChange, operation: string): ErrorsByField | undefined {
-  const errors =
-    wish.type === 'incoming' ? checkIncoming(wish.body, operation) : checkOutgoing(wish.body, operation)
+function faultsOf(wish: NewHook | HookChange, operation: string): ErrorsByField {
+  return wish.type === 'incoming' ? checkIncoming(wish.body, operation) : checkOutgoing(wish.body, operation)
+}
+
+function faultsIn(verdict: RequestVerdict | undefined): ErrorsByField | undefined {
+  return verdict?.kind === 'invalid' ? verdict.errors : undefined
+}
+
+function allFaults(...parts: (ErrorsByField | undefined)[]): ErrorsByField | undefined {
+  const errors: ErrorsByField = {}
+  for (const [field, messages] of parts.flatMap((part) => Object.entries(part ?? {})))
+    errors[field] = [...(errors[field] ?? []), ...messages]
   return Object.keys(errors).length > 0 ? errors : undefined
+}
+
+function setsRequest(wish: HookChange): boolean {
+  return wish.type === 'outgoing' && (wish.body.target_url ?? wish.body.settings) !== undefined
+}
+
+async function receiverFaults(
+  guard: AddressGuard,
+  wish: NewHook | HookChange,
+): Promise<ErrorsByField | undefined> {
+  const target = wish.type === 'outgoing' ? wish.body.target_url : undefined
+  return target === undefined ? undefined : checkReceiver(guard, target)
 }
 
 function columnsFor(wish: NewHook | HookChange, stored?: HookRow): Updateable<HooksTable> {

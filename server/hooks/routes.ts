@@ -29,7 +29,11 @@ import {
   rotateSecretBody,
 } from './schemas.ts'
 
-export type HookRoutes = HookDeps & { baseUrl: () => string }
+export type HookRoutes = HookDeps & {
+  baseUrl: () => string
+  /** How many events since then an outgoing hook did not tell. */
+  countMissed: (hookId: string, since: string) => Promise<number>
+}
 
 const tags = ['Hooks']
 const pipelineParams = Exactly({ id: Id })
@@ -56,7 +60,7 @@ export const hookRoutes: FastifyPluginAsyncTypebox<HookRoutes> = async (app, dep
       return show(
         request,
         reply.code(201),
-        await createHook(deps, request.params.id, callerOf(request).id, wish),
+        await createHook(deps, request.params.id, callerOf(request), wish),
       )
     },
   )
@@ -80,7 +84,7 @@ export const hookRoutes: FastifyPluginAsyncTypebox<HookRoutes> = async (app, dep
       return show(
         request,
         reply.code(201),
-        await createHook(deps, request.params.id, callerOf(request).id, wish),
+        await createHook(deps, request.params.id, callerOf(request), wish),
       )
     },
   )
@@ -148,8 +152,7 @@ export const hookRoutes: FastifyPluginAsyncTypebox<HookRoutes> = async (app, dep
           tags,
           operationId: `change${word}Hook`,
           summary: `Change ${an}`,
-          description:
-            'A field that is given replaces what is stored, whole; others stay. Send `If-Match` with the `ETag` of your last read to be sure that nobody changed it meanwhile.',
+          description: `A field that is given replaces what is stored, whole; others stay. Send \`If-Match\` with the \`ETag\` of your last read to be sure that nobody changed it meanwhile.${type === 'outgoing' ? ' When a hook is switched on again, `X-Missed-Deliveries` says how many events it missed; `redeliver` sends them.' : ''}`,
           params: hookParams,
           body: type === 'incoming' ? incomingHookChange : outgoingHookChange,
           response: { 200: hookReply, ...refusals(400, 401, 403, 404, 412, 422) },
@@ -160,11 +163,15 @@ export const hookRoutes: FastifyPluginAsyncTypebox<HookRoutes> = async (app, dep
         const ifMatch = request.headers['if-match']
         const version =
           ifMatch === undefined || ifMatch === '*' ? undefined : ifMatch.replace(/^"(.*)"$/, '$1')
-        return show(
-          request,
-          reply,
-          await changeHook(deps, request.params.hook_id, callerOf(request).id, wish, version),
-        )
+        const { hook_id: id } = request.params
+        const outcome = await changeHook(deps, id, callerOf(request), wish, version)
+        if (outcome.kind === 'done' && outcome.wasOffSince) {
+          const missed = await deps.countMissed(id, outcome.wasOffSince)
+          reply.header('x-missed-deliveries', missed)
+          if (missed > 0)
+            reply.header('link', `<${deps.baseUrl()}/hooks/outgoing/${id}/redeliver>; rel="redeliver"`)
+        }
+        return show(request, reply, outcome)
       },
     )
 
@@ -207,7 +214,7 @@ export const hookRoutes: FastifyPluginAsyncTypebox<HookRoutes> = async (app, dep
         return show(
           request,
           reply,
-          await rotateSecret(deps, type as HookType, request.params.hook_id, callerOf(request).id, overlap),
+          await rotateSecret(deps, type as HookType, request.params.hook_id, overlap),
         )
       },
     )
@@ -227,6 +234,11 @@ export const hookRoutes: FastifyPluginAsyncTypebox<HookRoutes> = async (app, dep
         throw new ApiError(
           'conflict',
           `A pipeline can have ${MOST_HOOKS_PER_PIPELINE} hooks; remove one first.`,
+        )
+      case 'forbidden':
+        throw new ApiError(
+          'forbidden',
+          "The hook sends the token of the application's credential: you need the permission credential:run for it.",
         )
       case 'unsigned':
         throw new ApiError('conflict', 'This hook has no secret: set requires_secret to true first.')

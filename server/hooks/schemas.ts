@@ -2,20 +2,12 @@
 // with a call or an event is the business of the rooms incoming and outgoing.
 import { type Static, Type } from 'typebox'
 import { userSchema } from '#accounts/user-schema.ts'
+import { EVENT_KINDS } from '#events/event-kinds.ts'
 import { Exactly, Id, named, ref, TextOrNull, Timestamp, TimestampOrNull, Uuid, Word } from '#http/schemas.ts'
 import { OPERATIONS, type Operation, RESOURCE_TYPES } from '../vocabulary.ts'
 
 export const ALGORITHMS = ['sha256', 'sha512', 'sha384', 'sha1'] as const
 export const VARIABLE_TYPES = ['string', 'integer', 'boolean', 'array'] as const
-export const EVENT_KINDS = [
-  'action.created',
-  'action.status_changed',
-  'action.queued',
-  'action.started',
-  'action.completed',
-  'action.failed',
-  'action.skipped',
-] as const
 export const METHODS = ['POST', 'PUT', 'PATCH', 'DELETE', 'GET'] as const
 
 const headerName = (more: object = {}) =>

@@ -25,6 +25,8 @@ export type CompiledHook = {
   variables: readonly CompiledVariable[]
   pipeline: PipelineDefinition
   plan: Plan
+  /** Whether outgoing hooks exist that may listen to the beginning of its runs. */
+  startIsTold: boolean
   application: {
     repository: string
     defaultBranch: string
@@ -59,6 +61,7 @@ type HookRow = {
   default_branch: string | null
   provider_code: string | null
   credential_id: number | null
+  start_is_told: boolean
 }
 
 /** How a call names its hook: by the token of its URL or, when calls must be signed, by the hook's id. */
@@ -72,7 +75,11 @@ export async function loadHook(
   const { rows } = await sql<HookRow>`
     select h.id, h.name, h.active, h.pipeline_id, h.requires_secret, h.secret, h.previous_secret, h.previous_secret_until,
       h.secret_algorithm, h.secret_header_name, h.settings, h.trigger_when,
-      application.repository, application.default_branch, application.credential_id, credential.provider_code
+      application.repository, application.default_branch, application.credential_id, credential.provider_code,
+      exists (
+        select from hooks o join pipelines q on q.id = o.pipeline_id
+        where o.type = 'outgoing' and o.active and o.deleted_at is null
+          and (q.id = p.id or q.application_id = p.application_id or q.server_id = p.server_id)) as start_is_told
     from hooks h
     join pipelines p on p.id = h.pipeline_id
     left join applications application on application.id = p.application_id
@@ -106,6 +113,7 @@ function compileHook(row: HookRow, pipeline: PipelineDefinition, box: SecretBox)
     variables: row.settings.variables.map(compileVariable),
     pipeline,
     plan: planRun(pipeline),
+    startIsTold: row.start_is_told,
     application:
       row.repository === null
         ? null

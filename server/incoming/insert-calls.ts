@@ -1,8 +1,15 @@
 import { CompiledQuery } from 'kysely'
-import { NEXT_ACTION_ID, PLAN_COLUMNS, startingActions, tellingOfStarts } from '#actions/start-actions.ts'
+import {
+  NEXT_ACTION_ID,
+  PLAN_COLUMNS,
+  startingActions,
+  tellingHooks,
+  tellingOfStarts,
+} from '#actions/start-actions.ts'
 import { firstState } from '#actions/status.ts'
 import { byteas, int4s, int8s, jsonbs, jsons, texts, uuids } from '#database/binary-arrays.ts'
 import type { Database } from '#database/connect.ts'
+import { tellingOfDeliveries } from '#events/fan-out.ts'
 import { planRows } from '#pipelines/plan.ts'
 import { addingJob, wakingWorkers } from '#queue/job-sql.ts'
 import { type CallToStore, CLAIM_LIFE } from './call-to-store.ts'
@@ -22,7 +29,7 @@ const RUNS = `(select jsonb_build_object('action_ids', jsonb_agg(action_id)) fro
 
 // Three kinds of relations come in: the calls, column by column ($4 onwards), the hooks that were called and
 // the plans of their runs, as JSON, because they are few. $26 holds the bodies, one after another.
-const INSERT_CALLS = `
+const insertingCalls = (options: { telling: boolean }) => `
   with hooks_called as materialized (
     select * from json_to_recordset($2::json) as h (hook int, hook_id uuid, hook_name text, environment_id bigint,
       pipeline_id bigint, type text, credential_id bigint)
@@ -53,7 +60,7 @@ const INSERT_CALLS = `
     from input where plan is not null and ${FRESH}
   ),
   plans as materialized (select * from json_to_recordset($3::json) as p (${PLAN_COLUMNS})),
-  ${startingActions},
+  ${startingActions},${options.telling ? `${tellingHooks},` : ''}
   ${addingJob('actions.run', RUNS)},
   new_requests as (
     insert into hook_requests (id, hook_id, type, action_id, retry_of, ip_address, url, method, outcome,
@@ -64,7 +71,12 @@ const INSERT_CALLS = `
       convert_to(response, 'UTF8'), duration_ms
     from input where ${FRESH}
   )
-  select n, action_id, ${FRESH} as fresh, ${tellingOfStarts}, ${wakingWorkers('actions.run')} from input`
+  select n, action_id, ${FRESH} as fresh, ${tellingOfStarts}, ${wakingWorkers('actions.run')}
+    ${options.telling ? `, ${tellingOfDeliveries}` : ''} from input`
+
+const INSERT_CALLS = insertingCalls({ telling: false })
+/** Costs more, and is needed only where outgoing hooks listen to the beginning of runs. */
+const INSERT_CALLS_AND_TELL = insertingCalls({ telling: true })
 
 /**
  * Stores the wanted ones of these calls with all that they start, in one statement; outside of a transaction it
@@ -89,11 +101,12 @@ export async function insertCalls(
     // Last, because the message grows around it: what came after would copy it once more.
     Buffer.concat(wanted.flatMap((n) => calls[n]!.record.body ?? [])),
   ]
-  const { rows } = await db.executeQuery<Inserted>(CompiledQuery.raw(INSERT_CALLS, parameters))
+  const statement = hooks.some((hook) => hook.startIsTold) ? INSERT_CALLS_AND_TELL : INSERT_CALLS
+  const { rows } = await db.executeQuery<Inserted>(CompiledQuery.raw(statement, parameters))
   return rows
 }
 
-/** In the order of INSERT_CALLS, from `called` on. */
+/** In the order of the statement, from `called` on. */
 function callColumns(calls: readonly CallToStore[], numbers: Map<CompiledHook, number>): Buffer[] {
   let bodyAt = 1
   const bodyPlaces = calls.map(({ record }) => {

@@ -42,6 +42,7 @@ const hookOf = (more: Partial<CompiledHook> = {}): CompiledHook => ({
   variables: [{ name: 'n', path: 'n', keys: ['n'], type: 'integer', required: true, defaultValue: null }],
   pipeline,
   plan: planRun(pipeline),
+  startIsTold: false,
   application: null,
   ...more,
 })

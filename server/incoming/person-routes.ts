@@ -1,7 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import { callerOf, permissions } from '#access/enforce.ts'
+import { callerOf, permissions, placeOf } from '#access/enforce.ts'
+import { permalink } from '#actions/present.ts'
 import { ApiError, invalid, notFound } from '#http/errors.ts'
 import { parseJsonBody } from '#http/json-body.ts'
 import { Exactly, ref, refusals, Uuid } from '#http/schemas.ts'
@@ -20,33 +21,49 @@ declare module 'fastify' {
 
 const tags = ['Hook requests']
 
+export type CallPersonRoutes = ReplayCalls & {
+  baseUrl: () => string
+  /** Deliveries are the business of another room; here they share an address with calls. */
+  replayDelivery: (
+    hookRequestId: string,
+    userId: number,
+  ) => Promise<
+    | { kind: 'sent-again'; actionId: number }
+    | { kind: 'under-way' }
+    | { kind: 'switched-off' }
+    | { kind: 'gone' }
+  >
+}
+
 /** What a person can do with calls: try one out, and run one again. */
-export const callPersonRoutes: FastifyPluginAsyncTypebox<ReplayCalls & { baseUrl: () => string }> = async (
+export const callPersonRoutes: FastifyPluginAsyncTypebox<CallPersonRoutes> = async (
   app,
-  { baseUrl, ...deps },
+  { baseUrl, replayDelivery, ...deps },
 ) => {
   await app.register(dryRunRoute, deps)
 
   app.post(
     '/hook-requests/:id/replay',
     {
-      config: { access: permissions('hook request', 'id', 'pipeline:run'), bodyOptional: true },
+      config: { access: permissions('hook request', 'id', 'replay'), bodyOptional: true },
       schema: {
         tags,
         operationId: 'replayHookRequest',
-        summary: 'Run a call again',
+        summary: 'Run a call again, or send a delivery again',
         description:
-          'With the hook as it is today, attributed to you. Badly signed calls cannot be replayed.',
+          'A call starts a run with the hook as it is today, attributed to you (`pipeline:run`); badly signed calls cannot be replayed. A delivery is sent again at once, with the same `webhook-id` (`hook:edit`).',
         params: Exactly({ id: Uuid }),
         response: {
           200: { ...ref(callAnswerSchema), description: 'Nothing was started: a ping, or unmet conditions' },
-          202: { ...ref(callAnswerSchema), description: 'A run was started' },
+          202: { ...ref(callAnswerSchema), description: 'A run was started, or the delivery is on its way' },
           ...refusals(400, 401, 403, 404, 409, 415, 422, 503),
         },
       },
     },
     async (request, reply) => {
       const { id, name, email } = callerOf(request)
+      if (placeOf(request).hook_type === 'outgoing')
+        return reply.code(202).send(await sendAgain(request.params.id, id))
       const person = { kind: 'person', id, name, email } as const
       const asker = { person, address: request.ip, origin: originOf(request) }
       const replayed = await replayCall(deps, request.params.id, asker).catch(rethrow)
@@ -60,6 +77,26 @@ export const callPersonRoutes: FastifyPluginAsyncTypebox<ReplayCalls & { baseUrl
       }
     },
   )
+
+  async function sendAgain(hookRequestId: string, userId: number) {
+    const outcome = await replayDelivery(hookRequestId, userId)
+    switch (outcome.kind) {
+      case 'sent-again':
+        return {
+          message: 'It is being sent again.',
+          action_id: outcome.actionId,
+          hook_request_id: null,
+          url_web_permalink: permalink(baseUrl(), outcome.actionId),
+          errors: null,
+        }
+      case 'under-way':
+        throw new ApiError('conflict', 'This delivery is being sent at this moment.')
+      case 'switched-off':
+        throw new ApiError('conflict', 'This hook is switched off: change it to active first.')
+      case 'gone':
+        throw notFound()
+    }
+  }
 }
 
 const dryRunRoute: FastifyPluginAsyncTypebox<Pick<ReplayCalls, 'db' | 'box'>> = async (app, { db, box }) => {

@@ -49,36 +49,16 @@ export async function loadPipelines(db: Database, ids: readonly number[]): Promi
     .select(['id', 'name', 'operation', 'environment_id', 'resource_type', 'application_id', 'server_id'])
     .where(anyOf('pipelines.id', ids))
     .execute()
-  const applications = await db
-    .selectFrom('applications')
-    .selectAll()
-    .where(
-      anyOf(
-        'applications.id',
-        pipelines.flatMap((row) => row.application_id ?? []),
-      ),
-    )
-    .execute()
-  const credentials = byId(
-    await loadCredentials(
+  const applications = byId(
+    await loadApplications(
       db,
-      applications.flatMap((row) => row.credential_id ?? []),
+      pipelines.flatMap((row) => row.application_id ?? []),
     ),
   )
   const servers = byId(
     await loadServers(
       db,
       pipelines.flatMap((row) => row.server_id ?? []),
-    ),
-  )
-  const applicationsById = byId(
-    applications.map(
-      (row): ApplicationRecord => ({
-        id: row.id,
-        live_action_id: row.live_action_id,
-        credential: row.credential_id === null ? null : credentials.get(row.credential_id)!,
-        data: applicationData(row),
-      }),
     ),
   )
   return pipelines.map((row) => ({
@@ -88,8 +68,24 @@ export async function loadPipelines(db: Database, ids: readonly number[]): Promi
     environment_id: row.environment_id,
     resource_type: row.resource_type,
     resource_id: (row.application_id ?? row.server_id)!,
-    application: row.application_id === null ? null : applicationsById.get(row.application_id)!,
+    application: row.application_id === null ? null : applications.get(row.application_id)!,
     server: row.server_id === null ? null : servers.get(row.server_id)!,
+  }))
+}
+
+export async function loadApplications(db: Database, ids: readonly number[]): Promise<ApplicationRecord[]> {
+  const rows = await db.selectFrom('applications').selectAll().where(anyOf('applications.id', ids)).execute()
+  const credentials = byId(
+    await loadCredentials(
+      db,
+      rows.flatMap((row) => row.credential_id ?? []),
+    ),
+  )
+  return rows.map((row) => ({
+    id: row.id,
+    live_action_id: row.live_action_id,
+    credential: row.credential_id === null ? null : credentials.get(row.credential_id)!,
+    data: applicationData(row),
   }))
 }
 
@@ -143,7 +139,7 @@ type CredentialRow = Pick<
   'id' | 'name' | 'provider_code' | 'auth_type' | 'active' | 'created_at' | 'updated_at'
 >
 
-function credentialData(row: CredentialRow, created_by_user: User) {
+export function credentialData(row: CredentialRow, created_by_user: User) {
   const type = row.provider_code === 'ssh' ? 'ssh_key' : 'source_provider'
   return {
     id: row.id,

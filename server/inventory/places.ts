@@ -1,7 +1,10 @@
 import { can, type Grant, type Permission } from '#access/permissions.ts'
 import type { Database } from '#database/connect.ts'
 
-/** Where each environment stands: the map by which a user's grants become a set of environments. */
+/**
+ * Where each environment stands: the map by which a user's grants become a set of environments. Removed ones
+ * are on it, because their runs can still be seen by whoever could see them.
+ */
 export type EnvironmentPlace = { organization_id: number; project_id: number; environment_id: number }
 
 export function loadEnvironmentPlaces(db: Database): Promise<EnvironmentPlace[]> {

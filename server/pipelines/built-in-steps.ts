@@ -1,4 +1,5 @@
-// The pipelines room: what a run consists of. For now the steps that every deploy has.
+// The pipelines room: what a run consists of, and how people manage pipelines and their steps. Here are the
+// steps that every deploy has.
 
 /** In the order in which they run; a person's own steps stand between them. */
 export const DEPLOY_STEPS = [
@@ -9,3 +10,6 @@ export const DEPLOY_STEPS = [
   { name: 'activate-new-release', description: 'Make the new release the live one' },
   { name: 'remove-old-releases', description: 'Remove releases that are no longer kept' },
 ] as const
+
+/** Built-in ones and a person's own together. */
+export const MOST_STEPS = 200

@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import type { Database } from '#database/connect.ts'
 import type { PipelineDefinition } from './plan.ts'
 
-/** Pipelines with everything that a plan needs, in one statement for any number of them. */
+/** Pipelines that are there, with everything that a plan needs, in one statement for any number of them. */
 export async function loadDefinitions(
   db: Database,
   ids: readonly number[],
@@ -21,6 +21,6 @@ export async function loadDefinitions(
         from pipeline_steps step where step.pipeline_id = p.id and step.removed_at is null
       ), '[]') as steps
     from pipelines p join environments e on e.id = p.environment_id
-    where p.id = any(${ids}::bigint[])`.execute(db)
+    where p.id = any(${ids}::bigint[]) and p.deleted_at is null`.execute(db)
   return new Map(rows.map((row) => [row.id, row]))
 }

@@ -4,7 +4,7 @@ import { DEAD_LETTERS, type QueueCore } from './core.ts'
 export type QueueDepth = { job: string; ready: number; deferred: number; active: number; dead: number }
 
 /** For metrics: how many jobs of each name wait, are not due yet, run, and have failed for good. */
-export async function readQueueDepths(queue: QueueCore): Promise<QueueDepth[]> {
+export async function readQueueDepths(queue: Pick<QueueCore, 'db' | 'jobs'>): Promise<QueueDepth[]> {
   const { rows } = await sql<QueueDepth>`
     with counts as (
       select coalesce(source_name, name) as job,

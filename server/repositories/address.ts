@@ -31,7 +31,8 @@ const WEB = new RegExp(
 )
 const SHORTHAND = /^[\w.-]+(?:\/[\w.-]+)+$/
 
-const PUBLIC_HOSTS: Record<string, string> = {
+/** Where the hosts are that everybody knows, unless a credential says otherwise. */
+export const PUBLIC_HOSTS: Readonly<Record<string, string>> = {
   github: 'https://github.com',
   gitlab: 'https://gitlab.com',
   bitbucket: 'https://bitbucket.org',

@@ -2,6 +2,7 @@ import { mkdir } from 'node:fs/promises'
 import { type Patience, prepareAccess, type Token } from './access.ts'
 import type { Provider, Remote } from './address.ts'
 import { type CommitRecord, findCommit, readCommit } from './commits.ts'
+import { tokenFits } from './credential-fits.ts'
 import type { FetchFailure } from './failures.ts'
 import { oneAtATime } from './lock.ts'
 import { type Fetch, isMirrorOf, type Mirror, makeMirror, refreshMirror, tidyMirror } from './mirror.ts'
@@ -11,7 +12,7 @@ import { quote, type Source, type Wanted } from './source.ts'
 export type ResolveRequest = {
   applicationId: number
   repository: string
-  /** The credential's, when there is one: it tells what kind of host this is. */
+  /** The credential's, when there is one: what kind of host this is, and the only one that is sent its token. */
   provider?: Provider | null
   token: Token | null
   sshKey?: string | null
@@ -61,6 +62,8 @@ export async function resolveSource(
     const known = await lookUp(work)
     if (known?.kind === 'resolved') return known
   }
+  const unfit = whyTokenStays(request, remote)
+  if (unfit !== undefined) return failed(unfit)
   const verdict = await allowRemote(remote, request.applicationId)
   switch (verdict.kind) {
     case 'refused':
@@ -72,6 +75,13 @@ export async function resolveSource(
         withRemote(work, verdict.addresses ?? []),
       )
   }
+}
+
+/** A repository's address is edited by other people than a credential is: its token goes to its own host alone. */
+function whyTokenStays({ token, provider }: ResolveRequest, remote: Remote): string | undefined {
+  if (!token || !provider || !remote.protocol.startsWith('http')) return undefined
+  const fit = tokenFits(provider, remote)
+  return fit.kind === 'unfit' ? fit.message : undefined
 }
 
 async function withRemote(work: Work, addresses: string[]): Promise<Resolved> {

@@ -9,6 +9,7 @@ import {
   impossible,
   NOTHING_TAKEN,
   onServers,
+  REMOVED,
   type Started,
   startRun,
   type Taken,
@@ -33,8 +34,9 @@ type Earlier = Pick<
 export function retryAction({ db, enqueue }: RunDeps, actionId: number, asker: Asker): Promise<RetryOutcome> {
   return db.transaction().execute(async (trx): Promise<RetryOutcome> => {
     const earlier = await findEarlier(trx, actionId)
-    const pipeline = earlier && (await loadPipeline(trx, earlier.pipeline_id))
-    if (!pipeline) return { kind: 'gone' }
+    if (!earlier) return { kind: 'gone' }
+    const pipeline = await loadPipeline(trx, earlier.pipeline_id)
+    if (!pipeline) return impossible(REMOVED)
     if (!isEnd(earlier.status)) return impossible('The action has not ended yet; cancel it first, or wait.')
     const again = onServers(pipeline, new Set(earlier.server_ids))
     if (again.definition.servers.length === 0)

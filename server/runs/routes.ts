@@ -7,9 +7,10 @@ import { Exactly, Id, ref, refusals } from '#http/schemas.ts'
 import { originOf } from '#incoming/receive-call.ts'
 import type { Tree } from '#inventory/tree.ts'
 import { cancelRun } from './cancel-run.ts'
+import { planWish } from './plan-run.ts'
 import { retryAction } from './retry-action.ts'
-import { type RunDeps, type RunOutcome, runPipeline } from './run-pipeline.ts'
-import { emptyBody, runBody } from './schemas.ts'
+import { type RunDeps, type RunOutcome, runPipeline, type Unsettled } from './run-pipeline.ts'
+import { emptyBody, runBody, runPlanSchema } from './schemas.ts'
 import { createRunShower } from './show-run.ts'
 import type { Asker } from './start-run.ts'
 
@@ -39,6 +40,28 @@ export const runRoutes: FastifyPluginAsyncTypebox<RunRoutes> = async (app, deps)
       const outcome = await runPipeline(deps, request.params.id, request.body, askerOf(request))
       reply.code(201)
       return showStarted(request, outcome)
+    },
+  )
+
+  app.post(
+    '/pipelines/:id/plan',
+    {
+      config: { access: permissions('pipeline', 'id', 'pipeline:view'), bodyOptional: true },
+      schema: {
+        tags,
+        operationId: 'planPipeline',
+        summary: 'See what a run would do',
+        description:
+          'Takes what a run takes, is refused for the same reasons, and runs nothing: targets, in batches, with their steps.',
+        params,
+        body: runBody,
+        response: { 200: ref(runPlanSchema), ...refused },
+      },
+    },
+    async (request) => {
+      const outcome = await planWish(deps.db, request.params.id, request.body)
+      if (outcome.kind !== 'planned') throw toRefusal(outcome)
+      return outcome.plan
     },
   )
 
@@ -95,16 +118,19 @@ export const runRoutes: FastifyPluginAsyncTypebox<RunRoutes> = async (app, deps)
   )
 
   async function showStarted(request: FastifyRequest, outcome: RunOutcome): Promise<Action> {
-    switch (outcome.kind) {
-      case 'started':
-        return showRun(callerOf(request), environmentOf(request), outcome.actionId)
-      case 'impossible':
-        throw new ApiError('conflict', outcome.reason)
-      case 'invalid':
-        throw invalid(outcome.errors)
-      case 'gone':
-        throw notFound()
-    }
+    if (outcome.kind !== 'started') throw toRefusal(outcome)
+    return showRun(callerOf(request), environmentOf(request), outcome.actionId)
+  }
+}
+
+function toRefusal(outcome: Unsettled): ApiError {
+  switch (outcome.kind) {
+    case 'impossible':
+      return new ApiError('conflict', outcome.reason)
+    case 'invalid':
+      return invalid(outcome.errors)
+    case 'gone':
+      return notFound()
   }
 }
 

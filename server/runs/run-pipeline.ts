@@ -3,7 +3,12 @@ import type { ErrorsByField } from '#http/validation.ts'
 import type { Enqueueing } from '#scheduling/enqueueing.ts'
 import { checkWish, sourceOf } from './check-wish.ts'
 import { findLiveRelease, findReleaseBefore } from './earlier-release.ts'
-import { type DeployedApplication, deploymentOf, loadPipeline } from './load-pipeline.ts'
+import {
+  type DeployedApplication,
+  deploymentOf,
+  loadPipeline,
+  type RunnablePipeline,
+} from './load-pipeline.ts'
 import type { RunWish } from './schemas.ts'
 import {
   type Asker,
@@ -18,7 +23,12 @@ import {
 
 export type RunDeps = { db: Database; enqueue: Enqueueing }
 
-export type RunOutcome = Started | { kind: 'gone' } | { kind: 'invalid'; errors: ErrorsByField }
+export type Unsettled = { kind: 'gone' } | { kind: 'invalid'; errors: ErrorsByField } | Impossible
+
+export type RunOutcome = Started | Unsettled
+
+/** What a run would consist of: the pipeline with the servers that it is to run on, and what a deploy takes. */
+export type Settled = { kind: 'settled'; pipeline: RunnablePipeline; taken: Taken }
 
 /** Starts a run that a person asks for. */
 export function runPipeline(
@@ -28,18 +38,14 @@ export function runPipeline(
   asker: Asker,
 ): Promise<RunOutcome> {
   return db.transaction().execute(async (trx): Promise<RunOutcome> => {
-    const pipeline = await loadPipeline(trx, pipelineId)
-    if (!pipeline) return { kind: 'gone' }
-    const errors = checkWish(wish, pipeline)
-    if (Object.keys(errors).length > 0) return { kind: 'invalid', errors }
-    const taken = pipeline.application ? await chooseWhat(trx, wish, pipeline.application) : NOTHING_TAKEN
-    if ('kind' in taken) return taken
+    const settled = await settleWish(trx, pipelineId, wish)
+    if (settled.kind !== 'settled') return settled
     return startRun(
       trx,
-      wish.servers ? onServers(pipeline, new Set(wish.servers)) : pipeline,
+      settled.pipeline,
       asker,
       {
-        ...taken,
+        ...settled.taken,
         trigger_type: 'manual',
         trigger_comment: wish.trigger_comment ?? null,
         hook_id: null,
@@ -51,6 +57,21 @@ export function runPipeline(
       enqueue,
     )
   })
+}
+
+export async function settleWish(
+  db: Database,
+  pipelineId: number,
+  wish: RunWish,
+): Promise<Settled | Unsettled> {
+  const pipeline = await loadPipeline(db, pipelineId)
+  if (!pipeline) return { kind: 'gone' }
+  const errors = checkWish(wish, pipeline)
+  if (Object.keys(errors).length > 0) return { kind: 'invalid', errors }
+  const taken = pipeline.application ? await chooseWhat(db, wish, pipeline.application) : NOTHING_TAKEN
+  if ('kind' in taken) return taken
+  const chosen = wish.servers ? onServers(pipeline, new Set(wish.servers)) : pipeline
+  return { kind: 'settled', pipeline: chosen, taken }
 }
 
 async function chooseWhat(

@@ -1,7 +1,7 @@
 import type { Transaction } from 'kysely'
 import { type Start, startActions } from '#actions/start-actions.ts'
 import { firstState } from '#actions/status.ts'
-import type { Tables } from '#database/tables.ts'
+import type { Commit, Deployment, Tables } from '#database/tables.ts'
 import { planRows, planRun } from '#pipelines/plan.ts'
 import { lockPipelines, takePlaces } from '#pipelines/queue-policy.ts'
 import type { Enqueueing } from '#scheduling/enqueueing.ts'
@@ -12,7 +12,7 @@ import type { RunnablePipeline } from './load-pipeline.ts'
 export type Asker = { id: number; name: string; email: string; address: string; origin: string | null }
 
 /** What a deploy takes; all null for other operations. */
-export type Taken = Pick<Start, 'deployment' | 'commit' | 'release_name'>
+export type Taken = { deployment: Deployment | null; commit: Commit | null; release_name: string | null }
 
 export const NOTHING_TAKEN: Taken = { deployment: null, commit: null, release_name: null }
 
@@ -43,10 +43,11 @@ export async function startRun(
 ): Promise<Started> {
   const plan = planRun(definition)
   if (plan.kind === 'impossible') return plan
+  if (!(await holdPipeline(trx, definition.id))) return impossible(REMOVED)
   if (definition.queuePolicy === 'reject') {
     await lockPipelines(trx, [definition])
     const [hasPlace] = await takePlaces(trx, [definition])
-    if (!hasPlace) return impossible('The pipeline is busy, and its queue policy is to reject further runs.')
+    if (!hasPlace) return impossible(BUSY)
   }
   const { status, reason } = firstState({ waitsForParent: false })
   const start: Start = {
@@ -70,6 +71,21 @@ export async function startRun(
   await enqueue.runs(trx, [actionId!])
   return { kind: 'started', actionId: actionId! }
 }
+
+/** From here to the end of the transaction it cannot be removed: a removed pipeline has no unfinished runs. */
+async function holdPipeline(trx: Transaction<Tables>, id: number): Promise<boolean> {
+  const row = await trx
+    .selectFrom('pipelines')
+    .select('id')
+    .where('id', '=', id)
+    .where('deleted_at', 'is', null)
+    .forKeyShare()
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+export const REMOVED = 'The pipeline was removed.'
+export const BUSY = 'The pipeline is busy, and its queue policy is to reject further runs.'
 
 export function impossible(reason: string): Impossible {
   return { kind: 'impossible', reason }

@@ -2,6 +2,7 @@ import { sql, type Transaction } from 'kysely'
 import { ACTIONS_CHANNEL } from '#actions/channel.ts'
 import { isEnd, type State } from '#actions/status.ts'
 import type { ReasonCode, Status, Tables } from '#database/tables.ts'
+import { recordEvents } from '#events/fan-out.ts'
 import type { LiveAction, LiveTarget } from './live-action.ts'
 
 export type StepMove = { order: number; previous: Status; status: Status; reason: ReasonCode }
@@ -89,14 +90,18 @@ async function storeActions(
     from json_to_recordset(${JSON.stringify(rows)}::json) as moved
       (id bigint, status text, reason text, has_place boolean, started_at timestamptz, completed_at timestamptz)
     where actions.id = moved.id`.execute(trx)
-  const events = moves.map(({ action, previous, status, reason }) => ({
-    action_id: action.id,
-    previous_status: previous,
-    status,
-    status_reason_code: reason,
-    occurred_at: at,
-  }))
-  if (events.length > 0) await trx.insertInto('events').values(events).execute()
+  await recordEvents(
+    trx,
+    at,
+    moves.map(({ action, previous, status, reason }) => ({
+      action_id: action.id,
+      pipeline_id: action.pipelineId,
+      previous_status: previous,
+      status,
+      status_reason_code: reason,
+      is_final: isEnd(status),
+    })),
+  )
 }
 
 async function announceMoves(trx: Transaction<Tables>, actionIds: readonly number[]): Promise<void> {

@@ -1,0 +1,94 @@
+import { pino } from 'pino'
+import { Agent, request } from 'undici'
+import { createAddressGuard } from '#addresses/guard.ts'
+import { createSecretBox } from '#crypto/secret-box.ts'
+import { type ConnectionSettings, openDatabase } from '#database/connect.ts'
+import { openListener } from '#database/listen.ts'
+import { createTree } from '#inventory/tree.ts'
+import { type Delivering, startDelivering } from '#outgoing/deliver.ts'
+import { createSender } from '#outgoing/sending/sender.ts'
+import { answerQuestions } from './child.ts'
+
+// The part of a worker that delivers, in a process of its own; and the floor: the same bodies in a bare loop.
+
+type Question =
+  | { kind: 'open'; settings: ConnectionSettings; key: string; baseUrl: string }
+  | { kind: 'begin' | 'rest' }
+  | {
+      kind: 'floor'
+      url: string
+      body: string
+      headers: Record<string, string>
+      requests: number
+      loops: number
+    }
+
+const resources = new AsyncDisposableStack()
+let start: () => Promise<Delivering>
+let delivering: Delivering | undefined
+
+async function open({ settings, key, baseUrl }: Extract<Question, { kind: 'open' }>): Promise<object> {
+  const log = pino({ level: 'info' }, pino.destination({ fd: 2, sync: true }))
+  const database = openDatabase(settings, { onIdleError: () => {} })
+  resources.defer(() => database.close())
+  const listener = await openListener(settings, { onError: () => {} })
+  resources.defer(() => listener.close())
+  const guard = createAddressGuard({ allowTargets: [], baseUrl: () => baseUrl })
+  const sender = createSender({ guard, userAgent: 'Gantry/bench' })
+  resources.defer(() => sender.close())
+  start = () =>
+    startDelivering({
+      db: database.db,
+      box: createSecretBox([Buffer.from(key, 'hex')]),
+      listener,
+      sender,
+      tree: createTree(database.db),
+      baseUrl: () => baseUrl,
+      log,
+      pollMs: 1_000,
+    })
+  resources.defer(rest)
+  return {}
+}
+
+async function begin(): Promise<void> {
+  delivering = await start()
+}
+
+async function rest(): Promise<void> {
+  await delivering?.stop({ graceMs: 0 })
+  delivering = undefined
+}
+
+/** Posts one after the other, in each of so many loops on a kept connection of its own. */
+async function postAll(floor: Extract<Question, { kind: 'floor' }>): Promise<object> {
+  const { url, body, headers, requests, loops } = floor
+  const dispatcher = new Agent({ connections: loops, pipelining: 1 })
+  let left = requests
+  await Promise.all(
+    Array.from({ length: loops }, async () => {
+      while (left-- > 0) {
+        const answer = await request(url, { method: 'POST', body, headers, dispatcher })
+        await answer.body.text()
+      }
+    }),
+  )
+  await dispatcher.close()
+  return {}
+}
+
+answerQuestions<Question>(
+  async (question) => {
+    switch (question.kind) {
+      case 'open':
+        return open(question)
+      case 'begin':
+        return begin()
+      case 'rest':
+        return rest()
+      case 'floor':
+        return postAll(question)
+    }
+  },
+  () => resources.disposeAsync(),
+)

@@ -1,0 +1,87 @@
+// Builds the dashboard's pages when their sources have changed since the last time. Plain JavaScript without
+// dependencies, like ensure.mjs, which has to run before.
+import { spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, extname, join, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { brotliCompressSync, gzipSync } from 'node:zlib'
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)))
+const web = join(root, 'web')
+const dist = join(web, 'dist')
+const stamp = join(dist, '.built')
+const COMPRESSIBLE = ['.css', '.html', '.js', '.json', '.svg', '.txt', '.webmanifest']
+
+const wanted = fingerprint()
+const isCurrent = existsSync(stamp) && readFileSync(stamp, 'utf8') === wanted
+if (!isCurrent && !build()) {
+  console.error('gantry: the pages could not be built; see above. Nothing was started.')
+  process.exitCode = 1
+}
+
+/** Names and contents of all sources, and what they are built with. */
+function fingerprint() {
+  const hash = createHash('sha256').update(readFileSync(join(root, 'package-lock.json')))
+  hash.update(readFileSync(fileURLToPath(import.meta.url)))
+  for (const path of sources(web).sort()) {
+    const bytes = readFileSync(path)
+    hash.update(`${relative(web, path)}\0${bytes.length}\0`).update(bytes)
+  }
+  return hash.digest('hex')
+}
+
+function sources(folder) {
+  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
+    if (/^(dist|node_modules|\..*)$/.test(entry.name)) return []
+    const path = join(folder, entry.name)
+    return entry.isDirectory() ? sources(path) : [path]
+  })
+}
+
+/** In a folder of its own, which then takes the place of the old one: of two builds at once either may win. */
+function build() {
+  console.log("gantry: building the dashboard's pages…")
+  const fresh = join(web, `.dist-${process.pid}`)
+  try {
+    if (!runVite(fresh)) return false
+    for (const path of sources(fresh)) compress(path)
+    writeFileSync(join(fresh, '.built'), wanted)
+    replaceDist(fresh)
+    return true
+  } finally {
+    rmSync(fresh, { recursive: true, force: true })
+  }
+}
+
+/** With the Node that was installed beside it: the machine's own may be too old. */
+function runVite(outDir) {
+  const installed = join(root, 'node_modules', '.bin', 'node')
+  const node = existsSync(installed) ? installed : process.execPath
+  const vite = join(root, 'node_modules', 'vite', 'bin', 'vite.js')
+  const args = [vite, 'build', web, '--outDir', outDir, '--emptyOutDir', '--logLevel', 'warn']
+  const env = { ...process.env, NODE_ENV: 'production' }
+  return spawnSync(node, args, { cwd: root, env, stdio: 'inherit' }).status === 0
+}
+
+function compress(path) {
+  if (!COMPRESSIBLE.includes(extname(path))) return
+  const bytes = readFileSync(path)
+  if (bytes.length < 1_024) return
+  writeFileSync(`${path}.br`, brotliCompressSync(bytes))
+  writeFileSync(`${path}.gz`, gzipSync(bytes, { level: 9 }))
+}
+
+function replaceDist(fresh) {
+  const old = `${fresh}-old`
+  mkdirSync(dist, { recursive: true })
+  try {
+    renameSync(dist, old)
+    renameSync(fresh, dist)
+  } catch (error) {
+    // Somebody else was quicker, and has put the same there.
+    if (!['ENOENT', 'ENOTEMPTY', 'EEXIST'].includes(error.code)) throw error
+  } finally {
+    rmSync(old, { recursive: true, force: true })
+  }
+}

@@ -1,0 +1,63 @@
+import { type Selectable, sql } from 'kysely'
+import type { SecretBox } from '#crypto/secret-box.ts'
+import type { Database } from '#database/connect.ts'
+import type { ApplicationVariablesTable } from '#database/tables.ts'
+import type { Extent, Page } from '#http/pagination.ts'
+import { variablePlace } from '#inventory/secret-places.ts'
+import type { ApplicationVariable } from './schemas.ts'
+
+export const MASK = '********'
+
+export type VariableRow = Selectable<ApplicationVariablesTable> & { row_version: string }
+
+function selectVariables(db: Database, applicationId: number) {
+  return (
+    db
+      .selectFrom('application_variables')
+      .selectAll()
+      // Changes with every update of the row: the record's ETag.
+      .select((eb) =>
+        eb
+          .ref('xmin' as 'id')
+          .$castTo<string>()
+          .as('row_version'),
+      )
+      .where('application_id', '=', applicationId)
+  )
+}
+
+export function findVariable(
+  db: Database,
+  applicationId: number,
+  id: number,
+): Promise<VariableRow | undefined> {
+  return selectVariables(db, applicationId).where('id', '=', id).executeTakeFirst()
+}
+
+/** The variables of an application, newest first. */
+export async function listVariables(
+  db: Database,
+  applicationId: number,
+  name: string | undefined,
+  page: Page,
+): Promise<{ rows: VariableRow[]; extent: Extent }> {
+  let query = selectVariables(db, applicationId)
+  if (name !== undefined)
+    query = query.where(sql<boolean>`strpos(lower(${sql.ref('name')}), lower(${name}::text)) > 0`)
+  const { total } = await query
+    .clearSelect()
+    .select(({ fn }) => fn.countAll<number>().as('total'))
+    .executeTakeFirstOrThrow()
+  const rows = await query.orderBy('id', 'desc').limit(page.limit).offset(page.offset).execute()
+  return { rows, extent: { total, hasMore: rows.length > 0 && page.offset + rows.length < total } }
+}
+
+/** What is not hidden is often a secret all the same: only those who could change it read it. */
+export function presentVariable(
+  row: VariableRow,
+  { box, mayEdit }: { box: SecretBox; mayEdit: boolean },
+): ApplicationVariable {
+  const { id, name, hidden, created_at, updated_at } = row
+  const value = mayEdit && !hidden ? box.open(row.value, variablePlace(id)) : MASK
+  return { id, name, value, hidden, created_at, updated_at }
+}

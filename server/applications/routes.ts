@@ -1,0 +1,170 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import { callerOf, permissions, placeOf } from '#access/enforce.ts'
+import { actorOf } from '#audit/actor.ts'
+import type { SecretBox } from '#crypto/secret-box.ts'
+import { readIfMatch, sendWithETag } from '#http/if-match.ts'
+import { describePage, pageOf, pageQuery } from '#http/pagination.ts'
+import { Exactly, Id, ref, refusals } from '#http/schemas.ts'
+import { toApiError } from '#pipelines/refusals.ts'
+import { findApplication, listApplications } from './find-applications.ts'
+import { linkRoutes } from './link-routes.ts'
+import { type ApplicationOutcome, changeApplication, createApplication } from './manage-applications.ts'
+import { presentApplications, type ShowApplications } from './present-applications.ts'
+import { removeApplication } from './remove-applications.ts'
+import {
+  type ApplicationView,
+  applicationBody,
+  applicationChange,
+  applicationRecordSchema,
+} from './schemas.ts'
+import { variableRoutes } from './variable-routes.ts'
+
+export type ApplicationRoutes = ShowApplications & { box: SecretBox }
+
+const tags = ['Applications']
+const params = Exactly({ id: Id })
+const applicationReply = ref(applicationRecordSchema)
+
+export const applicationRoutes: FastifyPluginAsyncTypebox<ApplicationRoutes> = async (app, deps) => {
+  const { db, baseUrl } = deps
+  await app.register(variableRoutes, deps)
+  await app.register(linkRoutes, deps)
+
+  app.get(
+    '/environments/:id/applications',
+    {
+      config: { access: permissions('environment', 'id', 'application:view') },
+      schema: {
+        tags,
+        operationId: 'listApplications',
+        summary: 'List the applications of an environment',
+        description: 'Newest first, each with its last deployments as far as you may see actions.',
+        params,
+        querystring: Exactly({
+          ...pageQuery,
+          'filter[name]': Type.Optional(
+            Type.String({ maxLength: 255, description: 'A part of the name, in any case.' }),
+          ),
+        }),
+        response: { 200: Type.Array(applicationReply), ...refusals(401, 403, 404, 422) },
+      },
+    },
+    async (request, reply) => {
+      const page = pageOf(request.query)
+      const name = request.query['filter[name]']
+      const { rows, extent } = await listApplications(db, request.params.id, name, page)
+      describePage(request, reply, baseUrl(), page, extent)
+      return presentApplications(deps, callerOf(request), placeOf(request), rows)
+    },
+  )
+
+  app.post(
+    '/environments/:id/applications',
+    {
+      config: { access: permissions('environment', 'id', 'application:add') },
+      schema: {
+        tags,
+        operationId: 'createApplication',
+        summary: 'Create an application',
+        description:
+          'What it is deployed from and, with `linked_resources`, where to. Giving it a credential takes `credential:run`; a repository on this machine and local servers are for instance administrators.',
+        params,
+        body: applicationBody,
+        response: { 201: applicationReply, ...refusals(400, 401, 403, 404, 415, 422) },
+      },
+    },
+    async (request, reply) => {
+      const { id } = request.params
+      const by = { actor: actorOf(request) }
+      const outcome = await db
+        .transaction()
+        .execute((trx) => createApplication(trx, by, callerOf(request), id, request.body))
+      return show(request, reply.code(201), outcome)
+    },
+  )
+
+  app.get(
+    '/applications/:id',
+    {
+      config: { access: permissions('application', 'id', 'application:view') },
+      schema: {
+        tags,
+        operationId: 'readApplication',
+        summary: 'Read an application',
+        description: 'With its last deployments as far as you may see actions.',
+        params,
+        response: { 200: applicationReply, ...refusals(401, 404, 422) },
+      },
+    },
+    async (request, reply) => {
+      const row = await findApplication(db, request.params.id)
+      return show(request, reply, row ? { kind: 'done', row } : { kind: 'gone' })
+    },
+  )
+
+  app.put(
+    '/applications/:id',
+    {
+      config: { access: permissions('application', 'id', 'application:edit') },
+      schema: {
+        tags,
+        operationId: 'changeApplication',
+        summary: 'Change an application',
+        description:
+          'A field that is given replaces what is stored, whole; others stay. Another repository takes `credential:run` when the application has a credential. What runs on a local server is for instance administrators to decide. Send `If-Match` with the `ETag` of your last read to be sure that nobody changed it meanwhile.',
+        params,
+        body: applicationChange,
+        response: { 200: applicationReply, ...refusals(400, 401, 403, 404, 409, 412, 415, 422) },
+      },
+    },
+    async (request, reply) => {
+      const { id } = request.params
+      const by = { actor: actorOf(request) }
+      const outcome = await db
+        .transaction()
+        .execute((trx) =>
+          changeApplication(trx, by, callerOf(request), id, request.body, readIfMatch(request)),
+        )
+      return show(request, reply, outcome)
+    },
+  )
+
+  app.delete(
+    '/applications/:id',
+    {
+      config: { access: permissions('application', 'id', 'application:remove') },
+      schema: {
+        tags,
+        operationId: 'removeApplication',
+        summary: 'Remove an application',
+        description:
+          'Its runs stay, and what it left on servers; its variables go. While it has pipelines or is linked to servers, this is 409; with `cascade` these go too, and the hooks of the pipelines, which takes `pipeline:remove` and `hook:remove`. Never while a run is unfinished.',
+        params,
+        querystring: Exactly({ cascade: Type.Optional(Type.Boolean({ default: false })) }),
+        response: { 204: Type.Null(), ...refusals(401, 403, 404, 409, 422) },
+      },
+    },
+    async (request, reply) => {
+      const { id } = request.params
+      const how = { cascade: request.query.cascade ?? false }
+      const outcome = await db
+        .transaction()
+        .execute((trx) => removeApplication(trx, { actor: actorOf(request) }, callerOf(request), id, how))
+      if (outcome.kind !== 'removed') throw toApiError(outcome)
+      return reply.code(204).send(null)
+    },
+  )
+
+  async function show(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    outcome: ApplicationOutcome,
+  ): Promise<ApplicationView> {
+    if (outcome.kind !== 'done') throw toApiError(outcome)
+    sendWithETag(reply, outcome.row.row_version)
+    const shown = await presentApplications(deps, callerOf(request), placeOf(request), [outcome.row])
+    return shown[0]!
+  }
+}

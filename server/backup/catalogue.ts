@@ -1,0 +1,84 @@
+import pg from 'pg'
+
+// What the database says about its own tables. Nothing here knows a table by name, so a new one is part of the
+// next backup without anybody's doing.
+
+export type Client = pg.ClientBase
+export type TableShape = { name: string; columns: string[] }
+export type Sequence = { name: string; next: string }
+
+/** Written by the migrations themselves, when the tables are made anew. */
+const BOOKKEEPING = ['schema_migrations', 'schema_migrations_lock']
+
+/** Generated columns are left out: they follow from the others. */
+export async function listTables(client: Client): Promise<TableShape[]> {
+  const { rows } = await client.query<TableShape>(
+    `select c.relname as name, array_agg(a.attname::text order by a.attnum) as columns
+     from pg_class c
+     join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
+     where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
+       and c.relname <> all($1) ${NOT_OF_AN_EXTENSION}
+     group by c.relname order by c.relname`,
+    [BOOKKEEPING],
+  )
+  return rows
+}
+
+/**
+ * Sequences stand outside of snapshots. Ask after the snapshot was taken: then none of them gives a number that a
+ * row of the snapshot has.
+ */
+export async function listSequences(client: Client): Promise<Sequence[]> {
+  const { rows } = await client.query<{ name: string; fresh: string; step: string }>(
+    `select c.relname as name, s.seqstart::text as fresh, s.seqincrement::text as step
+     from pg_class c join pg_sequence s on s.seqrelid = c.oid
+     where c.relnamespace = 'public'::regnamespace ${NOT_OF_AN_EXTENSION} order by c.relname`,
+  )
+  const sequences: Sequence[] = []
+  for (const { name, fresh, step } of rows) {
+    const state = await client.query<{ last: string; used: boolean }>(
+      `select last_value::text as last, is_called as used from ${inPublic(name)}`,
+    )
+    const { last, used } = state.rows[0] ?? { last: fresh, used: false }
+    sequences.push({ name, next: String(BigInt(last) + (used ? BigInt(step) : 0n)) })
+  }
+  return sequences
+}
+
+/** Statements that take foreign keys and triggers away for a while, and the ones that bring them back. */
+export async function listGuards(client: Client): Promise<{ remove: string[]; restore: string[] }> {
+  const keys = await client.query<{ table: string; name: string; definition: string }>(
+    `select c.relname as table, k.conname as name, pg_get_constraintdef(k.oid) as definition
+     from pg_constraint k join pg_class c on c.oid = k.conrelid
+     where k.contype = 'f' and k.conparentid = 0 and c.relnamespace = 'public'::regnamespace
+     order by c.relname, k.conname`,
+  )
+  const triggers = await client.query<{ table: string; name: string }>(
+    `select c.relname as table, t.tgname as name from pg_trigger t join pg_class c on c.oid = t.tgrelid
+     where not t.tgisinternal and t.tgenabled = 'O' and t.tgparentid = 0
+       and c.relnamespace = 'public'::regnamespace`,
+  )
+  return {
+    remove: [
+      ...keys.rows.map((key) => `alter table ${inPublic(key.table)} drop constraint ${quoted(key.name)}`),
+      ...triggers.rows.map((one) => `alter table ${inPublic(one.table)} disable trigger ${quoted(one.name)}`),
+    ],
+    restore: [
+      ...keys.rows.map(
+        (key) => `alter table ${inPublic(key.table)} add constraint ${quoted(key.name)} ${key.definition}`,
+      ),
+      ...triggers.rows.map((one) => `alter table ${inPublic(one.table)} enable trigger ${quoted(one.name)}`),
+    ],
+  }
+}
+
+export function inPublic(name: string): string {
+  return `public.${quoted(name)}`
+}
+
+export function quoted(name: string): string {
+  return pg.escapeIdentifier(name)
+}
+
+const NOT_OF_AN_EXTENSION =
+  "and not exists (select from pg_depend d where d.objid = c.oid and d.deptype = 'e')"

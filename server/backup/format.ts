@@ -1,0 +1,117 @@
+// The backup room: everything that Gantry knows, in one file, and back again. This file says what such a file
+// looks like:
+//
+//   first line | section | section | … | contents (JSON) | length of the contents (8) | their SHA-256 (32) | last line
+//
+// Sections are zstd streams. The contents come last because only then everything about the sections is known: the
+// file is written in one go, and a file cut short anywhere has no contents. Their checksum covers those of all
+// sections, and so the whole file.
+import { createHash } from 'node:crypto'
+import { type Static, Type } from 'typebox'
+import { Compile } from 'typebox/compile'
+
+const FORMAT = 1
+
+export const FIRST_LINE = Buffer.from(`GANTRY BACKUP ${FORMAT}\n`)
+const LAST_LINE = Buffer.from('GANTRY BACKUP END\n')
+const DIGEST_BYTES = 32
+const LENGTH_BYTES = 8
+export const FOOTER_BYTES = LENGTH_BYTES + DIGEST_BYTES + LAST_LINE.length
+
+const Count = Type.Integer({ minimum: 0 })
+const Hash = Type.String({ pattern: '^[0-9a-f]{64}$' })
+const Section = Type.Object({ offset: Count, bytes: Type.Integer({ minimum: 1 }), sha256: Hash })
+
+const Contents = Type.Object({
+  gantry: Type.String(),
+  created_at: Type.String(),
+  /** The migrations that had run, in their order: what the tables look like. */
+  schema: Type.Array(Type.String()),
+  /** Where the sample repository lay: applications name it by this path. */
+  home: Type.String(),
+  /** The keys that sealed values need: one, or all of an unfinished rotation. */
+  key_ids: Type.Array(Type.String()),
+  /** Rows in the form of COPY. */
+  tables: Type.Array(
+    Type.Object({ name: Type.String(), columns: Type.Array(Type.String()), rows: Count, section: Section }),
+  ),
+  /** The number that each would give next. */
+  sequences: Type.Array(
+    Type.Object({ name: Type.String(), next: Type.String({ pattern: '^-?\\d{1,19}$' }) }),
+  ),
+  /** What the queue has promised and not done. */
+  jobs: Type.Object({ rows: Count, section: Section }),
+  /** A git bundle. */
+  sample_repository: Type.Union([Section, Type.Null()]),
+  /** The master key itself: only when it was asked for. */
+  key: Type.Union([Section, Type.Null()]),
+})
+
+export type Section = Static<typeof Section>
+export type Contents = Static<typeof Contents>
+export type Footer = { contentsBytes: number; sha256: Buffer }
+
+const contentsCheck = Compile(Contents)
+
+export class UnusableFileError extends Error {}
+
+export function encodeEnd(contents: Contents): Buffer {
+  const text = Buffer.from(JSON.stringify(contents))
+  const length = Buffer.alloc(LENGTH_BYTES)
+  length.writeBigUInt64BE(BigInt(text.length))
+  return Buffer.concat([text, length, digest(text), LAST_LINE])
+}
+
+/** Throws when the file is no backup, or one of a later format. */
+export function checkFirstLine(start: Buffer): void {
+  if (start.equals(FIRST_LINE)) return
+  const later = /^GANTRY BACKUP (\d+)\n/.test(start.toString('latin1'))
+  throw new UnusableFileError(
+    later
+      ? 'was written by a newer Gantry, in a form that this one does not know: restore it with that one'
+      : 'is not a Gantry backup',
+  )
+}
+
+export function decodeFooter(footer: Buffer): Footer {
+  const at = LENGTH_BYTES + DIGEST_BYTES
+  if (footer.length !== FOOTER_BYTES || !footer.subarray(at).equals(LAST_LINE)) {
+    throw new UnusableFileError('is not complete: its end is missing')
+  }
+  return { contentsBytes: Number(footer.readBigUInt64BE()), sha256: footer.subarray(LENGTH_BYTES, at) }
+}
+
+/** `end` is where the contents begin: the sections must fill the file up to there, without gaps. */
+export function decodeContents(text: Buffer, footer: Footer, end: number): Contents {
+  const damaged = new UnusableFileError('is damaged: its contents do not match their checksum')
+  if (!digest(text).equals(footer.sha256)) throw damaged
+  const contents = parseJson(text)
+  if (!contentsCheck.Check(contents)) throw damaged
+  let position = FIRST_LINE.length
+  for (const { offset, bytes } of sectionsOf(contents)) {
+    if (offset !== position) throw damaged
+    position += bytes
+  }
+  if (position !== end) throw damaged
+  return contents
+}
+
+/** In the order in which they stand in the file. */
+export function sectionsOf(contents: Contents): Section[] {
+  const { tables, jobs, sample_repository, key } = contents
+  return [...tables.map((table) => table.section), jobs.section, sample_repository, key].filter(
+    (section) => section !== null,
+  )
+}
+
+function parseJson(text: Buffer): unknown {
+  try {
+    return JSON.parse(text.toString())
+  } catch {
+    return undefined
+  }
+}
+
+function digest(bytes: Buffer): Buffer {
+  return createHash('sha256').update(bytes).digest()
+}

@@ -1,0 +1,49 @@
+import { type Selectable, sql } from 'kysely'
+import type { Database } from '#database/connect.ts'
+import type { CredentialsTable } from '#database/tables.ts'
+import type { Extent, Page } from '#http/pagination.ts'
+
+export type CredentialRow = Selectable<CredentialsTable> & { row_version: string }
+
+/** Credentials that are there; a removed one is not. */
+function selectCredentials(db: Database) {
+  return db
+    .selectFrom('credentials')
+    .selectAll()
+    .select((eb) =>
+      // Changes with every update of the row: the record's ETag.
+      eb
+        .ref('credentials.xmin' as 'credentials.id')
+        .$castTo<string>()
+        .as('row_version'),
+    )
+    .where('credentials.deleted_at', 'is', null)
+}
+
+export function findCredential(
+  db: Database,
+  id: number,
+  options: { lock?: boolean } = {},
+): Promise<CredentialRow | undefined> {
+  const query = selectCredentials(db).where('credentials.id', '=', id)
+  return (options.lock ? query.forNoKeyUpdate() : query).executeTakeFirst()
+}
+
+/** The credentials of an organization, newest first. */
+export async function listCredentials(
+  db: Database,
+  organizationId: number,
+  name: string | undefined,
+  page: Page,
+): Promise<{ rows: CredentialRow[]; extent: Extent }> {
+  let query = selectCredentials(db).where('credentials.organization_id', '=', organizationId)
+  if (name !== undefined) {
+    query = query.where(sql<boolean>`strpos(lower(credentials.name), lower(${name}::text)) > 0`)
+  }
+  const { total } = await query
+    .clearSelect()
+    .select(({ fn }) => fn.countAll<number>().as('total'))
+    .executeTakeFirstOrThrow()
+  const rows = await query.orderBy('credentials.id', 'desc').limit(page.limit).offset(page.offset).execute()
+  return { rows, extent: { total, hasMore: rows.length > 0 && page.offset + rows.length < total } }
+}

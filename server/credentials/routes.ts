@@ -1,0 +1,203 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import { callerOf, permissions } from '#access/enforce.ts'
+import type { AddressGuard } from '#addresses/guard.ts'
+import { actorOf } from '#audit/actor.ts'
+import { readIfMatch, sendWithETag } from '#http/if-match.ts'
+import { describePage, pageOf, pageQuery } from '#http/pagination.ts'
+import { Exactly, Id, ref, refusals } from '#http/schemas.ts'
+import { toApiError } from '#pipelines/refusals.ts'
+import { findCredential, listCredentials } from './find-credentials.ts'
+import {
+  type CredentialOutcome,
+  changeCredential,
+  createCredential,
+  removeCredential,
+} from './manage-credentials.ts'
+import { presentCredentials, type ShowCredentials } from './present-credentials.ts'
+import {
+  type CredentialRecord,
+  credentialBody,
+  credentialChange,
+  credentialCheckBody,
+  credentialCheckSchema,
+  credentialRecordSchema,
+} from './schemas.ts'
+import { tryCredential } from './try-credential.ts'
+
+export type CredentialRoutes = ShowCredentials & { guard: AddressGuard }
+
+const tags = ['Credentials']
+const params = Exactly({ id: Id })
+const record = ref(credentialRecordSchema)
+
+export const credentialRoutes: FastifyPluginAsyncTypebox<CredentialRoutes> = async (app, deps) => {
+  const { db, box } = deps
+
+  app.get(
+    '/organizations/:id/credentials',
+    {
+      config: { access: permissions('organization', 'id', 'credential:view') },
+      schema: {
+        tags,
+        operationId: 'listCredentials',
+        summary: 'List the credentials of an organization',
+        description: 'Newest first. Tokens and private keys are never shown.',
+        params,
+        querystring: Exactly({
+          ...pageQuery,
+          'filter[name]': Type.Optional(Type.String({ maxLength: 255 })),
+        }),
+        response: { 200: Type.Array(record), ...refusals(401, 403, 404, 422) },
+      },
+    },
+    async (request, reply) => {
+      const page = pageOf(request.query)
+      const name = request.query['filter[name]']
+      const { rows, extent } = await listCredentials(db, request.params.id, name, page)
+      describePage(request, reply, deps.baseUrl(), page, extent)
+      return presentCredentials(deps, callerOf(request), rows)
+    },
+  )
+
+  app.post(
+    '/organizations/:id/credentials',
+    {
+      config: { access: permissions('organization', 'id', 'credential:add') },
+      schema: {
+        tags,
+        operationId: 'createCredential',
+        summary: 'Create a credential',
+        description:
+          'A token for a source provider, or an SSH key: one of your own, or one made here with `generate`. The token and the private key are stored encrypted and never shown again.',
+        params,
+        body: credentialBody,
+        response: { 201: record, ...refusals(400, 401, 403, 404, 415, 422) },
+      },
+    },
+    async (request, reply) => {
+      const outcome = await db
+        .transaction()
+        .execute((trx) =>
+          createCredential(trx, changing(request), callerOf(request), request.params.id, request.body),
+        )
+      return show(request, reply.code(201), outcome)
+    },
+  )
+
+  app.get(
+    '/credentials/:id',
+    {
+      config: { access: permissions('credential', 'id', 'credential:view') },
+      schema: {
+        tags,
+        operationId: 'readCredential',
+        summary: 'Read a credential',
+        description: 'The token or private key is not among it; of an SSH key the public half is.',
+        params,
+        response: { 200: record, ...refusals(401, 404, 422) },
+      },
+    },
+    async (request, reply) => {
+      const row = await findCredential(db, request.params.id)
+      return show(request, reply, row ? { kind: 'done', row } : { kind: 'gone' })
+    },
+  )
+
+  app.put(
+    '/credentials/:id',
+    {
+      config: { access: permissions('credential', 'id', 'credential:edit') },
+      schema: {
+        tags,
+        operationId: 'changeCredential',
+        summary: 'Change a credential',
+        description:
+          'A field that is given replaces what is stored; others stay. Another `base_url` needs the token again. Runs that begin afterwards use what is stored then.',
+        params,
+        body: credentialChange,
+        response: { 200: record, ...refusals(400, 401, 403, 404, 412, 415, 422) },
+      },
+    },
+    async (request, reply) => {
+      const outcome = await db
+        .transaction()
+        .execute((trx) =>
+          changeCredential(
+            trx,
+            changing(request),
+            callerOf(request),
+            request.params.id,
+            request.body,
+            readIfMatch(request),
+          ),
+        )
+      return show(request, reply, outcome)
+    },
+  )
+
+  app.delete(
+    '/credentials/:id',
+    {
+      config: { access: permissions('credential', 'id', 'credential:remove') },
+      schema: {
+        tags,
+        operationId: 'removeCredential',
+        summary: 'Remove a credential',
+        description: 'Its secret is erased. Refused while servers or applications use it.',
+        params,
+        response: { 204: Type.Null(), ...refusals(401, 403, 404, 409, 412, 422) },
+      },
+    },
+    async (request, reply) => {
+      const outcome = await db
+        .transaction()
+        .execute((trx) =>
+          removeCredential(
+            trx,
+            changing(request),
+            callerOf(request),
+            request.params.id,
+            readIfMatch(request),
+          ),
+        )
+      if (outcome.kind !== 'removed') throw toApiError(outcome)
+      return reply.code(204).send(null)
+    },
+  )
+
+  app.post(
+    '/credentials/:id/check',
+    {
+      config: { access: permissions('credential', 'id', 'credential:run'), bodyOptional: true },
+      schema: {
+        tags,
+        operationId: 'checkCredential',
+        summary: 'Try a credential',
+        description:
+          'Really uses it. Tokens: asks the API of the provider whose token it is or, with `repository`, lists its branches. SSH keys: logs in to `server_id`, or to `host` and `port` as `user`. That it does not work is an answer as well: 200 with `ok` false and a message.',
+        params,
+        body: credentialCheckBody,
+        response: { 200: ref(credentialCheckSchema), ...refusals(400, 401, 403, 404, 415, 422) },
+      },
+    },
+    async (request) => {
+      const outcome = await tryCredential(deps, callerOf(request), request.params.id, request.body ?? {})
+      if (outcome.kind !== 'tried') throw toApiError(outcome)
+      return outcome.check
+    },
+  )
+
+  const changing = (request: FastifyRequest) => ({ box, actor: actorOf(request) })
+
+  async function show(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    outcome: CredentialOutcome,
+  ): Promise<CredentialRecord> {
+    if (outcome.kind !== 'done') throw toApiError(outcome)
+    sendWithETag(reply, outcome.row.row_version)
+    return (await presentCredentials(deps, callerOf(request), [outcome.row]))[0]!
+  }
+}

@@ -1,0 +1,47 @@
+// The dashboard room: the server side of the pages under /app. It serves their files, and puts together what the
+// first of them shows; everything else they show comes from the same API that everybody uses.
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { callerOf, showing } from '#access/enforce.ts'
+import { filterQuery, readFilters } from '#actions/filters.ts'
+import { invalid } from '#http/errors.ts'
+import { Exactly, ref, refusals } from '#http/schemas.ts'
+import { pageRoutes } from './page-routes.ts'
+import { type ReadOverview, readOverview } from './read-overview.ts'
+import { overviewSchema } from './schemas.ts'
+
+export type DashboardRoutes = ReadOverview & {
+  /** Where the built pages are; tests have folders of their own. */
+  folder?: URL
+}
+
+const placeQuery = Object.fromEntries(
+  ['organization_id', 'project_id', 'environment_id'].map((name) => [
+    `filter[${name}]`,
+    filterQuery[`filter[${name}]`]!,
+  ]),
+)
+
+export const dashboardRoutes: FastifyPluginAsyncTypebox<DashboardRoutes> = async (app, options) => {
+  await app.register(pageRoutes, { folder: options.folder })
+
+  app.get(
+    '/overview',
+    {
+      config: { access: showing('action:view') },
+      schema: {
+        tags: ['Actions'],
+        operationId: 'readOverview',
+        summary: 'What goes on, at a glance',
+        description:
+          'What the first page of the dashboard shows: of the environments where you have `action:view`, and for deliveries `hook:view`. The numbers of workers and jobs are those of the whole installation.',
+        querystring: Exactly(placeQuery),
+        response: { 200: ref(overviewSchema), ...refusals(401, 422) },
+      },
+    },
+    async (request) => {
+      const read = readFilters(request.query)
+      if (read.kind === 'wrong') throw invalid(read.errors)
+      return readOverview(options, callerOf(request), read.filters)
+    },
+  )
+}

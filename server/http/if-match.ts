@@ -1,0 +1,13 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+
+/** The version of a record that the caller last saw, when they said so; `*` is as good as saying nothing. */
+export function readIfMatch(request: FastifyRequest): string | undefined {
+  const text = request.headers['if-match']?.trim()
+  if (text === undefined || text === '*') return undefined
+  return text.replace(/^"(.*)"$/, '$1')
+}
+
+/** Tells the caller which version of a record the answer shows. */
+export function sendWithETag(reply: FastifyReply, version: string): FastifyReply {
+  return reply.header('etag', `"${version}"`)
+}

@@ -1,0 +1,15 @@
+import { Type } from 'typebox'
+
+/** The query parameter `filter[name]` of lists. */
+export const nameFilter = {
+  'filter[name]': Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 255,
+      // The one character that PostgreSQL's text cannot have.
+      pattern: '^[^\\u0000]*$',
+      'x-hint': 'must be text',
+      description: 'A part of the name, in capitals or not.',
+    }),
+  ),
+}

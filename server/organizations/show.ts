@@ -1,0 +1,64 @@
+import { loadCredits } from '#actions/used-credits.ts'
+import { anyOf, byId } from '#database/any-of.ts'
+import type { Database } from '#database/connect.ts'
+import { loadEnvironments } from '#inventory/load-environments.ts'
+import { loadOrganizations } from '#inventory/load-organizations.ts'
+import { loadProjects } from '#inventory/load-projects.ts'
+import type { Environment, Organization, Project } from '#inventory/schemas.ts'
+
+// Things as they are shown, in the order of the ids; one that is gone meanwhile is left out.
+
+export async function showOrganizations(db: Database, ids: readonly number[]): Promise<Organization[]> {
+  return inOrder(ids, await loadOrganizations(db, ids))
+}
+
+export async function showProjects(db: Database, ids: readonly number[]): Promise<Project[]> {
+  const projects = await loadProjects(db, ids)
+  const { byProject } = await creditsIn(db, ids)
+  return inOrder(
+    ids,
+    projects.map((project) => withCredits(project, byProject)),
+  )
+}
+
+export async function showEnvironments(db: Database, ids: readonly number[]): Promise<Environment[]> {
+  const environments = await loadEnvironments(db, ids)
+  const projectIds = environments.map(({ project }) => project.id)
+  const { byEnvironment, byProject } = await creditsIn(db, projectIds)
+  return inOrder(
+    ids,
+    environments.map((environment) => ({
+      ...withCredits(environment, byEnvironment),
+      project: withCredits(environment.project, byProject),
+    })),
+  )
+}
+
+/** Target runs of this month; those of removed environments were made too, and count for their project. */
+async function creditsIn(db: Database, projectIds: readonly number[]) {
+  const environments = await db
+    .selectFrom('environments')
+    .select(['id', 'project_id'])
+    .where(anyOf('project_id', projectIds))
+    .execute()
+  const byEnvironment = await loadCredits(
+    db,
+    environments.map(({ id }) => id),
+  )
+  const byProject = new Map<number, number>()
+  for (const { id, project_id } of environments)
+    byProject.set(project_id, (byProject.get(project_id) ?? 0) + (byEnvironment.get(id) ?? 0))
+  return { byEnvironment, byProject }
+}
+
+function withCredits<Thing extends { id: number; used_credits: number }>(
+  thing: Thing,
+  credits: ReadonlyMap<number, number>,
+): Thing {
+  return { ...thing, used_credits: credits.get(thing.id) ?? 0 }
+}
+
+function inOrder<Row extends { id: number }>(ids: readonly number[], rows: readonly Row[]): Row[] {
+  const known = byId(rows)
+  return ids.flatMap((id) => known.get(id) ?? [])
+}

@@ -1,0 +1,97 @@
+import { randomUUIDv7 } from 'node:crypto'
+import { MASK, type Mask } from '#hook-requests/mask.ts'
+import type { AttemptOutcome, AttemptRecord } from './attempt.ts'
+import type { SendOutcome } from './sending/sender.ts'
+
+const MOST_REQUEST_BYTES = 64 * 1024
+const MOST_RESPONSE_BYTES = 16 * 1024
+
+/** Headers that carry somebody's key, whoever wrote it there. */
+const KEY_HEADERS = new Set([
+  'authorization',
+  'proxy-authorization',
+  'cookie',
+  'set-cookie',
+  'private-token',
+  'job-token',
+  'x-api-key',
+  'api-key',
+  'x-auth-token',
+  'x-access-token',
+])
+
+export type SentRequest = {
+  url: string
+  method: string
+  headers: Record<string, string>
+  body: Buffer | null
+}
+
+/** An attempt as it is kept: without secrets, in whatever form the receiver may have repeated them. */
+export function recordAttempt(request: SentRequest, outcome: SendOutcome, mask: Mask): AttemptRecord {
+  const answer = outcome.kind === 'answered' ? outcome : null
+  return {
+    ...emptyRecord(request, mask),
+    outcome: nameOutcome(outcome),
+    error: outcome.kind === 'answered' ? null : storable(mask.text(outcome.message)),
+    ipAddress: outcome.ipAddress,
+    requestHeaders: hideKeys(mask.headers(request.headers)),
+    requestBody: request.body && mask.bytes(request.body).subarray(0, MOST_REQUEST_BYTES),
+    status: answer?.status ?? null,
+    responseHeaders: answer && hideKeys(mask.headers(answer.headers)),
+    responseBody: answer && mask.bytes(answer.body).subarray(0, MOST_RESPONSE_BYTES),
+    durationMs: Math.round(outcome.durationMs),
+  }
+}
+
+/** A delivery that ended before anything was sent. */
+export function recordRefusal(
+  request: Pick<SentRequest, 'url' | 'method'>,
+  outcome: AttemptOutcome,
+  error: string,
+  mask: Mask,
+): AttemptRecord {
+  return { ...emptyRecord(request, mask), outcome, error: storable(mask.text(error)) }
+}
+
+function emptyRecord({ url, method }: Pick<SentRequest, 'url' | 'method'>, mask: Mask): AttemptRecord {
+  return {
+    id: randomUUIDv7(),
+    outcome: 'unreachable',
+    error: null,
+    ipAddress: null,
+    url: storable(mask.text(url)),
+    method,
+    requestHeaders: null,
+    requestBody: null,
+    status: null,
+    responseHeaders: null,
+    responseBody: null,
+    durationMs: null,
+  }
+}
+
+function nameOutcome(outcome: SendOutcome): AttemptOutcome {
+  switch (outcome.kind) {
+    case 'answered':
+      if (outcome.status >= 200 && outcome.status < 300) return 'delivered'
+      return outcome.status >= 300 && outcome.status < 400 ? 'redirected' : 'refused'
+    case 'timed-out':
+      return 'timed_out'
+    case 'unreachable':
+    case 'blocked':
+      return outcome.kind
+  }
+}
+
+function hideKeys<Headers extends Record<string, unknown>>(headers: Headers): Headers {
+  const shown = Object.entries(headers).map(([name, value]) => {
+    return [name, KEY_HEADERS.has(name.toLowerCase()) ? MASK : value]
+  })
+  return Object.fromEntries(shown) as Headers
+}
+
+/** PostgreSQL's text takes neither NUL nor half a surrogate pair. */
+function storable(text: string): string {
+  return text.replaceAll('\u0000', '').toWellFormed()
+}

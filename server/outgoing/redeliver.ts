@@ -1,0 +1,74 @@
+import { sql } from 'kysely'
+import type { Database } from '#database/connect.ts'
+import { DELIVERIES_CHANNEL } from '#events/fan-out.ts'
+import { eventsFor } from './find-events.ts'
+
+export const MOST_AT_ONCE = 50_000
+
+export type RedeliverWish = { from: string; to: string; onlyFailed: boolean; dryRun: boolean }
+
+export type RedeliverOutcome =
+  | { kind: 'done'; deliveries: number }
+  | { kind: 'too-many'; deliveries: number }
+  | { kind: 'switched-off' }
+  | { kind: 'gone' }
+
+/**
+ * Sends again what a hook is told of in a span of time; `onlyFailed`: what did not arrive, for whatever reason,
+ * also because the hook was switched off. What is on its way already stays as it is.
+ */
+export function redeliver(db: Database, hookId: string, wish: RedeliverWish): Promise<RedeliverOutcome> {
+  return db.transaction().execute(async (trx): Promise<RedeliverOutcome> => {
+    const hook = await findHook(trx, hookId)
+    if (!hook) return { kind: 'gone' }
+    const deliveries = await countUndelivered(trx, hook, wish)
+    if (wish.dryRun) return { kind: 'done', deliveries }
+    if (!hook.active) return { kind: 'switched-off' }
+    if (deliveries > MOST_AT_ONCE) return { kind: 'too-many', deliveries }
+    await sql`
+      insert into deliveries (hook_id, event_id, action_id, is_final)
+      select ${hookId}::uuid, wanted.id, wanted.action_id, wanted.is_final from (${eventsFor(hook, wish)}) as wanted
+      order by wanted.id
+      on conflict (hook_id, event_id) do update set state = 'pending', attempts = 0, due_at = now(), asked_by = null
+        where deliveries.state <> 'pending' and (not ${wish.onlyFailed} or deliveries.state in ('failed', 'missed'))`.execute(
+      trx,
+    )
+    await sql`select pg_notify(${DELIVERIES_CHANNEL}, ${hookId})`.execute(trx)
+    return { kind: 'done', deliveries }
+  })
+}
+
+/** How many events since a hook was switched off did not arrive, with those that were waiting at that moment. */
+export async function countMissed(db: Database, hookId: string, since: string): Promise<number> {
+  const hook = await findHook(db, hookId)
+  if (!hook) return 0
+  const { rows } = await sql<{ count: number }>`
+    select count(*) from deliveries d join events e on e.id = d.event_id
+    where d.hook_id = ${hookId} and d.state = 'missed' and e.occurred_at < ${since}::timestamptz`.execute(db)
+  const later = await countUndelivered(db, hook, { from: since, to: 'infinity', onlyFailed: true })
+  return Number(rows[0]!.count) + later
+}
+
+async function countUndelivered(
+  db: Database,
+  hook: { id: string; events: string[] },
+  wish: Pick<RedeliverWish, 'from' | 'to' | 'onlyFailed'>,
+): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    select count(*) from (${eventsFor(hook, wish)}) as wanted
+    left join deliveries d on d.hook_id = ${hook.id} and d.event_id = wanted.id
+    where d.state is null or d.state in ('failed', 'missed') or (not ${wish.onlyFailed} and d.state <> 'pending')`.execute(
+    db,
+  )
+  return Number(rows[0]!.count)
+}
+
+async function findHook(db: Database, id: string) {
+  const row = await db
+    .selectFrom('hooks')
+    .select(['id', 'active', 'trigger_when'])
+    .where('id', '=', id)
+    .where('deleted_at', 'is', null)
+    .executeTakeFirst()
+  return row && { id: row.id, active: row.active, events: row.trigger_when.events as string[] }
+}

@@ -1,0 +1,104 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { AttemptResult } from './retry-schedule.ts'
+import { type FailureRecord, judgeHook, NO_FAILURES, type SwitchOffVerdict } from './switch-off.ts'
+
+const T0 = Date.parse('2026-11-15T12:00:00.000Z')
+const day = (days: number) => new Date(T0 + days * 86_400_000)
+const answered = (status: number): AttemptResult => ({
+  kind: 'answered',
+  status,
+  retryAfter: null,
+  now: day(0),
+})
+const SILENT: AttemptResult = { kind: 'timed-out' }
+
+/** Attempts in their order; each is the last of its delivery unless said otherwise. */
+function run(
+  attempts: { on: number; result?: AttemptResult; gaveUp?: boolean }[],
+  from: FailureRecord = NO_FAILURES,
+): { record: FailureRecord; verdicts: SwitchOffVerdict['kind'][]; reason: string | null } {
+  let record = from
+  let reason: string | null = null
+  const verdicts = attempts.map(({ on, result = SILENT, gaveUp = true }) => {
+    const judged = judgeHook(record, result, { now: day(on), gaveUp })
+    record = judged.record
+    if (judged.verdict.kind === 'switch-off') reason = judged.verdict.reason
+    return judged.verdict.kind
+  })
+  return { record, verdicts, reason }
+}
+
+const nine = Array.from({ length: 9 }, () => ({ on: 0 }))
+
+test('a hook is switched off when every delivery failed for five days', () => {
+  const { verdicts, reason } = run([...nine, { on: 5 }])
+  assert.equal(verdicts.at(-1), 'switch-off')
+  assert.equal(reason, 'For 5 days every delivery failed: 10 in all.')
+})
+
+test('not before the five days are over', () => {
+  assert.equal(run([...nine, { on: 4.999 }]).verdicts.includes('switch-off'), false)
+})
+
+test('not for fewer than ten deliveries, however long it takes', () => {
+  assert.equal(run([...nine.slice(1), { on: 50 }]).verdicts.includes('switch-off'), false)
+})
+
+test('attempts of a delivery that goes on are not counted as failed deliveries', () => {
+  const attempts = Array.from({ length: 50 }, (_, n) => ({ on: n / 5, gaveUp: false }))
+  const { record, verdicts } = run(attempts)
+  assert.equal(verdicts.includes('switch-off'), false)
+  assert.equal(record.failedDeliveries, 0)
+})
+
+test('one delivery that arrives begins everything anew', () => {
+  const { record, verdicts } = run([...nine, { on: 4, result: answered(200) }])
+  assert.deepEqual(record, NO_FAILURES)
+  assert.equal(verdicts.at(-1), 'keep')
+  assert.equal(
+    run(
+      [...nine, { on: 5 }].map(({ on }) => ({ on: on + 4.5 })),
+      record,
+    ).verdicts[0],
+    'keep',
+  )
+})
+
+test('its people are warned once, at half of the time', () => {
+  const { verdicts } = run([{ on: 0 }, { on: 2.4 }, { on: 2.5 }, { on: 3 }, { on: 4.9 }])
+  assert.deepEqual(verdicts, ['keep', 'keep', 'warn', 'keep', 'keep'])
+})
+
+test('they are warned again in another stretch of failures', () => {
+  const first = run([{ on: 0 }, { on: 3 }, { on: 4, result: answered(200) }])
+  assert.deepEqual(run([{ on: 5 }, { on: 8 }], first.record).verdicts, ['keep', 'warn'])
+})
+
+test('a receiver that answers 410 twice is gone', () => {
+  const { verdicts, reason } = run([
+    { on: 0, result: answered(410) },
+    { on: 0.1, result: answered(410) },
+  ])
+  assert.deepEqual(verdicts, ['keep', 'switch-off'])
+  assert.equal(reason, 'The receiver answered 410 (gone) twice.')
+})
+
+test('any other answer in between means that it is not gone, silence does not', () => {
+  const gone = { on: 0, result: answered(410) }
+  assert.equal(run([gone, { on: 0, result: answered(500) }, gone]).verdicts.at(-1), 'keep')
+  assert.equal(run([gone, { on: 0, result: answered(200) }, gone]).verdicts.at(-1), 'keep')
+  assert.equal(run([gone, { on: 0, result: SILENT }, gone]).verdicts.at(-1), 'switch-off')
+})
+
+test('a clock that is set back starts the five days again, and switches nothing off', () => {
+  const { record, verdicts } = run([...nine, { on: -30 }, { on: -26 }])
+  assert.equal(verdicts.includes('switch-off'), false)
+  assert.deepEqual(record.failingSince, day(-30))
+  assert.equal(run([{ on: -24 }], record).verdicts[0], 'switch-off')
+})
+
+test('what may not be sent has failed too', () => {
+  const attempts = Array.from({ length: 10 }, (_, n) => ({ on: n, result: { kind: 'blocked' } as const }))
+  assert.equal(run(attempts).verdicts.at(-1), 'switch-off')
+})

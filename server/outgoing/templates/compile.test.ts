@@ -1,0 +1,216 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { compiled, faultsOf, VARIABLES } from './fixtures.ts'
+
+const urlFault = (url: string) => faultsOf({ url }).target_url?.join(' | ')
+const bodyFault = (text: string) => faultsOf({ body: { text } })['settings.request_body.text']?.join(' | ')
+
+test('the names of the specification are known, and so is everything that an action shows', () => {
+  const body = {
+    a: `{{ ${VARIABLES}.sha }} {{ ${VARIABLES}["x-y"] }} {{ ${VARIABLES}.x-y }} {{ ${VARIABLES}.deep.er[0] }}`,
+    b: '{{ action.status }} {{ application.name }} {{ application.source_provider.access_token }}',
+    c: '{{ event.id }} {{ event.kind }} {{ event.occurred_at }} {{ event.previous_status }}',
+    d: '{{ pipeline.operation }} {{ environment.name }} {{ project.organization.url_slug }} {{ organization.id }}',
+    e: '{{ action.targets[0].steps.last.status }} {{ action.targets.size }} {{ action.resource.data.name.size }}',
+    f: '{{ action.action_data.commit.hash | slice: 0, 8 }} {{ ["action"]["status"] }} {{ "text".size }}',
+  }
+  assert.deepEqual(faultsOf({ body }), {})
+})
+
+test('an unknown name is refused with its place and the nearest known one', () => {
+  assert.equal(
+    bodyFault('is {{ action.stauts }}'),
+    'has the unknown name action.stauts; did you mean action.status? (at character 14)',
+  )
+  assert.match(
+    bodyFault('a\n  {{ foo }}')!,
+    /unknown name foo; known: event, action, .*\(at line 2, column 6\)$/,
+  )
+  assert.match(bodyFault('{{ action.targets.count }}')!, /known below action.targets: first, last, size/)
+  assert.match(bodyFault('{{ application.source_provider.secret }}')!, /unknown name/)
+  assert.match(bodyFault('{{ action.constructor }}')!, /unknown name/)
+  assert.match(bodyFault('{{ __proto__ }}')!, /unknown name/)
+})
+
+test('a changing key is possible below the variables of a hook only', () => {
+  assert.equal(bodyFault(`{{ ${VARIABLES}[action.status] }}`), undefined)
+  assert.match(bodyFault('{{ action[event.kind] }}')!, /changing key below action/)
+  assert.match(bodyFault('{{ [event.kind] }}')!, /name in brackets/)
+  assert.match(bodyFault('{{ application[true] }}')!, /changing key below application/)
+})
+
+test('names that a template makes are known after it made them, and what they stand for is known too', () => {
+  assert.equal(bodyFault('{% assign a = action.status %}{{ a | upcase }}'), undefined)
+  assert.equal(bodyFault('{% capture a %}{{ action.id }}{% endcapture %}{{ a }}'), undefined)
+  assert.equal(
+    bodyFault('{% for t in action.targets %}{{ forloop.index }} {{ t.status }}{% endfor %}'),
+    undefined,
+  )
+  assert.match(bodyFault('{{ a }}{% assign a = 1 %}')!, /unknown name a/)
+  assert.match(bodyFault('{% for t in action.targets %}{{ t.stauts }}{% endfor %}')!, /did you mean t.status/)
+  assert.match(bodyFault('{% for t in action.targets %}{% endfor %}{{ t.status }}')!, /unknown name t/)
+  assert.match(bodyFault('{% assign action = 1 %}')!, /gives the name action to something else/)
+})
+
+test('tags and filters that are not on the list are refused', () => {
+  for (const tag of [
+    'include "x"',
+    'render "x"',
+    'layout "x"',
+    'cycle 1, 2',
+    'increment a',
+    'echo 1',
+    'liquid',
+  ])
+    assert.match(bodyFault(`{% ${tag} %}`)!, /^has the tag ".*", which is not known here; known: assign,/)
+  for (const filter of ['raw', 'where_exp: "x", "1"', 'concat: 1', 'sample', 'nope'])
+    assert.match(bodyFault(`{{ action.id | ${filter} }}`)!, /^has the filter ".*", which is not known here/)
+})
+
+test('a syntax fault says what and where', () => {
+  assert.match(bodyFault('x {{ action.id')!, /not closed \(at character 3\)$/)
+  assert.match(bodyFault('{% if action.id %}x')!, /not closed \(at character 1\)$/)
+  assert.match(bodyFault('x{% endif %}')!, /^has \{% endif %\} without its beginning \(at character 2\)$/)
+  assert.match(bodyFault('{{ action.id action.status }}')!, /do not fit together \(at character 4\)$/)
+  assert.match(bodyFault('{{ }}')!, /cannot be read/)
+})
+
+test('all faults are told at once, each under its field', () => {
+  const errors = faultsOf({
+    url: 'https://receiver.example/{{ a }}/{{ b }}',
+    headers: [
+      { name: 'Host', value: 'x' },
+      { name: 'X-One', value: '{{ c }}' },
+      { name: 'x-one', value: '' },
+    ],
+    body: { list: [{ text: '{{ d }}' }], 'any key': '{{ e }}' },
+  })
+  assert.deepEqual(Object.keys(errors).sort(), [
+    'settings.request_body.any key',
+    'settings.request_body.list.0.text',
+    'settings.request_headers.0.name',
+    'settings.request_headers.1.value',
+    'settings.request_headers.2.name',
+    'target_url',
+  ])
+  assert.equal(errors.target_url?.length, 2)
+})
+
+test('expressions cannot choose scheme, credentials, host or port', () => {
+  for (const url of [
+    'https://{{ action.id }}/',
+    'https://user{{ action.id }}@receiver.example/',
+    'https://receiver.example{{ action.id }}/',
+    'http://receiver.example:{{ action.id }}/',
+    'http{{ action.id }}://receiver.example/',
+    '{{ action.status }}://receiver.example/',
+    'https://{% if action.id %}receiver.example{% endif %}/path',
+    'https://{% raw %}receiver.example/{% endraw %}{{ action.id }}',
+  ])
+    assert.match(urlFault(url)!, /must not contain template expressions before the path/, url)
+  for (const url of [
+    'https://receiver.example/{{ action.id }}',
+    'https://receiver.example?id={{ action.id }}',
+    'https://receiver.example#{{ action.id }}',
+    'http://receiver.example:8080/{% if action.id %}a{% else %}b{% endif %}',
+  ])
+    assert.equal(urlFault(url), undefined, url)
+})
+
+test('an address must be a plain one of http or https', () => {
+  assert.match(urlFault('ftp://receiver.example/')!, /must begin with http/)
+  assert.match(urlFault('javascript:alert(1)')!, /must begin with http/)
+  assert.match(urlFault('https:///path')!, /must name a host/)
+  assert.match(urlFault('https://receiver.example:99999/')!, /must be a valid address/)
+  assert.match(urlFault('https://me:word@receiver.example/{{ action.id }}')!, /user name or a password/)
+  assert.match(urlFault('https://@receiver.example/')!, /user name or a password/)
+  for (const character of [' ', '\t', '\n', '\0', '\x7f', '\\'])
+    assert.match(urlFault(`https://receiver.example/a${character}{{ action.id }}`)!, /control characters/)
+  for (const segment of ['..', '.', '%2e%2E', '.%2e'])
+    assert.match(urlFault(`https://receiver.example/a/${segment}/b`)!, /path segments/)
+})
+
+test('the access token may stand in headers and body, never in the address, by no detour', () => {
+  const token = 'application.source_provider.access_token'
+  for (const expression of [
+    `{{ ${token} }}`,
+    '{{ application["source_provider"]["access_token"] | base64_encode }}',
+    `{% assign a = ${token} %}{{ a }}`,
+    `{% capture a %}{{ ${token} }}{% endcapture %}{{ a }}`,
+    `{% if ${token} == "x" %}{% endif %}`,
+    `{{ action.status | append: ${token} }}`,
+    `{{ ${VARIABLES}[${token}] }}`,
+  ])
+    assert.match(
+      urlFault(`https://receiver.example/?${expression}`)!,
+      /must not contain application/,
+      expression,
+    )
+  for (const expression of [
+    '{{ application }}',
+    '{{ application.source_provider | json }}',
+    '{{ application | map: "source_provider.access_token" }}',
+    '{% for pair in application %}{{ pair }}{% endfor %}',
+    '{% assign a = application %}{{ a.source_provider.access_token }}',
+  ])
+    assert.match(bodyFault(expression)!, /which holds a secret/, expression)
+  assert.equal(
+    compiled({ headers: [{ name: 'Authorization', value: `Bearer {{ ${token} }}` }] }).usesAccessToken,
+    true,
+  )
+  assert.equal(compiled({ body: { a: '{{ application.name }}' } }).usesAccessToken, false)
+})
+
+test('headers of the connection and of the signature cannot be set', () => {
+  for (const name of ['host', 'Content-Length', 'TE', 'Proxy-Authorization', 'Expect', 'Webhook-Id'])
+    assert.match(
+      faultsOf({ headers: [{ name, value: 'x' }] })['settings.request_headers.0.name']!.join(),
+      /cannot be chosen/,
+    )
+  assert.deepEqual(faultsOf({ headers: [{ name: 'Content-Type', value: 'application/vnd.api+json' }] }), {})
+})
+
+test('a header that cannot be sent is refused when it is written out', () => {
+  for (const value of ['a\u0007b', 'price: 5 €', '{{ action.id }} 日本'])
+    assert.match(
+      faultsOf({ headers: [{ name: 'X', value }] })['settings.request_headers.0.value']!.join(),
+      /has a character that headers cannot carry/,
+    )
+  assert.deepEqual(faultsOf({ headers: [{ name: 'X', value: 'café\t{{ action.id }}' }] }), {})
+})
+
+test('a body of more than 128 KiB or 20 levels is refused', () => {
+  assert.match(faultsOf({ body: { text: 'x'.repeat(200_000) } })['settings.request_body']!.join(), /128 KiB/)
+  let deep: Record<string, unknown> = { end: 'x' }
+  for (let level = 1; level < 20; level += 1) deep = { a: deep }
+  assert.deepEqual(faultsOf({ body: deep }), {})
+  assert.match(Object.values(faultsOf({ body: { a: deep } }))[0]!.join(), /deeper than 20 levels/)
+})
+
+test('a request has a bounded number of expressions, of bounded length and range', () => {
+  assert.deepEqual(faultsOf({ body: { text: '{{ action.id }}'.repeat(200) } }), {})
+  assert.match(bodyFault('{{ action.id }}'.repeat(201))!, /past the 200 expressions/)
+  assert.match(bodyFault(`{{ action.id ${'| plus: 1'.repeat(60)} }}`)!, /more than 500 characters/)
+  // Beyond 2^53 counting up stands still.
+  for (const range of ['1..1001', '1..action.id', `1..${VARIABLES}.n`, '9007199254740992..9007199254740994'])
+    assert.match(bodyFault(`{% for a in (${range}) %}{% endfor %}`)!, /has a range that is not like/)
+})
+
+test('a compiled request tells what it reads', () => {
+  const { reads, readsAction } = compiled({
+    url: `https://receiver.example/{{ application.name }}/{{ ${VARIABLES}.sha }}`,
+    body: { text: '{% if action.status == "failed" %}{{ project.name }}{% endif %}' },
+  })
+  assert.deepEqual([...reads].sort(), [
+    'action.status',
+    'action.triggered_from',
+    'application.name',
+    'project.name',
+  ])
+  assert.equal(readsAction, false)
+  assert.equal(compiled({ body: { text: '{{ action.targets.size }}' } }).readsAction, true)
+  assert.deepEqual([...compiled({ body: { text: '{{ action | json }}' } }).reads], ['action.*'])
+  assert.deepEqual([...compiled({}).reads], ['*'])
+  assert.equal(compiled({}).readsAction, true)
+  assert.deepEqual([...compiled({ method: 'GET' }).reads], [])
+})

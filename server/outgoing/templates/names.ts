@@ -1,0 +1,133 @@
+// The templates room: requests of outgoing hooks, written in Liquid. Compiling finds every fault when a hook
+// is saved; rendering fills in what happened. Pure: hooks, names and values come in, faults and requests go out.
+
+/**
+ * What may be named in a template. `value`: one text, number or boolean; `secret`: the same, never in an
+ * address; `free`: anything may stand below, such as the variables of a hook.
+ */
+export type NameTree =
+  | { kind: 'value' }
+  | { kind: 'secret' }
+  | { kind: 'free' }
+  | { kind: 'fields'; fields: ReadonlyMap<string, NameTree> }
+  | { kind: 'list'; items: NameTree }
+
+export type JsonSchema = { readonly [keyword: string]: unknown }
+export type ResolveRef = (ref: string) => JsonSchema | undefined
+
+export const VALUE: NameTree = { kind: 'value' }
+export const SECRET: NameTree = { kind: 'secret' }
+export const FREE: NameTree = { kind: 'free' }
+
+export function fields(entries: Record<string, NameTree>): NameTree {
+  return { kind: 'fields', fields: new Map(Object.entries(entries)) }
+}
+
+/** The names that a JSON schema promises; what it leaves open is free. `resolveRef` gets a `$ref` as it stands. */
+export function nameTree(schema: JsonSchema, resolveRef: ResolveRef): NameTree {
+  const known = new Map<string, NameTree>()
+  return read(schema)
+
+  function read(part: JsonSchema): NameTree {
+    if (typeof part.$ref === 'string') return readRef(part.$ref)
+    const choices = part.anyOf ?? part.oneOf
+    if (Array.isArray(choices)) return choices.filter(isNotNull).map(read).reduce(merge)
+    if (isSchema(part.properties)) return readFields(part.properties)
+    const types = [part.type].flat()
+    if (types.includes('array'))
+      return { kind: 'list', items: isSchema(part.items) ? read(part.items) : FREE }
+    return types[0] === undefined || types.includes('object') ? FREE : VALUE
+  }
+
+  function readFields(properties: JsonSchema): NameTree {
+    return fields(
+      Object.fromEntries(
+        Object.entries(properties).map(([name, part]) => [name, isSchema(part) ? read(part) : FREE]),
+      ),
+    )
+  }
+
+  function readRef(ref: string): NameTree {
+    const found = known.get(ref)
+    if (found) return found
+    const target = resolveRef(ref)
+    if (!target) throw new Error(`the schema ${ref} is not known`)
+    // A schema that contains itself is open from its second turn on.
+    known.set(ref, FREE)
+    const tree = read(target)
+    known.set(ref, tree)
+    return tree
+  }
+}
+
+/** The names of all templates, made from the schemas of what is shown elsewhere under the same fields. */
+export function templateNames(
+  schemas: Record<'action' | 'application' | 'environment' | 'project' | 'organization', JsonSchema>,
+  resolveRef: ResolveRef,
+): NameTree {
+  const tree = (schema: JsonSchema) => nameTree(schema, resolveRef)
+  const sourceProvider = fields({ source_provider: fields({ name: VALUE, access_token: SECRET }) })
+  return fields({
+    event: fields({ id: VALUE, kind: VALUE, occurred_at: VALUE, previous_status: VALUE }),
+    action: tree(schemas.action),
+    application: merge(tree(schemas.application), sourceProvider),
+    pipeline: fields({ id: VALUE, name: VALUE, operation: VALUE }),
+    environment: tree(schemas.environment),
+    project: tree(schemas.project),
+    organization: tree(schemas.organization),
+  })
+}
+
+/** What stands under a key, or undefined for an unknown one. Lists know any index, `first`, `last`, `size`. */
+export function below(tree: NameTree, key: string | number): NameTree | undefined {
+  switch (tree.kind) {
+    case 'free':
+      return FREE
+    case 'fields':
+      return tree.fields.get(String(key))
+    case 'list':
+      if (key === 'first' || key === 'last' || isIndex(key)) return tree.items
+      return key === 'size' ? VALUE : undefined
+    case 'value':
+      return key === 'size' ? VALUE : undefined
+    case 'secret':
+      return undefined
+  }
+}
+
+export function keysOf(tree: NameTree): string[] {
+  if (tree.kind === 'fields') return [...tree.fields.keys()]
+  return tree.kind === 'list' ? ['first', 'last', 'size'] : []
+}
+
+export function holdsSecret(tree: NameTree): boolean {
+  if (tree.kind === 'secret') return true
+  if (tree.kind === 'list') return holdsSecret(tree.items)
+  return tree.kind === 'fields' && [...tree.fields.values()].some(holdsSecret)
+}
+
+function merge(one: NameTree, other: NameTree): NameTree {
+  if (one.kind === 'fields' && other.kind === 'fields') {
+    const all = new Map(one.fields)
+    for (const [name, tree] of other.fields) {
+      const there = all.get(name)
+      all.set(name, there ? merge(there, tree) : tree)
+    }
+    return { kind: 'fields', fields: all }
+  }
+  if (one.kind === 'list' && other.kind === 'list')
+    return { kind: 'list', items: merge(one.items, other.items) }
+  return one.kind === other.kind ? one : FREE
+}
+
+function isIndex(key: string | number): boolean {
+  return typeof key === 'number' ? Number.isInteger(key) : /^\d+$/.test(key)
+}
+
+function isSchema(part: unknown): part is JsonSchema {
+  return typeof part === 'object' && part !== null && !Array.isArray(part)
+}
+
+function isNotNull(part: JsonSchema): boolean {
+  return part.type !== 'null'
+}

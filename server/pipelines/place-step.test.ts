@@ -1,0 +1,33 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { type After, placeStep } from './place-step.ts'
+
+const [a, b, c] = ['a', 'b', 'c'].map((name, index) => ({ known_as: index + 1, name })) as [
+  { known_as: number; name: string },
+  { known_as: number; name: string },
+  { known_as: number; name: string },
+]
+const namesOf = (moved: typeof a, after: After) => {
+  const placed = placeStep([a, b, c], moved, after)
+  return placed.kind === 'placed' ? placed.steps.map(({ name }) => name).join('') : placed.kind
+}
+
+test('a step goes behind the one that is named, by name or id, or to the front', () => {
+  assert.equal(namesOf(a, 'c'), 'bca')
+  assert.equal(namesOf(c, 1), 'acb')
+  assert.equal(namesOf(b, null), 'bac')
+  assert.equal(namesOf(b, 'a'), 'abc')
+})
+
+test('a new step finds its place among the others', () => {
+  const fresh = { known_as: 0, name: 'new' }
+  assert.equal(namesOf(fresh, null), 'newabc')
+  assert.equal(namesOf(fresh, 3), 'abcnew')
+})
+
+test('nothing follows itself, or what is not there', () => {
+  assert.equal(namesOf(a, 'a'), 'after-itself')
+  assert.equal(namesOf(a, 1), 'after-itself')
+  assert.equal(namesOf(a, 'x'), 'unknown')
+  assert.equal(namesOf(a, '2'), 'unknown')
+})

@@ -1,0 +1,164 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyReply } from 'fastify'
+import { Type } from 'typebox'
+import { callerOf, permissions } from '#access/enforce.ts'
+import { actorOf } from '#audit/actor.ts'
+import type { Database } from '#database/connect.ts'
+import { readIfMatch, sendWithETag } from '#http/if-match.ts'
+import { describePage, pageOf, pageQuery } from '#http/pagination.ts'
+import { Exactly, Id, ref, refusals } from '#http/schemas.ts'
+import { findPipeline, listPipelines, presentPipelines } from './find-pipelines.ts'
+import { changePipeline, createPipeline, type PipelineOutcome } from './manage-pipelines.ts'
+import { toApiError } from './refusals.ts'
+import { removePipeline } from './remove-pipelines.ts'
+import { type Pipeline, pipelineBody, pipelineChange, pipelineSchema } from './schemas.ts'
+import { stepRoutes } from './step-routes.ts'
+
+export type PipelineRoutes = { db: Database; baseUrl: () => string }
+
+const tags = ['Pipelines']
+const params = Exactly({ id: Id })
+const resourceParams = Exactly({ resource_id: Id })
+const pipelineReply = ref(pipelineSchema)
+
+export const pipelineRoutes: FastifyPluginAsyncTypebox<PipelineRoutes> = async (app, deps) => {
+  const { db, baseUrl } = deps
+  await app.register(stepRoutes, deps)
+
+  for (const type of ['application', 'server'] as const) {
+    const word = type === 'application' ? 'Application' : 'Server'
+    const whose = type === 'application' ? 'an application' : 'a server'
+
+    app.get(
+      `/pipelines/${type}/:resource_id`,
+      {
+        config: { access: permissions(type, 'resource_id', 'pipeline:view') },
+        schema: {
+          tags,
+          operationId: `list${word}Pipelines`,
+          summary: `List the pipelines of ${whose}`,
+          description: 'Newest first, each with its steps.',
+          params: resourceParams,
+          querystring: Exactly({
+            ...pageQuery,
+            'filter[name]': Type.Optional(
+              Type.String({ maxLength: 255, description: 'A part of the name, in any case.' }),
+            ),
+          }),
+          response: { 200: Type.Array(pipelineReply), ...refusals(401, 403, 404, 422) },
+        },
+      },
+      async (request, reply) => {
+        const page = pageOf(request.query)
+        const resource = { type, id: request.params.resource_id }
+        const { rows, extent } = await listPipelines(db, resource, request.query['filter[name]'], page)
+        describePage(request, reply, baseUrl(), page, extent)
+        return presentPipelines(db, rows)
+      },
+    )
+
+    app.post(
+      `/pipelines/${type}/:resource_id`,
+      {
+        config: { access: permissions(type, 'resource_id', 'pipeline:add') },
+        schema: {
+          tags,
+          operationId: `create${word}Pipeline`,
+          summary: `Create a pipeline of ${whose}`,
+          description:
+            type === 'application'
+              ? 'It runs on the servers that the application is linked to. A `deploy` has its built-in steps at once. When a local server is among them, this is for instance administrators.'
+              : 'It runs on the server itself. On a local server this is for instance administrators.',
+          params: resourceParams,
+          body: pipelineBody,
+          response: { 201: pipelineReply, ...refusals(400, 401, 403, 404, 415, 422) },
+        },
+      },
+      async (request, reply) => {
+        const resource = { type, id: request.params.resource_id }
+        const outcome = await db
+          .transaction()
+          .execute((trx) =>
+            createPipeline(trx, { actor: actorOf(request) }, callerOf(request), resource, request.body),
+          )
+        return show(reply.code(201), outcome)
+      },
+    )
+  }
+
+  app.get(
+    '/pipelines/:id',
+    {
+      config: { access: permissions('pipeline', 'id', 'pipeline:view') },
+      schema: {
+        tags,
+        operationId: 'readPipeline',
+        summary: 'Read a pipeline',
+        description: 'With its steps, in the order in which they run.',
+        params,
+        response: { 200: pipelineReply, ...refusals(401, 404, 422) },
+      },
+    },
+    async (request, reply) => {
+      const row = await findPipeline(db, request.params.id)
+      return show(reply, row ? { kind: 'done', row } : { kind: 'gone' })
+    },
+  )
+
+  app.put(
+    '/pipelines/:id',
+    {
+      config: { access: permissions('pipeline', 'id', 'pipeline:edit') },
+      schema: {
+        tags,
+        operationId: 'changePipeline',
+        summary: 'Change a pipeline',
+        description:
+          'A field that is given replaces what is stored, whole; others stay. The operation cannot be changed once the pipeline has runs or hooks. Send `If-Match` with the `ETag` of your last read to be sure that nobody changed it meanwhile.',
+        params,
+        body: pipelineChange,
+        response: { 200: pipelineReply, ...refusals(400, 401, 403, 404, 409, 412, 415, 422) },
+      },
+    },
+    async (request, reply) => {
+      const { id } = request.params
+      const by = { actor: actorOf(request) }
+      const outcome = await db
+        .transaction()
+        .execute((trx) => changePipeline(trx, by, callerOf(request), id, request.body, readIfMatch(request)))
+      return show(reply, outcome)
+    },
+  )
+
+  app.delete(
+    '/pipelines/:id',
+    {
+      config: { access: permissions('pipeline', 'id', 'pipeline:remove') },
+      schema: {
+        tags,
+        operationId: 'removePipeline',
+        summary: 'Remove a pipeline',
+        description:
+          'Its runs stay. While it has hooks, or others run after it, this is 409; with `cascade` the hooks go too (which takes `hook:remove`) and the others no longer run after it. Never while a run is unfinished.',
+        params,
+        querystring: Exactly({ cascade: Type.Optional(Type.Boolean({ default: false })) }),
+        response: { 204: Type.Null(), ...refusals(401, 403, 404, 409, 422) },
+      },
+    },
+    async (request, reply) => {
+      const { id } = request.params
+      const how = { cascade: request.query.cascade ?? false }
+      const outcome = await db
+        .transaction()
+        .execute((trx) => removePipeline(trx, { actor: actorOf(request) }, callerOf(request), id, how))
+      if (outcome.kind !== 'removed') throw toApiError(outcome)
+      return reply.code(204).send(null)
+    },
+  )
+
+  async function show(reply: FastifyReply, outcome: PipelineOutcome): Promise<Pipeline> {
+    if (outcome.kind !== 'done') throw toApiError(outcome)
+    sendWithETag(reply, outcome.row.row_version)
+    return (await presentPipelines(db, [outcome.row]))[0]!
+  }
+}

@@ -1,0 +1,19 @@
+/** Which pipelines each pipeline runs after. */
+export type RunAfter = ReadonlyMap<number, readonly number[]>
+
+/**
+ * The circle that would come about if `id` ran after `wanted`, from `id` to `id`: each one runs after the next.
+ * Undefined when there is none. Pure.
+ */
+export function findCircle(known: RunAfter, id: number, wanted: readonly number[]): number[] | undefined {
+  const seen = new Set<number>()
+  const open = wanted.map((next) => [id, next])
+  for (let path = open.pop(); path; path = open.pop()) {
+    const last = path.at(-1)!
+    if (last === id) return path
+    if (seen.has(last)) continue
+    seen.add(last)
+    for (const next of known.get(last) ?? []) open.push([...path, next])
+  }
+  return undefined
+}

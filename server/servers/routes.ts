@@ -1,0 +1,194 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import { callerOf, permissions, placeOf } from '#access/enforce.ts'
+import { can } from '#access/permissions.ts'
+import { actorOf } from '#audit/actor.ts'
+import { readIfMatch, sendWithETag } from '#http/if-match.ts'
+import { describePage, pageOf, pageQuery } from '#http/pagination.ts'
+import { Exactly, Id, ref, refusals } from '#http/schemas.ts'
+import { toApiError } from '#pipelines/refusals.ts'
+import { findServer, listServers, type ServerRow } from './find-servers.ts'
+import { changeServer, createServer, type ServerOutcome } from './manage-servers.ts'
+import { presentServers } from './present-servers.ts'
+import { removeServer } from './remove-server.ts'
+import {
+  type Server,
+  serverBody,
+  serverChange,
+  serverCheckBody,
+  serverCheckSchema,
+  serverSchema,
+} from './schemas.ts'
+import { type TryServerDeps, tryServer } from './try-server.ts'
+
+export type ServerRoutes = TryServerDeps & { baseUrl: () => string }
+
+const tags = ['Servers']
+const params = Exactly({ id: Id })
+const record = ref(serverSchema)
+
+export const serverRoutes: FastifyPluginAsyncTypebox<ServerRoutes> = async (app, deps) => {
+  const { db } = deps
+
+  app.get(
+    '/environments/:id/servers',
+    {
+      config: { access: permissions('environment', 'id', 'server:view') },
+      schema: {
+        tags,
+        operationId: 'listServers',
+        summary: 'List the servers of an environment',
+        description: 'Newest first.',
+        params,
+        querystring: Exactly({
+          ...pageQuery,
+          'filter[name]': Type.Optional(Type.String({ maxLength: 255 })),
+        }),
+        response: { 200: Type.Array(record), ...refusals(401, 403, 404, 422) },
+      },
+    },
+    async (request, reply) => {
+      const page = pageOf(request.query)
+      const name = request.query['filter[name]']
+      const { rows, extent } = await listServers(db, request.params.id, name, page)
+      describePage(request, reply, deps.baseUrl(), page, extent)
+      return present(request, rows)
+    },
+  )
+
+  app.post(
+    '/environments/:id/servers',
+    {
+      config: { access: permissions('environment', 'id', 'server:add') },
+      schema: {
+        tags,
+        operationId: 'createServer',
+        summary: 'Create a server',
+        description:
+          'Nothing is contacted yet: see `POST /servers/{id}/check`. Local servers are set up by administrators of the installation.',
+        params,
+        body: serverBody,
+        response: { 201: record, ...refusals(400, 401, 403, 404, 415, 422) },
+      },
+    },
+    async (request, reply) => {
+      const actor = actorOf(request)
+      const outcome = await db
+        .transaction()
+        .execute((trx) => createServer(trx, { actor }, callerOf(request), request.params.id, request.body))
+      return show(request, reply.code(201), outcome)
+    },
+  )
+
+  app.get(
+    '/servers/:id',
+    {
+      config: { access: permissions('server', 'id', 'server:view') },
+      schema: {
+        tags,
+        operationId: 'readServer',
+        summary: 'Read a server',
+        description: 'With the applications that are deployed to it.',
+        params,
+        response: { 200: record, ...refusals(401, 404, 422) },
+      },
+    },
+    async (request, reply) => {
+      const row = await findServer(db, request.params.id)
+      return show(request, reply, row ? { kind: 'done', row } : { kind: 'gone' })
+    },
+  )
+
+  app.put(
+    '/servers/:id',
+    {
+      config: { access: permissions('server', 'id', 'server:edit') },
+      schema: {
+        tags,
+        operationId: 'changeServer',
+        summary: 'Change a server',
+        description:
+          'A field that is given replaces what is stored; others stay. Another `host` or `port` clears the pinned `host_key` unless one is given. Runs that begin afterwards use what is stored then.',
+        params,
+        body: serverChange,
+        response: { 200: record, ...refusals(400, 401, 403, 404, 412, 415, 422) },
+      },
+    },
+    async (request, reply) => {
+      const deps = { actor: actorOf(request) }
+      const { params, body } = request
+      const ifMatch = readIfMatch(request)
+      const outcome = await db
+        .transaction()
+        .execute((trx) => changeServer(trx, deps, callerOf(request), params.id, body, ifMatch))
+      return show(request, reply, outcome)
+    },
+  )
+
+  app.delete(
+    '/servers/:id',
+    {
+      config: { access: permissions('server', 'id', 'server:remove') },
+      schema: {
+        tags,
+        operationId: 'removeServer',
+        summary: 'Remove a server',
+        description:
+          'Refused while applications or pipelines use it, unless `cascade` is true: its own pipelines then go with it, and applications are no longer deployed there. Never while runs on it are not finished. Past runs stay.',
+        params,
+        querystring: Exactly({ cascade: Type.Optional(Type.Boolean({ default: false })) }),
+        response: { 204: Type.Null(), ...refusals(401, 403, 404, 409, 412, 422) },
+      },
+    },
+    async (request, reply) => {
+      const deps = { actor: actorOf(request) }
+      const options = { cascade: request.query.cascade ?? false, ifMatch: readIfMatch(request) }
+      const outcome = await db
+        .transaction()
+        .execute((trx) => removeServer(trx, deps, callerOf(request), request.params.id, options))
+      if (outcome.kind !== 'removed') throw toApiError(outcome)
+      return reply.code(204).send(null)
+    },
+  )
+
+  app.post(
+    '/servers/:id/check',
+    {
+      config: { access: permissions('server', 'id', 'server:run'), bodyOptional: true },
+      schema: {
+        tags,
+        operationId: 'checkServer',
+        summary: 'Try a server',
+        description:
+          'Logs in as a run would and looks around; over within 15 seconds. That it cannot be reached is an answer as well: 200 with `ok` false and a message.',
+        params,
+        body: serverCheckBody,
+        response: { 200: ref(serverCheckSchema), ...refusals(400, 401, 403, 404, 415, 422) },
+      },
+    },
+    async (request) => {
+      const outcome = await tryServer(
+        deps,
+        callerOf(request),
+        actorOf(request),
+        placeOf(request),
+        request.params.id,
+        request.body ?? {},
+      )
+      if (outcome.kind !== 'tried') throw toApiError(outcome)
+      return outcome.check
+    },
+  )
+
+  async function show(request: FastifyRequest, reply: FastifyReply, outcome: ServerOutcome): Promise<Server> {
+    if (outcome.kind !== 'done') throw toApiError(outcome)
+    sendWithETag(reply, outcome.row.row_version)
+    return (await present(request, [outcome.row]))[0]!
+  }
+
+  function present(request: FastifyRequest, rows: readonly ServerRow[]): Promise<Server[]> {
+    const applications = can(callerOf(request), 'application:view', placeOf(request))
+    return presentServers(db, rows, { applications })
+  }
+}

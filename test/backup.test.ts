@@ -1,0 +1,346 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { copyFile, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { type TestContext, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { sql } from 'kysely'
+import type pg from 'pg'
+import { listSequences, listTables } from '#backup/catalogue.ts'
+import { connectForLongWork, reachDatabase } from '#backup/reach-database.ts'
+import { openBackupFile } from '#backup/read-file.ts'
+import { restoreBackup } from '#backup/restore-backup.ts'
+import { knownMigrations, migrateTo } from '#backup/schema-version.ts'
+import { takeBackup } from '#backup/take-backup.ts'
+import { type ConnectionSettings, type Database, openDatabase } from '#database/connect.ts'
+import { installQueue } from '#queue/open-queue.ts'
+import { createTestDatabase } from './database.ts'
+import { later } from './later.ts'
+import { ADMIN_ENVIRONMENT, call, logInAsAdmin, startGantry, temporaryHome } from './process.ts'
+import { createAction, createHook, createHookRequest, createTestTree } from './world.ts'
+
+const { signal } = new AbortController()
+/** What COPY writes in another way. */
+const NASTY = 'tab\there, line\nhere, return\rhere, back\\slash, \\N, \\., quote\'" and 😀'
+const EVERY_BYTE = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte))
+
+test('everything comes back from a backup: every row of every table, logins, secrets and the sample', async (t) => {
+  const home = await temporaryHome(t)
+  const folder = await temporaryHome(t)
+  const { url } = await fillHome(t, home)
+  const stopped = join(folder, 'stopped')
+  const made = await command('backup', [stopped], { GANTRY_HOME: home })
+  assert.equal(made.code, 0, made.output)
+  assert.match(made.output, /The master key [0-9a-f]{8}: not in the file/)
+  assert.equal((await stat(stopped)).mode & 0o777, 0o600)
+
+  const newHome = join(await temporaryHome(t), 'restored')
+  const restored = await command('restore', [stopped], { GANTRY_HOME: newHome })
+  assert.equal(restored.code, 0, restored.output)
+  assert.match(restored.output, /put the key file of the old home at/)
+  const [before, after] = [await dumpHome(home), await dumpHome(newHome)]
+  for (const [table, rows] of Object.entries(before.tables)) {
+    // The sample's repository has moved with the home, which is a change of the tree.
+    if (table === 'tree_version') continue
+    const moved = rows.map((row) => row.replace(join(home, 'repositories'), join(newHome, 'repositories')))
+    assert.deepEqual(after.tables[table], table === 'applications' ? moved.toSorted() : rows, table)
+  }
+  assert.deepEqual(Object.keys(after.tables), Object.keys(before.tables))
+  assert.deepEqual(after.sequences, before.sequences)
+
+  await t.test('a start with another key says so', async () => {
+    await assert.rejects(startGantry(t, { GANTRY_HOME: newHome }), /were sealed with another key/)
+  })
+  await t.test('a start with the right key goes on where the old Gantry was', async () => {
+    await copyFile(join(home, 'secret.key'), join(newHome, 'secret.key'))
+    const gantry = await startGantry(t, { GANTRY_HOME: newHome })
+    const token = await logInAsAdmin(gantry)
+    const hooks = await call(gantry, 'GET', '/pipelines/1/hooks', { token })
+    assert.equal(new URL(hooks.body[0].url).pathname, new URL(url).pathname, 'sealed values open again')
+    const run = await call(gantry, 'POST', new URL(url).pathname, { body: {} })
+    assert.equal(run.status, 202)
+    assert.equal(await endOf(gantry, token, run.body.action_id), 'completed', 'the sample can be deployed')
+    assert.equal(await gantry.stop(), 0)
+  })
+  await t.test('a home with users is never restored into', async () => {
+    const again = await command('restore', [stopped], { GANTRY_HOME: newHome })
+    assert.equal(again.code, 1)
+    assert.match(again.output, /there is a Gantry with users here already.*give a new GANTRY_HOME/)
+  })
+  await t.test('a damaged file changes nothing, and says what is wrong with it', async () => {
+    const untouched = join(folder, 'untouched')
+    const cut = join(folder, 'cut')
+    await copyFile(stopped, cut)
+    await truncate(cut, 5_000)
+    await writeFile(join(folder, 'foreign'), 'select 1;')
+    for (const [file, why] of [
+      [cut, /is not complete: its end is missing. Nothing was changed/],
+      [join(folder, 'foreign'), /is not a Gantry backup/],
+      [join(folder, 'absent'), /no such file/],
+    ] as const) {
+      const refused = await command('restore', [file], { GANTRY_HOME: untouched })
+      assert.equal(refused.code, 1)
+      assert.match(refused.output, why)
+    }
+    await assert.rejects(stat(untouched), { code: 'ENOENT' })
+  })
+  await t.test('a key that does not fit is refused at once', async () => {
+    const { code, output } = await command('restore', [stopped], {
+      GANTRY_HOME: join(folder, 'wrong-key'),
+      GANTRY_SECRET_KEY: 'ab'.repeat(32),
+      DATABASE_URL: await emptyDatabase(t),
+    })
+    assert.equal(code, 1)
+    assert.match(output, /GANTRY_SECRET_KEY does not hold what the secrets in this backup were sealed with/)
+    assert.ok(!output.includes('abab'))
+  })
+  await t.test('with --with-key the key travels along, and the file says so', async () => {
+    const file = join(folder, 'with-key')
+    const { output } = await command('backup', [file, '--with-key'], { GANTRY_HOME: home })
+    assert.match(output, /IN THIS FILE/)
+    const other = join(folder, 'other')
+    const environment = { GANTRY_HOME: other, DATABASE_URL: await emptyDatabase(t) }
+    assert.equal((await command('restore', [file], environment)).code, 0)
+    assert.deepEqual(
+      await readFile(join(other, 'secret.key'), 'utf8'),
+      await readFile(join(home, 'secret.key'), 'utf8'),
+    )
+  })
+})
+
+test('a backup of a Gantry that works is of one moment, and is restored into a server of one’s own', async (t) => {
+  const home = await temporaryHome(t)
+  const gantry = await startGantry(t, { GANTRY_HOME: home, ...ADMIN_ENVIRONMENT })
+  const { db } = await openHome(t, home)
+  const tree = await createTestTree(db)
+  const writing = new AbortController()
+  // Each transaction leaves an action with two targets; a backup that is not of one moment would tear some apart.
+  const writers = [1, 2].map(async () => {
+    let written = 0
+    for (; !writing.signal.aborted; written++) {
+      await db.transaction().execute((trx) => createAction(trx, tree))
+    }
+    return written
+  })
+  await until(async () => (await countRows(db, 'actions')) > 50)
+  const file = join(home, 'backup')
+  const { code, output } = await command('backup', [file], { GANTRY_HOME: home })
+  writing.abort()
+  const written = (await Promise.all(writers)).reduce((sum, one) => sum + one, 0)
+  assert.equal(code, 0, output)
+  assert.equal(await gantry.stop(), 0)
+
+  const empty = await createTestDatabase({ empty: true })
+  later(t, () => empty.drop())
+  const restored = await command('restore', [file], {
+    GANTRY_HOME: await temporaryHome(t),
+    DATABASE_URL: urlOf(empty.settings),
+  })
+  assert.equal(restored.code, 0, restored.output)
+  const copy = openDatabase(empty.settings, { onIdleError: () => {} })
+  later(t, () => copy.close())
+  const [actions, targets] = [await countRows(copy.db, 'actions'), await countRows(copy.db, 'targets')]
+  assert.ok(actions > 50 && actions < written, `${actions} of ${written}`)
+  assert.equal(targets, 2 * actions)
+  assert.ok((await createAction(copy.db, tree)) > actions, 'numbers go on')
+})
+
+test('a backup of an earlier version is brought up to the present one, and promised jobs come back', async (t) => {
+  const [old, fresh] = [await createTestDatabase({ empty: true }), await createTestDatabase({ empty: true })]
+  for (const database of [old, fresh]) {
+    later(t, () => database.drop())
+    await installQueue(database.settings)
+  }
+  const file = join(await temporaryHome(t), 'backup')
+  const oldDb = openDatabase(old.settings, { onIdleError: () => {} })
+  later(t, () => oldDb.close())
+  await oldDb.db.transaction().execute((trx) => migrateTo(trx, '0002-incoming-calls'))
+  await sql`insert into users (name, email, url_slug) values (${NASTY}, 'a@example.com', 'a')`.execute(
+    oldDb.db,
+  )
+  const jobs = [
+    ['created', null, 0, 'queue.probe'],
+    ['retry', '2026-01-01', 3, 'targets.run'],
+    ['active', '2026-01-01', 4, 'actions.run'],
+    ['completed', '2026-01-01', 0, 'actions.run'],
+  ] as const
+  for (const [state, started, retries, name] of jobs) {
+    await sql`
+      insert into queue.job (name, state, started_on, retry_count, data, keep_until)
+      values (${name}, ${state}, ${started}, ${retries}, ${JSON.stringify({ state })}, '2026-01-02')`.execute(
+      oldDb.db,
+    )
+  }
+  await withClient(old.settings, (client) =>
+    takeBackup(client, {
+      ...{ path: file, home: '/nowhere', gantryVersion: '0', keys: null, withKey: false },
+      ...{ say: () => {}, signal },
+    }),
+  )
+
+  await using backup = await openBackupFile(file, signal)
+  const migrations = await knownMigrations()
+  const wish = { backup, home: '/nowhere', migrations, say: () => {}, signal }
+  await withClient(fresh.settings, async (client) => {
+    const fault = new Error('the disk is full')
+    await assert.rejects(restoreBackup(client, { ...wish, beforeCommit: () => Promise.reject(fault) }), fault)
+    assert.deepEqual(await listTables(client), [], 'a restore that fails leaves nothing')
+    await restoreBackup(client, { ...wish, beforeCommit: async () => {} })
+    const { rows: users } = await client.query('select name from users')
+    assert.deepEqual(users, [{ name: NASTY }])
+    const { rows: schema } = await client.query('select name from schema_migrations order by name')
+    assert.deepEqual(
+      schema.map((row) => row.name),
+      migrations,
+    )
+    const { rows: promised } = await client.query(
+      `select name, state, retry_count, data->>'state' as was, keep_until > now() as kept from queue.job
+       order by retry_count`,
+    )
+    assert.deepEqual(promised, [
+      { name: 'queue.probe', state: 'created', retry_count: 0, was: 'created', kept: true },
+      { name: 'targets.run', state: 'retry', retry_count: 3, was: 'retry', kept: true },
+      { name: 'actions.run', state: 'retry', retry_count: 4, was: 'active', kept: true },
+    ])
+  })
+})
+
+test('a home without a database is not made by a backup, and a wrong call says how it is called', async (t) => {
+  const home = await temporaryHome(t)
+  const { code, output } = await command('backup', [join(home, 'file')], { GANTRY_HOME: home })
+  assert.equal(code, 1)
+  assert.match(output, /there is no database in/)
+  assert.deepEqual(await readdir(home), [])
+  const wrong = await command('restore', [], { GANTRY_HOME: home })
+  assert.equal(wrong.code, 1)
+  assert.match(wrong.output, /one file is needed\nusage: npm run restore/)
+})
+
+/** A Gantry that was used: through its API, and with rows in every table. It is stopped when this resolves. */
+async function fillHome(t: TestContext, home: string): Promise<{ url: string }> {
+  const gantry = await startGantry(t, { GANTRY_HOME: home, ...ADMIN_ENVIRONMENT })
+  const token = await logInAsAdmin(gantry)
+  const hook = await call(gantry, 'POST', '/pipelines/1/hooks/incoming', { token, body: { name: 'Push' } })
+  assert.equal(hook.status, 201)
+  const run = await call(gantry, 'POST', new URL(hook.body.url).pathname, { body: {} })
+  assert.equal(await endOf(gantry, token, run.body.action_id), 'completed')
+  const { db, settings } = await openHome(t, home)
+  const { root_directory } = await db
+    .selectFrom('servers')
+    .select('root_directory')
+    .where('name', '=', 'This machine')
+    .executeTakeFirstOrThrow()
+  // Under root it lies outside of the home.
+  later(t, () => rm(root_directory, { recursive: true, force: true }))
+  const tree = await createTestTree(db)
+  const actionId = await createAction(db, tree, { trigger_comment: NASTY })
+  const hookId = await createHook(db, tree, 'outgoing')
+  await createHookRequest(db, hookId, 'outgoing', { action_id: actionId, request_body: EVERY_BYTE })
+  await withClient(settings, async (client) => {
+    for (const { name } of await listTables(client)) {
+      const isEmpty = async () => (await client.query(`select from ${name} limit 1`)).rowCount === 0
+      if ((await isEmpty()) && name in ROWS) await client.query(ROWS[name]!)
+      assert.equal(await isEmpty(), false, `${name} has no row to bring back: add one to this test`)
+    }
+  })
+  await db.destroy()
+  assert.equal(await gantry.stop(), 0)
+  return { url: hook.body.url }
+}
+
+/** A row for each table that the use above leaves empty. */
+const ROWS: Record<string, string> = {
+  roles: `insert into roles (organization_id, name, permissions) select id, 'Releaser', '{action:view}' from organizations limit 1`,
+  login_failures: `insert into login_failures (subject) values ('\\x00ff')`,
+  application_variables: `insert into application_variables (application_id, name, value) select max(id), 'NAME', '\\x00' from applications`,
+  pipeline_run_after: `insert into pipeline_run_after select a.id, b.id, a.environment_id from pipelines a join pipelines b
+    on a.environment_id = b.environment_id and a.id < b.id limit 1`,
+  delivery_claims: `insert into delivery_claims (hook_id, key, action_id) select id, decode(repeat('00', 32), 'hex'), 1 from hooks limit 1`,
+  refused_calls: `insert into refused_calls select id, now(), 'rate_limited', 1 from hooks limit 1`,
+  used_credits: `insert into used_credits select id, '2026-01-01', 1 from environments limit 1`,
+  action_blocks: 'insert into action_blocks select 0, id, 1, now(), now() from environments limit 1',
+  deliveries: `insert into deliveries (hook_id, event_id, action_id, is_final) select id, 1, 1, true from hooks limit 1`,
+  hook_health: 'insert into hook_health (hook_id) select id from hooks limit 1',
+  audit_entries: `insert into audit_entries (organization_id, verb, subject_type, subject_id, subject_name, after)
+    select id, 'create', 'hook', '1', 'Hook', '{"a":  1}' from organizations limit 1`,
+  invitations: `insert into invitations (user_id, organization_id, invited_by, hash, expires_at)
+    select u.id, o.id, u.id, decode(repeat('01', 32), 'hex'), now() from users u, organizations o limit 1`,
+}
+
+async function endOf(gantry: { url?: string }, token: string, actionId: number): Promise<string> {
+  let status = ''
+  await until(async () => {
+    status = (await call(gantry, 'GET', `/actions/${actionId}`, { token })).body.status
+    return ['completed', 'failed', 'skipped'].includes(status)
+  })
+  return status
+}
+
+async function openHome(
+  t: TestContext,
+  home: string,
+): Promise<{ db: Database; settings: ConnectionSettings }> {
+  const { settings } = await reachDatabase({ home, databaseUrl: undefined }, { create: false, say: () => {} })
+  const database = openDatabase(settings, { onIdleError: () => {} })
+  later(t, () => database.close())
+  return { db: database.db, settings }
+}
+
+/** Of a home whose Gantry is stopped: every row as a text, and the next number of each sequence. */
+async function dumpHome(home: string) {
+  await using reached = await reachDatabase(
+    { home, databaseUrl: undefined },
+    { create: false, say: () => {} },
+  )
+  return await withClient(reached.settings, async (client) => {
+    const tables: Record<string, string[]> = {}
+    for (const { name } of await listTables(client)) {
+      const { rows } = await client.query<{ row: string }>(`select t::text as row from ${name} t`)
+      tables[name] = rows.map(({ row }) => row).toSorted()
+    }
+    return { tables, sequences: await listSequences(client) }
+  })
+}
+
+async function withClient<Result>(
+  settings: ConnectionSettings,
+  work: (client: pg.Client) => Promise<Result>,
+): Promise<Result> {
+  const client = await connectForLongWork(settings)
+  return work(client).finally(() => client.end())
+}
+
+async function command(name: 'backup' | 'restore', args: string[], environment: Record<string, string>) {
+  const script = fileURLToPath(new URL(`../server/backup/${name}.ts`, import.meta.url))
+  const child = spawn(process.execPath, [script, ...args], {
+    env: { PATH: process.env.PATH, ...environment },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const [output, errors] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
+  return { code: child.exitCode, output: output + errors }
+}
+
+async function countRows(db: Database, table: 'actions' | 'targets'): Promise<number> {
+  const { rows } = await sql<{ count: number }>`select count(*) from ${sql.table(table)}`.execute(db)
+  return rows[0]!.count
+}
+
+async function emptyDatabase(t: TestContext): Promise<string> {
+  const { settings, drop } = await createTestDatabase({ empty: true })
+  later(t, drop)
+  return urlOf(settings)
+}
+
+function urlOf({ host, port, user, database }: ConnectionSettings): string {
+  return `postgres:///${database}?host=${encodeURIComponent(host!)}&port=${port ?? 5432}&user=${user}`
+}
+
+async function until(condition: () => Promise<boolean>): Promise<void> {
+  const deadline = performance.now() + 60_000
+  while (!(await condition())) {
+    if (performance.now() > deadline) throw new Error('it did not happen in time')
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+}

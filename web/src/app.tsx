@@ -1,0 +1,45 @@
+import { lazy, Suspense } from 'react'
+import { Redirect, Route, Switch } from 'wouter'
+import { SessionGate } from './session/session-gate.tsx'
+import { Loading } from './shell/loading.tsx'
+import { NotFound } from './shell/not-found.tsx'
+import { Shell } from './shell/shell.tsx'
+
+// One file per page: whoever follows a permalink loads that page and nothing else.
+const OverviewPage = lazy(() => import('./overview/overview-page.tsx'))
+const ActionsPage = lazy(() => import('./actions/actions-page.tsx'))
+const ActionPage = lazy(() => import('./action/action-page.tsx'))
+const PipelinesPage = lazy(() => import('./pipelines/pipelines-page.tsx'))
+const PipelinePage = lazy(() => import('./pipelines/pipeline-page.tsx'))
+const HooksPage = lazy(() => import('./hooks/hooks-page.tsx'))
+const HookPage = lazy(() => import('./hooks/hook-page.tsx'))
+const MembersPage = lazy(() => import('./members/members-page.tsx'))
+
+export function App() {
+  return (
+    <SessionGate>
+      <Shell>
+        <Suspense fallback={<Loading what="the page" />}>
+          <Switch>
+            <Route path="/">
+              <Redirect to="/overview" replace />
+            </Route>
+            <Route path="/overview" component={OverviewPage} />
+            <Route path="/actions" component={ActionsPage} />
+            <Route path="/actions/:id">{({ id }) => <ActionPage key={id} id={id} />}</Route>
+            <Route path="/pipelines" component={PipelinesPage} />
+            <Route path="/pipelines/:id">{({ id }) => <PipelinePage key={id} id={id} />}</Route>
+            <Route path="/hooks" component={HooksPage} />
+            <Route path="/hooks/:type/:id">
+              {({ type, id }) => <HookPage key={id} type={type} id={id} />}
+            </Route>
+            <Route path="/members" component={MembersPage} />
+            <Route>
+              <NotFound what="page" />
+            </Route>
+          </Switch>
+        </Suspense>
+      </Shell>
+    </SessionGate>
+  )
+}

@@ -1,0 +1,52 @@
+// What the person may do at a place, so that a page does not offer what the API would refuse. It decides nothing: who
+// calls the API past the pages is judged there.
+import { useQuery } from '@tanstack/react-query'
+import { useApi } from '../api/services.ts'
+import type { Grant, Role } from '../api-types.ts'
+import { useSession } from './session.ts'
+
+export type PlaceIds = { organizationId: number; projectId: number; environmentId: number }
+
+const RUNNERS: readonly (string | null)[] = ['owner', 'admin', 'developer']
+
+/** Pure; a role that is not built in counts by its permissions. */
+export function mayRun(grants: Grant[], roles: Role[], { projectId, environmentId }: PlaceIds): boolean {
+  return grants.some((grant) => {
+    const custom = roles.find((role) => role.id === grant.role_id)
+    const runs = RUNNERS.includes(grant.role) || custom?.permissions.includes('pipeline:run') === true
+    const reaches =
+      (grant.project_id === null || grant.project_id === projectId) &&
+      (grant.environment_id === null || grant.environment_id === environmentId)
+    return runs && reaches
+  })
+}
+
+/** False until it is known. Where a person may not read their own grants, the API is left to say no. */
+export function useMayRun(place: PlaceIds | undefined): boolean {
+  const api = useApi()
+  const { user } = useSession()
+  const organizationId = place?.organizationId ?? 0
+  const { data } = useQuery({
+    queryKey: ['grants', organizationId, user.id],
+    enabled: place !== undefined,
+    staleTime: 60_000,
+    queryFn: async ({ signal }) => {
+      const path = { id: organizationId }
+      try {
+        const member = await api.ask('GET /organizations/{id}/members/{user_id}', {
+          path: { ...path, user_id: user.id },
+          signal,
+        })
+        const isCustom = member.grants.some((grant) => grant.role_id !== null)
+        const roles = isCustom
+          ? await api.ask('GET /organizations/{id}/roles', { path, query: { per_page: 100 }, signal })
+          : []
+        return { grants: member.grants, roles }
+      } catch {
+        return 'unknown' as const
+      }
+    },
+  })
+  if (!place || !data) return false
+  return data === 'unknown' || mayRun(data.grants, data.roles, place)
+}

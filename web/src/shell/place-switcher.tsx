@@ -1,0 +1,69 @@
+import { NativeSelect } from '@mantine/core'
+import { useLocation } from 'wouter'
+import { usePlace } from './place.ts'
+import classes from './shell.module.css'
+import { useEnvironments, useOrganizations, useProjects } from './tree.ts'
+
+/** Pages about one thing stand where that thing stands. */
+const PAGES_OF_A_PLACE = /^\/(overview|actions|pipelines|hooks|members)$/
+
+export function PlaceSwitcher() {
+  const [location] = useLocation()
+  const [place, choose] = usePlace()
+  const organizations = useOrganizations().data ?? []
+  const projects = useProjects(place.organization).data ?? []
+  const environments = useEnvironments(place.project).data ?? []
+  if (!PAGES_OF_A_PLACE.test(location)) return null
+  const { organization, project } = place
+  return (
+    <div className={classes.places} role="group" aria-label="Place">
+      <Level
+        name="Organization"
+        all="All organizations"
+        chosen={organization}
+        options={organizations}
+        choose={(id) => choose({ organization: id })}
+      />
+      <Level
+        name="Project"
+        all="All projects"
+        chosen={project}
+        options={projects}
+        choose={(id) => choose({ organization, project: id })}
+      />
+      <Level
+        name="Environment"
+        all="All environments"
+        chosen={place.environment}
+        options={environments}
+        choose={(id) => choose({ organization, project, environment: id })}
+      />
+    </div>
+  )
+}
+
+type LevelProps = {
+  name: string
+  all: string
+  chosen: number | undefined
+  options: { id: number; name: string }[]
+  choose(id: number | undefined): void
+}
+
+function Level({ name, all, chosen, options, choose }: LevelProps) {
+  if (options.length === 0 && chosen === undefined && name !== 'Organization') return null
+  const isListed = chosen === undefined || options.some((option) => option.id === chosen)
+  return (
+    <NativeSelect
+      size="xs"
+      aria-label={name}
+      value={chosen ?? ''}
+      onChange={(event) => choose(Number(event.currentTarget.value) || undefined)}
+      data={[
+        { value: '', label: all },
+        ...(isListed ? [] : [{ value: String(chosen), label: `#${chosen}` }]),
+        ...options.map((option) => ({ value: String(option.id), label: option.name })),
+      ]}
+    />
+  )
+}
