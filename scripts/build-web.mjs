@@ -13,11 +13,12 @@ const dist = join(web, 'dist')
 const stamp = join(dist, '.built')
 const COMPRESSIBLE = ['.css', '.html', '.js', '.json', '.svg', '.txt', '.webmanifest']
 
-const wanted = fingerprint()
+const wanted = existsSync(join(web, 'index.html')) ? fingerprint() : undefined
 const isCurrent = existsSync(stamp) && readFileSync(stamp, 'utf8') === wanted
-if (!isCurrent && !build()) {
-  console.error('gantry: the pages could not be built; see above. Nothing was started.')
-  process.exitCode = 1
+
+// The API does not need the pages: a fault in them is told, and keeps nothing else from starting.
+if (wanted !== undefined && !isCurrent && !build()) {
+  console.error("gantry: the dashboard's pages could not be built; see above. All else works without them.")
 }
 
 /** Names and contents of all sources, and what they are built with. */
@@ -49,6 +50,9 @@ function build() {
     writeFileSync(join(fresh, '.built'), wanted)
     replaceDist(fresh)
     return true
+  } catch (error) {
+    console.error(`gantry: ${error.message}`)
+    return false
   } finally {
     rmSync(fresh, { recursive: true, force: true })
   }

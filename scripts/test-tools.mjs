@@ -7,6 +7,7 @@ const TOOLS = [
   { package: 'curl', program: '/usr/bin/curl' },
   { package: 'openssl', program: '/usr/bin/openssl' },
   { package: 'openssh-server', program: '/usr/sbin/sshd' },
+  { package: 'chromium', program: process.env.CHROMIUM ?? '/usr/bin/chromium' },
 ]
 
 const missing = TOOLS.filter(({ program }) => !existsSync(program)).map((tool) => tool.package)

@@ -14,6 +14,8 @@ import { shareWholeLoads } from '#actions/whole-actions.ts'
 import type { AddressGuard } from '#addresses/guard.ts'
 import { applicationRoutes } from '#applications/routes.ts'
 import { applicationRoomSchemas } from '#applications/schemas.ts'
+import { applyRoutes } from '#apply/routes.ts'
+import { applySchemas } from '#apply/schemas.ts'
 import { auditRoutes } from '#audit/routes.ts'
 import { auditEntrySchema } from '#audit/schemas.ts'
 import { credentialRoutes } from '#credentials/routes.ts'
@@ -84,8 +86,6 @@ export type AppDeps = {
   log: FastifyBaseLogger
   /** Where the event streams differ from the usual. */
   live?: Partial<LiveSettings>
-  /** Where the built pages of the dashboard are, when not in the usual place. */
-  pages?: URL
 }
 
 const API_BODY_LIMIT = 1024 * 1024
@@ -111,6 +111,7 @@ const schemas = [
   ...serverSchemas,
   auditEntrySchema,
   ...memberSchemas,
+  ...applySchemas,
   ...dashboardSchemas,
 ]
 
@@ -191,8 +192,9 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
   await app.register(applicationRoutes, { db, box, tree, baseUrl })
   await app.register(pipelineRoutes, { db, baseUrl })
   await app.register(memberRoutes, { db, lives, baseUrl })
+  await app.register(applyRoutes, { db, box, guard, baseUrl })
   // end of management routes
   const queueDepths = () => readQueueDepths({ db, jobs })
-  await app.register(dashboardRoutes, { db, tree, baseUrl, queueDepths, folder: deps.pages })
+  await app.register(dashboardRoutes, { db, tree, baseUrl, queueDepths })
   return app
 }

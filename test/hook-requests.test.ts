@@ -96,6 +96,8 @@ suite('the list of calls to a hook', () => {
       method: 'POST',
       outcome: 'accepted',
       next_attempt_at: null,
+      attempt: null,
+      error: null,
     })
     assert.ok(requestId && created_at && updated_at && Number.isInteger(duration_ms))
   })
@@ -329,7 +331,9 @@ suite('one call', () => {
     const next_attempt_at = '2026-11-15T08:00:00.000Z'
     const id = await createHookRequest(db, outgoing, 'outgoing', {
       retry_of: first,
-      outcome: 'failed',
+      outcome: 'refused',
+      attempt: 2,
+      error: 'It would not.',
       response_status_code: 503,
       request_headers: JSON.stringify({ 'content-type': 'application/json' }),
       request_body: Buffer.from('{}'),
@@ -349,7 +353,9 @@ suite('one call', () => {
       response_status_code: 503,
       type: 'outgoing',
       method: 'POST',
-      outcome: 'failed',
+      outcome: 'refused',
+      attempt: 2,
+      error: 'It would not.',
       duration_ms: 12,
       next_attempt_at,
       request_headers: { 'content-type': 'application/json' },

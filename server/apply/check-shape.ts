@@ -23,7 +23,9 @@ const MOST_FAULTS = 100
 /** They say only that one of their parts failed, which is reported by itself. */
 const SUMMING_UP = ['if', 'anyOf', 'propertyNames']
 
-export type CheckedShape = { kind: 'document'; document: GantryDocument } | { kind: 'faults'; faults: Fault[] }
+export type CheckedShape =
+  | { kind: 'document'; document: GantryDocument }
+  | { kind: 'faults'; faults: Fault[] }
 
 /** What the schema says about the value of a document. */
 export function checkShape(value: unknown): CheckedShape {
@@ -36,7 +38,8 @@ export function checkShape(value: unknown): CheckedShape {
 function toFault(error: ErrorObject): Fault {
   const path: string[] = error.instancePath.split('/').slice(1).map(unescapePointer)
   const message = Object.values(errorsByField([error]))[0]?.[0] ?? 'is wrong'
-  if (error.keyword === 'required') return { path: [...path, error.params.missingProperty], message, onKey: true }
+  if (error.keyword === 'required')
+    return { path: [...path, error.params.missingProperty], message, onKey: true }
   if (error.keyword === 'additionalProperties')
     return { path: [...path, error.params.additionalProperty], message, onKey: true }
   if (error.propertyName !== undefined) return { path: [...path, error.propertyName], message, onKey: true }

@@ -24,4 +24,4 @@ export function fillText(text: string, values: Readonly<Record<string, string>>)
   return used.length > 0 ? { kind: 'filled', text: filled, used } : { kind: 'plain', text: filled }
 }
 
-const UNREADABLE = 'has ${ without a name and } after it: write $${ for a ${ that is meant as it is'
+const UNREADABLE = `has \${ without a name and } after it: write $\${ for a \${ that is meant as it is`

@@ -3,7 +3,11 @@ import { type Document, isAlias, isMap, isPair, isScalar, isSeq, type LineCounte
 /** Where something stands in a document: keys and places in lists, from the outside in. */
 export type Path = readonly (string | number)[]
 
-export type Fault = { path: Path; message: string; /** The name of the thing is meant, not what it is. */ onKey?: boolean }
+export type Fault = {
+  path: Path
+  message: string /** The name of the thing is meant, not what it is. */
+  onKey?: boolean
+}
 
 /** Which node an alias stands for. */
 export type Targets = ReadonlyMap<Node, Node>
@@ -19,13 +23,13 @@ export function createLocator(document: Document, targets: Targets, lines: LineC
   return (path: Path, onKey = false): string => {
     let node = document.contents as Node | null
     let position = offsetOf(node)
-    path.forEach((part, index) => {
+    for (const [index, part] of path.entries()) {
       const found = node && step(targets.get(node) ?? node, part)
-      if (!found) return void (node = null)
+      if (!found) break
       const isLast = index === path.length - 1
       position = isLast && onKey ? found.key : (offsetOf(found.value) ?? found.key)
       node = found.value
-    })
+    }
     return describe(lines, position ?? 0)
   }
 }

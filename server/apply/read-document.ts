@@ -1,4 +1,16 @@
-import { type Document, isAlias, isMap, isPair, isScalar, isSeq, Lexer, LineCounter, type Node, parseDocument, visit } from 'yaml'
+import {
+  type Document,
+  isAlias,
+  isMap,
+  isPair,
+  isScalar,
+  isSeq,
+  Lexer,
+  LineCounter,
+  type Node,
+  parseDocument,
+  visit,
+} from 'yaml'
 import { faultOfText, MAX_DEPTH } from '#http/json-body.ts'
 import type { ErrorsByField } from '#http/validation.ts'
 import { fillText } from './fill-values.ts'
@@ -43,7 +55,8 @@ export function readDocument(text: string, values: Readonly<Record<string, strin
   })
   const broken = [...document.errors, ...document.warnings].slice(0, MOST_SYNTAX_FAULTS)
   const say = (offset: number, message: string) => `${describe(lines, offset)}: ${message}`
-  if (broken.length > 0) return unreadable(broken.map(({ pos, code, message }) => say(pos[0], MESSAGES[code] ?? message)))
+  if (broken.length > 0)
+    return unreadable(broken.map(({ pos, code, message }) => say(pos[0], MESSAGES[code] ?? message)))
   if (hasDirectives(document)) return unreadable([say(0, 'directives (%YAML, %TAG) are not used here')])
   const strange = findStrange(document)
   if (strange.faults.length > 0) return unreadable(strange.faults.map(({ at, message }) => say(at, message)))
@@ -108,7 +121,8 @@ function findStrange(document: Document): Strange {
       if (node.tag) refuse(node, 'tags are not used here')
     },
     Pair(_key, { key }) {
-      if (isScalar(key) && key.value === '<<') refuse(key, 'merge keys (<<) are not used here: repeat the fields')
+      if (isScalar(key) && key.value === '<<')
+        refuse(key, 'merge keys (<<) are not used here: repeat the fields')
       else if (!isScalar(key)) refuse((key ?? document.contents) as Node, 'a key must be a plain text')
     },
   })
@@ -123,7 +137,11 @@ type Converted = {
   fatal?: Fault
 }
 
-function convert(root: Node | null, targets: ReadonlyMap<Node, Node>, values: Readonly<Record<string, string>>): Converted {
+function convert(
+  root: Node | null,
+  targets: ReadonlyMap<Node, Node>,
+  values: Readonly<Record<string, string>>,
+): Converted {
   const made: Converted = { value: null, faults: [], filled: new Set(), used: new Set() }
   const around = new Set<Node>()
   let nodes = 0
@@ -139,7 +157,11 @@ function convert(root: Node | null, targets: ReadonlyMap<Node, Node>, values: Re
     if (isScalar(node)) return scalar(node.value, path)
     if (around.has(node)) return stop(path, 'contains itself')
     around.add(node)
-    const value = isMap(node) ? map(node, path) : isSeq(node) ? node.items.map((item, index) => meet(item as Node, [...path, index])) : null
+    const value = isMap(node)
+      ? map(node, path)
+      : isSeq(node)
+        ? node.items.map((item, index) => meet(item as Node, [...path, index]))
+        : null
     around.delete(node)
     return value
   }
@@ -149,7 +171,12 @@ function convert(root: Node | null, targets: ReadonlyMap<Node, Node>, values: Re
     for (const pair of node.items) {
       if (!isPair(pair)) continue
       const key = keyText(pair.key) ?? ''
-      const fault = key === '__proto__' ? 'is not a name' : Object.hasOwn(value, key) ? 'stands here twice' : faultOfText(key)
+      const fault =
+        key === '__proto__'
+          ? 'is not a name'
+          : Object.hasOwn(value, key)
+            ? 'stands here twice'
+            : faultOfText(key)
       if (fault) made.faults.push({ path: [...path, key.replaceAll('\0', '?')], message: fault, onKey: true })
       else value[key] = meet(pair.value as Node | null, [...path, key])
     }
@@ -159,7 +186,10 @@ function convert(root: Node | null, targets: ReadonlyMap<Node, Node>, values: Re
   function scalar(value: unknown, path: Path): unknown {
     if (typeof value === 'string') return fill(value, path)
     if (typeof value === 'bigint' || (typeof value === 'number' && !isExact(value))) {
-      made.faults.push({ path, message: 'is a number that cannot be kept exactly: write it as text, in quotes' })
+      made.faults.push({
+        path,
+        message: 'is a number that cannot be kept exactly: write it as text, in quotes',
+      })
       return null
     }
     return value ?? null
@@ -175,9 +205,11 @@ function convert(root: Node | null, targets: ReadonlyMap<Node, Node>, values: Re
     if (fault) made.faults.push({ path, message: fault })
     if (result.kind === 'filled') {
       for (const name of result.used) made.used.add(name)
-      for (let length = 1; length <= path.length; length++) made.filled.add(JSON.stringify(path.slice(0, length)))
+      for (let length = 1; length <= path.length; length++)
+        made.filled.add(JSON.stringify(path.slice(0, length)))
       filledCharacters += result.text.length
-      if (filledCharacters > MOST_FILLED_CHARACTERS) stop(path, 'would be too large once all values are filled in')
+      if (filledCharacters > MOST_FILLED_CHARACTERS)
+        stop(path, 'would be too large once all values are filled in')
     }
     return result.text
   }

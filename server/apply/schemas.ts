@@ -141,7 +141,7 @@ export const applyBody = Exactly(
         propertyNames: { pattern: '^[A-Za-z_][A-Za-z0-9_]{0,63}$', 'x-hint': 'has a name that is not one' },
         additionalProperties: { type: 'string', maxLength: 65_536 },
         writeOnly: true,
-        description: 'What `${NAME}` stands for in the document. Never shown again.',
+        description: `What \`\${NAME}\` stands for in the document. Never shown again.`,
       }),
     ),
     dry_run: Type.Optional(
@@ -158,8 +158,7 @@ export const applyBody = Exactly(
   {
     examples: [
       {
-        document:
-          'organization: Acme\nproject: {name: Shop}\ncredentials:\n  GitHub: {provider_code: github, token: "${GITHUB_TOKEN}"}\n',
+        document: `organization: Acme\nproject: {name: Shop}\ncredentials:\n  GitHub: {provider_code: github, token: "\${GITHUB_TOKEN}"}\n`,
         values: { GITHUB_TOKEN: 'ghp_example' },
         dry_run: true,
       },

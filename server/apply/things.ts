@@ -1,6 +1,14 @@
 import type { IncomingHookChange, OutgoingHookChange } from '#hooks/schemas.ts'
 import type { Path } from './positions.ts'
-import type { ApplicationEntry, CredentialEntry, GantryDocument, PipelineEntry, ServerEntry, StepEntry, ThingType } from './schemas.ts'
+import type {
+  ApplicationEntry,
+  CredentialEntry,
+  GantryDocument,
+  PipelineEntry,
+  ServerEntry,
+  StepEntry,
+  ThingType,
+} from './schemas.ts'
 
 /** A pipeline by names: which resource of the environment, and which pipeline of it. */
 export type PipelineName = { application: string; pipeline: string } | { server: string; pipeline: string }

@@ -4,6 +4,7 @@ import { notFound } from '#http/errors.ts'
 import { type BuiltPages, type PageFile, readBuiltPages } from './built-pages.ts'
 import { chooseForm, hasForm } from './choose-form.ts'
 
+/** Where scripts/build-web.mjs puts them. */
 const BUILT = new URL('../../web/dist/', import.meta.url)
 
 /** Everything from here and nothing from elsewhere; no script and no style inside of a page. */
@@ -29,6 +30,7 @@ const NOT_BUILT = `<!doctype html>
 </html>
 `
 
+/** The dashboard's files; tests have folders of their own. */
 export const pageRoutes: FastifyPluginAsync<{ folder?: URL }> = async (app, { folder = BUILT }) => {
   let pages: BuiltPages | undefined = await readBuiltPages(folder)
   const config = { access: publicly, notJson: true }

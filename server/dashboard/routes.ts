@@ -9,11 +9,6 @@ import { pageRoutes } from './page-routes.ts'
 import { type ReadOverview, readOverview } from './read-overview.ts'
 import { overviewSchema } from './schemas.ts'
 
-export type DashboardRoutes = ReadOverview & {
-  /** Where the built pages are; tests have folders of their own. */
-  folder?: URL
-}
-
 const placeQuery = Object.fromEntries(
   ['organization_id', 'project_id', 'environment_id'].map((name) => [
     `filter[${name}]`,
@@ -21,8 +16,8 @@ const placeQuery = Object.fromEntries(
   ]),
 )
 
-export const dashboardRoutes: FastifyPluginAsyncTypebox<DashboardRoutes> = async (app, options) => {
-  await app.register(pageRoutes, { folder: options.folder })
+export const dashboardRoutes: FastifyPluginAsyncTypebox<ReadOverview> = async (app, options) => {
+  await app.register(pageRoutes)
 
   app.get(
     '/overview',

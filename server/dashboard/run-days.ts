@@ -42,7 +42,8 @@ const DAY = sql`(a.completed_at at time zone 'UTC')::date`
 
 /** Only runs that came through say how long one takes; all others are in class 0. */
 const DURATION_CLASS = sql`case when a.status = 'completed' then
-  round(ln(greatest(extract(epoch from a.completed_at - a.started_at), 0.001)) / ln(${CLASS_RATIO}::numeric)) else 0 end::smallint`
+  round(ln(greatest(extract(epoch from a.completed_at - a.started_at)::float8, 0.001)) / ln(${CLASS_RATIO}::float8))
+  else 0 end::smallint`
 
 /** The last days, oldest first, every one of them. */
 export async function readRunDays(db: Database, environmentIds: readonly number[]): Promise<RunDay[]> {

@@ -454,7 +454,6 @@ describe('wrong states are refused by the tables', () => {
       outcome: 'accepted',
     }),
     {
-      'a hook that is not there': () => ({ hook_id: randomUUID() }),
       'a retry of what is not there': () => ({ retry_of: randomUUID() }),
       'an unknown direction': () => ({ type: 'sideways' }),
     },

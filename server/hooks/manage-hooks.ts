@@ -2,11 +2,13 @@ import { randomUUID } from 'node:crypto'
 import { type Insertable, sql, type Transaction, type Updateable, type UpdateObject } from 'kysely'
 import type { Caller } from '#access/caller.ts'
 import type { AddressGuard } from '#addresses/guard.ts'
+import type { Actor } from '#audit/record.ts'
 import type { SecretBox } from '#crypto/secret-box.ts'
 import { hashToken, newDeliverySecret, newHookSecret, newUrlToken } from '#crypto/tokens.ts'
 import type { Database } from '#database/connect.ts'
 import type { HooksTable, HookType, Tables } from '#database/tables.ts'
 import type { ErrorsByField } from '#http/validation.ts'
+import { auditHook } from './audit-hook.ts'
 import { checkIncoming, checkOutgoing } from './check-hook.ts'
 import { checkReceiver, checkRequest, type RequestVerdict } from './check-request.ts'
 import { incomingColumns, outgoingColumns, requestOf } from './hook-columns.ts'
@@ -15,7 +17,7 @@ import type { IncomingHookBody, IncomingHookChange, OutgoingHookBody, OutgoingHo
 
 export const MOST_HOOKS_PER_PIPELINE = 200
 
-export type HookDeps = { db: Database; box: SecretBox; guard: AddressGuard }
+export type HookDeps = { db: Database; box: SecretBox; guard: AddressGuard; actor: Actor }
 
 export type NewHook =
   | { type: 'incoming'; body: IncomingHookBody }
@@ -37,21 +39,23 @@ export type HookOutcome =
   | { kind: 'forbidden' }
 
 export async function createHook(
-  { db, box, guard }: HookDeps,
+  { db, box, guard, actor }: HookDeps,
   pipelineId: number,
   caller: Caller,
   wish: NewHook,
 ): Promise<HookOutcome> {
   const receiver = await receiverFaults(guard, wish)
-  return db.transaction().execute((trx) => createHookWithin(trx, { box, receiver }, pipelineId, caller, wish))
+  return db
+    .transaction()
+    .execute((trx) => createHookWithin(trx, { box, receiver, actor }, pipelineId, caller, wish))
 }
 
 /** `receiver`: what `checkReceiver` said about the address, which takes too long to ask inside a transaction. */
-export type WithinDeps = { box: SecretBox; receiver: ErrorsByField | undefined }
+export type WithinDeps = { box: SecretBox; actor: Actor; receiver: ErrorsByField | undefined }
 
 export async function createHookWithin(
   trx: Transaction<Tables>,
-  { box, receiver }: WithinDeps,
+  { box, receiver, actor }: WithinDeps,
   pipelineId: number,
   caller: Caller,
   wish: NewHook,
@@ -61,6 +65,7 @@ export async function createHookWithin(
     .selectFrom('pipelines')
     .select(['id', 'environment_id', 'operation'])
     .where('id', '=', pipelineId)
+    .where('deleted_at', 'is', null)
     .forNoKeyUpdate()
     .executeTakeFirst()
   if (!pipeline) return { kind: 'gone' }
@@ -89,12 +94,14 @@ export async function createHookWithin(
       ...(columnsFor(wish) as Pick<Insertable<HooksTable>, 'type' | 'name' | 'settings' | 'trigger_when'>),
     })
     .execute()
-  return { kind: 'done', row: await readLocked(trx, wish.type, id), secret }
+  const row = await readLocked(trx, wish.type, id)
+  await auditHook(trx, actor, 'created', null, row)
+  return { kind: 'done', row, secret }
 }
 
 /** `ifMatch` is the row version that the caller last saw, when they said so. */
 export async function changeHook(
-  { db, box, guard }: HookDeps,
+  { db, box, guard, actor }: HookDeps,
   id: string,
   caller: Caller,
   wish: HookChange,
@@ -103,12 +110,12 @@ export async function changeHook(
   const receiver = await receiverFaults(guard, wish)
   return db
     .transaction()
-    .execute((trx) => changeHookWithin(trx, { box, receiver }, id, caller, wish, ifMatch))
+    .execute((trx) => changeHookWithin(trx, { box, receiver, actor }, id, caller, wish, ifMatch))
 }
 
 export async function changeHookWithin(
   trx: Transaction<Tables>,
-  { box, receiver }: WithinDeps,
+  { box, receiver, actor }: WithinDeps,
   id: string,
   caller: Caller,
   wish: HookChange,
@@ -117,7 +124,9 @@ export async function changeHookWithin(
   const row = await findHook(trx, wish.type, id, { lock: true })
   if (!row) return { kind: 'gone' }
   if (ifMatch !== undefined && ifMatch !== row.row_version) return { kind: 'changed-meanwhile' }
-  const request = wish.type === 'outgoing' ? requestOf(wish.body, row) : undefined
+  // Whoever only switches a hook off sends nothing, and does not become the one in whose name it sends.
+  const onlyOff = isOnlySwitchingOff(wish)
+  const request = wish.type === 'outgoing' && !onlyOff ? requestOf(wish.body, row) : undefined
   const verdict = request && (await checkRequest(trx, caller, row.pipeline_id, request))
   if (verdict?.kind === 'forbidden') return verdict
   // Templates that were fine when they were saved must not keep anybody from switching the hook off.
@@ -129,7 +138,7 @@ export async function changeHookWithin(
   const secret = given ?? made
   await updateHook(trx, id, {
     ...columnsFor(wish, row),
-    edited_by: caller.id,
+    ...(!onlyOff && { edited_by: caller.id }),
     ...(secret !== undefined && {
       secret: box.seal(secret, secretPlace(id)),
       previous_secret: null,
@@ -138,7 +147,9 @@ export async function changeHookWithin(
   })
   const isBack = wish.type === 'outgoing' && !row.active && wish.body.active === true
   const wasOffSince = isBack ? (row.disabled_at ?? row.updated_at) : undefined
-  return { kind: 'done', row: await readLocked(trx, wish.type, id), secret: made, wasOffSince }
+  const changed = await readLocked(trx, wish.type, id)
+  await auditHook(trx, actor, 'changed', row, changed)
+  return { kind: 'done', row: changed, secret: made, wasOffSince }
 }
 
 /**
@@ -146,7 +157,7 @@ export async function changeHookWithin(
  * hook sends stays the same, and so does the person in whose name it does.
  */
 export function rotateSecret(
-  { db, box }: HookDeps,
+  { db, box, actor }: HookDeps,
   type: HookType,
   id: string,
   overlapSeconds: number,
@@ -162,7 +173,19 @@ export function rotateSecret(
       previous_secret: keeps ? row.secret : null,
       previous_secret_until: keeps ? sql<string>`now() + ${overlapSeconds}::int * interval '1 second'` : null,
     })
-    return { kind: 'done', row: await readLocked(trx, type, id), secret }
+    const rotated = await readLocked(trx, type, id)
+    await auditHook(trx, actor, 'secret rotated', row, rotated)
+    return { kind: 'done', row: rotated, secret }
+  })
+}
+
+/** False when there is no such hook. */
+export function removeHookOf({ db, actor }: HookDeps, type: HookType, id: string): Promise<boolean> {
+  return db.transaction().execute(async (trx) => {
+    const row = await findHook(trx, type, id, { lock: true })
+    if (!row || !(await removeHook(trx, type, id))) return false
+    await auditHook(trx, actor, 'removed', row, null)
+    return true
   })
 }
 
@@ -248,6 +271,10 @@ async function receiverFaults(
 ): Promise<ErrorsByField | undefined> {
   const target = wish.type === 'outgoing' ? wish.body.target_url : undefined
   return target === undefined ? undefined : checkReceiver(guard, target)
+}
+
+function isOnlySwitchingOff(wish: HookChange): boolean {
+  return wish.body.active === false && Object.keys(wish.body).length === 1
 }
 
 function columnsFor(wish: NewHook | HookChange, stored?: HookRow): Updateable<HooksTable> {

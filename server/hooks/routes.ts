@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { callerOf, permissions, placeOf } from '#access/enforce.ts'
 import { can } from '#access/permissions.ts'
+import { actorOf } from '#audit/actor.ts'
 import type { HookType } from '#database/tables.ts'
 import { ApiError, invalid, notFound } from '#http/errors.ts'
 import { DEFAULT_PER_PAGE, describePage, pageOf, pageQuery } from '#http/pagination.ts'
@@ -15,7 +16,7 @@ import {
   type HookDeps,
   type HookOutcome,
   MOST_HOOKS_PER_PIPELINE,
-  removeHook,
+  removeHookOf,
   rotateSecret,
 } from './manage-hooks.ts'
 import { type HookRow, presentHooks } from './present-hook.ts'
@@ -29,7 +30,7 @@ import {
   rotateSecretBody,
 } from './schemas.ts'
 
-export type HookRoutes = HookDeps & {
+export type HookRoutes = Omit<HookDeps, 'actor'> & {
   baseUrl: () => string
   /** How many events since then an outgoing hook did not tell. */
   countMissed: (hookId: string, since: string) => Promise<number>
@@ -60,7 +61,7 @@ export const hookRoutes: FastifyPluginAsyncTypebox<HookRoutes> = async (app, dep
       return show(
         request,
         reply.code(201),
-        await createHook(deps, request.params.id, callerOf(request), wish),
+        await createHook(as(request), request.params.id, callerOf(request), wish),
       )
     },
   )
@@ -84,7 +85,7 @@ export const hookRoutes: FastifyPluginAsyncTypebox<HookRoutes> = async (app, dep
       return show(
         request,
         reply.code(201),
-        await createHook(deps, request.params.id, callerOf(request), wish),
+        await createHook(as(request), request.params.id, callerOf(request), wish),
       )
     },
   )
@@ -164,7 +165,7 @@ export const hookRoutes: FastifyPluginAsyncTypebox<HookRoutes> = async (app, dep
         const version =
           ifMatch === undefined || ifMatch === '*' ? undefined : ifMatch.replace(/^"(.*)"$/, '$1')
         const { hook_id: id } = request.params
-        const outcome = await changeHook(deps, id, callerOf(request), wish, version)
+        const outcome = await changeHook(as(request), id, callerOf(request), wish, version)
         if (outcome.kind === 'done' && outcome.wasOffSince) {
           const missed = await deps.countMissed(id, outcome.wasOffSince)
           reply.header('x-missed-deliveries', missed)
@@ -189,7 +190,7 @@ export const hookRoutes: FastifyPluginAsyncTypebox<HookRoutes> = async (app, dep
         },
       },
       async (request, reply) => {
-        if (!(await removeHook(deps.db, type, request.params.hook_id))) throw notFound()
+        if (!(await removeHookOf(as(request), type, request.params.hook_id))) throw notFound()
         return reply.code(204).send(null)
       },
     )
@@ -214,11 +215,13 @@ export const hookRoutes: FastifyPluginAsyncTypebox<HookRoutes> = async (app, dep
         return show(
           request,
           reply,
-          await rotateSecret(deps, type as HookType, request.params.hook_id, overlap),
+          await rotateSecret(as(request), type as HookType, request.params.hook_id, overlap),
         )
       },
     )
   }
+
+  const as = (request: FastifyRequest): HookDeps => ({ ...deps, actor: actorOf(request) })
 
   async function show(request: FastifyRequest, reply: FastifyReply, outcome: HookOutcome): Promise<Hook> {
     switch (outcome.kind) {

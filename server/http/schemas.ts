@@ -26,7 +26,7 @@ export const TextOrNull = (options: object = {}) => orNull<string>('string', opt
 export const IntegerOrNull = (options: object = {}) => orNull<number>('integer', options)
 
 export const Id = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })
-export const IdOrNull = IntegerOrNull({ minimum: 1 })
+export const IdOrNull = IntegerOrNull({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })
 export const Uuid = Type.String({ format: 'uuid' })
 export const UuidOrNull = TextOrNull({ format: 'uuid' })
 export const Timestamp = Type.String({ format: 'date-time' })

@@ -54,6 +54,8 @@ const MAY_GO = `(d.${UNORDERED} or (
 
 const IS_DUE = `d.state = 'pending' and d.due_at <= now() and (d.leased_until is null or d.leased_until < now())`
 
+// A final delivery takes the place of a forerunner only while it holds that one's row: another process that has begun
+// to try it again a moment ago, unseen by this statement's snapshot, has then changed the row, and the final one waits.
 const CLAIM = `
   with room as materialized (select * from unnest($1::uuid[], $2::int[]) as r (hook_id, places)),
   ready as materialized (
@@ -77,16 +79,29 @@ const CLAIM = `
     left join probes on probes.hook_id = room.hook_id
   ),
   due as materialized (
-    select allowed.hook_id, first.event_id, allowed.is_ailing, allowed.is_probe from allowed cross join lateral (
-      select d.event_id from deliveries d
+    select allowed.hook_id, first.*, allowed.is_ailing, allowed.is_probe from allowed cross join lateral (
+      select d.event_id, d.action_id, d.is_final and not d.${UNORDERED} and exists (
+        select from deliveries before where ${inLaneOf('d', 'before')} and before.event_id < d.event_id) as replaces
+      from deliveries d
       where d.hook_id = allowed.hook_id and ${IS_DUE} and ${MAY_GO}
       order by d.due_at, d.event_id limit allowed.places
       for update skip locked
     ) as first
   ),
+  replaced as materialized (
+    select due.hook_id, due.event_id from due cross join lateral (
+      select from deliveries before
+      where ${inLaneOf('due', 'before')} and before.event_id < due.event_id and before.attempts > 0
+        and (before.leased_until is null or before.leased_until < now())
+      order by before.event_id limit 1
+      for update skip locked
+    ) as head
+    where due.replaces
+  ),
   claimed as (
     update deliveries set leased_until = now() + ${LEASE}, attempts = attempts + 1
     from due where deliveries.hook_id = due.hook_id and deliveries.event_id = due.event_id
+      and (not due.replaces or (due.hook_id, due.event_id) in (select hook_id, event_id from replaced))
     returning deliveries.*, due.is_ailing, due.is_probe
   ),
   superseded as (

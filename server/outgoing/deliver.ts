@@ -4,6 +4,7 @@ import type { SecretBox } from '#crypto/secret-box.ts'
 import type { Database } from '#database/connect.ts'
 import type { Listener } from '#database/listen.ts'
 import { DELIVERIES_CHANNEL } from '#events/fan-out.ts'
+import { createMask } from '#hook-requests/mask.ts'
 import type { Tree } from '#inventory/tree.ts'
 import { createBell } from '#queue/bell.ts'
 import type { Log } from '#queue/core.ts'
@@ -13,6 +14,8 @@ import type { EndedAttempt } from './attempt.ts'
 import { type ClaimedDelivery, claimDeliveries, findHooksWithWork } from './claim-deliveries.ts'
 import { createOutgoingHooks, type FoundHook, type OutgoingHook } from './outgoing-hooks.ts'
 import { createPace } from './pace.ts'
+import { recordRefusal } from './record-attempt.ts'
+import { nextAttempt } from './retry-schedule.ts'
 import type { Sender } from './sending/sender.ts'
 import { storeAttempts } from './store-attempts.ts'
 import { storeHealth } from './store-health.ts'
@@ -28,7 +31,6 @@ export type Delivering = {
 const MOST_UNSETTLED = 1_024
 /** How long a stopping process tries to write its last attempts down. After that others send them once more. */
 const LAST_WRITES_MS = 2_000
-const AFTER_OUR_FAULT_MS = 60_000
 
 /**
  * Sends what is due, for as long as the process runs. Any number of processes may do so side by side: a claim
@@ -147,7 +149,13 @@ export async function startDelivering(options: {
   function afterOurFault(delivery: ClaimedDelivery, error: unknown): EndedAttempt {
     if (cutShort.signal.aborted) return handBack(delivery)
     log.error({ err: error, hook_id: delivery.hookId, delivery_id: delivery.id }, 'a delivery met a fault')
-    return { delivery, next: { kind: 'retry', afterMs: AFTER_OUR_FAULT_MS }, record: null }
+    const why = 'Something went wrong here; the log tells more.'
+    const next = nextAttempt({ kind: 'unreachable' }, delivery.attempt, deps.random())
+    return {
+      delivery,
+      next,
+      record: recordRefusal({ url: '', method: '' }, 'unrenderable', why, createMask([])),
+    }
   }
 
   function finish(attempt: EndedAttempt): void {

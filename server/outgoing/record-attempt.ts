@@ -1,10 +1,13 @@
 import { randomUUIDv7 } from 'node:crypto'
 import { MASK, type Mask } from '#hook-requests/mask.ts'
 import type { AttemptOutcome, AttemptRecord } from './attempt.ts'
+import { MOST_BODY_BYTES } from './sending/exchange.ts'
 import type { SendOutcome } from './sending/sender.ts'
 
 const MOST_REQUEST_BYTES = 64 * 1024
 const MOST_RESPONSE_BYTES = 16 * 1024
+/** Of a secret in whatever form. */
+const LONGEST_SECRET = MOST_BODY_BYTES - MOST_RESPONSE_BYTES
 
 /** Headers that carry somebody's key, whoever wrote it there. */
 const KEY_HEADERS = new Set([
@@ -39,9 +42,19 @@ export function recordAttempt(request: SentRequest, outcome: SendOutcome, mask: 
     requestBody: request.body && mask.bytes(request.body).subarray(0, MOST_REQUEST_BYTES),
     status: answer?.status ?? null,
     responseHeaders: answer && hideKeys(mask.headers(answer.headers)),
-    responseBody: answer && mask.bytes(answer.body).subarray(0, MOST_RESPONSE_BYTES),
+    responseBody: answer && keptAnswer(mask, answer.body),
     durationMs: Math.round(outcome.durationMs),
   }
+}
+
+/** Of an answer that was cut the end is left out: it may be the beginning of a secret. */
+function keptAnswer(mask: Mask, body: Buffer): Buffer {
+  const masked = mask.bytes(body)
+  const isCut = body.length >= MOST_BODY_BYTES
+  return masked.subarray(
+    0,
+    isCut ? Math.min(MOST_RESPONSE_BYTES, masked.length - LONGEST_SECRET) : MOST_RESPONSE_BYTES,
+  )
 }
 
 /** A delivery that ended before anything was sent. */

@@ -129,9 +129,9 @@ export async function loadRun(db: Database, box: SecretBox, targetId: number): P
     join environments e on e.id = a.environment_id
     join pipelines on pipelines.id = a.pipeline_id
     join servers s on s.id = t.server_id
-    left join credentials key on key.id = s.credential_id
+    left join credentials key on key.id = s.credential_id and key.active
     left join applications app on app.id = pipelines.application_id
-    left join credentials token on token.id = app.credential_id
+    left join credentials token on token.id = app.credential_id and token.active
     where t.id = ${targetId}`.execute(db)
   try {
     return toRun(rows[0]!, box, targetId)

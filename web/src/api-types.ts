@@ -335,6 +335,18 @@ export type Error = {
   request_id: string
 }
 
+export type FailingHook = {
+  hook_id: string
+  name: string
+  pipeline_id: number
+  environment_id: number
+  failing_since: string | null
+  failures_in_a_row: number
+  open_until: string | null
+  disabled_at: string | null
+  disabled_reason: string | null
+}
+
 export type Grant = {
   id: number
   role: 'owner' | 'admin' | 'developer' | 'viewer' | null
@@ -449,6 +461,68 @@ export type Organization = {
   owner: User
   created_at: string
   updated_at: string
+}
+
+export type Overview = {
+  running: Array<OverviewRun>
+  failures: Array<OverviewRun>
+  runs_per_day: Array<{ date: string; completed: number; failed: number; skipped: number }>
+  median_duration_seconds_per_day: Array<{ date: string; seconds: number | null }>
+  deliveries: OverviewDeliveries
+  workers: { alive: number }
+  queue: { depths: Array<{ job: string; ready: number; deferred: number; active: number; dead: number }> }
+}
+
+export type OverviewDeliveries = { failing: Array<FailingHook>; pending: number; failed_last_day: number }
+
+export type OverviewRun = {
+  id: number
+  status: 'pending' | 'waiting' | 'queued' | 'in-progress' | 'completed' | 'failed' | 'skipped'
+  status_human_readable: string
+  status_reason_code:
+    | 'PENDING'
+    | 'QUEUED'
+    | 'WAITING_CONCURRENCY_PIPELINE'
+    | 'WAITING_CONCURRENCY_TARGET'
+    | 'IN_PROGRESS'
+    | 'COMPLETED'
+    | 'FAILED'
+    | 'FAILED_TIMEOUT'
+    | 'FAILED_CANCELLED'
+    | 'FAILED_WORKER_LOST'
+    | 'FAILED_UNREACHABLE'
+    | 'FAILED_SOURCE'
+    | 'SKIPPED'
+  status_reason_human_readable: string
+  type:
+    | 'deploy'
+    | 'configure'
+    | 'provision'
+    | 'start'
+    | 'stop'
+    | 'restart'
+    | 'reload'
+    | 'get_status'
+    | 'rotate_key'
+    | 'check_provisioned'
+    | 'remove'
+    | 'delete'
+    | 'custom'
+  type_human_readable: string
+  resource_id: number
+  resource_name: string
+  resource_type: 'application' | 'server'
+  resource_type_human_readable: string
+  pipeline: { id: number; name: string }
+  environment: { id: number; name: string; type: string }
+  project: { id: number; name: string }
+  organization: { id: number; name: string }
+  trigger_type: string
+  trigger_name: string | null
+  url_web_permalink: string
+  started_at: string | null
+  completed_at: string | null
+  created_at: string
 }
 
 export type Pipeline = {
@@ -591,7 +665,7 @@ export type ServerResource = {
   provider_name_human_readable: string
 }
 
-export type Session = { user: User; expires_at: string }
+export type Session = { user: User; expires_at: string | null }
 
 export type Step = {
   id: number
@@ -781,9 +855,13 @@ export type Operations = {
   }
   'GET /overview': {
     path: undefined
-    query: undefined
+    query: {
+      'filter[organization_id]'?: string
+      'filter[project_id]'?: string
+      'filter[environment_id]'?: string
+    }
     body: undefined
-    answer: unknown
+    answer: Overview
   }
   'GET /actions': {
     path: undefined
@@ -828,13 +906,13 @@ export type Operations = {
   'POST /actions/{id}/retry': {
     path: { id: number }
     query: undefined
-    body: {}
+    body: Record<string, never>
     answer: Action
   }
   'POST /actions/{id}/cancel': {
     path: { id: number }
     query: undefined
-    body: {}
+    body: Record<string, never>
     answer: Action
   }
   'GET /organizations': {

@@ -3,7 +3,8 @@ import { exchangeFault, SendFault } from './faults.ts'
 import type { LineHandler } from './line.ts'
 import type { SendOutcome } from './outcome.ts'
 
-const MOST_BODY_BYTES = 16 * 1024
+/** More than is recorded: a secret that is cut in two could not be masked (record-attempt.ts). */
+export const MOST_BODY_BYTES = 20 * 1024
 
 type Common = { ipAddress: string | null; durationMs: number }
 type Head = { status: number; headers: Record<string, string | string[]> }

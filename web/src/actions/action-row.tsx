@@ -10,7 +10,6 @@ import type { Row } from './rows.ts'
 export const ActionRow = memo(function ActionRow({ row, open }: { row: Row; open(id: number): void }) {
   return (
     // The row is a bigger target for a mouse; the link in it is what keyboards and screen readers use.
-    // biome-ignore lint/a11y/useKeyWithClickEvents: the link in the row takes the keys
     <tr className={classes.row} data-action={row.id} onClick={() => open(row.id)}>
       <td>
         <Link href={`/actions/${row.id}`} onClick={(event) => event.stopPropagation()}>
@@ -30,7 +29,9 @@ export const ActionRow = memo(function ActionRow({ row, open }: { row: Row; open
       </td>
       <td>
         {row.who || TRIGGER_WORDS[row.trigger] || row.trigger}{' '}
-        {row.who && <span className="quiet">{(TRIGGER_WORDS[row.trigger] ?? row.trigger).toLowerCase()}</span>}
+        {row.who && (
+          <span className="quiet">{(TRIGGER_WORDS[row.trigger] ?? row.trigger).toLowerCase()}</span>
+        )}
       </td>
       <td>
         <Duration from={row.startedAt} to={row.completedAt} />

@@ -43,13 +43,7 @@ export function FilterBar({ filters, change, ref }: FilterBarProps) {
   return (
     <fieldset className={classes.filters} ref={ref}>
       <legend className="hidden-words">Filters</legend>
-      <Choice
-        name="status"
-        label="Status"
-        value={filters.status}
-        choices={STATUS_CHOICES}
-        change={change}
-      />
+      <Choice name="status" label="Status" value={filters.status} choices={STATUS_CHOICES} change={change} />
       <Choice name="type" label="Kind" value={filters.type} choices={TYPE_CHOICES} change={change} />
       <Choice
         name="trigger"

@@ -54,6 +54,7 @@ export function SignInForm({ signIn, email }: { signIn: SignIn; email?: string }
           autoComplete="username"
           defaultValue={email}
           required
+          withAsterisk={false}
           data-autofocus={email === undefined || undefined}
         />
         <PasswordInput
@@ -61,6 +62,7 @@ export function SignInForm({ signIn, email }: { signIn: SignIn; email?: string }
           name="password"
           autoComplete="current-password"
           required
+          withAsterisk={false}
           data-autofocus={email !== undefined || undefined}
           visibilityToggleButtonProps={{ 'aria-label': 'Show the password' }}
         />

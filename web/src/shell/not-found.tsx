@@ -12,8 +12,8 @@ export function NotFound({ what }: { what: string }) {
         There is no such {what} here
       </Title>
       <p>
-        It may have been removed, it may be in an organization that you are not a member of, or the address has
-        a slip in it.
+        It may have been removed, it may be in an organization that you are not a member of, or the address
+        has a slip in it.
       </p>
       <p>
         <Link href="/actions">All actions</Link> · <Link href="/overview">Overview</Link>

@@ -16,7 +16,8 @@ export function PlaceSwitcher() {
   if (!PAGES_OF_A_PLACE.test(location)) return null
   const { organization, project } = place
   return (
-    <div className={classes.places} role="group" aria-label="Place">
+    <fieldset className={classes.places}>
+      <legend className="hidden-words">Place</legend>
       <Level
         name="Organization"
         all="All organizations"
@@ -38,7 +39,7 @@ export function PlaceSwitcher() {
         options={environments}
         choose={(id) => choose({ organization, project, environment: id })}
       />
-    </div>
+    </fieldset>
   )
 }
 

@@ -86,7 +86,12 @@ function ColourSwitch() {
 function SignOut() {
   const { user, signOut } = useSession()
   return (
-    <Button variant="default" size="compact-md" onClick={() => void signOut()} title={`Signed in as ${user.email}`}>
+    <Button
+      variant="default"
+      size="xs"
+      onClick={() => void signOut()}
+      title={`Signed in as ${user.email}`}
+    >
       Sign out
     </Button>
   )

@@ -1,0 +1,38 @@
+import { sql, type Transaction } from 'kysely'
+import type { Tables } from '#database/tables.ts'
+import { findOrganization } from '#organizations/manage-organizations.ts'
+import { findProject } from '#organizations/manage-projects.ts'
+import { holdEnvironmentsOf } from '#organizations/remove-environments.ts'
+
+export type Places = { organizationId: number | undefined; organizationName: string; projectName: string }
+
+/**
+ * Taken before anything is read that decides what changes: one document of an organization is applied at a time, and
+ * nobody else changes its places and credentials meanwhile. Always from the outside in, and all at once, as whoever
+ * removes a project does: later on we would take them in the order of the document, and two of us might wait for
+ * each other.
+ */
+export async function lockPlaces(trx: Transaction<Tables>, places: Places): Promise<void> {
+  const { organizationId, organizationName, projectName } = places
+  const lock = `applying to ${organizationId ?? organizationName}`
+  await sql`select pg_advisory_xact_lock(hashtextextended(${lock}, 0))`.execute(trx)
+  if (organizationId === undefined) return
+  await findOrganization(trx, organizationId, { lock: true })
+  const project = await trx
+    .selectFrom('projects')
+    .select('id')
+    .where('organization_id', '=', organizationId)
+    .where('name', '=', projectName)
+    .where('deleted_at', 'is', null)
+    .executeTakeFirst()
+  if (project && (await findProject(trx, project.id, { lock: true })))
+    await holdEnvironmentsOf(trx, project.id)
+  await trx
+    .selectFrom('credentials')
+    .select('id')
+    .where('organization_id', '=', organizationId)
+    .where('deleted_at', 'is', null)
+    .orderBy('id')
+    .forNoKeyUpdate()
+    .execute()
+}

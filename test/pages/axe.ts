@@ -1,0 +1,15 @@
+import axe from 'axe-core'
+import type { Page } from 'playwright-core'
+
+type Violation = { id: string; impact: string | null; nodes: { html: string; failureSummary: string }[] }
+
+/** What stands in the way of people with a screen reader, a keyboard or weak eyes: the serious faults, in words. */
+export async function findBarriers(page: Page): Promise<string[]> {
+  await page.evaluate(axe.source)
+  const { violations } = (await page.evaluate('axe.run(document, { resultTypes: ["violations"] })')) as {
+    violations: Violation[]
+  }
+  return violations
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .map(({ id, nodes }) => `${id}: ${nodes[0]?.html} ${nodes[0]?.failureSummary} (${nodes.length})`)
+}

@@ -1,0 +1,179 @@
+// The dashboard in a real browser, in front of a real Gantry.
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { ADMIN } from '../process.ts'
+import { findBarriers } from './axe.ts'
+import { openPage, openPagesWorld, type PagesWorld, settled, signIn } from './world.ts'
+
+describe('the pages', () => {
+  let world: PagesWorld
+  const ends: (() => Promise<void>)[] = []
+  before(async () => {
+    world = await openPagesWorld({ after: (end) => ends.push(end) })
+  })
+  after(async () => {
+    for (const end of ends) await end()
+  })
+
+  it('ask who you are, say when it is wrong, and go on to where you wanted to go', async () => {
+    const { page, context, faults } = await openPage(world, '/app/actions?status=failed', null)
+    await signIn(page, { ...ADMIN, password: 'not the password' })
+    await page.getByRole('alert').getByText('do not go together').waitFor()
+    await signIn(page, ADMIN)
+    await page.getByRole('heading', { name: 'Actions' }).waitFor()
+    assert.equal(new URL(page.url()).search, '?status=failed')
+    assert.equal(await page.getByLabel('Status').inputValue(), 'failed')
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByLabel('E-mail').waitFor()
+    assert.deepEqual(faults, [])
+    await context.close()
+  })
+
+  it('show a call of a hook as it runs: in the list without reload, then step by step with its log', async () => {
+    const { page, context, faults } = await openPage(world, '/app/actions')
+    await page.getByText('Nothing has run here yet.').waitFor()
+    const id = await world.callHook({ greeting: 'hello' })
+    const row = page.locator(`[data-action="${id}"]`)
+    await row.getByText('In progress').waitFor()
+    assert.match(await row.innerText(), /Outside world/)
+
+    await page.keyboard.press('j')
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { level: 1, name: `#${id}` }).waitFor()
+    assert.equal(new URL(page.url()).pathname, `/app/actions/${id}`)
+    const log = page.getByLabel(/^Log of/)
+    await log.getByText('first words').waitFor()
+    await log.getByText('<b>not bold</b>').waitFor()
+    assert.equal(await log.getByText('last words').count(), 0)
+    assert.match(await page.title(), /^▶/)
+
+    await world.open('speak')
+    await page.getByRole('button', { name: /speak Completed/ }).waitFor()
+    await page.getByRole('button', { name: /speak Completed/ }).click()
+    await log.getByText('last words').waitFor()
+    await world.open('finish')
+    await page.getByRole('status').getByText('Completed', { exact: true }).first().waitFor()
+    await page.getByText('Every target completed.').waitFor()
+    await page.getByText('Accepted: it started an action').waitFor()
+    await page.waitForFunction('document.title.startsWith("✓")')
+    assert.match(await page.getByText('greeting').first().innerText(), /greeting/)
+    assert.deepEqual(faults, [])
+    await context.close()
+  })
+
+  it('cancel a run after asking, and run it again', async () => {
+    await world.close('finish')
+    const id = await world.callHook({})
+    const { page, context, faults } = await openPage(world, `/app/actions/${id}`)
+    await page.getByRole('button', { name: 'Cancel' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click()
+    await page.getByText('A person cancelled it.').waitFor()
+    await world.open('finish')
+    await page.getByRole('button', { name: 'Retry' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Retry' }).click()
+    await page.getByText('Retry of').waitFor()
+    assert.notEqual(new URL(page.url()).pathname, `/app/actions/${id}`)
+    await page.getByText('Every target completed.').waitFor()
+    assert.deepEqual(faults, [])
+    await context.close()
+  })
+
+  it('keep filters in the address, through a reload', async () => {
+    const { page, context } = await openPage(world, '/app/actions')
+    await page.locator('[data-action]').first().waitFor()
+    await page.keyboard.press('/')
+    await page.getByLabel('Status').selectOption('failed')
+    await page.getByLabel('Started by').selectOption('hook')
+    await page.waitForFunction('document.querySelectorAll("[data-action]").length === 1')
+    await page.reload()
+    await page.locator('[data-action]').first().waitFor()
+    assert.equal(await page.getByLabel('Status').inputValue(), 'failed')
+    assert.equal(await page.locator('[data-action]').count(), 1)
+    await page.getByLabel('Status').selectOption('skipped')
+    await page.getByText('No action matches these filters.').waitFor()
+    await context.close()
+  })
+
+  it('say that Gantry is away, keep what is there, and go on by themselves when it is back', async () => {
+    const { page, context, faults } = await openPage(world, '/app/actions?status=failed%2Ccompleted')
+    await page.locator('[data-action]').first().waitFor()
+    const start = await world.stop()
+    await page.getByLabel('Started by').selectOption('retry')
+    await page.getByText('Gantry cannot be reached.').waitFor()
+    await start()
+    await page.getByText('Gantry cannot be reached.').waitFor({ state: 'detached' })
+    await page.waitForFunction('document.querySelectorAll("[data-action]").length === 1')
+    assert.match(page.url(), /status=failed%2Ccompleted&trigger=retry/)
+    await page.getByLabel('Started by').selectOption('')
+    const id = await world.callHook({})
+    await page.locator(`[data-action="${id}"]`).waitFor()
+    assert.deepEqual(faults, [])
+    await context.close()
+  })
+
+  it('let whoever loses the session sign in again above their work', async () => {
+    const { page, context } = await openPage(world, '/app/actions?status=completed')
+    await page.locator('[data-action]').first().waitFor()
+    await context.clearCookies()
+    await page.getByLabel('Kind').selectOption('custom')
+    await page.getByText('Your session has ended').waitFor()
+    await page.getByRole('dialog').getByLabel('Password', { exact: true }).fill(ADMIN.password)
+    await page.getByRole('dialog').getByRole('button', { name: 'Sign in' }).click()
+    await page.getByText('Your session has ended').waitFor({ state: 'detached' })
+    await page.locator('[data-action]').first().waitFor()
+    assert.match(page.url(), /status=completed&type=custom/)
+    await context.close()
+  })
+
+  it('offer a viewer nothing to run, and the API refuses as well', async () => {
+    const id = await world.callHook({})
+    const { page, context, faults } = await openPage(world, `/app/actions/${id}`, world.viewer)
+    await page.getByText('Every target completed.').waitFor()
+    assert.equal(await page.getByRole('button', { name: 'Retry' }).count(), 0)
+    await page.goto(`/app/pipelines/${world.pipelineId}`)
+    await page.getByRole('heading', { name: 'Two steps' }).waitFor()
+    assert.equal(await page.getByRole('button', { name: 'Run' }).count(), 0)
+    const refused = await page.request.post(`/actions/${id}/retry`, {
+      headers: { 'x-gantry-request': '1' },
+      data: {},
+    })
+    assert.equal(refused.status(), 403)
+    assert.deepEqual(faults, [])
+    await context.close()
+  })
+
+  it('answer an address that leads nowhere with a way out', async () => {
+    const { page, context } = await openPage(world, '/app/actions/999999')
+    await page.getByRole('heading', { name: 'There is no such action here' }).waitFor()
+    for (const path of ['/app/actions/none', '/app/nowhere', '/app/pipelines/999999']) {
+      await page.goto(path)
+      await page.getByText(/There is no such/).waitFor()
+    }
+    await page.getByRole('link', { name: 'All actions' }).click()
+    await page.locator('[data-action]').first().waitFor()
+    await context.close()
+  })
+
+  it('have no serious fault of accessibility, no error and no forbidden style, light, dark and narrow', async () => {
+    const { page, context, faults } = await openPage(world, '/app/overview')
+    await page.getByRole('heading', { level: 1 }).waitFor()
+    const id = await world.callHook({})
+    const pages = world.everyPage(id)
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme })
+      await page.setViewportSize(
+        colorScheme === 'light' ? { width: 1200, height: 800 } : { width: 360, height: 740 },
+      )
+      for (const path of pages) {
+        await page.goto(path)
+        await page.getByRole('heading', { level: 1 }).waitFor()
+        await settled(page)
+        assert.deepEqual(await findBarriers(page), [], `${path} (${colorScheme})`)
+        const isTooWide = await page.evaluate('document.documentElement.scrollWidth > window.innerWidth')
+        assert.equal(isTooWide, false, `${path} is wider than the window`)
+      }
+    }
+    assert.deepEqual(faults, [])
+    await context.close()
+  })
+})

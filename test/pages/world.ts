@@ -1,0 +1,198 @@
+// What the tests of the pages stand on: Gantry as a process, with a pipeline whose steps wait for the test, a hook, a
+// viewer, and a browser.
+import { spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { Browser, BrowserContext, Page } from 'playwright-core'
+import { later } from '../later.ts'
+import {
+  ADMIN,
+  ADMIN_ENVIRONMENT,
+  call,
+  type GantryProcess,
+  logInAsAdmin,
+  startGantry,
+  temporaryHome,
+} from '../process.ts'
+import { openBrowser } from './browser.ts'
+
+type Closer = { after(fn: () => Promise<void>): void }
+export type Login = { email: string; password: string }
+
+export type PagesWorld = {
+  url: string
+  token: string
+  browser: Browser
+  pipelineId: number
+  hookUrl: string
+  viewer: Login
+  /** Lets the steps that wait at this place go on. */
+  open(gate: string): Promise<void>
+  close(gate: string): Promise<void>
+  /** Addresses of one page of each kind. */
+  everyPage(actionId: number): string[]
+  /** Calls the hook as the outside world does; the id of the action that it started. */
+  callHook(body: unknown): Promise<number>
+  api(method: string, path: string, body?: unknown): Promise<{ status: number; body: never }>
+  /** Stops Gantry and gives back what starts it again, at the same address. */
+  stop(): Promise<() => Promise<void>>
+}
+
+const BUILD = fileURLToPath(new URL('../../scripts/build-web.mjs', import.meta.url))
+
+export async function openPagesWorld(t: Closer): Promise<PagesWorld> {
+  spawnSync(process.execPath, [BUILD], { stdio: 'ignore' })
+  const home = await temporaryHome(t)
+  const gates = await makeGates(t)
+  const environment = { ...ADMIN_ENVIRONMENT, GANTRY_HOME: home, PORT: String(await freePort()) }
+  let gantry: GantryProcess = await startGantry(t, environment)
+  const url = gantry.url!
+  const token = await logInAsAdmin(gantry)
+  const api = (method: string, path: string, body?: unknown) =>
+    call({ url }, method, path, { token, body }) as Promise<{ status: number; body: never }>
+  const make = async <Made>(path: string, body: unknown): Promise<Made> => {
+    const answer = await api('POST', path, body)
+    if (answer.status >= 300) throw new Error(`${path}: ${answer.status} ${JSON.stringify(answer.body)}`)
+    return answer.body
+  }
+
+  const { id: pipelineId } = await make<{ id: number }>('/pipelines/server/1', {
+    name: 'Two steps',
+    operation: 'custom',
+    max_parallel_actions: 0,
+  })
+  const waitFor = (gate: string) => `until [ -e '${join(gates, gate)}' ]; do sleep 0.05; done`
+  await make(`/pipelines/${pipelineId}/steps`, {
+    name: 'speak',
+    command: [
+      "echo 'first words'",
+      "printf '\\033[31mred\\033[0m <b>not bold</b>\\n'",
+      waitFor('speak'),
+      "echo 'last words'",
+    ].join('\n'),
+  })
+  await make(`/pipelines/${pipelineId}/steps`, { name: 'finish', command: waitFor('finish') })
+  const hook = await make<{ id: string; url: string }>(`/pipelines/${pipelineId}/hooks/incoming`, {
+    name: 'Outside world',
+    settings: { variables: [{ name: 'greeting', type: 'string', required: false }] },
+  })
+  // Nobody listens there: port 9 is for throwing things away.
+  const telling = await make<{ id: string }>(`/pipelines/${pipelineId}/hooks/outgoing`, {
+    name: 'Deaf receiver',
+    target_url: 'http://127.0.0.1:9/told',
+  })
+  const viewer = await inviteViewer(url, make)
+  const browser = await openBrowser()
+  later(t, () => browser.close())
+
+  return {
+    url,
+    token,
+    browser,
+    pipelineId,
+    hookUrl: hook.url,
+    viewer,
+    open: (gate) => writeFile(join(gates, gate), ''),
+    close: (gate) => rm(join(gates, gate), { force: true }),
+    everyPage(actionId) {
+      return [
+        '/app/overview',
+        '/app/actions',
+        `/app/actions/${actionId}`,
+        '/app/pipelines',
+        `/app/pipelines/${pipelineId}`,
+        '/app/hooks',
+        `/app/hooks/incoming/${hook.id}`,
+        `/app/hooks/outgoing/${telling.id}`,
+        '/app/members',
+        '/app/nowhere',
+      ]
+    },
+    api,
+    async callHook(body) {
+      const response = await fetch(hook.url, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      })
+      return ((await response.json()) as { action_id: number }).action_id
+    },
+    async stop() {
+      await gantry.stop()
+      return async () => {
+        gantry = await startGantry(t, environment)
+      }
+    },
+  }
+}
+
+/** A page of somebody who has signed in, at this address. What goes wrong in it is gathered in `faults`. */
+export async function openPage(
+  { browser, url }: Pick<PagesWorld, 'browser' | 'url'>,
+  path: string,
+  login: Login | null = ADMIN,
+): Promise<{ page: Page; context: BrowserContext; faults: string[] }> {
+  const context = await browser.newContext({ baseURL: url, viewport: { width: 1200, height: 800 } })
+  context.setDefaultTimeout(20_000)
+  const page = await context.newPage()
+  const faults: string[] = []
+  page.on('pageerror', (error) => faults.push(error.message))
+  page.on('console', (message) => {
+    // That an answer was no success is the browser's remark about the network, not a fault of the page.
+    const isRemark = message.text().startsWith('Failed to load resource')
+    if (message.type() === 'error' && !isRemark) faults.push(message.text())
+  })
+  await page.goto(path)
+  if (login) await signIn(page, login)
+  return { page, context, faults }
+}
+
+export async function signIn(page: Page, { email, password }: Login): Promise<void> {
+  await page.getByLabel('E-mail').fill(email)
+  await page.getByLabel('Password', { exact: true }).fill(password)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+}
+
+/** Nothing on the page is still being read. */
+export async function settled(page: Page): Promise<void> {
+  await page.waitForFunction('!/Loading |Reading…/.test(document.body.innerText)')
+}
+
+/** A folder that whatever account runs steps can look into. */
+async function makeGates(t: Closer): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'gantry-gates-'))
+  later(t, () => rm(folder, { recursive: true, force: true }))
+  await chmod(folder, 0o755)
+  return folder
+}
+
+async function inviteViewer(
+  url: string,
+  make: <Made>(path: string, body: unknown) => Promise<Made>,
+): Promise<Login> {
+  const viewer = { email: 'viewer@example.com', password: 'only here to look' }
+  const { invitation_url } = await make<{ invitation_url: string }>('/organizations/1/members', {
+    email: viewer.email,
+    name: 'Vera Viewer',
+    role: 'viewer',
+  })
+  const token = invitation_url.split(/[/=#]/).at(-1)
+  const answer = await call({ url }, 'POST', '/users/accept-invitation', {
+    body: { token, password: viewer.password },
+  })
+  if (answer.status >= 300) throw new Error(`accept-invitation: ${JSON.stringify(answer.body)}`)
+  return viewer
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as { port: number }
+  server.close()
+  await once(server, 'close')
+  return port
+}

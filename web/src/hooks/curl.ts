@@ -1,0 +1,17 @@
+type Call = { base: string; method: string; path: string; body?: unknown }
+
+/** Everything between single quotes: nothing in an address or a body can end them. Pure. */
+export function curlCommand({ base, method, path, body }: Call): string {
+  const lines = [
+    `curl -X ${method} ${quote(base + path)}`,
+    '-H "Authorization: Bearer $GANTRY_TOKEN"',
+    ...(body === undefined
+      ? []
+      : [`-H 'Content-Type: application/json'`, `-d ${quote(JSON.stringify(body, null, 2))}`]),
+  ]
+  return lines.join(' \\\n  ')
+}
+
+function quote(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`
+}

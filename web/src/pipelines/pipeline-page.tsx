@@ -1,0 +1,3 @@
+export default function Page(_: { id?: string; type?: string }) {
+  return <p>To come</p>
+}
