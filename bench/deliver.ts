@@ -203,7 +203,9 @@ async function openDeliveryWorld(workbench: Workbench, receivers: number) {
     /** Nothing is left of the round before, and no receiver is thought ill of. */
     async calm() {
       await receiver.ask({ kind: 'hang', receiver: null })
-      await sql`update deliveries set state = 'failed' where state = 'pending'`.execute(db)
+      await sql`update deliveries set state = 'failed' where state = 'pending' and leased_until is null`.execute(
+        db,
+      )
       await sql`delete from hook_health`.execute(db)
     },
   }

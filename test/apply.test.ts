@@ -34,7 +34,7 @@ let count = 0
 const nextName = () => `Organization ${++count}`
 
 const guide = await readFile(new URL('../docs/guides/gantry-yaml.md', import.meta.url), 'utf8')
-const sample = /```yaml\n([^]*?)```/.exec(guide)![1]!
+const sample = /```yaml\n([\s\S]*?)```/.exec(guide)![1]!
 const SECRETS = { GITHUB_TOKEN: 'ghp_abcdefgh', DATABASE_PASSWORD: 'correct horse battery' }
 
 suite('the document of the guide', () => {
@@ -87,7 +87,7 @@ suite('the document of the guide', () => {
       ],
     )
     const migrate = deployed.steps[4]
-    assert.ok(migrate.command.includes('${GANTRY_RELEASE}'))
+    assert.ok(migrate.command.includes(`\${GANTRY_RELEASE}`))
     const { linked_resources } = await read(`/applications/${application.id}`)
     assert.equal(linked_resources.length, 2)
     const restart = await db
@@ -105,7 +105,8 @@ suite('the document of the guide', () => {
       'variable',
       'pipeline',
       'step',
-      'hook',
+      'incoming_hook',
+      'outgoing_hook',
     ])
       assert.ok(
         entries.some((entry) => entry.subject_type === type),
@@ -151,6 +152,57 @@ suite('the document of the guide', () => {
       (await applied(json, { values: { ...SECRETS, GITHUB_TOKEN: 'ghp_another' } })).changes,
       [],
     )
+  })
+})
+
+suite('the export of a project', () => {
+  const organization = nextName()
+  const document = sample.replace('organization: Acme', `organization: ${organization}`)
+  const url = async (project: string) => {
+    const { id } = await db
+      .selectFrom('organizations')
+      .select('id')
+      .where('name', '=', organization)
+      .executeTakeFirstOrThrow()
+    return `/organizations/${id}/export?project=${project}`
+  }
+
+  test('is a document that changes nothing, and tells no secret', async () => {
+    await applied(document, { values: SECRETS })
+    const answer = await api.request('GET', await url('Shop'), { token: administrator.token })
+    assert.equal(answer.status, 200, answer.text)
+    assert.match(answer.headers['content-type']!, /^application\/yaml/)
+    for (const value of Object.values(SECRETS)) assert.ok(!answer.text.includes(value))
+    const again = await apply(answer.text, { dry_run: true })
+    assert.deepEqual(Object.keys(again.body.errors), [
+      'credentials.GitHub.token',
+      'credentials.Web servers.private_key',
+      'environments.production.applications.shop.variables.DATABASE_PASSWORD.value',
+    ])
+    const without = answer.text
+      .replaceAll(/^ *(private_key|token): \$\{.*\n/gm, '')
+      .replace(/\$\{ENV.*\}/, 'x')
+    assert.deepEqual(inShort(await applied(without, { dry_run: true, prune: true })), [
+      'change environments.production.applications.shop.variables.DATABASE_PASSWORD',
+    ])
+  })
+
+  test('makes the same elsewhere', async () => {
+    const { text } = await api.request('GET', await url('Shop'), { token: administrator.token })
+    const copy = text
+      .replace(organization, nextName())
+      .replaceAll(/private_key: \$\{.*/g, 'generate: true')
+      .replaceAll(/\$\{(CRED|ENV).*\}/g, 'x')
+    const { summary } = await applied(copy)
+    assert.equal(
+      summary.create,
+      (await applied(document.replace(organization, nextName()), { values: SECRETS })).summary.create,
+    )
+    assert.deepEqual((await applied(copy)).changes, [])
+  })
+
+  test('of a project that is not there is 404', async () => {
+    assert.equal((await api.request('GET', await url('Nope'), { token: administrator.token })).status, 404)
   })
 })
 
@@ -250,7 +302,7 @@ ${names.map((name) => `              - {name: ${name}, command: 'true'}\n`).join
     const organization = nextName()
     const document = shop(organization, '  live: {type: production}\n')
     await applied(document)
-    const more = (name: string) => document + `  ${name}: {type: staging}\n`
+    const more = (name: string) => `${document}  ${name}: {type: staging}\n`
     const answers = await Promise.all(['one', 'two', 'one', 'two'].map((name) => apply(more(name))))
     assert.deepEqual(
       answers.map(({ status }) => status),
@@ -504,10 +556,18 @@ suite('permissions', () => {
   })
 })
 
-test('200 applications are made, and looked at again, in reasonable time', async () => {
-  const applications = Array.from(
-    { length: 200 },
-    (_, index) => `      app-${index}:
+test('what a document costs grows with what it changes, and looking at it costs the same however much it says', async () => {
+  const document = (organization: string, applications: number) =>
+    shop(
+      organization,
+      `  live:
+    type: production
+    servers:
+      web-1: {provider_code: ssh, host: a.example.com, login_name: deploy, root_directory: /srv}
+    applications:
+${Array.from(
+  { length: applications },
+  (_, index) => `      app-${index}:
         repository: https://git.example.com/app-${index}.git
         servers: [web-1]
         variables: {NUMBER: '${index}', SECRET: {value: 'secret ${index}', hidden: true}}
@@ -517,22 +577,20 @@ test('200 applications are made, and looked at again, in reasonable time', async
             steps: [{name: warm-up, command: 'true', trigger_after: activate-new-release}]
             hooks: {incoming: {Push: {requires_secret: true}}}
 `,
-  ).join('')
-  const document = shop(
-    nextName(),
-    `  live:\n    type: production\n    servers:\n      web-1: {provider_code: ssh, host: a.example.com, login_name: deploy, root_directory: /srv}\n    applications:\n${applications}`,
-  )
-  const took = async (wish: Wish) => {
-    const start = performance.now()
-    const answer = await applied(document, wish)
-    return { answer, milliseconds: performance.now() - start }
+).join('')}`,
+    )
+  const costs = async (applications: number) => {
+    const text = document(nextName(), applications)
+    api.statements.length = 0
+    const { summary } = await applied(text)
+    assert.equal(summary.create, 4 + 6 * applications)
+    const making = api.statements.length
+    api.statements.length = 0
+    assert.deepEqual((await applied(text)).changes, [])
+    return { making, looking: api.statements.length }
   }
-  const dry = await took({ dry_run: true })
-  const real = await took({})
-  assert.equal(real.answer.summary.create, 4 + 200 * 6)
-  api.statements.length = 0
-  const again = await took({})
-  assert.deepEqual(again.answer.changes, [])
-  assert.ok(api.statements.length < 25, `${api.statements.length} statements`)
-  console.log('dry run', dry.milliseconds, 'real', real.milliseconds, 'again', again.milliseconds)
+  const [few, more] = [await costs(2), await costs(22)]
+  assert.equal(more.looking, few.looking)
+  assert.ok(few.looking < 25, `${few.looking} statements`)
+  assert.ok((more.making - few.making) / 20 < 60, `${more.making - few.making} statements for 20 more`)
 })

@@ -252,6 +252,7 @@ async function fillHome(t: TestContext, home: string): Promise<{ url: string }> 
 
 /** A row for each table that the use above leaves empty. */
 const ROWS: Record<string, string> = {
+  run_days: `insert into run_days select id, '2026-01-01', 'completed', 1, 1 from environments limit 1`,
   roles: `insert into roles (organization_id, name, permissions) select id, 'Releaser', '{action:view}' from organizations limit 1`,
   login_failures: `insert into login_failures (subject) values ('\\x00ff')`,
   application_variables: `insert into application_variables (application_id, name, value) select max(id), 'NAME', '\\x00' from applications`,

@@ -219,6 +219,12 @@ suite('the owner of another organization', () => {
           test(`may call ${name}`, async () => {
             assert.equal((await ask(route, outsider.token)).status, 406)
           })
+        } else if (route.url === '/overview') {
+          test(`finds nothing of anybody else in ${name}`, async () => {
+            const { status, body } = await ask(route, outsider.token)
+            assert.equal(status, 200)
+            assert.deepEqual([body.running, body.failures, body.deliveries.failing], [[], [], []])
+          })
         } else if (access.shows !== undefined) {
           test(`gets an empty list from ${name}`, async () => {
             const { status, body, headers } = await ask(route, outsider.token)

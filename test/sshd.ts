@@ -20,6 +20,8 @@ export type Sshd = {
   hostKey: string
   /** Lets in every one of `accounts`. */
   privateKey: string
+  /** The file of the public keys that are let in, as any of `accounts`. */
+  authorizedKeys: string
   /** Under root two targets, else the account that runs the tests. */
   accounts: SshAccount[]
   stop(): Promise<void>
@@ -50,14 +52,15 @@ export async function startSshd(
   const accounts = process.getuid!() === 0 ? await targetAccounts() : [ownAccount()]
   const [hostKey, privateKey] = [join(folder, 'host'), join(folder, 'client')]
   await Promise.all([makeKey(hostKey), makeKey(privateKey)])
-  await writeFile(join(folder, 'authorized'), `${await readFile(`${privateKey}.pub`, 'utf8')}${authorized}\n`)
+  const authorizedKeys = join(folder, 'authorized')
+  await writeFile(authorizedKeys, `${await readFile(`${privateKey}.pub`, 'utf8')}${authorized}\n`)
   const config = join(folder, 'config')
   const server = await startOnFreePort(async (port) => {
     const lines = [
       `Port ${port}`,
       'ListenAddress 127.0.0.1',
       `HostKey ${hostKey}`,
-      `AuthorizedKeysFile ${join(folder, 'authorized')}`,
+      `AuthorizedKeysFile ${authorizedKeys}`,
       'PasswordAuthentication no',
       'KbdInteractiveAuthentication no',
       'PermitRootLogin prohibit-password',
@@ -82,6 +85,7 @@ export async function startSshd(
     port: server.port,
     hostKey: `${type} ${encoded}`,
     privateKey: await readFile(privateKey, 'utf8'),
+    authorizedKeys,
     accounts,
     stop,
   }

@@ -1,4 +1,4 @@
-import { Faults } from '#pipelines/refusals.ts'
+import { Faults } from '#http/refusals.ts'
 import { type Provider, type ReadAddress, readAddress } from '#repositories/address.ts'
 import { credentialFits } from '#repositories/credential-fits.ts'
 import { readSource } from '#repositories/source.ts'

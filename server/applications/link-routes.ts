@@ -3,8 +3,8 @@ import { Type } from 'typebox'
 import { type Access, callerOf, permissions } from '#access/enforce.ts'
 import { actorOf } from '#audit/actor.ts'
 import type { Database } from '#database/connect.ts'
+import { toApiError } from '#http/refusals.ts'
 import { Exactly, Id, refusals } from '#http/schemas.ts'
-import { toApiError } from '#pipelines/refusals.ts'
 import { link, type Pair, unlink } from './manage-links.ts'
 
 export type LinkRoutes = { db: Database }

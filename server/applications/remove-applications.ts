@@ -3,9 +3,9 @@ import type { Caller } from '#access/caller.ts'
 import { type Actor, recordAudits } from '#audit/record.ts'
 import { anyOf } from '#database/any-of.ts'
 import type { Tables } from '#database/tables.ts'
+import { listNames, type Refusal } from '#http/refusals.ts'
 import type { ErrorsByField } from '#http/validation.ts'
 import { lockAround } from '#pipelines/lock-environment.ts'
-import { listNames, type Refusal } from '#pipelines/refusals.ts'
 import {
   hooksOf,
   lockAgainstRuns,

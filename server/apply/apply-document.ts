@@ -1,5 +1,6 @@
 import type { ControlledTransaction } from 'kysely'
 import type { Caller } from '#access/caller.ts'
+import { loadGrants } from '#access/grants.ts'
 import { ROLE_PERMISSIONS } from '#access/permissions.ts'
 import type { AddressGuard } from '#addresses/guard.ts'
 import type { Actor } from '#audit/record.ts'
@@ -7,12 +8,13 @@ import type { SecretBox } from '#crypto/secret-box.ts'
 import type { Database } from '#database/connect.ts'
 import type { Tables } from '#database/tables.ts'
 import { checkReceivers, type Receivers } from './check-receivers.ts'
-import { findOrganizations, loadState, type Organization, type State } from './load-state.ts'
-import { lockPlaces } from './lock-places.ts'
+import { findOrganizations, loadState, type Organization } from './load-state.ts'
+import { lockName, lockPlaces } from './lock-places.ts'
 import { type Made, performAll } from './perform-all.ts'
 import { makePlan, type Plan } from './plan.ts'
 import type { Path } from './positions.ts'
 import { hasProblems, type Problems } from './problems.ts'
+import type { State } from './state.ts'
 import type { Wanted } from './things.ts'
 
 export type ApplyDeps = { db: Database; box: SecretBox; guard: AddressGuard; baseUrl: () => string }
@@ -77,18 +79,17 @@ function lookFirst(deps: ApplyDeps, caller: Caller, wish: ApplyWish): Promise<Ap
 async function applyWithin(
   trx: ControlledTransaction<Tables>,
   deps: ApplyDeps,
-  caller: Caller,
+  known: Caller,
   actor: Actor,
   wish: ApplyWish,
   receivers: Receivers,
 ): Promise<ApplyOutcome> {
+  await lockName(trx, wish.organization)
+  // Somebody may have made the organization while we waited: roles are looked at again.
+  const caller = await withRolesOfNow(trx, known)
   const [organization, another] = await findOrganizations(trx, caller, wish.organization)
   if (another) return ambiguous()
-  await lockPlaces(trx, {
-    organizationId: organization?.id,
-    organizationName: wish.organization,
-    projectName: wish.project,
-  })
+  if (organization) await lockPlaces(trx, organization.id, wish.project)
   const planned = await plan(deps, trx, caller, wish, organization)
   if (planned.kind === 'refused') return planned
   const by = { caller, actor, box: deps.box }
@@ -110,6 +111,11 @@ async function plan(
   return hasProblems(made)
     ? { kind: 'refused', problems: made }
     : { kind: 'applied', plan: made, state, made: [] }
+}
+
+async function withRolesOfNow(db: Database, caller: Caller): Promise<Caller> {
+  const grants = await loadGrants(db, [caller.id])
+  return { ...caller, grants: grants.get(caller.id)?.grants ?? [] }
 }
 
 /** Whoever makes an organization owns it; the roles that came with the request do not say so yet. */

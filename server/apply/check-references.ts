@@ -1,8 +1,14 @@
-import { isBuiltInName } from './built-in-names.ts'
-import type { State, Stored } from './load-state.ts'
 import { sortByAfter } from './orders.ts'
 import type { Fault } from './positions.ts'
-import { credentialPath, keyOf, type PipelineName, pipelinePath, type Wanted } from './things.ts'
+import type { State, Stored } from './state.ts'
+import {
+  credentialPath,
+  isBuiltInName,
+  keyOf,
+  type PipelineName,
+  pipelinePath,
+  type Wanted,
+} from './things.ts'
 
 /** What a name in the document can mean: something else in it, or something that is there, stays, and may be seen. */
 export type Known = {

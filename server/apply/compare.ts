@@ -1,11 +1,12 @@
 import { isDeepStrictEqual } from 'node:util'
 import { settleChange as settleCredential } from '#credentials/check-credential.ts'
+import { readKnownHost } from '#executors/host-key.ts'
 import { incomingColumns, outgoingColumns } from '#hooks/hook-columns.ts'
 import { MASK } from '#hooks/present-hook.ts'
 import type { IncomingHookChange, OutgoingHookChange } from '#hooks/schemas.ts'
 import { settleChange as settleServer } from '#servers/check-server.ts'
-import { inOrder, type Stored } from './load-state.ts'
 import type { Path } from './positions.ts'
+import { inOrder, type Stored } from './state.ts'
 import type { Bodies, Wanted } from './things.ts'
 
 // What a document says about a thing, held against what is stored. Pure, but for opening secrets.
@@ -28,7 +29,7 @@ export function compare(
     .map(([field, value]) => {
       const isHidden =
         isSecret(wanted, stored, field) || isFilled([...wanted.at, field]) || isFilledWhole(wanted)
-      const show = (one: unknown) => (isHidden && one != null ? MASK : (one ?? null))
+      const show = (one: unknown) => ((isHidden && one != null) || one === UNKNOWN ? MASK : (one ?? null))
       return { field, before: show(before[field]), after: show(value) }
     })
 
@@ -70,6 +71,7 @@ function settle(wanted: Wanted, stored: Stored): Fields {
       const { credential, ...given } = wanted.body
       const { columns, errors } = settleServer(given, stored.server!)
       const isFine = Object.keys(errors).length === 0
+      if (isSameKey(columns.host_key, stored.server!.host_key)) columns.host_key = stored.server!.host_key
       return { ...(isFine ? pick(given, columns) : given), ...(credential !== undefined && { credential }) }
     }
     case 'application': {
@@ -89,6 +91,12 @@ function settle(wanted: Wanted, stored: Stored): Fields {
     default:
       return wanted.body as Fields
   }
+}
+
+/** Where the document has a fingerprint, the first contact may have put the whole key. */
+function isSameKey(wanted: string | null, known: string | null): boolean {
+  const [one, other] = [wanted, known].map((text) => text && readKnownHost(text)?.fingerprint)
+  return one != null && one === other
 }
 
 /** A key is made once; afterwards `generate` is satisfied. A wish that is wrong stays as it is, to be refused. */

@@ -4,19 +4,25 @@ import { findOrganization } from '#organizations/manage-organizations.ts'
 import { findProject } from '#organizations/manage-projects.ts'
 import { holdEnvironmentsOf } from '#organizations/remove-environments.ts'
 
-export type Places = { organizationId: number | undefined; organizationName: string; projectName: string }
+/**
+ * Taken before anything is read that decides what changes: one document about an organization is applied at a time,
+ * also about one that is not there yet.
+ */
+export async function lockName(trx: Transaction<Tables>, organization: string): Promise<void> {
+  const lock = `applying to ${organization}`
+  await sql`select pg_advisory_xact_lock(hashtextextended(${lock}, 0))`.execute(trx)
+}
 
 /**
- * Taken before anything is read that decides what changes: one document of an organization is applied at a time, and
- * nobody else changes its places and credentials meanwhile. Always from the outside in, and all at once, as whoever
+ * Nobody else changes the places and credentials meanwhile. Always from the outside in, and all at once, as whoever
  * removes a project does: later on we would take them in the order of the document, and two of us might wait for
  * each other.
  */
-export async function lockPlaces(trx: Transaction<Tables>, places: Places): Promise<void> {
-  const { organizationId, organizationName, projectName } = places
-  const lock = `applying to ${organizationId ?? organizationName}`
-  await sql`select pg_advisory_xact_lock(hashtextextended(${lock}, 0))`.execute(trx)
-  if (organizationId === undefined) return
+export async function lockPlaces(
+  trx: Transaction<Tables>,
+  organizationId: number,
+  projectName: string,
+): Promise<void> {
   await findOrganization(trx, organizationId, { lock: true })
   const project = await trx
     .selectFrom('projects')

@@ -35,9 +35,12 @@ export type WantedStep = {
   trigger_after?: string | null
 }
 
+/** Behind which step it stands, null: it is the first; undefined: it is not there yet. */
+export type Move = { before: string | null | undefined; after: string | null }
+
 export type PlacedSteps = {
   /** The steps that have to be put somewhere else than they are, or are new: behind which one each goes. */
-  moves: Map<string, string | null>
+  moves: Map<string, Move>
   /** Steps that are to follow one that is not there, or not yet. */
   lost: Set<string>
 }
@@ -54,18 +57,20 @@ export function placeSteps(today: readonly string[], wanted: readonly WantedStep
   let above: string | undefined
   for (const { name, trigger_after } of wanted) {
     const after = trigger_after === undefined ? (above ?? order.at(-1) ?? null) : trigger_after
-    if (after === null || order.includes(after)) order = putAfter(order, name, after)
-    else lost.add(name)
+    const isThere = after === null || order.includes(after)
+    if (!isThere) lost.add(name)
+    order = putAfter(order, name, isThere ? after : (order.at(-1) ?? null))
     above = name
   }
-  const moves = new Map<string, string | null>()
+  const moves = new Map<string, Move>()
   let now = [...today]
   order.forEach((name, index) => {
-    const before = order[index - 1] ?? null
+    const after = order[index - 1] ?? null
     const place = now.indexOf(name)
-    if (!named.has(name) || (place !== -1 && (now[place - 1] ?? null) === before)) return
-    moves.set(name, before)
-    now = putAfter(now, name, before)
+    const before = place === -1 ? undefined : (now[place - 1] ?? null)
+    if (!named.has(name) || before === after) return
+    moves.set(name, { before, after })
+    now = putAfter(now, name, after)
   })
   return { moves, lost }
 }

@@ -16,17 +16,15 @@ import {
 } from '#organizations/manage-environments.ts'
 import { createOrganization } from '#organizations/manage-organizations.ts'
 import { changeProject, createProject } from '#organizations/manage-projects.ts'
-import type { RemoveOutcome, SaveOutcome } from '#organizations/outcomes.ts'
 import { loadSteps } from '#pipelines/load-steps.ts'
 import { changePipeline, createPipeline } from '#pipelines/manage-pipelines.ts'
 import { changeStep, createStep, removeStep } from '#pipelines/manage-steps.ts'
-import { conflict, type Refusal } from '#pipelines/refusals.ts'
 import { removePipeline } from '#pipelines/remove-pipelines.ts'
 import { changeServer, createServer } from '#servers/manage-servers.ts'
 import { removeServer } from '#servers/remove-server.ts'
-import type { Stored } from './load-state.ts'
-import { resourceOf } from './place.ts'
+import { type Performed, removed, saved, stored } from './performed.ts'
 import type { Task } from './plan.ts'
+import type { Stored } from './state.ts'
 import {
   credentialPath,
   keyOf,
@@ -34,6 +32,7 @@ import {
   type PipelineName,
   PROJECT,
   pipelinePath,
+  resourceOf,
   type Wanted,
 } from './things.ts'
 
@@ -44,8 +43,6 @@ export type Performing = {
   /** The ids of everything that is there, by its key; what is made is added. */
   ids: Map<string, number | string>
 }
-
-export type Performed = { kind: 'done'; id: number | string } | Refusal
 
 /** Does one task, through the room whose thing it is. Hooks have a file of their own. */
 export function perform(trx: Transaction<Tables>, by: Performing, task: Task): Promise<Performed> {
@@ -217,38 +214,3 @@ async function findBuiltIn(trx: Transaction<Tables>, pipelineId: number, name: s
   const steps = await loadSteps(trx, [pipelineId])
   return steps.find((step) => step.built_in && step.name === name)?.known_as ?? 0
 }
-
-function stored(outcome: { kind: 'done'; row: { id: number } } | Refusal): Performed {
-  return outcome.kind === 'done' ? { kind: 'done', id: outcome.row.id } : outcome
-}
-
-function saved(what: string, outcome: SaveOutcome): Performed {
-  switch (outcome.kind) {
-    case 'done':
-      return { kind: 'done', id: outcome.id }
-    case 'name-taken':
-      return { kind: 'invalid', errors: { name: [`is the name of another ${what} there`] } }
-    case 'busy':
-      return conflict(busy(outcome.unfinished))
-    case 'gone':
-    case 'changed-meanwhile':
-      return outcome
-  }
-}
-
-function removed(what: string, { id }: Stored, outcome: RemoveOutcome | Refusal): Performed {
-  switch (outcome.kind) {
-    case 'removed':
-      return { kind: 'done', id }
-    case 'in-use':
-      return conflict(`the ${what} is not empty: ${Object.values(outcome.by).flat().join('; ')}`)
-    case 'busy':
-      return conflict(busy(outcome.unfinished))
-    case 'lacking':
-      return { kind: 'forbidden', reason: `needs the permission ${outcome.permissions.join(' and ')}` }
-    default:
-      return outcome
-  }
-}
-
-const busy = (unfinished: number) => `Runs have not ended yet (${unfinished}): wait for them, or cancel them.`

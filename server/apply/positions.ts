@@ -41,7 +41,8 @@ export function describe(lines: LineCounter, offset: number): string {
 
 function step(node: Node, part: string | number): { key: number; value: Node | null } | undefined {
   if (isMap(node)) {
-    const pair = node.items.find((item) => isPair(item) && keyText(item.key) === String(part))
+    // Of keys that stand there twice, the later one is at fault.
+    const pair = node.items.findLast((item) => isPair(item) && keyText(item.key) === String(part))
     return pair && { key: offsetOf(pair.key as Node) ?? 0, value: pair.value as Node | null }
   }
   if (!isSeq(node)) return undefined

@@ -1,12 +1,12 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import { callerOf, publicly, signedIn } from '#access/enforce.ts'
+import { callerOf, permissions, publicly, signedIn } from '#access/enforce.ts'
 import { actorOf } from '#audit/actor.ts'
-import { ApiError } from '#http/errors.ts'
-import { ref, refusals } from '#http/schemas.ts'
+import { ApiError, notFound } from '#http/errors.ts'
+import { Exactly, Id, ref, refusals } from '#http/schemas.ts'
 import { type ApplyDeps, applyDocument } from './apply-document.ts'
 import { createEditorSchema } from './editor-schema.ts'
+import { exportDocument } from './export-document.ts'
 import { presentApplied } from './present-applied.ts'
 import { describeFaults, type Problems } from './problems.ts'
 import { type ReadWish, readWish } from './read-wish.ts'
@@ -38,6 +38,31 @@ export const applyRoutes: FastifyPluginAsyncTypebox<ApplyDeps> = async (app, dep
     },
   )
 
+  app.get(
+    '/organizations/:id/export',
+    {
+      config: { access: permissions('organization', 'id', 'organization:edit'), notJson: true },
+      schema: {
+        tags,
+        operationId: 'exportProject',
+        summary: 'A project as the document that would make it',
+        description:
+          'YAML for `POST /apply`, with what you may see. Tokens, keys and hidden variables are placeholders, listed at the top; secrets of hooks are not in it.',
+        params: Exactly({ id: Id }),
+        querystring: Exactly({
+          project: Type.String({ minLength: 1, maxLength: 255, description: 'Its name.' }),
+        }),
+        response: { 200: Type.String(), ...refusals(401, 403, 404, 422) },
+      },
+    },
+    async (request, reply) => {
+      const { params, query } = request
+      const text = await exportDocument(deps.db, deps.box, callerOf(request), params.id, query.project)
+      if (text === undefined) throw notFound()
+      return reply.type('application/yaml; charset=utf-8').send(text)
+    },
+  )
+
   const editorSchema = createEditorSchema()
   app.get(
     '/gantry.schema.json',
@@ -51,7 +76,7 @@ export const applyRoutes: FastifyPluginAsyncTypebox<ApplyDeps> = async (app, dep
         response: { 200: Type.Unsafe<object>({ type: 'object', additionalProperties: true }) },
       },
     },
-    async (_request: FastifyRequest) => editorSchema,
+    async () => editorSchema,
   )
 }
 

@@ -1,4 +1,5 @@
 import type { IncomingHookChange, OutgoingHookChange } from '#hooks/schemas.ts'
+import { DEPLOY_STEPS } from '#pipelines/built-in-steps.ts'
 import type { Path } from './positions.ts'
 import type {
   ApplicationEntry,
@@ -130,4 +131,14 @@ function completeName(
 
 function entriesOf<Entry>(section: Record<string, Entry> | null | undefined): [string, Entry][] {
   return Object.entries(section ?? {})
+}
+
+/** Which kind of resource a pipeline, or something in one, stands in. */
+export function resourceOf(path: readonly string[]): 'application' | 'server' {
+  return path[2] === 'applications' ? 'application' : 'server'
+}
+
+/** Steps that every deploy has already: a document speaks of them only to change how long they may take. */
+export function isBuiltInName(name: string): boolean {
+  return DEPLOY_STEPS.some((step) => step.name === name)
 }

@@ -10,14 +10,14 @@ export type Sequence = { name: string; next: string }
 /** Written by the migrations themselves, when the tables are made anew. */
 const BOOKKEEPING = ['schema_migrations', 'schema_migrations_lock']
 
-/** Generated columns are left out: they follow from the others. */
+/** Generated columns are left out: they follow from the others. And what is not logged is of the moment only. */
 export async function listTables(client: Client): Promise<TableShape[]> {
   const { rows } = await client.query<TableShape>(
     `select c.relname as name, array_agg(a.attname::text order by a.attnum) as columns
      from pg_class c
      join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
      where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
-       and c.relname <> all($1) ${NOT_OF_AN_EXTENSION}
+       and c.relpersistence = 'p' and c.relname <> all($1) ${NOT_OF_AN_EXTENSION}
      group by c.relname order by c.relname`,
     [BOOKKEEPING],
   )

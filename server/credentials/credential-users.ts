@@ -2,8 +2,8 @@ import type { Transaction } from 'kysely'
 import type { Caller } from '#access/caller.ts'
 import { can, type Place } from '#access/permissions.ts'
 import type { ResourceType, Tables } from '#database/tables.ts'
+import { conflict, type Refusal } from '#http/refusals.ts'
 import type { ErrorsByField } from '#http/validation.ts'
-import { conflict, type Refusal } from '#pipelines/refusals.ts'
 
 export type CredentialUser = Place & { type: ResourceType; name: string }
 

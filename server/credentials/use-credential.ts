@@ -2,7 +2,7 @@ import type { Transaction } from 'kysely'
 import type { Caller } from '#access/caller.ts'
 import { can } from '#access/permissions.ts'
 import type { Tables } from '#database/tables.ts'
-import type { Refusal } from '#pipelines/refusals.ts'
+import type { Refusal } from '#http/refusals.ts'
 import type { CredentialProvider } from './schemas.ts'
 
 export type UsableCredential = { id: number; provider_code: CredentialProvider; base_url: string | null }

@@ -188,7 +188,8 @@ function toClaimed(row: ClaimedRow): ClaimedDelivery {
 
 /**
  * The hooks that have something to send now. What is left of hooks that were switched off or removed is noted
- * as missed: it can be asked for again, and does not pour out when somebody switches the hook on.
+ * as missed: it can be asked for again, and does not pour out when somebody switches the hook on. Whatever is being
+ * tried at this moment is left to the one who tries it.
  */
 export async function findHooksWithWork(db: Database): Promise<string[]> {
   const { rows } = await sql<{ hook_id: string; is_on: boolean; is_due: boolean }>`
@@ -217,7 +218,7 @@ async function noteMissed(db: Database, hookIds: string[]): Promise<void> {
     with missed as (
       update deliveries d set state = 'missed', leased_until = null from hooks
       where d.hook_id = any(${hookIds}::uuid[]) and d.state = 'pending' and hooks.id = d.hook_id
-        and not (hooks.active and hooks.deleted_at is null)
+        and (d.leased_until is null or d.leased_until < now()) and not (hooks.active and hooks.deleted_at is null)
       returning d.last_request_id
     )
     update hook_requests set next_attempt_at = null, updated_at = now()

@@ -4,7 +4,7 @@ import { can } from '#access/permissions.ts'
 import { byId } from '#database/any-of.ts'
 import type { Tables } from '#database/tables.ts'
 import type { EnvironmentHeld } from './lock-environment.ts'
-import { Faults, type Refusal } from './refusals.ts'
+import { Faults, type Refusal } from '#http/refusals.ts'
 import { findCircle } from './run-after.ts'
 
 /** `id` is null for a pipeline that is about to be made: nothing can run after it yet. */

@@ -1,7 +1,7 @@
 import { type SqlBool, sql } from 'kysely'
 import type { Database } from '#database/connect.ts'
 import type { ResourceType } from '#database/tables.ts'
-import type { Refusal } from './refusals.ts'
+import type { Refusal } from '#http/refusals.ts'
 
 export type ResourceName = { type: ResourceType; id: number }
 

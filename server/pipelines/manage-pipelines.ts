@@ -8,7 +8,7 @@ import { checkRunAfter, storeRunAfter } from './check-run-after.ts'
 import { findPipeline, type PipelineRow } from './find-pipelines.ts'
 import { type ResourceName, refuseLocal } from './local-servers.ts'
 import { lockAround } from './lock-environment.ts'
-import { conflict, type Refusal } from './refusals.ts'
+import { conflict, type Refusal } from '#http/refusals.ts'
 import type { PipelineBody, PipelineChange } from './schemas.ts'
 
 /** Whoever makes a change, for the audit. */

@@ -10,7 +10,7 @@ import { refuseLocal } from './local-servers.ts'
 import { type EnvironmentHeld, lockAround } from './lock-environment.ts'
 import { type ChangeDeps, resourceOf, updatePipeline } from './manage-pipelines.ts'
 import { type After, placeStep } from './place-step.ts'
-import { conflict, type Refusal } from './refusals.ts'
+import { conflict, type Refusal } from '#http/refusals.ts'
 import type { PipelineStep, StepBody, StepChange } from './schemas.ts'
 import { freePosition, replaceRow, retireRow, storeOrder } from './step-rows.ts'
 

@@ -9,7 +9,7 @@ import type { ErrorsByField } from '#http/validation.ts'
 import { findPipelines } from './find-pipelines.ts'
 import { type EnvironmentHeld, lockAround } from './lock-environment.ts'
 import { audited, type ChangeDeps } from './manage-pipelines.ts'
-import { conflict, listNames, type Refusal } from './refusals.ts'
+import { conflict, listNames, type Refusal } from '#http/refusals.ts'
 
 export type Removed = { kind: 'removed' } | Refusal
 

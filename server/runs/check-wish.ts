@@ -7,17 +7,29 @@ import type { RunWish } from './schemas.ts'
 
 // What a schema cannot say about the wish for a run. Pure: a wish → its faults, all at once.
 
+const MOST_STRANGERS = 100
+
+/** The servers in a wish that the pipeline does not have, by field. */
+export function findStrangers({ servers = [] }: RunWish, { definition }: RunnablePipeline): ErrorsByField {
+  const known = new Set(definition.servers.map(({ id }) => id))
+  const strangers = servers.flatMap((id, index) => (known.has(id) ? [] : [{ id, index }]))
+  return Object.fromEntries(
+    strangers
+      .slice(0, MOST_STRANGERS)
+      .map(({ id, index }) => [`servers.${index}`, [`${id} is not a server of this pipeline`]]),
+  )
+}
+
 type AddError = (field: string, message: string) => void
 
 const MOST_FIELD_CHARACTERS = 256
 
-export function checkWish(wish: RunWish, { definition, application }: RunnablePipeline): ErrorsByField {
+export function checkWish(wish: RunWish, { application }: RunnablePipeline): ErrorsByField {
   const found: ErrorsByField = {}
   const add: AddError = (field, message) => {
     const key = field.slice(0, MOST_FIELD_CHARACTERS)
     found[key] = [...(found[key] ?? []), message]
   }
-  checkServers(wish.servers ?? [], new Set(definition.servers.map(({ id }) => id)), add)
   if (application) checkSource(wish, application.defaultBranch, add)
   else refuseSource(wish, add)
   checkVariables(wish.variables ?? {}, add)
@@ -30,14 +42,6 @@ export function sourceOf(
   defaultBranch: string,
 ): Source {
   return chooseSource({ source_type, source_ref }, defaultBranch)
-}
-
-const MOST_STRANGERS = 100
-
-function checkServers(wanted: readonly number[], known: ReadonlySet<number>, add: AddError): void {
-  const strangers = wanted.flatMap((id, index) => (known.has(id) ? [] : [{ id, index }]))
-  for (const { id, index } of strangers.slice(0, MOST_STRANGERS))
-    add(`servers.${index}`, `${id} is not a server of this pipeline`)
 }
 
 function refuseSource(wish: RunWish, add: AddError): void {

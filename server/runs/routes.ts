@@ -2,7 +2,8 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { callerOf, permissions, placeOf } from '#access/enforce.ts'
 import { type Action, actionSchema } from '#actions/schemas.ts'
-import { ApiError, invalid, notFound } from '#http/errors.ts'
+import { ApiError, notFound } from '#http/errors.ts'
+import { toApiError } from '#http/refusals.ts'
 import { Exactly, Id, ref, refusals } from '#http/schemas.ts'
 import { originOf } from '#incoming/receive-call.ts'
 import type { Tree } from '#inventory/tree.ts'
@@ -124,14 +125,7 @@ export const runRoutes: FastifyPluginAsyncTypebox<RunRoutes> = async (app, deps)
 }
 
 function toRefusal(outcome: Unsettled): ApiError {
-  switch (outcome.kind) {
-    case 'impossible':
-      return new ApiError('conflict', outcome.reason)
-    case 'invalid':
-      return invalid(outcome.errors)
-    case 'gone':
-      return notFound()
-  }
+  return outcome.kind === 'impossible' ? new ApiError('conflict', outcome.reason) : toApiError(outcome)
 }
 
 function environmentOf(request: FastifyRequest): number {

@@ -1,7 +1,7 @@
 import type { Database } from '#database/connect.ts'
-import type { ErrorsByField } from '#http/validation.ts'
+import type { Refusal } from '#http/refusals.ts'
 import type { Enqueueing } from '#scheduling/enqueueing.ts'
-import { checkWish, sourceOf } from './check-wish.ts'
+import { checkWish, findStrangers, sourceOf } from './check-wish.ts'
 import { findLiveRelease, findReleaseBefore } from './earlier-release.ts'
 import {
   type DeployedApplication,
@@ -23,7 +23,7 @@ import {
 
 export type RunDeps = { db: Database; enqueue: Enqueueing }
 
-export type Unsettled = { kind: 'gone' } | { kind: 'invalid'; errors: ErrorsByField } | Impossible
+export type Unsettled = Extract<Refusal, { kind: 'gone' | 'unknown' | 'invalid' }> | Impossible
 
 export type RunOutcome = Started | Unsettled
 
@@ -66,6 +66,8 @@ export async function settleWish(
 ): Promise<Settled | Unsettled> {
   const pipeline = await loadPipeline(db, pipelineId)
   if (!pipeline) return { kind: 'gone' }
+  const strangers = findStrangers(wish, pipeline)
+  if (Object.keys(strangers).length > 0) return { kind: 'unknown', errors: strangers }
   const errors = checkWish(wish, pipeline)
   if (Object.keys(errors).length > 0) return { kind: 'invalid', errors }
   const taken = pipeline.application ? await chooseWhat(db, wish, pipeline.application) : NOTHING_TAKEN

@@ -2,9 +2,9 @@ import { sql, type Transaction } from 'kysely'
 import type { Caller } from '#access/caller.ts'
 import { recordAudit } from '#audit/record.ts'
 import type { Tables } from '#database/tables.ts'
+import { conflict, listNames, type Refusal } from '#http/refusals.ts'
 import type { ErrorsByField } from '#http/validation.ts'
 import { lockAround } from '#pipelines/lock-environment.ts'
-import { conflict, listNames, type Refusal } from '#pipelines/refusals.ts'
 import {
   hooksOf,
   lockAgainstRuns,

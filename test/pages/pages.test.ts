@@ -1,7 +1,9 @@
 // The dashboard in a real browser, in front of a real Gantry.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
+import type { Page } from 'playwright-core'
 import { ADMIN } from '../process.ts'
+import { until } from '../run-world.ts'
 import { findBarriers } from './axe.ts'
 import { openPage, openPagesWorld, type PagesWorld, settled, signIn } from './world.ts'
 
@@ -52,10 +54,9 @@ describe('the pages', () => {
     await page.getByRole('button', { name: /speak Completed/ }).click()
     await log.getByText('last words').waitFor()
     await world.open('finish')
-    await page.getByRole('status').getByText('Completed', { exact: true }).first().waitFor()
     await page.getByText('Every target completed.').waitFor()
     await page.getByText('Accepted: it started an action').waitFor()
-    await page.waitForFunction('document.title.startsWith("✓")')
+    await until('the title says so', 20_000, async () => (await page.title()).startsWith('✓'))
     assert.match(await page.getByText('greeting').first().innerText(), /greeting/)
     assert.deepEqual(faults, [])
     await context.close()
@@ -84,7 +85,7 @@ describe('the pages', () => {
     await page.keyboard.press('/')
     await page.getByLabel('Status').selectOption('failed')
     await page.getByLabel('Started by').selectOption('hook')
-    await page.waitForFunction('document.querySelectorAll("[data-action]").length === 1')
+    await rowsAre(page, 1)
     await page.reload()
     await page.locator('[data-action]').first().waitFor()
     assert.equal(await page.getByLabel('Status').inputValue(), 'failed')
@@ -102,7 +103,7 @@ describe('the pages', () => {
     await page.getByText('Gantry cannot be reached.').waitFor()
     await start()
     await page.getByText('Gantry cannot be reached.').waitFor({ state: 'detached' })
-    await page.waitForFunction('document.querySelectorAll("[data-action]").length === 1')
+    await rowsAre(page, 1)
     assert.match(page.url(), /status=failed%2Ccompleted&trigger=retry/)
     await page.getByLabel('Started by').selectOption('')
     const id = await world.callHook({})
@@ -177,3 +178,7 @@ describe('the pages', () => {
     await context.close()
   })
 })
+
+async function rowsAre(page: Page, count: number): Promise<void> {
+  await until(`${count} rows`, 20_000, async () => (await page.locator('[data-action]').count()) === count)
+}

@@ -18,6 +18,7 @@ import {
   startGantry,
   temporaryHome,
 } from '../process.ts'
+import { until } from '../run-world.ts'
 import { openBrowser } from './browser.ts'
 
 type Closer = { after(fn: () => Promise<void>): void }
@@ -37,7 +38,7 @@ export type PagesWorld = {
   everyPage(actionId: number): string[]
   /** Calls the hook as the outside world does; the id of the action that it started. */
   callHook(body: unknown): Promise<number>
-  api(method: string, path: string, body?: unknown): Promise<{ status: number; body: never }>
+  api(method: string, path: string, body?: unknown): ReturnType<typeof call>
   /** Stops Gantry and gives back what starts it again, at the same address. */
   stop(): Promise<() => Promise<void>>
 }
@@ -52,8 +53,7 @@ export async function openPagesWorld(t: Closer): Promise<PagesWorld> {
   let gantry: GantryProcess = await startGantry(t, environment)
   const url = gantry.url!
   const token = await logInAsAdmin(gantry)
-  const api = (method: string, path: string, body?: unknown) =>
-    call({ url }, method, path, { token, body }) as Promise<{ status: number; body: never }>
+  const api = (method: string, path: string, body?: unknown) => call({ url }, method, path, { token, body })
   const make = async <Made>(path: string, body: unknown): Promise<Made> => {
     const answer = await api('POST', path, body)
     if (answer.status >= 300) throw new Error(`${path}: ${answer.status} ${JSON.stringify(answer.body)}`)
@@ -159,7 +159,9 @@ export async function signIn(page: Page, { email, password }: Login): Promise<vo
 
 /** Nothing on the page is still being read. */
 export async function settled(page: Page): Promise<void> {
-  await page.waitForFunction('!/Loading |Reading…/.test(document.body.innerText)')
+  await until('everything was read', 20_000, async () => {
+    return !/Loading |Reading…/.test(await page.locator('body').innerText())
+  })
 }
 
 /** A folder that whatever account runs steps can look into. */

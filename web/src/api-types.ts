@@ -853,6 +853,12 @@ export type Operations = {
     body: undefined
     answer: null
   }
+  'POST /users/accept-invitation': {
+    path: undefined
+    query: undefined
+    body: { token: string; name?: string; password: string }
+    answer: { access_token: string; token_type: 'bearer'; expires_in: number; refresh_token: string }
+  }
   'GET /overview': {
     path: undefined
     query: {
@@ -926,6 +932,12 @@ export type Operations = {
     query: { page?: number; per_page?: number; 'filter[name]'?: string }
     body: undefined
     answer: Array<Project>
+  }
+  'GET /projects/{id}': {
+    path: { id: number }
+    query: undefined
+    body: undefined
+    answer: Project
   }
   'GET /projects/{id}/environments': {
     path: { id: number }

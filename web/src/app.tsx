@@ -13,9 +13,27 @@ const PipelinesPage = lazy(() => import('./pipelines/pipelines-page.tsx'))
 const PipelinePage = lazy(() => import('./pipelines/pipeline-page.tsx'))
 const HooksPage = lazy(() => import('./hooks/hooks-page.tsx'))
 const HookPage = lazy(() => import('./hooks/hook-page.tsx'))
+const InvitationPage = lazy(() => import('./session/invitation-page.tsx'))
 const MembersPage = lazy(() => import('./members/members-page.tsx'))
 
 export function App() {
+  return (
+    <Switch>
+      <Route path="/invitation/:token">
+        {({ token }) => (
+          <Suspense fallback={<Loading what="the page" />}>
+            <InvitationPage token={token} />
+          </Suspense>
+        )}
+      </Route>
+      <Route>
+        <Pages />
+      </Route>
+    </Switch>
+  )
+}
+
+function Pages() {
   return (
     <SessionGate>
       <Shell>

@@ -46,6 +46,8 @@ type LiveListDeps = { api: Api; queries: QueryClient; key: string; filters: Filt
 function createLiveList({ api, queries, key, filters }: LiveListDeps) {
   const queryKey = ['actions', key]
   let timer: ReturnType<typeof setTimeout> | undefined
+  /** Actions that are being read alone, and how they move meanwhile: the answer may be older than that. */
+  const awaited = new Map<number, ActionMove[]>()
 
   function readAgainSoon(): void {
     timer ??= setTimeout(() => {
@@ -65,6 +67,7 @@ function createLiveList({ api, queries, key, filters }: LiveListDeps) {
   }
 
   async function readAlone(ids: number[]): Promise<void> {
+    for (const id of ids) awaited.set(id, [])
     const read = await Promise.allSettled(
       ids.map((id) => api.ask('GET /actions/{action_id}', { path: { action_id: id } })),
     )
@@ -81,21 +84,26 @@ function createLiveList({ api, queries, key, filters }: LiveListDeps) {
         projectId: action.project.id,
         environmentId: action.environment.id,
       }
-      return { row: toRow(action), filtered }
+      const [row] = applyMoves([toRow(action)], awaited.get(action.id) ?? []).rows
+      return { row: row!, filtered: { ...filtered, status: row!.status } }
     })
+    for (const id of ids) awaited.delete(id)
     change((rows) => insert(rows, found, filters))
   }
 
   return {
     onMoves(moves: ActionMove[]): void {
+      for (const move of moves) awaited.get(move.action_id)?.push(move)
       const strangers = applyMoves(queries.getQueryData<Rows>(queryKey)?.rows ?? [], moves).strangers
       change((rows) => applyMoves(rows, moves).rows.filter(staysListed))
-      const wanted = strangers.filter((id) => couldMatch(moves.findLast((move) => move.action_id === id)!))
+      const wanted = strangers.filter(
+        (id) => !awaited.has(id) && couldMatch(moves.filter((move) => move.action_id === id)),
+      )
       if (wanted.length === 0 || filters.page !== 1) return
       if (wanted.length > READ_ALONE_AT_MOST) readAgainSoon()
       else void readAlone(wanted)
     },
-    onGap: readAgainSoon,
+    onGap: () => void queries.invalidateQueries({ queryKey }),
     close: () => clearTimeout(timer),
   }
 
@@ -105,10 +113,12 @@ function createLiveList({ api, queries, key, filters }: LiveListDeps) {
     return stays
   }
 
-  /** From a move alone some filters can be judged, and an old action that moves on is not news without one. */
-  function couldMatch(move: ActionMove): boolean {
+  /** From moves alone some filters can be judged, and an old action that moves on is not news without one. */
+  function couldMatch(moves: ActionMove[]): boolean {
     const { place, pipeline, status } = filters
-    if (status === '' && move.previous_status !== null) return false
+    const move = moves.at(-1)!
+    const hasBegun = moves.some((one) => one.previous_status === null)
+    if (status === '' && !hasBegun) return false
     return matches(
       { ...filters, place: { environment: place.environment }, type: '', trigger: '', hook: '', pipeline },
       {

@@ -5,14 +5,12 @@ export type StreamHandlers = {
   /** By type of event; the data is parsed JSON. */
   // biome-ignore lint/suspicious/noExplicitAny: each handler names the type of its own data
   on: Record<string, (data: any) => void>
-  /** Opened for the first time or again: what happened in between may have been missed. */
-  onOpen?(): void
 }
 
 const FIRST_WAIT_MS = 500
 const LONGEST_WAIT_MS = 10_000
 
-export function openStream(url: string, { on, onOpen }: StreamHandlers): { close(): void } {
+export function openStream(url: string, { on }: StreamHandlers): { close(): void } {
   let source: EventSource | undefined
   let timer: ReturnType<typeof setTimeout> | undefined
   let wait = FIRST_WAIT_MS
@@ -21,7 +19,6 @@ export function openStream(url: string, { on, onOpen }: StreamHandlers): { close
     source = new EventSource(url)
     source.onopen = () => {
       wait = FIRST_WAIT_MS
-      onOpen?.()
     }
     source.onerror = () => {
       if (source?.readyState !== EventSource.CLOSED) return

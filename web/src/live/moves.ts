@@ -50,7 +50,6 @@ export function createLiveMoves(): LiveMoves {
 function readAlone(deliver: (message: Message) => void): () => void {
   let gathered: ActionMove[] = []
   let timer: ReturnType<typeof setTimeout> | undefined
-  let opened = false
   const stream = openStream('/actions/stream', {
     on: {
       action(move: ActionMove) {
@@ -62,10 +61,8 @@ function readAlone(deliver: (message: Message) => void): () => void {
           deliver({ kind: 'moves', moves })
         }, GATHER_MS)
       },
-    },
-    onOpen() {
-      if (opened) deliver({ kind: 'gap' })
-      opened = true
+      // What was read before this may already be old; after a short cut the browser resumes without it.
+      ready: () => deliver({ kind: 'gap' }),
     },
   })
   return () => {
@@ -80,8 +77,6 @@ function readTogether(deliver: (message: Message) => void): () => void {
   channel.onmessage = (event: MessageEvent<Message>) => deliver(event.data)
   navigator.locks
     .request('gantry-moves', { signal: leaving.signal }, () => {
-      // The tab before this one took its stream with it.
-      deliver({ kind: 'gap' })
       const stop = readAlone((message) => {
         channel.postMessage(message)
         deliver(message)

@@ -22,13 +22,13 @@ export function mayRun(grants: Grant[], roles: Role[], { projectId, environmentI
 }
 
 /** False until it is known. Where a person may not read their own grants, the API is left to say no. */
-export function useMayRun(place: PlaceIds | undefined): boolean {
+export function useMayRun(place: PlaceIds | 'unknown' | undefined): boolean {
   const api = useApi()
   const { user } = useSession()
-  const organizationId = place?.organizationId ?? 0
+  const organizationId = place === 'unknown' ? 0 : (place?.organizationId ?? 0)
   const { data } = useQuery({
     queryKey: ['grants', organizationId, user.id],
-    enabled: place !== undefined,
+    enabled: organizationId > 0,
     staleTime: 60_000,
     queryFn: async ({ signal }) => {
       const path = { id: organizationId }
@@ -47,6 +47,7 @@ export function useMayRun(place: PlaceIds | undefined): boolean {
       }
     },
   })
+  if (place === 'unknown') return true
   if (!place || !data) return false
   return data === 'unknown' || mayRun(data.grants, data.roles, place)
 }

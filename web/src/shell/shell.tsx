@@ -86,12 +86,7 @@ function ColourSwitch() {
 function SignOut() {
   const { user, signOut } = useSession()
   return (
-    <Button
-      variant="default"
-      size="xs"
-      onClick={() => void signOut()}
-      title={`Signed in as ${user.email}`}
-    >
+    <Button variant="default" size="xs" onClick={() => void signOut()} title={`Signed in as ${user.email}`}>
       Sign out
     </Button>
   )

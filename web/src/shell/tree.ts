@@ -35,3 +35,14 @@ export function useEnvironments(project: number | undefined) {
       api.ask('GET /projects/{id}/environments', { path: { id: project! }, query: ALL, signal }),
   })
 }
+
+/** A pipeline names its project; grants hang on the organization above it, which not everybody may look at. */
+export function useOrganizationOf(project: number): number | 'unknown' | undefined {
+  const api = useApi()
+  const { data, error } = useQuery({
+    ...KEPT,
+    queryKey: ['project', project],
+    queryFn: ({ signal }) => api.ask('GET /projects/{id}', { path: { id: project }, signal }),
+  })
+  return error && !data ? 'unknown' : data?.organization.id
+}
