@@ -22,6 +22,7 @@ import { createReceiver } from '#incoming/receiver.ts'
 import { createTree } from '#inventory/tree.ts'
 import { createMetrics } from '#operations/metrics.ts'
 import { startDelivering } from '#outgoing/deliver.ts'
+import { readDeliveryDepths } from '#outgoing/delivery-depths.ts'
 import { createSender } from '#outgoing/sending/sender.ts'
 import { listDeadLetters } from '#queue/dead-letters.ts'
 import type { JobHandlers } from '#queue/handler.ts'
@@ -132,7 +133,7 @@ export async function startService(
 
   if (config.role !== 'worker') {
     const probe = createProbe({ queue })
-    const metrics = createMetrics({ queue, version })
+    const metrics = createMetrics({ queue, deliveries: () => readDeliveryDepths(db), version })
     const calls = await createReceiver({
       db,
       box,

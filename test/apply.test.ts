@@ -173,6 +173,10 @@ suite('the export of a project', () => {
     assert.equal(answer.status, 200, answer.text)
     assert.match(answer.headers['content-type']!, /^application\/yaml/)
     for (const value of Object.values(SECRETS)) assert.ok(!answer.text.includes(value))
+    assert.match(
+      answer.text,
+      /^# These .*\n# {3}GITHUB_TOKEN\n# {3}WEB_SERVERS_PRIVATE_KEY\n# {3}PRODUCTION_SHOP_DATABASE/,
+    )
     const again = await apply(answer.text, { dry_run: true })
     assert.deepEqual(Object.keys(again.body.errors), [
       'credentials.GitHub.token',
@@ -181,7 +185,7 @@ suite('the export of a project', () => {
     ])
     const without = answer.text
       .replaceAll(/^ *(private_key|token): \$\{.*\n/gm, '')
-      .replace(/\$\{ENV.*\}/, 'x')
+      .replace(/\$\{PROD.*\}/, 'x')
     assert.deepEqual(inShort(await applied(without, { dry_run: true, prune: true })), [
       'change environments.production.applications.shop.variables.DATABASE_PASSWORD',
     ])
@@ -192,7 +196,7 @@ suite('the export of a project', () => {
     const copy = text
       .replace(organization, nextName())
       .replaceAll(/private_key: \$\{.*/g, 'generate: true')
-      .replaceAll(/\$\{(CRED|ENV).*\}/g, 'x')
+      .replaceAll(/\$\{(GITHUB|PROD).*\}/g, 'x')
     const { summary } = await applied(copy)
     assert.equal(
       summary.create,

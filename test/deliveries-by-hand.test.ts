@@ -83,6 +83,32 @@ suite('sending a span of time again', () => {
     assert.equal(await count('2026-01-10T00:00:00Z', '2026-01-20T00:00:00Z'), 0)
   })
 
+  test('is worked off in the order in which it happened', async (t) => {
+    const { tree, hook, redeliver } = await openTold(t, 400)
+    const first = await runOnce(tree, hook.id)
+    const second = await runOnce(tree, hook.id)
+    await happened(first, '2026-01-20T00:00:00.000Z')
+    await happened(second, '2026-01-10T00:00:00.000Z')
+    assert.equal((await redeliver({ from: FROM, to: TO })).body.deliveries, 4)
+    // One moment for all of them would make every claim sort all that is left.
+    const due = (await world.deliveries(hook.id)).map(({ action_id, due_at }) => [action_id, due_at])
+    assert.deepEqual(due, [
+      [first, '2026-01-20T00:00:00.000Z'],
+      [first, '2026-01-20T00:00:00.000Z'],
+      [second, '2026-01-10T00:00:00.000Z'],
+      [second, '2026-01-10T00:00:00.000Z'],
+    ])
+  })
+
+  test('cannot begin at a time that no calendar has', async (t) => {
+    const { redeliver } = await openTold(t)
+    for (const from of ['0000-01-01T00:00:00Z', '2026-02-30T00:00:00Z', 'yesterday']) {
+      const { status, body } = await redeliver({ from, dry_run: true })
+      assert.equal(status, 422, from)
+      assert.deepEqual(Object.keys(body.errors), ['from'])
+    }
+  })
+
   test('leaves alone what is on its way', async (t) => {
     const { receiver, tree, hook, redeliver } = await openTold(t, 503)
     await move(await startAction(tree), IN_PROGRESS)

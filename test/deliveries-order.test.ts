@@ -1,6 +1,12 @@
 import assert from 'node:assert/strict'
 import { after, suite, test } from 'node:test'
 import { sql } from 'kysely'
+import { createActionFinder } from '#actions/find-action.ts'
+import { shareWholeLoads } from '#actions/whole-actions.ts'
+import { createTree } from '#inventory/tree.ts'
+import { claimDeliveries } from '#outgoing/claim-deliveries.ts'
+import { loadOutgoingHooks, type OutgoingHook } from '#outgoing/outgoing-hooks.ts'
+import { tryDelivery } from '#outgoing/try-delivery.ts'
 import { until } from '#queue/test-queue.ts'
 import {
   COMPLETED,
@@ -230,6 +236,41 @@ suite('a worker', () => {
     await until(async () => (await only(hook.id)).state === 'delivered')
     assert.equal((await quiet.requests(hook.id)).length, 2)
     assert.equal(receiver.arrivals.length, 2)
+  })
+
+  test('that was held up sends nothing that another may have taken over before the answer comes', async (t) => {
+    const { hook } = await openHanging(t)
+    const [delivery] = await claimDeliveries(quiet.db, new Map([[hook.id, 1]]))
+    const loaded = (await loadOutgoingHooks(quiet.db, quiet.box, [hook.id])).get(hook.id) as OutgoingHook
+    const sent: string[] = []
+    const triedAfter = (seconds: number) =>
+      tryDelivery(
+        {
+          db: quiet.db,
+          tree: createTree(quiet.db),
+          baseUrl: () => 'http://gantry.test',
+          findAction: createActionFinder(quiet.db),
+          loadWhole: shareWholeLoads(quiet.db),
+          sender: {
+            async send({ url }) {
+              sent.push(url)
+              return { kind: 'unreachable', message: 'Nobody is there.', ipAddress: null, durationMs: 1 }
+            },
+            close: async () => {},
+          },
+          now: () => new Date(),
+          random: () => 0.5,
+          uptimeMs: () => performance.now() + seconds * 1_000,
+        },
+        loaded,
+        delivery!,
+        { kind: 'allowed', token: null },
+        new AbortController().signal,
+      )
+    assert.equal((await triedAfter(40)).next.kind, 'handed-back')
+    assert.deepEqual(sent, [])
+    assert.equal((await triedAfter(1)).next.kind, 'retry')
+    assert.equal(sent.length, 1)
   })
 
   test('shares the work with others: no delivery is sent by two', async (t) => {

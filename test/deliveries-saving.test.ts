@@ -3,7 +3,7 @@ import { after, suite, test } from 'node:test'
 import { createAddressGuard } from '#addresses/guard.ts'
 import { IN_PROGRESS, openDeliveries, openReceiver, startTestDelivering } from './deliveries.ts'
 import { openTestApp } from './harness.ts'
-import { createTestTree } from './world.ts'
+import { createMember, createTestTree } from './world.ts'
 
 /** What names stand for here; nothing of it is asked on any network. */
 const addresses = new Map([
@@ -58,6 +58,35 @@ suite('what is wrong with a hook is said when it is saved', () => {
       errors['settings.request_body.deep.0.text']![0]!,
       /action\.no_such_field.*at line 2, column \d+/,
     )
+  })
+
+  test('conditions on what no event has: they would never hold', async () => {
+    const paths = [
+      'status',
+      'application.name',
+      'action.no_such_field',
+      'action.status.code',
+      'action.targets.first',
+    ]
+    const errors = await faultsOf({
+      trigger_when: { conditions: paths.map((path) => ({ path, accepted_values: ['x'] })) },
+    })
+    assert.deepEqual(
+      Object.keys(errors),
+      paths.map((_, index) => `trigger_when.conditions.${index}.path`),
+    )
+    assert.match(errors['trigger_when.conditions.0.path']![0]!, /begin with event or action/)
+    assert.match(errors['trigger_when.conditions.2.path']![0]!, /unknown name action\.no_such_field/)
+    const fine = [
+      'event.kind',
+      'action.targets.0.status',
+      'action.triggered_from.hook_parsed_variables.anything.below',
+      'action["status"]',
+    ]
+    const saved = await save({
+      trigger_when: { conditions: fine.map((path) => ({ path, accepted_values: ['x'] })) },
+    })
+    assert.equal(saved.status, 201, saved.text)
   })
 
   test('templates that cannot be read', async () => {
@@ -212,4 +241,29 @@ test('a Gantry on loopback may call its neighbours there, but no metadata servic
   assert.equal((await saveBeside('http://127.0.0.1:8080/')).status, 201)
   assert.equal((await saveBeside('http://169.254.169.254/')).status, 422)
   assert.equal((await saveBeside('http://10.0.0.1/')).status, 422)
+})
+
+test('what a hook sends is shown to those who may edit it, to others only its names', async () => {
+  const saved = await save({
+    settings: {
+      request_headers: [{ name: 'Authorization', value: 'Bearer written-by-hand' }],
+      request_body: { routing_key: 'written-by-hand', deep: [{ text: 'written-by-hand', number: 1 }] },
+    },
+  })
+  const viewer = await createMember(db, tree, 'viewer')
+  const list = `/pipelines/${tree.pipelineId}/hooks`
+  for (const path of [`/hooks/outgoing/${saved.body.id}`, list]) {
+    const forViewer = await request('GET', path, { token: viewer.token })
+    assert.equal(forViewer.status, 200)
+    assert.doesNotMatch(forViewer.text, /written-by-hand/)
+    const forOwner = await request('GET', path, { token: tree.owner.token })
+    assert.match(forOwner.text, /Bearer written-by-hand/)
+  }
+  const { settings } = (await request('GET', `/hooks/outgoing/${saved.body.id}`, { token: viewer.token }))
+    .body
+  assert.deepEqual(settings.request_headers, [{ name: 'Authorization', value: '********' }])
+  assert.deepEqual(settings.request_body, {
+    routing_key: '********',
+    deep: [{ text: '********', number: 1 }],
+  })
 })

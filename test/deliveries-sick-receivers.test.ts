@@ -141,6 +141,20 @@ test('a receiver that asks for a pause gets it, for all of its deliveries', asyn
   await receiver.until(5)
 })
 
+test('a hook that is given another address begins anew there', async (t) => {
+  const { receiver, tree, hook } = await openSick(t)
+  receiver.answer(429, { 'retry-after': '3600' })
+  await startMany(tree, 1)
+  await world.ailing(hook.id, 1)
+  await world.change(hook.id, { name: 'The same address', target_url: receiver.url }, tree.owner.token)
+  assert.notEqual((await world.health(hook.id))!.open_until, null)
+
+  const well = await openReceiver(t)
+  await world.change(hook.id, { target_url: well.url }, tree.owner.token)
+  await startMany(tree, 1)
+  await well.until(1)
+})
+
 suite('a hook', () => {
   async function read(hookId: string, { owner }: TestTree) {
     return (await world.request('GET', `/hooks/outgoing/${hookId}`, { token: owner.token })).body

@@ -336,7 +336,7 @@ suite('an address with two ids', () => {
       const body = example ?? Object.values(examples)[0]?.value
       const before = await everything()
       for (const id of at.wrong) {
-        const url = path
+        const url: string = path
           .replace(`{${first.name}}`, String(at.first))
           .replace(`{${last.name}}`, String(id))
           .replace('{order}', '1')

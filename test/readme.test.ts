@@ -6,7 +6,7 @@ import { chmod, glob, mkdir, mkdtemp, readFile, realpath, rm, stat } from 'node:
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { suite, type TestContext, test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { configurationIn, renderConfiguration, withConfiguration } from '../scripts/readme-config.ts'
 import { later } from './later.ts'
 import { ADMIN, ADMIN_ENVIRONMENT, type GantryProcess, startGantry, temporaryHome } from './process.ts'
@@ -40,25 +40,23 @@ test('every link between the documents leads somewhere', async () => {
   assert.deepEqual(broken, [])
 })
 
-suite('what a reader types', { concurrency: true }, () => {
-  test('the tour of the README shows what it says, line by line', async (t) => {
-    const gantry = await startGantry(t, { GANTRY_HOME: await temporaryHome(t) })
-    const password = /with the password (\S+) \(shown this once\)/.exec(gantry.output.join('\n'))?.[1]
-    assert.ok(password, 'the first start shows a password')
-    const stations = fillIn(tour, { 'PASSWORD=': `'${password}'` })
-    assert.ok(stations.length >= 10, 'the tour was not found')
-    await walk(stations, gantry, await temporaryFolder(t))
-  })
+test('the tour of the README shows what it says, line by line', async (t) => {
+  const gantry = await startGantry(t, { GANTRY_HOME: await temporaryHome(t) })
+  const password = /with the password (\S+) \(shown this once\)/.exec(gantry.output.join('\n'))?.[1]
+  assert.ok(password, 'the first start shows a password')
+  const stations = fillIn(tour, { 'PASSWORD=': `'${password}'` })
+  assert.ok(stations.length >= 10, 'the tour was not found')
+  await walk(stations, gantry, await temporaryFolder(t))
+})
 
-  test('an application of one’s own comes from nothing, call by call, as the README says', async (t) => {
-    const stations = readStations(section(readme, 'Your own application, from nothing'))
-    await deployFromNothing(t, stations)
-  })
+test('an application of one’s own comes from nothing, call by call, as the README says', async (t) => {
+  const stations = readStations(section(readme, 'Your own application, from nothing'))
+  await deployFromNothing(t, stations)
+})
 
-  test('an application of one’s own comes from nothing out of one file, as the guide says', async (t) => {
-    const guide = await readFile(join(root, 'docs/guides/setting-up.md'), 'utf8')
-    await deployFromNothing(t, readStations(guide))
-  })
+test('an application of one’s own comes from nothing out of one file, as the guide says', async (t) => {
+  const guide = await readFile(join(root, 'docs/guides/setting-up.md'), 'utf8')
+  await deployFromNothing(t, readStations(guide))
 })
 
 /** Walks from an empty Gantry to a site on this machine and on one reached over SSH. */

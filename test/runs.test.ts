@@ -200,7 +200,8 @@ suite('a run', () => {
     const before = await countActions(tree)
     const [own] = tree.serverIds
     const [stranger] = other.serverIds
-    assert.deepEqual(await faultsOf(run({ servers: [own, stranger, 999_999] })), {
+    const strangers = await refused(run({ servers: [own, stranger, 999_999] }), 404, 'not_found')
+    assert.deepEqual(strangers.errors, {
       'servers.1': [`${stranger} is not a server of this pipeline`],
       'servers.2': ['999999 is not a server of this pipeline'],
     })

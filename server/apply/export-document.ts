@@ -50,16 +50,15 @@ function writeDocument(state: State, caller: Caller): string {
   const text = stringify(document, { lineWidth: 0, aliasDuplicateObjects: false })
   return head === '' ? text : `# These values have to be given:\n${head}${text}`
 
-  /** `credentials.Git Hub` → `${CREDENTIALS_GIT_HUB}`. */
-  function placeholderFor(path: readonly string[]): string {
-    const plain = path
+  /** `GITHUB_TOKEN`, `PRODUCTION_SHOP_DATABASE_PASSWORD`: what it is known by, in letters that a name may have. */
+  function placeholderFor(words: readonly string[]): string {
+    const plain = words
       .join('_')
       .toUpperCase()
       .replaceAll(/[^A-Z0-9]+/g, '_')
-      .slice(-MOST_NAME_CHARACTERS)
-      .replace(/^[0-9_]+/, '')
-    let name = plain || 'VALUE'
-    for (let number = 2; names.has(name); number++) name = `${plain || 'VALUE'}_${number}`
+    const short = plain.slice(-MOST_NAME_CHARACTERS).replace(/^[0-9_]+/, '') || 'VALUE'
+    let name = short
+    for (let number = 2; names.has(name); number++) name = `${short}_${number}`
     names.add(name)
     return `\${${name}}`
   }
@@ -84,18 +83,19 @@ function sectionAt(document: Section, path: readonly string[]): Section {
 function entryOf(
   thing: Stored,
   caller: Caller,
-  placeholderFor: (path: readonly string[]) => string,
+  placeholderFor: (words: readonly string[]) => string,
 ): unknown {
   if (thing.type === 'credential') {
-    const isKey = thing.credential!.auth_type === 'key'
-    const secret = thing.openSecret && { [isKey ? 'private_key' : 'token']: placeholderFor(thing.path) }
+    const field = thing.credential!.auth_type === 'key' ? 'private_key' : 'token'
+    const secret = thing.openSecret && { [field]: placeholderFor([thing.name, field]) }
     return { ...fieldsOf(thing), ...secret }
   }
   if (thing.type !== 'variable') return fieldsOf(thing)
   const isShown = !thing.body.hidden && can(caller, 'application:edit', thing.place)
+  const names = thing.path.filter((_, index) => index % 2 === 1)
   const value = isShown ? thing.openSecret?.() : undefined
   return {
-    value: value === undefined ? placeholderFor(thing.path) : escaped(value),
+    value: value === undefined ? placeholderFor(names) : escaped(value),
     hidden: thing.body.hidden,
   }
 }

@@ -12,7 +12,7 @@ import { describeFaults, type Problems } from './problems.ts'
 import { type ReadWish, readWish } from './read-wish.ts'
 import { APPLY_BODY_LIMIT, type ApplyBody, appliedSchema, applyBody, MOST_DOCUMENT_BYTES } from './schemas.ts'
 
-const tags = ['Apply']
+const tags = ['Projects']
 
 export const applyRoutes: FastifyPluginAsyncTypebox<ApplyDeps> = async (app, deps) => {
   app.post(
@@ -63,19 +63,11 @@ export const applyRoutes: FastifyPluginAsyncTypebox<ApplyDeps> = async (app, dep
     },
   )
 
+  // A document by itself, like that of the API.
   const editorSchema = createEditorSchema()
   app.get(
     '/gantry.schema.json',
-    {
-      config: { access: publicly },
-      schema: {
-        tags,
-        operationId: 'readDocumentSchema',
-        summary: 'The JSON Schema of gantry.yaml',
-        description: 'For editors: it is what `POST /apply` checks.',
-        response: { 200: Type.Unsafe<object>({ type: 'object', additionalProperties: true }) },
-      },
-    },
+    { config: { access: publicly }, schema: { hide: true } },
     async () => editorSchema,
   )
 }

@@ -6,8 +6,8 @@ import type { AddressGuard } from '#addresses/guard.ts'
 import { actorOf } from '#audit/actor.ts'
 import { readIfMatch, sendWithETag } from '#http/if-match.ts'
 import { describePage, pageOf, pageQuery } from '#http/pagination.ts'
-import { Exactly, Id, ref, refusals } from '#http/schemas.ts'
 import { toApiError } from '#http/refusals.ts'
+import { Exactly, Id, ref, refusals } from '#http/schemas.ts'
 import { findCredential, listCredentials } from './find-credentials.ts'
 import {
   type CredentialOutcome,

@@ -1,6 +1,8 @@
 import type { ErrorsByField } from '#http/validation.ts'
-import { parsePath } from './payload-path.ts'
+import { below, type NameTree } from '#outgoing/templates/names.ts'
+import { type PayloadPath, parsePath } from './payload-path.ts'
 import type { HookCondition, HookVariable, IncomingHookChange, OutgoingHookChange } from './schemas.ts'
+import { templateNames } from './template-names.ts'
 
 // What a schema cannot say about a hook. Pure: a wish → its faults, all at once.
 
@@ -18,7 +20,7 @@ export function checkIncoming(wish: IncomingHookChange, operation: string): Erro
 export function checkOutgoing(wish: OutgoingHookChange, operation: string): ErrorsByField {
   const errors = createErrors()
   checkActionType(wish.action_type, operation, errors)
-  checkConditions(wish.trigger_when?.conditions ?? [], errors)
+  checkConditions(wish.trigger_when?.conditions ?? [], errors, faultOfEventPath)
   return errors.found
 }
 
@@ -90,13 +92,40 @@ function checkSignature(
   }
 }
 
-function checkConditions(conditions: readonly HookCondition[], errors: Errors): void {
+function checkConditions(
+  conditions: readonly HookCondition[],
+  errors: Errors,
+  faultOf?: (keys: PayloadPath) => string | undefined,
+): void {
   conditions.forEach((condition, index) => {
-    checkPath(condition.path, `trigger_when.conditions.${index}.path`, errors)
+    checkPath(condition.path, `trigger_when.conditions.${index}.path`, errors, faultOf)
   })
 }
 
-function checkPath(path: string, field: string, errors: Errors): void {
+function checkPath(
+  path: string,
+  field: string,
+  errors: Errors,
+  faultOf: (keys: PayloadPath) => string | undefined = () => undefined,
+): void {
   const parsed = parsePath(path)
-  if (parsed.kind === 'fault') errors.add(field, parsed.message)
+  const fault = parsed.kind === 'fault' ? parsed.message : faultOf(parsed.keys)
+  if (fault) errors.add(field, fault)
+}
+
+/** A name that no event has never holds: the hook would be silent for ever, and nobody would know why. */
+function faultOfEventPath(keys: PayloadPath): string | undefined {
+  if (keys[0] !== 'event' && keys[0] !== 'action') return 'must begin with event or action'
+  let tree: NameTree | undefined = templateNames()
+  for (const [index, key] of keys.entries()) {
+    tree = step(tree, key)
+    if (!tree) return `has the unknown name ${keys.slice(0, index + 1).join('.')}`
+  }
+  return undefined
+}
+
+/** Templates also know `first`, `last` and `size`; paths point at what is there. */
+function step(tree: NameTree, key: string): NameTree | undefined {
+  if (tree.kind === 'value' || (tree.kind === 'list' && !/^\d+$/.test(key))) return undefined
+  return below(tree, key)
 }

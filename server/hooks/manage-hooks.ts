@@ -145,6 +145,7 @@ export async function changeHookWithin(
       previous_secret_until: null,
     }),
   })
+  if (isMoving(wish, row)) await trx.deleteFrom('hook_health').where('hook_id', '=', id).execute()
   const isBack = wish.type === 'outgoing' && !row.active && wish.body.active === true
   const wasOffSince = isBack ? (row.disabled_at ?? row.updated_at) : undefined
   const changed = await readLocked(trx, wish.type, id)
@@ -263,6 +264,12 @@ function allFaults(...parts: (ErrorsByField | undefined)[]): ErrorsByField | und
 
 function setsRequest(wish: HookChange): boolean {
   return wish.type === 'outgoing' && (wish.body.target_url ?? wish.body.settings) !== undefined
+}
+
+/** Another address is another receiver: how the last one was doing says nothing about it. */
+function isMoving(wish: HookChange, row: HookRow): boolean {
+  if (wish.type !== 'outgoing' || wish.body.target_url === undefined) return false
+  return wish.body.target_url !== row.target_url
 }
 
 async function receiverFaults(

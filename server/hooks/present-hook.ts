@@ -41,7 +41,7 @@ export type HookRow = Selectable<HooksTable> & {
 export type Showing = {
   baseUrl: string
   box: SecretBox
-  /** Callers who may not edit a hook see no URL: with it they could start runs. */
+  /** Callers who may not edit a hook see no URL, with which they could start runs, and nothing of what it sends. */
   mayEdit: boolean
   /** The secret as text, in the one answer that may show it. */
   secret?: string
@@ -77,7 +77,7 @@ function presentHook(row: HookRow, created_by_user: User, showing: Showing): Hoo
     secret: showing.secret ?? (row.secret === null ? null : MASK),
     secret_algorithm: row.secret_algorithm,
     secret_header_name: row.secret_header_name,
-    settings: row.settings,
+    settings: showing.mayEdit ? row.settings : withoutTexts(row.settings),
     trigger_when: row.trigger_when,
     disabled_at: row.disabled_at,
     disabled_reason: row.disabled_reason,
@@ -96,4 +96,23 @@ function urlOf(row: HookRow, { baseUrl, box, mayEdit }: Showing): string | null 
   if (row.url_token === null) return null
   const token = mayEdit ? box.open(row.url_token, tokenPlace(row.id)) : MASK
   return `${baseUrl}/hooks/${token}/trigger`
+}
+
+/** Keys of receivers stand in the headers and bodies that people write: others see the names, not the texts. */
+function withoutTexts(settings: HookRow['settings']): HookRow['settings'] {
+  const { request_headers: headers, request_body: body } = settings
+  return {
+    ...settings,
+    ...(Array.isArray(headers) && {
+      request_headers: headers.map(({ name }) => ({ name, value: MASK })),
+    }),
+    ...(body != null && { request_body: maskTexts(body) }),
+  }
+}
+
+function maskTexts(value: unknown): unknown {
+  if (typeof value === 'string') return MASK
+  if (Array.isArray(value)) return value.map(maskTexts)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([key, inside]) => [key, maskTexts(inside)]))
 }

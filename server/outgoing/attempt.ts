@@ -37,7 +37,7 @@ export type NextStep =
   | { kind: 'give-up'; why: string }
   /** The hook's conditions do not hold: nobody is told, and nothing is recorded. */
   | { kind: 'ignored' }
-  /** This process stops before the receiver was asked: somebody else goes on. */
+  /** This process stops, or was held up for too long, before the receiver answered: somebody else goes on. */
   | { kind: 'handed-back' }
 
 export type EndedAttempt = {

@@ -20,6 +20,8 @@ export type ClaimedDelivery = {
     occurred_at: string
   }
   action: ActionRow
+  /** On this process's own clock (`performance.now()`): from then on another may try it. */
+  ownedUntil: number
   /** The receiver has failed lately: its health has to be written down again. */
   isAiling: boolean
   /** The one that is let through to see whether a sick receiver is well again. */
@@ -28,7 +30,8 @@ export type ClaimedDelivery = {
 }
 
 /** Longer than any attempt may take. A delivery whose process died is taken up by another after this. */
-const LEASE = `interval '45 seconds'`
+const LEASE_MS = 45_000
+const LEASE = `interval '${LEASE_MS} milliseconds'`
 
 /** Not waiting for its turn: a person asked for it. */
 const UNORDERED = 'asked_by is not null'
@@ -150,12 +153,13 @@ export async function claimDeliveries(
   db: Database,
   room: ReadonlyMap<string, number>,
 ): Promise<ClaimedDelivery[]> {
+  const ownedUntil = performance.now() + LEASE_MS
   const parameters = [uuids([...room.keys()]), int4s([...room.values()])]
   const { rows } = await db.executeQuery<ClaimedRow>(CompiledQuery.raw(CLAIM, parameters))
-  return rows.map(toClaimed)
+  return rows.map((row) => toClaimed(row, ownedUntil))
 }
 
-function toClaimed(row: ClaimedRow): ClaimedDelivery {
+function toClaimed(row: ClaimedRow, ownedUntil: number): ClaimedDelivery {
   const {
     delivery_id,
     delivery_hook_id,
@@ -180,6 +184,7 @@ function toClaimed(row: ClaimedRow): ClaimedDelivery {
       occurred_at: event_occurred_at,
     },
     action,
+    ownedUntil,
     isAiling: is_ailing,
     isProbe: is_probe,
     treeVersion: tree_version,

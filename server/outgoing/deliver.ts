@@ -58,6 +58,7 @@ export async function startDelivering(options: {
     sender,
     now: () => new Date(),
     random: Math.random,
+    uptimeMs: () => performance.now(),
   }
   const outage = createOutage(log)
   const pace = createPace()
@@ -107,8 +108,8 @@ export async function startDelivering(options: {
     const room = new Map<string, number>()
     let left = MOST_UNSETTLED - unsettled
     for (const id of wanted) {
-      const places = Math.min(pace.room(id), left)
-      if (places <= 0) continue
+      const places = pace.room(id, left)
+      if (places === 0) continue
       room.set(id, places)
       left -= places
     }

@@ -14,14 +14,14 @@ export function movesToldTo(listened: readonly string[]): { previous: string; st
   )
 }
 
-/** The events of a time that a hook listens to, whether it was told of them or not: `id`, `action_id`, `is_final`. */
+/** The events of a time that a hook listens to, whether it was told of them or not. */
 export function eventsFor(
   hook: { id: string; events: readonly string[] },
   time: { from: string; to: string },
 ): RawBuilder<unknown> {
   const moves = movesToldTo(hook.events)
   return sql`
-    select e.id, e.action_id, e.status in ('completed', 'failed', 'skipped') as is_final
+    select e.id, e.action_id, e.occurred_at, e.status in ('completed', 'failed', 'skipped') as is_final
     from hooks h
     join pipelines own on own.id = h.pipeline_id
     join events e on e.occurred_at >= ${time.from}::timestamptz and e.occurred_at < ${time.to}::timestamptz

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { createPace } from './pace.ts'
 
 const HOOK = 'one'
+const ALL_FREE = 1_024
 
 function answered(pace: ReturnType<typeof createPace>, times: number, tookMs: number): void {
   for (let number = 0; number < times; number += 1) {
@@ -13,21 +14,21 @@ function answered(pace: ReturnType<typeof createPace>, times: number, tookMs: nu
 
 test('a receiver that nobody knows gets a few requests at once', () => {
   const pace = createPace()
-  assert.equal(pace.room(HOOK), 4)
+  assert.equal(pace.room(HOOK, ALL_FREE), 4)
   for (let number = 0; number < 4; number += 1) pace.begin(HOOK)
-  assert.equal(pace.room(HOOK), 0)
-  assert.equal(pace.room('another'), 4)
+  assert.equal(pace.room(HOOK, ALL_FREE), 0)
+  assert.equal(pace.room('another', ALL_FREE), 4)
 })
 
 test('each answer makes room for one more, for a quick receiver further than for a slow one', () => {
   const slow = createPace()
   answered(slow, 1_000, 2_000)
-  assert.equal(slow.room(HOOK), 64)
+  assert.equal(slow.room(HOOK, ALL_FREE), 64)
   const quick = createPace()
   answered(quick, 1_000, 5)
-  assert.equal(quick.room(HOOK), 256)
+  assert.equal(quick.room(HOOK, ALL_FREE), 256)
   answered(quick, 1, 2_000)
-  assert.equal(quick.room(HOOK), 64)
+  assert.equal(quick.room(HOOK, ALL_FREE), 64)
 })
 
 test('a failure leaves room for one', () => {
@@ -35,7 +36,37 @@ test('a failure leaves room for one', () => {
   answered(pace, 100, 5)
   pace.begin(HOOK)
   pace.end(HOOK, false, 15_000)
-  assert.equal(pace.room(HOOK), 1)
+  assert.equal(pace.room(HOOK, ALL_FREE), 1)
   pace.begin(HOOK)
-  assert.equal(pace.room(HOOK), 0)
+  assert.equal(pace.room(HOOK, ALL_FREE), 0)
+})
+
+test('slow receivers leave places to others, however many they are and however much waits for them', () => {
+  const pace = createPace()
+  let free = ALL_FREE
+  const slow = Array.from({ length: 200 }, (_, number) => `slow ${number}`)
+  for (const hook of slow) {
+    for (let number = 0; number < 100; number += 1) {
+      pace.begin(hook)
+      pace.end(hook, true, 25_000)
+    }
+  }
+  for (let round = 0; round < 10; round += 1) {
+    for (const hook of slow) {
+      const places = pace.room(hook, free)
+      for (let number = 0; number < places; number += 1) pace.begin(hook)
+      free -= places
+    }
+  }
+  assert.ok(free > 0)
+  assert.ok(pace.room('quick', free) > 0)
+})
+
+test('a receiver that is alone gets all the places that it can use', () => {
+  const pace = createPace()
+  answered(pace, 1_000, 5)
+  for (let number = 0; number < 256; number += 1) {
+    assert.equal(pace.room(HOOK, ALL_FREE - number), 256 - number)
+    pace.begin(HOOK)
+  }
 })

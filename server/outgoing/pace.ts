@@ -4,8 +4,11 @@
  * One that answers quickly gets more than it has connections, so that the next are at hand when one is free.
  */
 export type Pace = {
-  /** How many more may begin now. */
-  room(hookId: string): number
+  /**
+   * How many more may begin now, when `free` places are left for all hooks together. A hook takes no more than it
+   * leaves free: however many receivers are slow, whoever comes next finds a place.
+   */
+  room(hookId: string, free: number): number
   begin(hookId: string): void
   /** `tookMs` is null when the receiver was not asked. */
   end(hookId: string, wentWell: boolean, tookMs: number | null): void
@@ -34,9 +37,9 @@ export function createPace(): Pace {
   }
 
   return {
-    room(hookId) {
+    room(hookId, free) {
       const { underWay, limit } = hooks.get(hookId) ?? { underWay: 0, limit: FIRST }
-      return Math.max(0, limit - underWay)
+      return Math.max(0, Math.min(limit - underWay, Math.ceil((free - underWay) / 2)))
     },
     begin(hookId) {
       if (hooks.size >= MOST_REMEMBERED) forgetIdle()

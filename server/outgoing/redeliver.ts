@@ -15,7 +15,8 @@ export type RedeliverOutcome =
 
 /**
  * Sends again what a hook is told of in a span of time; `onlyFailed`: what did not arrive, for whatever reason,
- * also because the hook was switched off. What is on its way already stays as it is.
+ * also because the hook was switched off. What is on its way already stays as it is. Each is due since it happened:
+ * were they all due at one moment, every claim would have to sort what is left of them.
  */
 export function redeliver(db: Database, hookId: string, wish: RedeliverWish): Promise<RedeliverOutcome> {
   return db.transaction().execute(async (trx): Promise<RedeliverOutcome> => {
@@ -26,10 +27,11 @@ export function redeliver(db: Database, hookId: string, wish: RedeliverWish): Pr
     if (!hook.active) return { kind: 'switched-off' }
     if (deliveries > MOST_AT_ONCE) return { kind: 'too-many', deliveries }
     await sql`
-      insert into deliveries (hook_id, event_id, action_id, is_final)
-      select ${hookId}::uuid, wanted.id, wanted.action_id, wanted.is_final from (${eventsFor(hook, wish)}) as wanted
+      insert into deliveries (hook_id, event_id, action_id, is_final, due_at)
+      select ${hookId}::uuid, wanted.id, wanted.action_id, wanted.is_final, wanted.occurred_at
+      from (${eventsFor(hook, wish)}) as wanted
       order by wanted.id
-      on conflict (hook_id, event_id) do update set state = 'pending', attempts = 0, due_at = now(), asked_by = null
+      on conflict (hook_id, event_id) do update set state = 'pending', attempts = 0, due_at = excluded.due_at, asked_by = null
         where deliveries.state <> 'pending' and (not ${wish.onlyFailed} or deliveries.state in ('failed', 'missed'))`.execute(
       trx,
     )

@@ -42,10 +42,17 @@ export const redeliverySchema = named(
   }),
 )
 
+/** The database's calendar has no year 0. */
+const Moment = Type.String({
+  format: 'date-time',
+  pattern: '^(?!0000)',
+  'x-hint': 'must not be in the year 0',
+})
+
 const redeliverBody = Exactly(
   {
-    from: Timestamp,
-    to: Type.Optional(Timestamp),
+    from: Moment,
+    to: Type.Optional(Moment),
     only_failed: Type.Optional(
       Type.Boolean({ default: true, description: 'Leave out what has arrived already.' }),
     ),

@@ -10,7 +10,13 @@ import { signDelivery } from './sending/sign.ts'
 import { renderRequest, type TemplateContext } from './templates/render.ts'
 import type { TokenVerdict } from './token-rule.ts'
 
-export type TryDeps = ContextDeps & { sender: Sender; now: () => Date; random: () => number }
+export type TryDeps = ContextDeps & {
+  sender: Sender
+  now: () => Date
+  random: () => number
+  /** A clock that nobody sets: that of `ownedUntil`. */
+  uptimeMs: () => number
+}
 
 /** Renders and sends one delivery. Throws only for faults of ours. */
 export async function tryDelivery(
@@ -20,6 +26,7 @@ export async function tryDelivery(
   token: TokenVerdict,
   signal: AbortSignal,
 ): Promise<EndedAttempt> {
+  const handedBack: EndedAttempt = { delivery, next: { kind: 'handed-back' }, record: null }
   const unsent = { url: hook.targetUrl, method: hook.method }
   const refuse = (outcome: 'blocked' | 'unrenderable', why: string): EndedAttempt => ({
     delivery,
@@ -35,13 +42,14 @@ export async function tryDelivery(
   const rendered = renderRequest(hook.request, context as TemplateContext)
   if (rendered.kind === 'fault') return refuse('unrenderable', `${rendered.field}: ${rendered.message}`)
 
+  // Held up, by an outage perhaps: somebody else may send this and what follows before our request has ended.
+  if (deps.uptimeMs() + hook.timeoutMs > delivery.ownedUntil) return handedBack
   const request = signed(hook, delivery, rendered, deps.now())
   const outcome = await deps.sender.send(
     { ...request, timeoutMs: hook.timeoutMs, verifySsl: hook.verifySsl },
     signal,
   )
-  if (signal.aborted && outcome.kind !== 'answered')
-    return { delivery, next: { kind: 'handed-back' }, record: null }
+  if (signal.aborted && outcome.kind !== 'answered') return handedBack
   const now = deps.now()
   const result =
     outcome.kind === 'answered'

@@ -3,8 +3,8 @@ import type { Caller } from '#access/caller.ts'
 import { can } from '#access/permissions.ts'
 import { byId } from '#database/any-of.ts'
 import type { Tables } from '#database/tables.ts'
-import type { EnvironmentHeld } from './lock-environment.ts'
 import { Faults, type Refusal } from '#http/refusals.ts'
+import type { EnvironmentHeld } from './lock-environment.ts'
 import { findCircle } from './run-after.ts'
 
 /** `id` is null for a pipeline that is about to be made: nothing can run after it yet. */

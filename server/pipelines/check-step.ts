@@ -1,5 +1,5 @@
-import { DEPLOY_STEPS } from './built-in-steps.ts'
 import { conflict, Faults, type Refusal } from '#http/refusals.ts'
+import { DEPLOY_STEPS } from './built-in-steps.ts'
 import type { StepChange } from './schemas.ts'
 
 // What a schema cannot say about a step. Pure.

@@ -5,11 +5,11 @@ import { type Actor, recordAudits } from '#audit/record.ts'
 import { anyOf } from '#database/any-of.ts'
 import type { Tables } from '#database/tables.ts'
 import { removeHook } from '#hooks/manage-hooks.ts'
+import { conflict, listNames, type Refusal } from '#http/refusals.ts'
 import type { ErrorsByField } from '#http/validation.ts'
 import { findPipelines } from './find-pipelines.ts'
 import { type EnvironmentHeld, lockAround } from './lock-environment.ts'
 import { audited, type ChangeDeps } from './manage-pipelines.ts'
-import { conflict, listNames, type Refusal } from '#http/refusals.ts'
 
 export type Removed = { kind: 'removed' } | Refusal
 

@@ -7,10 +7,10 @@ import type { Database } from '#database/connect.ts'
 import { notFound } from '#http/errors.ts'
 import { readIfMatch, sendWithETag } from '#http/if-match.ts'
 import { describePage, pageOf, pageQuery } from '#http/pagination.ts'
+import { toApiError } from '#http/refusals.ts'
 import { Exactly, Id, ref, refusals } from '#http/schemas.ts'
 import { loadSteps, presentSteps } from './load-steps.ts'
 import { changeStep, createStep, findStep, removeStep, type StepOutcome } from './manage-steps.ts'
-import { toApiError } from '#http/refusals.ts'
 import { type PipelineStep, pipelineStepSchema, stepBody, stepChange } from './schemas.ts'
 
 export type StepRoutes = { db: Database; baseUrl: () => string }

@@ -4,7 +4,7 @@ import { useState } from 'react'
 import { useLocation } from 'wouter'
 import { useApi } from '../api/services.ts'
 import type { Action } from '../api-types.ts'
-import { hasEnded } from '../words/status.tsx'
+import { hasEnded } from '../words/statuses.ts'
 
 type Verb = 'retry' | 'cancel' | 'rollback'
 

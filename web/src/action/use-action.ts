@@ -5,7 +5,7 @@ import { useServices } from '../api/services.ts'
 import type { LogText } from '../api-types.ts'
 import { openStream } from '../live/event-source.ts'
 import type { ListenToLogs } from '../log/use-step-log.ts'
-import { hasEnded } from '../words/status.tsx'
+import { hasEnded } from '../words/statuses.ts'
 
 const READ_AT_MOST_EVERY_MS = 300
 

@@ -1,6 +1,6 @@
 import { Button, NativeSelect } from '@mantine/core'
 import type { Ref } from 'react'
-import { STATUS_WORDS, STATUSES } from '../words/status.tsx'
+import { STATUS_WORDS, STATUSES } from '../words/statuses.ts'
 import { TRIGGER_WORDS } from '../words/triggers.ts'
 import classes from './actions.module.css'
 import { type Filters, isFiltered } from './filters.ts'

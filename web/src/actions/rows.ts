@@ -1,7 +1,7 @@
 // The rows of the list, and how moves change them. An action is 20 kB of JSON, of which a row shows a dozen words:
 // only these are kept, and a row that did not change stays the same object, so that it is not drawn again. Pure.
 import type { ActionListItem, ActionMove } from '../api-types.ts'
-import type { Status } from '../words/status.tsx'
+import { hasEnded, type Status } from '../words/statuses.ts'
 import { type Filtered, type Filters, matches } from './filters.ts'
 
 export type Row = {
@@ -70,13 +70,9 @@ function applyMove(row: Row, move: ActionMove): Row {
     status: move.status,
     reason: move.status_reason_human_readable,
     startedAt: row.startedAt ?? (move.status === 'in-progress' ? move.occurred_at : null),
-    completedAt: isEnd(move.status) ? move.occurred_at : row.completedAt,
+    completedAt: hasEnded(move.status) ? move.occurred_at : row.completedAt,
   }
   return isSame(row, after) ? row : after
-}
-
-function isEnd(status: string): boolean {
-  return status === 'completed' || status === 'failed' || status === 'skipped'
 }
 
 /** Puts actions that were read one by one where they belong on the first page. */

@@ -7,8 +7,8 @@ import type { Grant, Role } from '../api-types.ts'
 import { Fault } from '../shell/fault.tsx'
 import { Loading } from '../shell/loading.tsx'
 import { PageTitle } from '../shell/page-title.tsx'
-import { usePlace } from '../shell/place.ts'
 import { useOrganizations } from '../shell/tree.ts'
+import { usePlace } from '../shell/use-place.ts'
 import classes from './members.module.css'
 
 export default function MembersPage() {

@@ -93,6 +93,7 @@ function Frame({ most, days, children }: FrameProps) {
         className={classes.picture}
         viewBox={`0 0 ${Math.max(1, days.length)} ${HEIGHT}`}
         preserveAspectRatio="none"
+        role="presentation"
       >
         {children}
       </svg>

@@ -7,7 +7,8 @@ import type { Overview, OverviewRun } from '../api-types.ts'
 import { Fault } from '../shell/fault.tsx'
 import { Loading } from '../shell/loading.tsx'
 import { PageTitle } from '../shell/page-title.tsx'
-import { placeFilters, usePlace } from '../shell/place.ts'
+import { placeFilters } from '../shell/place.ts'
+import { usePlace } from '../shell/use-place.ts'
 import { Age, Duration } from '../words/age.tsx'
 import { StatusBadge } from '../words/status.tsx'
 import { NextTry } from '../words/telling-state.tsx'
@@ -113,8 +114,7 @@ function Everything({ overview }: { overview: Overview }) {
                   : `failed ${hook.failures_in_a_row} times in a row`}
                 {hook.failing_since && (
                   <span className="quiet">
-                    {' '}
-                    since <Age of={hook.failing_since} />
+                    , first <Age of={hook.failing_since} />
                   </span>
                 )}
                 {hook.open_until && <NextTry at={hook.open_until} />}

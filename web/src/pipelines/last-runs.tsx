@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from 'wouter'
 import { useApi } from '../api/services.ts'
-import { STATUS_WORDS } from '../words/status.tsx'
+import { STATUS_WORDS } from '../words/statuses.ts'
 import { formatDuration } from '../words/time.ts'
 import classes from './pipelines.module.css'
 import { median, type Run, successRate, toRun } from './run-figures.ts'

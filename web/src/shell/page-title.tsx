@@ -1,6 +1,6 @@
 // The title of the tab and its icon say how things stand, for whoever waits in another tab.
 import { useEffect } from 'react'
-import { STATUS_SIGNS, type Status } from '../words/status.tsx'
+import { STATUS_SIGNS, type Status } from '../words/statuses.ts'
 import { useRunningCount } from './running-count.ts'
 
 const COLOURS: Record<string, string> = {

@@ -3,8 +3,8 @@ import type { ReactNode } from 'react'
 import type { Environment } from '../api-types.ts'
 import { Fault } from './fault.tsx'
 import { Loading } from './loading.tsx'
-import { usePlace } from './place.ts'
 import { useEnvironments, useOrganizations, useProjects } from './tree.ts'
+import { usePlace } from './use-place.ts'
 
 /** Draws `children` once for each environment of the chosen place; without a project, for those of the first one. */
 export function EachEnvironment({ children }: { children(environment: Environment): ReactNode }) {

@@ -1,8 +1,8 @@
 import { NativeSelect } from '@mantine/core'
 import { useLocation } from 'wouter'
-import { usePlace } from './place.ts'
 import classes from './shell.module.css'
 import { useEnvironments, useOrganizations, useProjects } from './tree.ts'
+import { usePlace } from './use-place.ts'
 
 /** Pages about one thing stand where that thing stands. */
 const PAGES_OF_A_PLACE = /^\/(overview|actions|pipelines|hooks|members)$/

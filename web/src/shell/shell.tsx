@@ -5,10 +5,10 @@ import { useIsAway } from '../api/connection.ts'
 import { useServices } from '../api/services.ts'
 import { useSession } from '../session/session.ts'
 import { ConnectionBanner } from './connection-banner.tsx'
-import { useCarriedPlace } from './place.ts'
 import { PlaceSwitcher } from './place-switcher.tsx'
 import { useRunningCountUpdates } from './running-count.ts'
 import classes from './shell.module.css'
+import { useCarriedPlace } from './use-place.ts'
 
 const PAGES = [
   ['/overview', 'Overview'],
