@@ -5,6 +5,7 @@ import { deliver, deliverLatency, isolate } from './deliver.ts'
 import { ingest, ingestLatency, memory } from './ingest.ts'
 import { ingestPeer } from './ingest-peer.ts'
 import { list } from './list.ts'
+import { page } from './page.ts'
 import { read } from './read.ts'
 import { run } from './run-action.ts'
 import { start } from './start.ts'
@@ -22,6 +23,7 @@ const BENCHES: Record<string, Bench> = {
   isolate,
   list,
   memory,
+  page,
   read,
   run,
   start,

@@ -4,23 +4,12 @@ import { after, suite, test } from 'node:test'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import { parse } from 'yaml'
+import { createApplying } from '#apply/test-apply.ts'
 import { openTestApp } from './harness.ts'
-import { createPerson } from './world.ts'
 
 const api = await openTestApp({ after })
 const { db } = api
-const administrator = await createPerson(db, { admin: true })
-
-type Wish = { values?: Record<string, string>; dry_run?: boolean; prune?: boolean }
-
-const apply = (document: string, wish: Wish = {}) =>
-  api.request('POST', '/apply', { token: administrator.token, body: { document, ...wish } })
-
-async function refused(document: string, wish: Wish = {}): Promise<Record<string, string[]>> {
-  const { status, body, text } = await apply(document, wish)
-  assert.equal(status, 422, text)
-  return body.errors
-}
+const { administrator, apply, refused } = await createApplying(api)
 
 const HEAD = 'organization: Acme\nproject: {name: Shop}\n'
 const live = (lines: string) => `${HEAD}environments:\n  live:\n    type: production\n${lines}`
@@ -101,6 +90,29 @@ suite('faults are told with line and column', () => {
       ],
       [`${shop}.pipelines.Deploy.steps.3.command`]: ['line 21, column 17: is required'],
     })
+  })
+
+  test('what names a thing that cannot be made is not looked at until that is right', async () => {
+    const errors = await refused(`${HEAD}credentials:
+  Bad: {provider_code: gitea, token: x}
+environments:
+  live:
+    type: production
+    servers:
+      bad: {provider_code: ssh, root_directory: /srv, pipelines: {Deploy: {operation: deploy}}}
+      key: {provider_code: ssh, host: a, login_name: b, root_directory: /srv, credential: Bad}
+    applications:
+      shop: {repository: 'https://git.example.com/x.git', servers: [bad], variables: {PATH: x}}
+      blog:
+        repository: https://git.example.com/x.git
+        credential: Bad
+        pipelines: {Deploy: {operation: deploy, run_after: [{server: bad, pipeline: Deploy}]}}
+`)
+    assert.deepEqual(Object.keys(errors), [
+      'credentials.Bad.base_url',
+      'environments.live.servers.bad.host',
+      'environments.live.servers.bad.login_name',
+    ])
   })
 
   test('what the rooms find, of everything; and nothing is changed, however late the fault stands', async () => {

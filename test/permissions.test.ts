@@ -16,8 +16,8 @@ const routes = app.accessTable.filter(({ method }) => method !== 'HEAD')
 
 /** Routes that take a POST, and only read: a viewer may call them. */
 const READING_POSTS = ['POST /pipelines/{id}/plan']
-/** And one that only reads, but shows what not every viewer may see. */
-const GUARDED_READS = ['GET /organizations/{id}/audit']
+/** And some that only read, but show what not every viewer may see. */
+const GUARDED_READS = ['GET /organizations/{id}/audit', 'GET /organizations/{id}/export']
 
 const tree = await createTestTree(db)
 const viewer = await createMember(db, tree, 'viewer')

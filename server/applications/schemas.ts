@@ -2,9 +2,9 @@
 // commands find.
 import { type Static, Type } from 'typebox'
 import { applicationSchema } from '#actions/schemas.ts'
-import { Exactly, Id, IntegerOrNull, named, ref, TextOrNull, Timestamp, Word } from '#http/schemas.ts'
+import { Exactly, Id, IntegerOrNull, Name, named, ref, TextOrNull, Timestamp, Word } from '#http/schemas.ts'
 
-const name = Type.String({ minLength: 1, maxLength: 255, pattern: '\\S', 'x-hint': 'must not be blank' })
+const name = Name()
 const command = (description: string) =>
   Type.Optional(TextOrNull({ maxLength: 65_536, description: `${description} For bash; at most 64 KiB.` }))
 const repository = Type.String({

@@ -1,7 +1,7 @@
 import type { Transaction } from 'kysely'
 import type { Caller } from '#access/caller.ts'
 import { can } from '#access/permissions.ts'
-import { useCredential } from '#credentials/use-credential.ts'
+import { lendCredential } from '#credentials/lend-credential.ts'
 import type { Tables } from '#database/tables.ts'
 import type { Refusal } from '#http/refusals.ts'
 import type { EnvironmentHeld } from '#pipelines/lock-environment.ts'
@@ -27,7 +27,7 @@ export async function settleSource(
   if (credentialId === null) return { source: { repository, provider: null } }
   if (credentialId === stored?.credential_id)
     return sendElsewhere(trx, caller, place, repository, credentialId)
-  const use = await useCredential(trx, caller, place.organization_id, credentialId)
+  const use = await lendCredential(trx, caller, place.organization_id, credentialId)
   if (use.kind !== 'usable') return use
   const { provider_code, base_url } = use.credential
   return { source: { repository, provider: { code: provider_code, baseUrl: base_url } } }

@@ -12,7 +12,7 @@ import { noProblems, noteRefusal, type Problems } from './problems.ts'
 import type { ThingType } from './schemas.ts'
 import type { State } from './state.ts'
 import { type StoredHook, storeHook } from './store-hook.ts'
-import { keyOf, ORGANIZATION, parentOf } from './things.ts'
+import { keyOf, neededBy, ORGANIZATION } from './things.ts'
 
 /** A hook that was made, or was given a secret: what is shown now or never. */
 export type Made = {
@@ -30,8 +30,8 @@ export type More = {
 }
 
 /**
- * Does every task, and goes on when one is refused, so that all that is wrong is told at once; what stands in a thing
- * that could not be made is left out. Nothing may be kept when there are problems.
+ * Does every task, and goes on when one is refused, so that all that is wrong is told at once; what needs a thing that
+ * could not be made is left out. Nothing may be kept when there are problems.
  */
 export async function performAll(
   trx: Transaction<Tables>,
@@ -44,8 +44,8 @@ export async function performAll(
   const performing: Performing = { ...by, ids: new Map([...state.things].map(([key, { id }]) => [key, id])) }
   for (const task of inTurn(plan)) {
     const thing = task.verb === 'delete' ? task.stored : task.wanted
-    const parent = parentOf(thing)
-    if (parent && !performing.ids.has(keyOf(parent))) continue
+    const needs = task.verb === 'delete' ? [] : neededBy(task.wanted)
+    if (needs.some((path) => !performing.ids.has(keyOf(path)))) continue
     const outcome = await (thing.type === 'hook' && task.verb !== 'delete'
       ? save(task)
       : perform(trx, performing, task))

@@ -89,25 +89,32 @@ export function makePlan(input: PlanInput): Plan {
     if (more.length > 0) lacking.push({ path: thing.at, message: `needs ${more.join(' and ')}`, onKey: true })
     tasks.push(task)
   }
-  for (const [, stored] of going) {
-    const missing = lackingToRemove(caller, stored.type, stored.place)
-    if (missing.length > 0)
-      lacking.push({ path: stored.path, message: `needs ${missing.join(' and ')} to be removed` })
-    const parent = parentOf(stored)
-    tasks.push({
-      verb: 'delete',
-      stored,
-      fields: [],
-      goesWith: parent !== undefined && goingKeys.has(keyOf(parent)),
-    })
-  }
+  const removals = planRemovals(caller, going)
   return {
-    tasks,
-    lacking,
+    tasks: [...tasks, ...removals.tasks],
+    lacking: [...lacking, ...removals.lacking],
     faults: [...references.faults, ...places.faults],
     conflicts,
     pipelineOrder: references.pipelineOrder,
   }
+}
+
+function planRemovals(caller: Caller, going: readonly (readonly [string, Stored])[]) {
+  const keys = new Set(going.map(([key]) => key))
+  const tasks = going.map(([, stored]): Task => {
+    const parent = parentOf(stored)
+    return {
+      verb: 'delete',
+      stored,
+      fields: [],
+      goesWith: parent !== undefined && keys.has(keyOf(parent)),
+    }
+  })
+  const lacking = going.flatMap(([, { type, path, place }]): Fault[] => {
+    const missing = lackingToRemove(caller, type, place)
+    return missing.length > 0 ? [{ path, message: `needs ${missing.join(' and ')} to be removed` }] : []
+  })
+  return { tasks, lacking }
 }
 
 /** Organizations and credentials are more than the project that the document is about. */

@@ -58,6 +58,20 @@ export function pipelinePath(environment: string, name: PipelineName): string[] 
   return [...environmentPath(environment), ...resource, 'pipelines', name.pipeline]
 }
 
+/** What must be there before it can be made or changed: what it stands in, and what it names. */
+export function neededBy(thing: Wanted): (readonly string[])[] {
+  const parent = parentOf(thing)
+  const needs: (readonly string[])[] = parent ? [parent] : []
+  const environment = thing.path.slice(0, 2)
+  if ((thing.type === 'server' || thing.type === 'application') && thing.body.credential)
+    needs.push(credentialPath(thing.body.credential))
+  if (thing.type === 'application')
+    needs.push(...(thing.body.servers ?? []).map((name) => [...environment, 'servers', name]))
+  if (thing.type === 'pipeline')
+    needs.push(...(thing.body.run_after ?? []).map((name) => pipelinePath(environment[1]!, name)))
+  return needs
+}
+
 /** A document → everything in it, in its order; what stands in something comes after it. Pure. */
 export function listThings(document: GantryDocument): Wanted[] {
   const { name: _, ...project } = document.project

@@ -4,6 +4,7 @@ import { can, type Place } from '#access/permissions.ts'
 import type { ResourceType, Tables } from '#database/tables.ts'
 import { conflict, type Refusal } from '#http/refusals.ts'
 import type { ErrorsByField } from '#http/validation.ts'
+import { LOCAL_ONLY } from '#pipelines/local-servers.ts'
 
 export type CredentialUser = Place & { type: ResourceType; name: string }
 
@@ -43,4 +44,25 @@ function sayWho(type: ResourceType, caller: Caller, users: readonly CredentialUs
   const more = users.length > Math.min(names.length, MOST_NAMES)
   const shown = [...names.slice(0, MOST_NAMES), ...(more ? ['…'] : [])].join(', ')
   return users.length === 1 ? `1 ${type} (${shown}) uses` : `${users.length} ${type}s (${shown}) use`
+}
+
+/**
+ * A repository such as `acme/shop` is looked for at the base_url of its credential. Where the source of what runs on
+ * this machine comes from is for administrators of the installation to decide.
+ */
+export async function refuseLocalUsers(
+  trx: Transaction<Tables>,
+  caller: Caller,
+  credentialId: number,
+): Promise<Refusal | undefined> {
+  if (caller.is_instance_admin) return undefined
+  const local = await trx
+    .selectFrom('applications')
+    .innerJoin('application_servers', 'application_servers.application_id', 'applications.id')
+    .innerJoin('servers', 'servers.id', 'application_servers.server_id')
+    .select('applications.id')
+    .where('applications.credential_id', '=', credentialId)
+    .where('servers.provider_code', '=', 'local')
+    .executeTakeFirst()
+  return local && { kind: 'forbidden', reason: LOCAL_ONLY }
 }

@@ -7,7 +7,7 @@ import type { Refusal } from '#http/refusals.ts'
 import { holdOrganization } from '#inventory/hold-place.ts'
 import { credentialPlace } from '#inventory/secret-places.ts'
 import { type Settled, type StoredCredential, settleChange, settleNew } from './check-credential.ts'
-import { findUsers, refuseWhileUsed } from './credential-users.ts'
+import { findUsers, refuseLocalUsers, refuseWhileUsed } from './credential-users.ts'
 import { type CredentialRow, findCredential } from './find-credentials.ts'
 import type { CredentialBody, CredentialChange } from './schemas.ts'
 
@@ -53,7 +53,7 @@ export async function createCredential(
 export async function changeCredential(
   trx: Transaction<Tables>,
   { box, actor }: CredentialDeps,
-  _caller: Caller,
+  caller: Caller,
   id: number,
   wish: CredentialChange,
   ifMatch?: string,
@@ -64,6 +64,10 @@ export async function changeCredential(
   const wished = settleChange(wish, before)
   if (wished.kind === 'invalid') return wished
   const { secret, ...columns } = wished.settled
+  if (columns.base_url !== before.base_url) {
+    const refusal = await refuseLocalUsers(trx, caller, id)
+    if (refusal) return refusal
+  }
   if (columns.name !== before.name && (await isNameTaken(trx, before.organization_id, columns.name)))
     return NAME_TAKEN
   await trx

@@ -2,12 +2,12 @@
 // never go out again.
 import { type Static, Type } from 'typebox'
 import { credentialSchema as shownInActions } from '#actions/schemas.ts'
-import { Exactly, Id, named, TextOrNull, Timestamp, Word } from '#http/schemas.ts'
+import { Exactly, Id, Name, named, TextOrNull, Timestamp, Word } from '#http/schemas.ts'
 
 export const CREDENTIAL_PROVIDERS = ['github', 'gitlab', 'bitbucket', 'gitea', 'git', 'ssh'] as const
 export type CredentialProvider = (typeof CREDENTIAL_PROVIDERS)[number]
 
-const name = Type.String({ minLength: 1, maxLength: 255, pattern: '\\S', 'x-hint': 'must not be blank' })
+const name = Name()
 
 const newFields = {
   name,

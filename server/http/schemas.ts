@@ -37,6 +37,23 @@ export function Word<const Words extends readonly string[]>(words: Words, option
   return Type.Unsafe<Words[number]>({ type: 'string', enum: [...words], ...options })
 }
 
+/**
+ * What people call a thing. It is shown in lines of text, beside other names and to other people: it has something
+ * to see, breaks no line, and does not turn the direction of what follows.
+ */
+export function Name(maxLength = 255) {
+  return Type.String({
+    minLength: 1,
+    maxLength,
+    // Every character has one place here only, so that a long text is read once.
+    pattern: `^[^${SEEN}${UNRULY}]*[${SEEN}][^${UNRULY}]*$`,
+    'x-hint': 'must not be blank, or contain line breaks or control characters',
+  })
+}
+
+const SEEN = '\\p{L}\\p{N}\\p{P}\\p{S}'
+const UNRULY = '\\p{Cc}\\p{Cs}\\p{Zl}\\p{Zp}\\u202A-\\u202E\\u2066-\\u2069'
+
 /** An object that has exactly the given fields: a typo in a name must not pass silently. */
 export function Exactly<Fields extends Record<string, TSchema>>(fields: Fields, options: object = {}) {
   return Type.Object(fields, { additionalProperties: false, ...options })

@@ -28,10 +28,17 @@ export async function holdProject(
     .executeTakeFirst()
 }
 
+/** Its project first, as whoever changes an environment does: two of us cannot wait for each other. */
 export async function holdEnvironment(
   trx: Transaction<Tables>,
   id: number,
 ): Promise<(Place & { project_id: number; environment_id: number }) | undefined> {
+  const seen = await trx
+    .selectFrom('environments')
+    .select('project_id')
+    .where('id', '=', id)
+    .executeTakeFirst()
+  if (!seen || !(await holdProject(trx, seen.project_id))) return undefined
   return trx
     .selectFrom('environments')
     .innerJoin('projects', 'projects.id', 'environments.project_id')

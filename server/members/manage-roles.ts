@@ -32,7 +32,7 @@ export async function createRole(
   return done(trx, id)
 }
 
-/** Counts at once for everybody who holds it: nobody makes it say what they lack themselves. */
+/** Counts at once for everybody who holds it: nobody gives or takes by it what they lack themselves. */
 export async function changeRole(
   trx: Transaction<Tables>,
   { actor }: MemberDeps,
@@ -48,7 +48,7 @@ export async function changeRole(
   const before = { name: row.name, permissions: row.permissions }
   const after = { ...before, ...wish, permissions: (wish.permissions ?? row.permissions).toSorted() }
   if (isDeepStrictEqual(before, after)) return { kind: 'done', id, version: row.row_version }
-  const refusal = await refusalOf(trx, caller, organizationId, after, id)
+  const refusal = await refusalOf(trx, caller, organizationId, after, row)
   if (refusal) return refusal
   await trx
     .updateTable('roles')
@@ -120,9 +120,10 @@ async function refusalOf(
   caller: Pick<Caller, 'id'>,
   organizationId: number,
   role: { name: string; permissions: readonly string[] },
-  except = 0,
+  stored: Pick<RoleRow, 'id' | 'permissions'> = { id: 0, permissions: [] },
 ): Promise<Refusal | undefined> {
-  const everywhere = { organization_id: organizationId, permissions: new Set(role.permissions) }
+  const permissions = new Set([...stored.permissions, ...role.permissions])
+  const everywhere = { organization_id: organizationId, permissions }
   const lacking = lackingFor(await loadHeld(trx, caller.id, organizationId), [everywhere])
   if (lacking.length > 0) return { kind: 'lacking', permissions: lacking }
   if ((BUILT_IN_ROLES as readonly string[]).includes(role.name.trim().toLowerCase()))
@@ -132,7 +133,7 @@ async function refusalOf(
     .select('id')
     .where('organization_id', '=', organizationId)
     .where('name', '=', role.name)
-    .where('id', '<>', except)
+    .where('id', '<>', stored.id)
     .executeTakeFirst()
   return other ? { kind: 'name-taken' } : undefined
 }

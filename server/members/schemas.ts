@@ -8,6 +8,7 @@ import {
   Id,
   IdOrNull,
   IntegerOrNull,
+  Name,
   named,
   ref,
   TextOrNull,
@@ -61,12 +62,6 @@ export const memberSchema = named(
   }),
 )
 
-const personName = Type.String({
-  minLength: 1,
-  maxLength: 255,
-  pattern: '\\S',
-  'x-hint': 'must not be blank',
-})
 const placeId = IntegerOrNull({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })
 const grantFields = {
   role: Type.Optional(Word(BUILT_IN_ROLES, { description: 'A built-in role; or give `role_id`.' })),
@@ -79,7 +74,7 @@ const grantWish = Exactly(grantFields)
 export const memberBody = Exactly(
   {
     email: Type.String({ format: 'email', maxLength: 255 }),
-    name: Type.Optional(personName),
+    name: Type.Optional(Name()),
     ...grantFields,
   },
   { examples: [{ email: 'ada@example.com', name: 'Ada', role: 'developer', project_id: 1 }] },
@@ -93,7 +88,7 @@ export const memberChange = Exactly(
 export const invitationBody = Exactly(
   {
     token: Type.String({ minLength: 1, maxLength: 512, description: 'The last part of the link.' }),
-    name: Type.Optional(personName),
+    name: Type.Optional(Name()),
     password: Type.String({ minLength: 8, maxLength: 255 }),
   },
   { examples: [{ token: 'gty_in_…', name: 'Ada', password: 'correct horse battery staple' }] },
@@ -101,7 +96,7 @@ export const invitationBody = Exactly(
 
 export const roleBody = Exactly(
   {
-    name: Type.String({ minLength: 1, maxLength: 60, pattern: '\\S', 'x-hint': 'must not be blank' }),
+    name: Name(60),
     permissions: Type.Array(Word(PERMISSIONS as readonly Permission[]), {
       uniqueItems: true,
       maxItems: PERMISSIONS.length,

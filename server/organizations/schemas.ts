@@ -1,10 +1,10 @@
 // The organizations room: managing the tree itself, organizations with their projects and environments. What
 // stands in an environment is managed elsewhere, but goes when the environment goes.
 import { type Static, Type } from 'typebox'
-import { Exactly, TextOrNull, Word } from '#http/schemas.ts'
+import { Exactly, Name, TextOrNull, Word } from '#http/schemas.ts'
 import { ENVIRONMENT_TYPES } from '../vocabulary.ts'
 
-const name = Type.String({ minLength: 1, maxLength: 255, pattern: '\\S', 'x-hint': 'must not be blank' })
+const name = Name()
 
 export const organizationBody = Exactly({ name }, { examples: [{ name: 'Acme' }] })
 export const organizationChange = Type.Partial(organizationBody, {

@@ -47,3 +47,7 @@ export type EndedAttempt = {
   /** What the receiver did; absent when nothing was sent. */
   result?: AttemptResult
 }
+
+export function handBack(delivery: ClaimedDelivery): EndedAttempt {
+  return { delivery, next: { kind: 'handed-back' }, record: null }
+}

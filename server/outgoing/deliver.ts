@@ -10,7 +10,7 @@ import { createBell } from '#queue/bell.ts'
 import type { Log } from '#queue/core.ts'
 import { createOutage } from '#queue/outage.ts'
 import { repeat, within } from '#queue/repeat.ts'
-import type { EndedAttempt } from './attempt.ts'
+import { type EndedAttempt, handBack } from './attempt.ts'
 import { type ClaimedDelivery, claimDeliveries, findHooksWithWork } from './claim-deliveries.ts'
 import { createOutgoingHooks, type FoundHook, type OutgoingHook } from './outgoing-hooks.ts'
 import { createPace } from './pace.ts'
@@ -222,10 +222,6 @@ function usable(hook: FoundHook | undefined): OutgoingHook[] {
 
 function wentWell({ next }: EndedAttempt): boolean {
   return next.kind === 'delivered' || next.kind === 'ignored'
-}
-
-function handBack(delivery: ClaimedDelivery): EndedAttempt {
-  return { delivery, next: { kind: 'handed-back' }, record: null }
 }
 
 function logAttempt(log: Log, { delivery, next, record }: EndedAttempt): void {

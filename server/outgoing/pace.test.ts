@@ -59,7 +59,10 @@ test('slow receivers leave places to others, however many they are and however m
     }
   }
   assert.ok(free > 0)
-  assert.ok(pace.room('quick', free) > 0)
+  assert.equal(pace.room('quick', free), 1)
+  pace.begin('quick')
+  assert.equal(pace.room('quick', free - 1), 0)
+  assert.equal(pace.room('another', 0), 0)
 })
 
 test('a receiver that is alone gets all the places that it can use', () => {

@@ -5,8 +5,8 @@
  */
 export type Pace = {
   /**
-   * How many more may begin now, when `free` places are left for all hooks together. A hook takes no more than it
-   * leaves free: however many receivers are slow, whoever comes next finds a place.
+   * How many more may begin now, when `free` places are left for all hooks together. The last of these go one by one
+   * to hooks that have none yet: slow receivers that have taken all others do not hold up the rest.
    */
   room(hookId: string, free: number): number
   begin(hookId: string): void
@@ -18,6 +18,7 @@ const FIRST = 4
 const MOST = 64
 const MOST_WHEN_QUICK = 256
 const QUICK_MS = 100
+const KEPT_FREE = 256
 const MOST_REMEMBERED = 10_000
 
 export function createPace(): Pace {
@@ -39,7 +40,8 @@ export function createPace(): Pace {
   return {
     room(hookId, free) {
       const { underWay, limit } = hooks.get(hookId) ?? { underWay: 0, limit: FIRST }
-      return Math.max(0, Math.min(limit - underWay, Math.ceil((free - underWay) / 2)))
+      if (free > KEPT_FREE) return Math.max(0, Math.min(limit - underWay, free - KEPT_FREE))
+      return underWay === 0 && free > 0 ? 1 : 0
     },
     begin(hookId) {
       if (hooks.size >= MOST_REMEMBERED) forgetIdle()

@@ -1,5 +1,5 @@
 import { unmetCondition } from '#incoming/conditions.ts'
-import type { EndedAttempt, NextStep } from './attempt.ts'
+import { type EndedAttempt, handBack, type NextStep } from './attempt.ts'
 import { buildContext, type ContextDeps } from './build-context.ts'
 import type { ClaimedDelivery } from './claim-deliveries.ts'
 import type { OutgoingHook } from './outgoing-hooks.ts'
@@ -26,7 +26,6 @@ export async function tryDelivery(
   token: TokenVerdict,
   signal: AbortSignal,
 ): Promise<EndedAttempt> {
-  const handedBack: EndedAttempt = { delivery, next: { kind: 'handed-back' }, record: null }
   const unsent = { url: hook.targetUrl, method: hook.method }
   const refuse = (outcome: 'blocked' | 'unrenderable', why: string): EndedAttempt => ({
     delivery,
@@ -43,13 +42,13 @@ export async function tryDelivery(
   if (rendered.kind === 'fault') return refuse('unrenderable', `${rendered.field}: ${rendered.message}`)
 
   // Held up, by an outage perhaps: somebody else may send this and what follows before our request has ended.
-  if (deps.uptimeMs() + hook.timeoutMs > delivery.ownedUntil) return handedBack
+  if (deps.uptimeMs() + hook.timeoutMs > delivery.ownedUntil) return handBack(delivery)
   const request = signed(hook, delivery, rendered, deps.now())
   const outcome = await deps.sender.send(
     { ...request, timeoutMs: hook.timeoutMs, verifySsl: hook.verifySsl },
     signal,
   )
-  if (signal.aborted && outcome.kind !== 'answered') return handedBack
+  if (signal.aborted && outcome.kind !== 'answered') return handBack(delivery)
   const now = deps.now()
   const result =
     outcome.kind === 'answered'

@@ -77,6 +77,7 @@ export async function changePipeline(
   if (ifMatch !== undefined && ifMatch !== stored.row_version) return { kind: 'changed-meanwhile' }
   const refusal =
     (body.run_after && (await checkRunAfter(trx, caller, held, stored, body.run_after))) ??
+    (runsAfterOthers(body, stored) ? await refuseLocal(trx, caller, resourceOf(stored)) : undefined) ??
     (await refuseOtherOperation(trx, caller, stored, body.operation ?? stored.operation))
   if (refusal) return refusal
 
@@ -121,6 +122,11 @@ export function resourceOf({ resource_type, resource_id }: PipelineRow): Resourc
 export function audited(row: PipelineRow) {
   const { name, operation, max_parallel_actions, queue_policy, rollout, run_after } = row
   return { name, operation, max_parallel_actions, queue_policy, rollout, run_after }
+}
+
+/** What a pipeline follows decides when it runs, and with whose variables and commit. */
+function runsAfterOthers({ run_after }: PipelineChange, stored: PipelineRow): boolean {
+  return run_after !== undefined && new Set(run_after).symmetricDifference(new Set(stored.run_after)).size > 0
 }
 
 function refuseOperation(operation: string, { type }: ResourceName): Refusal | undefined {

@@ -1,10 +1,10 @@
 // What people say and see of pipelines and their steps.
 import { type Static, Type } from 'typebox'
 import { userSchema } from '#accounts/user-schema.ts'
-import { Exactly, Id, named, ref, TextOrNull, Timestamp, Word } from '#http/schemas.ts'
+import { Exactly, Id, Name, named, ref, TextOrNull, Timestamp, Word } from '#http/schemas.ts'
 import { OPERATIONS, type Operation, RESOURCE_TYPES } from '../vocabulary.ts'
 
-const name = Type.String({ minLength: 1, maxLength: 255, pattern: '\\S', 'x-hint': 'must not be blank' })
+const name = Name()
 const queuePolicy = Word(['queue', 'latest', 'reject'] as const, {
   default: 'queue',
   description:

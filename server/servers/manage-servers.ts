@@ -1,7 +1,7 @@
 import { sql, type Transaction } from 'kysely'
 import type { Caller } from '#access/caller.ts'
 import { type Actor, recordAudit } from '#audit/record.ts'
-import { useCredential } from '#credentials/use-credential.ts'
+import { lendCredential } from '#credentials/lend-credential.ts'
 import type { Tables } from '#database/tables.ts'
 import type { Refusal } from '#http/refusals.ts'
 import type { ErrorsByField } from '#http/validation.ts'
@@ -87,7 +87,7 @@ async function refuse(
   }
   const faults: ErrorsByField = { ...errors }
   if (usesKeyAnew(columns, stored)) {
-    const use = await useCredential(trx, caller, held.organization_id, columns.credential_id!)
+    const use = await lendCredential(trx, caller, held.organization_id, columns.credential_id!)
     if (use.kind === 'invalid') Object.assign(faults, use.errors)
     else if (use.kind !== 'usable') return use
     else if (use.credential.provider_code !== 'ssh') faults.credential_id = ['must be an SSH key']

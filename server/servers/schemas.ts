@@ -6,6 +6,7 @@ import {
   Id,
   IdOrNull,
   IntegerOrNull,
+  Name,
   named,
   ref,
   TextOrNull,
@@ -19,7 +20,7 @@ export type ServerProvider = (typeof SERVER_PROVIDERS)[number]
 const HOST = '^([A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?\\.?|[0-9A-Fa-f:]*:[0-9A-Fa-f:.]*)$'
 
 const newFields = {
-  name: Type.String({ minLength: 1, maxLength: 255, pattern: '\\S', 'x-hint': 'must not be blank' }),
+  name: Name(),
   provider_code: Word(SERVER_PROVIDERS, {
     description:
       '`ssh`, or `local`: the machine of this installation, for its administrators to set up. It cannot be changed later.',

@@ -2,7 +2,7 @@ export type SendRequest = {
   method: string
   /** http or https. The fragment is not sent. */
   url: string
-  /** Those that belong to the connection (`isConnectionHeader`) are ours: given ones are left out. */
+  /** Those that belong to the connection are ours: given ones are left out. */
   headers: Record<string, string>
   body: Buffer | null
   /** For everything together: waiting for a free connection, lookup, connecting, sending, the whole answer. */

@@ -15,7 +15,7 @@ const CONNECTION_HEADERS = new Set([
 ])
 
 /** Headers that are never taken from a request: the sender sets them itself, or not at all. */
-export function isConnectionHeader(name: string): boolean {
+function isConnectionHeader(name: string): boolean {
   return CONNECTION_HEADERS.has(name.trim().toLowerCase())
 }
 

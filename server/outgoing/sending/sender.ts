@@ -8,7 +8,6 @@ import type { SendOutcome, SendRequest } from './outcome.ts'
 import { prepareHeaders } from './request-headers.ts'
 
 export type { SendOutcome, SendRequest } from './outcome.ts'
-export { isConnectionHeader } from './request-headers.ts'
 
 export type Sender = {
   /** Never throws. A request that `signal` ends comes back as unreachable: look at the signal first. */

@@ -27,8 +27,6 @@ export type CompiledRequest = {
   usesAccessToken: boolean
   /** What must be known for rendering: `action.status`, `action.*` for all below, `*` for event and action whole. */
   reads: ReadonlySet<string>
-  /** Whether more of the action is read than what is known without loading its targets and surroundings. */
-  readsAction: boolean
 }
 
 export type CompileOutcome =
@@ -38,27 +36,6 @@ export type CompileOutcome =
 const MOST_EXPRESSIONS = 200
 const MOST_FAULTS = 100
 const LONGEST_FIELD = 256
-const PLAIN_FIELDS = new Set(
-  [
-    'id',
-    'status',
-    'status_human_readable',
-    'status_reason_code',
-    'status_reason_human_readable',
-    'type',
-    'type_human_readable',
-    'url_web_permalink',
-    'action_data',
-    'triggered_from',
-    'trigger_comment',
-    'pipeline_id',
-    'retry_of',
-    'started_at',
-    'completed_at',
-    'created_at',
-    'updated_at',
-  ].map((name) => `action.${name}`),
-)
 
 /** Finds all faults of a hook's request at once, or makes it ready for rendering. */
 export function compileRequest(hook: HookRequest, names: NameTree): CompileOutcome {
@@ -73,8 +50,7 @@ export function compileRequest(hook: HookRequest, names: NameTree): CompileOutco
   const body = compileBody()
   if (faults > 0) return { kind: 'faults', errors }
   if (body === 'event') reads.add('*')
-  const readsAction = [...reads].some(readsMoreOfAction)
-  return { kind: 'compiled', request: { url, headers, body, usesAccessToken, reads, readsAction } }
+  return { kind: 'compiled', request: { url, headers, body, usesAccessToken, reads } }
 
   function compileUrl(): CompiledRequest['url'] {
     const text = hook.target_url
@@ -142,8 +118,4 @@ export function compileRequest(hook: HookRequest, names: NameTree): CompileOutco
     const text = typeof message === 'string' ? message : message()
     errors[name] = [...new Set([...(errors[name] ?? []), text])]
   }
-}
-
-function readsMoreOfAction(read: string): boolean {
-  return read === '*' || (read.startsWith('action.') && !PLAIN_FIELDS.has(read))
 }

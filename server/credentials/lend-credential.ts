@@ -13,7 +13,7 @@ export type Use = { kind: 'usable'; credential: UsableCredential } | Refusal
  * For whoever gives a credential to something: whether the caller may. Until the end of the transaction the
  * credential can then not be removed. One of another organization is as unknown as one that is not there.
  */
-export async function useCredential(
+export async function lendCredential(
   trx: Transaction<Tables>,
   caller: Caller,
   organizationId: number,

@@ -1,0 +1,133 @@
+// npm run screenshots: every page, light and dark, wide and narrow, into docs/screenshots. The data is made here, by
+// a Gantry of its own that is thrown away afterwards.
+import { once } from 'node:events'
+import { mkdir, rm } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { fileURLToPath } from 'node:url'
+import type { Page } from 'playwright-core'
+import { openPage, openPagesWorld, type PagesWorld, settled } from '../test/pages/world.ts'
+import { until } from '../test/run-world.ts'
+
+const FOLDER = fileURLToPath(new URL('../docs/screenshots', import.meta.url))
+const LOOKS = [
+  { name: 'light-wide', colorScheme: 'light', width: 1280, height: 860 },
+  { name: 'dark-wide', colorScheme: 'dark', width: 1280, height: 860 },
+  { name: 'light-narrow', colorScheme: 'light', width: 360, height: 740 },
+  { name: 'dark-narrow', colorScheme: 'dark', width: 360, height: 740 },
+] as const
+
+/** The steps of a pipeline that fails at its third. */
+const CHECKS = [
+  ['check-disk', 'df -h / ; sleep 0.3'],
+  [
+    'check-certificates',
+    'for host in shop api admin; do echo "$host.example.com: valid for 61 days"; sleep 0.1; done',
+  ],
+  [
+    'check-answers',
+    String.raw`sleep 0.4
+printf 'GET /          \033[32m200\033[0m  41 ms\n'
+printf 'GET /cart      \033[32m200\033[0m  87 ms\n'
+printf 'GET /checkout  \033[31m503\033[0m  2004 ms\n'
+printf '\033[1;31mcheckout does not answer: the payment service is unreachable\033[0m\n'
+exit 1`,
+  ],
+  ['report', 'echo all is well'],
+] as const
+
+const ends: (() => unknown)[] = []
+try {
+  const world = await openPagesWorld({ after: (end) => ends.push(end) })
+  const pages = await furnish(world)
+  await rm(FOLDER, { recursive: true, force: true })
+  await mkdir(FOLDER, { recursive: true })
+  const { page } = await openPage(world, '/app/overview')
+  await page.route((url) => url.pathname === '/overview', addHistory)
+  for (const look of LOOKS) {
+    await page.emulateMedia({ colorScheme: look.colorScheme })
+    await page.setViewportSize(look)
+    for (const [name, path] of Object.entries(pages)) {
+      await page.goto(path)
+      await page.getByRole('heading', { level: 1 }).waitFor()
+      await settled(page)
+      await page.screenshot({ path: `${FOLDER}/${name}-${look.name}.png`, scale: 'css' })
+    }
+  }
+  await world.open('finish')
+} finally {
+  for (const end of ends.toReversed()) await end()
+}
+
+/** Something of everything: runs that went well, one that failed, one that runs, receivers that hear and that do not. */
+async function furnish(world: PagesWorld): Promise<Record<string, string>> {
+  const { api, pipelineId } = world
+  const receiver = createServer((_, response) => response.writeHead(204).end()).listen(0, '127.0.0.1')
+  await once(receiver, 'listening')
+  ends.push(() => receiver.close())
+  const { port } = receiver.address() as AddressInfo
+  const chat = await api('POST', '/pipelines/1/hooks/outgoing', {
+    name: 'Team chat',
+    target_url: `http://127.0.0.1:${port}/deploys`,
+  })
+  const push = await api('POST', '/pipelines/1/hooks/incoming', {
+    name: 'Push to main',
+    settings: { variables: [{ name: 'branch', type: 'string', required: false }] },
+  })
+  const deploy = async () => {
+    const answer = await fetch(push.body.url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ branch: 'main' }),
+    })
+    return ((await answer.json()) as { action_id: number }).action_id
+  }
+  const deployed = []
+  for (let run = 0; run < 6; run++) deployed.push(await ended(world, await deploy()))
+
+  const checks = await api('POST', '/pipelines/server/1', { name: 'Nightly checks', operation: 'get_status' })
+  for (const [name, command] of CHECKS)
+    await api('POST', `/pipelines/${checks.body.id}/steps`, { name, command })
+  const failed = await api('POST', `/pipelines/${checks.body.id}/actions`, {
+    trigger_comment: 'Before the launch',
+  })
+  await ended(world, failed.body.id)
+
+  await world.open('speak')
+  await world.callHook({ greeting: 'hello' })
+  return {
+    overview: '/app/overview',
+    actions: '/app/actions',
+    'action-failed': `/app/actions/${failed.body.id}`,
+    'action-deployed': `/app/actions/${deployed.at(-1)}`,
+    pipelines: '/app/pipelines',
+    pipeline: '/app/pipelines/1',
+    hooks: '/app/hooks',
+    'hook-incoming': `/app/hooks/incoming/${push.body.id}`,
+    'hook-outgoing': `/app/hooks/outgoing/${chat.body.id}`,
+    members: '/app/members',
+    'pipeline-own-steps': `/app/pipelines/${pipelineId}`,
+  }
+}
+
+async function ended({ api }: PagesWorld, id: number): Promise<number> {
+  await until(
+    `action ${id} ended`,
+    60_000,
+    async () => (await api('GET', `/actions/${id}`)).body.completed_at,
+  )
+  return id
+}
+
+/** A Gantry that is a minute old has no history to show; this one is made up. */
+async function addHistory(route: Parameters<Parameters<Page['route']>[1]>[0]): Promise<void> {
+  const response = await route.fetch()
+  const overview = await response.json()
+  for (const [index, day] of overview.runs_per_day.entries()) {
+    day.completed += 9 + ((index * 7) % 11) + (index % 7 < 5 ? 6 : 0)
+    day.failed += (index * 5) % 13 === 0 ? 3 : index % 4 === 0 ? 1 : 0
+  }
+  for (const [index, day] of overview.median_duration_seconds_per_day.entries())
+    day.seconds = 38 + ((index * 13) % 17) + (index > 20 ? -12 : 0)
+  await route.fulfill({ response, json: overview })
+}
