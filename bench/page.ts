@@ -29,17 +29,18 @@ export const page: Bench = async (workbench, size) => {
   const kilobytes = await firstLoad(tab)
   const rows = tab.locator('[data-action]')
   await rows.nth(99).waitFor()
-  const quiet = await busiestFrames(browser, tab, () => pause(ms))
+  const quiet = await watchFrames(browser, tab, () => pause(ms))
   const newest = await rows.first().getAttribute('data-action')
-  const busy = await busiestFrames(browser, tab, () => makeMoves(server, owner.token, pipelineId, ms))
+  const busy = await watchFrames(browser, tab, () => makeMoves(server, owner.token, pipelineId, ms))
   if ((await rows.first().getAttribute('data-action')) === newest) throw new Error('No move came to the page')
 
   return [
     {
       name: 'page-frame',
-      value: busy.p99Ms,
+      // A frame is lost when one task holds the thread for longer than it lasts: drawing is one task.
+      value: busy.longestTaskMs,
       unit: 'ms',
-      ratio: busy.p99Ms / Math.max(quiet.p99Ms, 0.1),
+      ratio: busy.longestTaskMs / Math.max(quiet.longestTaskMs, 0.1),
       floor: 'quiet-page',
       goal: { of: 'value', is: 'at most', limit: 16 },
       details: { busy, quiet },
@@ -100,8 +101,8 @@ type TraceEvent = {
 }
 type Frames = { p50Ms: number; p99Ms: number; longestMs: number; longestTaskMs: number; frames: number }
 
-/** How long the page's main thread worked in each sixtieth of a second in which it worked at all. */
-async function busiestFrames(browser: Browser, tab: Page, during: () => Promise<unknown>): Promise<Frames> {
+/** How long the page's main thread worked, by its own clock: at one task, and in each sixtieth of a second. */
+async function watchFrames(browser: Browser, tab: Page, during: () => Promise<unknown>): Promise<Frames> {
   await browser.startTracing(tab, {
     categories: ['__metadata', 'toplevel', 'disabled-by-default-devtools.timeline'],
   })

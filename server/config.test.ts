@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { resolve } from 'node:path'
 import { test } from 'node:test'
-import { baseAddress, type Config, ConfigError, readConfig, settings } from './config.ts'
+import { baseAddress, type Config, ConfigError, reachedAt, readConfig, settings } from './config.ts'
 
 const MIB = 1024 * 1024
 const KEY = 'ab'.repeat(32)
@@ -232,4 +232,12 @@ test('the base address is the public one, else host and port as a browser can us
   assert.equal(at('0.0.0.0'), 'http://localhost:7070')
   assert.equal(at('::'), 'http://localhost:7070')
   assert.equal(at('::1'), 'http://[::1]:7070')
+})
+
+test('a service that listens on every address does not count as reached over loopback only', () => {
+  const base = 'http://localhost:7070'
+  for (const HOST of ['0.0.0.0', '::']) assert.equal(reachedAt(readConfig({ HOST }), base), 'http://0.0.0.0')
+  assert.equal(reachedAt(readConfig({}), base), base)
+  const own = readConfig({ HOST: '0.0.0.0', GANTRY_URL: 'https://gantry.example' })
+  assert.equal(reachedAt(own, 'https://gantry.example'), 'https://gantry.example')
 })

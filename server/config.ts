@@ -157,6 +157,15 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
   return config as Config
 }
 
+/**
+ * Where others find the service, as far as the rules for outgoing calls go: one that listens on every address is not
+ * somebody's own machine, although `localhost` leads to it.
+ */
+export function reachedAt({ publicUrl, host }: Pick<Config, 'publicUrl' | 'host'>, baseUrl: string): string {
+  const everywhere = ['0.0.0.0', '::', '[::]'].includes(host)
+  return publicUrl === undefined && everywhere ? 'http://0.0.0.0' : baseUrl
+}
+
 /** The address under which people and senders reach this service. */
 export function baseAddress(config: Pick<Config, 'publicUrl' | 'host'>, port: number): string {
   if (config.publicUrl !== undefined) return config.publicUrl

@@ -35,7 +35,7 @@ import { advanceActions } from '#scheduling/advance.ts'
 import { createEnqueueing } from '#scheduling/enqueueing.ts'
 import { sweepPlaces } from '#scheduling/sweep.ts'
 import { buildApp } from './app.ts'
-import { baseAddress, type Config } from './config.ts'
+import { baseAddress, type Config, reachedAt } from './config.ts'
 
 /** For requests that are under way when a stop is asked for; after that they are handed back. */
 const LONGEST_SENDING_MS = 8_000
@@ -77,7 +77,10 @@ export async function startService(
 
   let url: string | undefined
   const baseUrl = () => url ?? baseAddress(config, config.port)
-  const guard = createAddressGuard({ allowTargets: config.allowTargets, baseUrl })
+  const guard = createAddressGuard({
+    allowTargets: config.allowTargets,
+    baseUrl: () => reachedAt(config, baseUrl()),
+  })
   const { version } = JSON.parse(await readFile(new URL('../package.json', import.meta.url), 'utf8'))
 
   if (config.role !== 'api') {

@@ -5,7 +5,10 @@ import { PERMISSIONS } from '#access/permissions.ts'
 import { openTestApp, type RequestOptions } from './harness.ts'
 import { createMember, createPerson, createTestTree, grantRole } from './world.ts'
 
-const { db, request } = await openTestApp({ after })
+const { app, db, request } = await openTestApp({ after })
+const document = app.swagger() as unknown as {
+  paths: Record<string, { get?: { parameters?: { name: string }[] } }>
+}
 const tree = await createTestTree(db)
 const { token } = tree.owner
 const admin = await createMember(db, tree, 'admin')
@@ -175,10 +178,62 @@ suite('a name', () => {
     })
   }
 
+  test('is taken also when it is only composed in another way', async () => {
+    const unique = places.filter(([, url]) =>
+      /(projects|environments|credentials|servers|applications)$/.test(url),
+    )
+    assert.equal(unique.length, 5)
+    for (const [, url, more] of unique) {
+      await made(url, { ...more, name: 'Caf\u00e9' }, byAdministrator)
+      const answer = await ask('POST', url, { ...more, name: 'Cafe\u0301' }, byAdministrator)
+      assert.deepEqual([answer.status, Object.keys(answer.body.errors ?? {})], [422, ['name']], url)
+    }
+  })
+
+  test('to look for may be anything, in every list', async () => {
+    const lists = Object.entries(document.paths).filter(([, { get }]) =>
+      get?.parameters?.some((one) => one.name === 'filter[name]'),
+    )
+    assert.ok(lists.length >= 10)
+    const ids = { ...tree, id: tree.applicationId, resource_id: tree.applicationId }
+    for (const [path] of lists) {
+      const own = /^\/(organization|project|environment)s/.exec(path)?.[1]
+      const id = own ? ids[`${own as 'project'}Id`] : path.includes('server') ? tree.serverIds[0] : ids.id
+      for (const name of ['%00', '%25', '%5C', '%E2%80%AE', "'", 'x'.repeat(255)]) {
+        const answer = await ask('GET', `${path.replace(/\{\w+\}/, String(id))}?filter[name]=${name}`)
+        assert.equal(answer.status, name === '%00' ? 422 : 200, `${path} ${name} ${answer.text}`)
+      }
+    }
+  })
+
   test('of any language, and with a smile, is fine', async () => {
     for (const name of ['Müller & Söhne', 'מִיפְעָל', '店', 'نام‌ها', 'Rocket 🚀', '👩‍💻'])
       await made(`${organization}/projects`, { name })
   })
+})
+
+test('a token in the address of a repository is refused before anybody can read it there', async () => {
+  const site = (at: string) => ({ name: `Site ${++counter}`, repository: `https://${at}/acme/site.git` })
+  const tokens = [
+    `ghp_${'a1B2'.repeat(9)}`,
+    `github_pat_${'a1B2'.repeat(9)}`,
+    `glpat-${'a1B2'.repeat(5)}`,
+    '0123456789abcdef0123456789abcdef01234567',
+    `acme:${'a1B2'.repeat(9)}`,
+  ]
+  for (const secret of tokens) {
+    for (const [method, url] of [
+      ['POST', `${environment}/applications`],
+      ['PUT', `/applications/${tree.applicationId}`],
+    ] as const) {
+      const answer = await ask(method, url, site(`${secret}@github.com`))
+      assert.deepEqual([answer.status, Object.keys(answer.body.errors ?? {})], [422, ['repository']], secret)
+      assert.ok(!answer.text.includes(secret))
+    }
+  }
+  const { text } = await ask('GET', `${organization}/audit?per_page=100`)
+  assert.ok(tokens.every((secret) => !text.includes(secret)))
+  await made(`${environment}/applications`, site('acme@bitbucket.org'))
 })
 
 let counter = 0

@@ -38,6 +38,12 @@ export function isOnThisMachine(source: SourceWish): boolean {
   return read.kind === 'remote' && read.remote.protocol === 'file'
 }
 
+/**
+ * Some hosts take a token in the place of the account. The address is shown to everybody who sees the application,
+ * and in the audit; and Gantry would not use it.
+ */
+const TOKEN = /^(gh[a-z]_|github_pat_|glpat-|ATBB|ATCTT)|^[0-9a-f]{40}$|.{40}/i
+
 /** `blamed`: the field that is at fault when the address is fine, and the credential is not for it. */
 function checkSource(source: SourceWish, blamed: string, faults: Faults): void {
   const read = addressOf(source)
@@ -45,6 +51,8 @@ function checkSource(source: SourceWish, blamed: string, faults: Faults): void {
     faults.add('repository', read.message)
     return
   }
+  if (read.remote.protocol !== 'ssh' && TOKEN.test(read.remote.username ?? ''))
+    faults.add('repository', 'holds a token: put it into a credential and leave it out here')
   if (!source.provider) return
   const { code, baseUrl } = source.provider
   const fit = credentialFits(code, baseUrl ?? null, source.repository)

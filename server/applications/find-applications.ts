@@ -2,6 +2,7 @@ import { type Selectable, sql } from 'kysely'
 import type { Database } from '#database/connect.ts'
 import type { ApplicationsTable } from '#database/tables.ts'
 import type { Extent, Page } from '#http/pagination.ts'
+import { readPage } from '#http/read-page.ts'
 
 export type ApplicationRow = Selectable<ApplicationsTable> & {
   /** The servers that it is linked to. */
@@ -36,21 +37,12 @@ export function findApplication(
 }
 
 /** The applications of an environment, newest first. */
-export async function listApplications(
+export function listApplications(
   db: Database,
   environmentId: number,
   name: string | undefined,
   page: Page,
 ): Promise<{ rows: ApplicationRow[]; extent: Extent }> {
-  let query = selectApplications(db).where('applications.environment_id', '=', environmentId)
-  if (name !== undefined)
-    query = query.where(
-      sql<boolean>`strpos(lower(${sql.ref('applications.name')}), lower(${name}::text)) > 0`,
-    )
-  const { total } = await query
-    .clearSelect()
-    .select(({ fn }) => fn.countAll<number>().as('total'))
-    .executeTakeFirstOrThrow()
-  const rows = await query.orderBy('applications.id', 'desc').limit(page.limit).offset(page.offset).execute()
-  return { rows, extent: { total, hasMore: rows.length > 0 && page.offset + rows.length < total } }
+  const query = selectApplications(db).where('applications.environment_id', '=', environmentId)
+  return readPage(query, 'applications', page, name)
 }

@@ -1,8 +1,9 @@
-import { type Selectable, sql } from 'kysely'
+import type { Selectable } from 'kysely'
 import type { SecretBox } from '#crypto/secret-box.ts'
 import type { Database } from '#database/connect.ts'
 import type { ApplicationVariablesTable } from '#database/tables.ts'
 import type { Extent, Page } from '#http/pagination.ts'
+import { readPage } from '#http/read-page.ts'
 import { variablePlace } from '#inventory/secret-places.ts'
 import type { ApplicationVariable } from './schemas.ts'
 
@@ -35,21 +36,14 @@ export function findVariable(
 }
 
 /** The variables of an application, newest first. */
-export async function listVariables(
+export function listVariables(
   db: Database,
   applicationId: number,
   name: string | undefined,
   page: Page,
 ): Promise<{ rows: VariableRow[]; extent: Extent }> {
-  let query = selectVariables(db, applicationId)
-  if (name !== undefined)
-    query = query.where(sql<boolean>`strpos(lower(${sql.ref('name')}), lower(${name}::text)) > 0`)
-  const { total } = await query
-    .clearSelect()
-    .select(({ fn }) => fn.countAll<number>().as('total'))
-    .executeTakeFirstOrThrow()
-  const rows = await query.orderBy('id', 'desc').limit(page.limit).offset(page.offset).execute()
-  return { rows, extent: { total, hasMore: rows.length > 0 && page.offset + rows.length < total } }
+  const query = selectVariables(db, applicationId)
+  return readPage(query, 'application_variables', page, name)
 }
 
 /** What is not hidden is often a secret all the same: only those who could change it read it. */

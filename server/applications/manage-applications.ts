@@ -3,6 +3,7 @@ import type { Caller } from '#access/caller.ts'
 import { recordAudit } from '#audit/record.ts'
 import type { ApplicationsTable, Tables } from '#database/tables.ts'
 import type { Refusal } from '#http/refusals.ts'
+import { isNameTaken } from '#inventory/names.ts'
 import { LOCAL_ONLY, refuseLocal } from '#pipelines/local-servers.ts'
 import { type EnvironmentHeld, lockAround, lockEnvironment } from '#pipelines/lock-environment.ts'
 import { slugify } from '../slug.ts'
@@ -140,24 +141,13 @@ async function checkFields(
   stored?: ApplicationRow,
 ): Promise<Refusal | undefined> {
   const faults = checkApplication(body, source)
-  if (body.name !== undefined && body.name !== stored?.name && (await isNameTaken(trx, place, body.name)))
+  if (
+    body.name !== undefined &&
+    body.name !== stored?.name &&
+    (await isNameTaken(trx, 'applications', place.environment_id, body.name, stored?.id))
+  )
     faults.add('name', 'is the name of another application of this environment')
   return faults.any ? { kind: 'invalid', errors: faults.found } : undefined
-}
-
-async function isNameTaken(
-  trx: Transaction<Tables>,
-  { environment_id }: EnvironmentHeld,
-  name: string,
-): Promise<boolean> {
-  const other = await trx
-    .selectFrom('applications')
-    .select('id')
-    .where('environment_id', '=', environment_id)
-    .where('name', '=', name)
-    .where('deleted_at', 'is', null)
-    .executeTakeFirst()
-  return other !== undefined
 }
 
 /** Removed applications keep theirs: what they left on servers is not for another one to find. */

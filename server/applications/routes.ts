@@ -5,6 +5,7 @@ import { callerOf, permissions, placeOf } from '#access/enforce.ts'
 import { actorOf } from '#audit/actor.ts'
 import type { SecretBox } from '#crypto/secret-box.ts'
 import { readIfMatch, sendWithETag } from '#http/if-match.ts'
+import { nameFilter } from '#http/name-filter.ts'
 import { describePage, pageOf, pageQuery } from '#http/pagination.ts'
 import { toApiError } from '#http/refusals.ts'
 import { Exactly, Id, ref, refusals } from '#http/schemas.ts'
@@ -42,12 +43,7 @@ export const applicationRoutes: FastifyPluginAsyncTypebox<ApplicationRoutes> = a
         summary: 'List the applications of an environment',
         description: 'Newest first, each with its last deployments as far as you may see actions.',
         params,
-        querystring: Exactly({
-          ...pageQuery,
-          'filter[name]': Type.Optional(
-            Type.String({ maxLength: 255, description: 'A part of the name, in any case.' }),
-          ),
-        }),
+        querystring: Exactly({ ...pageQuery, ...nameFilter }),
         response: { 200: Type.Array(applicationReply), ...refusals(401, 403, 404, 422) },
       },
     },

@@ -7,6 +7,7 @@ import { actorOf } from '#audit/actor.ts'
 import type { SecretBox } from '#crypto/secret-box.ts'
 import type { Database } from '#database/connect.ts'
 import { readIfMatch, sendWithETag } from '#http/if-match.ts'
+import { nameFilter } from '#http/name-filter.ts'
 import { describePage, pageOf, pageQuery } from '#http/pagination.ts'
 import { toApiError } from '#http/refusals.ts'
 import { Exactly, Id, ref, refusals } from '#http/schemas.ts'
@@ -40,12 +41,7 @@ export const variableRoutes: FastifyPluginAsyncTypebox<VariableRoutes> = async (
         description:
           'Newest first. Values are shown to callers with `application:edit`; hidden ones to nobody.',
         params: applicationParams,
-        querystring: Exactly({
-          ...pageQuery,
-          'filter[name]': Type.Optional(
-            Type.String({ maxLength: 255, description: 'A part of the name, in any case.' }),
-          ),
-        }),
+        querystring: Exactly({ ...pageQuery, ...nameFilter }),
         response: { 200: Type.Array(variableReply), ...refusals(401, 404, 422) },
       },
     },

@@ -1,7 +1,8 @@
-import { type Selectable, sql } from 'kysely'
+import type { Selectable } from 'kysely'
 import type { Database } from '#database/connect.ts'
 import type { CredentialsTable } from '#database/tables.ts'
 import type { Extent, Page } from '#http/pagination.ts'
+import { readPage } from '#http/read-page.ts'
 
 export type CredentialRow = Selectable<CredentialsTable> & { row_version: string }
 
@@ -30,20 +31,12 @@ export function findCredential(
 }
 
 /** The credentials of an organization, newest first. */
-export async function listCredentials(
+export function listCredentials(
   db: Database,
   organizationId: number,
   name: string | undefined,
   page: Page,
 ): Promise<{ rows: CredentialRow[]; extent: Extent }> {
-  let query = selectCredentials(db).where('credentials.organization_id', '=', organizationId)
-  if (name !== undefined) {
-    query = query.where(sql<boolean>`strpos(lower(credentials.name), lower(${name}::text)) > 0`)
-  }
-  const { total } = await query
-    .clearSelect()
-    .select(({ fn }) => fn.countAll<number>().as('total'))
-    .executeTakeFirstOrThrow()
-  const rows = await query.orderBy('credentials.id', 'desc').limit(page.limit).offset(page.offset).execute()
-  return { rows, extent: { total, hasMore: rows.length > 0 && page.offset + rows.length < total } }
+  const query = selectCredentials(db).where('credentials.organization_id', '=', organizationId)
+  return readPage(query, 'credentials', page, name)
 }

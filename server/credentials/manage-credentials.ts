@@ -5,6 +5,7 @@ import type { SecretBox } from '#crypto/secret-box.ts'
 import type { Tables } from '#database/tables.ts'
 import type { Refusal } from '#http/refusals.ts'
 import { holdOrganization } from '#inventory/hold-place.ts'
+import { isNameTaken } from '#inventory/names.ts'
 import { credentialPlace } from '#inventory/secret-places.ts'
 import { type Settled, type StoredCredential, settleChange, settleNew } from './check-credential.ts'
 import { findUsers, refuseLocalUsers, refuseWhileUsed } from './credential-users.ts'
@@ -26,7 +27,8 @@ export async function createCredential(
   const wished = settleNew(wish)
   if (wished.kind === 'invalid') return wished
   const { secret, ...columns } = wished.settled
-  if (await isNameTaken(trx, organizationId, columns.name)) return NAME_TAKEN
+  await holdNames(trx, organizationId)
+  if (await isNameTaken(trx, 'credentials', organizationId, columns.name)) return NAME_TAKEN
   const { id } = await trx
     .insertInto('credentials')
     .values({
@@ -68,8 +70,10 @@ export async function changeCredential(
     const refusal = await refuseLocalUsers(trx, caller, id)
     if (refusal) return refusal
   }
-  if (columns.name !== before.name && (await isNameTaken(trx, before.organization_id, columns.name)))
-    return NAME_TAKEN
+  if (columns.name !== before.name) {
+    await holdNames(trx, before.organization_id)
+    if (await isNameTaken(trx, 'credentials', before.organization_id, columns.name, id)) return NAME_TAKEN
+  }
   await trx
     .updateTable('credentials')
     .set({
@@ -127,18 +131,10 @@ const NAME_TAKEN: Refusal = {
   errors: { name: ['is the name of another credential of this organization'] },
 }
 
-/** Until the end of the transaction nobody else can take a name there. */
-async function isNameTaken(trx: Transaction<Tables>, organizationId: number, name: string): Promise<boolean> {
+/** Until the end of the transaction nobody else gives a name there. */
+async function holdNames(trx: Transaction<Tables>, organizationId: number): Promise<void> {
   const lock = `names of credentials ${organizationId}`
   await sql`select pg_advisory_xact_lock(hashtextextended(${lock}, 0))`.execute(trx)
-  const other = await trx
-    .selectFrom('credentials')
-    .select('id')
-    .where('organization_id', '=', organizationId)
-    .where('name', '=', name)
-    .where('deleted_at', 'is', null)
-    .executeTakeFirst()
-  return other !== undefined
 }
 
 /** A secret is sealed for its row, so the row comes first. */

@@ -5,6 +5,7 @@ import { callerOf, permissions } from '#access/enforce.ts'
 import type { AddressGuard } from '#addresses/guard.ts'
 import { actorOf } from '#audit/actor.ts'
 import { readIfMatch, sendWithETag } from '#http/if-match.ts'
+import { nameFilter } from '#http/name-filter.ts'
 import { describePage, pageOf, pageQuery } from '#http/pagination.ts'
 import { toApiError } from '#http/refusals.ts'
 import { Exactly, Id, ref, refusals } from '#http/schemas.ts'
@@ -45,10 +46,7 @@ export const credentialRoutes: FastifyPluginAsyncTypebox<CredentialRoutes> = asy
         summary: 'List the credentials of an organization',
         description: 'Newest first. Tokens and private keys are never shown.',
         params,
-        querystring: Exactly({
-          ...pageQuery,
-          'filter[name]': Type.Optional(Type.String({ maxLength: 255 })),
-        }),
+        querystring: Exactly({ ...pageQuery, ...nameFilter }),
         response: { 200: Type.Array(record), ...refusals(401, 403, 404, 422) },
       },
     },

@@ -11,6 +11,7 @@ import type { ErrorsByField } from '#http/validation.ts'
 import { auditHook } from './audit-hook.ts'
 import { checkIncoming, checkOutgoing } from './check-hook.ts'
 import { checkReceiver, checkRequest, type RequestVerdict } from './check-request.ts'
+import { forgetHealthWhenMoved } from './forget-health.ts'
 import { incomingColumns, outgoingColumns, requestOf } from './hook-columns.ts'
 import { type HookRow, secretPlace, selectHooks, tokenPlace } from './present-hook.ts'
 import type { IncomingHookBody, IncomingHookChange, OutgoingHookBody, OutgoingHookChange } from './schemas.ts'
@@ -145,7 +146,7 @@ export async function changeHookWithin(
       previous_secret_until: null,
     }),
   })
-  if (isMoving(wish, row)) await trx.deleteFrom('hook_health').where('hook_id', '=', id).execute()
+  if (wish.type === 'outgoing') await forgetHealthWhenMoved(trx, row, wish.body.target_url)
   const isBack = wish.type === 'outgoing' && !row.active && wish.body.active === true
   const wasOffSince = isBack ? (row.disabled_at ?? row.updated_at) : undefined
   const changed = await readLocked(trx, wish.type, id)
@@ -264,12 +265,6 @@ function allFaults(...parts: (ErrorsByField | undefined)[]): ErrorsByField | und
 
 function setsRequest(wish: HookChange): boolean {
   return wish.type === 'outgoing' && (wish.body.target_url ?? wish.body.settings) !== undefined
-}
-
-/** Another address is another receiver: how the last one was doing says nothing about it. */
-function isMoving(wish: HookChange, row: HookRow): boolean {
-  if (wish.type !== 'outgoing' || wish.body.target_url === undefined) return false
-  return wish.body.target_url !== row.target_url
 }
 
 async function receiverFaults(

@@ -6,6 +6,7 @@ import { recordAudit } from '#audit/record.ts'
 import type { Database } from '#database/connect.ts'
 import type { RolesTable, Tables } from '#database/tables.ts'
 import type { Extent, Page } from '#http/pagination.ts'
+import { readPage } from '#http/read-page.ts'
 import type { MemberDeps } from './add-member.ts'
 import { holdMembers, lackingFor, loadHeld } from './authority.ts'
 import type { Refusal, RemovalOutcome, RoleOutcome } from './outcomes.ts'
@@ -88,13 +89,9 @@ export async function listRoles(
   { name }: { name?: string },
   page: Page,
 ): Promise<{ items: Role[]; extent: Extent }> {
-  let query = db.selectFrom('roles').where('organization_id', '=', organizationId)
-  if (name !== undefined) query = query.where(sql<boolean>`position(lower(${name}) in lower(name)) > 0`)
-  const items = await query.selectAll().orderBy('id', 'desc').limit(page.limit).offset(page.offset).execute()
-  const { total } = await query
-    .select(({ fn }) => fn.countAll<number>().as('total'))
-    .executeTakeFirstOrThrow()
-  return { items, extent: { total, hasMore: items.length > 0 && page.offset + items.length < total } }
+  const query = db.selectFrom('roles').selectAll().where('organization_id', '=', organizationId)
+  const { rows, extent } = await readPage(query, 'roles', page, name)
+  return { items: rows, extent }
 }
 
 export type RoleRow = Selectable<RolesTable> & { row_version: string }

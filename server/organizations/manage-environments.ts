@@ -4,6 +4,7 @@ import type { Caller } from '#access/caller.ts'
 import { recordAudit } from '#audit/record.ts'
 import type { Database } from '#database/connect.ts'
 import type { EnvironmentsTable, Tables } from '#database/tables.ts'
+import { isNameTaken } from '#inventory/names.ts'
 import type { ManageDeps } from './manage-organizations.ts'
 import { findProject } from './manage-projects.ts'
 import type { RemoveOutcome, SaveOutcome } from './outcomes.ts'
@@ -25,7 +26,7 @@ export async function createEnvironment(
   // Locked, so that it cannot go meanwhile, and names in it are given one at a time.
   const project = await findProject(trx, projectId, { lock: true })
   if (!project) return { kind: 'gone' }
-  if (await isNameTaken(trx, projectId, name)) return { kind: 'name-taken' }
+  if (await isNameTaken(trx, 'environments', projectId, name)) return { kind: 'name-taken' }
   const after = { name, type, description }
   const { id } = await trx
     .insertInto('environments')
@@ -56,7 +57,7 @@ export async function changeEnvironment(
   const before = { name: row.name, type: row.type, description: row.description }
   const after = { ...before, ...wish }
   if (isDeepStrictEqual(before, after)) return { kind: 'done', id, version: row.row_version }
-  if (await isNameTaken(trx, row.project_id, after.name, id)) return { kind: 'name-taken' }
+  if (await isNameTaken(trx, 'environments', row.project_id, after.name, id)) return { kind: 'name-taken' }
   await update(trx, id, after)
   await record(trx, deps, row, 'changed', before, after)
   return done(trx, id)
@@ -145,23 +146,6 @@ async function holdEnvironment(trx: Transaction<Tables>, id: number): Promise<En
   const seen = await findEnvironment(trx, id)
   if (!seen || !(await findProject(trx, seen.project_id, { lock: true }))) return undefined
   return findEnvironment(trx, id, { lock: true })
-}
-
-async function isNameTaken(
-  trx: Transaction<Tables>,
-  projectId: number,
-  name: string,
-  except = 0,
-): Promise<boolean> {
-  const other = await trx
-    .selectFrom('environments')
-    .select('id')
-    .where('project_id', '=', projectId)
-    .where('name', '=', name)
-    .where('id', '<>', except)
-    .where('deleted_at', 'is', null)
-    .executeTakeFirst()
-  return other !== undefined
 }
 
 async function update(

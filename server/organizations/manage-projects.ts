@@ -4,6 +4,7 @@ import type { Caller } from '#access/caller.ts'
 import { recordAudit } from '#audit/record.ts'
 import type { Database } from '#database/connect.ts'
 import type { Tables } from '#database/tables.ts'
+import { isNameTaken } from '#inventory/names.ts'
 import { describeDependents } from './dependents.ts'
 import { findOrganization, type ManageDeps } from './manage-organizations.ts'
 import type { RemoveOutcome, SaveOutcome } from './outcomes.ts'
@@ -24,7 +25,7 @@ export async function createProject(
 ): Promise<SaveOutcome> {
   // Locked, so that it cannot go meanwhile, and names in it are given one at a time.
   if (!(await findOrganization(trx, organizationId, { lock: true }))) return { kind: 'gone' }
-  if (await isNameTaken(trx, organizationId, name)) return { kind: 'name-taken' }
+  if (await isNameTaken(trx, 'projects', organizationId, name)) return { kind: 'name-taken' }
   const { id } = await trx
     .insertInto('projects')
     .values({ organization_id: organizationId, name, logo_url, created_by: caller.id })
@@ -54,7 +55,7 @@ export async function changeProject(
   const before = { name: row.name, logo_url: row.logo_url }
   const after = { ...before, ...wish }
   if (isDeepStrictEqual(before, after)) return { kind: 'done', id, version: row.row_version }
-  if (await isNameTaken(trx, row.organization_id, after.name, id)) return { kind: 'name-taken' }
+  if (await isNameTaken(trx, 'projects', row.organization_id, after.name, id)) return { kind: 'name-taken' }
   await trx
     .updateTable('projects')
     .set({ ...after, updated_at: sql<string>`now()` })
@@ -134,23 +135,6 @@ async function holdProject(trx: Transaction<Tables>, id: number) {
   const seen = await findProject(trx, id)
   if (!seen || !(await findOrganization(trx, seen.organization_id, { lock: true }))) return undefined
   return findProject(trx, id, { lock: true })
-}
-
-async function isNameTaken(
-  trx: Transaction<Tables>,
-  organizationId: number,
-  name: string,
-  except = 0,
-): Promise<boolean> {
-  const other = await trx
-    .selectFrom('projects')
-    .select('id')
-    .where('organization_id', '=', organizationId)
-    .where('name', '=', name)
-    .where('id', '<>', except)
-    .where('deleted_at', 'is', null)
-    .executeTakeFirst()
-  return other !== undefined
 }
 
 async function done(trx: Transaction<Tables>, id: number): Promise<SaveOutcome> {

@@ -175,7 +175,7 @@ export async function startDelivering(options: {
       await outage.persist('store attempts', () => storeAttempts(db, batch), giveUp.signal)
       unsettled -= batch.length
       for (const one of batch) logAttempt(log, one)
-      await outage.persist('store health', () => storeHealth(db, log, batch), giveUp.signal)
+      await storeHealth(db, log, batch, (work) => outage.persist('store health', work, giveUp.signal))
       // A failure keeps its place until it is known: the one that follows might be one too many.
       for (const one of batch) if (!wentWell(one)) pace.end(one.delivery.hookId, false, null)
       // What waited behind these may go now.

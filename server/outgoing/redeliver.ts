@@ -1,4 +1,4 @@
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import type { Database } from '#database/connect.ts'
 import { DELIVERIES_CHANNEL } from '#events/fan-out.ts'
 import { eventsFor } from './find-events.ts'
@@ -20,6 +20,8 @@ export type RedeliverOutcome =
  */
 export function redeliver(db: Database, hookId: string, wish: RedeliverWish): Promise<RedeliverOutcome> {
   return db.transaction().execute(async (trx): Promise<RedeliverOutcome> => {
+    // Two at once would wait for each other's rows.
+    if (!wish.dryRun) await sql`select from hooks where id = ${hookId} for no key update`.execute(trx)
     const hook = await findHook(trx, hookId)
     if (!hook) return { kind: 'gone' }
     const deliveries = await countUndelivered(trx, hook, wish)
@@ -29,12 +31,11 @@ export function redeliver(db: Database, hookId: string, wish: RedeliverWish): Pr
     await sql`
       insert into deliveries (hook_id, event_id, action_id, is_final, due_at)
       select ${hookId}::uuid, wanted.id, wanted.action_id, wanted.is_final, wanted.occurred_at
-      from (${eventsFor(hook, wish)}) as wanted
+      ${undelivered(hook, wish)}
       order by wanted.id
-      on conflict (hook_id, event_id) do update set state = 'pending', attempts = 0, due_at = excluded.due_at, asked_by = null
-        where deliveries.state <> 'pending' and (not ${wish.onlyFailed} or deliveries.state in ('failed', 'missed'))`.execute(
-      trx,
-    )
+      on conflict (hook_id, event_id) do update
+        set state = 'pending', attempts = 0, due_at = excluded.due_at, asked_by = null
+        where deliveries.state <> 'pending'`.execute(trx)
     await sql`select pg_notify(${DELIVERIES_CHANNEL}, ${hookId})`.execute(trx)
     return { kind: 'done', deliveries }
   })
@@ -51,18 +52,20 @@ export async function countMissed(db: Database, hookId: string, since: string): 
   return Number(rows[0]!.count) + later
 }
 
-async function countUndelivered(
-  db: Database,
-  hook: { id: string; events: string[] },
-  wish: Pick<RedeliverWish, 'from' | 'to' | 'onlyFailed'>,
-): Promise<number> {
-  const { rows } = await sql<{ count: number }>`
-    select count(*) from (${eventsFor(hook, wish)}) as wanted
-    left join deliveries d on d.hook_id = ${hook.id} and d.event_id = wanted.id
-    where d.state is null or d.state in ('failed', 'missed') or (not ${wish.onlyFailed} and d.state <> 'pending')`.execute(
-    db,
-  )
+type Told = { id: string; events: string[] }
+type Span = Pick<RedeliverWish, 'from' | 'to' | 'onlyFailed'>
+
+async function countUndelivered(db: Database, hook: Told, span: Span): Promise<number> {
+  const { rows } = await sql<{ count: number }>`select count(*) ${undelivered(hook, span)}`.execute(db)
   return Number(rows[0]!.count)
+}
+
+/** Events as `wanted`. Pending ones are left out, not only left alone: whoever stores an attempt has them locked. */
+function undelivered(hook: Told, span: Span): RawBuilder<unknown> {
+  return sql`
+    from (${eventsFor(hook, span)}) as wanted
+    left join deliveries d on d.hook_id = ${hook.id} and d.event_id = wanted.id
+    where d.state is null or d.state in ('failed', 'missed') or (not ${span.onlyFailed} and d.state <> 'pending')`
 }
 
 async function findHook(db: Database, id: string) {

@@ -10,13 +10,21 @@ import { type FailureRecord, judgeHook, NO_FAILURES } from './switch-off.ts'
 /** A probe that ended before anybody was asked. */
 const NOT_SENT: AttemptResult = { kind: 'blocked' }
 
-/** A receiver that answers well and has always done so needs no writing: that is nearly all of them. */
-export async function storeHealth(db: Database, log: Log, attempts: readonly EndedAttempt[]): Promise<void> {
+/**
+ * A receiver that answers well and has always done so needs no writing: that is nearly all of them. `persist` repeats
+ * what the database did not take: one hook, so that the failures of the others are not counted again.
+ */
+export async function storeHealth(
+  db: Database,
+  log: Log,
+  attempts: readonly EndedAttempt[],
+  persist: (work: () => Promise<void>) => Promise<void>,
+): Promise<void> {
   const telling = attempts.filter(({ result, delivery }) =>
     result ? delivery.isAiling || !isDelivered(result) : delivery.isProbe,
   )
   for (const [hookId, ofHook] of Map.groupBy(telling, ({ delivery }) => delivery.hookId)) {
-    await db.transaction().execute((trx) => storeHookHealth(trx, log, hookId, ofHook))
+    await persist(() => db.transaction().execute((trx) => storeHookHealth(trx, log, hookId, ofHook)))
   }
 }
 
@@ -36,13 +44,11 @@ async function storeHookHealth(
   hookId: string,
   attempts: readonly EndedAttempt[],
 ): Promise<void> {
-  await trx
-    .insertInto('hook_health')
-    .values({ hook_id: hookId })
-    .onConflict((on) => on.doNothing())
-    .execute()
+  // Made or locked in one: between two statements another process may remove the row of a receiver that is well.
   const { rows } = await sql<HealthRow>`
-    select now(), * from hook_health where hook_id = ${hookId} for update`.execute(trx)
+    insert into hook_health (hook_id) values (${hookId})
+    on conflict (hook_id) do update set hook_id = excluded.hook_id
+    returning now(), hook_health.*`.execute(trx)
   const row = rows[0]!
   const now = new Date(row.now)
   let breaker: BreakerState = { failures: row.failures_in_a_row, openUntil: dateOf(row.open_until) }

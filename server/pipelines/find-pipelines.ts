@@ -4,6 +4,7 @@ import { anyOf, byId } from '#database/any-of.ts'
 import type { Database } from '#database/connect.ts'
 import type { PipelinesTable } from '#database/tables.ts'
 import type { Extent, Page } from '#http/pagination.ts'
+import { readPage } from '#http/read-page.ts'
 import { OPERATIONS, type Operation, RESOURCE_TYPES } from '../vocabulary.ts'
 import { loadSteps, presentSteps } from './load-steps.ts'
 import type { ResourceName } from './local-servers.ts'
@@ -50,22 +51,15 @@ export function findPipelines(db: Database, ids: readonly number[]): Promise<Pip
 }
 
 /** The pipelines of a resource, newest first. */
-export async function listPipelines(
+export function listPipelines(
   db: Database,
   { type, id }: ResourceName,
   name: string | undefined,
   page: Page,
 ): Promise<{ rows: PipelineRow[]; extent: Extent }> {
   const column = type === 'application' ? 'pipelines.application_id' : 'pipelines.server_id'
-  let query = selectPipelines(db).where(column, '=', id)
-  if (name !== undefined)
-    query = query.where(sql<boolean>`strpos(lower(${sql.ref('pipelines.name')}), lower(${name}::text)) > 0`)
-  const { total } = await query
-    .clearSelect()
-    .select(({ fn }) => fn.countAll<number>().as('total'))
-    .executeTakeFirstOrThrow()
-  const rows = await query.orderBy('pipelines.id', 'desc').limit(page.limit).offset(page.offset).execute()
-  return { rows, extent: { total, hasMore: rows.length > 0 && page.offset + rows.length < total } }
+  const query = selectPipelines(db).where(column, '=', id)
+  return readPage(query, 'pipelines', page, name)
 }
 
 export async function presentPipelines(db: Database, rows: readonly PipelineRow[]): Promise<Pipeline[]> {

@@ -5,6 +5,7 @@ import { callerOf, permissions } from '#access/enforce.ts'
 import { actorOf } from '#audit/actor.ts'
 import type { Database } from '#database/connect.ts'
 import { readIfMatch, sendWithETag } from '#http/if-match.ts'
+import { nameFilter } from '#http/name-filter.ts'
 import { describePage, pageOf, pageQuery } from '#http/pagination.ts'
 import { toApiError } from '#http/refusals.ts'
 import { Exactly, Id, ref, refusals } from '#http/schemas.ts'
@@ -39,12 +40,7 @@ export const pipelineRoutes: FastifyPluginAsyncTypebox<PipelineRoutes> = async (
           summary: `List the pipelines of ${whose}`,
           description: 'Newest first, each with its steps.',
           params: resourceParams,
-          querystring: Exactly({
-            ...pageQuery,
-            'filter[name]': Type.Optional(
-              Type.String({ maxLength: 255, description: 'A part of the name, in any case.' }),
-            ),
-          }),
+          querystring: Exactly({ ...pageQuery, ...nameFilter }),
           response: { 200: Type.Array(pipelineReply), ...refusals(401, 403, 404, 422) },
         },
       },

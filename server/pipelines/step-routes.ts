@@ -6,6 +6,7 @@ import { actorOf } from '#audit/actor.ts'
 import type { Database } from '#database/connect.ts'
 import { notFound } from '#http/errors.ts'
 import { readIfMatch, sendWithETag } from '#http/if-match.ts'
+import { nameFilter } from '#http/name-filter.ts'
 import { describePage, pageOf, pageQuery } from '#http/pagination.ts'
 import { toApiError } from '#http/refusals.ts'
 import { Exactly, Id, ref, refusals } from '#http/schemas.ts'
@@ -31,12 +32,7 @@ export const stepRoutes: FastifyPluginAsyncTypebox<StepRoutes> = async (app, { d
         summary: 'List the steps of a pipeline',
         description: 'In the order in which they run, built-in ones included.',
         params: pipelineParams,
-        querystring: Exactly({
-          ...pageQuery,
-          'filter[name]': Type.Optional(
-            Type.String({ maxLength: 255, description: 'A part of the name, in any case.' }),
-          ),
-        }),
+        querystring: Exactly({ ...pageQuery, ...nameFilter }),
         response: { 200: Type.Array(stepReply), ...refusals(401, 404, 422) },
       },
     },

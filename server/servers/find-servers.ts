@@ -2,6 +2,7 @@ import { type Selectable, sql } from 'kysely'
 import type { Database } from '#database/connect.ts'
 import type { ServersTable } from '#database/tables.ts'
 import type { Extent, Page } from '#http/pagination.ts'
+import { readPage } from '#http/read-page.ts'
 
 export type ServerRow = Selectable<ServersTable> & {
   project_id: number
@@ -39,20 +40,12 @@ export function findServer(
 }
 
 /** The servers of an environment, newest first. */
-export async function listServers(
+export function listServers(
   db: Database,
   environmentId: number,
   name: string | undefined,
   page: Page,
 ): Promise<{ rows: ServerRow[]; extent: Extent }> {
-  let query = selectServers(db).where('servers.environment_id', '=', environmentId)
-  if (name !== undefined) {
-    query = query.where(sql<boolean>`strpos(lower(servers.name), lower(${name}::text)) > 0`)
-  }
-  const { total } = await query
-    .clearSelect()
-    .select(({ fn }) => fn.countAll<number>().as('total'))
-    .executeTakeFirstOrThrow()
-  const rows = await query.orderBy('servers.id', 'desc').limit(page.limit).offset(page.offset).execute()
-  return { rows, extent: { total, hasMore: rows.length > 0 && page.offset + rows.length < total } }
+  const query = selectServers(db).where('servers.environment_id', '=', environmentId)
+  return readPage(query, 'servers', page, name)
 }

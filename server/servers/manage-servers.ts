@@ -5,6 +5,7 @@ import { lendCredential } from '#credentials/lend-credential.ts'
 import type { Tables } from '#database/tables.ts'
 import type { Refusal } from '#http/refusals.ts'
 import type { ErrorsByField } from '#http/validation.ts'
+import { isNameTaken } from '#inventory/names.ts'
 import { type EnvironmentHeld, lockAround, lockEnvironment } from '#pipelines/lock-environment.ts'
 import { type ServerColumns, type Settled, settleChange, settleNew, usesKeyAnew } from './check-server.ts'
 import { findServer, type ServerRow } from './find-servers.ts'
@@ -92,22 +93,13 @@ async function refuse(
     else if (use.kind !== 'usable') return use
     else if (use.credential.provider_code !== 'ssh') faults.credential_id = ['must be an SSH key']
   }
-  if (columns.name !== stored?.name && (await isNameTaken(trx, held.environment_id, columns.name))) {
+  if (
+    columns.name !== stored?.name &&
+    (await isNameTaken(trx, 'servers', held.environment_id, columns.name, stored?.id))
+  ) {
     faults.name = ['is the name of another server of this environment']
   }
   return Object.keys(faults).length > 0 ? { kind: 'invalid', errors: faults } : undefined
-}
-
-/** Holds until the end of the transaction, because the environment is locked. */
-async function isNameTaken(trx: Transaction<Tables>, environmentId: number, name: string): Promise<boolean> {
-  const other = await trx
-    .selectFrom('servers')
-    .select('id')
-    .where('environment_id', '=', environmentId)
-    .where('name', '=', name)
-    .where('deleted_at', 'is', null)
-    .executeTakeFirst()
-  return other !== undefined
 }
 
 export function subjectOf({ id, name }: ServerRow) {

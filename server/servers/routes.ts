@@ -5,6 +5,7 @@ import { callerOf, permissions, placeOf } from '#access/enforce.ts'
 import { can } from '#access/permissions.ts'
 import { actorOf } from '#audit/actor.ts'
 import { readIfMatch, sendWithETag } from '#http/if-match.ts'
+import { nameFilter } from '#http/name-filter.ts'
 import { describePage, pageOf, pageQuery } from '#http/pagination.ts'
 import { toApiError } from '#http/refusals.ts'
 import { Exactly, Id, ref, refusals } from '#http/schemas.ts'
@@ -41,10 +42,7 @@ export const serverRoutes: FastifyPluginAsyncTypebox<ServerRoutes> = async (app,
         summary: 'List the servers of an environment',
         description: 'Newest first.',
         params,
-        querystring: Exactly({
-          ...pageQuery,
-          'filter[name]': Type.Optional(Type.String({ maxLength: 255 })),
-        }),
+        querystring: Exactly({ ...pageQuery, ...nameFilter }),
         response: { 200: Type.Array(record), ...refusals(401, 403, 404, 422) },
       },
     },

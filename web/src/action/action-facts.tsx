@@ -1,6 +1,7 @@
 import type { ReactNode } from 'react'
 import { Link } from 'wouter'
 import type { Action, ActionRef } from '../api-types.ts'
+import { PipelineLink } from '../pipelines/pipeline-link.tsx'
 import { Age, Duration } from '../words/age.tsx'
 import { StatusBadge } from '../words/status.tsx'
 import { TRIGGER_WORDS } from '../words/triggers.ts'
@@ -15,7 +16,7 @@ export function ActionFacts({ action }: { action: Action }) {
         <StartedBy action={action} />
       </Fact>
       <Fact name="Pipeline">
-        <Link href={`/pipelines/${action.pipeline_id}`}>Pipeline {action.pipeline_id}</Link>
+        <PipelineLink id={action.pipeline_id} />
       </Fact>
       <Fact name="Began">
         <Age of={action.created_at} />

@@ -7,38 +7,33 @@ import classes from './actions.module.css'
 import type { Row } from './rows.ts'
 
 /** Drawn again only when its row says something else. */
-export const ActionRow = memo(function ActionRow({ row, open }: { row: Row; open(id: number): void }) {
+export const ActionRow = memo(function ActionRow({ row }: { row: Row }) {
   return (
-    // The row is a bigger target for a mouse; the link in it is what keyboards and screen readers use.
-    <tr className={classes.row} data-action={row.id} onClick={() => open(row.id)}>
-      <td>
-        <Link href={`/actions/${row.id}`} onClick={(event) => event.stopPropagation()}>
-          #{row.id}
-        </Link>
-      </td>
-      <td>
+    <li className={classes.row} data-action={row.id}>
+      <Link href={`/actions/${row.id}`} className={classes.link}>
+        #{row.id}
+      </Link>
+      <span>
         <StatusBadge status={row.status} reason={row.reason} />
-      </td>
-      <td>
-        <span className={classes.what}>
-          {row.type} <strong>{row.resource}</strong>
-        </span>
-      </td>
-      <td>
+      </span>
+      <span className={classes.what}>
+        {row.type} <strong>{row.resource}</strong>
+      </span>
+      <span>
         {row.environment} <span className="quiet">{row.project}</span>
-      </td>
-      <td>
+      </span>
+      <span>
         {row.who || TRIGGER_WORDS[row.trigger] || row.trigger}{' '}
         {row.who && (
           <span className="quiet">{(TRIGGER_WORDS[row.trigger] ?? row.trigger).toLowerCase()}</span>
         )}
-      </td>
-      <td>
+      </span>
+      <span>
         <Duration from={row.startedAt} to={row.completedAt} />
-      </td>
-      <td className={classes.age}>
+      </span>
+      <span className={classes.age}>
         <Age of={row.createdAt} />
-      </td>
-    </tr>
+      </span>
+    </li>
   )
 })

@@ -1,6 +1,6 @@
 import { Button, NativeSelect, Title } from '@mantine/core'
 import { useCallback, useMemo, useRef } from 'react'
-import { useLocation, useSearchParams } from 'wouter'
+import { useSearchParams } from 'wouter'
 import { Fault } from '../shell/fault.tsx'
 import { Loading } from '../shell/loading.tsx'
 import { PageTitle } from '../shell/page-title.tsx'
@@ -13,11 +13,10 @@ import { useRows } from './use-rows.ts'
 
 export default function ActionsPage() {
   const [search, setSearch] = useSearchParams()
-  const [, navigate] = useLocation()
   const filters = useMemo(() => readFilters(search), [search])
   const { data, error, isPending, refetch } = useRows(filters)
   const filterBar = useRef<HTMLFieldSetElement>(null)
-  const table = useRef<HTMLTableElement>(null)
+  const list = useRef<HTMLUListElement>(null)
 
   const change = useCallback(
     (values: Record<string, string>) =>
@@ -31,8 +30,7 @@ export default function ActionsPage() {
       }),
     [setSearch],
   )
-  const open = useCallback((id: number) => navigate(`/actions/${id}`), [navigate])
-  useListKeys({ table, focusFilter: () => filterBar.current?.querySelector('select')?.focus() })
+  useListKeys({ list, focusFilter: () => filterBar.current?.querySelector('select')?.focus() })
 
   return (
     <>
@@ -57,25 +55,20 @@ export default function ActionsPage() {
         />
       ) : (
         <div className="table-frame">
-          <table className={classes.table} ref={table}>
-            <caption className="hidden-words">Actions, newest first</caption>
-            <thead>
-              <tr>
-                <th scope="col">Action</th>
-                <th scope="col">Status</th>
-                <th scope="col">What</th>
-                <th scope="col">Environment</th>
-                <th scope="col">Started by</th>
-                <th scope="col">Duration</th>
-                <th scope="col">Age</th>
-              </tr>
-            </thead>
-            <tbody>
-              {data.rows.map((row) => (
-                <ActionRow key={row.id} row={row} open={open} />
-              ))}
-            </tbody>
-          </table>
+          <div className={classes.head} aria-hidden="true">
+            <span>Action</span>
+            <span>Status</span>
+            <span>What</span>
+            <span>Environment</span>
+            <span>Started by</span>
+            <span>Duration</span>
+            <span>Age</span>
+          </div>
+          <ul className={classes.rows} ref={list} aria-label="Actions, newest first">
+            {data.rows.map((row) => (
+              <ActionRow key={row.id} row={row} />
+            ))}
+          </ul>
         </div>
       )}
       {data && (

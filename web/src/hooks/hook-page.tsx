@@ -3,6 +3,7 @@ import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { Link, useSearchParams } from 'wouter'
 import { useApi } from '../api/services.ts'
 import type { Hook, HookRequestRecord } from '../api-types.ts'
+import { PipelineLink } from '../pipelines/pipeline-link.tsx'
 import { Fault } from '../shell/fault.tsx'
 import { Loading } from '../shell/loading.tsx'
 import { NotFound } from '../shell/not-found.tsx'
@@ -55,8 +56,7 @@ function OneHook({ hook }: { hook: Hook }) {
       <dl className={`card ${classes.facts}`}>
         <dt>{isIncoming ? 'A call runs' : 'Told about'}</dt>
         <dd>
-          <Link href={`/pipelines/${hook.pipeline_id}`}>pipeline {hook.pipeline_id}</Link> ({hook.action_type}
-          )
+          <PipelineLink id={hook.pipeline_id} /> ({hook.action_type})
         </dd>
         <dt>Address</dt>
         <dd>

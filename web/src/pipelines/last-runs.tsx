@@ -30,7 +30,11 @@ export function LastRuns({ pipelineId }: { pipelineId: number }) {
         {rate !== null && <span>{Math.round(rate * 100)} % succeeded</span>}
         {typical !== null && <span>typically {formatDuration(typical * 1_000)}</span>}
         <Link href={`/actions?pipeline=${pipelineId}`}>
-          {data.length === SHOWN ? `last ${SHOWN} runs` : `${data.length} runs`}
+          {data.length === SHOWN
+            ? `last ${SHOWN} runs`
+            : data.length === 1
+              ? 'one run'
+              : `${data.length} runs`}
         </Link>
       </p>
     </div>

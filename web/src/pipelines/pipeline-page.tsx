@@ -1,6 +1,5 @@
 import { Button, Title } from '@mantine/core'
 import { useState } from 'react'
-import { Link } from 'wouter'
 import type { Pipeline, PipelineStep } from '../api-types.ts'
 import { useMayRun } from '../session/use-may-run.ts'
 import { Fault } from '../shell/fault.tsx'
@@ -9,6 +8,7 @@ import { PageTitle } from '../shell/page-title.tsx'
 import { useOrganizationOf } from '../shell/tree.ts'
 import { usePipeline } from './inventory.ts'
 import { LastRuns } from './last-runs.tsx'
+import { PipelineLink } from './pipeline-link.tsx'
 import classes from './pipelines.module.css'
 import { RunDialog } from './run-dialog.tsx'
 
@@ -109,7 +109,7 @@ function Rules({ pipeline }: { pipeline: Pipeline }) {
           ? 'no other pipeline'
           : pipeline.run_after.map((id) => (
               <span key={id}>
-                <Link href={`/pipelines/${id}`}>pipeline {id}</Link>{' '}
+                <PipelineLink id={id} />{' '}
               </span>
             ))}
       </dd>

@@ -1,10 +1,12 @@
+import { useMemo } from 'react'
 import { useMinutes, useSeconds } from './now.ts'
 import { formatAge, formatDuration, formatMoment } from './time.ts'
 
 export function Age({ of }: { of: string }) {
   const now = useMinutes()
+  const moment = useMemo(() => formatMoment(of), [of])
   return (
-    <time dateTime={of} title={formatMoment(of)}>
+    <time dateTime={of} title={moment}>
       {formatAge(Math.max(now, Date.now() - 20_000) - Date.parse(of))}
     </time>
   )

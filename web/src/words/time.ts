@@ -20,7 +20,9 @@ export function formatAge(ms: number): string {
   return days === 1 ? 'yesterday' : `${days} days ago`
 }
 
+// Made once: a formatter costs more than a thousand of its answers.
+const moments = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' })
+
 export function formatMoment(iso: string): string {
-  const moment = new Date(iso)
-  return `${moment.toLocaleDateString(undefined, { day: 'numeric', month: 'short', year: 'numeric' })}, ${moment.toLocaleTimeString()}`
+  return moments.format(new Date(iso))
 }

@@ -1,0 +1,26 @@
+import { type SelectQueryBuilder, sql } from 'kysely'
+import type { Extent, Page } from './pagination.ts'
+
+/**
+ * One page of what a query finds in a table, newest first, and how much there is in all. Exact: for things that
+ * people make one by one. With `name`: only those that have it in their name, in capitals or not.
+ */
+export async function readPage<Tables, Table extends keyof Tables, Row>(
+  query: SelectQueryBuilder<Tables, Table, Row>,
+  table: Table & string,
+  page: Page,
+  name?: string,
+): Promise<{ rows: Row[]; extent: Extent }> {
+  const chosen =
+    name === undefined
+      ? query
+      : query.where(sql<boolean>`strpos(lower(${sql.ref(`${table}.name`)}), lower(${name}::text)) > 0`)
+  const { total } = await chosen
+    .clearSelect()
+    .select(sql<number>`count(*)`.as('total'))
+    .$castTo<{ total: number }>()
+    .executeTakeFirstOrThrow()
+  const newest = sql.ref(`${table}.id`)
+  const rows = await chosen.orderBy(newest, 'desc').limit(page.limit).offset(page.offset).execute()
+  return { rows, extent: { total, hasMore: rows.length > 0 && page.offset + rows.length < total } }
+}
