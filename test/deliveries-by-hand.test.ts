@@ -305,7 +305,7 @@ suite('a preview', () => {
     const foreign = await startAction(other)
     for (const action_id of [foreign, 999_999]) {
       const answer = await preview(hook.id, tree.owner.token, { action_id })
-      assert.equal(answer.status, 422)
+      assert.equal(answer.status, 404)
       assert.deepEqual(Object.keys(answer.body.errors), ['action_id'])
     }
     const viewer = await createMember(db, tree, 'viewer')

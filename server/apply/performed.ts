@@ -1,5 +1,5 @@
+import { conflict, type Refusal } from '#http/refusals.ts'
 import type { RemoveOutcome, SaveOutcome } from '#organizations/outcomes.ts'
-import { conflict, type Refusal } from '#pipelines/refusals.ts'
 import type { Stored } from './state.ts'
 
 // What became of a task: the outcomes of the rooms, told in one way. Pure.

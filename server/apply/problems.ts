@@ -1,5 +1,5 @@
+import type { Refusal } from '#http/refusals.ts'
 import type { ErrorsByField } from '#http/validation.ts'
-import type { Refusal } from '#pipelines/refusals.ts'
 import type { Fault, Path } from './positions.ts'
 
 /** What stands against applying a document, by the answer that it leads to. */

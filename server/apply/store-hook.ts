@@ -9,8 +9,8 @@ import {
   type NewHook,
 } from '#hooks/manage-hooks.ts'
 import type { HookRow } from '#hooks/present-hook.ts'
+import { conflict, type Refusal } from '#http/refusals.ts'
 import type { ErrorsByField } from '#http/validation.ts'
-import { conflict, type Refusal } from '#pipelines/refusals.ts'
 import type { Performing } from './perform.ts'
 import type { Task } from './plan.ts'
 import { keyOf } from './things.ts'

@@ -3,7 +3,18 @@
 import { type Static, Type } from 'typebox'
 import { userSchema } from '#accounts/user-schema.ts'
 import { EVENT_KINDS } from '#events/event-kinds.ts'
-import { Exactly, Id, named, ref, TextOrNull, Timestamp, TimestampOrNull, Uuid, Word } from '#http/schemas.ts'
+import {
+  Exactly,
+  Id,
+  Name,
+  named,
+  ref,
+  TextOrNull,
+  Timestamp,
+  TimestampOrNull,
+  Uuid,
+  Word,
+} from '#http/schemas.ts'
 import { OPERATIONS, type Operation, RESOURCE_TYPES } from '../vocabulary.ts'
 
 export const ALGORITHMS = ['sha256', 'sha512', 'sha384', 'sha1'] as const
@@ -19,7 +30,7 @@ const headerName = (more: object = {}) =>
     ...more,
   })
 
-const name = Type.String({ minLength: 1, maxLength: 60, pattern: '\\S', 'x-hint': 'must not be blank' })
+const name = Name(60)
 const actionType = Word(Object.keys(OPERATIONS) as Operation[], {
   description: "Must equal the pipeline's operation; default: it.",
 })

@@ -2,6 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { type Static, Type } from 'typebox'
 import { permissions } from '#access/enforce.ts'
 import { ApiError, invalid, notFound } from '#http/errors.ts'
+import { toApiError } from '#http/refusals.ts'
 import { Exactly, Id, named, ref, refusals, TextOrNull, Timestamp, Uuid } from '#http/schemas.ts'
 import { type PreviewDeps, previewHook } from './preview.ts'
 import { MOST_AT_ONCE, redeliver } from './redeliver.ts'
@@ -86,7 +87,11 @@ export const outgoingRoutes: FastifyPluginAsyncTypebox<PreviewDeps> = async (app
         case 'gone':
           throw notFound()
         case 'no-action':
-          if (actionId !== undefined) throw invalid({ action_id: ['is no action that this hook is about'] })
+          if (actionId !== undefined)
+            throw toApiError({
+              kind: 'unknown',
+              errors: { action_id: ['is no action that this hook is about'] },
+            })
           throw new ApiError(
             'conflict',
             'There is no action yet that this hook is about: run the pipeline once.',

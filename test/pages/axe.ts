@@ -5,7 +5,7 @@ type Violation = { id: string; impact: string | null; nodes: { html: string; fai
 
 /** What stands in the way of people with a screen reader, a keyboard or weak eyes: the serious faults, in words. */
 export async function findBarriers(page: Page): Promise<string[]> {
-  await page.evaluate(axe.source)
+  if (!(await page.evaluate('"axe" in window'))) await page.evaluate(axe.source)
   const { violations } = (await page.evaluate('axe.run(document, { resultTypes: ["violations"] })')) as {
     violations: Violation[]
   }
