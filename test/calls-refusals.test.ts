@@ -212,9 +212,7 @@ suite('rate limits', () => {
     const hook = await makeHook(SIGNED)
     const wrong = { ...hook, secret: 'wrong' }
     const address = '198.51.100.1'
-    const statuses = await Promise.all(
-      Array.from({ length: 300 }, async () => (await call(wrong, {}, { address })).status),
-    )
+    const statuses = await untilTooMany(async () => (await call(wrong, {}, { address })).status)
     assert.deepEqual(new Set(statuses), new Set([403, 429]))
     assert.ok(statuses.filter((status) => status === 403).length >= 100)
     const last = await call(wrong, {}, { address })
@@ -227,7 +225,7 @@ suite('rate limits', () => {
   test('who guesses addresses of hooks is sent away too', async () => {
     const guess = (n: number) =>
       api.request('POST', `/hooks/guess-${n}/trigger`, { rawBody: '{}', address: '198.51.100.3' })
-    const statuses = await Promise.all(Array.from({ length: 300 }, async (_, n) => (await guess(n)).status))
+    const statuses = await untilTooMany(async (n) => (await guess(n)).status)
     assert.deepEqual(new Set(statuses), new Set([404, 429]))
   })
 
@@ -256,3 +254,13 @@ suite('rate limits', () => {
     assert.equal(records.length + counted + accepted, 61)
   })
 })
+
+/** Asks many times at once until somebody is sent away: on a busy machine the first few hundred take so long that none is. */
+async function untilTooMany(ask: (number: number) => Promise<number>): Promise<number[]> {
+  const statuses: number[] = []
+  for (let round = 0; round < 10 && !statuses.includes(429); round += 1) {
+    const asked = statuses.length
+    statuses.push(...(await Promise.all(Array.from({ length: 300 }, (_, number) => ask(asked + number)))))
+  }
+  return statuses
+}

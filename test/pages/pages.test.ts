@@ -23,7 +23,7 @@ describe('the pages', () => {
   })
 
   it('ask who you are, say when it is wrong, and go on to where you wanted to go', async () => {
-    const { page, context, faults } = await openPage(world, '/app/actions?status=failed', null)
+    const { page, faults, close } = await openPage(world, '/app/actions?status=failed', null)
     await signIn(page, { ...ADMIN, password: 'not the password' })
     await page.getByRole('alert').getByText('do not go together').waitFor()
     await signIn(page, ADMIN)
@@ -33,11 +33,11 @@ describe('the pages', () => {
     await page.getByRole('button', { name: 'Sign out' }).click()
     await page.getByLabel('E-mail').waitFor()
     assert.deepEqual(faults, [])
-    await context.close()
+    await close()
   })
 
   it('show a call of a hook as it runs: in the list without reload, then step by step with its log', async () => {
-    const { page, context, faults } = await openPage(world, '/app/actions')
+    const { page, faults, close } = await openPage(world, '/app/actions')
     await page.getByText('Nothing has run here yet.').waitFor()
     const id = await world.callHook({ greeting: 'hello' })
     const row = page.locator(`[data-action="${id}"]`)
@@ -64,13 +64,14 @@ describe('the pages', () => {
     await until('the title says so', 20_000, async () => (await page.title()).startsWith('✓'))
     assert.match(await page.getByText('greeting').first().innerText(), /greeting/)
     assert.deepEqual(faults, [])
-    await context.close()
+    await close()
   })
 
   it('cancel a run after asking, and run it again', async () => {
+    await world.open('speak')
     await world.close('finish')
     const id = await world.callHook({})
-    const { page, context, faults } = await openPage(world, `/app/actions/${id}`)
+    const { page, faults, close } = await openPage(world, `/app/actions/${id}`)
     await page.getByRole('button', { name: 'Cancel' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click()
     await page.getByText('A person cancelled it.').waitFor()
@@ -81,11 +82,11 @@ describe('the pages', () => {
     assert.notEqual(new URL(page.url()).pathname, `/app/actions/${id}`)
     await page.getByText('Every target completed.').waitFor()
     assert.deepEqual(faults, [])
-    await context.close()
+    await close()
   })
 
   it('keep filters in the address, through a reload', async () => {
-    const { page, context } = await openPage(world, '/app/actions')
+    const { page, close } = await openPage(world, '/app/actions')
     await page.locator('[data-action]').first().waitFor()
     await page.keyboard.press('/')
     await page.getByLabel('Status').selectOption('failed')
@@ -97,11 +98,11 @@ describe('the pages', () => {
     assert.equal(await page.locator('[data-action]').count(), 1)
     await page.getByLabel('Status').selectOption('skipped')
     await page.getByText('No action matches these filters.').waitFor()
-    await context.close()
+    await close()
   })
 
   it('say that Gantry is away, keep what is there, and go on by themselves when it is back', async () => {
-    const { page, context, faults } = await openPage(world, '/app/actions?status=failed%2Ccompleted')
+    const { page, faults, close } = await openPage(world, '/app/actions?status=failed%2Ccompleted')
     await page.locator('[data-action]').first().waitFor()
     const start = await world.stop()
     await page.getByLabel('Started by').selectOption('retry')
@@ -114,13 +115,13 @@ describe('the pages', () => {
     const id = await world.callHook({})
     await page.locator(`[data-action="${id}"]`).waitFor()
     assert.deepEqual(faults, [])
-    await context.close()
+    await close()
   })
 
   it('let whoever loses the session sign in again above their work', async () => {
-    const { page, context } = await openPage(world, '/app/actions?status=completed')
+    const { page, close } = await openPage(world, '/app/actions?status=completed')
     await page.locator('[data-action]').first().waitFor()
-    await context.clearCookies()
+    await page.context().clearCookies()
     await page.getByLabel('Kind').selectOption('custom')
     await page.getByText('Your session has ended').waitFor()
     await page.getByRole('dialog').getByLabel('Password', { exact: true }).fill(ADMIN.password)
@@ -128,12 +129,13 @@ describe('the pages', () => {
     await page.getByText('Your session has ended').waitFor({ state: 'detached' })
     await page.locator('[data-action]').first().waitFor()
     assert.match(page.url(), /status=completed&type=custom/)
-    await context.close()
+    await close()
   })
 
   it('offer a viewer nothing to run, and the API refuses as well', async () => {
+    await world.openAll()
     const id = await world.callHook({})
-    const { page, context, faults } = await openPage(world, `/app/actions/${id}`, world.viewer)
+    const { page, faults, close } = await openPage(world, `/app/actions/${id}`, world.viewer)
     await page.getByText('Every target completed.').waitFor()
     assert.equal(await page.getByRole('button', { name: 'Retry' }).count(), 0)
     await page.goto(`/app/pipelines/${world.pipelineId}`)
@@ -145,28 +147,98 @@ describe('the pages', () => {
     })
     assert.equal(refused.status(), 403)
     assert.deepEqual(faults, [])
-    await context.close()
+    await close()
+  })
+
+  it('run a pipeline with a comment and variables, after showing what would happen', async () => {
+    await world.openAll()
+    const { page, faults, close } = await openPage(world, '/app/pipelines')
+    await page.getByRole('link', { name: 'Two steps' }).click()
+    await page.getByRole('button', { name: 'Run' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByText('1 server, 2 steps each').waitFor()
+    await dialog.getByLabel('Comment').fill('by hand')
+    await dialog.getByLabel('Variables').fill('greeting=good morning')
+    await dialog.getByRole('button', { name: 'Run' }).click()
+    await page.getByText('Every target completed.').waitFor()
+    await page.getByText('by hand').waitFor()
+    assert.deepEqual(faults, [])
+    await close()
+  })
+
+  it('show what hooks were called with, what they told, and how to manage them', async () => {
+    await world.callHook({ greeting: 'for the record' })
+    const { page, faults, close } = await openPage(world, '/app/hooks')
+    await page.getByRole('link', { name: 'Outside world' }).click()
+    await page.getByRole('button', { name: 'Details' }).first().click()
+    await page.getByRole('dialog').getByText('for the record').waitFor()
+    assert.match(await page.getByRole('dialog').innerText(), /curl -X POST .*\/replay/)
+    await page.keyboard.press('Escape')
+    await page.goBack()
+    await page.getByRole('link', { name: 'Deaf receiver' }).click()
+    await page.getByText('The receiver could not be reached').first().waitFor()
+    await page.getByText(/attempts failed/).waitFor()
+    assert.match(await page.locator('body').innerText(), /\/preview'/)
+    assert.deepEqual(faults, [])
+    await close()
+  })
+
+  it('let the invited choose a password, and sign in with it', async () => {
+    const login = { email: 'new@example.com', password: 'something of my own' }
+    const { body } = await world.api('POST', '/organizations/1/members', {
+      email: login.email,
+      role: 'viewer',
+    })
+    const { page, close } = await openPage(world, new URL(body.invitation_url).pathname, null)
+    await page.getByLabel('Your name').fill('Nora New')
+    await page.getByLabel('Password', { exact: true }).fill(login.password)
+    await page.getByRole('button', { name: 'Set the password' }).click()
+    await page.getByRole('link', { name: 'Sign in' }).click()
+    await signIn(page, login)
+    await page.getByRole('heading', { name: 'Overview' }).waitFor()
+    await close()
+  })
+
+  it('open a log of ten megabytes, and find its last line', async () => {
+    await world.openAll()
+    const id = await world.runLoudly()
+    const { page, faults, close } = await openPage(world, `/app/actions/${id}`)
+    await page.getByText('Every target completed.').waitFor()
+    const log = page.getByLabel(/^Log of/)
+    await log.getByText('line of a long log').first().waitFor()
+    await page.getByLabel('Search the log').fill('needle at the end')
+    await page.getByText('1 of 1').waitFor()
+    await page.keyboard.press('Enter')
+    await log.getByText('needle at the end').waitFor()
+    assert.ok((await log.locator('[data-index]').count()) < 300, 'only what is in sight is drawn')
+    assert.deepEqual(faults, [])
+    await close()
   })
 
   it('answer an address that leads nowhere with a way out', async () => {
-    const { page, context } = await openPage(world, '/app/actions/999999')
+    const { page, close } = await openPage(world, '/app/actions/999999')
     await page.getByRole('heading', { name: 'There is no such action here' }).waitFor()
-    for (const path of ['/app/actions/none', '/app/nowhere', '/app/pipelines/999999']) {
-      await page.goto(path)
-      await page.getByText(/There is no such/).waitFor()
+    const nowhere = [
+      ['/app/nowhere', 'page'],
+      ['/app/actions/none', 'action'],
+      ['/app/pipelines/999999', 'pipeline'],
+      ['/app/hooks/incoming/none', 'hook'],
+    ] as const
+    for (const [path, what] of nowhere) {
+      await goTo(page, path)
+      await page.getByRole('heading', { name: `There is no such ${what} here` }).waitFor()
     }
     await page.getByRole('link', { name: 'All actions' }).click()
     await page.locator('[data-action]').first().waitFor()
-    await context.close()
+    await close()
   })
 
   it('have no serious fault of accessibility, no error and no forbidden style, light, dark and narrow', async () => {
-    const { page, context, faults } = await openPage(world, '/app/overview')
+    const { page, faults, close } = await openPage(world, '/app/overview')
     await page.getByRole('heading', { level: 1 }).waitFor()
     const id = await world.callHook({})
     for (const path of world.everyPage(id)) {
-      // As a link does it: the browser loads only what is new.
-      await page.evaluate(`history.pushState(null, '', ${JSON.stringify(path)})`)
+      await goTo(page, path)
       await page.getByRole('heading', { level: 1 }).waitFor()
       await settled(page)
       for (const look of LOOKS) {
@@ -178,9 +250,14 @@ describe('the pages', () => {
       }
     }
     assert.deepEqual(faults, [])
-    await context.close()
+    await close()
   })
 })
+
+/** As a link does it: the browser loads only what is new. */
+async function goTo(page: Page, path: string): Promise<void> {
+  await page.evaluate(`history.pushState(null, '', ${JSON.stringify(path)})`)
+}
 
 async function rowsAre(page: Page, count: number): Promise<void> {
   await until(`${count} rows`, 20_000, async () => (await page.locator('[data-action]').count()) === count)

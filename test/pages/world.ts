@@ -34,10 +34,14 @@ export type PagesWorld = {
   /** Lets the steps that wait at this place go on. */
   open(gate: string): Promise<void>
   close(gate: string): Promise<void>
+  /** No step waits any more. */
+  openAll(): Promise<void>
   /** Addresses of one page of each kind. */
   everyPage(actionId: number): string[]
   /** Calls the hook as the outside world does; the id of the action that it started. */
   callHook(body: unknown): Promise<number>
+  /** Runs a step that prints nearly as much as is kept of one; the action's id. */
+  runLoudly(): Promise<number>
   api(method: string, path: string, body?: unknown): ReturnType<typeof call>
   /** Stops Gantry and gives back what starts it again, at the same address. */
   stop(): Promise<() => Promise<void>>
@@ -97,6 +101,9 @@ export async function openPagesWorld(t: Closer): Promise<PagesWorld> {
     hookUrl: hook.url,
     viewer,
     open: (gate) => writeFile(join(gates, gate), ''),
+    openAll: async () => {
+      for (const gate of ['speak', 'finish']) await writeFile(join(gates, gate), '')
+    },
     close: (gate) => rm(join(gates, gate), { force: true }),
     everyPage(actionId) {
       return [
@@ -113,6 +120,15 @@ export async function openPagesWorld(t: Closer): Promise<PagesWorld> {
       ]
     },
     api,
+    async runLoudly() {
+      const loud = await make<{ id: number }>('/pipelines/server/1', { name: 'Loud', operation: 'reload' })
+      await make(`/pipelines/${loud.id}/steps`, {
+        name: 'shout',
+        command:
+          "yes 'line of a long log, one of very many that are all alike' | head -c 9M; echo; echo 'needle at the end'",
+      })
+      return (await make<{ id: number }>(`/pipelines/${loud.id}/actions`, {})).id
+    },
     async callHook(body) {
       const response = await fetch(hook.url, {
         method: 'POST',
@@ -130,14 +146,16 @@ export async function openPagesWorld(t: Closer): Promise<PagesWorld> {
   }
 }
 
-/** A page of somebody who has signed in, at this address. What goes wrong in it is gathered in `faults`. */
+/**
+ * A page of somebody who has signed in, at this address; of nobody, in a browser that has never been here. What goes
+ * wrong in it is gathered in `faults`.
+ */
 export async function openPage(
-  { browser, url }: Pick<PagesWorld, 'browser' | 'url'>,
+  world: Pick<PagesWorld, 'browser' | 'url'>,
   path: string,
   login: Login | null = ADMIN,
-): Promise<{ page: Page; context: BrowserContext; faults: string[] }> {
-  const context = await browser.newContext({ baseURL: url, viewport: { width: 1200, height: 800 } })
-  context.setDefaultTimeout(20_000)
+): Promise<{ page: Page; faults: string[]; close(): Promise<void> }> {
+  const context = await contextOf(world, login)
   const page = await context.newPage()
   const faults: string[] = []
   page.on('pageerror', (error) => faults.push(error.message))
@@ -146,10 +164,24 @@ export async function openPage(
     const isRemark = message.text().startsWith('Failed to load resource')
     if (message.type() === 'error' && !isRemark) faults.push(message.text())
   })
-  if (login) await openSession(context, login)
   await page.goto(path)
-  return { page, context, faults }
+  return { page, faults, close: () => (login ? page.close() : context.close()) }
 }
+
+/** Whoever has signed in once stays so: their next page finds the scripts where the last one left them. */
+async function contextOf({ browser, url }: Pick<PagesWorld, 'browser' | 'url'>, login: Login | null) {
+  const known = login && contexts.get(browser)?.get(login.email)
+  if (known) return known
+  const context = await browser.newContext({ baseURL: url, viewport: { width: 1200, height: 800 } })
+  context.setDefaultTimeout(20_000)
+  if (!login) return context
+  await openSession(context, login)
+  const ofBrowser = contexts.get(browser) ?? new Map()
+  contexts.set(browser, ofBrowser.set(login.email, context))
+  return context
+}
+
+const contexts = new WeakMap<Browser, Map<string, BrowserContext>>()
 
 /** As the form does it, without the form. */
 async function openSession(context: BrowserContext, data: Login): Promise<void> {

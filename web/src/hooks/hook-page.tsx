@@ -117,6 +117,7 @@ function Requests({ hook }: { hook: Hook }) {
         {hook.type === 'incoming' ? 'Calls' : 'Deliveries'}
       </Title>
       {error && !data && <Fault error={error} what="hook requests" retry={refetch} />}
+      {!error && !data && <Loading what="what came and went" />}
       {data && page === 1 && <p className={classes.about}>{healthInWords(data.items)}</p>}
       {data && data.items.length > 0 && (
         <div className="table-frame">

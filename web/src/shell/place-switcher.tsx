@@ -11,24 +11,26 @@ export function PlaceSwitcher() {
   const [location] = useLocation()
   const [place, choose] = usePlace()
   const organizations = useOrganizations().data ?? []
-  const projects = useProjects(place.organization).data ?? []
-  const environments = useEnvironments(place.project).data ?? []
+  // Where there is only one there is nothing to choose: what stands below it can be chosen at once.
+  const organization = place.organization ?? onlyOne(organizations)
+  const projects = useProjects(organization).data ?? []
+  const project = place.project ?? onlyOne(projects)
+  const environments = useEnvironments(project).data ?? []
   if (!PAGES_OF_A_PLACE.test(location)) return null
-  const { organization, project } = place
   return (
     <fieldset className={classes.places}>
       <legend className="hidden-words">Place</legend>
       <Level
         name="Organization"
         all="All organizations"
-        chosen={organization}
+        chosen={place.organization}
         options={organizations}
         choose={(id) => choose({ organization: id })}
       />
       <Level
         name="Project"
         all="All projects"
-        chosen={project}
+        chosen={place.project}
         options={projects}
         choose={(id) => choose({ organization, project: id })}
       />
@@ -41,6 +43,10 @@ export function PlaceSwitcher() {
       />
     </fieldset>
   )
+}
+
+function onlyOne(options: { id: number }[]): number | undefined {
+  return options.length === 1 ? options[0]!.id : undefined
 }
 
 type LevelProps = {

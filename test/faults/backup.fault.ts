@@ -16,10 +16,10 @@ import { knownMigrations, migrateTo } from '#backup/schema-version.ts'
 import { takeBackup } from '#backup/take-backup.ts'
 import { type ConnectionSettings, type Database, openDatabase } from '#database/connect.ts'
 import { installQueue } from '#queue/open-queue.ts'
-import { createTestDatabase } from './database.ts'
-import { later } from './later.ts'
-import { ADMIN_ENVIRONMENT, call, logInAsAdmin, startGantry, temporaryHome } from './process.ts'
-import { createAction, createHook, createHookRequest, createTestTree } from './world.ts'
+import { createTestDatabase } from '../database.ts'
+import { later } from '../later.ts'
+import { ADMIN_ENVIRONMENT, call, logInAsAdmin, startGantry, temporaryHome } from '../process.ts'
+import { createAction, createHook, createHookRequest, createTestTree } from '../world.ts'
 
 const { signal } = new AbortController()
 /** What COPY writes in another way. */
@@ -314,7 +314,7 @@ async function withClient<Result>(
 }
 
 async function command(name: 'backup' | 'restore', args: string[], environment: Record<string, string>) {
-  const script = fileURLToPath(new URL(`../server/backup/${name}.ts`, import.meta.url))
+  const script = fileURLToPath(new URL(`../../server/backup/${name}.ts`, import.meta.url))
   const child = spawn(process.execPath, [script, ...args], {
     env: { PATH: process.env.PATH, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -16,11 +16,11 @@ import { hashToken } from '#crypto/tokens.ts'
 import { type ConnectionSettings, type Database, openDatabase } from '#database/connect.ts'
 import type { HooksTable } from '#database/tables.ts'
 import { SEALED_COLUMNS } from '#key-rotation/sealed-columns.ts'
-import { sign } from './calls.ts'
-import { createTestDatabase } from './database.ts'
-import { later } from './later.ts'
-import { ADMIN_ENVIRONMENT, call, logInAsAdmin, startGantry, temporaryHome } from './process.ts'
-import { createHook, createTestTree, type TestTree } from './world.ts'
+import { sign } from '../calls.ts'
+import { createTestDatabase } from '../database.ts'
+import { later } from '../later.ts'
+import { ADMIN_ENVIRONMENT, call, logInAsAdmin, startGantry, temporaryHome } from '../process.ts'
+import { createHook, createTestTree, type TestTree } from '../world.ts'
 
 const HOOKS = 250
 
@@ -273,7 +273,7 @@ const idOf = (key: Buffer) => keyId(key).toString('hex')
 const textOf = (...keys: Buffer[]) => keys.map((key) => key.toString('hex')).join(',')
 
 function startRotation(environment: Record<string, string>): ChildProcess {
-  const script = fileURLToPath(new URL('../server/key-rotation/rotate-key.ts', import.meta.url))
+  const script = fileURLToPath(new URL('../../server/key-rotation/rotate-key.ts', import.meta.url))
   return spawn(process.execPath, [script], {
     env: { PATH: process.env.PATH, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
