@@ -238,5 +238,6 @@ function logAttempt(log: Log, { delivery, next, record }: EndedAttempt): void {
     ...(record?.error && { error: record.error }),
   }
   if (next.kind === 'give-up') log.warn({ ...fields, why: next.why }, 'delivery attempt')
+  else if (next.kind === 'delivered') log.debug(fields, 'delivery attempt')
   else log.info(fields, 'delivery attempt')
 }
