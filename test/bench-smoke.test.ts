@@ -19,6 +19,7 @@ const FIGURES = {
   isolate: ['isolate'],
   list: ['list', 'list-page-100', 'list-by-status', 'list-by-pipeline-status', 'list-by-project-type'],
   memory: ['memory', 'memory-growth'],
+  page: ['page-frame', 'page-first-load'],
   read: ['read'],
   run: ['run'],
   start: ['start', 'start-first'],
