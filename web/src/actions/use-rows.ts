@@ -10,6 +10,8 @@ import { type Filters, matches, toQuery } from './filters.ts'
 import { applyMoves, insert, keepSame, type Row, type Rows, toRow } from './rows.ts'
 
 const READ_ALONE_AT_MOST = 5
+/** The list is drawn at most this often: what changes within a moment is one drawing, not several in one frame. */
+const DRAW_EVERY_MS = 150
 const READ_AGAIN_AFTER_MS = 3_000
 
 export function useRows(filters: Filters) {
@@ -46,6 +48,9 @@ type LiveListDeps = { api: Api; queries: QueryClient; key: string; filters: Filt
 function createLiveList({ api, queries, key, filters }: LiveListDeps) {
   const queryKey = ['actions', key]
   let timer: ReturnType<typeof setTimeout> | undefined
+  const edits: ((rows: Row[]) => Row[])[] = []
+  let drawing: ReturnType<typeof setTimeout> | undefined
+  let drawnAt = 0
   /** Actions that are being read alone, and how they move meanwhile: the answer may be older than that. */
   const awaited = new Map<number, ActionMove[]>()
 
@@ -57,14 +62,24 @@ function createLiveList({ api, queries, key, filters }: LiveListDeps) {
   }
 
   function change(edit: (rows: Row[]) => Row[]): void {
+    edits.push(edit)
+    drawing ??= setTimeout(draw, Math.max(0, drawnAt + DRAW_EVERY_MS - performance.now()))
+  }
+
+  function draw(): void {
+    drawing = undefined
+    drawnAt = performance.now()
     queries.setQueryData<Rows>(queryKey, (now) => {
       if (!now) return now
-      const rows = edit(now.rows)
+      const rows = edited(now.rows)
       return rows.every((row, index) => row === now.rows[index]) && rows.length === now.rows.length
         ? now
         : { ...now, rows }
     })
+    edits.length = 0
   }
+
+  const edited = (rows: Row[]) => edits.reduce((now, edit) => edit(now), rows)
 
   async function readAlone(ids: number[]): Promise<void> {
     for (const id of ids) awaited.set(id, [])
@@ -94,7 +109,7 @@ function createLiveList({ api, queries, key, filters }: LiveListDeps) {
   return {
     onMoves(moves: ActionMove[]): void {
       for (const move of moves) awaited.get(move.action_id)?.push(move)
-      const strangers = applyMoves(queries.getQueryData<Rows>(queryKey)?.rows ?? [], moves).strangers
+      const { strangers } = applyMoves(edited(queries.getQueryData<Rows>(queryKey)?.rows ?? []), moves)
       change((rows) => applyMoves(rows, moves).rows.filter(staysListed))
       const wanted = strangers.filter(
         (id) => !awaited.has(id) && couldMatch(moves.filter((move) => move.action_id === id)),
@@ -104,7 +119,10 @@ function createLiveList({ api, queries, key, filters }: LiveListDeps) {
       else void readAlone(wanted)
     },
     onGap: () => void queries.invalidateQueries({ queryKey }),
-    close: () => clearTimeout(timer),
+    close() {
+      clearTimeout(timer)
+      clearTimeout(drawing)
+    },
   }
 
   function staysListed(row: Row): boolean {
