@@ -20,11 +20,16 @@ export function readPrivateKey(text: string): ReadKey {
   return { kind: 'key', pair: pairOf(plain, key) }
 }
 
+const MOST_TRIES = 20
+
+/** Of the keys that ssh2 makes one in 256 cannot be read again, not even by ssh2: such a one is thrown away. */
 export function generateKey(comment: string): KeyPair {
-  const made = ssh2.utils.generateKeyPairSync('ed25519', { comment })
-  const key = ssh2.utils.parseKey(made.private)
-  if (key instanceof Error) throw key
-  return pairOf(made.private, key)
+  for (let tries = 1; ; tries += 1) {
+    const made = ssh2.utils.generateKeyPairSync('ed25519', { comment })
+    const key = ssh2.utils.parseKey(made.private)
+    if (!(key instanceof Error)) return pairOf(made.private, key)
+    if (tries === MOST_TRIES) throw key
+  }
 }
 
 function pairOf(privateKey: string, key: ssh2.ParsedKey): KeyPair {
