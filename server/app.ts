@@ -103,7 +103,6 @@ const schemas = [
   callAnswerSchema,
   dryRunSchema,
   ...outgoingSchemas,
-  // management schemas
   ...applicationRoomSchemas,
   ...pipelineSchemas,
   runPlanSchema,
@@ -184,7 +183,6 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
     replayDelivery: (id, userId) => replayDelivery(db, id, userId),
   })
   await app.register(incomingRoutes, { ...deps.calls, maxPayload: config.maxPayload, baseUrl })
-  // management routes
   await app.register(organizationRoutes, { db, baseUrl })
   await app.register(auditRoutes, { db, baseUrl })
   await app.register(credentialRoutes, { db, box, tree, baseUrl, guard })
@@ -193,7 +191,6 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
   await app.register(pipelineRoutes, { db, baseUrl })
   await app.register(memberRoutes, { db, lives, baseUrl })
   await app.register(applyRoutes, { db, box, guard, baseUrl })
-  // end of management routes
   const queueDepths = () => readQueueDepths({ db, jobs })
   await app.register(dashboardRoutes, { db, tree, baseUrl, queueDepths })
   return app

@@ -112,9 +112,13 @@ export async function startService(
     const timings = { pollMs: config.pollMs, beatMs, abortGraceMs: 2_000, lastWritesMs: 1_000 }
     const beating = await startBeating(db, { onError: fault('workers') })
     resources.defer(() => beating.stop())
-    const worker = await startWorker({ queue, listener, handlers, log, timings })
     const sender = createSender({ guard, userAgent: `Gantry/${version}` })
     resources.defer(() => sender.close())
+    // At the same time: one after the other they would take too long together.
+    const stops: (() => Promise<void>)[] = []
+    resources.defer(async () => void (await Promise.all(stops.map((stop) => stop()))))
+    const worker = await startWorker({ queue, listener, handlers, log, timings })
+    stops.push(() => worker.stop({ graceMs: config.stopGraceMs }))
     const delivering = await startDelivering({
       db,
       box,
@@ -125,13 +129,7 @@ export async function startService(
       log,
       pollMs: config.deliveryPollMs,
     })
-    // At the same time: one after the other they would take too long together.
-    resources.defer(async () => {
-      await Promise.all([
-        worker.stop({ graceMs: config.stopGraceMs }),
-        delivering.stop({ graceMs: Math.min(config.stopGraceMs, LONGEST_SENDING_MS) }),
-      ])
-    })
+    stops.push(() => delivering.stop({ graceMs: Math.min(config.stopGraceMs, LONGEST_SENDING_MS) }))
   }
 
   if (config.role !== 'worker') {

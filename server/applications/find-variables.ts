@@ -2,12 +2,11 @@ import type { Selectable } from 'kysely'
 import type { SecretBox } from '#crypto/secret-box.ts'
 import type { Database } from '#database/connect.ts'
 import type { ApplicationVariablesTable } from '#database/tables.ts'
+import { MASK } from '#http/masked.ts'
 import type { Extent, Page } from '#http/pagination.ts'
 import { readPage } from '#http/read-page.ts'
 import { variablePlace } from '#inventory/secret-places.ts'
 import type { ApplicationVariable } from './schemas.ts'
-
-export const MASK = '********'
 
 export type VariableRow = Selectable<ApplicationVariablesTable> & { row_version: string }
 

@@ -1,6 +1,7 @@
 // `npm run restore -- <file>`
 import { parseArgs } from 'node:util'
 import { keyFile, replaceKeyFile } from '#crypto/master-key.ts'
+import { migrationNames } from '#database/migrate.ts'
 import { installQueue } from '#queue/open-queue.ts'
 import { type CommandContext, fileOf, runCommand, UsageError } from './command.ts'
 import { UnusableFileError } from './format.ts'
@@ -9,7 +10,6 @@ import { connectForLongWork, reachDatabase } from './reach-database.ts'
 import { type BackupReader, openBackupFile } from './read-file.ts'
 import { restoreBackup } from './restore-backup.ts'
 import { unbundleSample } from './sample-repository.ts'
-import { knownMigrations } from './schema-version.ts'
 
 const USAGE = 'usage: npm run restore -- <file>'
 
@@ -28,7 +28,7 @@ await runCommand('restore', async (context) => {
 async function restore(context: CommandContext, backup: BackupReader): Promise<KeyPlan> {
   const { config, say, signal } = context
   const { home } = config
-  const migrations = await knownMigrations()
+  const migrations = await migrationNames()
   assertKnownSchema(backup.contents, migrations)
   await using database = await reachDatabase(config, { create: true, say })
   const client = await connectForLongWork(database.settings)

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { compareSchemas, knownMigrations } from './schema-version.ts'
+import { migrationNames } from '#database/migrate.ts'
+import { compareSchemas } from './schema-version.ts'
 
 test('tables of the same or an earlier version fit', () => {
   assert.deepEqual(compareSchemas(['1', '2'], ['1', '2']), { kind: 'fits' })
@@ -18,7 +19,7 @@ test('tables with another history, or none, are foreign', () => {
 })
 
 test('our own migrations are known in their order', async () => {
-  const known = await knownMigrations()
+  const known = await migrationNames()
   assert.equal(known[0], '0001-ground-floor')
   assert.deepEqual(known, known.toSorted())
 })

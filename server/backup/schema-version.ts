@@ -1,9 +1,6 @@
-import { readdir } from 'node:fs/promises'
-import type { Kysely, Transaction } from 'kysely'
-import { type Migration, Migrator } from 'kysely/migration'
+import type { Transaction } from 'kysely'
+import { createMigrator } from '#database/migrate.ts'
 import type { Tables } from '#database/tables.ts'
-
-const FOLDER = new URL('../database/migrations/', import.meta.url)
 
 export type SchemaFit =
   | { kind: 'fits' }
@@ -20,27 +17,8 @@ export function compareSchemas(theirs: string[], ours: string[]): SchemaFit {
   return theirs.length === 0 ? { kind: 'foreign' } : { kind: 'fits' }
 }
 
-export async function knownMigrations(): Promise<string[]> {
-  const files = (await readdir(FOLDER)).filter((name) => /^\d{4}-.*\.ts$/.test(name)).sort()
-  return files.map((file) => file.slice(0, -'.ts'.length))
-}
-
 /** As far as this migration and no further, in the caller's transaction. */
 export async function migrateTo(trx: Transaction<Tables>, name: string): Promise<void> {
-  const { error } = await new Migrator({
-    // The migrator looks whether it is in a transaction already.
-    db: trx as Kysely<Tables>,
-    provider: { getMigrations: importMigrations },
-    migrationTableName: 'schema_migrations',
-    migrationLockTableName: 'schema_migrations_lock',
-  }).migrateTo(name)
+  const { error } = await createMigrator(trx).migrateTo(name)
   if (error) throw error
-}
-
-async function importMigrations(): Promise<Record<string, Migration>> {
-  const entries = (await knownMigrations()).map(async (name) => {
-    const migration: Migration = await import(new URL(`${name}.ts`, FOLDER).href)
-    return [name, migration] as const
-  })
-  return Object.fromEntries(await Promise.all(entries))
 }

@@ -1,6 +1,5 @@
+import { MASK } from '#http/masked.ts'
 import { formsOf } from '#step-logs/secret-forms.ts'
-
-export const MASK = '********'
 
 /** Hides secrets wherever they stand and however they are written; everything else stays to the byte. */
 export type Mask = {

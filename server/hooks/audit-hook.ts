@@ -1,7 +1,8 @@
 import type { Transaction } from 'kysely'
 import { type Actor, recordAudit } from '#audit/record.ts'
 import type { Tables } from '#database/tables.ts'
-import { type HookRow, MASK } from './present-hook.ts'
+import { MASK } from '#http/masked.ts'
+import type { HookRow } from './present-hook.ts'
 
 /** Notes who made, changed or removed a hook. What a header sends may be a key: its value is left out. */
 export async function auditHook(

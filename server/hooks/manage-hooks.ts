@@ -192,19 +192,21 @@ export function removeHookOf({ db, actor }: HookDeps, type: HookType, id: string
 }
 
 /** The row stays, without its secrets: calls and runs of the past name it. */
+export const REMOVED = {
+  active: false,
+  url_token: null,
+  url_token_hash: null,
+  secret: null,
+  previous_secret: null,
+  previous_secret_until: null,
+  deleted_at: sql<string>`now()`,
+  updated_at: sql<string>`now()`,
+}
+
 export async function removeHook(db: Database, type: HookType, id: string): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('hooks')
-    .set({
-      active: false,
-      url_token: null,
-      url_token_hash: null,
-      secret: null,
-      previous_secret: null,
-      previous_secret_until: null,
-      deleted_at: sql<string>`now()`,
-      updated_at: sql<string>`now()`,
-    })
+    .set(REMOVED)
     .where('id', '=', id)
     .where('type', '=', type)
     .where('deleted_at', 'is', null)

@@ -4,9 +4,8 @@ import type { User } from '#accounts/user-schema.ts'
 import type { SecretBox } from '#crypto/secret-box.ts'
 import type { Database } from '#database/connect.ts'
 import type { HooksTable } from '#database/tables.ts'
+import { MASK } from '#http/masked.ts'
 import type { Hook } from './schemas.ts'
-
-export const MASK = '********'
 
 /** The name of a hook's secret for the box that seals it. Both the current and the previous one have it. */
 export const secretPlace = (hookId: string) => `hooks/${hookId}/secret`

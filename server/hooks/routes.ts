@@ -6,6 +6,7 @@ import { can } from '#access/permissions.ts'
 import { actorOf } from '#audit/actor.ts'
 import type { HookType } from '#database/tables.ts'
 import { ApiError, invalid, notFound } from '#http/errors.ts'
+import { readIfMatch } from '#http/if-match.ts'
 import { DEFAULT_PER_PAGE, describePage, pageOf, pageQuery } from '#http/pagination.ts'
 import { Exactly, Id, ref, refusals, Uuid, Word } from '#http/schemas.ts'
 import { listHooks } from './list-hooks.ts'
@@ -161,11 +162,8 @@ export const hookRoutes: FastifyPluginAsyncTypebox<HookRoutes> = async (app, dep
       },
       async (request, reply) => {
         const wish = { type, body: request.body } as Parameters<typeof changeHook>[3]
-        const ifMatch = request.headers['if-match']
-        const version =
-          ifMatch === undefined || ifMatch === '*' ? undefined : ifMatch.replace(/^"(.*)"$/, '$1')
         const { hook_id: id } = request.params
-        const outcome = await changeHook(as(request), id, callerOf(request), wish, version)
+        const outcome = await changeHook(as(request), id, callerOf(request), wish, readIfMatch(request))
         if (outcome.kind === 'done' && outcome.wasOffSince) {
           const missed = await deps.countMissed(id, outcome.wasOffSince)
           reply.header('x-missed-deliveries', missed)

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { publicly } from '#access/enforce.ts'
-import { MASK } from '#hooks/present-hook.ts'
+import { MASK } from '#http/masked.ts'
 import { Exactly, ref, refusals } from '#http/schemas.ts'
 import { callAnswerSchema, replyTo, rethrow } from './answer.ts'
 import { type ReceiveCalls, receiveCall } from './receive-call.ts'

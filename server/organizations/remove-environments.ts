@@ -5,6 +5,7 @@ import { UNFINISHED } from '#actions/status.ts'
 import { type Actor, type AuditedChange, recordAudits } from '#audit/record.ts'
 import { anyOf } from '#database/any-of.ts'
 import type { Tables } from '#database/tables.ts'
+import { REMOVED } from '#hooks/manage-hooks.ts'
 import type { ErrorsByField } from '#http/validation.ts'
 import { describeDependents } from './dependents.ts'
 
@@ -148,20 +149,10 @@ export async function removeEnvironments(
   await recordAudits(trx, actor, changes)
 }
 
-/** As hooks/manage-hooks.ts removes one. */
 function removeHooks(trx: Transaction<Tables>, environmentIds: readonly number[]) {
   return trx
     .updateTable('hooks')
-    .set({
-      active: false,
-      url_token: null,
-      url_token_hash: null,
-      secret: null,
-      previous_secret: null,
-      previous_secret_until: null,
-      deleted_at: sql<string>`now()`,
-      updated_at: sql<string>`now()`,
-    })
+    .set(REMOVED)
     .where(anyOf('environment_id', environmentIds))
     .where('deleted_at', 'is', null)
     .returning(['id', 'name', 'environment_id'])

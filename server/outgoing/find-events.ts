@@ -1,13 +1,14 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { Status } from '#database/tables.ts'
 import { eventKinds, namedKind } from '#events/event-kinds.ts'
+import { STATUSES } from '../vocabulary.ts'
 
-const STATUSES: Status[] = ['pending', 'waiting', 'queued', 'in-progress', 'completed', 'failed', 'skipped']
+const EVERY_STATUS = Object.keys(STATUSES) as Status[]
 
 /** Pure: the moves that a hook is told of, as pairs; '' stands for the nothing before a creation. */
 export function movesToldTo(listened: readonly string[]): { previous: string; status: Status }[] {
-  return [null, ...STATUSES].flatMap((previous) =>
-    STATUSES.filter((status) => namedKind(eventKinds(previous, status), listened)).map((status) => ({
+  return [null, ...EVERY_STATUS].flatMap((previous) =>
+    EVERY_STATUS.filter((status) => namedKind(eventKinds(previous, status), listened)).map((status) => ({
       previous: previous ?? '',
       status,
     })),

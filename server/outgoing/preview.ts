@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { AddressGuard } from '#addresses/guard.ts'
 import type { SecretBox } from '#crypto/secret-box.ts'
-import { MASK } from '#hook-requests/mask.ts'
+import { MASK } from '#http/masked.ts'
 import { unmetCondition } from '#incoming/conditions.ts'
 import { buildContext, type ContextDeps, type Subject } from './build-context.ts'
 import { loadOutgoingHooks } from './outgoing-hooks.ts'

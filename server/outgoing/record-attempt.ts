@@ -1,5 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto'
-import { MASK, type Mask } from '#hook-requests/mask.ts'
+import type { Mask } from '#hook-requests/mask.ts'
+import { MASK } from '#http/masked.ts'
 import type { AttemptOutcome, AttemptRecord } from './attempt.ts'
 import { MOST_BODY_BYTES } from './sending/exchange.ts'
 import type { SendOutcome } from './sending/sender.ts'

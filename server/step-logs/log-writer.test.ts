@@ -3,8 +3,8 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { suite, type TestContext, test } from 'node:test'
 import fc from 'fast-check'
+import { MASK } from '#http/masked.ts'
 import { createLogWriter, type LogChunk, type LogWriterOptions } from './log-writer.ts'
-import { MASK } from './mask.ts'
 
 /** A writer and what it stored; `hold` keeps the store from answering until `release`. */
 function openLog(options: Partial<LogWriterOptions> = {}) {

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import fc from 'fast-check'
-import { createMasker, MASK } from './mask.ts'
+import { MASK } from '#http/masked.ts'
+import { createMasker } from './mask.ts'
 import { COLOURS } from './neutralise.ts'
 import { formsOf } from './secret-forms.ts'
 

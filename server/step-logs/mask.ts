@@ -1,3 +1,4 @@
+import { MASK } from '#http/masked.ts'
 import { createFinder, type Finder } from './find-any.ts'
 import { COLOURS } from './neutralise.ts'
 import { formsOf } from './secret-forms.ts'
@@ -15,8 +16,6 @@ import { formsOf } from './secret-forms.ts'
  * nobody foresees.
  */
 export type Masker = { push(text: string): string; flush(): string }
-
-export const MASK = '********'
 
 /** A bound for output that is nothing but colours while something is held back. */
 const MOST_HELD_COLOURS = 256

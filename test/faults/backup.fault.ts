@@ -12,9 +12,10 @@ import { listSequences, listTables } from '#backup/catalogue.ts'
 import { connectForLongWork, reachDatabase } from '#backup/reach-database.ts'
 import { openBackupFile } from '#backup/read-file.ts'
 import { restoreBackup } from '#backup/restore-backup.ts'
-import { knownMigrations, migrateTo } from '#backup/schema-version.ts'
+import { migrateTo } from '#backup/schema-version.ts'
 import { takeBackup } from '#backup/take-backup.ts'
 import { type ConnectionSettings, type Database, openDatabase } from '#database/connect.ts'
+import { migrationNames } from '#database/migrate.ts'
 import { installQueue } from '#queue/open-queue.ts'
 import { createTestDatabase } from '../database.ts'
 import { later } from '../later.ts'
@@ -181,7 +182,7 @@ test('a backup of an earlier version is brought up to the present one, and promi
   )
 
   await using backup = await openBackupFile(file, signal)
-  const migrations = await knownMigrations()
+  const migrations = await migrationNames()
   const wish = { backup, home: '/nowhere', migrations, say: () => {}, signal }
   await withClient(fresh.settings, async (client) => {
     const fault = new Error('the disk is full')
