@@ -13,7 +13,7 @@ import { SKIPPED, type State } from '#actions/status.ts'
 import { EVENT_KINDS } from '#events/event-kinds.ts'
 import { credentialPlace } from '#inventory/secret-places.ts'
 import { ATTEMPT_OUTCOMES } from '#outgoing/attempt.ts'
-import { signDelivery } from '#outgoing/sending/sign.ts'
+import { signDelivery, signingKey } from '#outgoing/sending/sign.ts'
 import { TAGS } from '#outgoing/templates/engine.ts'
 import { FILTERS } from '#outgoing/templates/filters.ts'
 import { until } from '#queue/test-queue.ts'
@@ -406,7 +406,7 @@ for (const { language, command, file } of programs) {
         id: 'msg_again',
         timestampSeconds: Date.now() / 1000 - secondsAgo,
         body: sent.body,
-        secrets: [secret],
+        keys: [signingKey(secret)],
       }),
     })
     assert.equal(await post(signedAt(3_600), sent.body), 401, 'an hour old')

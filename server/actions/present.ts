@@ -17,17 +17,27 @@ export function stepId(targetId: number, order: number): number {
 
 /** Never changed once made, and so written only once: whole inside other actions, in parts inside itself. */
 export function presentAction(row: ActionRow, targets: Target[], baseUrl: string): ActionSummary {
-  return markStable({
+  return describeAction(row, targets, baseUrl, markStable)
+}
+
+/** The same for whoever does not write it as JSON: `keep` is told of each part. */
+export function describeAction(
+  row: ActionRow,
+  targets: Target[],
+  baseUrl: string,
+  keep: <Part extends object>(part: Part) => Part = (part) => part,
+): ActionSummary {
+  return keep({
     id: row.id,
     ...presentStatus(row.status, row.status_reason_code),
     ...presentType(row.type),
     url_web_permalink: permalink(baseUrl, row.id),
-    action_data: markStable({
+    action_data: keep({
       release_name: row.release_name,
       commit: row.commit,
       deployment: row.deployment && { ...row.deployment, pipeline_id: row.pipeline_id },
     }),
-    triggered_from: markStable({
+    triggered_from: keep({
       origin: row.origin,
       trigger_type: row.trigger_type,
       name: row.trigger_name,
@@ -38,8 +48,8 @@ export function presentAction(row: ActionRow, targets: Target[], baseUrl: string
       hook_request_id: row.hook_request_id,
       hook_parsed_variables: row.hook_parsed_variables,
     }),
-    summary: markStable({ targets: summarizeTargets(targets) }),
-    targets: markStable(targets),
+    summary: keep({ targets: summarizeTargets(targets) }),
+    targets: keep(targets),
     started_at: row.started_at,
     completed_at: row.completed_at,
     created_at: row.created_at,

@@ -16,15 +16,17 @@ const OIDS: Record<ElementType, number> = {
 const HEADER_BYTES = 20
 const LENGTH_BYTES = 4
 const NULL_LENGTH = -1
-const JSONB_VERSION = 1
+const JSONB_VERSION = '\u0001'
 
 export const int4s = (values: readonly (number | null)[]) => encode('int4', values, 4, writeInt4)
 export const int8s = (values: readonly (number | null)[]) => encode('int8', values, 8, writeInt8)
 export const uuids = (values: readonly (string | null)[]) => encode('uuid', values, 16, writeUuid)
-export const texts = (values: readonly (string | null)[]) => encodeSized('text', values.map(utf8))
-export const byteas = (values: readonly (Buffer | null)[]) => encodeSized('bytea', values)
-export const jsons = (values: readonly (object | null)[]) => encodeSized('json', values.map(jsonText))
-export const jsonbs = (values: readonly (object | null)[]) => encodeSized('jsonb', values.map(jsonbBytes))
+export const texts = (values: readonly (string | null)[]) => encodeTexts('text', values)
+export const byteas = (values: readonly (Buffer | null)[]) => encodeBytes(values)
+export const jsons = (values: readonly (object | null)[]) => encodeTexts('json', values.map(jsonText))
+/** The text behind one byte that tells the version of the format. */
+export const jsonbs = (values: readonly (object | null)[]) =>
+  encodeTexts('jsonb', values.map(jsonText), JSONB_VERSION)
 
 function encode<Value>(
   type: ElementType,
@@ -44,13 +46,27 @@ function encode<Value>(
   return into
 }
 
-function encodeSized(type: ElementType, values: readonly (Buffer | null)[]): Buffer {
+function encodeBytes(values: readonly (Buffer | null)[]): Buffer {
   const bytes = values.reduce((sum, value) => sum + LENGTH_BYTES + (value?.length ?? 0), HEADER_BYTES)
   const into = Buffer.allocUnsafe(bytes)
-  let at = writeHeader(into, type, values.length, values.includes(null))
+  let at = writeHeader(into, 'bytea', values.length, values.includes(null))
   for (const value of values) {
     at = into.writeInt32BE(value?.length ?? NULL_LENGTH, at)
     if (value) at += value.copy(into, at)
+  }
+  return into
+}
+
+/** Written straight into place: a buffer for each would be most of the work. */
+function encodeTexts(type: ElementType, values: readonly (string | null)[], prefix?: string): Buffer {
+  const texts = prefix === undefined ? values : values.map((value) => value && prefix + value)
+  const lengths = texts.map((value) => (value === null ? NULL_LENGTH : Buffer.byteLength(value)))
+  const bytes = lengths.reduce((sum, length) => sum + LENGTH_BYTES + Math.max(0, length), HEADER_BYTES)
+  const into = Buffer.allocUnsafe(bytes)
+  let at = writeHeader(into, type, values.length, values.includes(null))
+  for (const [index, value] of texts.entries()) {
+    at = into.writeInt32BE(lengths[index]!, at)
+    if (value) at += into.write(value, at)
   }
   return into
 }
@@ -77,14 +93,6 @@ function writeUuid(into: Buffer, value: string, at: number): void {
   into.write(value.replaceAll('-', ''), at, 'hex')
 }
 
-function utf8(text: string | null): Buffer | null {
-  return text === null ? null : Buffer.from(text)
-}
-
-function jsonText(value: object | null): Buffer | null {
-  return utf8(value && JSON.stringify(value))
-}
-
-function jsonbBytes(value: object | null): Buffer | null {
-  return value && Buffer.concat([Buffer.of(JSONB_VERSION), Buffer.from(JSON.stringify(value))])
+function jsonText(value: object | null): string | null {
+  return value && JSON.stringify(value)
 }

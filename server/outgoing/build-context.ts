@@ -1,6 +1,6 @@
 import type { ReadActions } from '#actions/assemble.ts'
 import type { FindAction } from '#actions/find-action.ts'
-import { presentAction, presentStatus } from '#actions/present.ts'
+import { describeAction, presentStatus } from '#actions/present.ts'
 import { readAction } from '#actions/read-action.ts'
 import type { Sight } from '#actions/sight.ts'
 import { isEnd } from '#actions/status.ts'
@@ -53,7 +53,7 @@ export async function buildContext(
       occurred_at: event.occurred_at,
       previous_status: event.previous_status,
     },
-    action: { ...(await describeAction()), ...stateOf(event, action) },
+    action: { ...(await actionNow()), ...stateOf(event, action) },
     application: application && {
       ...application.data,
       source_provider: {
@@ -67,10 +67,10 @@ export async function buildContext(
     organization: project.organization,
   }
 
-  async function describeAction(): Promise<object> {
+  async function actionNow(): Promise<object> {
     const { trigger_comment, pipeline_id, retry_of } = action
     if (!hook.readsWholeAction)
-      return { ...presentAction(action, [], deps.baseUrl()), trigger_comment, pipeline_id, retry_of }
+      return { ...describeAction(action, [], deps.baseUrl()), trigger_comment, pipeline_id, retry_of }
     const sees = (environmentId: number) => environmentId === action.environment_id
     const places = await tree.places()
     const visible = places.filter((place) => sees(place.environment_id))

@@ -19,13 +19,16 @@ import { nextAttempt } from './retry-schedule.ts'
 import type { Sender } from './sending/sender.ts'
 import { storeAttempts } from './store-attempts.ts'
 import { storeHealth } from './store-health.ts'
-import { judgeTokens } from './token-rule.ts'
+import { judgeTokens, type TokenVerdict } from './token-rule.ts'
 import { type TryDeps, tryDelivery } from './try-delivery.ts'
 
 export type Delivering = {
   /** Claims nothing more, lets requests end for `graceMs`, hands back the rest. Never throws. */
   stop(options: { graceMs: number }): Promise<void>
 }
+
+/** What the deliveries of one claim share. */
+type Prepared = { hooks: ReadonlyMap<string, FoundHook>; tokens: ReadonlyMap<string, TokenVerdict> }
 
 /** Requests that are under way, or whose end is not stored yet. */
 const MOST_UNSETTLED = 1_024
@@ -132,18 +135,24 @@ export async function startDelivering(options: {
       cutShort.signal,
     )
     for (const delivery of claimed) {
-      const attempt = prepared
-        .then(async ({ hooks, tokens }): Promise<EndedAttempt> => {
-          const hook = hooks.get(delivery.hookId)
-          // Removed since it was claimed: the next look notes what it missed.
-          if (!hook || cutShort.signal.aborted) return handBack(delivery)
-          if (hook instanceof Error) throw hook
-          return tryDelivery(deps, hook, delivery, tokens.get(hook.id)!, cutShort.signal)
-        })
-        .catch((error) => afterOurFault(delivery, error))
-        .then(finish)
+      const attempt = tryOne(delivery, prepared).then((ended) => {
+        underWay.delete(attempt)
+        finish(ended)
+      })
       underWay.add(attempt)
-      void attempt.finally(() => underWay.delete(attempt))
+    }
+  }
+
+  async function tryOne(delivery: ClaimedDelivery, prepared: Promise<Prepared>): Promise<EndedAttempt> {
+    try {
+      const { hooks, tokens } = await prepared
+      const hook = hooks.get(delivery.hookId)
+      // Removed since it was claimed: the next look notes what it missed.
+      if (!hook || cutShort.signal.aborted) return handBack(delivery)
+      if (hook instanceof Error) throw hook
+      return await tryDelivery(deps, hook, delivery, tokens.get(hook.id)!, cutShort.signal)
+    } catch (error) {
+      return afterOurFault(delivery, error)
     }
   }
 
@@ -170,6 +179,8 @@ export async function startDelivering(options: {
   async function storeUntilDone(): Promise<void> {
     while (!giveUp.signal.aborted) {
       await ends.wait()
+      // Those that end in the same turn come along.
+      await new Promise(setImmediate)
       const batch = ended.splice(0)
       if (batch.length === 0) continue
       await outage.persist('store attempts', () => storeAttempts(db, batch), giveUp.signal)

@@ -1,5 +1,6 @@
 // The outgoing room: telling the world what became of runs. Events make deliveries (events/fan-out.ts); here
 // they are claimed, rendered, sent and recorded, tried again or given up.
+import type { KeyObject } from 'node:crypto'
 import { sql } from 'kysely'
 import type { SecretBox } from '#crypto/secret-box.ts'
 import type { Database } from '#database/connect.ts'
@@ -10,6 +11,7 @@ import type { HookCondition } from '#hooks/schemas.ts'
 import { templateNames } from '#hooks/template-names.ts'
 import type { CompiledCondition } from '#incoming/conditions.ts'
 import { credentialPlace } from '#inventory/secret-places.ts'
+import { signingKey } from './sending/sign.ts'
 import { type CompiledRequest, compileRequest } from './templates/compile.ts'
 import { needsWholeAction } from './whole-action.ts'
 
@@ -27,8 +29,8 @@ export type OutgoingHook = {
   /** Null: what is stored does not compile any more, which a change of the rules can cause. */
   request: CompiledRequest | null
   readsWholeAction: boolean
-  secret: string
-  previousSecret: { text: string; until: number } | null
+  signingKey: KeyObject
+  previousKey: { key: KeyObject; until: number } | null
   /** Only of hooks that use it. Without a token: the application has no credential that has one. */
   credential: { id: number; token: string | null } | null
   /** Hides the hook's secrets and its token. */
@@ -108,9 +110,9 @@ function compileHook(row: HookRow, box: SecretBox): OutgoingHook {
     conditions,
     request,
     readsWholeAction: needsWholeAction(reads),
-    secret,
-    previousSecret:
-      previous === null ? null : { text: previous, until: Date.parse(row.previous_secret_until!) },
+    signingKey: signingKey(secret),
+    previousKey:
+      previous === null ? null : { key: signingKey(previous), until: Date.parse(row.previous_secret_until!) },
     credential,
     mask: createMask(
       [secret, previous, credential?.token].flatMap((text) =>

@@ -69,7 +69,21 @@ test('a receiver that is alone gets all the places that it can use', () => {
   const pace = createPace()
   answered(pace, 1_000, 5)
   for (let number = 0; number < 256; number += 1) {
-    assert.equal(pace.room(HOOK, ALL_FREE - number), 256 - number)
+    if (number <= 64) assert.equal(pace.room(HOOK, ALL_FREE - number), 256 - number)
     pace.begin(HOOK)
   }
+  assert.equal(pace.room(HOOK, ALL_FREE - 256), 0)
+})
+
+test('while its connections are busy, a quick receiver is given many more at a time instead of one by one', () => {
+  const pace = createPace()
+  answered(pace, 1_000, 5)
+  for (let number = 0; number < 256; number += 1) pace.begin(HOOK)
+  const roomAfter = (ends: number) => {
+    for (let number = 0; number < ends; number += 1) pace.end(HOOK, true, 5)
+    return pace.room(HOOK, ALL_FREE)
+  }
+  assert.equal(roomAfter(95), 0)
+  assert.equal(roomAfter(1), 96)
+  assert.equal(roomAfter(100), 196)
 })

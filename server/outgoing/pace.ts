@@ -40,7 +40,10 @@ export function createPace(): Pace {
   return {
     room(hookId, free) {
       const { underWay, limit } = hooks.get(hookId) ?? { underWay: 0, limit: FIRST }
-      if (free > KEPT_FREE) return Math.max(0, Math.min(limit - underWay, free - KEPT_FREE))
+      const places = limit - underWay
+      // What waits behind busy connections is fetched many at a time.
+      if (underWay > MOST && places < (limit - MOST) / 2) return 0
+      if (free > KEPT_FREE) return Math.max(0, Math.min(places, free - KEPT_FREE))
       return underWay === 0 && free > 0 ? 1 : 0
     },
     begin(hookId) {

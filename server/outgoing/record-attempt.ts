@@ -35,7 +35,9 @@ export type SentRequest = {
 export function recordAttempt(request: SentRequest, outcome: SendOutcome, mask: Mask): AttemptRecord {
   const answer = outcome.kind === 'answered' ? outcome : null
   return {
-    ...emptyRecord(request, mask),
+    id: randomUUIDv7(),
+    url: storable(mask.text(request.url)),
+    method: request.method,
     outcome: nameOutcome(outcome),
     error: outcome.kind === 'answered' ? null : storable(mask.text(outcome.message)),
     ipAddress: outcome.ipAddress,
@@ -65,17 +67,13 @@ export function recordRefusal(
   error: string,
   mask: Mask,
 ): AttemptRecord {
-  return { ...emptyRecord(request, mask), outcome, error: storable(mask.text(error)) }
-}
-
-function emptyRecord({ url, method }: Pick<SentRequest, 'url' | 'method'>, mask: Mask): AttemptRecord {
   return {
     id: randomUUIDv7(),
-    outcome: 'unreachable',
-    error: null,
+    url: storable(mask.text(request.url)),
+    method: request.method,
+    outcome,
+    error: storable(mask.text(error)),
     ipAddress: null,
-    url: storable(mask.text(url)),
-    method,
     requestHeaders: null,
     requestBody: null,
     status: null,
@@ -99,10 +97,9 @@ function nameOutcome(outcome: SendOutcome): AttemptOutcome {
 }
 
 function hideKeys<Headers extends Record<string, unknown>>(headers: Headers): Headers {
-  const shown = Object.entries(headers).map(([name, value]) => {
-    return [name, KEY_HEADERS.has(name.toLowerCase()) ? MASK : value]
-  })
-  return Object.fromEntries(shown) as Headers
+  const keys = Object.keys(headers).filter((name) => KEY_HEADERS.has(name.toLowerCase()))
+  if (keys.length === 0) return headers
+  return { ...headers, ...Object.fromEntries(keys.map((name) => [name, MASK])) }
 }
 
 /** PostgreSQL's text takes neither NUL nor half a surrogate pair. */

@@ -64,13 +64,14 @@ function signed(
   rendered: { url: string; headers: Record<string, string>; body: Buffer | null },
   now: Date,
 ): SentRequest {
-  const previous = hook.previousSecret
-  const secrets = previous && previous.until > now.getTime() ? [hook.secret, previous.text] : [hook.secret]
+  const previous = hook.previousKey
+  const keys =
+    previous && previous.until > now.getTime() ? [hook.signingKey, previous.key] : [hook.signingKey]
   const signature = signDelivery({
     id: messageId(delivery.id),
     timestampSeconds: Math.floor(now.getTime() / 1_000),
     body: rendered.body ?? '',
-    secrets,
+    keys,
   })
   const isTyped = Object.keys(rendered.headers).some((name) => name.toLowerCase() === 'content-type')
   return {

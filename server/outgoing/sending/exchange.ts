@@ -6,15 +6,20 @@ import type { SendOutcome } from './outcome.ts'
 /** More than is recorded: a secret that is cut in two could not be masked (record-attempt.ts). */
 export const MOST_BODY_BYTES = 20 * 1024
 
+export const STOPPED = 'The sending was stopped.'
+
+/** What has to be called for everything under way to end. */
+export type Stops = Set<() => void>
+
 type Common = { ipAddress: string | null; durationMs: number }
 type Head = { status: number; headers: Record<string, string | string[]> }
 
 /**
  * One request and its answer, seen from undici's side: `handler` is told what happens, and `outcome` comes
- * with the first of: the whole answer, as much of its body as is kept, a fault, the end of the time, the
- * signal. Whatever happens after that is nobody's business, and the connection is given up.
+ * with the first of: the whole answer, as much of its body as is kept, a fault, the end of the time, its
+ * stop. Whatever happens after that is nobody's business, and the connection is given up.
  */
-export function startExchange(options: { timeoutMs: number; signal?: AbortSignal | undefined }): {
+export function startExchange(options: { timeoutMs: number; stops?: Stops | undefined }): {
   handler: LineHandler
   outcome: Promise<SendOutcome>
 } {
@@ -27,13 +32,13 @@ export function startExchange(options: { timeoutMs: number; signal?: AbortSignal
   let controller: Dispatcher.DispatchController | null = null
   let isOver = false
 
-  const stop = () => fail(new SendFault('unreachable', 'The sending was stopped.'))
+  const stop = () => fail(new SendFault('unreachable', STOPPED))
 
   function end(outcome: (common: Common) => SendOutcome, give = resolve): void {
     if (isOver) return
     isOver = true
     clearTimeout(timer)
-    options.signal?.removeEventListener('abort', stop)
+    options.stops?.delete(stop)
     const durationMs = Math.round(performance.now() - startedAt)
     // Before the request is under way its connection is being opened, perhaps anew: then nobody was reached.
     give(outcome({ ipAddress: controller ? handler.line.address : null, durationMs }))
@@ -57,7 +62,7 @@ export function startExchange(options: { timeoutMs: number; signal?: AbortSignal
     onRequestStart(given) {
       controller = given
       // The time ended while the request waited for a connection: nothing of it may be sent any more.
-      if (isOver) controller.abort(new SendFault('unreachable', 'The sending was stopped.'))
+      if (isOver) controller.abort(new SendFault('unreachable', STOPPED))
     },
     onResponseStart(_controller, status, headers) {
       // 1xx: the answer is still to come.
@@ -79,8 +84,7 @@ export function startExchange(options: { timeoutMs: number; signal?: AbortSignal
     },
   }
 
-  options.signal?.addEventListener('abort', stop, { once: true })
-  if (options.signal?.aborted) stop()
+  options.stops?.add(stop)
   return { handler, outcome: promise }
 }
 

@@ -1,4 +1,4 @@
-/** What is said about the connection or the length of the body, and by nobody but the one who sends. */
+/** What is said about the connection or the length of the body: set by the sender itself, or not at all. */
 const CONNECTION_HEADERS = new Set([
   'connection',
   'content-length',
@@ -14,11 +14,6 @@ const CONNECTION_HEADERS = new Set([
   'upgrade',
 ])
 
-/** Headers that are never taken from a request: the sender sets them itself, or not at all. */
-function isConnectionHeader(name: string): boolean {
-  return CONNECTION_HEADERS.has(name.trim().toLowerCase())
-}
-
 export type PreparedHeaders =
   | { kind: 'ready'; headers: Record<string, string> }
   | { kind: 'faulty'; message: string }
@@ -27,8 +22,10 @@ export type PreparedHeaders =
 export function prepareHeaders(given: Record<string, string>, userAgent: string): PreparedHeaders {
   const headers: Record<string, string> = Object.create(null)
   const names = new Set<string>()
-  for (const [name, value] of Object.entries(given)) {
-    if (isConnectionHeader(name)) continue
+  for (const name of Object.keys(given)) {
+    const value = given[name]!
+    const lower = name.toLowerCase()
+    if (CONNECTION_HEADERS.has(lower.trim())) continue
     if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name))
       return { kind: 'faulty', message: `${JSON.stringify(name)} is not the name of a header.` }
     if (/[\x00-\x08\x0a-\x1f\x7f]/.test(value))
@@ -36,9 +33,8 @@ export function prepareHeaders(given: Record<string, string>, userAgent: string)
         kind: 'faulty',
         message: `The header ${name} holds a line break or another control character.`,
       }
-    if (names.has(name.toLowerCase()))
-      return { kind: 'faulty', message: `The header ${name} is given more than once.` }
-    names.add(name.toLowerCase())
+    if (names.has(lower)) return { kind: 'faulty', message: `The header ${name} is given more than once.` }
+    names.add(lower)
     headers[name] = asUtf8(value)
   }
   if (!names.has('user-agent')) headers['user-agent'] = userAgent
@@ -47,5 +43,5 @@ export function prepareHeaders(given: Record<string, string>, userAgent: string)
 
 /** Header texts are sent byte by byte; beyond ASCII the bytes of UTF-8 are what receivers expect. */
 function asUtf8(value: string): string {
-  return Buffer.from(value, 'utf8').toString('latin1')
+  return /^[\x00-\x7f]*$/.test(value) ? value : Buffer.from(value, 'utf8').toString('latin1')
 }

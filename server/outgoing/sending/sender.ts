@@ -3,7 +3,7 @@
 // answer. What a request means, and whether it is tried again, is decided elsewhere.
 import type { AddressGuard } from '#addresses/guard.ts'
 import { openConnections } from './connections.ts'
-import { startExchange } from './exchange.ts'
+import { STOPPED, type Stops, startExchange } from './exchange.ts'
 import type { SendOutcome, SendRequest } from './outcome.ts'
 import { prepareHeaders } from './request-headers.ts'
 
@@ -19,6 +19,7 @@ export type Sender = {
 export function createSender(options: { guard: AddressGuard; userAgent: string }): Sender {
   const verifying = openConnections({ guard: options.guard, verifySsl: true })
   const trusting = openConnections({ guard: options.guard, verifySsl: false })
+  const stopsOf = rememberStops()
 
   return {
     async send(request, signal) {
@@ -26,19 +27,34 @@ export function createSender(options: { guard: AddressGuard; userAgent: string }
       if (ready.kind === 'faulty')
         return { kind: 'blocked', message: ready.message, ipAddress: null, durationMs: 0 }
       const { agent } = request.verifySsl ? verifying : trusting
-      const exchange = startExchange({ timeoutMs: request.timeoutMs, signal })
+      if (signal?.aborted) return { kind: 'unreachable', message: STOPPED, ipAddress: null, durationMs: 0 }
+      const exchange = startExchange({ timeoutMs: request.timeoutMs, stops: signal && stopsOf(signal) })
       const { origin, pathname, search } = ready.url
       const { method, body } = request
-      if (!signal?.aborted)
-        agent.dispatch(
-          { origin, path: pathname + search, method, headers: ready.headers, body },
-          exchange.handler,
-        )
+      agent.dispatch(
+        { origin, path: pathname + search, method, headers: ready.headers, body },
+        exchange.handler,
+      )
       return exchange.outcome
     },
     async close() {
       await Promise.all([verifying.close(), trusting.close()])
     },
+  }
+}
+
+/** Thousands of requests share one signal, and a listener of its own for each costs more than it looks. */
+function rememberStops(): (signal: AbortSignal) => Stops {
+  const known = new WeakMap<AbortSignal, Stops>()
+  return (signal) => {
+    let stops = known.get(signal)
+    if (!stops) {
+      stops = new Set()
+      known.set(signal, stops)
+      const all = stops
+      signal.addEventListener('abort', () => all.forEach((stop) => void stop()), { once: true })
+    }
+    return stops
   }
 }
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import { Webhook } from 'standardwebhooks'
-import { signDelivery } from './sign.ts'
+import { signDelivery, signingKey } from './sign.ts'
 
 const secret = () => `whsec_${randomBytes(32).toString('base64')}`
 const now = () => Date.now() / 1000
@@ -10,20 +10,25 @@ const BODY = '{"event":"action.completed","name":"Zoë"}'
 
 test('a receiver verifies the signature with the library of the standard', () => {
   const own = secret()
-  const headers = signDelivery({ id: 'msg_1', timestampSeconds: now(), body: BODY, secrets: [own] })
+  const headers = signDelivery({ id: 'msg_1', timestampSeconds: now(), body: BODY, keys: [signingKey(own)] })
   assert.deepEqual(new Webhook(own).verify(BODY, headers), JSON.parse(BODY))
   const bytes = signDelivery({
     id: 'msg_1',
     timestampSeconds: now(),
     body: Buffer.from(BODY),
-    secrets: [own],
+    keys: [signingKey(own)],
   })
   assert.ok(new Webhook(own).verify(BODY, bytes))
 })
 
 test('during a rotation either secret verifies, and a third one does not', () => {
   const secrets = [secret(), secret()]
-  const headers = signDelivery({ id: 'msg_1', timestampSeconds: now(), body: BODY, secrets })
+  const headers = signDelivery({
+    id: 'msg_1',
+    timestampSeconds: now(),
+    body: BODY,
+    keys: secrets.map(signingKey),
+  })
   assert.equal(headers['webhook-signature'].split(' ').length, 2)
   for (const one of secrets) assert.ok(new Webhook(one).verify(BODY, headers))
   assert.throws(() => new Webhook(secret()).verify(BODY, headers))
@@ -31,7 +36,7 @@ test('during a rotation either secret verifies, and a third one does not', () =>
 
 test('another body, id or time is not what was signed', () => {
   const own = secret()
-  const headers = signDelivery({ id: 'msg_1', timestampSeconds: now(), body: BODY, secrets: [own] })
+  const headers = signDelivery({ id: 'msg_1', timestampSeconds: now(), body: BODY, keys: [signingKey(own)] })
   const verify = (body: string, changed: object) => new Webhook(own).verify(body, { ...headers, ...changed })
   const earlier = String(Number(headers['webhook-timestamp']) - 1)
   assert.throws(() => verify(`${BODY} `, {}))
@@ -42,7 +47,7 @@ test('another body, id or time is not what was signed', () => {
 test('a secret that is no key is a fault that does not tell it', () => {
   for (const bad of ['', 'whsec_', 'whsec_***', 'plain text'])
     assert.throws(
-      () => signDelivery({ id: 'a', timestampSeconds: 1, body: '', secrets: [bad] }),
+      () => signingKey(bad),
       (error: Error) => bad === '' || !error.message.includes(bad) || bad === 'whsec_',
     )
 })

@@ -1,4 +1,4 @@
-import { createHmac } from 'node:crypto'
+import { createHmac, createSecretKey, type KeyObject } from 'node:crypto'
 
 export type SignatureHeaders = {
   'webhook-id': string
@@ -6,19 +6,16 @@ export type SignatureHeaders = {
   'webhook-signature': string
 }
 
-/**
- * Standard Webhooks, version 1. Each secret (`whsec_` and base64) signs on its own; during a rotation both
- * signatures are sent, and a receiver takes whichever it knows.
- */
+/** Standard Webhooks, version 1. Each key signs on its own: during a rotation a receiver takes whichever it knows. */
 export function signDelivery(delivery: {
   id: string
   timestampSeconds: number
   body: Buffer | string
-  secrets: readonly string[]
+  keys: readonly KeyObject[]
 }): SignatureHeaders {
   const timestamp = String(Math.floor(delivery.timestampSeconds))
-  const signatures = delivery.secrets.map((secret) => {
-    const hmac = createHmac('sha256', keyOf(secret)).update(`${delivery.id}.${timestamp}.`)
+  const signatures = delivery.keys.map((key) => {
+    const hmac = createHmac('sha256', key).update(`${delivery.id}.${timestamp}.`)
     return `v1,${hmac.update(delivery.body).digest('base64')}`
   })
   return {
@@ -28,9 +25,12 @@ export function signDelivery(delivery: {
   }
 }
 
-/** Checked first: Node decodes anything, and the signature of an empty key is worth nothing. */
-function keyOf(secret: string): Buffer {
+/**
+ * The key of a secret that is written as `whsec_` and base64. Checked first: Node decodes anything, and the
+ * signature of an empty key is worth nothing.
+ */
+export function signingKey(secret: string): KeyObject {
   const encoded = /^whsec_([A-Za-z0-9+/]{4,}={0,2})$/.exec(secret)?.[1]
   if (encoded === undefined) throw new Error('A signing secret is not whsec_ and base64.')
-  return Buffer.from(encoded, 'base64')
+  return createSecretKey(encoded, 'base64')
 }
