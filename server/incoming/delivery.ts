@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 
 type Headers = Record<string, string | string[] | undefined>
 
@@ -22,7 +22,7 @@ export function deliveryKey(headers: Headers, body: Buffer): Buffer | null {
   for (const name of DELIVERY_HEADERS) {
     const id = headers[name]
     if (typeof id === 'string' && id.trim() !== '') {
-      return createHash('sha256').update(`${name}\0${id.trim()}\0`).update(body).digest()
+      return hash('sha256', Buffer.concat([Buffer.from(`${name}\0${id.trim()}\0`), body]), 'buffer')
     }
   }
   return null

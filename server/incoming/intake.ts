@@ -3,7 +3,8 @@ import type { CallToStore, StoredCall } from './call-to-store.ts'
 
 /**
  * Group commit: calls that arrive while a commit is under way share the next one. Each call is answered
- * only when its own commit is through. More than two commits at once would only wait for each other.
+ * only when its own commit is through. A statement costs as much as a dozen calls, so a second commit begins beside
+ * the first only when enough calls wait for it; a third would only wait for the others.
  */
 export type Intake = {
   /** Rejects when the call was not stored. */
@@ -14,6 +15,8 @@ export type Intake = {
 export class OverloadError extends Error {}
 
 const MOST_IN_FLIGHT = 2
+/** So many calls are worth a commit of their own. */
+const MANY = 48
 const MOST_PER_COMMIT = 128
 const MOST_BYTES_PER_COMMIT = 8 * 1024 * 1024
 const MOST_WAITING = 5_000
@@ -72,7 +75,7 @@ export function createIntake(commit: (calls: CallToStore[]) => Promise<StoredCal
       return new Promise((resolve, reject) => {
         waiting.push({ call, resolve, reject })
         waitingBytes += sizeOf(call)
-        if (inFlight < MOST_IN_FLIGHT) void flush()
+        if (inFlight === 0 || (inFlight < MOST_IN_FLIGHT && waiting.length >= MANY)) void flush()
       })
     },
   }

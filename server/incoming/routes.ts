@@ -24,11 +24,11 @@ export const incomingRoutes: FastifyPluginAsyncTypebox<IncomingRoutes> = async (
   app.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: maxPayload }, (_request, body, done) =>
     done(null, body),
   )
-  // Fastify refuses a type that it cannot read before anybody has asked who calls, so it is not shown one.
+  // Fastify refuses a type that it cannot read before anybody has asked who calls, so it is shown another one.
   app.decorateRequest('contentType', undefined)
   app.addHook('onRequest', async (request) => {
     request.contentType = request.headers['content-type']
-    delete request.headers['content-type']
+    request.headers['content-type'] = 'application/octet-stream'
   })
 
   app.post(
