@@ -320,7 +320,7 @@ describe('an action about which everything is known', () => {
         action_id: full.id,
         retry_of: full.delivery.firstId,
         ip_address: '203.0.113.5',
-        url: 'https://chat.example/deployments',
+        url: 'https://chat.example/********',
         response_status_code: 200,
         created_at: CHANGED,
         updated_at: CHANGED,

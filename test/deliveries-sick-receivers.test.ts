@@ -252,4 +252,19 @@ suite('a hook', () => {
     await world.settled(hook.id)
     assert.equal(receiver.arrivals.length, 3)
   })
+
+  test('that was edited while it was off tells what it missed since it was switched off', async (t) => {
+    const { receiver, tree, hook } = await openSick(t)
+    receiver.answer(200)
+    const change = (wish: object) => world.change(hook.id, wish, tree.owner.token)
+    await change({ active: false })
+    await startMany(tree, 2)
+    assert.equal((await change({ name: 'Renamed' })).status, 200)
+    // Off already: this is no new beginning.
+    assert.equal((await change({ active: false })).status, 200)
+    await startMany(tree, 1)
+    assert.equal((await change({ active: true })).headers['x-missed-deliveries'], '3')
+    await change({ active: false })
+    assert.equal((await change({ active: true })).headers['x-missed-deliveries'], '0')
+  })
 })

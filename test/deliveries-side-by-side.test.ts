@@ -2,12 +2,16 @@ import assert from 'node:assert/strict'
 import { after, suite, test } from 'node:test'
 import { sql } from 'kysely'
 import { pino } from 'pino'
-import type { EndedAttempt } from '#outgoing/attempt.ts'
-import { claimDeliveries } from '#outgoing/claim-deliveries.ts'
+import { createMask } from '#hook-requests/mask.ts'
+import type { EndedAttempt, NextStep } from '#outgoing/attempt.ts'
+import { type ClaimedDelivery, claimDeliveries } from '#outgoing/claim-deliveries.ts'
+import { recordRefusal } from '#outgoing/record-attempt.ts'
 import { redeliver } from '#outgoing/redeliver.ts'
+import { replayDelivery } from '#outgoing/replay-delivery.ts'
+import { storeAttempts } from '#outgoing/store-attempts.ts'
 import { storeHealth } from '#outgoing/store-health.ts'
 import { until } from '#queue/test-queue.ts'
-import { IN_PROGRESS, openDeliveries } from './deliveries.ts'
+import { COMPLETED, IN_PROGRESS, openDeliveries } from './deliveries.ts'
 import { createTestTree } from './world.ts'
 
 /** Nobody delivers here: the tests take the part of processes that do. */
@@ -19,8 +23,12 @@ const once = (work: () => Promise<void>) => work()
 async function openHook() {
   const tree = await createTestTree(db)
   const hook = await makeHook({ target_url: 'http://127.0.0.1:9/', settings: { request_body: {} } }, tree)
-  const start = async () => move(await startAction(tree), IN_PROGRESS)
-  return { hook, start }
+  const start = async () => {
+    const action = await startAction(tree)
+    await move(action, IN_PROGRESS)
+    return action
+  }
+  return { hook, start, ownerId: tree.owner.id }
 }
 
 /** An attempt as it comes back from a receiver that is ill. */
@@ -75,6 +83,88 @@ suite('how a receiver is doing', () => {
       counted.map((row) => row?.failures_in_a_row),
       [1, 2],
     )
+  })
+})
+
+const attemptOf = (delivery: ClaimedDelivery, next: NextStep): EndedAttempt => ({
+  delivery,
+  next,
+  record: recordRefusal({ url: '', method: 'POST' }, 'refused', 'It was refused.', createMask([])),
+})
+const claim = async (hookId: string) => (await claimDeliveries(db, new Map([[hookId, 1]])))[0]!
+
+test('a final status does not overtake a forerunner that another process begins to try at this very moment', async () => {
+  const { hook, start } = await openHook()
+  const action = await start()
+  await storeAttempts(db, [attemptOf(await claim(hook.id), { kind: 'retry', afterMs: 60_000 })])
+  await move(action, COMPLETED)
+  await db.transaction().execute(async (other) => {
+    // What a claim of it writes, before it is committed.
+    await sql`update deliveries set attempts = attempts + 1, leased_until = now() + interval '45 seconds'
+      where hook_id = ${hook.id} and attempts = 1`.execute(other)
+    assert.equal(await claim(hook.id), undefined)
+  })
+  assert.equal(await claim(hook.id), undefined)
+  await sql`update deliveries set leased_until = null where hook_id = ${hook.id}`.execute(db)
+  assert.equal((await claim(hook.id)).event.status, 'completed')
+  assert.deepEqual(
+    (await world.deliveries(hook.id)).map(({ state }) => state),
+    ['superseded', 'pending'],
+  )
+})
+
+suite('an attempt that somebody else has taken over', () => {
+  const endLease = (hookId: string) =>
+    sql`update deliveries set leased_until = now() - interval '1 second' where hook_id = ${hookId}`.execute(
+      db,
+    )
+  const stateOf = async (hookId: string) => {
+    const [only] = await world.deliveries(hookId)
+    return [only!.state, only!.attempts, only!.leased_until !== null]
+  }
+
+  test('is recorded, and decides nothing', async () => {
+    const { hook, start } = await openHook()
+    await start()
+    const first = await claim(hook.id)
+    await endLease(hook.id)
+    const second = await claim(hook.id)
+    assert.deepEqual([first.attempt, second.attempt], [1, 2])
+    await storeAttempts(db, [attemptOf(first, { kind: 'delivered' })])
+    assert.deepEqual(await stateOf(hook.id), ['pending', 2, true])
+    assert.equal((await world.requests(hook.id)).length, 1)
+    await storeAttempts(db, [attemptOf(second, { kind: 'delivered' })])
+    assert.deepEqual(await stateOf(hook.id), ['delivered', 2, false])
+  })
+
+  test('decides nothing either when a person has asked for the delivery anew, which counts from the beginning', async () => {
+    const { hook, start, ownerId } = await openHook()
+    await start()
+    const failed = await claim(hook.id)
+    await storeAttempts(db, [attemptOf(failed, { kind: 'give-up', why: 'It was refused.' })])
+    const [record] = await world.requests(hook.id)
+    const replay = () => replayDelivery(db, record!.id, ownerId)
+    assert.equal((await replay()).kind, 'sent-again')
+    const stalled = await claim(hook.id)
+    await endLease(hook.id)
+    assert.equal((await replay()).kind, 'sent-again')
+    const current = await claim(hook.id)
+    assert.deepEqual([stalled.attempt, current.attempt], [1, 1])
+    await storeAttempts(db, [attemptOf(stalled, { kind: 'give-up', why: 'It was refused.' })])
+    assert.deepEqual(await stateOf(hook.id), ['pending', 1, true])
+    await storeAttempts(db, [attemptOf(current, { kind: 'delivered' })])
+    assert.deepEqual(await stateOf(hook.id), ['delivered', 1, false])
+  })
+
+  test('written down twice, because an answer of the database was lost, moves a delivery once', async () => {
+    const { hook, start } = await openHook()
+    await start()
+    const attempt = attemptOf(await claim(hook.id), { kind: 'retry', afterMs: 60_000 })
+    await storeAttempts(db, [attempt])
+    const [before] = await world.deliveries(hook.id)
+    await storeAttempts(db, [attempt])
+    assert.deepEqual(await world.deliveries(hook.id), [before])
+    assert.equal((await world.requests(hook.id)).length, 1)
   })
 })
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, suite, test } from 'node:test'
 import { Webhook } from 'standardwebhooks'
 import { COMPLETED, FAILED, IN_PROGRESS, openDeliveries, openReceiver } from './deliveries.ts'
-import { createTestTree } from './world.ts'
+import { createMember, createTestTree } from './world.ts'
 
 type Arrival = Awaited<ReturnType<Awaited<ReturnType<typeof openReceiver>>['until']>>[number]
 
@@ -52,6 +52,32 @@ suite('an outgoing hook', () => {
     )
     const shown = await world.request('GET', `/actions/${action}`, { token: tree.owner.token })
     assert.equal(shown.body.hook_requests.outgoing.id, listed.body[0].id)
+  })
+
+  test('shows its whole address to those who may edit it; others see the host, because a path can be a key', async (t) => {
+    const receiver = await openReceiver(t)
+    const tree = await createTestTree(db)
+    const address = `${receiver.url}/services/T0/B0/key?token=x`
+    const hook = await makeHook({ target_url: address }, tree)
+    const action = await startAction(tree)
+    await move(action, IN_PROGRESS)
+    const [record] = await world.recorded(hook.id, 1)
+    const viewer = await createMember(db, tree, 'viewer')
+    const addressesFor = async (token: string) => {
+      const read = async (path: string) => (await world.request('GET', path, { token })).body
+      return [
+        (await read(`/hooks/outgoing/${hook.id}`)).target_url,
+        (await read(`/pipelines/${tree.pipelineId}/hooks`))[0].target_url,
+        (await read(`/hooks/outgoing/${hook.id}/requests`))[0].url,
+        (await read(`/actions/${action}/hook-requests`))[0].url,
+        (await read(`/hook-requests/${record!.id}`)).url,
+      ]
+    }
+    const masked = `${receiver.url}/********`
+    assert.deepEqual(await addressesFor(tree.owner.token), Array(5).fill(address))
+    assert.deepEqual(await addressesFor(viewer.token), Array(5).fill(masked))
+    const shown = await world.request('GET', `/actions/${action}`, { token: tree.owner.token })
+    assert.equal(shown.body.hook_requests.outgoing.url, masked, 'whoever sees a run need not see hooks')
   })
 
   test('without a body of its own sends the event and the whole action', async (t) => {

@@ -1,5 +1,6 @@
 import { anyOf } from '#database/any-of.ts'
 import { isoFromPostgres } from '#database/connect.ts'
+import { maskPath } from '#http/masked.ts'
 import { RESOURCE_TYPES, STATUSES } from '../vocabulary.ts'
 import { assembleItem, loadSummaries, type ReadActions } from './assemble.ts'
 import type { FindAction } from './find-action.ts'
@@ -41,7 +42,8 @@ export async function readAction(
     triggered_by_user: users.get(row.triggered_by ?? 0) ?? null,
     hook_requests: {
       incoming: row.incoming && withIsoTimes(row.incoming),
-      outgoing: row.outgoing && withIsoTimes(row.outgoing),
+      // Runs are seen by people who may see no hook at all.
+      outgoing: row.outgoing && { ...withIsoTimes(row.outgoing), url: maskPath(row.outgoing.url) },
     },
   }
 }

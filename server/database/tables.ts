@@ -214,6 +214,8 @@ export type HooksTable = Dated & {
   trigger_when: Json<Record<string, unknown>>
   disabled_at: MaybeTimestamp
   disabled_reason: string | null
+  /** Kept by the database. */
+  off_since: ColumnType<string | null, never, never>
   deleted_at: MaybeTimestamp
   created_by: number
   edited_by: number

@@ -1,4 +1,5 @@
 import type { Database } from '#database/connect.ts'
+import { maskPath } from '#http/masked.ts'
 import { COUNT_LIMIT, type Extent, type Page } from '#http/pagination.ts'
 import { createMask } from './mask.ts'
 import type { HookRequestDetail, HookRequestRecord } from './schemas.ts'
@@ -27,6 +28,7 @@ export async function listHookRequests(
   db: Database,
   of: { hookId: string } | { actionId: number },
   page: Page,
+  options: { withAddresses: boolean },
 ): Promise<{ rows: HookRequestRecord[]; extent: Extent }> {
   const all = db
     .selectFrom('hook_requests')
@@ -49,9 +51,14 @@ export async function listHookRequests(
       .executeTakeFirstOrThrow(),
   ])
   return {
-    rows: found.slice(0, page.limit),
+    rows: found.slice(0, page.limit).map((row) => (options.withAddresses ? row : withoutPath(row))),
     extent: { total: counted.total, hasMore: found.length > page.limit },
   }
+}
+
+/** Of a call the record holds no token; where a delivery went to can be a key. */
+function withoutPath<Row extends { type: string; url: string }>(row: Row): Row {
+  return row.type === 'outgoing' ? { ...row, url: maskPath(row.url) } : row
 }
 
 /** What nobody may read of a hook: its secrets, and the token of its address. */
@@ -81,7 +88,7 @@ export async function readHookRequest(
   const request = shownBody(request_body)
   const response = shownBody(response_body)
   return {
-    ...record,
+    ...(withBodies ? record : withoutPath(record)),
     request_headers: shownHeaders(request_headers),
     request_body: request.text,
     request_body_encoding: request.encoding,

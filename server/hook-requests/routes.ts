@@ -1,4 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { callerOf, permissions, placeOf } from '#access/enforce.ts'
 import { can } from '#access/permissions.ts'
@@ -33,7 +34,10 @@ export const hookRequestRoutes: FastifyPluginAsyncTypebox<HookRequestRoutes> = a
       },
       async (request, reply) => {
         const page = pageOf(request.query)
-        const { rows, extent } = await listHookRequests(db, { hookId: request.params.hook_id }, page)
+        const hookId = request.params.hook_id
+        const { rows, extent } = await listHookRequests(db, { hookId }, page, {
+          withAddresses: mayEdit(request),
+        })
         describePage(request, reply, baseUrl(), page, extent)
         return rows
       },
@@ -55,7 +59,10 @@ export const hookRequestRoutes: FastifyPluginAsyncTypebox<HookRequestRoutes> = a
     },
     async (request, reply) => {
       const page = pageOf(request.query)
-      const { rows, extent } = await listHookRequests(db, { actionId: request.params.id }, page)
+      const actionId = request.params.id
+      const { rows, extent } = await listHookRequests(db, { actionId }, page, {
+        withAddresses: mayEdit(request),
+      })
       describePage(request, reply, baseUrl(), page, extent)
       return rows
     },
@@ -69,16 +76,20 @@ export const hookRequestRoutes: FastifyPluginAsyncTypebox<HookRequestRoutes> = a
         tags,
         operationId: 'readHookRequest',
         summary: 'Read a call or a delivery',
-        description: 'Headers and bodies are shown to callers with `hook:edit`, secrets masked.',
+        description:
+          'Headers, bodies and whole addresses are shown to callers with `hook:edit`, secrets masked.',
         params: Exactly({ id: Uuid }),
         response: { 200: ref(hookRequestDetailSchema), ...refusals(401, 404, 422) },
       },
     },
     async (request) => {
-      const withBodies = can(callerOf(request), 'hook:edit', placeOf(request))
-      const found = await readHookRequest(db, request.params.id, { withBodies, secretsOf })
+      const found = await readHookRequest(db, request.params.id, { withBodies: mayEdit(request), secretsOf })
       if (!found) throw notFound()
       return found
     },
   )
+}
+
+function mayEdit(request: FastifyRequest): boolean {
+  return can(callerOf(request), 'hook:edit', placeOf(request))
 }

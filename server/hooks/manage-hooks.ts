@@ -147,8 +147,8 @@ export async function changeHookWithin(
     }),
   })
   if (wish.type === 'outgoing') await forgetHealthWhenMoved(trx, row, wish.body.target_url)
-  const isBack = wish.type === 'outgoing' && !row.active && wish.body.active === true
-  const wasOffSince = isBack ? (row.disabled_at ?? row.updated_at) : undefined
+  const isBack = wish.type === 'outgoing' && wish.body.active === true
+  const wasOffSince = isBack ? (row.off_since ?? undefined) : undefined
   const changed = await readLocked(trx, wish.type, id)
   await auditHook(trx, actor, 'changed', row, changed)
   return { kind: 'done', row: changed, secret: made, wasOffSince }

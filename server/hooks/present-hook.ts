@@ -4,7 +4,7 @@ import type { User } from '#accounts/user-schema.ts'
 import type { SecretBox } from '#crypto/secret-box.ts'
 import type { Database } from '#database/connect.ts'
 import type { HooksTable } from '#database/tables.ts'
-import { MASK } from '#http/masked.ts'
+import { MASK, maskPath } from '#http/masked.ts'
 import type { Hook } from './schemas.ts'
 
 /** The name of a hook's secret for the box that seals it. Both the current and the previous one have it. */
@@ -40,7 +40,7 @@ export type HookRow = Selectable<HooksTable> & {
 export type Showing = {
   baseUrl: string
   box: SecretBox
-  /** Callers who may not edit a hook see no URL, with which they could start runs, and nothing of what it sends. */
+  /** Callers who may not edit a hook see no whole address, incoming or outgoing, and nothing of what it sends. */
   mayEdit: boolean
   /** The secret as text, in the one answer that may show it. */
   secret?: string
@@ -70,7 +70,7 @@ function presentHook(row: HookRow, created_by_user: User, showing: Showing): Hoo
     action_type: row.action_type,
     active: row.active,
     url: urlOf(row, showing),
-    target_url: row.target_url,
+    target_url: showing.mayEdit ? row.target_url : row.target_url && maskPath(row.target_url),
     requires_secret: row.requires_secret,
     verify_ssl: row.verify_ssl,
     secret: showing.secret ?? (row.secret === null ? null : MASK),

@@ -9,8 +9,10 @@ import { OPENS_AFTER } from './breaker.ts'
 export type ClaimedDelivery = {
   id: string
   hookId: string
-  /** 1 for the first. Whatever is written about the delivery names it, and counts only while it is the newest. */
+  /** 1 for the first, also after a person has asked for the delivery anew. */
   attempt: number
+  /** Whatever is written about the delivery names its claim, and counts only while it is the newest. */
+  lease: string
   firstRequestId: string | null
   event: {
     id: number
@@ -127,7 +129,7 @@ const CLAIM = `
       hooks.settings ->> 'request_method', 'superseded', s.attempts, s.event_id
     from superseded s join hooks on hooks.id = s.hook_id order by s.event_id
   )
-  select claimed.id as delivery_id, claimed.hook_id as delivery_hook_id, claimed.attempts, claimed.first_request_id,
+  select claimed.id as delivery_id, claimed.hook_id as delivery_hook_id, claimed.attempts, claimed.leased_until, claimed.first_request_id,
     claimed.is_ailing, claimed.is_probe, e.id as event_id, e.previous_status as event_previous_status, e.status as event_status,
     e.status_reason_code as event_reason, e.occurred_at as event_occurred_at,
     (select version from tree_version) as tree_version, a.*
@@ -140,6 +142,7 @@ type ClaimedRow = ActionRow & {
   delivery_id: string
   delivery_hook_id: string
   attempts: number
+  leased_until: string
   first_request_id: string | null
   is_ailing: boolean
   is_probe: boolean
@@ -167,6 +170,7 @@ function toClaimed(row: ClaimedRow, ownedUntil: number): ClaimedDelivery {
     id: row.delivery_id,
     hookId: row.delivery_hook_id,
     attempt: row.attempts,
+    lease: row.leased_until,
     firstRequestId: row.first_request_id,
     event: {
       id: row.event_id,

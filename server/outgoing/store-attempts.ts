@@ -13,20 +13,21 @@ const STATES: Record<NextStep['kind'], DeliveryState> = {
 }
 
 // Rows are looked up by their key, each on its own, and updated where they were found: while the planner knows little
-// of the table it would rather read all of it, or all that is pending. The record is kept even when another process has taken the delivery over: the receiver was asked all the same.
+// of the table it would rather read all of it, or all that is pending. The record is kept even when another process
+// has taken the delivery over: the receiver was asked all the same.
 // Done twice it is as if done once: whoever loses the connection cannot know whether it was done.
 const STORE = `
   with ended as materialized (
     select * from unnest($1::uuid[], $2::bigint[], $3::int[], $4::text[], $5::bigint[], $6::uuid[], $7::text[],
       $8::text[], $9::text[], $10::text[], $11::text[], $12::json[], $13::bytea[], $14::int[], $15::json[],
-      $16::bytea[], $17::int[], $18::bigint[], $19::uuid[])
+      $16::bytea[], $17::int[], $18::bigint[], $19::uuid[], $20::text[])
       as e (hook_id, event_id, attempt, state, after_ms, request_id, outcome, error, ip_address, url, method,
-        request_headers, request_body, status, response_headers, response_body, duration_ms, action_id, retry_of)
+        request_headers, request_body, status, response_headers, response_body, duration_ms, action_id, retry_of, lease)
   ),
   ours as materialized (
     select e.*, found.row_place from ended e cross join lateral (
       select d.ctid as row_place from deliveries d
-      where d.hook_id = e.hook_id and d.event_id = e.event_id and d.attempts = e.attempt
+      where d.hook_id = e.hook_id and d.event_id = e.event_id and d.leased_until = e.lease::timestamptz
         and d.state is not distinct from 'pending'
       limit 1) as found
   ),
@@ -72,6 +73,7 @@ export async function storeAttempts(db: Database, attempts: readonly EndedAttemp
     int4s(column(({ record }) => record?.durationMs ?? null)),
     int8s(column(({ delivery }) => delivery.action.id)),
     uuids(column(({ delivery }) => delivery.firstRequestId)),
+    texts(column(({ delivery }) => delivery.lease)),
   ]
   await db.executeQuery(CompiledQuery.raw(STORE, parameters))
 }
