@@ -56,7 +56,7 @@ export async function changeEnvironment(
   if (ifMatch !== undefined && ifMatch !== row.row_version) return { kind: 'changed-meanwhile' }
   const before = { name: row.name, type: row.type, description: row.description }
   const after = { ...before, ...wish }
-  if (isDeepStrictEqual(before, after)) return { kind: 'done', id, version: row.row_version }
+  if (isDeepStrictEqual(before, after)) return { kind: 'done', row }
   if (await isNameTaken(trx, 'environments', row.project_id, after.name, id)) return { kind: 'name-taken' }
   await update(trx, id, after)
   await record(trx, deps, row, 'changed', before, after)
@@ -71,7 +71,7 @@ export async function archiveEnvironment(
 ): Promise<SaveOutcome> {
   const row = await holdEnvironment(trx, id)
   if (!row) return { kind: 'gone' }
-  if (row.archived_at !== null) return { kind: 'done', id, version: row.row_version }
+  if (row.archived_at !== null) return { kind: 'done', row }
   const unfinished = await unfinishedRuns(trx, [row])
   if (unfinished > 0) return { kind: 'busy', unfinished }
   await update(trx, id, { archived_at: sql<string>`now()` })
@@ -86,7 +86,7 @@ export async function unarchiveEnvironment(
 ): Promise<SaveOutcome> {
   const row = await holdEnvironment(trx, id)
   if (!row) return { kind: 'gone' }
-  if (row.archived_at === null) return { kind: 'done', id, version: row.row_version }
+  if (row.archived_at === null) return { kind: 'done', row }
   await update(trx, id, { archived_at: null })
   await record(trx, deps, row, 'unarchived', { archived: true }, { archived: false })
   return done(trx, id)
@@ -173,5 +173,5 @@ function record(
 }
 
 async function done(trx: Transaction<Tables>, id: number): Promise<SaveOutcome> {
-  return { kind: 'done', id, version: (await findEnvironment(trx, id))!.row_version }
+  return { kind: 'done', row: (await findEnvironment(trx, id))! }
 }

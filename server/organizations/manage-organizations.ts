@@ -55,7 +55,7 @@ export async function changeOrganization(
   if (ifMatch !== undefined && ifMatch !== row.row_version) return { kind: 'changed-meanwhile' }
   const before = { name: row.name }
   const after = { ...before, ...wish }
-  if (isDeepStrictEqual(before, after)) return { kind: 'done', id, version: row.row_version }
+  if (isDeepStrictEqual(before, after)) return { kind: 'done', row }
   await trx
     .updateTable('organizations')
     .set({ ...after, updated_at: sql<string>`now()` })
@@ -140,5 +140,5 @@ async function removePendingAccounts(trx: Transaction<Tables>, organizationId: n
 }
 
 async function done(trx: Transaction<Tables>, id: number): Promise<SaveOutcome> {
-  return { kind: 'done', id, version: (await findOrganization(trx, id))!.row_version }
+  return { kind: 'done', row: (await findOrganization(trx, id))! }
 }

@@ -54,7 +54,7 @@ export async function changeProject(
   if (ifMatch !== undefined && ifMatch !== row.row_version) return { kind: 'changed-meanwhile' }
   const before = { name: row.name, logo_url: row.logo_url }
   const after = { ...before, ...wish }
-  if (isDeepStrictEqual(before, after)) return { kind: 'done', id, version: row.row_version }
+  if (isDeepStrictEqual(before, after)) return { kind: 'done', row }
   if (await isNameTaken(trx, 'projects', row.organization_id, after.name, id)) return { kind: 'name-taken' }
   await trx
     .updateTable('projects')
@@ -138,5 +138,5 @@ async function holdProject(trx: Transaction<Tables>, id: number) {
 }
 
 async function done(trx: Transaction<Tables>, id: number): Promise<SaveOutcome> {
-  return { kind: 'done', id, version: (await findProject(trx, id))!.row_version }
+  return { kind: 'done', row: (await findProject(trx, id))! }
 }
