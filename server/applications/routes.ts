@@ -126,14 +126,14 @@ export const applicationRoutes: FastifyPluginAsyncTypebox<ApplicationRoutes> = a
           'Its runs stay, and what it left on servers; its variables go. While it has pipelines or is linked to servers, this is 409; with `cascade` these go too, and the hooks of the pipelines, which takes `pipeline:remove` and `hook:remove`. Never while a run is unfinished.',
         params,
         querystring: Exactly({ cascade: Type.Optional(Type.Boolean({ default: false })) }),
-        response: { 204: Type.Null(), ...refusals(401, 403, 404, 409, 422) },
+        response: { 204: Type.Null(), ...refusals(401, 403, 404, 409, 412, 422) },
       },
     },
     (request, reply) => {
       const by = { actor: actorOf(request) }
       const { cascade = false } = request.query
-      return answer.remove(request, reply, (trx) =>
-        removeApplication(trx, by, callerOf(request), request.params.id, { cascade }),
+      return answer.remove(request, reply, (trx, ifMatch) =>
+        removeApplication(trx, by, callerOf(request), request.params.id, { cascade, ifMatch }),
       )
     },
   )

@@ -124,14 +124,14 @@ export const variableRoutes: FastifyPluginAsyncTypebox<VariableRoutes> = async (
         summary: 'Remove a variable of an application',
         description: 'When the application is linked to a local server, this is for instance administrators.',
         params: variableParams,
-        response: { 204: Type.Null(), ...refusals(401, 403, 404, 422) },
+        response: { 204: Type.Null(), ...refusals(401, 403, 404, 412, 422) },
       },
     },
     (request, reply) => {
       const { id, variable_id } = request.params
       const by = { actor: actorOf(request) }
-      return answer.remove(request, reply, (trx) =>
-        removeVariable(trx, by, callerOf(request), id, variable_id),
+      return answer.remove(request, reply, (trx, ifMatch) =>
+        removeVariable(trx, by, callerOf(request), id, variable_id, ifMatch),
       )
     },
   )

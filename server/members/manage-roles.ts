@@ -5,6 +5,7 @@ import { BUILT_IN_ROLES } from '#access/permissions.ts'
 import { recordAudit } from '#audit/record.ts'
 import type { Database } from '#database/connect.ts'
 import type { RolesTable, Tables } from '#database/tables.ts'
+import { isOutdated } from '#http/if-match.ts'
 import type { Extent, Page } from '#http/pagination.ts'
 import { readPage } from '#http/read-page.ts'
 import type { MemberDeps } from './add-member.ts'
@@ -44,7 +45,7 @@ export async function changeRole(
 ): Promise<RoleOutcome> {
   const row = await holdRole(trx, id)
   if (!row) return { kind: 'gone' }
-  if (ifMatch !== undefined && ifMatch !== row.row_version) return { kind: 'changed-meanwhile' }
+  if (isOutdated(ifMatch, row.row_version)) return { kind: 'changed-meanwhile' }
   const { organization_id: organizationId } = row
   const before = { name: row.name, permissions: row.permissions }
   const after = { ...before, ...wish, permissions: (wish.permissions ?? row.permissions).toSorted() }
@@ -66,9 +67,11 @@ export async function removeRole(
   trx: Transaction<Tables>,
   { actor }: MemberDeps,
   id: number,
+  ifMatch?: string,
 ): Promise<RemovalOutcome> {
   const row = await holdRole(trx, id)
   if (!row) return { kind: 'gone' }
+  if (isOutdated(ifMatch, row.row_version)) return { kind: 'changed-meanwhile' }
   const { members } = await trx
     .selectFrom('grants')
     .select(({ fn }) => fn.count<number>('user_id').distinct().as('members'))

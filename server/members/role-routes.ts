@@ -115,12 +115,12 @@ export const roleRoutes: FastifyPluginAsyncTypebox<{ db: Database; baseUrl: () =
         summary: 'Remove a role',
         description: 'One that nobody has.',
         params,
-        response: { 204: Type.Null(), ...refusals(401, 403, 404, 409, 422) },
+        response: { 204: Type.Null(), ...refusals(401, 403, 404, 409, 412, 422) },
       },
     },
     (request, reply) => {
       const by = { actor: actorOf(request) }
-      return answer.remove(request, reply, (trx) => removeRole(trx, by, request.params.id))
+      return answer.remove(request, reply, (trx, ifMatch) => removeRole(trx, by, request.params.id, ifMatch))
     },
   )
 }

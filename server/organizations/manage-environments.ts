@@ -4,6 +4,7 @@ import type { Caller } from '#access/caller.ts'
 import { recordAudit } from '#audit/record.ts'
 import type { Database } from '#database/connect.ts'
 import type { EnvironmentsTable, Tables } from '#database/tables.ts'
+import { isOutdated } from '#http/if-match.ts'
 import { isNameTaken } from '#inventory/names.ts'
 import type { ManageDeps } from './manage-organizations.ts'
 import { findProject } from './manage-projects.ts'
@@ -53,7 +54,7 @@ export async function changeEnvironment(
 ): Promise<SaveOutcome> {
   const row = await holdEnvironment(trx, id)
   if (!row) return { kind: 'gone' }
-  if (ifMatch !== undefined && ifMatch !== row.row_version) return { kind: 'changed-meanwhile' }
+  if (isOutdated(ifMatch, row.row_version)) return { kind: 'changed-meanwhile' }
   const before = { name: row.name, type: row.type, description: row.description }
   const after = { ...before, ...wish }
   if (isDeepStrictEqual(before, after)) return { kind: 'done', row }
@@ -98,10 +99,12 @@ export async function removeEnvironment(
   { actor }: ManageDeps,
   caller: Pick<Caller, 'grants'>,
   id: number,
-  { cascade }: { cascade: boolean },
+  { cascade, ifMatch }: { cascade: boolean; ifMatch?: string },
 ): Promise<RemoveOutcome> {
   const environments = await holdEnvironments(trx, [id])
-  if (environments.length === 0) return { kind: 'gone' }
+  const row = await findEnvironment(trx, id)
+  if (!row) return { kind: 'gone' }
+  if (isOutdated(ifMatch, row.row_version)) return { kind: 'changed-meanwhile' }
   const by = await describeContents(trx, environments)
   if (by && !cascade) return { kind: 'in-use', by }
   const permissions = await lackingToRemove(trx, caller, environments, 'what-is-in-them')

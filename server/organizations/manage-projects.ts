@@ -4,6 +4,7 @@ import type { Caller } from '#access/caller.ts'
 import { recordAudit } from '#audit/record.ts'
 import type { Database } from '#database/connect.ts'
 import type { Tables } from '#database/tables.ts'
+import { isOutdated } from '#http/if-match.ts'
 import { isNameTaken } from '#inventory/names.ts'
 import { describeDependents } from './dependents.ts'
 import { findOrganization, type ManageDeps } from './manage-organizations.ts'
@@ -51,7 +52,7 @@ export async function changeProject(
 ): Promise<SaveOutcome> {
   const row = await holdProject(trx, id)
   if (!row) return { kind: 'gone' }
-  if (ifMatch !== undefined && ifMatch !== row.row_version) return { kind: 'changed-meanwhile' }
+  if (isOutdated(ifMatch, row.row_version)) return { kind: 'changed-meanwhile' }
   const before = { name: row.name, logo_url: row.logo_url }
   const after = { ...before, ...wish }
   if (isDeepStrictEqual(before, after)) return { kind: 'done', row }
@@ -78,10 +79,11 @@ export async function removeProject(
   { actor }: ManageDeps,
   caller: Pick<Caller, 'grants'>,
   id: number,
-  { cascade }: { cascade: boolean },
+  { cascade, ifMatch }: { cascade: boolean; ifMatch?: string },
 ): Promise<RemoveOutcome> {
   const row = await holdProject(trx, id)
   if (!row) return { kind: 'gone' }
+  if (isOutdated(ifMatch, row.row_version)) return { kind: 'changed-meanwhile' }
   const environments = await holdEnvironmentsOf(trx, id)
   const by = describeDependents({ environments })
   if (by && !cascade) return { kind: 'in-use', by }

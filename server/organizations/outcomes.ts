@@ -13,6 +13,7 @@ export type SaveOutcome =
 export type RemoveOutcome =
   | { kind: 'removed' }
   | { kind: 'gone' }
+  | { kind: 'changed-meanwhile' }
   | { kind: 'in-use'; by: ErrorsByField }
   | { kind: 'busy'; unfinished: number }
   | { kind: 'lacking'; permissions: Permission[] }

@@ -122,14 +122,14 @@ export const projectRoutes: FastifyPluginAsyncTypebox<{ db: Database; baseUrl: (
           'An empty one; with `cascade=true` also one that is not, for those who may remove everything in it. Never while runs have not ended. What its runs did stays to be seen.',
         params,
         querystring: cascadeQuery,
-        response: { 204: Type.Null(), ...refusals(401, 403, 404, 409, 422) },
+        response: { 204: Type.Null(), ...refusals(401, 403, 404, 409, 412, 422) },
       },
     },
     (request, reply) => {
       const by = { actor: actorOf(request) }
       const { cascade = false } = request.query
-      return answer.remove(request, reply, (trx) =>
-        removeProject(trx, by, callerOf(request), request.params.id, { cascade }),
+      return answer.remove(request, reply, (trx, ifMatch) =>
+        removeProject(trx, by, callerOf(request), request.params.id, { cascade, ifMatch }),
       )
     },
   )

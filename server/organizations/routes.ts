@@ -126,12 +126,14 @@ export const organizationRoutes: FastifyPluginAsyncTypebox<OrganizationRoutes> =
         summary: 'Remove an organization',
         description: 'Only one without projects and credentials. Its members lose their roles in it.',
         params,
-        response: { 204: Type.Null(), ...refusals(401, 403, 404, 409, 422) },
+        response: { 204: Type.Null(), ...refusals(401, 403, 404, 409, 412, 422) },
       },
     },
     (request, reply) => {
       const by = { actor: actorOf(request) }
-      return answer.remove(request, reply, (trx) => removeOrganization(trx, by, request.params.id))
+      return answer.remove(request, reply, (trx, ifMatch) =>
+        removeOrganization(trx, by, request.params.id, ifMatch),
+      )
     },
   )
 }

@@ -2,6 +2,7 @@ import type { Transaction } from 'kysely'
 import type { Caller } from '#access/caller.ts'
 import { recordAudit } from '#audit/record.ts'
 import type { Tables } from '#database/tables.ts'
+import { isOutdated } from '#http/if-match.ts'
 import { conflict, type Refusal } from '#http/refusals.ts'
 import { MOST_STEPS } from './built-in-steps.ts'
 import { checkStep, refuseBuiltIn } from './check-step.ts'
@@ -80,7 +81,7 @@ export async function changeStep(
   const stored = held?.steps.find((step) => step.known_as === id)
   if (!held || !stored) return { kind: 'gone' }
   const { steps, place, pipeline } = held
-  if (ifMatch !== undefined && ifMatch !== stored.row_version) return { kind: 'changed-meanwhile' }
+  if (isOutdated(ifMatch, stored.row_version)) return { kind: 'changed-meanwhile' }
   const { trigger_after, ...content } = body
   const others = steps.filter((step) => step !== stored)
   const refusal =
@@ -111,11 +112,13 @@ export async function removeStep(
   caller: Caller,
   pipelineId: number,
   id: number,
+  ifMatch?: string,
 ): Promise<{ kind: 'removed' } | Refusal> {
   const held = await holdPipeline(trx, pipelineId)
   const stored = held?.steps.find((step) => step.known_as === id)
   if (!held || !stored) return { kind: 'gone' }
   const { place, pipeline } = held
+  if (isOutdated(ifMatch, stored.row_version)) return { kind: 'changed-meanwhile' }
   const refusal = await refuseLocal(trx, caller, resourceOf(pipeline))
   if (refusal) return refusal
   if (stored.built_in) return conflict('Every deploy has its built-in steps; they cannot be removed.')

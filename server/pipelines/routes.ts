@@ -133,14 +133,14 @@ export const pipelineRoutes: FastifyPluginAsyncTypebox<PipelineRoutes> = async (
           'Its runs stay. While it has hooks, or others run after it, this is 409; with `cascade` the hooks go too (which takes `hook:remove`) and the others no longer run after it. Never while a run is unfinished.',
         params,
         querystring: Exactly({ cascade: Type.Optional(Type.Boolean({ default: false })) }),
-        response: { 204: Type.Null(), ...refusals(401, 403, 404, 409, 422) },
+        response: { 204: Type.Null(), ...refusals(401, 403, 404, 409, 412, 422) },
       },
     },
     (request, reply) => {
       const by = { actor: actorOf(request) }
       const { cascade = false } = request.query
-      return answer.remove(request, reply, (trx) =>
-        removePipeline(trx, by, callerOf(request), request.params.id, { cascade }),
+      return answer.remove(request, reply, (trx, ifMatch) =>
+        removePipeline(trx, by, callerOf(request), request.params.id, { cascade, ifMatch }),
       )
     },
   )

@@ -119,13 +119,15 @@ export const stepRoutes: FastifyPluginAsyncTypebox<StepRoutes> = async (app, { d
         description:
           'Runs that were started before still do it. Built-in steps stay. When the pipeline runs on a local server, this is for instance administrators.',
         params: stepParams,
-        response: { 204: Type.Null(), ...refusals(401, 403, 404, 409, 422) },
+        response: { 204: Type.Null(), ...refusals(401, 403, 404, 409, 412, 422) },
       },
     },
     (request, reply) => {
       const { id, step_id } = request.params
       const by = { actor: actorOf(request) }
-      return answer.remove(request, reply, (trx) => removeStep(trx, by, callerOf(request), id, step_id))
+      return answer.remove(request, reply, (trx, ifMatch) =>
+        removeStep(trx, by, callerOf(request), id, step_id, ifMatch),
+      )
     },
   )
 }
