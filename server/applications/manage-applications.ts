@@ -2,6 +2,7 @@ import type { Insertable, Transaction } from 'kysely'
 import type { Caller } from '#access/caller.ts'
 import { recordAudit } from '#audit/record.ts'
 import type { ApplicationsTable, Tables } from '#database/tables.ts'
+import { isOutdated } from '#http/if-match.ts'
 import type { Refusal } from '#http/refusals.ts'
 import { isNameTaken } from '#inventory/names.ts'
 import { LOCAL_ONLY, refuseLocal } from '#pipelines/local-servers.ts'
@@ -70,7 +71,7 @@ export async function changeApplication(
   const place = await lockAround(trx, 'applications', id)
   const stored = place && (await findApplication(trx, id, { lock: true }))
   if (!place || !stored) return { kind: 'gone' }
-  if (ifMatch !== undefined && ifMatch !== stored.row_version) return { kind: 'changed-meanwhile' }
+  if (isOutdated(ifMatch, stored.row_version)) return { kind: 'changed-meanwhile' }
   const settled = await settleSource(trx, caller, place, body, stored)
   if ('kind' in settled) return settled
   const today = stored.server_ids

@@ -3,6 +3,7 @@ import type { Caller } from '#access/caller.ts'
 import { recordAudit } from '#audit/record.ts'
 import type { SecretBox } from '#crypto/secret-box.ts'
 import type { Tables } from '#database/tables.ts'
+import { isOutdated } from '#http/if-match.ts'
 import { MASK } from '#http/masked.ts'
 import { conflict, Faults, type Refusal } from '#http/refusals.ts'
 import { variablePlace } from '#inventory/secret-places.ts'
@@ -58,7 +59,7 @@ export async function changeVariable(
   const place = await lockAround(trx, 'applications', applicationId)
   const stored = place && (await findVariable(trx, applicationId, id))
   if (!place || !stored) return { kind: 'gone' }
-  if (ifMatch !== undefined && ifMatch !== stored.row_version) return { kind: 'changed-meanwhile' }
+  if (isOutdated(ifMatch, stored.row_version)) return { kind: 'changed-meanwhile' }
   const names = (await loadNames(trx, applicationId)).filter((name) => name !== stored.name)
   const refusal = (await refuseEditing(trx, caller, applicationId)) ?? checkVariable(body, names, stored)
   if (refusal) return refusal
@@ -85,10 +86,12 @@ export async function removeVariable(
   caller: Caller,
   applicationId: number,
   id: number,
+  ifMatch?: string,
 ): Promise<{ kind: 'removed' } | Refusal> {
   const place = await lockAround(trx, 'applications', applicationId)
   const stored = place && (await findVariable(trx, applicationId, id))
   if (!place || !stored) return { kind: 'gone' }
+  if (isOutdated(ifMatch, stored.row_version)) return { kind: 'changed-meanwhile' }
   const refusal = await refuseEditing(trx, caller, applicationId)
   if (refusal) return refusal
   await trx.deleteFrom('application_variables').where('id', '=', id).execute()

@@ -3,6 +3,7 @@ import type { Caller } from '#access/caller.ts'
 import { type Actor, recordAudits } from '#audit/record.ts'
 import { anyOf } from '#database/any-of.ts'
 import type { Tables } from '#database/tables.ts'
+import { isOutdated } from '#http/if-match.ts'
 import { listNames, type Refusal } from '#http/refusals.ts'
 import type { ErrorsByField } from '#http/validation.ts'
 import { lockAround } from '#pipelines/lock-environment.ts'
@@ -15,6 +16,7 @@ import {
   refuseWith,
   removePipelines,
 } from '#pipelines/remove-pipelines.ts'
+import { findApplication } from './find-applications.ts'
 import type { ChangeDeps } from './touch-application.ts'
 
 /** `cascade`: with its pipelines and their hooks, and its links to servers. */
@@ -23,10 +25,12 @@ export async function removeApplication(
   { actor }: ChangeDeps,
   caller: Caller,
   id: number,
-  { cascade }: { cascade: boolean },
+  { cascade, ifMatch }: { cascade: boolean; ifMatch?: string },
 ): Promise<Removed> {
   const place = await lockAround(trx, 'applications', id)
-  if (!place) return { kind: 'gone' }
+  const stored = place && (await findApplication(trx, id, { lock: true }))
+  if (!place || !stored) return { kind: 'gone' }
+  if (isOutdated(ifMatch, stored.row_version)) return { kind: 'changed-meanwhile' }
   const pipelines = await pipelinesOf(trx, [id])
   const pipelineIds = pipelines.map((pipeline) => pipeline.id)
   await lockAgainstRuns(trx, pipelineIds)

@@ -1,25 +1,19 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { callerOf, permissions, placeOf } from '#access/enforce.ts'
 import { actorOf } from '#audit/actor.ts'
 import type { SecretBox } from '#crypto/secret-box.ts'
-import { readIfMatch, sendWithETag } from '#http/if-match.ts'
+import { answerRecords } from '#http/answer-records.ts'
 import { nameFilter } from '#http/name-filter.ts'
-import { describePage, pageOf, pageQuery } from '#http/pagination.ts'
+import { pageQuery } from '#http/pagination.ts'
 import { toApiError } from '#http/refusals.ts'
 import { Exactly, Id, ref, refusals } from '#http/schemas.ts'
-import { findApplication, listApplications } from './find-applications.ts'
+import { type ApplicationRow, findApplication, listApplications } from './find-applications.ts'
 import { linkRoutes } from './link-routes.ts'
-import { type ApplicationOutcome, changeApplication, createApplication } from './manage-applications.ts'
+import { changeApplication, createApplication } from './manage-applications.ts'
 import { presentApplications, type ShowApplications } from './present-applications.ts'
 import { removeApplication } from './remove-applications.ts'
-import {
-  type ApplicationView,
-  applicationBody,
-  applicationChange,
-  applicationRecordSchema,
-} from './schemas.ts'
+import { applicationBody, applicationChange, applicationRecordSchema } from './schemas.ts'
 import { variableRoutes } from './variable-routes.ts'
 
 export type ApplicationRoutes = ShowApplications & { box: SecretBox }
@@ -30,6 +24,13 @@ const applicationReply = ref(applicationRecordSchema)
 
 export const applicationRoutes: FastifyPluginAsyncTypebox<ApplicationRoutes> = async (app, deps) => {
   const { db, baseUrl } = deps
+  const answer = answerRecords({
+    db,
+    baseUrl,
+    present: (request, rows: readonly ApplicationRow[]) =>
+      presentApplications(deps, callerOf(request), placeOf(request), rows),
+    refuse: toApiError,
+  })
   await app.register(variableRoutes, deps)
   await app.register(linkRoutes, deps)
 
@@ -47,13 +48,8 @@ export const applicationRoutes: FastifyPluginAsyncTypebox<ApplicationRoutes> = a
         response: { 200: Type.Array(applicationReply), ...refusals(401, 403, 404, 422) },
       },
     },
-    async (request, reply) => {
-      const page = pageOf(request.query)
-      const name = request.query['filter[name]']
-      const { rows, extent } = await listApplications(db, request.params.id, name, page)
-      describePage(request, reply, baseUrl(), page, extent)
-      return presentApplications(deps, callerOf(request), placeOf(request), rows)
-    },
+    (request, reply) =>
+      answer.list(request, reply, (page, name) => listApplications(db, request.params.id, name, page)),
   )
 
   app.post(
@@ -71,13 +67,11 @@ export const applicationRoutes: FastifyPluginAsyncTypebox<ApplicationRoutes> = a
         response: { 201: applicationReply, ...refusals(400, 401, 403, 404, 415, 422) },
       },
     },
-    async (request, reply) => {
-      const { id } = request.params
+    (request, reply) => {
       const by = { actor: actorOf(request) }
-      const outcome = await db
-        .transaction()
-        .execute((trx) => createApplication(trx, by, callerOf(request), id, request.body))
-      return show(request, reply.code(201), outcome)
+      return answer.create(request, reply, (trx) =>
+        createApplication(trx, by, callerOf(request), request.params.id, request.body),
+      )
     },
   )
 
@@ -94,10 +88,7 @@ export const applicationRoutes: FastifyPluginAsyncTypebox<ApplicationRoutes> = a
         response: { 200: applicationReply, ...refusals(401, 404, 422) },
       },
     },
-    async (request, reply) => {
-      const row = await findApplication(db, request.params.id)
-      return show(request, reply, row ? { kind: 'done', row } : { kind: 'gone' })
-    },
+    (request, reply) => answer.read(request, reply, findApplication(db, request.params.id)),
   )
 
   app.put(
@@ -115,15 +106,11 @@ export const applicationRoutes: FastifyPluginAsyncTypebox<ApplicationRoutes> = a
         response: { 200: applicationReply, ...refusals(400, 401, 403, 404, 409, 412, 415, 422) },
       },
     },
-    async (request, reply) => {
-      const { id } = request.params
+    (request, reply) => {
       const by = { actor: actorOf(request) }
-      const outcome = await db
-        .transaction()
-        .execute((trx) =>
-          changeApplication(trx, by, callerOf(request), id, request.body, readIfMatch(request)),
-        )
-      return show(request, reply, outcome)
+      return answer.change(request, reply, (trx, ifMatch) =>
+        changeApplication(trx, by, callerOf(request), request.params.id, request.body, ifMatch),
+      )
     },
   )
 
@@ -139,28 +126,15 @@ export const applicationRoutes: FastifyPluginAsyncTypebox<ApplicationRoutes> = a
           'Its runs stay, and what it left on servers; its variables go. While it has pipelines or is linked to servers, this is 409; with `cascade` these go too, and the hooks of the pipelines, which takes `pipeline:remove` and `hook:remove`. Never while a run is unfinished.',
         params,
         querystring: Exactly({ cascade: Type.Optional(Type.Boolean({ default: false })) }),
-        response: { 204: Type.Null(), ...refusals(401, 403, 404, 409, 422) },
+        response: { 204: Type.Null(), ...refusals(401, 403, 404, 409, 412, 422) },
       },
     },
-    async (request, reply) => {
-      const { id } = request.params
-      const how = { cascade: request.query.cascade ?? false }
-      const outcome = await db
-        .transaction()
-        .execute((trx) => removeApplication(trx, { actor: actorOf(request) }, callerOf(request), id, how))
-      if (outcome.kind !== 'removed') throw toApiError(outcome)
-      return reply.code(204).send(null)
+    (request, reply) => {
+      const by = { actor: actorOf(request) }
+      const { cascade = false } = request.query
+      return answer.remove(request, reply, (trx, ifMatch) =>
+        removeApplication(trx, by, callerOf(request), request.params.id, { cascade, ifMatch }),
+      )
     },
   )
-
-  async function show(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    outcome: ApplicationOutcome,
-  ): Promise<ApplicationView> {
-    if (outcome.kind !== 'done') throw toApiError(outcome)
-    sendWithETag(reply, outcome.row.row_version)
-    const shown = await presentApplications(deps, callerOf(request), placeOf(request), [outcome.row])
-    return shown[0]!
-  }
 }

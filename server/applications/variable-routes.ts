@@ -1,18 +1,18 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { callerOf, permissions, placeOf } from '#access/enforce.ts'
 import { can } from '#access/permissions.ts'
 import { actorOf } from '#audit/actor.ts'
 import type { SecretBox } from '#crypto/secret-box.ts'
 import type { Database } from '#database/connect.ts'
-import { readIfMatch, sendWithETag } from '#http/if-match.ts'
+import { answerRecords } from '#http/answer-records.ts'
 import { nameFilter } from '#http/name-filter.ts'
-import { describePage, pageOf, pageQuery } from '#http/pagination.ts'
+import { pageQuery } from '#http/pagination.ts'
 import { toApiError } from '#http/refusals.ts'
 import { Exactly, Id, ref, refusals } from '#http/schemas.ts'
 import { findVariable, listVariables, presentVariable, type VariableRow } from './find-variables.ts'
-import { changeVariable, createVariable, removeVariable, type VariableOutcome } from './manage-variables.ts'
+import { changeVariable, createVariable, removeVariable } from './manage-variables.ts'
 import {
   type ApplicationVariable,
   applicationVariableSchema,
@@ -29,6 +29,7 @@ const variableReply = ref(applicationVariableSchema)
 
 export const variableRoutes: FastifyPluginAsyncTypebox<VariableRoutes> = async (app, deps) => {
   const { db, box, baseUrl } = deps
+  const answer = answerRecords({ db, baseUrl, present, refuse: toApiError })
 
   app.get(
     '/applications/:id/variables',
@@ -45,12 +46,8 @@ export const variableRoutes: FastifyPluginAsyncTypebox<VariableRoutes> = async (
         response: { 200: Type.Array(variableReply), ...refusals(401, 404, 422) },
       },
     },
-    async (request, reply) => {
-      const page = pageOf(request.query)
-      const { rows, extent } = await listVariables(db, request.params.id, request.query['filter[name]'], page)
-      describePage(request, reply, baseUrl(), page, extent)
-      return rows.map((row) => present(request, row))
-    },
+    (request, reply) =>
+      answer.list(request, reply, (page, name) => listVariables(db, request.params.id, name, page)),
   )
 
   app.post(
@@ -68,12 +65,11 @@ export const variableRoutes: FastifyPluginAsyncTypebox<VariableRoutes> = async (
         response: { 201: variableReply, ...refusals(400, 401, 403, 404, 409, 415, 422) },
       },
     },
-    async (request, reply) => {
+    (request, reply) => {
       const by = { actor: actorOf(request), box }
-      const outcome = await db
-        .transaction()
-        .execute((trx) => createVariable(trx, by, callerOf(request), request.params.id, request.body))
-      return show(request, reply.code(201), outcome)
+      return answer.create(request, reply, (trx) =>
+        createVariable(trx, by, callerOf(request), request.params.id, request.body),
+      )
     },
   )
 
@@ -90,10 +86,8 @@ export const variableRoutes: FastifyPluginAsyncTypebox<VariableRoutes> = async (
         response: { 200: variableReply, ...refusals(401, 404, 422) },
       },
     },
-    async (request, reply) => {
-      const row = await findVariable(db, request.params.id, request.params.variable_id)
-      return show(request, reply, row ? { kind: 'done', row } : { kind: 'gone' })
-    },
+    (request, reply) =>
+      answer.read(request, reply, findVariable(db, request.params.id, request.params.variable_id)),
   )
 
   app.put(
@@ -111,15 +105,12 @@ export const variableRoutes: FastifyPluginAsyncTypebox<VariableRoutes> = async (
         response: { 200: variableReply, ...refusals(400, 401, 403, 404, 412, 415, 422) },
       },
     },
-    async (request, reply) => {
+    (request, reply) => {
       const { id, variable_id } = request.params
       const by = { actor: actorOf(request), box }
-      const outcome = await db
-        .transaction()
-        .execute((trx) =>
-          changeVariable(trx, by, callerOf(request), id, variable_id, request.body, readIfMatch(request)),
-        )
-      return show(request, reply, outcome)
+      return answer.change(request, reply, (trx, ifMatch) =>
+        changeVariable(trx, by, callerOf(request), id, variable_id, request.body, ifMatch),
+      )
     },
   )
 
@@ -133,28 +124,20 @@ export const variableRoutes: FastifyPluginAsyncTypebox<VariableRoutes> = async (
         summary: 'Remove a variable of an application',
         description: 'When the application is linked to a local server, this is for instance administrators.',
         params: variableParams,
-        response: { 204: Type.Null(), ...refusals(401, 403, 404, 422) },
+        response: { 204: Type.Null(), ...refusals(401, 403, 404, 412, 422) },
       },
     },
-    async (request, reply) => {
+    (request, reply) => {
       const { id, variable_id } = request.params
       const by = { actor: actorOf(request) }
-      const outcome = await db
-        .transaction()
-        .execute((trx) => removeVariable(trx, by, callerOf(request), id, variable_id))
-      if (outcome.kind !== 'removed') throw toApiError(outcome)
-      return reply.code(204).send(null)
+      return answer.remove(request, reply, (trx, ifMatch) =>
+        removeVariable(trx, by, callerOf(request), id, variable_id, ifMatch),
+      )
     },
   )
 
-  function show(request: FastifyRequest, reply: FastifyReply, outcome: VariableOutcome): ApplicationVariable {
-    if (outcome.kind !== 'done') throw toApiError(outcome)
-    sendWithETag(reply, outcome.row.row_version)
-    return present(request, outcome.row)
-  }
-
-  function present(request: FastifyRequest, row: VariableRow): ApplicationVariable {
+  function present(request: FastifyRequest, rows: readonly VariableRow[]): ApplicationVariable[] {
     const mayEdit = can(callerOf(request), 'application:edit', placeOf(request))
-    return presentVariable(row, { box, mayEdit })
+    return rows.map((row) => presentVariable(row, { box, mayEdit }))
   }
 }

@@ -101,7 +101,7 @@ async function create(
         ...body,
         trigger_after: after,
       })
-      return outcome.kind === 'done' ? { kind: 'done', id: outcome.step.id } : outcome
+      return outcome.kind === 'done' ? { kind: 'done', id: outcome.row.step.id } : outcome
     }
     case 'hook':
       throw new Error('hooks are stored elsewhere')
@@ -143,7 +143,7 @@ async function change(trx: Transaction<Tables>, by: Performing, task: Change): P
       const { trigger_after: _, ...content } = changedFields(task, wanted.body)
       const wish = { ...content, ...(task.after !== undefined && { trigger_after: task.after }) }
       const outcome = await changeStep(trx, by, caller, pipelineId, stepId, wish)
-      return outcome.kind === 'done' ? { kind: 'done', id: outcome.step.id } : outcome
+      return outcome.kind === 'done' ? { kind: 'done', id: outcome.row.step.id } : outcome
     }
     case 'hook':
       throw new Error('hooks are stored elsewhere')

@@ -13,7 +13,7 @@ export function stored(outcome: { kind: 'done'; row: { id: number } } | Refusal)
 export function saved(what: string, outcome: SaveOutcome): Performed {
   switch (outcome.kind) {
     case 'done':
-      return { kind: 'done', id: outcome.id }
+      return { kind: 'done', id: outcome.row.id }
     case 'name-taken':
       return { kind: 'invalid', errors: { name: [`is the name of another ${what} there`] } }
     case 'busy':

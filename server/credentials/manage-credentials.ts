@@ -3,6 +3,7 @@ import type { Caller } from '#access/caller.ts'
 import { type Actor, recordAudit } from '#audit/record.ts'
 import type { SecretBox } from '#crypto/secret-box.ts'
 import type { Tables } from '#database/tables.ts'
+import { isOutdated } from '#http/if-match.ts'
 import type { Refusal } from '#http/refusals.ts'
 import { holdOrganization } from '#inventory/hold-place.ts'
 import { isNameTaken } from '#inventory/names.ts'
@@ -62,7 +63,7 @@ export async function changeCredential(
 ): Promise<CredentialOutcome> {
   const before = await findCredential(trx, id, { lock: true })
   if (!before) return { kind: 'gone' }
-  if (ifMatch !== undefined && ifMatch !== before.row_version) return { kind: 'changed-meanwhile' }
+  if (isOutdated(ifMatch, before.row_version)) return { kind: 'changed-meanwhile' }
   const wished = settleChange(wish, before)
   if (wished.kind === 'invalid') return wished
   const { secret, ...columns } = wished.settled
@@ -106,7 +107,7 @@ export async function removeCredential(
 ): Promise<{ kind: 'removed' } | Refusal> {
   const before = await findCredential(trx, id, { lock: true })
   if (!before) return { kind: 'gone' }
-  if (ifMatch !== undefined && ifMatch !== before.row_version) return { kind: 'changed-meanwhile' }
+  if (isOutdated(ifMatch, before.row_version)) return { kind: 'changed-meanwhile' }
   const refusal = refuseWhileUsed(caller, await findUsers(trx, id))
   if (refusal) return refusal
   await trx

@@ -1,24 +1,17 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { callerOf, permissions } from '#access/enforce.ts'
 import type { AddressGuard } from '#addresses/guard.ts'
 import { actorOf } from '#audit/actor.ts'
-import { readIfMatch, sendWithETag } from '#http/if-match.ts'
+import { answerRecords } from '#http/answer-records.ts'
 import { nameFilter } from '#http/name-filter.ts'
-import { describePage, pageOf, pageQuery } from '#http/pagination.ts'
+import { pageQuery } from '#http/pagination.ts'
 import { toApiError } from '#http/refusals.ts'
 import { Exactly, Id, ref, refusals } from '#http/schemas.ts'
-import { findCredential, listCredentials } from './find-credentials.ts'
-import {
-  type CredentialOutcome,
-  changeCredential,
-  createCredential,
-  removeCredential,
-} from './manage-credentials.ts'
+import { type CredentialRow, findCredential, listCredentials } from './find-credentials.ts'
+import { changeCredential, createCredential, removeCredential } from './manage-credentials.ts'
 import { presentCredentials, type ShowCredentials } from './present-credentials.ts'
 import {
-  type CredentialRecord,
   credentialBody,
   credentialChange,
   credentialCheckBody,
@@ -34,7 +27,13 @@ const params = Exactly({ id: Id })
 const record = ref(credentialRecordSchema)
 
 export const credentialRoutes: FastifyPluginAsyncTypebox<CredentialRoutes> = async (app, deps) => {
-  const { db, box } = deps
+  const { db, box, baseUrl } = deps
+  const answer = answerRecords({
+    db,
+    baseUrl,
+    present: (request, rows: readonly CredentialRow[]) => presentCredentials(deps, callerOf(request), rows),
+    refuse: toApiError,
+  })
 
   app.get(
     '/organizations/:id/credentials',
@@ -50,13 +49,8 @@ export const credentialRoutes: FastifyPluginAsyncTypebox<CredentialRoutes> = asy
         response: { 200: Type.Array(record), ...refusals(401, 403, 404, 422) },
       },
     },
-    async (request, reply) => {
-      const page = pageOf(request.query)
-      const name = request.query['filter[name]']
-      const { rows, extent } = await listCredentials(db, request.params.id, name, page)
-      describePage(request, reply, deps.baseUrl(), page, extent)
-      return presentCredentials(deps, callerOf(request), rows)
-    },
+    (request, reply) =>
+      answer.list(request, reply, (page, name) => listCredentials(db, request.params.id, name, page)),
   )
 
   app.post(
@@ -74,13 +68,11 @@ export const credentialRoutes: FastifyPluginAsyncTypebox<CredentialRoutes> = asy
         response: { 201: record, ...refusals(400, 401, 403, 404, 415, 422) },
       },
     },
-    async (request, reply) => {
-      const outcome = await db
-        .transaction()
-        .execute((trx) =>
-          createCredential(trx, changing(request), callerOf(request), request.params.id, request.body),
-        )
-      return show(request, reply.code(201), outcome)
+    (request, reply) => {
+      const by = { box, actor: actorOf(request) }
+      return answer.create(request, reply, (trx) =>
+        createCredential(trx, by, callerOf(request), request.params.id, request.body),
+      )
     },
   )
 
@@ -97,10 +89,7 @@ export const credentialRoutes: FastifyPluginAsyncTypebox<CredentialRoutes> = asy
         response: { 200: record, ...refusals(401, 404, 422) },
       },
     },
-    async (request, reply) => {
-      const row = await findCredential(db, request.params.id)
-      return show(request, reply, row ? { kind: 'done', row } : { kind: 'gone' })
-    },
+    (request, reply) => answer.read(request, reply, findCredential(db, request.params.id)),
   )
 
   app.put(
@@ -118,20 +107,11 @@ export const credentialRoutes: FastifyPluginAsyncTypebox<CredentialRoutes> = asy
         response: { 200: record, ...refusals(400, 401, 403, 404, 412, 415, 422) },
       },
     },
-    async (request, reply) => {
-      const outcome = await db
-        .transaction()
-        .execute((trx) =>
-          changeCredential(
-            trx,
-            changing(request),
-            callerOf(request),
-            request.params.id,
-            request.body,
-            readIfMatch(request),
-          ),
-        )
-      return show(request, reply, outcome)
+    (request, reply) => {
+      const by = { box, actor: actorOf(request) }
+      return answer.change(request, reply, (trx, ifMatch) =>
+        changeCredential(trx, by, callerOf(request), request.params.id, request.body, ifMatch),
+      )
     },
   )
 
@@ -148,20 +128,11 @@ export const credentialRoutes: FastifyPluginAsyncTypebox<CredentialRoutes> = asy
         response: { 204: Type.Null(), ...refusals(401, 403, 404, 409, 412, 422) },
       },
     },
-    async (request, reply) => {
-      const outcome = await db
-        .transaction()
-        .execute((trx) =>
-          removeCredential(
-            trx,
-            changing(request),
-            callerOf(request),
-            request.params.id,
-            readIfMatch(request),
-          ),
-        )
-      if (outcome.kind !== 'removed') throw toApiError(outcome)
-      return reply.code(204).send(null)
+    (request, reply) => {
+      const by = { actor: actorOf(request) }
+      return answer.remove(request, reply, (trx, ifMatch) =>
+        removeCredential(trx, by, callerOf(request), request.params.id, ifMatch),
+      )
     },
   )
 
@@ -186,16 +157,4 @@ export const credentialRoutes: FastifyPluginAsyncTypebox<CredentialRoutes> = asy
       return outcome.check
     },
   )
-
-  const changing = (request: FastifyRequest) => ({ box, actor: actorOf(request) })
-
-  async function show(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    outcome: CredentialOutcome,
-  ): Promise<CredentialRecord> {
-    if (outcome.kind !== 'done') throw toApiError(outcome)
-    sendWithETag(reply, outcome.row.row_version)
-    return (await presentCredentials(deps, callerOf(request), [outcome.row]))[0]!
-  }
 }

@@ -7,6 +7,7 @@ import type { SecretBox } from '#crypto/secret-box.ts'
 import { hashToken, newDeliverySecret, newHookSecret, newUrlToken } from '#crypto/tokens.ts'
 import type { Database } from '#database/connect.ts'
 import type { HooksTable, HookType, Tables } from '#database/tables.ts'
+import { isOutdated } from '#http/if-match.ts'
 import type { ErrorsByField } from '#http/validation.ts'
 import { auditHook } from './audit-hook.ts'
 import { checkIncoming, checkOutgoing } from './check-hook.ts'
@@ -124,7 +125,7 @@ export async function changeHookWithin(
 ): Promise<HookOutcome> {
   const row = await findHook(trx, wish.type, id, { lock: true })
   if (!row) return { kind: 'gone' }
-  if (ifMatch !== undefined && ifMatch !== row.row_version) return { kind: 'changed-meanwhile' }
+  if (isOutdated(ifMatch, row.row_version)) return { kind: 'changed-meanwhile' }
   // Whoever only switches a hook off sends nothing, and does not become the one in whose name it sends.
   const onlyOff = isOnlySwitchingOff(wish)
   const request = wish.type === 'outgoing' && !onlyOff ? requestOf(wish.body, row) : undefined
@@ -181,13 +182,21 @@ export function rotateSecret(
   })
 }
 
-/** False when there is no such hook. */
-export function removeHookOf({ db, actor }: HookDeps, type: HookType, id: string): Promise<boolean> {
-  return db.transaction().execute(async (trx) => {
+export type HookRemoval = { kind: 'removed' } | { kind: 'gone' } | { kind: 'changed-meanwhile' }
+
+export function removeHookOf(
+  { db, actor }: HookDeps,
+  type: HookType,
+  id: string,
+  ifMatch?: string,
+): Promise<HookRemoval> {
+  return db.transaction().execute(async (trx): Promise<HookRemoval> => {
     const row = await findHook(trx, type, id, { lock: true })
-    if (!row || !(await removeHook(trx, type, id))) return false
+    if (!row) return { kind: 'gone' }
+    if (isOutdated(ifMatch, row.row_version)) return { kind: 'changed-meanwhile' }
+    await removeHook(trx, type, id)
     await auditHook(trx, actor, 'removed', row, null)
-    return true
+    return { kind: 'removed' }
   })
 }
 

@@ -6,7 +6,7 @@ import { can } from '#access/permissions.ts'
 import { actorOf } from '#audit/actor.ts'
 import type { HookType } from '#database/tables.ts'
 import { ApiError, invalid, notFound } from '#http/errors.ts'
-import { readIfMatch } from '#http/if-match.ts'
+import { readIfMatch, sendWithETag } from '#http/if-match.ts'
 import { DEFAULT_PER_PAGE, describePage, pageOf, pageQuery } from '#http/pagination.ts'
 import { Exactly, Id, ref, refusals, Uuid, Word } from '#http/schemas.ts'
 import { listHooks } from './list-hooks.ts'
@@ -184,11 +184,13 @@ export const hookRoutes: FastifyPluginAsyncTypebox<HookRoutes> = async (app, dep
           summary: `Remove ${an}`,
           description: 'Its past calls or deliveries stay.',
           params: hookParams,
-          response: { 204: Type.Null(), ...refusals(401, 403, 404, 422) },
+          response: { 204: Type.Null(), ...refusals(401, 403, 404, 412, 422) },
         },
       },
       async (request, reply) => {
-        if (!(await removeHookOf(as(request), type, request.params.hook_id))) throw notFound()
+        const { hook_id: id } = request.params
+        const outcome = await removeHookOf(as(request), type, id, readIfMatch(request))
+        if (outcome.kind !== 'removed') throw refuse(outcome)
         return reply.code(204).send(null)
       },
     )
@@ -222,34 +224,37 @@ export const hookRoutes: FastifyPluginAsyncTypebox<HookRoutes> = async (app, dep
   const as = (request: FastifyRequest): HookDeps => ({ ...deps, actor: actorOf(request) })
 
   async function show(request: FastifyRequest, reply: FastifyReply, outcome: HookOutcome): Promise<Hook> {
-    switch (outcome.kind) {
-      case 'done': {
-        reply.header('etag', `"${outcome.row.row_version}"`)
-        return (await present(request, [outcome.row], outcome.secret))[0]!
-      }
-      case 'invalid':
-        throw invalid(outcome.errors)
-      case 'gone':
-        throw notFound()
-      case 'full':
-        throw new ApiError(
-          'conflict',
-          `A pipeline can have ${MOST_HOOKS_PER_PIPELINE} hooks; remove one first.`,
-        )
-      case 'forbidden':
-        throw new ApiError(
-          'forbidden',
-          "The hook sends the token of the application's credential: you need the permission credential:run for it.",
-        )
-      case 'unsigned':
-        throw new ApiError('conflict', 'This hook has no secret: set requires_secret to true first.')
-      case 'changed-meanwhile':
-        throw new ApiError('precondition_failed', 'The hook has changed since you read it: read it again.')
-    }
+    if (outcome.kind !== 'done') throw refuse(outcome)
+    sendWithETag(reply, outcome.row.row_version)
+    return (await present(request, [outcome.row], outcome.secret))[0]!
   }
 
   function present(request: FastifyRequest, rows: readonly HookRow[], secret?: string): Promise<Hook[]> {
     const mayEdit = can(callerOf(request), 'hook:edit', placeOf(request))
     return presentHooks(deps.db, rows, { baseUrl: deps.baseUrl(), box: deps.box, mayEdit, secret })
+  }
+}
+
+/** The answer to an outcome that the caller did not wish for. */
+function refuse(outcome: Exclude<HookOutcome, { kind: 'done' }>): ApiError {
+  switch (outcome.kind) {
+    case 'invalid':
+      return invalid(outcome.errors)
+    case 'gone':
+      return notFound()
+    case 'full':
+      return new ApiError(
+        'conflict',
+        `A pipeline can have ${MOST_HOOKS_PER_PIPELINE} hooks; remove one first.`,
+      )
+    case 'forbidden':
+      return new ApiError(
+        'forbidden',
+        "The hook sends the token of the application's credential: you need the permission credential:run for it.",
+      )
+    case 'unsigned':
+      return new ApiError('conflict', 'This hook has no secret: set requires_secret to true first.')
+    case 'changed-meanwhile':
+      return new ApiError('precondition_failed', 'The hook has changed since you read it: read it again.')
   }
 }

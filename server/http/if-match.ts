@@ -7,6 +7,11 @@ export function readIfMatch(request: FastifyRequest): string | undefined {
   return text.replace(/^"(.*)"$/, '$1')
 }
 
+/** The caller has seen another version than the stored one: ask while the record is held, or it may change after all. */
+export function isOutdated(ifMatch: string | undefined, version: string): boolean {
+  return ifMatch !== undefined && ifMatch !== version
+}
+
 /** Tells the caller which version of a record the answer shows. */
 export function sendWithETag(reply: FastifyReply, version: string): FastifyReply {
   return reply.header('etag', `"${version}"`)

@@ -3,6 +3,7 @@ import type { Caller } from '#access/caller.ts'
 import { recordAudit } from '#audit/record.ts'
 import { anyOf } from '#database/any-of.ts'
 import type { Tables } from '#database/tables.ts'
+import { isOutdated } from '#http/if-match.ts'
 import type { ErrorsByField } from '#http/validation.ts'
 import { insertGrants, type MemberDeps } from './add-member.ts'
 import { type Held, holdMembers, isOwning, lackingFor, loadHeld } from './authority.ts'
@@ -26,7 +27,7 @@ export async function changeMember(
   const member = await holdMember(trx, organizationId, userId)
   if (!member) return { kind: 'gone' }
   const { held, email } = member
-  if (ifMatch !== undefined && ifMatch !== versionOf(held)) return { kind: 'changed-meanwhile' }
+  if (isOutdated(ifMatch, versionOf(held))) return { kind: 'changed-meanwhile' }
   const authority = await loadHeld(trx, caller.id, organizationId)
   const wished = await resolveAll(trx, authority, organizationId, wish.grants)
   if (!Array.isArray(wished)) return wished
@@ -56,10 +57,12 @@ export async function removeMember(
   caller: Pick<Caller, 'id'>,
   organizationId: number,
   userId: number,
+  ifMatch?: string,
 ): Promise<RemovalOutcome> {
   const member = await holdMember(trx, organizationId, userId)
   if (!member) return { kind: 'gone' }
   const { held, email } = member
+  if (isOutdated(ifMatch, versionOf(held))) return { kind: 'changed-meanwhile' }
   const permissions = lackingFor(await loadHeld(trx, caller.id, organizationId), held)
   if (permissions.length > 0) return { kind: 'lacking', permissions }
   if (await wouldLoseLastOwner(trx, organizationId, userId, held)) return { kind: 'last-owner' }

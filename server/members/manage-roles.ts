@@ -5,12 +5,13 @@ import { BUILT_IN_ROLES } from '#access/permissions.ts'
 import { recordAudit } from '#audit/record.ts'
 import type { Database } from '#database/connect.ts'
 import type { RolesTable, Tables } from '#database/tables.ts'
+import { isOutdated } from '#http/if-match.ts'
 import type { Extent, Page } from '#http/pagination.ts'
 import { readPage } from '#http/read-page.ts'
 import type { MemberDeps } from './add-member.ts'
 import { holdMembers, lackingFor, loadHeld } from './authority.ts'
 import type { Refusal, RemovalOutcome, RoleOutcome } from './outcomes.ts'
-import type { Role, RoleBody, RoleChange } from './schemas.ts'
+import type { RoleBody, RoleChange } from './schemas.ts'
 
 export async function createRole(
   trx: Transaction<Tables>,
@@ -44,11 +45,11 @@ export async function changeRole(
 ): Promise<RoleOutcome> {
   const row = await holdRole(trx, id)
   if (!row) return { kind: 'gone' }
-  if (ifMatch !== undefined && ifMatch !== row.row_version) return { kind: 'changed-meanwhile' }
+  if (isOutdated(ifMatch, row.row_version)) return { kind: 'changed-meanwhile' }
   const { organization_id: organizationId } = row
   const before = { name: row.name, permissions: row.permissions }
   const after = { ...before, ...wish, permissions: (wish.permissions ?? row.permissions).toSorted() }
-  if (isDeepStrictEqual(before, after)) return { kind: 'done', id, version: row.row_version }
+  if (isDeepStrictEqual(before, after)) return { kind: 'done', row }
   const refusal = await refusalOf(trx, caller, organizationId, after, row)
   if (refusal) return refusal
   await trx
@@ -66,9 +67,11 @@ export async function removeRole(
   trx: Transaction<Tables>,
   { actor }: MemberDeps,
   id: number,
+  ifMatch?: string,
 ): Promise<RemovalOutcome> {
   const row = await holdRole(trx, id)
   if (!row) return { kind: 'gone' }
+  if (isOutdated(ifMatch, row.row_version)) return { kind: 'changed-meanwhile' }
   const { members } = await trx
     .selectFrom('grants')
     .select(({ fn }) => fn.count<number>('user_id').distinct().as('members'))
@@ -86,24 +89,24 @@ export async function removeRole(
 export async function listRoles(
   db: Database,
   organizationId: number,
-  { name }: { name?: string },
+  name: string | undefined,
   page: Page,
-): Promise<{ items: Role[]; extent: Extent }> {
-  const query = db.selectFrom('roles').selectAll().where('organization_id', '=', organizationId)
-  const { rows, extent } = await readPage(query, 'roles', page, name)
-  return { items: rows, extent }
+): Promise<{ rows: RoleRow[]; extent: Extent }> {
+  return readPage(selectRoles(db).where('organization_id', '=', organizationId), 'roles', page, name)
 }
 
 export type RoleRow = Selectable<RolesTable> & { row_version: string }
 
 export function findRole(db: Database, id: number): Promise<RoleRow | undefined> {
+  return selectRoles(db).where('id', '=', id).executeTakeFirst()
+}
+
+function selectRoles(db: Database) {
   return db
     .selectFrom('roles')
     .selectAll()
     .select((eb) => eb.ref('roles.xmin' as 'roles.id').as('row_version'))
-    .where('id', '=', id)
     .$castTo<RoleRow>()
-    .executeTakeFirst()
 }
 
 async function holdRole(trx: Transaction<Tables>, id: number): Promise<RoleRow | undefined> {
@@ -146,5 +149,5 @@ async function voidLinksOfHolders(trx: Transaction<Tables>, roleId: number, call
 }
 
 async function done(trx: Transaction<Tables>, id: number): Promise<RoleOutcome> {
-  return { kind: 'done', id, version: (await findRole(trx, id))!.row_version }
+  return { kind: 'done', row: (await findRole(trx, id))! }
 }

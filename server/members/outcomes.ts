@@ -1,6 +1,7 @@
 import type { Permission } from '#access/permissions.ts'
 import { ApiError, invalid, notFound } from '#http/errors.ts'
 import type { ErrorsByField } from '#http/validation.ts'
+import type { Role } from './schemas.ts'
 
 /** Why a wish about members or roles is not fulfilled. Nothing was stored. */
 export type Refusal =
@@ -19,7 +20,7 @@ export type Refusal =
 /** `link` is a one-time link that was made by this very operation; it is shown now or never. */
 export type MemberOutcome = { kind: 'done'; userId: number; link?: string } | Refusal
 export type RemovalOutcome = { kind: 'removed' } | Refusal
-export type RoleOutcome = { kind: 'done'; id: number; version: string } | Refusal
+export type RoleOutcome = { kind: 'done'; row: Role & { row_version: string } } | Refusal
 
 export function refuse(refusal: Refusal): ApiError {
   switch (refusal.kind) {

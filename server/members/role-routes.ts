@@ -1,17 +1,15 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { FastifyReply } from 'fastify'
 import { Type } from 'typebox'
 import { callerOf, permissions } from '#access/enforce.ts'
 import { actorOf } from '#audit/actor.ts'
 import type { Database } from '#database/connect.ts'
-import { notFound } from '#http/errors.ts'
-import { readIfMatch, sendWithETag } from '#http/if-match.ts'
+import { answerRecords } from '#http/answer-records.ts'
 import { nameFilter } from '#http/name-filter.ts'
-import { describePage, pageOf, pageQuery } from '#http/pagination.ts'
+import { pageQuery } from '#http/pagination.ts'
 import { Exactly, Id, ref, refusals } from '#http/schemas.ts'
-import { changeRole, createRole, findRole, listRoles, removeRole } from './manage-roles.ts'
-import { type RoleOutcome, refuse } from './outcomes.ts'
-import { type Role, roleBody, roleChange, roleSchema } from './schemas.ts'
+import { changeRole, createRole, findRole, listRoles, type RoleRow, removeRole } from './manage-roles.ts'
+import { refuse } from './outcomes.ts'
+import { roleBody, roleChange, roleSchema } from './schemas.ts'
 
 const tags = ['Roles']
 const params = Exactly({ id: Id })
@@ -21,6 +19,13 @@ export const roleRoutes: FastifyPluginAsyncTypebox<{ db: Database; baseUrl: () =
   app,
   { db, baseUrl },
 ) => {
+  const answer = answerRecords({
+    db,
+    baseUrl,
+    present: (_, rows: readonly RoleRow[]) => rows.map(({ row_version, ...role }) => role),
+    refuse,
+  })
+
   app.get(
     '/organizations/:id/roles',
     {
@@ -35,13 +40,8 @@ export const roleRoutes: FastifyPluginAsyncTypebox<{ db: Database; baseUrl: () =
         response: { 200: Type.Array(shown), ...refusals(401, 403, 404, 422) },
       },
     },
-    async (request, reply) => {
-      const page = pageOf(request.query)
-      const filters = { name: request.query['filter[name]'] }
-      const { items, extent } = await listRoles(db, request.params.id, filters, page)
-      describePage(request, reply, baseUrl(), page, extent)
-      return items
-    },
+    (request, reply) =>
+      answer.list(request, reply, (page, name) => listRoles(db, request.params.id, name, page)),
   )
 
   app.post(
@@ -58,12 +58,11 @@ export const roleRoutes: FastifyPluginAsyncTypebox<{ db: Database; baseUrl: () =
         response: { 201: shown, ...refusals(400, 401, 403, 404, 422) },
       },
     },
-    async (request, reply) => {
-      const { params, body } = request
-      const outcome = await db
-        .transaction()
-        .execute((trx) => createRole(trx, { actor: actorOf(request) }, callerOf(request), params.id, body))
-      return show(reply.code(201), outcome)
+    (request, reply) => {
+      const by = { actor: actorOf(request) }
+      return answer.create(request, reply, (trx) =>
+        createRole(trx, by, callerOf(request), request.params.id, request.body),
+      )
     },
   )
 
@@ -80,10 +79,7 @@ export const roleRoutes: FastifyPluginAsyncTypebox<{ db: Database; baseUrl: () =
         response: { 200: shown, ...refusals(401, 404, 422) },
       },
     },
-    async (request, reply) => {
-      const row = await findRole(db, request.params.id)
-      return show(reply, row ? { kind: 'done', id: row.id, version: row.row_version } : { kind: 'gone' })
-    },
+    (request, reply) => answer.read(request, reply, findRole(db, request.params.id)),
   )
 
   app.put(
@@ -101,13 +97,11 @@ export const roleRoutes: FastifyPluginAsyncTypebox<{ db: Database; baseUrl: () =
         response: { 200: shown, ...refusals(400, 401, 403, 404, 412, 422) },
       },
     },
-    async (request, reply) => {
-      const { params, body } = request
-      const [deps, caller, ifMatch] = [{ actor: actorOf(request) }, callerOf(request), readIfMatch(request)]
-      const outcome = await db
-        .transaction()
-        .execute((trx) => changeRole(trx, deps, caller, params.id, body, ifMatch))
-      return show(reply, outcome)
+    (request, reply) => {
+      const by = { actor: actorOf(request) }
+      return answer.change(request, reply, (trx, ifMatch) =>
+        changeRole(trx, by, callerOf(request), request.params.id, request.body, ifMatch),
+      )
     },
   )
 
@@ -121,24 +115,12 @@ export const roleRoutes: FastifyPluginAsyncTypebox<{ db: Database; baseUrl: () =
         summary: 'Remove a role',
         description: 'One that nobody has.',
         params,
-        response: { 204: Type.Null(), ...refusals(401, 403, 404, 409, 422) },
+        response: { 204: Type.Null(), ...refusals(401, 403, 404, 409, 412, 422) },
       },
     },
-    async (request, reply) => {
-      const outcome = await db
-        .transaction()
-        .execute((trx) => removeRole(trx, { actor: actorOf(request) }, request.params.id))
-      if (outcome.kind !== 'removed') throw refuse(outcome)
-      return reply.code(204).send(null)
+    (request, reply) => {
+      const by = { actor: actorOf(request) }
+      return answer.remove(request, reply, (trx, ifMatch) => removeRole(trx, by, request.params.id, ifMatch))
     },
   )
-
-  async function show(reply: FastifyReply, outcome: RoleOutcome): Promise<Role> {
-    if (outcome.kind !== 'done') throw refuse(outcome)
-    const row = await findRole(db, outcome.id)
-    if (!row) throw notFound()
-    sendWithETag(reply, outcome.version)
-    const { row_version, ...role } = row
-    return role
-  }
 }

@@ -131,14 +131,15 @@ export const memberRoutes: FastifyPluginAsyncTypebox<MemberRoutes> = async (app,
         description:
           'Takes everything that they have been given in the organization, at once. One owner must remain. An account that was never used goes altogether.',
         params: memberParams,
-        response: { 204: Type.Null(), ...refusals(401, 403, 404, 409, 422) },
+        response: { 204: Type.Null(), ...refusals(401, 403, 404, 409, 412, 422) },
       },
     },
     async (request, reply) => {
       const { id, user_id } = request.params
+      const [deps, caller, ifMatch] = [{ actor: actorOf(request) }, callerOf(request), readIfMatch(request)]
       const outcome = await db
         .transaction()
-        .execute((trx) => removeMember(trx, { actor: actorOf(request) }, callerOf(request), id, user_id))
+        .execute((trx) => removeMember(trx, deps, caller, id, user_id, ifMatch))
       if (outcome.kind !== 'removed') throw refuse(outcome)
       return reply.code(204).send(null)
     },

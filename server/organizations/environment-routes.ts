@@ -1,15 +1,13 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { FastifyReply } from 'fastify'
 import { Type } from 'typebox'
 import { callerOf, permissions, placeOf } from '#access/enforce.ts'
 import { actorOf } from '#audit/actor.ts'
 import type { Database } from '#database/connect.ts'
-import { notFound } from '#http/errors.ts'
-import { readIfMatch, sendWithETag } from '#http/if-match.ts'
+import { answerRecords } from '#http/answer-records.ts'
 import { nameFilter } from '#http/name-filter.ts'
-import { describePage, pageOf, pageQuery } from '#http/pagination.ts'
+import { pageQuery } from '#http/pagination.ts'
 import { Exactly, Id, ref, refusals } from '#http/schemas.ts'
-import { type Environment, environmentSchema } from '#inventory/schemas.ts'
+import { environmentSchema } from '#inventory/schemas.ts'
 import { listEnvironments } from './lists.ts'
 import {
   archiveEnvironment,
@@ -19,9 +17,9 @@ import {
   removeEnvironment,
   unarchiveEnvironment,
 } from './manage-environments.ts'
-import { refuse, type SaveOutcome } from './outcomes.ts'
+import { type Refused, refuse } from './outcomes.ts'
 import { cascadeQuery, environmentBody, environmentChange } from './schemas.ts'
-import { showEnvironments } from './show.ts'
+import { type Rows, showEnvironments } from './show.ts'
 
 const tags = ['Environments']
 const params = Exactly({ id: Id })
@@ -31,6 +29,13 @@ export const environmentRoutes: FastifyPluginAsyncTypebox<{ db: Database; baseUr
   app,
   { db, baseUrl },
 ) => {
+  const answer = answerRecords({
+    db,
+    baseUrl,
+    present: (_, rows: Rows) => showEnvironments(db, rows),
+    refuse: (outcome: Refused) => refuse('environment', outcome),
+  })
+
   app.get(
     '/projects/:id/environments',
     {
@@ -45,14 +50,12 @@ export const environmentRoutes: FastifyPluginAsyncTypebox<{ db: Database; baseUr
         response: { 200: Type.Array(shown), ...refusals(401, 404, 422) },
       },
     },
-    async (request, reply) => {
-      const page = pageOf(request.query)
-      const filters = { name: request.query['filter[name]'] }
+    (request, reply) => {
       const { organization_id } = placeOf(request)
       const place = { organization_id, project_id: request.params.id }
-      const { ids, extent } = await listEnvironments(db, callerOf(request), place, filters, page)
-      describePage(request, reply, baseUrl(), page, extent)
-      return showEnvironments(db, ids)
+      return answer.list(request, reply, (page, name) =>
+        listEnvironments(db, callerOf(request), place, { name }, page),
+      )
     },
   )
 
@@ -70,12 +73,11 @@ export const environmentRoutes: FastifyPluginAsyncTypebox<{ db: Database; baseUr
         response: { 201: shown, ...refusals(400, 401, 403, 404, 422) },
       },
     },
-    async (request, reply) => {
-      const { params, body } = request
-      const outcome = await db
-        .transaction()
-        .execute((trx) => createEnvironment(trx, { actor: actorOf(request) }, params.id, body))
-      return show(reply.code(201), outcome)
+    (request, reply) => {
+      const by = { actor: actorOf(request) }
+      return answer.create(request, reply, (trx) =>
+        createEnvironment(trx, by, request.params.id, request.body),
+      )
     },
   )
 
@@ -92,11 +94,7 @@ export const environmentRoutes: FastifyPluginAsyncTypebox<{ db: Database; baseUr
         response: { 200: shown, ...refusals(401, 404, 422) },
       },
     },
-    async (request, reply) => {
-      const { id } = request.params
-      const row = await findEnvironment(db, id)
-      return show(reply, row ? { kind: 'done', id, version: row.row_version } : { kind: 'gone' })
-    },
+    (request, reply) => answer.read(request, reply, findEnvironment(db, request.params.id)),
   )
 
   app.put(
@@ -114,14 +112,11 @@ export const environmentRoutes: FastifyPluginAsyncTypebox<{ db: Database; baseUr
         response: { 200: shown, ...refusals(400, 401, 403, 404, 412, 422) },
       },
     },
-    async (request, reply) => {
-      const { params, body } = request
-      const outcome = await db
-        .transaction()
-        .execute((trx) =>
-          changeEnvironment(trx, { actor: actorOf(request) }, params.id, body, readIfMatch(request)),
-        )
-      return show(reply, outcome)
+    (request, reply) => {
+      const by = { actor: actorOf(request) }
+      return answer.change(request, reply, (trx, ifMatch) =>
+        changeEnvironment(trx, by, request.params.id, request.body, ifMatch),
+      )
     },
   )
 
@@ -137,18 +132,15 @@ export const environmentRoutes: FastifyPluginAsyncTypebox<{ db: Database; baseUr
           'An empty one; with `cascade=true` also one that is not, for those who may remove everything in it. Never while runs have not ended. What its runs did stays to be seen.',
         params,
         querystring: cascadeQuery,
-        response: { 204: Type.Null(), ...refusals(401, 403, 404, 409, 422) },
+        response: { 204: Type.Null(), ...refusals(401, 403, 404, 409, 412, 422) },
       },
     },
-    async (request, reply) => {
-      const wish = { cascade: request.query.cascade ?? false }
-      const outcome = await db
-        .transaction()
-        .execute((trx) =>
-          removeEnvironment(trx, { actor: actorOf(request) }, callerOf(request), request.params.id, wish),
-        )
-      if (outcome.kind !== 'removed') throw refuse('environment', outcome)
-      return reply.code(204).send(null)
+    (request, reply) => {
+      const by = { actor: actorOf(request) }
+      const { cascade = false } = request.query
+      return answer.remove(request, reply, (trx, ifMatch) =>
+        removeEnvironment(trx, by, callerOf(request), request.params.id, { cascade, ifMatch }),
+      )
     },
   )
 
@@ -165,11 +157,9 @@ export const environmentRoutes: FastifyPluginAsyncTypebox<{ db: Database; baseUr
         response: { 200: shown, ...refusals(401, 403, 404, 409, 422) },
       },
     },
-    async (request, reply) => {
-      const outcome = await db
-        .transaction()
-        .execute((trx) => archiveEnvironment(trx, { actor: actorOf(request) }, request.params.id))
-      return show(reply, outcome)
+    (request, reply) => {
+      const by = { actor: actorOf(request) }
+      return answer.change(request, reply, (trx) => archiveEnvironment(trx, by, request.params.id))
     },
   )
 
@@ -186,19 +176,9 @@ export const environmentRoutes: FastifyPluginAsyncTypebox<{ db: Database; baseUr
         response: { 200: shown, ...refusals(401, 403, 404, 422) },
       },
     },
-    async (request, reply) => {
-      const outcome = await db
-        .transaction()
-        .execute((trx) => unarchiveEnvironment(trx, { actor: actorOf(request) }, request.params.id))
-      return show(reply, outcome)
+    (request, reply) => {
+      const by = { actor: actorOf(request) }
+      return answer.change(request, reply, (trx) => unarchiveEnvironment(trx, by, request.params.id))
     },
   )
-
-  async function show(reply: FastifyReply, outcome: SaveOutcome): Promise<Environment> {
-    if (outcome.kind !== 'done') throw refuse('environment', outcome)
-    const [environment] = await showEnvironments(db, [outcome.id])
-    if (!environment) throw notFound()
-    sendWithETag(reply, outcome.version)
-    return environment
-  }
 }

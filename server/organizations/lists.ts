@@ -6,7 +6,7 @@ import type { Database } from '#database/connect.ts'
 import type { Extent, Page } from '#http/pagination.ts'
 
 export type ListFilters = { name?: string }
-export type ListedIds = { ids: number[]; extent: Extent }
+export type Listed = { rows: { id: number }[]; extent: Extent }
 
 type Grants = Pick<Caller, 'grants'>
 
@@ -16,11 +16,11 @@ export function listOrganizations(
   caller: Grants,
   filters: ListFilters,
   page: Page,
-): Promise<ListedIds> {
+): Promise<Listed> {
   const ids = caller.grants
     .map((grant) => grant.organization_id)
     .filter((organization_id) => can(caller, 'organization:view', { organization_id }))
-  return listIds(db, 'organizations', anyOf('id', ids), filters, page)
+  return listRows(db, 'organizations', anyOf('id', ids), filters, page)
 }
 
 /** The projects of an organization that the caller may see, newest first. */
@@ -30,11 +30,11 @@ export function listProjects(
   organization_id: number,
   filters: ListFilters,
   page: Page,
-): Promise<ListedIds> {
+): Promise<Listed> {
   const seen = can(caller, 'project:view', { organization_id })
     ? sql`true`
     : anyOf('id', grantedPlaces(caller, 'project:view', 'project_id'))
-  return listIds(db, 'projects', sql`organization_id = ${organization_id} and ${seen}`, filters, page)
+  return listRows(db, 'projects', sql`organization_id = ${organization_id} and ${seen}`, filters, page)
 }
 
 /** The environments of a project that the caller may see, newest first. */
@@ -44,11 +44,11 @@ export function listEnvironments(
   place: { organization_id: number; project_id: number },
   filters: ListFilters,
   page: Page,
-): Promise<ListedIds> {
+): Promise<Listed> {
   const seen = can(caller, 'environment:view', place)
     ? sql`true`
     : anyOf('id', grantedPlaces(caller, 'environment:view', 'environment_id'))
-  return listIds(db, 'environments', sql`project_id = ${place.project_id} and ${seen}`, filters, page)
+  return listRows(db, 'environments', sql`project_id = ${place.project_id} and ${seen}`, filters, page)
 }
 
 /** The projects or environments on which the caller has a permission by a grant on just that one. */
@@ -59,19 +59,18 @@ function grantedPlaces(caller: Grants, permission: Permission, level: 'project_i
     .flatMap((grant) => grant[level] ?? [])
 }
 
-async function listIds(
+async function listRows(
   db: Database,
   table: 'organizations' | 'projects' | 'environments',
   where: RawBuilder<unknown>,
   { name }: ListFilters,
   page: Page,
-): Promise<ListedIds> {
+): Promise<Listed> {
   const isNamed = name === undefined ? sql`true` : sql`position(lower(${name}) in lower(name)) > 0`
   const listed = sql`from ${sql.table(table)} where ${where} and deleted_at is null and ${isNamed}`
-  const found = await sql<{ id: number }>`
+  const { rows } = await sql<{ id: number }>`
     select id ${listed} order by id desc limit ${page.limit} offset ${page.offset}`.execute(db)
   const counted = await sql<{ total: number }>`select count(*) as total ${listed}`.execute(db)
-  const ids = found.rows.map((row) => row.id)
   const { total } = counted.rows[0]!
-  return { ids, extent: { total, hasMore: ids.length > 0 && page.offset + ids.length < total } }
+  return { rows, extent: { total, hasMore: rows.length > 0 && page.offset + rows.length < total } }
 }

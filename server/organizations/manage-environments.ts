@@ -4,6 +4,7 @@ import type { Caller } from '#access/caller.ts'
 import { recordAudit } from '#audit/record.ts'
 import type { Database } from '#database/connect.ts'
 import type { EnvironmentsTable, Tables } from '#database/tables.ts'
+import { isOutdated } from '#http/if-match.ts'
 import { isNameTaken } from '#inventory/names.ts'
 import type { ManageDeps } from './manage-organizations.ts'
 import { findProject } from './manage-projects.ts'
@@ -53,10 +54,10 @@ export async function changeEnvironment(
 ): Promise<SaveOutcome> {
   const row = await holdEnvironment(trx, id)
   if (!row) return { kind: 'gone' }
-  if (ifMatch !== undefined && ifMatch !== row.row_version) return { kind: 'changed-meanwhile' }
+  if (isOutdated(ifMatch, row.row_version)) return { kind: 'changed-meanwhile' }
   const before = { name: row.name, type: row.type, description: row.description }
   const after = { ...before, ...wish }
-  if (isDeepStrictEqual(before, after)) return { kind: 'done', id, version: row.row_version }
+  if (isDeepStrictEqual(before, after)) return { kind: 'done', row }
   if (await isNameTaken(trx, 'environments', row.project_id, after.name, id)) return { kind: 'name-taken' }
   await update(trx, id, after)
   await record(trx, deps, row, 'changed', before, after)
@@ -71,7 +72,7 @@ export async function archiveEnvironment(
 ): Promise<SaveOutcome> {
   const row = await holdEnvironment(trx, id)
   if (!row) return { kind: 'gone' }
-  if (row.archived_at !== null) return { kind: 'done', id, version: row.row_version }
+  if (row.archived_at !== null) return { kind: 'done', row }
   const unfinished = await unfinishedRuns(trx, [row])
   if (unfinished > 0) return { kind: 'busy', unfinished }
   await update(trx, id, { archived_at: sql<string>`now()` })
@@ -86,7 +87,7 @@ export async function unarchiveEnvironment(
 ): Promise<SaveOutcome> {
   const row = await holdEnvironment(trx, id)
   if (!row) return { kind: 'gone' }
-  if (row.archived_at === null) return { kind: 'done', id, version: row.row_version }
+  if (row.archived_at === null) return { kind: 'done', row }
   await update(trx, id, { archived_at: null })
   await record(trx, deps, row, 'unarchived', { archived: true }, { archived: false })
   return done(trx, id)
@@ -98,10 +99,12 @@ export async function removeEnvironment(
   { actor }: ManageDeps,
   caller: Pick<Caller, 'grants'>,
   id: number,
-  { cascade }: { cascade: boolean },
+  { cascade, ifMatch }: { cascade: boolean; ifMatch?: string },
 ): Promise<RemoveOutcome> {
   const environments = await holdEnvironments(trx, [id])
-  if (environments.length === 0) return { kind: 'gone' }
+  const row = await findEnvironment(trx, id)
+  if (!row) return { kind: 'gone' }
+  if (isOutdated(ifMatch, row.row_version)) return { kind: 'changed-meanwhile' }
   const by = await describeContents(trx, environments)
   if (by && !cascade) return { kind: 'in-use', by }
   const permissions = await lackingToRemove(trx, caller, environments, 'what-is-in-them')
@@ -173,5 +176,5 @@ function record(
 }
 
 async function done(trx: Transaction<Tables>, id: number): Promise<SaveOutcome> {
-  return { kind: 'done', id, version: (await findEnvironment(trx, id))!.row_version }
+  return { kind: 'done', row: (await findEnvironment(trx, id))! }
 }

@@ -5,6 +5,7 @@ import { type Actor, recordAudit } from '#audit/record.ts'
 import { anyOf } from '#database/any-of.ts'
 import type { Database } from '#database/connect.ts'
 import type { Tables } from '#database/tables.ts'
+import { isOutdated } from '#http/if-match.ts'
 import { insertUnderSlug } from '../slug.ts'
 import { describeDependents } from './dependents.ts'
 import type { RemoveOutcome, SaveOutcome } from './outcomes.ts'
@@ -52,10 +53,10 @@ export async function changeOrganization(
 ): Promise<SaveOutcome> {
   const row = await findOrganization(trx, id, { lock: true })
   if (!row) return { kind: 'gone' }
-  if (ifMatch !== undefined && ifMatch !== row.row_version) return { kind: 'changed-meanwhile' }
+  if (isOutdated(ifMatch, row.row_version)) return { kind: 'changed-meanwhile' }
   const before = { name: row.name }
   const after = { ...before, ...wish }
-  if (isDeepStrictEqual(before, after)) return { kind: 'done', id, version: row.row_version }
+  if (isDeepStrictEqual(before, after)) return { kind: 'done', row }
   await trx
     .updateTable('organizations')
     .set({ ...after, updated_at: sql<string>`now()` })
@@ -71,9 +72,11 @@ export async function removeOrganization(
   trx: Transaction<Tables>,
   { actor }: ManageDeps,
   id: number,
+  ifMatch?: string,
 ): Promise<RemoveOutcome> {
   const row = await findOrganization(trx, id, { lock: true })
   if (!row) return { kind: 'gone' }
+  if (isOutdated(ifMatch, row.row_version)) return { kind: 'changed-meanwhile' }
   const by = describeDependents({
     projects: await namesIn(trx, 'projects', id),
     credentials: await namesIn(trx, 'credentials', id),
@@ -140,5 +143,5 @@ async function removePendingAccounts(trx: Transaction<Tables>, organizationId: n
 }
 
 async function done(trx: Transaction<Tables>, id: number): Promise<SaveOutcome> {
-  return { kind: 'done', id, version: (await findOrganization(trx, id))!.row_version }
+  return { kind: 'done', row: (await findOrganization(trx, id))! }
 }

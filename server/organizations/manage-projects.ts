@@ -4,6 +4,7 @@ import type { Caller } from '#access/caller.ts'
 import { recordAudit } from '#audit/record.ts'
 import type { Database } from '#database/connect.ts'
 import type { Tables } from '#database/tables.ts'
+import { isOutdated } from '#http/if-match.ts'
 import { isNameTaken } from '#inventory/names.ts'
 import { describeDependents } from './dependents.ts'
 import { findOrganization, type ManageDeps } from './manage-organizations.ts'
@@ -51,10 +52,10 @@ export async function changeProject(
 ): Promise<SaveOutcome> {
   const row = await holdProject(trx, id)
   if (!row) return { kind: 'gone' }
-  if (ifMatch !== undefined && ifMatch !== row.row_version) return { kind: 'changed-meanwhile' }
+  if (isOutdated(ifMatch, row.row_version)) return { kind: 'changed-meanwhile' }
   const before = { name: row.name, logo_url: row.logo_url }
   const after = { ...before, ...wish }
-  if (isDeepStrictEqual(before, after)) return { kind: 'done', id, version: row.row_version }
+  if (isDeepStrictEqual(before, after)) return { kind: 'done', row }
   if (await isNameTaken(trx, 'projects', row.organization_id, after.name, id)) return { kind: 'name-taken' }
   await trx
     .updateTable('projects')
@@ -78,10 +79,11 @@ export async function removeProject(
   { actor }: ManageDeps,
   caller: Pick<Caller, 'grants'>,
   id: number,
-  { cascade }: { cascade: boolean },
+  { cascade, ifMatch }: { cascade: boolean; ifMatch?: string },
 ): Promise<RemoveOutcome> {
   const row = await holdProject(trx, id)
   if (!row) return { kind: 'gone' }
+  if (isOutdated(ifMatch, row.row_version)) return { kind: 'changed-meanwhile' }
   const environments = await holdEnvironmentsOf(trx, id)
   const by = describeDependents({ environments })
   if (by && !cascade) return { kind: 'in-use', by }
@@ -138,5 +140,5 @@ async function holdProject(trx: Transaction<Tables>, id: number) {
 }
 
 async function done(trx: Transaction<Tables>, id: number): Promise<SaveOutcome> {
-  return { kind: 'done', id, version: (await findProject(trx, id))!.row_version }
+  return { kind: 'done', row: (await findProject(trx, id))! }
 }

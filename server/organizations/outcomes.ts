@@ -4,7 +4,7 @@ import type { ErrorsByField } from '#http/validation.ts'
 
 /** What became of the wish to create or change an organization, a project or an environment. */
 export type SaveOutcome =
-  | { kind: 'done'; id: number; version: string }
+  | { kind: 'done'; row: { id: number; row_version: string } }
   | { kind: 'gone' }
   | { kind: 'name-taken' }
   | { kind: 'changed-meanwhile' }
@@ -13,15 +13,16 @@ export type SaveOutcome =
 export type RemoveOutcome =
   | { kind: 'removed' }
   | { kind: 'gone' }
+  | { kind: 'changed-meanwhile' }
   | { kind: 'in-use'; by: ErrorsByField }
   | { kind: 'busy'; unfinished: number }
   | { kind: 'lacking'; permissions: Permission[] }
 
-/** The outcomes that are not what the caller wished for, as answers; `thing` is 'project', for example. */
-export function refuse(
-  thing: string,
-  outcome: Exclude<SaveOutcome | RemoveOutcome, { kind: 'done' | 'removed' }>,
-): ApiError {
+/** The outcomes that are not what the caller wished for. */
+export type Refused = Exclude<SaveOutcome | RemoveOutcome, { kind: 'done' | 'removed' }>
+
+/** As answers; `thing` is 'project', for example. */
+export function refuse(thing: string, outcome: Refused): ApiError {
   switch (outcome.kind) {
     case 'gone':
       return notFound()

@@ -1,20 +1,18 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { FastifyReply } from 'fastify'
 import { Type } from 'typebox'
 import { callerOf, permissions } from '#access/enforce.ts'
 import { actorOf } from '#audit/actor.ts'
 import type { Database } from '#database/connect.ts'
-import { notFound } from '#http/errors.ts'
-import { readIfMatch, sendWithETag } from '#http/if-match.ts'
+import { answerRecords } from '#http/answer-records.ts'
 import { nameFilter } from '#http/name-filter.ts'
-import { describePage, pageOf, pageQuery } from '#http/pagination.ts'
+import { pageQuery } from '#http/pagination.ts'
 import { Exactly, Id, ref, refusals } from '#http/schemas.ts'
-import { type Project, projectSchema } from '#inventory/schemas.ts'
+import { projectSchema } from '#inventory/schemas.ts'
 import { listProjects } from './lists.ts'
 import { changeProject, createProject, findProject, removeProject } from './manage-projects.ts'
-import { refuse, type SaveOutcome } from './outcomes.ts'
+import { type Refused, refuse } from './outcomes.ts'
 import { cascadeQuery, projectBody, projectChange } from './schemas.ts'
-import { showProjects } from './show.ts'
+import { type Rows, showProjects } from './show.ts'
 
 const tags = ['Projects']
 const params = Exactly({ id: Id })
@@ -24,6 +22,13 @@ export const projectRoutes: FastifyPluginAsyncTypebox<{ db: Database; baseUrl: (
   app,
   { db, baseUrl },
 ) => {
+  const answer = answerRecords({
+    db,
+    baseUrl,
+    present: (_, rows: Rows) => showProjects(db, rows),
+    refuse: (outcome: Refused) => refuse('project', outcome),
+  })
+
   app.get(
     '/organizations/:id/projects',
     {
@@ -38,13 +43,10 @@ export const projectRoutes: FastifyPluginAsyncTypebox<{ db: Database; baseUrl: (
         response: { 200: Type.Array(shown), ...refusals(401, 404, 422) },
       },
     },
-    async (request, reply) => {
-      const page = pageOf(request.query)
-      const filters = { name: request.query['filter[name]'] }
-      const { ids, extent } = await listProjects(db, callerOf(request), request.params.id, filters, page)
-      describePage(request, reply, baseUrl(), page, extent)
-      return showProjects(db, ids)
-    },
+    (request, reply) =>
+      answer.list(request, reply, (page, name) =>
+        listProjects(db, callerOf(request), request.params.id, { name }, page),
+      ),
   )
 
   app.post(
@@ -61,12 +63,11 @@ export const projectRoutes: FastifyPluginAsyncTypebox<{ db: Database; baseUrl: (
         response: { 201: shown, ...refusals(400, 401, 403, 404, 422) },
       },
     },
-    async (request, reply) => {
-      const { params, body } = request
-      const outcome = await db
-        .transaction()
-        .execute((trx) => createProject(trx, { actor: actorOf(request) }, callerOf(request), params.id, body))
-      return show(reply.code(201), outcome)
+    (request, reply) => {
+      const by = { actor: actorOf(request) }
+      return answer.create(request, reply, (trx) =>
+        createProject(trx, by, callerOf(request), request.params.id, request.body),
+      )
     },
   )
 
@@ -83,11 +84,7 @@ export const projectRoutes: FastifyPluginAsyncTypebox<{ db: Database; baseUrl: (
         response: { 200: shown, ...refusals(401, 404, 422) },
       },
     },
-    async (request, reply) => {
-      const { id } = request.params
-      const row = await findProject(db, id)
-      return show(reply, row ? { kind: 'done', id, version: row.row_version } : { kind: 'gone' })
-    },
+    (request, reply) => answer.read(request, reply, findProject(db, request.params.id)),
   )
 
   app.put(
@@ -105,14 +102,11 @@ export const projectRoutes: FastifyPluginAsyncTypebox<{ db: Database; baseUrl: (
         response: { 200: shown, ...refusals(400, 401, 403, 404, 412, 422) },
       },
     },
-    async (request, reply) => {
-      const { params, body } = request
-      const outcome = await db
-        .transaction()
-        .execute((trx) =>
-          changeProject(trx, { actor: actorOf(request) }, params.id, body, readIfMatch(request)),
-        )
-      return show(reply, outcome)
+    (request, reply) => {
+      const by = { actor: actorOf(request) }
+      return answer.change(request, reply, (trx, ifMatch) =>
+        changeProject(trx, by, request.params.id, request.body, ifMatch),
+      )
     },
   )
 
@@ -128,26 +122,15 @@ export const projectRoutes: FastifyPluginAsyncTypebox<{ db: Database; baseUrl: (
           'An empty one; with `cascade=true` also one that is not, for those who may remove everything in it. Never while runs have not ended. What its runs did stays to be seen.',
         params,
         querystring: cascadeQuery,
-        response: { 204: Type.Null(), ...refusals(401, 403, 404, 409, 422) },
+        response: { 204: Type.Null(), ...refusals(401, 403, 404, 409, 412, 422) },
       },
     },
-    async (request, reply) => {
-      const wish = { cascade: request.query.cascade ?? false }
-      const outcome = await db
-        .transaction()
-        .execute((trx) =>
-          removeProject(trx, { actor: actorOf(request) }, callerOf(request), request.params.id, wish),
-        )
-      if (outcome.kind !== 'removed') throw refuse('project', outcome)
-      return reply.code(204).send(null)
+    (request, reply) => {
+      const by = { actor: actorOf(request) }
+      const { cascade = false } = request.query
+      return answer.remove(request, reply, (trx, ifMatch) =>
+        removeProject(trx, by, callerOf(request), request.params.id, { cascade, ifMatch }),
+      )
     },
   )
-
-  async function show(reply: FastifyReply, outcome: SaveOutcome): Promise<Project> {
-    if (outcome.kind !== 'done') throw refuse('project', outcome)
-    const [project] = await showProjects(db, [outcome.id])
-    if (!project) throw notFound()
-    sendWithETag(reply, outcome.version)
-    return project
-  }
 }

@@ -1,15 +1,13 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { FastifyReply } from 'fastify'
 import { Type } from 'typebox'
 import { callerOf, instanceAdmin, permissions, showing } from '#access/enforce.ts'
 import { actorOf } from '#audit/actor.ts'
 import type { Database } from '#database/connect.ts'
-import { notFound } from '#http/errors.ts'
-import { readIfMatch, sendWithETag } from '#http/if-match.ts'
+import { answerRecords } from '#http/answer-records.ts'
 import { nameFilter } from '#http/name-filter.ts'
-import { describePage, pageOf, pageQuery } from '#http/pagination.ts'
+import { pageQuery } from '#http/pagination.ts'
 import { Exactly, Id, ref, refusals } from '#http/schemas.ts'
-import { type Organization, organizationSchema } from '#inventory/schemas.ts'
+import { organizationSchema } from '#inventory/schemas.ts'
 import { environmentRoutes } from './environment-routes.ts'
 import { listOrganizations } from './lists.ts'
 import {
@@ -18,10 +16,10 @@ import {
   findOrganization,
   removeOrganization,
 } from './manage-organizations.ts'
-import { refuse, type SaveOutcome } from './outcomes.ts'
+import { type Refused, refuse } from './outcomes.ts'
 import { projectRoutes } from './project-routes.ts'
 import { organizationBody, organizationChange } from './schemas.ts'
-import { showOrganizations } from './show.ts'
+import { type Rows, showOrganizations } from './show.ts'
 
 export type OrganizationRoutes = { db: Database; baseUrl: () => string }
 
@@ -31,6 +29,12 @@ const shown = ref(organizationSchema)
 
 export const organizationRoutes: FastifyPluginAsyncTypebox<OrganizationRoutes> = async (app, deps) => {
   const { db, baseUrl } = deps
+  const answer = answerRecords({
+    db,
+    baseUrl,
+    present: (_, rows: Rows) => showOrganizations(db, rows),
+    refuse: (outcome: Refused) => refuse('organization', outcome),
+  })
   await app.register(projectRoutes, deps)
   await app.register(environmentRoutes, deps)
 
@@ -47,13 +51,8 @@ export const organizationRoutes: FastifyPluginAsyncTypebox<OrganizationRoutes> =
         response: { 200: Type.Array(shown), ...refusals(401, 422) },
       },
     },
-    async (request, reply) => {
-      const page = pageOf(request.query)
-      const filters = { name: request.query['filter[name]'] }
-      const { ids, extent } = await listOrganizations(db, callerOf(request), filters, page)
-      describePage(request, reply, baseUrl(), page, extent)
-      return showOrganizations(db, ids)
-    },
+    (request, reply) =>
+      answer.list(request, reply, (page, name) => listOrganizations(db, callerOf(request), { name }, page)),
   )
 
   app.post(
@@ -70,13 +69,11 @@ export const organizationRoutes: FastifyPluginAsyncTypebox<OrganizationRoutes> =
         response: { 201: shown, ...refusals(400, 401, 403, 422) },
       },
     },
-    async (request, reply) => {
-      const outcome = await db
-        .transaction()
-        .execute((trx) =>
-          createOrganization(trx, { actor: actorOf(request) }, callerOf(request), request.body),
-        )
-      return show(reply.code(201), outcome)
+    (request, reply) => {
+      const by = { actor: actorOf(request) }
+      return answer.create(request, reply, (trx) =>
+        createOrganization(trx, by, callerOf(request), request.body),
+      )
     },
   )
 
@@ -93,11 +90,7 @@ export const organizationRoutes: FastifyPluginAsyncTypebox<OrganizationRoutes> =
         response: { 200: shown, ...refusals(401, 404, 422) },
       },
     },
-    async (request, reply) => {
-      const { id } = request.params
-      const row = await findOrganization(db, id)
-      return show(reply, row ? { kind: 'done', id, version: row.row_version } : { kind: 'gone' })
-    },
+    (request, reply) => answer.read(request, reply, findOrganization(db, request.params.id)),
   )
 
   app.put(
@@ -115,14 +108,11 @@ export const organizationRoutes: FastifyPluginAsyncTypebox<OrganizationRoutes> =
         response: { 200: shown, ...refusals(400, 401, 403, 404, 412, 422) },
       },
     },
-    async (request, reply) => {
-      const { params, body } = request
-      const outcome = await db
-        .transaction()
-        .execute((trx) =>
-          changeOrganization(trx, { actor: actorOf(request) }, params.id, body, readIfMatch(request)),
-        )
-      return show(reply, outcome)
+    (request, reply) => {
+      const by = { actor: actorOf(request) }
+      return answer.change(request, reply, (trx, ifMatch) =>
+        changeOrganization(trx, by, request.params.id, request.body, ifMatch),
+      )
     },
   )
 
@@ -136,23 +126,14 @@ export const organizationRoutes: FastifyPluginAsyncTypebox<OrganizationRoutes> =
         summary: 'Remove an organization',
         description: 'Only one without projects and credentials. Its members lose their roles in it.',
         params,
-        response: { 204: Type.Null(), ...refusals(401, 403, 404, 409, 422) },
+        response: { 204: Type.Null(), ...refusals(401, 403, 404, 409, 412, 422) },
       },
     },
-    async (request, reply) => {
-      const outcome = await db
-        .transaction()
-        .execute((trx) => removeOrganization(trx, { actor: actorOf(request) }, request.params.id))
-      if (outcome.kind !== 'removed') throw refuse('organization', outcome)
-      return reply.code(204).send(null)
+    (request, reply) => {
+      const by = { actor: actorOf(request) }
+      return answer.remove(request, reply, (trx, ifMatch) =>
+        removeOrganization(trx, by, request.params.id, ifMatch),
+      )
     },
   )
-
-  async function show(reply: FastifyReply, outcome: SaveOutcome): Promise<Organization> {
-    if (outcome.kind !== 'done') throw refuse('organization', outcome)
-    const [organization] = await showOrganizations(db, [outcome.id])
-    if (!organization) throw notFound()
-    sendWithETag(reply, outcome.version)
-    return organization
-  }
 }

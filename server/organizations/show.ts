@@ -6,27 +6,30 @@ import { loadOrganizations } from '#inventory/load-organizations.ts'
 import { loadProjects } from '#inventory/load-projects.ts'
 import type { Environment, Organization, Project } from '#inventory/schemas.ts'
 
-// Things as they are shown, in the order of the ids; one that is gone meanwhile is left out.
+// Things as they are shown, in the order of their rows; one that is gone meanwhile is left out.
 
-export async function showOrganizations(db: Database, ids: readonly number[]): Promise<Organization[]> {
-  return inOrder(ids, await loadOrganizations(db, ids))
+export type Rows = readonly { id: number }[]
+
+export async function showOrganizations(db: Database, rows: Rows): Promise<Organization[]> {
+  return inOrder(rows, await loadOrganizations(db, idsOf(rows)))
 }
 
-export async function showProjects(db: Database, ids: readonly number[]): Promise<Project[]> {
+export async function showProjects(db: Database, rows: Rows): Promise<Project[]> {
+  const ids = idsOf(rows)
   const projects = await loadProjects(db, ids)
   const { byProject } = await creditsIn(db, ids)
   return inOrder(
-    ids,
+    rows,
     projects.map((project) => withCredits(project, byProject)),
   )
 }
 
-export async function showEnvironments(db: Database, ids: readonly number[]): Promise<Environment[]> {
-  const environments = await loadEnvironments(db, ids)
+export async function showEnvironments(db: Database, rows: Rows): Promise<Environment[]> {
+  const environments = await loadEnvironments(db, idsOf(rows))
   const projectIds = environments.map(({ project }) => project.id)
   const { byEnvironment, byProject } = await creditsIn(db, projectIds)
   return inOrder(
-    ids,
+    rows,
     environments.map((environment) => ({
       ...withCredits(environment, byEnvironment),
       project: withCredits(environment.project, byProject),
@@ -58,7 +61,11 @@ function withCredits<Thing extends { id: number; used_credits: number }>(
   return { ...thing, used_credits: credits.get(thing.id) ?? 0 }
 }
 
-function inOrder<Row extends { id: number }>(ids: readonly number[], rows: readonly Row[]): Row[] {
-  const known = byId(rows)
-  return ids.flatMap((id) => known.get(id) ?? [])
+function inOrder<Thing extends { id: number }>(rows: Rows, things: readonly Thing[]): Thing[] {
+  const known = byId(things)
+  return rows.flatMap(({ id }) => known.get(id) ?? [])
+}
+
+function idsOf(rows: Rows): number[] {
+  return rows.map(({ id }) => id)
 }

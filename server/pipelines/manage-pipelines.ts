@@ -2,6 +2,7 @@ import { sql, type Transaction, type UpdateObject } from 'kysely'
 import type { Caller } from '#access/caller.ts'
 import { type Actor, recordAudit } from '#audit/record.ts'
 import type { Tables } from '#database/tables.ts'
+import { isOutdated } from '#http/if-match.ts'
 import { conflict, type Refusal } from '#http/refusals.ts'
 import { addBuiltInSteps, removeBuiltInSteps } from './built-in-rows.ts'
 import { DEPLOY_STEPS, MOST_STEPS } from './built-in-steps.ts'
@@ -74,7 +75,7 @@ export async function changePipeline(
   const held = await lockAround(trx, 'pipelines', id)
   const stored = held && (await findPipeline(trx, id, { lock: true }))
   if (!held || !stored) return { kind: 'gone' }
-  if (ifMatch !== undefined && ifMatch !== stored.row_version) return { kind: 'changed-meanwhile' }
+  if (isOutdated(ifMatch, stored.row_version)) return { kind: 'changed-meanwhile' }
   const refusal =
     (body.run_after && (await checkRunAfter(trx, caller, held, stored, body.run_after))) ??
     (runsAfterOthers(body, stored) ? await refuseLocal(trx, caller, resourceOf(stored)) : undefined) ??

@@ -2,11 +2,13 @@ import type { Transaction } from 'kysely'
 import type { Caller } from '#access/caller.ts'
 import { recordAudit } from '#audit/record.ts'
 import type { Tables } from '#database/tables.ts'
+import { isOutdated } from '#http/if-match.ts'
 import { conflict, type Refusal } from '#http/refusals.ts'
 import { MOST_STEPS } from './built-in-steps.ts'
 import { checkStep, refuseBuiltIn } from './check-step.ts'
 import { findPipeline, type PipelineRow } from './find-pipelines.ts'
-import { loadSteps, presentStep, type StepRow } from './load-steps.ts'
+import { type FoundStep, findStep } from './find-steps.ts'
+import { loadSteps, type StepRow } from './load-steps.ts'
 import { refuseLocal } from './local-servers.ts'
 import { type EnvironmentHeld, lockAround } from './lock-environment.ts'
 import { type ChangeDeps, resourceOf, updatePipeline } from './manage-pipelines.ts'
@@ -14,7 +16,7 @@ import { type After, placeStep } from './place-step.ts'
 import type { PipelineStep, StepBody, StepChange } from './schemas.ts'
 import { freePosition, replaceRow, retireRow, storeOrder } from './step-rows.ts'
 
-export type StepOutcome = { kind: 'done'; step: PipelineStep; version: string } | Refusal
+export type StepOutcome = { kind: 'done'; row: FoundStep } | Refusal
 
 type Held = { place: EnvironmentHeld; pipeline: PipelineRow; steps: StepRow[] }
 
@@ -62,7 +64,7 @@ export async function createStep(
     before: null,
     after: audited(made.step, pipelineId),
   })
-  return { kind: 'done', ...made }
+  return { kind: 'done', row: made }
 }
 
 /** `ifMatch` is the row version that the caller last saw, when they said so. */
@@ -79,7 +81,7 @@ export async function changeStep(
   const stored = held?.steps.find((step) => step.known_as === id)
   if (!held || !stored) return { kind: 'gone' }
   const { steps, place, pipeline } = held
-  if (ifMatch !== undefined && ifMatch !== stored.row_version) return { kind: 'changed-meanwhile' }
+  if (isOutdated(ifMatch, stored.row_version)) return { kind: 'changed-meanwhile' }
   const { trigger_after, ...content } = body
   const others = steps.filter((step) => step !== stored)
   const refusal =
@@ -101,7 +103,7 @@ export async function changeStep(
     before: audited(before.step, pipelineId),
     after: audited(changed.step, pipelineId),
   })
-  return { kind: 'done', ...changed }
+  return { kind: 'done', row: changed }
 }
 
 export async function removeStep(
@@ -110,11 +112,13 @@ export async function removeStep(
   caller: Caller,
   pipelineId: number,
   id: number,
+  ifMatch?: string,
 ): Promise<{ kind: 'removed' } | Refusal> {
   const held = await holdPipeline(trx, pipelineId)
   const stored = held?.steps.find((step) => step.known_as === id)
   if (!held || !stored) return { kind: 'gone' }
   const { place, pipeline } = held
+  if (isOutdated(ifMatch, stored.row_version)) return { kind: 'changed-meanwhile' }
   const refusal = await refuseLocal(trx, caller, resourceOf(pipeline))
   if (refusal) return refusal
   if (stored.built_in) return conflict('Every deploy has its built-in steps; they cannot be removed.')
@@ -130,17 +134,6 @@ export async function removeStep(
     after: null,
   })
   return { kind: 'removed' }
-}
-
-export async function findStep(
-  db: Parameters<typeof loadSteps>[0],
-  pipelineId: number,
-  id: number,
-): Promise<{ step: PipelineStep; version: string } | undefined> {
-  const steps = await loadSteps(db, [pipelineId])
-  const index = steps.findIndex((step) => step.known_as === id)
-  const row = steps[index]
-  return row && { step: presentStep(row, index + 1), version: row.row_version }
 }
 
 async function readStep(trx: Transaction<Tables>, pipelineId: number, id: number) {

@@ -5,9 +5,10 @@ import { type Actor, recordAudits } from '#audit/record.ts'
 import { anyOf } from '#database/any-of.ts'
 import type { Tables } from '#database/tables.ts'
 import { removeHook } from '#hooks/manage-hooks.ts'
+import { isOutdated } from '#http/if-match.ts'
 import { conflict, listNames, type Refusal } from '#http/refusals.ts'
 import type { ErrorsByField } from '#http/validation.ts'
-import { findPipelines } from './find-pipelines.ts'
+import { findPipeline, findPipelines } from './find-pipelines.ts'
 import { type EnvironmentHeld, lockAround } from './lock-environment.ts'
 import { audited, type ChangeDeps } from './manage-pipelines.ts'
 
@@ -19,11 +20,13 @@ export async function removePipeline(
   { actor }: ChangeDeps,
   caller: Caller,
   id: number,
-  { cascade }: { cascade: boolean },
+  { cascade, ifMatch }: { cascade: boolean; ifMatch?: string },
 ): Promise<Removed> {
   const held = await lockAround(trx, 'pipelines', id)
   if (!held) return { kind: 'gone' }
   await lockAgainstRuns(trx, [id])
+  const stored = (await findPipeline(trx, id))!
+  if (isOutdated(ifMatch, stored.row_version)) return { kind: 'changed-meanwhile' }
   const hooks = await hooksOf(trx, [id])
   const refusal =
     (cascade && refuseCascade(caller, held, [[hooks.length, 'hook:remove']])) ||

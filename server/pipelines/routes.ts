@@ -1,18 +1,17 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { FastifyReply } from 'fastify'
 import { Type } from 'typebox'
 import { callerOf, permissions } from '#access/enforce.ts'
 import { actorOf } from '#audit/actor.ts'
 import type { Database } from '#database/connect.ts'
-import { readIfMatch, sendWithETag } from '#http/if-match.ts'
+import { answerRecords } from '#http/answer-records.ts'
 import { nameFilter } from '#http/name-filter.ts'
-import { describePage, pageOf, pageQuery } from '#http/pagination.ts'
+import { pageQuery } from '#http/pagination.ts'
 import { toApiError } from '#http/refusals.ts'
 import { Exactly, Id, ref, refusals } from '#http/schemas.ts'
-import { findPipeline, listPipelines, presentPipelines } from './find-pipelines.ts'
-import { changePipeline, createPipeline, type PipelineOutcome } from './manage-pipelines.ts'
+import { findPipeline, listPipelines, type PipelineRow, presentPipelines } from './find-pipelines.ts'
+import { changePipeline, createPipeline } from './manage-pipelines.ts'
 import { removePipeline } from './remove-pipelines.ts'
-import { type Pipeline, pipelineBody, pipelineChange, pipelineSchema } from './schemas.ts'
+import { pipelineBody, pipelineChange, pipelineSchema } from './schemas.ts'
 import { stepRoutes } from './step-routes.ts'
 
 export type PipelineRoutes = { db: Database; baseUrl: () => string }
@@ -24,6 +23,12 @@ const pipelineReply = ref(pipelineSchema)
 
 export const pipelineRoutes: FastifyPluginAsyncTypebox<PipelineRoutes> = async (app, deps) => {
   const { db, baseUrl } = deps
+  const answer = answerRecords({
+    db,
+    baseUrl,
+    present: (_, rows: readonly PipelineRow[]) => presentPipelines(db, rows),
+    refuse: toApiError,
+  })
   await app.register(stepRoutes, deps)
 
   for (const type of ['application', 'server'] as const) {
@@ -44,12 +49,9 @@ export const pipelineRoutes: FastifyPluginAsyncTypebox<PipelineRoutes> = async (
           response: { 200: Type.Array(pipelineReply), ...refusals(401, 403, 404, 422) },
         },
       },
-      async (request, reply) => {
-        const page = pageOf(request.query)
+      (request, reply) => {
         const resource = { type, id: request.params.resource_id }
-        const { rows, extent } = await listPipelines(db, resource, request.query['filter[name]'], page)
-        describePage(request, reply, baseUrl(), page, extent)
-        return presentPipelines(db, rows)
+        return answer.list(request, reply, (page, name) => listPipelines(db, resource, name, page))
       },
     )
 
@@ -70,14 +72,12 @@ export const pipelineRoutes: FastifyPluginAsyncTypebox<PipelineRoutes> = async (
           response: { 201: pipelineReply, ...refusals(400, 401, 403, 404, 415, 422) },
         },
       },
-      async (request, reply) => {
+      (request, reply) => {
+        const by = { actor: actorOf(request) }
         const resource = { type, id: request.params.resource_id }
-        const outcome = await db
-          .transaction()
-          .execute((trx) =>
-            createPipeline(trx, { actor: actorOf(request) }, callerOf(request), resource, request.body),
-          )
-        return show(reply.code(201), outcome)
+        return answer.create(request, reply, (trx) =>
+          createPipeline(trx, by, callerOf(request), resource, request.body),
+        )
       },
     )
   }
@@ -95,10 +95,7 @@ export const pipelineRoutes: FastifyPluginAsyncTypebox<PipelineRoutes> = async (
         response: { 200: pipelineReply, ...refusals(401, 404, 422) },
       },
     },
-    async (request, reply) => {
-      const row = await findPipeline(db, request.params.id)
-      return show(reply, row ? { kind: 'done', row } : { kind: 'gone' })
-    },
+    (request, reply) => answer.read(request, reply, findPipeline(db, request.params.id)),
   )
 
   app.put(
@@ -116,13 +113,11 @@ export const pipelineRoutes: FastifyPluginAsyncTypebox<PipelineRoutes> = async (
         response: { 200: pipelineReply, ...refusals(400, 401, 403, 404, 409, 412, 415, 422) },
       },
     },
-    async (request, reply) => {
-      const { id } = request.params
+    (request, reply) => {
       const by = { actor: actorOf(request) }
-      const outcome = await db
-        .transaction()
-        .execute((trx) => changePipeline(trx, by, callerOf(request), id, request.body, readIfMatch(request)))
-      return show(reply, outcome)
+      return answer.change(request, reply, (trx, ifMatch) =>
+        changePipeline(trx, by, callerOf(request), request.params.id, request.body, ifMatch),
+      )
     },
   )
 
@@ -138,23 +133,15 @@ export const pipelineRoutes: FastifyPluginAsyncTypebox<PipelineRoutes> = async (
           'Its runs stay. While it has hooks, or others run after it, this is 409; with `cascade` the hooks go too (which takes `hook:remove`) and the others no longer run after it. Never while a run is unfinished.',
         params,
         querystring: Exactly({ cascade: Type.Optional(Type.Boolean({ default: false })) }),
-        response: { 204: Type.Null(), ...refusals(401, 403, 404, 409, 422) },
+        response: { 204: Type.Null(), ...refusals(401, 403, 404, 409, 412, 422) },
       },
     },
-    async (request, reply) => {
-      const { id } = request.params
-      const how = { cascade: request.query.cascade ?? false }
-      const outcome = await db
-        .transaction()
-        .execute((trx) => removePipeline(trx, { actor: actorOf(request) }, callerOf(request), id, how))
-      if (outcome.kind !== 'removed') throw toApiError(outcome)
-      return reply.code(204).send(null)
+    (request, reply) => {
+      const by = { actor: actorOf(request) }
+      const { cascade = false } = request.query
+      return answer.remove(request, reply, (trx, ifMatch) =>
+        removePipeline(trx, by, callerOf(request), request.params.id, { cascade, ifMatch }),
+      )
     },
   )
-
-  async function show(reply: FastifyReply, outcome: PipelineOutcome): Promise<Pipeline> {
-    if (outcome.kind !== 'done') throw toApiError(outcome)
-    sendWithETag(reply, outcome.row.row_version)
-    return (await presentPipelines(db, [outcome.row]))[0]!
-  }
 }

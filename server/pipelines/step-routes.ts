@@ -1,18 +1,16 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { FastifyReply } from 'fastify'
 import { Type } from 'typebox'
 import { callerOf, permissions } from '#access/enforce.ts'
 import { actorOf } from '#audit/actor.ts'
 import type { Database } from '#database/connect.ts'
-import { notFound } from '#http/errors.ts'
-import { readIfMatch, sendWithETag } from '#http/if-match.ts'
+import { answerRecords } from '#http/answer-records.ts'
 import { nameFilter } from '#http/name-filter.ts'
-import { describePage, pageOf, pageQuery } from '#http/pagination.ts'
+import { pageQuery } from '#http/pagination.ts'
 import { toApiError } from '#http/refusals.ts'
 import { Exactly, Id, ref, refusals } from '#http/schemas.ts'
-import { loadSteps, presentSteps } from './load-steps.ts'
-import { changeStep, createStep, findStep, removeStep, type StepOutcome } from './manage-steps.ts'
-import { type PipelineStep, pipelineStepSchema, stepBody, stepChange } from './schemas.ts'
+import { type FoundStep, findStep, listSteps } from './find-steps.ts'
+import { changeStep, createStep, removeStep } from './manage-steps.ts'
+import { pipelineStepSchema, stepBody, stepChange } from './schemas.ts'
 
 export type StepRoutes = { db: Database; baseUrl: () => string }
 
@@ -22,6 +20,13 @@ const stepParams = Exactly({ id: Id, step_id: Id })
 const stepReply = ref(pipelineStepSchema)
 
 export const stepRoutes: FastifyPluginAsyncTypebox<StepRoutes> = async (app, { db, baseUrl }) => {
+  const answer = answerRecords({
+    db,
+    baseUrl,
+    present: (_, rows: readonly FoundStep[]) => rows.map(({ step }) => step),
+    refuse: toApiError,
+  })
+
   app.get(
     '/pipelines/:id/steps',
     {
@@ -36,17 +41,8 @@ export const stepRoutes: FastifyPluginAsyncTypebox<StepRoutes> = async (app, { d
         response: { 200: Type.Array(stepReply), ...refusals(401, 404, 422) },
       },
     },
-    async (request, reply) => {
-      const page = pageOf(request.query)
-      const part = (request.query['filter[name]'] ?? '').toLowerCase()
-      const steps = presentSteps(await loadSteps(db, [request.params.id])).filter(({ name }) =>
-        name.toLowerCase().includes(part),
-      )
-      const shown = steps.slice(page.offset, page.offset + page.limit)
-      const hasMore = page.offset + shown.length < steps.length && shown.length > 0
-      describePage(request, reply, baseUrl(), page, { total: steps.length, hasMore })
-      return shown
-    },
+    (request, reply) =>
+      answer.list(request, reply, (page, name) => listSteps(db, request.params.id, name, page)),
   )
 
   app.post(
@@ -64,13 +60,11 @@ export const stepRoutes: FastifyPluginAsyncTypebox<StepRoutes> = async (app, { d
         response: { 201: stepReply, ...refusals(400, 401, 403, 404, 409, 415, 422) },
       },
     },
-    async (request, reply) => {
-      const { id } = request.params
+    (request, reply) => {
       const by = { actor: actorOf(request) }
-      const outcome = await db
-        .transaction()
-        .execute((trx) => createStep(trx, by, callerOf(request), id, request.body))
-      return show(reply.code(201), outcome)
+      return answer.create(request, reply, (trx) =>
+        createStep(trx, by, callerOf(request), request.params.id, request.body),
+      )
     },
   )
 
@@ -87,11 +81,7 @@ export const stepRoutes: FastifyPluginAsyncTypebox<StepRoutes> = async (app, { d
         response: { 200: stepReply, ...refusals(401, 404, 422) },
       },
     },
-    async (request, reply) => {
-      const found = await findStep(db, request.params.id, request.params.step_id)
-      if (!found) throw notFound()
-      return show(reply, { kind: 'done', ...found })
-    },
+    (request, reply) => answer.read(request, reply, findStep(db, request.params.id, request.params.step_id)),
   )
 
   app.put(
@@ -109,15 +99,12 @@ export const stepRoutes: FastifyPluginAsyncTypebox<StepRoutes> = async (app, { d
         response: { 200: stepReply, ...refusals(400, 401, 403, 404, 409, 412, 415, 422) },
       },
     },
-    async (request, reply) => {
+    (request, reply) => {
       const { id, step_id } = request.params
       const by = { actor: actorOf(request) }
-      const outcome = await db
-        .transaction()
-        .execute((trx) =>
-          changeStep(trx, by, callerOf(request), id, step_id, request.body, readIfMatch(request)),
-        )
-      return show(reply, outcome)
+      return answer.change(request, reply, (trx, ifMatch) =>
+        changeStep(trx, by, callerOf(request), id, step_id, request.body, ifMatch),
+      )
     },
   )
 
@@ -132,23 +119,15 @@ export const stepRoutes: FastifyPluginAsyncTypebox<StepRoutes> = async (app, { d
         description:
           'Runs that were started before still do it. Built-in steps stay. When the pipeline runs on a local server, this is for instance administrators.',
         params: stepParams,
-        response: { 204: Type.Null(), ...refusals(401, 403, 404, 409, 422) },
+        response: { 204: Type.Null(), ...refusals(401, 403, 404, 409, 412, 422) },
       },
     },
-    async (request, reply) => {
+    (request, reply) => {
       const { id, step_id } = request.params
       const by = { actor: actorOf(request) }
-      const outcome = await db
-        .transaction()
-        .execute((trx) => removeStep(trx, by, callerOf(request), id, step_id))
-      if (outcome.kind !== 'removed') throw toApiError(outcome)
-      return reply.code(204).send(null)
+      return answer.remove(request, reply, (trx, ifMatch) =>
+        removeStep(trx, by, callerOf(request), id, step_id, ifMatch),
+      )
     },
   )
-}
-
-function show(reply: FastifyReply, outcome: StepOutcome): PipelineStep {
-  if (outcome.kind !== 'done') throw toApiError(outcome)
-  sendWithETag(reply, outcome.version)
-  return outcome.step
 }

@@ -3,6 +3,7 @@ import type { Caller } from '#access/caller.ts'
 import { type Actor, recordAudit } from '#audit/record.ts'
 import { lendCredential } from '#credentials/lend-credential.ts'
 import type { Tables } from '#database/tables.ts'
+import { isOutdated } from '#http/if-match.ts'
 import type { Refusal } from '#http/refusals.ts'
 import type { ErrorsByField } from '#http/validation.ts'
 import { isNameTaken } from '#inventory/names.ts'
@@ -55,7 +56,7 @@ export async function changeServer(
   const held = await lockAround(trx, 'servers', id)
   const before = held && (await findServer(trx, id, { lock: true }))
   if (!held || !before) return { kind: 'gone' }
-  if (ifMatch !== undefined && ifMatch !== before.row_version) return { kind: 'changed-meanwhile' }
+  if (isOutdated(ifMatch, before.row_version)) return { kind: 'changed-meanwhile' }
   const settled = settleChange(wish, before)
   const refusal = await refuse(trx, caller, held, settled, before)
   if (refusal) return refusal

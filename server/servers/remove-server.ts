@@ -2,6 +2,7 @@ import { sql, type Transaction } from 'kysely'
 import type { Caller } from '#access/caller.ts'
 import { recordAudit } from '#audit/record.ts'
 import type { Tables } from '#database/tables.ts'
+import { isOutdated } from '#http/if-match.ts'
 import { conflict, listNames, type Refusal } from '#http/refusals.ts'
 import type { ErrorsByField } from '#http/validation.ts'
 import { lockAround } from '#pipelines/lock-environment.ts'
@@ -28,7 +29,7 @@ export async function removeServer(
   const held = await lockAround(trx, 'servers', id)
   const before = held && (await findServer(trx, id, { lock: true }))
   if (!held || !before) return { kind: 'gone' }
-  if (ifMatch !== undefined && ifMatch !== before.row_version) return { kind: 'changed-meanwhile' }
+  if (isOutdated(ifMatch, before.row_version)) return { kind: 'changed-meanwhile' }
   const applications = await applicationsOn(trx, id)
   const pipelines = await pipelinesOf(trx, id)
   const pipelineIds = pipelines.map((pipeline) => pipeline.id)

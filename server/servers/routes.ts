@@ -1,16 +1,16 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { callerOf, permissions, placeOf } from '#access/enforce.ts'
 import { can } from '#access/permissions.ts'
 import { actorOf } from '#audit/actor.ts'
-import { readIfMatch, sendWithETag } from '#http/if-match.ts'
+import { answerRecords } from '#http/answer-records.ts'
 import { nameFilter } from '#http/name-filter.ts'
-import { describePage, pageOf, pageQuery } from '#http/pagination.ts'
+import { pageQuery } from '#http/pagination.ts'
 import { toApiError } from '#http/refusals.ts'
 import { Exactly, Id, ref, refusals } from '#http/schemas.ts'
 import { findServer, listServers, type ServerRow } from './find-servers.ts'
-import { changeServer, createServer, type ServerOutcome } from './manage-servers.ts'
+import { changeServer, createServer } from './manage-servers.ts'
 import { presentServers } from './present-servers.ts'
 import { removeServer } from './remove-server.ts'
 import {
@@ -30,7 +30,8 @@ const params = Exactly({ id: Id })
 const record = ref(serverSchema)
 
 export const serverRoutes: FastifyPluginAsyncTypebox<ServerRoutes> = async (app, deps) => {
-  const { db } = deps
+  const { db, baseUrl } = deps
+  const answer = answerRecords({ db, baseUrl, present, refuse: toApiError })
 
   app.get(
     '/environments/:id/servers',
@@ -46,13 +47,8 @@ export const serverRoutes: FastifyPluginAsyncTypebox<ServerRoutes> = async (app,
         response: { 200: Type.Array(record), ...refusals(401, 403, 404, 422) },
       },
     },
-    async (request, reply) => {
-      const page = pageOf(request.query)
-      const name = request.query['filter[name]']
-      const { rows, extent } = await listServers(db, request.params.id, name, page)
-      describePage(request, reply, deps.baseUrl(), page, extent)
-      return present(request, rows)
-    },
+    (request, reply) =>
+      answer.list(request, reply, (page, name) => listServers(db, request.params.id, name, page)),
   )
 
   app.post(
@@ -70,12 +66,11 @@ export const serverRoutes: FastifyPluginAsyncTypebox<ServerRoutes> = async (app,
         response: { 201: record, ...refusals(400, 401, 403, 404, 415, 422) },
       },
     },
-    async (request, reply) => {
-      const actor = actorOf(request)
-      const outcome = await db
-        .transaction()
-        .execute((trx) => createServer(trx, { actor }, callerOf(request), request.params.id, request.body))
-      return show(request, reply.code(201), outcome)
+    (request, reply) => {
+      const by = { actor: actorOf(request) }
+      return answer.create(request, reply, (trx) =>
+        createServer(trx, by, callerOf(request), request.params.id, request.body),
+      )
     },
   )
 
@@ -92,10 +87,7 @@ export const serverRoutes: FastifyPluginAsyncTypebox<ServerRoutes> = async (app,
         response: { 200: record, ...refusals(401, 404, 422) },
       },
     },
-    async (request, reply) => {
-      const row = await findServer(db, request.params.id)
-      return show(request, reply, row ? { kind: 'done', row } : { kind: 'gone' })
-    },
+    (request, reply) => answer.read(request, reply, findServer(db, request.params.id)),
   )
 
   app.put(
@@ -113,14 +105,11 @@ export const serverRoutes: FastifyPluginAsyncTypebox<ServerRoutes> = async (app,
         response: { 200: record, ...refusals(400, 401, 403, 404, 412, 415, 422) },
       },
     },
-    async (request, reply) => {
-      const deps = { actor: actorOf(request) }
-      const { params, body } = request
-      const ifMatch = readIfMatch(request)
-      const outcome = await db
-        .transaction()
-        .execute((trx) => changeServer(trx, deps, callerOf(request), params.id, body, ifMatch))
-      return show(request, reply, outcome)
+    (request, reply) => {
+      const by = { actor: actorOf(request) }
+      return answer.change(request, reply, (trx, ifMatch) =>
+        changeServer(trx, by, callerOf(request), request.params.id, request.body, ifMatch),
+      )
     },
   )
 
@@ -139,14 +128,12 @@ export const serverRoutes: FastifyPluginAsyncTypebox<ServerRoutes> = async (app,
         response: { 204: Type.Null(), ...refusals(401, 403, 404, 409, 412, 422) },
       },
     },
-    async (request, reply) => {
-      const deps = { actor: actorOf(request) }
-      const options = { cascade: request.query.cascade ?? false, ifMatch: readIfMatch(request) }
-      const outcome = await db
-        .transaction()
-        .execute((trx) => removeServer(trx, deps, callerOf(request), request.params.id, options))
-      if (outcome.kind !== 'removed') throw toApiError(outcome)
-      return reply.code(204).send(null)
+    (request, reply) => {
+      const by = { actor: actorOf(request) }
+      const { cascade = false } = request.query
+      return answer.remove(request, reply, (trx, ifMatch) =>
+        removeServer(trx, by, callerOf(request), request.params.id, { cascade, ifMatch }),
+      )
     },
   )
 
@@ -178,12 +165,6 @@ export const serverRoutes: FastifyPluginAsyncTypebox<ServerRoutes> = async (app,
       return outcome.check
     },
   )
-
-  async function show(request: FastifyRequest, reply: FastifyReply, outcome: ServerOutcome): Promise<Server> {
-    if (outcome.kind !== 'done') throw toApiError(outcome)
-    sendWithETag(reply, outcome.row.row_version)
-    return (await present(request, [outcome.row]))[0]!
-  }
 
   function present(request: FastifyRequest, rows: readonly ServerRow[]): Promise<Server[]> {
     const applications = can(callerOf(request), 'application:view', placeOf(request))
