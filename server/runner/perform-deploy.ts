@@ -3,7 +3,7 @@ import { pipeline } from 'node:stream/promises'
 import type { Database } from '#database/connect.ts'
 import type { Commit } from '#database/tables.ts'
 import type { Repositories } from '#repositories/repositories.ts'
-import { chooseRelease, type Release } from './choose-release.ts'
+import { agreeOnCommit, chooseRelease, type Release } from './choose-release.ts'
 import {
   activateRelease,
   canActivateAgain,
@@ -84,7 +84,7 @@ async function getNewRelease(
     }
     await tools.line(`The release ${run.releaseName} is no longer on the server: it is made again.`)
   }
-  const resolved = await resolve(repositories, tools)
+  const resolved = await resolve(db, repositories, tools)
   if ('kind' in resolved) return resolved
   const release = await persist(
     () =>
@@ -105,6 +105,7 @@ async function getNewRelease(
 }
 
 async function resolve(
+  db: Database,
   repositories: Repositories,
   tools: StepTools,
 ): Promise<{ commit: Commit } | StepOutcome> {
@@ -127,6 +128,7 @@ async function resolve(
       sshKey: access?.kind === 'key' ? access.secret : null,
       source,
       resolvedBefore,
+      agreement: agreeOnCommit(db, { ...tools.run, attempt: tools.attempt }, tools.signal),
       signal: tools.signal,
       onLine: (text) => void lines.push(tools.line(text)),
     })
