@@ -16,7 +16,7 @@ import { loadRun, type Run, type UnreadableRun } from './load-run.ts'
 import { persist } from './persist.ts'
 import type { Reach } from './reach.ts'
 import { resume, takeUp } from './resume.ts'
-import { failed, type StepOutcome, type StepTools } from './run-step.ts'
+import { countDown, failed, type StepOutcome, type StepTools } from './run-step.ts'
 import { beginAt, endWith, goOn } from './step-changes.ts'
 import type { StepDefinition } from './step-definition.ts'
 import { noteInLog, openStepLog, type StepLog } from './step-log.ts'
@@ -240,6 +240,7 @@ async function performWith(target: RunningTarget, step: StepDefinition, log: Ste
     attempt: owner.attempt,
     isResumed: target.isResumed,
     executor: target.executor,
+    leftMs: countDown(step.timeoutSeconds),
     signal,
     write: log.write,
     line: log.line,
