@@ -4,6 +4,7 @@ import type { Commit, Tables } from '#database/tables.ts'
 import type { Agreement } from '#repositories/resolve.ts'
 import { lockScheduling } from '#scheduling/round.ts'
 import { freeReleaseName } from './deploy/deploy-steps.ts'
+import { TakenOverError } from './faults.ts'
 import { persist } from './persist.ts'
 
 /** The targets of an action: the first that finds the commit decides for all of them. */
@@ -95,7 +96,7 @@ async function demandTarget(
     .where('id', '=', targetId)
     .where('attempt', '=', attempt)
     .executeTakeFirst()
-  if (!owned) throw new Error('Another attempt has taken the target over: its release is not ours to choose.')
+  if (!owned) throw new TakenOverError('its release is not ours to choose.')
 }
 
 async function databaseTime(trx: Transaction<Tables>): Promise<Date> {
