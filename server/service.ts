@@ -92,6 +92,7 @@ export async function startService(
       databaseUid,
       guard,
       enqueueTargets: enqueue.targets,
+      log,
       onError: fault('runner'),
     })
     resources.defer(() => runner.close())

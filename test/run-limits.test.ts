@@ -1,11 +1,14 @@
 // How many runs there are at a time, with two workers, and what a step cannot do: stay, flood, refuse to end.
 import assert from 'node:assert/strict'
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { after, suite, test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
 import { sql } from 'kysely'
+import { serveGit } from '#repositories/test-git-server.ts'
 import { later } from './later.ts'
 import { makeRepository, type TestRepository } from './repository.ts'
 import { deployWith, liveRelease, openRunWorld, processesAt, releasesIn, until } from './run-world.ts'
@@ -120,6 +123,46 @@ suite('limits', { concurrency: true }, () => {
       const action = await endedWith('FAILED_TIMEOUT', await run(pipelineId))
       assert.match(await logOf(action.id, 'slow'), /Timed out after 1 s/)
       assert.deepEqual(processesAt([gate.held]), [])
+    })
+
+    const limitNewRelease = (pipelineId: number, timeout_seconds: number) =>
+      world.db
+        .updateTable('pipeline_steps')
+        .set({ timeout_seconds })
+        .where('pipeline_id', '=', pipelineId)
+        .where('name', '=', 'get-new-release')
+        .execute()
+
+    test('of Gantry that waits for a repository ends when its time is up', async (t) => {
+      const repository = await makeRepository(t, { files: { a: 'a' } })
+      const silence = () => new Promise<boolean>(() => {})
+      const host = await serveGit(t, { folder: dirname(repository.folder), before: silence })
+      const shop = await makeDeployable({ repository: `${host.url}/shop.git` })
+      await limitNewRelease(shop.pipelineId, 1)
+      const action = await endedWith('FAILED_TIMEOUT', await run(shop.pipelineId))
+      assert.match(await logOf(action.id, 'get-new-release'), /Fetching .*\nTimed out after 1 s/)
+    })
+
+    test('of Gantry has one time limit for all that it does', async (t) => {
+      const repository = await makeRepository(t, { files: { a: 'a' } })
+      const late = () => pause(2_000, false)
+      const host = await serveGit(t, { folder: dirname(repository.folder), before: late })
+      const gate = world.makeGate('one-limit')
+      const shop = await makeDeployable({
+        repository: `${host.url}/shop.git`,
+        steps: deployWith({ 'check-app-environment': { name: 'wait', command: gate.command } }),
+      })
+      await limitNewRelease(shop.pipelineId, 3)
+      const id = await run(shop.pipelineId)
+      await gate.reached()
+      // Two seconds for the lock on the server and two for the first answer of the host: each is in time.
+      const holder = spawn('flock', [join(shop.bases[0]!, '.gantry/lock'), '-c', 'echo held; sleep 2'])
+      later(t, () => holder.kill())
+      await once(holder.stdout, 'data')
+      await gate.open()
+      await endedWith('FAILED_TIMEOUT', id)
+      assert.match(await logOf(id, 'get-new-release'), /Timed out after 3 s/)
+      assert.equal(await liveRelease(shop.bases[0]!), null)
     })
 
     test('leaves no daemon behind, however it detaches', async () => {

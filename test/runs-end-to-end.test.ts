@@ -3,8 +3,9 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { mkdir, readFile, readlink, rm, stat, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { after, suite, test } from 'node:test'
+import { serveGit } from '#repositories/test-git-server.ts'
 import { later } from './later.ts'
 import { makeRepository } from './repository.ts'
 import {
@@ -187,6 +188,52 @@ suite('runs', { concurrency: true }, () => {
       assert.equal((await completed(retried.body.id)).retry_of, second.id)
       assert.deepEqual(await shown(), ['two', 'two'], 'the commit of then')
     })
+
+    test('many servers get the source of one fetch', async (t) => {
+      const repository = await makeRepository(t, { files: { 'index.html': 'one' } })
+      const host = await serveGit(t, { folder: dirname(repository.folder) })
+      const shop = await makeDeployable({ repository: `${host.url}/shop.git`, servers: 5 })
+      const fetches = () => host.requests.filter((line) => line.startsWith('GET /shop.git/info/refs')).length
+      await completed(await run(shop.pipelineId))
+      assert.equal(fetches(), 1)
+      await repository.commit({ 'index.html': 'two' })
+      const second = await completed(await run(shop.pipelineId))
+      assert.equal(fetches(), 2, 'the next run asks anew')
+      for (const base of shop.bases) assert.equal(await liveFile(base, 'index.html'), 'two')
+      const logs = await Promise.all(
+        shop.bases.map((_, position) => logOf(second.id, 'get-new-release', position)),
+      )
+      assert.equal(logs.filter((log) => log.includes('Fetching ')).length, 1)
+      for (const log of logs) assert.ok(log.includes(second.action_data.commit.hash.slice(0, 8)), log)
+    })
+
+    for (const { title, hasMirror } of [
+      { title: 'also reaches servers whose turn comes later', hasMirror: true },
+      { title: 'is fetched by its hash where it is not in the mirror', hasMirror: false },
+    ])
+      test(`a commit that was forced off its branch ${title}`, async (t) => {
+        const repository = await makeRepository(t, { files: { n: 'first' } })
+        const first = await repository.commit({ n: 'forced away' })
+        const gate = world.makeGate(`forced-${hasMirror}`)
+        const shop = await makeDeployable({
+          repository: repository.address,
+          servers: 2,
+          steps: deployWith({ 'activate-new-release': { name: 'wait', command: gate.command } }),
+          pipeline: { rollout: JSON.stringify({ batch: 1, max_failed: 0 }) },
+        })
+        const id = await run(shop.pipelineId)
+        await gate.reached()
+        await repository.removeBranch('main')
+        await repository.commit({ n: 'another history' })
+        // As on another machine, whose mirror is made only now.
+        if (!hasMirror)
+          await rm(join(world.home, 'repositories/mirrors', String(shop.applicationId)), { recursive: true })
+        await gate.open()
+        const action = await completed(id)
+        assert.equal(action.action_data.commit.hash, first)
+        for (const base of shop.bases) assert.equal(await liveFile(base, 'n'), 'forced away')
+        assert.match(await logOf(id, 'get-new-release', 1), hasMirror ? /^commit / : /^Fetching /m)
+      })
 
     test('a server without a host key keeps the one of the first contact', async (t) => {
       const repository = await makeRepository(t, { files: { a: 'a' } })

@@ -363,6 +363,32 @@ suite('variables', () => {
     assert.deepEqual(await variablesOfRun(again.id), { tag: 'v3' })
   })
 
+  test('of a call reach the runs that follow, and those after them, which show none: no hook started them', async () => {
+    const at = await treeToRun()
+    const [next, last] = [await addDeployPipeline(at, 'Next'), await addDeployPipeline(at, 'Last')]
+    for (const [pipeline_id, after_pipeline_id] of [
+      [next, at.pipelineId],
+      [last, next],
+    ] as const) {
+      await addStep(pipeline_id, 'get-new-release', 1)
+      const link = { pipeline_id, after_pipeline_id, environment_id: at.environmentId }
+      await db.insertInto('pipeline_run_after').values(link).execute()
+    }
+    const hook = await makeHook(withVariables({ name: 'tag' }), at)
+    const parent = await readAction(assertStarted(await call(hook, { tag: 'v3' })), at)
+    assert.deepEqual(parent.triggered_from.hook_parsed_variables, { tag: 'v3' })
+    const child = await readAction(parent.children[0].id, at)
+    const grandchild = await readAction(child.children[0].id, at)
+    for (const { id, triggered_from } of [child, grandchild]) {
+      assert.deepEqual([triggered_from.hook_id, triggered_from.hook_parsed_variables], [null, {}])
+      assert.deepEqual(await variablesOfRun(id), { tag: 'v3' })
+    }
+    await cancel(child.id, { at })
+    const again = await started(retry(child.id, { at }))
+    assert.deepEqual(again.triggered_from.hook_parsed_variables, {})
+    assert.deepEqual(await variablesOfRun(again.id), { tag: 'v3' })
+  })
+
   test('have names and values like those of hooks: every fault is named', async () => {
     const variables = {
       '1st': 'x',

@@ -30,7 +30,7 @@ const FETCH_OPTIONS = [
   '--no-recurse-submodules',
   '--no-auto-maintenance',
 ]
-const REFSPECS = ['+refs/heads/*:refs/heads/*', '+refs/tags/*:refs/tags/*']
+const BRANCHES_AND_TAGS = ['+refs/heads/*:refs/heads/*', '+refs/tags/*:refs/tags/*']
 const ADDRESS_FILE = 'gantry-address'
 /** As in git.config. */
 const PACKS_KEPT = 20
@@ -109,19 +109,29 @@ async function sweep({ folder }: Mirror): Promise<void> {
   await Promise.all(leftovers.map((name) => rm(join(folder, name), { recursive: true, force: true })))
 }
 
-async function fetchInto(repository: string, fetch: Fetch): Promise<Fetched> {
+/** One commit alone. No branch points to it, and it stays for as long as whatever left the branches does. */
+export async function fetchCommit({ repository }: Mirror, fetch: Fetch, hash: string): Promise<Fetched> {
+  return fetchInto(repository, fetch, [hash])
+}
+
+async function fetchInto(repository: string, fetch: Fetch, refs = BRANCHES_AND_TAGS): Promise<Fetched> {
   const { remote } = fetch
-  const fetched = await fetchFrom(remote.address, repository, fetch)
+  const fetched = await fetchFrom(remote.address, repository, fetch, refs)
   // GitLab redirects to the name with `.git`; that much can be followed without trusting the host's word.
   const mayLack = remote.protocol.startsWith('http') && !/\.git\/?$/.test(remote.address)
   if (fetched.kind !== 'moved' || !mayLack) return fetched
-  const second = await fetchFrom(`${remote.address.replace(/\/+$/, '')}.git`, repository, fetch)
+  const second = await fetchFrom(`${remote.address.replace(/\/+$/, '')}.git`, repository, fetch, refs)
   return second.kind === 'fetched' ? second : fetched
 }
 
-async function fetchFrom(address: string, repository: string, fetch: Fetch): Promise<Fetched> {
+async function fetchFrom(
+  address: string,
+  repository: string,
+  fetch: Fetch,
+  refs: string[],
+): Promise<Fetched> {
   const { code, errors } = await askGit({
-    args: ['fetch', ...FETCH_OPTIONS, '--end-of-options', address, ...REFSPECS],
+    args: ['fetch', ...FETCH_OPTIONS, '--end-of-options', address, ...refs],
     repository,
     environment: fetch.environment,
     signal: fetch.signal,

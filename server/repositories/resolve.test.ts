@@ -106,6 +106,53 @@ test('a commit that has left all branches is not found, unless an earlier run ha
   assert.equal(await gantry.hashOf({ repository: address, source, resolvedBefore: true }), hash)
 })
 
+test('requests that agree on a commit fetch once: those that waited take what the first has settled', async (t) => {
+  const { repository, gantry, hash } = await prepared(t)
+  let settled: string | null = null
+  const agreement = {
+    settled: async () => settled,
+    settle: async (commit: { hash: string }) => (settled = commit.hash),
+  }
+  const ask = () => gantry.hashOf({ repository: repository.address, agreement })
+  assert.deepEqual(await Promise.all([ask(), ask(), ask()]), [hash, hash, hash])
+  assert.equal(gantry.lines.filter((line) => line.startsWith('Fetching')).length, 1)
+  await repository.commit(files)
+  assert.equal(await ask(), hash, 'whatever the branch is at by now')
+})
+
+test('whoever is slower than another machine takes what was settled there', async (t) => {
+  const { repository, gantry, hash } = await prepared(t)
+  const newer = await repository.commit(files)
+  let isSettled = false
+  const agreement = {
+    settled: async () => (isSettled ? hash : null),
+    async settle() {
+      isSettled = true
+      return hash
+    },
+  }
+  assert.equal(await gantry.hashOf({ repository: repository.address, agreement }), hash)
+  assert.equal(await gantry.hashOf({ repository: repository.address }), newer)
+})
+
+test('a commit that has left all branches is fetched by its hash when an earlier run had it', async (t) => {
+  const { repository, gantry, hash } = await prepared(t)
+  await repository.removeBranch('main')
+  const forced = await repository.commit(files, { message: 'Forced' })
+  const source = { type: 'commit' as const, ref: hash }
+  const request = { repository: repository.address, source }
+  assert.equal(await gantry.hashOf(request), `NOT-FOUND The repository has no commit ${hash}.`)
+  assert.equal(await gantry.hashOf({ ...request, resolvedBefore: true }), hash)
+  assert.equal(
+    await gantry.hashOf({ repository: repository.address }),
+    forced,
+    'the branch stays where it is',
+  )
+  await repository.git(['-c', 'gc.cruftPacks=false', 'gc', '--prune=now', '--quiet'])
+  const gone = { ...request, applicationId: 2, resolvedBefore: true }
+  assert.equal(await gantry.hashOf(gone), `NOT-FOUND The repository has no commit ${hash}.`)
+})
+
 test('branches that go, move and change into folders are followed', async (t) => {
   const { repository, gantry, hash } = await prepared(t)
   const on = (ref: string) =>

@@ -5,7 +5,15 @@ import { type CommitRecord, findCommit, readCommit } from './commits.ts'
 import { tokenFits } from './credential-fits.ts'
 import type { FetchFailure } from './failures.ts'
 import { oneAtATime } from './lock.ts'
-import { type Fetch, isMirrorOf, type Mirror, makeMirror, refreshMirror, tidyMirror } from './mirror.ts'
+import {
+  type Fetch,
+  fetchCommit,
+  isMirrorOf,
+  type Mirror,
+  makeMirror,
+  refreshMirror,
+  tidyMirror,
+} from './mirror.ts'
 import { findObstacle } from './reach.ts'
 import { quote, type Source, type Wanted } from './source.ts'
 
@@ -22,9 +30,18 @@ export type ResolveRequest = {
    * the remote, and may have left all branches since.
    */
   resolvedBefore?: boolean
+  agreement?: Agreement
   signal: AbortSignal
   /** What goes on, a line at a time, for the people who watch. */
   onLine(text: string): void
+}
+
+/** Between requests for the same thing: the first that finds the commit settles it, the others need no fetch. */
+export type Agreement = {
+  /** Asked when it is a request's turn. The whole hash; null as long as nothing is settled. */
+  settled(): Promise<string | null>
+  /** Told before it is the next one's turn. Returns the hash that counts: on another machine one may be faster. */
+  settle(commit: CommitRecord): Promise<string>
 }
 
 export type Resolved =
@@ -58,7 +75,7 @@ export async function resolveSource(
   allowRemote: (remote: Remote, applicationId: number) => Promise<RemoteVerdict>,
 ): Promise<Resolved> {
   const { request, remote, folder, signal } = work
-  if (request.resolvedBefore && isWholeHash(work.wanted)) {
+  if (isResolvedBefore(work)) {
     const known = await lookUp(work)
     if (known?.kind === 'resolved') return known
   }
@@ -69,12 +86,35 @@ export async function resolveSource(
     case 'refused':
       return failed(verdict.message)
     case 'unreachable':
-      return withoutRemote(work, verdict.message)
+      return withoutRemote(await asSettled(work), verdict.message)
     case 'allowed':
-      return oneAtATime(folder, request.applicationId, signal, () =>
-        withRemote(work, verdict.addresses ?? []),
+      return oneAtATime(folder, request.applicationId, signal, async () =>
+        inTurn(await asSettled(work), verdict.addresses ?? []),
       )
   }
+}
+
+/** The work as it is once others have agreed on a commit, which may leave its branch at any time. */
+async function asSettled(work: Work): Promise<Work> {
+  const hash = await work.request.agreement?.settled()
+  if (!hash) return work
+  const request = { ...work.request, source: { type: 'commit' as const, ref: hash }, resolvedBefore: true }
+  return { ...work, request, wanted: { kind: 'hash', digits: hash } }
+}
+
+async function inTurn(work: Work, addresses: string[]): Promise<Resolved> {
+  // Whoever was here before may have fetched it.
+  const known = isResolvedBefore(work) ? await lookUp(work) : undefined
+  if (known?.kind === 'resolved') return known
+  const found = await withRemote(work, addresses)
+  const { agreement } = work.request
+  if (found.kind !== 'resolved' || !agreement) return found
+  const hash = await agreement.settle(found.commit)
+  return hash === found.commit.hash ? found : inTurn(await asSettled(work), addresses)
+}
+
+function isResolvedBefore({ request, wanted }: Work): boolean {
+  return (request.resolvedBefore ?? false) && isWholeHash(wanted)
 }
 
 /** A repository's address is edited by other people than a credential is: its token goes to its own host alone. */
@@ -119,8 +159,17 @@ async function fetchAndLookUp(work: Work, fetch: Fetch): Promise<Resolved> {
     if (made.kind !== 'fetched') return settle(work, made)
     found = await lookUp(work)
   }
+  if (found?.kind === 'not-found' && isResolvedBefore(work)) found = await fetchByHash(work, fetch, found)
   await tidyMirror(work.mirror, work.signal)
   return found ?? failed('The repository is damaged: git cannot read what it points to.')
+}
+
+/** It has left all branches, and this mirror was made too late to have it: most hosts still give it away. */
+async function fetchByHash(work: Work, fetch: Fetch, absent: Resolved): Promise<Resolved | undefined> {
+  const { ref } = work.request.source
+  fetch.onLine(`The commit ${ref.slice(0, 8)} is on no branch any more: asking for it by its hash`)
+  const fetched = await fetchCommit(work.mirror, fetch, ref.toLowerCase())
+  return fetched.kind === 'fetched' ? lookUp(work) : absent
 }
 
 async function settle(work: Work, failure: FetchFailure): Promise<Resolved> {

@@ -1,7 +1,35 @@
 import { sql, type Transaction } from 'kysely'
+import type { Database } from '#database/connect.ts'
 import type { Commit, Tables } from '#database/tables.ts'
+import type { Agreement } from '#repositories/resolve.ts'
 import { lockScheduling } from '#scheduling/round.ts'
 import { freeReleaseName } from './deploy/deploy-steps.ts'
+import { TakenOverError } from './faults.ts'
+import { persist } from './persist.ts'
+
+/** The targets of an action: the first that finds the commit decides for all of them. */
+export function agreeOnCommit(
+  db: Database,
+  { actionId, targetId, attempt }: { actionId: number; targetId: number; attempt: number },
+  signal: AbortSignal,
+): Agreement {
+  async function settled(): Promise<string | null> {
+    const { rows } = await sql<{ hash: string | null }>`
+      select commit ->> 'hash' as hash from actions where id = ${actionId}`.execute(db)
+    return rows[0]?.hash ?? null
+  }
+  return {
+    settled: () => persist(settled, signal),
+    settle: (commit) =>
+      persist(async () => {
+        await sql`
+          update actions set commit = ${JSON.stringify(commit)}, updated_at = clock_timestamp()
+          where id = ${actionId} and commit is null
+            and exists (select from targets where id = ${targetId} and attempt = ${attempt})`.execute(db)
+        return (await settled()) ?? commit.hash
+      }, signal),
+  }
+}
 
 export type Release = { commit: Commit; releaseName: string }
 
@@ -68,7 +96,7 @@ async function demandTarget(
     .where('id', '=', targetId)
     .where('attempt', '=', attempt)
     .executeTakeFirst()
-  if (!owned) throw new Error('Another attempt has taken the target over: its release is not ours to choose.')
+  if (!owned) throw new TakenOverError('its release is not ours to choose.')
 }
 
 async function databaseTime(trx: Transaction<Tables>): Promise<Date> {

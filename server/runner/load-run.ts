@@ -75,7 +75,8 @@ type Row = {
   got_release: boolean
   activated: boolean
   server: Omit<ServerToReach, 'privateKey'> & { credentialId: number | null; secret: string | null }
-  steps: (Omit<StepDefinition, 'order'> & { order: number })[]
+  steps: StepDefinition[] | null
+  step_count: number
   application:
     | (Omit<DeployedApplication, 'variables' | 'access' | 'provider'> & {
         credential: {
@@ -115,6 +116,7 @@ export async function loadRun(db: Database, box: SecretBox, targetId: number): P
           'idempotent', p.idempotent) order by (step ->> 'order')::int)
         from jsonb_array_elements(t.steps) as step join pipeline_steps p on p.id = (step ->> 'step_id')::bigint
       ) as steps,
+      jsonb_array_length(t.steps) as step_count,
       case when app.id is not null then json_build_object('id', app.id, 'name', app.name, 'folder', app.folder,
         'repository', app.repository, 'rootDirectory', app.root_directory,
         'installCommand', app.install_dependencies_command, 'buildCommand', app.build_command,
@@ -145,6 +147,7 @@ export async function loadRun(db: Database, box: SecretBox, targetId: number): P
 }
 
 function toRun(row: Row, box: SecretBox, targetId: number): Run {
+  if (row.steps?.length !== row.step_count) throw new Error('Steps of the run are gone.')
   const open = (hex: string, place: string) => box.open(Buffer.from(hex, 'hex'), place)
   const server = openServer(row.server, open)
   const application = row.application && openApplication(row.application, open)

@@ -3,7 +3,7 @@ import { pipeline } from 'node:stream/promises'
 import type { Database } from '#database/connect.ts'
 import type { Commit } from '#database/tables.ts'
 import type { Repositories } from '#repositories/repositories.ts'
-import { chooseRelease, type Release } from './choose-release.ts'
+import { agreeOnCommit, chooseRelease, type Release } from './choose-release.ts'
 import {
   activateRelease,
   canActivateAgain,
@@ -23,7 +23,7 @@ import {
 import { performOwn } from './perform-own.ts'
 import { persist } from './persist.ts'
 import { baseOf } from './release-folder.ts'
-import { failed, runCommand, type StepOutcome, type StepTools } from './run-step.ts'
+import { failed, runCommand, type StepOutcome, type StepTools, timedOut } from './run-step.ts'
 
 type Perform = (tools: StepTools) => Promise<StepOutcome>
 
@@ -84,7 +84,7 @@ async function getNewRelease(
     }
     await tools.line(`The release ${run.releaseName} is no longer on the server: it is made again.`)
   }
-  const resolved = await resolve(repositories, tools)
+  const resolved = await resolve(db, repositories, tools)
   if ('kind' in resolved) return resolved
   const release = await persist(
     () =>
@@ -105,6 +105,7 @@ async function getNewRelease(
 }
 
 async function resolve(
+  db: Database,
   repositories: Repositories,
   tools: StepTools,
 ): Promise<{ commit: Commit } | StepOutcome> {
@@ -114,6 +115,8 @@ async function resolve(
   const source = resolvedBefore
     ? { type: 'commit' as const, ref: commit!.hash! }
     : { type: deployment!.source_type as 'branch' | 'tag' | 'commit', ref: deployment!.source_ref! }
+  const timeUp = AbortSignal.timeout(tools.leftMs())
+  const signal = AbortSignal.any([tools.signal, timeUp])
   const lines: Promise<void>[] = []
   const found = await repositories
     .resolve({
@@ -127,11 +130,13 @@ async function resolve(
       sshKey: access?.kind === 'key' ? access.secret : null,
       source,
       resolvedBefore,
-      signal: tools.signal,
+      agreement: agreeOnCommit(db, { ...tools.run, attempt: tools.attempt }, signal),
+      signal,
       onLine: (text) => void lines.push(tools.line(text)),
     })
     .catch((error) => {
       if (tools.signal.aborted) return { kind: 'stopped' as const }
+      if (timeUp.aborted) return { kind: 'timed-out' as const }
       throw error
     })
   await Promise.all(lines)
@@ -140,6 +145,8 @@ async function resolve(
       return { commit: found.commit }
     case 'stopped':
       return found
+    case 'timed-out':
+      return timedOut(tools.step.timeoutSeconds)
     case 'not-found':
     case 'failed':
       return failed('FAILED_SOURCE', found.message)

@@ -84,6 +84,10 @@ test('a new release is begun only when every step in between may run twice', () 
   assert.equal(goesOnAt(before, 'build-application'), 'get-new-release')
 })
 
+test('a deploy that never makes a release has none to begin anew', () => {
+  assert.equal(goesOnAt(['check-app-environment', 'activate-new-release'], 'activate-new-release'), null)
+})
+
 test("a person's step inside a deploy is repeated in the release that is there", () => {
   const steps = [...BUILT_IN.slice(0, 3), again('lint'), ...BUILT_IN.slice(3)]
   assert.equal(goesOnAt(steps, 'lint'), 'lint')

@@ -27,6 +27,7 @@ export function takeUp(definitions: readonly StepDefinition[], index: number): R
   if (!broken.builtIn) return broken.idempotent ? again : { kind: 'give-up' }
   const newRelease = definitions.findIndex((one) => one.builtIn && one.name === NEW_RELEASE)
   if (broken.name === CLEANING || index <= newRelease) return again
+  if (newRelease === -1) return { kind: 'give-up' }
   const isSafe = definitions.slice(newRelease, index).every((one) => one.builtIn || one.idempotent)
   return isSafe ? { kind: 'go-on', order: definitions[newRelease]!.order } : { kind: 'give-up' }
 }

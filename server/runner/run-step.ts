@@ -20,6 +20,8 @@ export type StepTools = {
   /** The first step of an attempt that goes on where a lost one was. */
   isResumed: boolean
   executor: Executor
+  /** What is left of the step's time, whatever it was spent on. It runs from the first time that somebody asks. */
+  leftMs(): number
   signal: AbortSignal
   /** Output of commands, as it comes. */
   write(chunk: Buffer): Promise<void>
@@ -41,14 +43,26 @@ export type Command = {
   onOutput?: (chunk: Buffer) => Promise<void> | void
 }
 
+/** For `StepTools`. */
+export function countDown(timeoutSeconds: number): () => number {
+  let endsAt: number | undefined
+  return () => {
+    const now = performance.now()
+    endsAt ??= now + timeoutSeconds * 1_000
+    return Math.max(0, Math.ceil(endsAt - now))
+  }
+}
+
 /** Runs a command as the step, or as a part of it. */
 export async function runCommand(tools: StepTools, command: Command): Promise<StepOutcome> {
+  const timeoutMs = tools.leftMs()
+  if (timeoutMs === 0) return timedOut(tools.step.timeoutSeconds)
   const end = await tools.executor.run({
     workingFolder: null,
     runAsUser: tools.step.runAsUser,
     onOutput: tools.write,
     signal: tools.signal,
-    timeoutMs: tools.step.timeoutSeconds * 1_000,
+    timeoutMs,
     graceMs: () => (isStopping(tools.signal) ? STOPPING_GRACE_MS : GRACE_MS),
     ...command,
   })
@@ -63,10 +77,7 @@ export function outcomeOf(end: CommandEnd, timeoutSeconds: number): StepOutcome 
     case 'signalled':
       return failed('FAILED', `The command was ended by ${end.signal}.`)
     case 'timed-out':
-      return failed(
-        'FAILED_TIMEOUT',
-        `Timed out after ${timeoutSeconds} s; what the command had started was ended.`,
-      )
+      return timedOut(timeoutSeconds)
     case 'cancelled':
       return { kind: 'stopped' }
     case 'unreachable':
@@ -74,6 +85,10 @@ export function outcomeOf(end: CommandEnd, timeoutSeconds: number): StepOutcome 
     case 'impossible':
       return failed('FAILED', end.message)
   }
+}
+
+export function timedOut(timeoutSeconds: number): StepOutcome {
+  return failed('FAILED_TIMEOUT', `Timed out after ${timeoutSeconds} s; what the step had started was ended.`)
 }
 
 export function failed(reason: ReasonCode, message: string | null): StepOutcome {

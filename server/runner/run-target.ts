@@ -1,43 +1,22 @@
-import { randomUUID } from 'node:crypto'
 import type { Transaction } from 'kysely'
-import { isEnd, type State } from '#actions/status.ts'
-import type { SecretBox } from '#crypto/secret-box.ts'
-import type { Database } from '#database/connect.ts'
-import type { StoredStep, Tables } from '#database/tables.ts'
+import type { State } from '#actions/status.ts'
+import type { Tables } from '#database/tables.ts'
 import type { Executor } from '#executors/executor.ts'
 import type { JobContext } from '#queue/handler.ts'
 import { AbortedError } from '#queue/run-attempt.ts'
-import { type Begun, beginTarget } from '#scheduling/begin-target.ts'
 import { endTarget } from '#scheduling/end-target.ts'
 import { moveSteps } from '#scheduling/move-steps.ts'
-import type { EnqueueTargets } from '#scheduling/settle.ts'
-import type { Cancellations, Watch } from './cancellations.ts'
-import { loadRun, type Run, type UnreadableRun } from './load-run.ts'
+import { beginAttempt, MOST_ATTEMPTS } from './begin-attempt.ts'
+import { CANCELLED, COMPLETED, WORKER_LOST } from './ends.ts'
+import { isTakenAway, TakenOverError, withoutSecrets } from './faults.ts'
+import type { Run } from './load-run.ts'
+import type { RunnerParts } from './parts.ts'
 import { persist } from './persist.ts'
-import type { Reach } from './reach.ts'
-import { resume, takeUp } from './resume.ts'
-import { failed, type StepOutcome, type StepTools } from './run-step.ts'
-import { beginAt, endWith, goOn } from './step-changes.ts'
+import { takeUp } from './resume.ts'
+import { countDown, failed, type StepOutcome } from './run-step.ts'
+import { endWith, goOn } from './step-changes.ts'
 import type { StepDefinition } from './step-definition.ts'
-import { noteInLog, openStepLog, type StepLog } from './step-log.ts'
-
-export type RunnerParts = {
-  db: Database
-  box: SecretBox
-  enqueueTargets: EnqueueTargets
-  cancellations: Cancellations
-  /** Reaches the server; the executor is closed when the target is done. */
-  reach: Reach
-  /** Does what a step is there for. */
-  perform(tools: StepTools): Promise<StepOutcome>
-}
-
-/** More attempts than this, and something about the target kills whoever runs it. */
-const MOST_ATTEMPTS = 10
-
-const CANCELLED: State = { status: 'failed', reason: 'FAILED_CANCELLED' }
-const WORKER_LOST: State = { status: 'failed', reason: 'FAILED_WORKER_LOST' }
-const COMPLETED: State = { status: 'completed', reason: 'COMPLETED' }
+import { noteIfPossible, openStepLog, type StepLog } from './step-log.ts'
 
 /**
  * Runs one target from its first step, or from where a lost worker left it, to its end. Every result is
@@ -45,8 +24,7 @@ const COMPLETED: State = { status: 'completed', reason: 'COMPLETED' }
  * nothing more.
  */
 export async function runTarget(parts: RunnerParts, targetId: number, context: JobContext): Promise<void> {
-  const key = randomUUID()
-  const begun = await persist(() => begin(parts, targetId, key, context), context.signal)
+  const begun = await beginAttempt(parts, targetId, context)
   if (!begun) return
   const target: RunningTarget = {
     parts,
@@ -55,11 +33,14 @@ export async function runTarget(parts: RunnerParts, targetId: number, context: J
     owner: { ...begun, targetId },
     cancelled: begun.watch.signal,
     executor: undefined,
+    step: undefined,
     isResumed: begun.isTakenOver,
   }
   try {
     let order: number | null = begun.order
     while (order !== null) order = await runOne(target, order)
+  } catch (error) {
+    throw isTakenAway(error, context) ? error : tellFault(target, error)
   } finally {
     begun.watch.stop()
     await target.executor?.close()
@@ -73,85 +54,24 @@ type RunningTarget = {
   owner: { targetId: number; actionId: number; environmentId: number; attempt: number }
   cancelled: AbortSignal
   executor: Executor | undefined
+  /** The step that runs. */
+  step: StepDefinition | undefined
   isResumed: boolean
-}
-
-type Start = Begun & { run: Run; order: number; watch: Watch }
-
-/** Null: the target is over, or was ended right here. */
-async function begin(
-  parts: RunnerParts,
-  targetId: number,
-  key: string,
-  context: JobContext,
-): Promise<Start | null> {
-  const watches: Watch[] = []
-  const work = parts.db.transaction().execute(async (trx): Promise<Start | null> => {
-    await context.hold(trx)
-    const begun = await beginTarget(trx, targetId, key, parts.enqueueTargets)
-    if (!begun) {
-      await context.complete(trx)
-      return null
-    }
-    const run = await loadRun(trx, parts.box, targetId)
-    const decision = 'kind' in run ? unprepared(begun, run) : whereToBegin(begun, run)
-    const owner = { ...begun, targetId }
-    if ('kind' in run || 'end' in decision) {
-      const { order, end, note } = decision as Ending
-      await noteInLog(trx, { ...owner, stepOrder: order }, note)
-      await endTarget(trx, owner, (steps, at) => endWith(steps, order, end, at), parts.enqueueTargets)
-      await context.complete(trx)
-      return null
-    }
-    const { order } = decision
-    await moveSteps(trx, owner, (steps, at) => beginAt(steps, order, at))
-    if (begun.isTakenOver) await noteInLog(trx, { ...owner, stepOrder: order }, TAKEN_OVER)
-    // Whoever cancels the action waits for this transaction: from here on it cannot happen unheard.
-    const watch = parts.cancellations.watch(begun.actionId)
-    watches.push(watch)
-    return { ...begun, run, order, watch }
-  })
-  return work.catch((error) => {
-    for (const watch of watches) watch.stop()
-    throw error
-  })
-}
-
-type Ending = { order: number; end: State; note: string }
-type Beginning = { order: number } | Ending
-
-const TAKEN_OVER = 'The worker that ran this is gone. Another one begins again here.'
-const GIVEN_UP = 'The worker that ran this was lost, and the step may not be repeated.'
-
-function unprepared({ steps }: Begun, { message }: UnreadableRun): Ending {
-  return { order: firstOpen(steps), end: { status: 'failed', reason: 'FAILED' }, note: message }
-}
-
-function firstOpen(steps: readonly StoredStep[]): number {
-  return steps.find((step) => !isEnd(step.status))!.order
-}
-
-function whereToBegin(begun: Begun, run: Run): Beginning {
-  const order = firstOpen(begun.steps)
-  if (begun.cancelled) return { order, end: CANCELLED, note: 'Cancelled.' }
-  if (!begun.isTakenOver) return { order }
-  const resumption = resume(begun.steps, run.steps)
-  if (resumption.kind === 'go-on' && begun.attempt <= MOST_ATTEMPTS) return resumption
-  return { order, end: WORKER_LOST, note: GIVEN_UP }
 }
 
 /** Runs one step and stores what came of it. Returns the order of the next one, or null at the end. */
 async function runOne(target: RunningTarget, order: number): Promise<number | null> {
   const { parts, context, run, owner } = target
   const step = run.steps.find((one) => one.order === order)!
-  const outcome = await performStep(target, step)
+  target.step = step
+  const outcome = await performStep(target, step).catch((error) => metFault(target, step, error))
   target.isResumed = false
   const next = run.steps.find((one) => one.order === order + 1)
   const isOver = outcome.kind !== 'done' || !next
   if (!isOver) {
     const isCancelled = await inAttempt(target, async (trx) => {
       const moved = await moveSteps(trx, owner, (steps, at) => goOn(steps, order, at))
-      if (moved.kind === 'lost') throw new Error('Another attempt has taken the target over.')
+      if (moved.kind === 'lost') throw new TakenOverError('its steps are not ours to move.')
       if (isActivation(step)) await markLive(trx, run)
       return moved.cancelled
     })
@@ -191,6 +111,39 @@ function endOf(target: RunningTarget, step: StepDefinition, outcome: StepOutcome
   const { steps } = target.run
   if (takeUp(steps, steps.indexOf(step)).kind === 'go-on') throw why
   return WORKER_LOST
+}
+
+const MET_FAULT =
+  "Something went wrong inside Gantry while this step ran. It was not the step's doing: the reason is in Gantry's own log."
+
+/** Ends the step that could not be carried through. Throws when it is tried again, or is no longer ours. */
+async function metFault(target: RunningTarget, step: StepDefinition, error: unknown): Promise<StepOutcome> {
+  const { context, run, owner } = target
+  if (isTakenAway(error, context)) throw error
+  if (target.cancelled.aborted) return { kind: 'stopped' }
+  const isRepeated =
+    owner.attempt < MOST_ATTEMPTS && takeUp(run.steps, run.steps.indexOf(step)).kind === 'go-on'
+  const note = isRepeated ? `${MET_FAULT} It is tried again.` : MET_FAULT
+  await inAttempt(target, (trx) => noteIfPossible(trx, { ...owner, stepOrder: step.order }, note))
+  // Whoever runs the target tells of what is thrown.
+  if (isRepeated) throw error
+  tellFault(target, error)
+  return failed('FAILED', null)
+}
+
+/** The operator's line. Returns the error as others may see it. */
+function tellFault({ parts, run, owner, step }: RunningTarget, thrown: unknown): Error {
+  const err = withoutSecrets(thrown, run.secrets)
+  const { actionId, targetId, attempt } = owner
+  const fields = {
+    action_id: actionId,
+    target_id: targetId,
+    step_order: step?.order,
+    step: step?.name,
+    attempt,
+  }
+  parts.log.error({ err, ...fields }, 'a step met a fault')
+  return err
 }
 
 /** A transaction that only the attempt that owns the job can make, repeated while the database is away. */
@@ -240,6 +193,7 @@ async function performWith(target: RunningTarget, step: StepDefinition, log: Ste
     attempt: owner.attempt,
     isResumed: target.isResumed,
     executor: target.executor,
+    leftMs: countDown(step.timeoutSeconds),
     signal,
     write: log.write,
     line: log.line,

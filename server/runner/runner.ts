@@ -4,15 +4,17 @@ import type { SecretBox } from '#crypto/secret-box.ts'
 import type { Database } from '#database/connect.ts'
 import type { Listener } from '#database/listen.ts'
 import { openLocalExecutor } from '#executors/local.ts'
+import type { Log } from '#queue/core.ts'
 import type { JobContext } from '#queue/handler.ts'
 import { createRepositories } from '#repositories/repositories.ts'
 import type { EnqueueTargets } from '#scheduling/settle.ts'
 import { allowRemotes } from './allow-remotes.ts'
 import { createCancellations } from './cancellations.ts'
+import type { RunnerParts } from './parts.ts'
 import { createPerform } from './perform.ts'
 import { createDeploySteps } from './perform-deploy.ts'
 import { createReach } from './reach.ts'
-import { type RunnerParts, runTarget } from './run-target.ts'
+import { runTarget } from './run-target.ts'
 
 export type Runner = {
   run(targetId: number, context: JobContext): Promise<void>
@@ -29,6 +31,7 @@ export async function openRunner(options: {
   databaseUid: number | null
   guard: AddressGuard
   enqueueTargets: EnqueueTargets
+  log: Log
   onError: (error: Error) => void
 }): Promise<Runner> {
   const { db, box, listener } = options
@@ -40,6 +43,7 @@ export async function openRunner(options: {
   const parts: RunnerParts = {
     db,
     box,
+    log: options.log,
     enqueueTargets: options.enqueueTargets,
     cancellations: await createCancellations(db, listener, options.onError),
     reach: createReach({ db, local }),

@@ -1,8 +1,9 @@
-import type { Transaction } from 'kysely'
+import { sql, type Transaction } from 'kysely'
 import type { Database } from '#database/connect.ts'
 import type { Tables } from '#database/tables.ts'
 import { createLogWriter, type LogChunk } from '#step-logs/log-writer.ts'
 import { endOfLog, storeChunk } from '#step-logs/store-chunk.ts'
+import { TakenOverError } from './faults.ts'
 import { persist } from './persist.ts'
 
 export type LogOwner = { targetId: number; stepOrder: number; attempt: number }
@@ -28,6 +29,16 @@ export async function noteInLog(trx: Transaction<Tables>, owner: LogOwner, note:
   await append(trx, owner, { startOffset: await endOfLog(trx, owner), text, bytes: Buffer.byteLength(text) })
 }
 
+/** For a note that must not keep the move from being made. */
+export async function noteIfPossible(trx: Transaction<Tables>, owner: LogOwner, note: string): Promise<void> {
+  await sql`savepoint note`.execute(trx)
+  try {
+    await noteInLog(trx, owner, note)
+  } catch {
+    await sql`rollback to savepoint note`.execute(trx)
+  }
+}
+
 /** A command that was broken off may have left half a line. */
 async function isLineOpen(trx: Transaction<Tables>, { targetId, stepOrder }: LogOwner): Promise<boolean> {
   const last = await trx
@@ -43,6 +54,5 @@ async function isLineOpen(trx: Transaction<Tables>, { targetId, stepOrder }: Log
 
 async function append(db: Database, owner: LogOwner, chunk: LogChunk): Promise<void> {
   const { kind } = await storeChunk(db, owner, chunk)
-  if (kind === 'refused')
-    throw new Error('Another attempt has taken the target over: its log is not ours to write.')
+  if (kind === 'refused') throw new TakenOverError('its log is not ours to write.')
 }

@@ -9,8 +9,8 @@ type Follower = {
   parent_id: number
   pipeline_id: number
   parent_pipeline: string
-  hook_parsed_variables: Record<string, unknown>
-  variables: Record<string, unknown> | null
+  /** Of the parent, from whoever it has them. */
+  variables: Record<string, unknown>
   /** Of the parent, when it deploys the same repository. */
   deployment: Deployment | null
   repository: string | null
@@ -54,7 +54,8 @@ export async function startChildren(trx: Transaction<Tables>, parentIds: readonl
         triggered_by: null,
         hook_id: null,
         hook_request_id: null,
-        hook_parsed_variables: follower.hook_parsed_variables,
+        // Its steps see the variables; shown as a hook's they would be where none was called.
+        hook_parsed_variables: {},
         variables: follower.variables,
         deployment: operation === 'deploy' ? deploymentOf(follower) : null,
         commit: null,
@@ -76,7 +77,7 @@ export async function startChildren(trx: Transaction<Tables>, parentIds: readonl
 async function findFollowers(trx: Transaction<Tables>, parentIds: readonly number[]): Promise<Follower[]> {
   const { rows } = await sql<Follower>`
     select a.id as parent_id, p.id as pipeline_id, of_parent.name as parent_pipeline,
-      a.hook_parsed_variables, a.variables, application.repository, application.default_branch,
+      coalesce(a.variables, a.hook_parsed_variables) as variables, application.repository, application.default_branch,
       application.credential_id, credential.provider_code,
       case when a.deployment ->> 'repository' = application.repository then a.deployment end as deployment
     from actions a

@@ -8,9 +8,10 @@ import { startWorker, type Worker } from '#queue/loop.ts'
 import type { Queue } from '#queue/open-queue.ts'
 import { createRepositories } from '#repositories/repositories.ts'
 import { createCancellations } from '#runner/cancellations.ts'
+import type { RunnerParts } from '#runner/parts.ts'
 import { createPerform } from '#runner/perform.ts'
 import { createDeploySteps } from '#runner/perform-deploy.ts'
-import { type RunnerParts, runTarget } from '#runner/run-target.ts'
+import { runTarget } from '#runner/run-target.ts'
 import { advanceActions } from '#scheduling/advance.ts'
 import { createEnqueueing } from '#scheduling/enqueueing.ts'
 import type { Actor, Script } from './script.ts'
@@ -57,6 +58,7 @@ export function createCrew(ground: Ground, script: Script): Crew {
     return {
       db,
       box,
+      log: logFaults(actor, script.faults),
       enqueueTargets: enqueue.targets,
       cancellations: await createCancellations(db, listener, onError),
       reach: script.reachAs(actor),
