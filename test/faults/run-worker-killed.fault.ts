@@ -7,21 +7,16 @@ import { join } from 'node:path'
 import { after, before, suite, test } from 'node:test'
 import { sql } from 'kysely'
 import pg from 'pg'
+import type { Gate } from '../gate.ts'
 import { later } from '../later.ts'
 import { temporaryHome } from '../process.ts'
+import { processesAt } from '../processes-at.ts'
+import { liveFile, liveRelease, releasesIn } from '../releases.ts'
 import { makeRepository } from '../repository.ts'
-import {
-  deployWith,
-  type Gate,
-  liveFile,
-  liveRelease,
-  openRunWorld,
-  processesAt,
-  releasesIn,
-  type StepWish,
-  until,
-} from '../run-world.ts'
+import { deployWith, type StepWish } from '../run-inventory.ts'
+import { openRunWorld } from '../run-world.ts'
 import { startSshd } from '../sshd.ts'
+import { until } from '../until.ts'
 
 const all = { after }
 const world = await openRunWorld(all, {
