@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import type { Page } from 'playwright-core'
 import { openPage, openPagesWorld, type PagesWorld, settled } from '../test/pages/world.ts'
-import { until } from '../test/run-world.ts'
+import { until } from '../test/until.ts'
 
 const FOLDER = fileURLToPath(new URL('../docs/screenshots', import.meta.url))
 const LOOKS = [

@@ -1,16 +1,15 @@
+// What is refused before anybody looks at values, in which order, and what is told when something is broken here.
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
-import type { AddressInfo } from 'node:net'
-import { connect } from 'node:net'
 import { after, suite, test } from 'node:test'
 import { sql } from 'kysely'
-import { ERROR_CODES, type ErrorCode } from '#http/errors.ts'
+import { ERROR_CODES } from '#http/errors.ts'
 import { administer } from './database.ts'
-import { type Answer, openTestApp, type RequestOptions } from './harness.ts'
-import { createAction, createHook, createMember, createPerson, createTestTree } from './world.ts'
+import { openTestApp, type RequestOptions } from './harness.ts'
+import { assertInvalid, assertRefused } from './refusals.ts'
+import { createHook, createMember, createPerson, createTestTree } from './world.ts'
 
-const app = await openTestApp({ after })
-const { db, request } = app
+const { db, request } = await openTestApp({ after })
 const tree = await createTestTree(db)
 const { token } = tree.owner
 const hooks = `/pipelines/${tree.pipelineId}/hooks`
@@ -18,29 +17,6 @@ const hooks = `/pipelines/${tree.pipelineId}/hooks`
 const MIB = 1024 * 1024
 const TEXT = { 'content-type': 'text/plain' }
 const HTML_ONLY = { accept: 'text/html' }
-
-/** The contract's form, and nothing of the inside of the service in it. */
-function assertRefused(
-  answer: Answer,
-  code: ErrorCode,
-  errors: Record<string, string[]> | null = null,
-): void {
-  assert.equal(answer.status, ERROR_CODES[code], answer.text)
-  assert.deepEqual(Object.keys(answer.body), ['message', 'errors', 'code', 'request_id'])
-  assert.equal(answer.body.code, code)
-  assert.ok(answer.body.message.length > 0)
-  assert.deepEqual(answer.body.errors, errors)
-  assert.match(answer.body.request_id, /^[0-9a-f-]{36}$/)
-  assert.equal(answer.headers['x-request-id'], answer.body.request_id)
-  assert.match(answer.headers['content-type']!, /^application\/json/)
-  assert.doesNotMatch(answer.text, /node_modules|\.ts\b|file:|\bat \w+ \(|\bselect\b|\brelation\b/i)
-}
-
-/** As above, for faults whose texts are told elsewhere. */
-function assertInvalid(answer: Answer, ...fields: string[]): void {
-  assertRefused(answer, 'invalid', answer.body.errors)
-  assert.deepEqual(Object.keys(answer.body.errors).sort(), fields.sort())
-}
 
 const post = (url: string, options: RequestOptions) => request('POST', url, { token, ...options })
 const get = (url: string, options: RequestOptions = {}) => request('GET', url, { token, ...options })
@@ -162,182 +138,6 @@ suite('headers', () => {
   })
 })
 
-suite('bodies', () => {
-  test('a body that is not JSON is 400 and says why', async () => {
-    const cases: [string | Buffer, RegExp][] = [
-      ['{', /not valid JSON/],
-      ["{'name':1}", /not valid JSON/],
-      ['\ufeff{"name":"x"}', /not valid JSON/],
-      ['', /empty/],
-      ['  \n', /empty/],
-      [Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]), /UTF-8/],
-      [Buffer.from('{"name":"x"}', 'utf16le'), /not valid JSON|UTF-8/],
-      ['['.repeat(100_000), /not valid JSON/],
-      ['['.repeat(100_000) + ']'.repeat(100_000), /deeper than 64/],
-      ['{"name":"x","__proto__":{"admin":true}}', /__proto__/],
-    ]
-    for (const [rawBody, message] of cases) {
-      const answer = await post(`${hooks}/incoming`, {
-        rawBody,
-        headers: { 'content-type': 'application/json' },
-      })
-      assertRefused(answer, 'malformed')
-      assert.match(answer.body.message, message)
-    }
-  })
-
-  test('ten megabytes are 413, and so is one byte more than one', async () => {
-    assertRefused(await post(`${hooks}/incoming`, { rawBody: Buffer.alloc(10 * MIB, 32) }), 'too_large')
-    assertRefused(await post(`${hooks}/incoming`, { rawBody: Buffer.alloc(MIB + 1, 32) }), 'too_large')
-    assertRefused(await post(`${hooks}/incoming`, { rawBody: Buffer.alloc(MIB, 32) }), 'malformed')
-  })
-
-  test('all faults of a body are told at once', async () => {
-    const body = {
-      name: '',
-      requires_secret: 'yes',
-      require_secret: true,
-      secret: 'short',
-      settings: {
-        variables: [
-          { name: '1st', type: 'float' },
-          { nam: 'x', required: null },
-        ],
-      },
-      trigger_when: { conditions: [{ path: 'a', accepted_values: [] }] },
-    }
-    assertInvalid(
-      await post(`${hooks}/incoming`, { body }),
-      'name',
-      'requires_secret',
-      'require_secret',
-      'secret',
-      'settings.variables.0.name',
-      'settings.variables.0.type',
-      'settings.variables.0.required',
-      'settings.variables.1.nam',
-      'settings.variables.1.name',
-      'settings.variables.1.type',
-      'settings.variables.1.required',
-      'trigger_when.conditions.0.accepted_values',
-    )
-  })
-
-  test('an unknown field is named, and so are the known ones', async () => {
-    const answer = await post('/users/personal-access-tokens', { body: { name: 'x', expires: null } })
-    assertRefused(answer, 'invalid', { expires: ['is not known here; known: name, expires_at'] })
-  })
-
-  test('a JSON value that is not an object is 422', async () => {
-    for (const body of [null, [], 'text', 0, false]) {
-      assertRefused(await post('/users/personal-access-tokens', { body }), 'invalid', {
-        body: ['must be an object'],
-      })
-    }
-  })
-
-  test('no body at all is 422 where one is needed', async () => {
-    assertRefused(await post('/users/personal-access-tokens', {}), 'invalid', { body: ['must be an object'] })
-  })
-
-  test('text that PostgreSQL cannot store is 422 under its field, also deep inside', async () => {
-    const nul = await post(`${hooks}/incoming`, { rawBody: '{"name":"a\\u0000b"}' })
-    assertRefused(nul, 'invalid', { name: ['must not contain the character U+0000'] })
-    const half = await post(`${hooks}/outgoing`, {
-      rawBody: '{"name":"x","target_url":"https://x.example","settings":{"request_body":{"a":["\\ud800"]}}}',
-    })
-    assertRefused(half, 'invalid', {
-      'settings.request_body.a.0': ['must not contain half of a surrogate pair'],
-    })
-    const key = await post(`${hooks}/outgoing`, { rawBody: '{"settings":{"request_body":{"\\u0000":1}}}' })
-    assertInvalid(key, 'settings.request_body')
-  })
-})
-
-suite('ids and queries', () => {
-  const wrongIds = [
-    '0',
-    '-1',
-    '9223372036854775808',
-    '9007199254740992',
-    'abc',
-    '1.5',
-    '1e0',
-    '0x1',
-    '%201',
-    '1%00',
-    'null',
-  ]
-
-  test('an id that cannot be one is 422', async () => {
-    await createAction(db, tree)
-    for (const id of wrongIds) {
-      assertInvalid(await get(`/actions/${id}`), 'action_id')
-      assertInvalid(await get(`/pipelines/${id}/hooks`), 'id')
-      assertInvalid(await request('DELETE', `/users/personal-access-tokens/${id}`, { token }), 'id')
-    }
-  })
-
-  test('the largest id that can be one is 404 when there is no such thing', async () => {
-    for (const url of ['/actions/9007199254740991', '/pipelines/9007199254740991/hooks']) {
-      assertRefused(await get(url), 'not_found')
-    }
-  })
-
-  test('a hook id that is not a UUID is 422', async () => {
-    for (const id of [
-      '1',
-      'abc',
-      '%00',
-      '00000000-0000-0000-0000-00000000000g',
-      '{00000000-0000-0000-0000-000000000000}',
-    ]) {
-      assertInvalid(await get(`/hooks/incoming/${id}`), 'hook_id')
-    }
-    assertRefused(await get('/hooks/incoming/00000000-0000-0000-0000-000000000000'), 'not_found')
-  })
-
-  test('page and per_page outside their bounds are 422', async () => {
-    for (const list of ['/actions', '/users/personal-access-tokens', hooks]) {
-      assertInvalid(await get(`${list}?page=0&per_page=101`), 'page', 'per_page')
-      assertInvalid(await get(`${list}?page=-1&per_page=0`), 'page', 'per_page')
-      assertInvalid(await get(`${list}?page=x&per_page=`), 'page', 'per_page')
-      assertInvalid(await get(`${list}?page=1&page=2`), 'page')
-      assertInvalid(await get(`${list}?page=9223372036854775808`), 'page')
-      assert.equal((await get(`${list}?page=1000000000&per_page=100`)).status, 200)
-    }
-  })
-
-  test('an unknown filter is 422 and names the known ones', async () => {
-    const answer = await get('/actions?filter[colour]=red&filter[status]=failed')
-    assertInvalid(answer, 'filter[colour]')
-    for (const name of ['organization_id', 'project_id', 'status', 'trigger_type', 'created_after']) {
-      assert.ok(answer.body.errors['filter[colour]'][0].includes(`filter[${name}]`), name)
-    }
-  })
-
-  test('every wrong filter is told at once', async () => {
-    const query = 'filter[status]=lost&filter[project_id]=x&filter[hook_id]=1&filter[created_after]=yesterday'
-    assertInvalid(
-      await get(`/actions?${query}`),
-      'filter[status]',
-      'filter[project_id]',
-      'filter[hook_id]',
-      'filter[created_after]',
-    )
-  })
-
-  test('an unknown parameter is 422', async () => {
-    assertInvalid(await get('/actions?limit=5'), 'limit')
-    assertInvalid(await get('/actions?__proto__=5&constructor=1'), '__proto__', 'constructor')
-  })
-
-  test('a query with U+0000 is 422', async () => {
-    assertInvalid(await get('/actions?filter[status]=%00'), 'filter[status]')
-    assertInvalid(await get('/users/me?x=%00'), 'x')
-  })
-})
-
 suite('the order of checks', () => {
   const invisible = { rawBody: '{', headers: { ...HTML_ONLY, ...TEXT } }
 
@@ -397,82 +197,6 @@ suite('the order of checks', () => {
   })
 })
 
-suite('over a real connection', () => {
-  const TIMEOUT_MS = 200
-
-  async function listen(t: Parameters<typeof openTestApp>[0]) {
-    const test = await openTestApp(t, { environment: { GANTRY_REQUEST_TIMEOUT_MS: String(TIMEOUT_MS) } })
-    await test.app.listen({ host: '127.0.0.1', port: 0 })
-    const { port } = test.app.server.address() as AddressInfo
-    return {
-      ...test,
-      speak: (...texts: string[]) => speak(port, texts),
-      trickle: (text: string) => trickle(port, text),
-    }
-  }
-
-  test('garbage is answered with 400', async (t) => {
-    const { speak } = await listen(t)
-    const wrong = [
-      'hello\r\n\r\n',
-      'GET / HTTP/9.9\r\n\r\n',
-      '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03',
-      'GET /\x00 HTTP/1.1\r\nHost: x\r\n\r\n',
-      'GET / HTTP/1.1\r\nHost: x\r\nBad Header: y\r\n\r\n',
-      'POST /users/login HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n',
-      'POST /users/login HTTP/1.1\r\nHost: x\r\nContent-Length: -2\r\n\r\n',
-    ]
-    for (const text of wrong) assertRefused(await speak(text), 'malformed')
-  })
-
-  test('headers without end are answered with 431', async (t) => {
-    const { speak } = await listen(t)
-    assertRefused(
-      await speak(`GET / HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`),
-      'headers_too_large',
-    )
-  })
-
-  test('a body announced as too large is refused before it is sent', async (t) => {
-    const { speak } = await listen(t)
-    const head =
-      'POST /users/login HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/json\r\n'
-    assertRefused(await speak(`${head}Content-Length: 10485760\r\n\r\n`), 'too_large')
-  })
-
-  test('a body that grows too large without announcing it is refused', async (t) => {
-    const { speak } = await listen(t)
-    const head =
-      'POST /users/login HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/json\r\n'
-    const chunk = `10000\r\n${' '.repeat(0x10000)}\r\n`
-    const answer = await speak(`${head}Transfer-Encoding: chunked\r\n\r\n`, ...Array<string>(17).fill(chunk))
-    assertRefused(answer, 'too_large')
-  })
-
-  test('headers that trickle in are cut off with 408', async (t) => {
-    const { trickle } = await listen(t)
-    assertRefused(await trickle('GET / HTTP/1.1\r\nHost: x\r\nX-Slow: '), 'request_timeout')
-  })
-
-  test('a body that trickles in is cut off with 408', async (t) => {
-    const { trickle } = await listen(t)
-    const head =
-      'POST /users/login HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 900000\r\n\r\n'
-    assertRefused(await trickle(head), 'request_timeout')
-  })
-
-  test('a request line may name the whole address', async (t) => {
-    const { speak, db } = await listen(t)
-    const { token } = await createPerson(db)
-    const rest = `HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer ${token}\r\nContent-Length: 0\r\n\r\n`
-    const list = await speak(`GET http://proxy.example:8080/users/personal-access-tokens?per_page=5 ${rest}`)
-    assert.equal(list.status, 200)
-    const page = 'http://gantry.test/users/personal-access-tokens?per_page=5&page=1'
-    assert.equal(list.headers.link, `<${page}>; rel="first", <${page}>; rel="last"`)
-    assertRefused(await speak(`POST http://proxy.example/users/me ${rest}`), 'method_not_allowed')
-  })
-})
-
 test('while the database is away everything is 503 with Retry-After, and works again when it is back', async (t) => {
   const test = await openTestApp(t, {
     health: { checkDatabase: async () => void (await sql`select 1`.execute(test.db)) },
@@ -523,42 +247,3 @@ test('docs/errors.md lists every code with its status, and no other', async () =
   const documented = rows.map(([, code, status]) => [code, Number(status)])
   assert.deepEqual(documented, Object.entries(ERROR_CODES))
 })
-
-/** Sends raw text, one piece after the other as the connection takes them, and reads the answer to its end. */
-function speak(port: number, texts: string[]): Promise<Answer> {
-  return converse(port, (socket) => {
-    for (const text of texts) socket.write(text, 'latin1')
-  })
-}
-
-/** Sends a beginning and then a byte at a time, for as long as the other side listens. */
-function trickle(port: number, beginning: string): Promise<Answer> {
-  return converse(port, (socket) => {
-    socket.write(beginning)
-    const timer = setInterval(() => socket.write('x'), 20)
-    socket.once('close', () => clearInterval(timer))
-  })
-}
-
-function converse(port: number, talk: (socket: ReturnType<typeof connect>) => void): Promise<Answer> {
-  return new Promise((resolve, reject) => {
-    const socket = connect(port, '127.0.0.1', () => talk(socket))
-    const chunks: Buffer[] = []
-    // Whoever is cut off while sending may be told so by a reset, after the answer.
-    socket.on('error', () => {})
-    socket.on('data', (chunk) => chunks.push(Buffer.from(chunk)))
-    socket.on('close', () => {
-      const [head = '', text = ''] = Buffer.concat(chunks).toString().split('\r\n\r\n')
-      const [line = '', ...fields] = head.split('\r\n')
-      const status = Number(/^HTTP\/1\.1 (\d{3})/.exec(line)?.[1])
-      if (Number.isNaN(status)) return reject(new Error(`No answer but: ${head}`))
-      const headers = Object.fromEntries(
-        fields.map((field) => [
-          field.split(':', 1)[0]!.toLowerCase(),
-          field.slice(field.indexOf(':') + 1).trim(),
-        ]),
-      )
-      resolve({ status, headers, text, body: text === '' ? undefined : JSON.parse(text) })
-    })
-  })
-}

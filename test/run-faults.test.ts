@@ -4,7 +4,8 @@ import assert from 'node:assert/strict'
 import { after, suite, test } from 'node:test'
 import { sql } from 'kysely'
 import { makeRepository } from './repository.ts'
-import { type Deployable, openRunWorld, type StepWish } from './run-world.ts'
+import type { StepWish } from './run-inventory.ts'
+import { type Deployable, openRunWorld } from './run-world.ts'
 
 const all = { after }
 const world = await openRunWorld(all)

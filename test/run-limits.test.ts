@@ -10,8 +10,12 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { serveGit } from '#repositories/test-git-server.ts'
 import { later } from './later.ts'
+import { processesAt } from './processes-at.ts'
+import { liveRelease, releasesIn } from './releases.ts'
 import { makeRepository, type TestRepository } from './repository.ts'
-import { deployWith, liveRelease, openRunWorld, processesAt, releasesIn, until } from './run-world.ts'
+import { deployWith } from './run-inventory.ts'
+import { openRunWorld } from './run-world.ts'
+import { until } from './until.ts'
 
 const all = { after }
 /** Before the workers: commands do not see what is mounted after them. Null: only root can mount. */

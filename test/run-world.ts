@@ -2,34 +2,24 @@
 // cannot make yet is put into the database.
 import assert from 'node:assert/strict'
 import { createHmac, randomBytes } from 'node:crypto'
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
-import { chmod, mkdir, mkdtemp, readdir, readFile, readlink, realpath, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, realpath, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
 import type { Insertable } from 'kysely'
-import { createSecretBox } from '#crypto/secret-box.ts'
-import { type ConnectionSettings, type Database, openDatabase } from '#database/connect.ts'
-import type { ApplicationsTable, PipelinesTable, ServersTable } from '#database/tables.ts'
-import { credentialPlace, variablePlace } from '#inventory/secret-places.ts'
-import { DEPLOY_STEPS } from '#pipelines/built-in-steps.ts'
+import { type ConnectionSettings, openDatabase } from '#database/connect.ts'
+import type { PipelinesTable, ServersTable } from '#database/tables.ts'
 import { createTestDatabase, testServer } from './database.ts'
+import { createGate } from './gate.ts'
 import { later } from './later.ts'
 import { ADMIN_ENVIRONMENT, call, type GantryProcess, startGantry, temporaryHome } from './process.ts'
-import type { Sshd } from './sshd.ts'
-import { createPerson, grantRole } from './world.ts'
+import { processesAt } from './processes-at.ts'
+import { type ApplicationWish, BUILT_IN, createInventory, type StepWish } from './run-inventory.ts'
+import { until } from './until.ts'
+import { createPerson } from './world.ts'
 
 type Closer = { after(fn: () => Promise<void>): void }
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
 type Json = any
-
-/** A step that a person wrote; the name of a built-in one stands for itself. */
-export type StepWish =
-  | string
-  | { name: string; command: string; idempotent?: boolean; timeout_seconds?: number }
-export type ApplicationWish = Partial<Insertable<ApplicationsTable>> & {
-  variables?: { name: string; value: string; hidden?: boolean }[]
-}
 
 export type Deployable = {
   environmentId: number
@@ -38,13 +28,6 @@ export type Deployable = {
   pipelineId: number
   /** The folder of the application on each server. */
   bases: string[]
-}
-
-export const BUILT_IN: string[] = DEPLOY_STEPS.map(({ name }) => name)
-
-/** The built-in steps of a deploy, with others behind those that are named. */
-export function deployWith(behind: Record<string, StepWish | StepWish[]>): StepWish[] {
-  return BUILT_IN.flatMap((name) => [name, ...[behind[name] ?? []].flat()])
 }
 
 export type RunWorld = Awaited<ReturnType<typeof openRunWorld>>
@@ -250,248 +233,4 @@ async function databaseOf(t: Closer): Promise<ConnectionSettings> {
   const { settings, drop } = await createTestDatabase()
   later(t, drop)
   return settings
-}
-
-async function createInventory(
-  db: Database,
-  { key, folder, admin }: { key: Buffer; folder: string; admin: Awaited<ReturnType<typeof createPerson>> },
-) {
-  const box = createSecretBox([key])
-  const made = { created_by: admin.id }
-  let count = 0
-  const { id: organizationId } = await db
-    .insertInto('organizations')
-    .values({ name: 'Acme', url_slug: 'acme', owner_id: admin.id })
-    .returning('id')
-    .executeTakeFirstOrThrow()
-  await grantRole(db, admin.id, 'owner', { organizationId })
-  const { id: projectId } = await db
-    .insertInto('projects')
-    .values({ ...made, organization_id: organizationId, name: 'Shop' })
-    .returning('id')
-    .executeTakeFirstOrThrow()
-
-  async function makeEnvironment(): Promise<number> {
-    const { id } = await db
-      .insertInto('environments')
-      .values({ project_id: projectId, type: 'production', name: `Environment ${++count}` })
-      .returning('id')
-      .executeTakeFirstOrThrow()
-    return id
-  }
-
-  /** A root folder that Gantry makes itself. */
-  const newLocalServer = () => ({
-    name: `here-${++count}`,
-    provider_code: 'local' as const,
-    root_directory: join(folder, `site-${count}`),
-  })
-
-  /** An account of an sshd. Its root folder is there, and anybody's. */
-  async function newSshServer({ hostKey, privateKey, ...sshd }: Sshd, account: number) {
-    const root_directory = join(folder, `site-${++count}`)
-    await mkdir(root_directory)
-    await chmod(root_directory, 0o777)
-    return {
-      name: `web-${account + 1}`,
-      provider_code: 'ssh' as const,
-      host: '127.0.0.1',
-      port: sshd.port,
-      login_name: sshd.accounts[account % sshd.accounts.length]!.name,
-      host_key: hostKey as string | null,
-      credential_id: await makeKeyCredential(privateKey),
-      root_directory,
-    }
-  }
-
-  async function makeKeyCredential(privateKey: string): Promise<number> {
-    const { id } = await db
-      .insertInto('credentials')
-      .values({
-        ...made,
-        organization_id: organizationId,
-        name: `Key ${++count}`,
-        provider_code: 'ssh',
-        auth_type: 'key',
-        secret: Buffer.from('sealed below'),
-      })
-      .returning('id')
-      .executeTakeFirstOrThrow()
-    const secret = box.seal(privateKey, credentialPlace(id))
-    await db.updateTable('credentials').set({ secret }).where('id', '=', id).execute()
-    return id
-  }
-
-  async function makeServer(
-    environmentId: number,
-    server: Partial<Insertable<ServersTable>> & { root_directory: string },
-  ): Promise<number> {
-    const { id } = await db
-      .insertInto('servers')
-      .values({ ...made, environment_id: environmentId, name: 'here', provider_code: 'local', ...server })
-      .returning('id')
-      .executeTakeFirstOrThrow()
-    return id
-  }
-
-  async function makeApplication(
-    environmentId: number,
-    serverIds: number[],
-    { variables = [], ...wish }: ApplicationWish & { repository: string },
-  ): Promise<number> {
-    const { id } = await db
-      .insertInto('applications')
-      .values({
-        ...made,
-        project_id: projectId,
-        environment_id: environmentId,
-        name: 'Shop',
-        folder: 'shop',
-        default_branch: 'main',
-        ...wish,
-      })
-      .returning('id')
-      .executeTakeFirstOrThrow()
-    const links = serverIds.map((server_id) => ({
-      application_id: id,
-      server_id,
-      environment_id: environmentId,
-    }))
-    await db.insertInto('application_servers').values(links).execute()
-    for (const { name, value, hidden = false } of variables) {
-      const variable = await db
-        .insertInto('application_variables')
-        .values({ application_id: id, name, hidden, value: Buffer.from('sealed below') })
-        .returning('id')
-        .executeTakeFirstOrThrow()
-      await db
-        .updateTable('application_variables')
-        .set({ value: box.seal(value, variablePlace(variable.id)) })
-        .where('id', '=', variable.id)
-        .execute()
-    }
-    return id
-  }
-
-  async function makePipeline(
-    environmentId: number,
-    steps: StepWish[],
-    pipeline: Partial<Insertable<PipelinesTable>> &
-      Pick<Insertable<PipelinesTable>, 'resource_type' | 'operation'>,
-  ): Promise<number> {
-    const { id } = await db
-      .insertInto('pipelines')
-      .values({ ...made, environment_id: environmentId, name: `Pipeline ${++count}`, ...pipeline })
-      .returning('id')
-      .executeTakeFirstOrThrow()
-    const rows = steps.map((step, index) => ({
-      pipeline_id: id,
-      position: index + 1,
-      ...(typeof step === 'string' ? { name: step, built_in: true } : { ...step, built_in: false }),
-    }))
-    await db.insertInto('pipeline_steps').values(rows).execute()
-    return id
-  }
-
-  return {
-    owner: admin,
-    makeEnvironment,
-    newLocalServer,
-    newSshServer,
-    makeServer,
-    makeApplication,
-    makePipeline,
-  }
-}
-
-/** A place in a step's command where it waits until it is let go. */
-export type Gate = {
-  command: string
-  /** A file that whoever waits here has open, with everything that it started. */
-  held: string
-  /** How often a step came here. */
-  entered(): Promise<number>
-  reached(times?: number): Promise<void>
-  /** How often one was let go. */
-  left(): Promise<number>
-  open(): Promise<void>
-  shut(): Promise<void>
-}
-
-function createGate(notes: string, name: string): Gate {
-  const path = join(notes, name)
-  const linesOf = async (file: string) =>
-    (await readFile(file, 'utf8').catch(() => '')).split('\n').length - 1
-  const entered = () => linesOf(`${path}.entered`)
-  return {
-    command: [
-      `echo "$GANTRY_ACTION_ID" >> '${path}.entered'`,
-      `exec 8>> '${path}.held'`,
-      `until [ -e '${path}.open' ]; do sleep 0.05; done`,
-      `echo "$GANTRY_ACTION_ID" >> '${path}.left'`,
-    ].join('; '),
-    held: `${path}.held`,
-    entered,
-    left: () => linesOf(`${path}.left`),
-    async reached(times = 1) {
-      await until(`the step reached ${name}`, 60_000, async () => (await entered()) >= times)
-    },
-    open: () => writeFile(`${path}.open`, ''),
-    shut: () => rm(`${path}.open`),
-  }
-}
-
-/** Polls for a truth; what is thrown on the way is the reason when it does not come. */
-export async function until<Result>(
-  what: string,
-  withinMs: number,
-  probe: () => Promise<Result | false | undefined> | Result | false | undefined,
-): Promise<Result> {
-  const deadline = performance.now() + withinMs
-  for (;;) {
-    const found = await probe()
-    if (found) return found
-    if (performance.now() > deadline) throw new Error(`Not within ${withinMs / 1_000} s: ${what}`)
-    await pause(30)
-  }
-}
-
-/** The name of the live release, null when there is none. */
-export async function liveRelease(base: string): Promise<string | null> {
-  const link = await readlink(join(base, 'current')).catch(() => null)
-  return link === null ? null : link.replace(/^releases\//, '')
-}
-
-export const liveFile = (base: string, file: string) => readFile(join(base, 'current', file), 'utf8')
-
-/** Everything in the folder of releases, finished or not. */
-export async function releasesIn(base: string): Promise<string[]> {
-  return (await readdir(join(base, 'releases')).catch(() => [])).sort()
-}
-
-/** Processes, other than this one, that have to do with one of these places: by their text, folder or files. */
-export function processesAt(places: string[]): string[] {
-  const isThere = (text: string) => places.some((place) => text.includes(place))
-  return readdirSync('/proc').flatMap((pid) => {
-    if (!/^\d+$/.test(pid) || Number(pid) === process.pid) return []
-    const about = [
-      look(() => readFileSync(`/proc/${pid}/cmdline`, 'latin1').replaceAll('\0', ' ')),
-      look(() => readFileSync(`/proc/${pid}/environ`, 'latin1')),
-      look(() => readlinkSync(`/proc/${pid}/cwd`)),
-      ...look(() =>
-        readdirSync(`/proc/${pid}/fd`).map((fd) => look(() => readlinkSync(`/proc/${pid}/fd/${fd}`))),
-      ),
-    ]
-    const [text] = about
-    return about.some((one) => one !== '' && isThere(one)) ? [`${pid} ${text}`] : []
-  })
-}
-
-/** A process may end, or be somebody else's, while one looks. */
-function look<Result extends string | string[]>(read: () => Result): Result | '' {
-  try {
-    return read()
-  } catch {
-    return ''
-  }
 }

@@ -7,16 +7,10 @@ import { dirname, join } from 'node:path'
 import { after, suite, test } from 'node:test'
 import { serveGit } from '#repositories/test-git-server.ts'
 import { later } from './later.ts'
+import { liveFile, liveRelease, releasesIn } from './releases.ts'
 import { makeRepository } from './repository.ts'
-import {
-  BUILT_IN,
-  type Deployable,
-  deployWith,
-  liveFile,
-  liveRelease,
-  openRunWorld,
-  releasesIn,
-} from './run-world.ts'
+import { BUILT_IN, deployWith } from './run-inventory.ts'
+import { type Deployable, openRunWorld } from './run-world.ts'
 import { startSshd } from './sshd.ts'
 
 const all = { after }

@@ -7,7 +7,7 @@ import type { Database } from '#database/connect.ts'
 import { isDatabaseAway } from '#database/faults.ts'
 import type { Status, Tables } from '#database/tables.ts'
 import { openRound } from '#scheduling/round.ts'
-import { until } from '../run-world.ts'
+import { until } from '../until.ts'
 
 const WAVE = 50
 const AWAY_MS = 60_000

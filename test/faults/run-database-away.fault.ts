@@ -5,7 +5,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { startEmbeddedPostgres } from '#database/embedded/start.ts'
 import { later } from '../later.ts'
 import { temporaryHome } from '../process.ts'
-import { openRunWorld, until } from '../run-world.ts'
+import { openRunWorld } from '../run-world.ts'
+import { until } from '../until.ts'
 
 const AWAY_MS = 30_000
 

@@ -4,16 +4,12 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, suite, test } from 'node:test'
 import { sql } from 'kysely'
+import { processesAt } from '../processes-at.ts'
+import { liveFile, liveRelease, releasesIn } from '../releases.ts'
 import { makeRepository } from '../repository.ts'
-import {
-  deployWith,
-  liveFile,
-  liveRelease,
-  openRunWorld,
-  processesAt,
-  releasesIn,
-  until,
-} from '../run-world.ts'
+import { deployWith } from '../run-inventory.ts'
+import { openRunWorld } from '../run-world.ts'
+import { until } from '../until.ts'
 
 const all = { after }
 const world = await openRunWorld(all, {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import type { Page } from 'playwright-core'
 import { ADMIN } from '../process.ts'
-import { until } from '../run-world.ts'
+import { until } from '../until.ts'
 import { findBarriers } from './axe.ts'
 import { openPage, openPagesWorld, type PagesWorld, settled, signIn } from './world.ts'
 

@@ -18,7 +18,7 @@ import {
   startGantry,
   temporaryHome,
 } from '../process.ts'
-import { until } from '../run-world.ts'
+import { until } from '../until.ts'
 import { openBrowser } from './browser.ts'
 
 type Closer = { after(fn: () => Promise<void>): void }
