@@ -13,6 +13,7 @@ import { StatusBadge } from '../words/status.tsx'
 import classes from './action.module.css'
 import { ActionFacts } from './action-facts.tsx'
 import { chooseStep, findStep, type StepChoice } from './choose-step.ts'
+import { logFileName } from './log-file-name.ts'
 import { reasonInWords } from './reasons.ts'
 import { RunControls } from './run-controls.tsx'
 import { Timeline } from './timeline.tsx'
@@ -97,11 +98,12 @@ function StepLog({ action, choice, listenToLogs }: StepLogProps) {
   const log = useStepLog({ actionId: action.id, ...choice }, isRunning, listenToLogs)
   if (!found) return null
   const { step, target } = found
+  const server = target.resource_data?.name ?? `#${target.resource_id}`
   return (
     <section className={classes.section} aria-labelledby="log" id="step-log">
       <div className={classes.logHead}>
         <Title order={2} size="h4" id="log">
-          {step.name} on {target.resource_data?.name ?? `#${target.resource_id}`}
+          {step.name} on {server}
         </Title>
         <StatusBadge status={step.status} reason={step.status_reason_human_readable} />
       </div>
@@ -110,7 +112,8 @@ function StepLog({ action, choice, listenToLogs }: StepLogProps) {
         key={`${choice.targetId}.${choice.order}`}
         log={log}
         isRunning={isRunning}
-        name={`action-${action.id}-${step.name}`}
+        name={`${step.name} on ${server}`}
+        fileName={logFileName(action.id, step.name, server)}
       />
     </section>
   )
