@@ -5,6 +5,7 @@ import type { Page } from 'playwright-core'
 import { ADMIN } from '../process.ts'
 import { until } from '../run-world.ts'
 import { findBarriers } from './axe.ts'
+import { testPlaces } from './places.ts'
 import { testRunPage } from './run-page.ts'
 import { focusIsOn, goTo, openPage, openPagesWorld, type PagesWorld, settled, signIn } from './world.ts'
 
@@ -260,6 +261,7 @@ describe('the pages', () => {
   })
 
   testRunPage(() => world)
+  describe('of several projects', () => testPlaces(() => world))
 })
 
 async function rowsAre(page: Page, count: number): Promise<void> {

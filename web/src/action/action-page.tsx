@@ -1,7 +1,7 @@
 // The page that `url_web_permalink` leads to: what ran, how far it came, why it failed, and who was told.
 import { Title } from '@mantine/core'
 import { useState } from 'react'
-import { Link, useSearchParams } from 'wouter'
+import { useSearchParams } from 'wouter'
 import type { Action } from '../api-types.ts'
 import { LogView } from '../log/log-view.tsx'
 import { type ListenToLogs, useStepLog } from '../log/use-step-log.ts'
@@ -9,6 +9,7 @@ import { useMayRun } from '../session/use-may-run.ts'
 import { Fault } from '../shell/fault.tsx'
 import { Loading } from '../shell/loading.tsx'
 import { PageTitle } from '../shell/page-title.tsx'
+import { Trail } from '../shell/trail.tsx'
 import { StatusBadge } from '../words/status.tsx'
 import classes from './action.module.css'
 import { ActionFacts } from './action-facts.tsx'
@@ -53,18 +54,7 @@ function OneAction({ action, listenToLogs }: { action: Action; listenToLogs: Lis
   return (
     <>
       <PageTitle title={name} status={action.status} />
-      <p className={classes.trail}>
-        <Link href={`/actions?organization=${action.organization.id}`}>{action.organization.name}</Link> /{' '}
-        <Link href={`/actions?organization=${action.organization.id}&project=${action.project.id}`}>
-          {action.project.name}
-        </Link>{' '}
-        /{' '}
-        <Link
-          href={`/actions?organization=${action.organization.id}&project=${action.project.id}&environment=${action.environment.id}`}
-        >
-          {action.environment.name}
-        </Link>
-      </p>
+      <Trail page="/actions" {...action} />
       <div className="page-head">
         <div className={classes.heading}>
           <Title order={1} size="h2">
