@@ -42,6 +42,7 @@ export const USED_OPERATIONS = [
   'GET /organizations/{id}/projects',
   'GET /projects/{id}',
   'GET /projects/{id}/environments',
+  'GET /environments/{id}',
   'GET /environments/{id}/applications',
   'GET /environments/{id}/servers',
   'GET /pipelines/application/{resource_id}',

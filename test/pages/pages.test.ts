@@ -5,7 +5,9 @@ import type { Page } from 'playwright-core'
 import { ADMIN } from '../process.ts'
 import { until } from '../until.ts'
 import { findBarriers } from './axe.ts'
-import { openPage, openPagesWorld, type PagesWorld, settled, signIn } from './world.ts'
+import { testPlaces } from './places.ts'
+import { testRunPage } from './run-page.ts'
+import { focusIsOn, goTo, openPage, openPagesWorld, type PagesWorld, settled, signIn } from './world.ts'
 
 const LOOKS = [
   { colorScheme: 'light', width: 1200, height: 800 },
@@ -154,9 +156,13 @@ describe('the pages', () => {
     await world.openAll()
     const { page, faults, close } = await openPage(world, '/app/pipelines')
     await page.getByRole('link', { name: 'Two steps' }).click()
-    await page.getByRole('button', { name: 'Run' }).click()
+    await page.getByRole('button', { name: 'Run' }).press('Enter')
     const dialog = page.getByRole('dialog')
     await dialog.getByText('1 server, 2 steps each').waitFor()
+    assert.deepEqual(await findBarriers(page), [])
+    await page.keyboard.press('Escape')
+    await focusIsOn(page, 'Run')
+    await page.keyboard.press('Enter')
     await dialog.getByLabel('Comment').fill('by hand')
     await dialog.getByLabel('Variables').fill('greeting=good morning')
     await dialog.getByRole('button', { name: 'Run' }).click()
@@ -173,7 +179,8 @@ describe('the pages', () => {
     await page.getByRole('button', { name: 'Details' }).first().click()
     await page.getByRole('dialog').getByText('for the record').waitFor()
     assert.match(await page.getByRole('dialog').innerText(), /curl -X POST .*\/replay/)
-    await page.keyboard.press('Escape')
+    await page.getByRole('button', { name: 'Close' }).press('Enter')
+    await focusIsOn(page, 'Details')
     await page.goBack()
     await page.getByRole('link', { name: 'Deaf receiver' }).click()
     await page.getByText('The receiver could not be reached').first().waitFor()
@@ -252,12 +259,10 @@ describe('the pages', () => {
     assert.deepEqual(faults, [])
     await close()
   })
-})
 
-/** As a link does it: the browser loads only what is new. */
-async function goTo(page: Page, path: string): Promise<void> {
-  await page.evaluate(`history.pushState(null, '', ${JSON.stringify(path)})`)
-}
+  testRunPage(() => world)
+  describe('of several projects', () => testPlaces(() => world))
+})
 
 async function rowsAre(page: Page, count: number): Promise<void> {
   await until(`${count} rows`, 20_000, async () => (await page.locator('[data-action]').count()) === count)

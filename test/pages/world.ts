@@ -40,6 +40,12 @@ export type PagesWorld = {
   everyPage(actionId: number): string[]
   /** Calls the hook as the outside world does; the id of the action that it started. */
   callHook(body: unknown): Promise<number>
+  /** Deploys the sample, and waits for the end. */
+  deploy(): Promise<{ id: number; release: string }>
+  /** A project with one environment, in which there are a server, a pipeline and a hook. */
+  makeProject(name: string, environment: string): Promise<{ projectId: number; environmentId: number }>
+  /** Somebody with this one role, who has accepted. */
+  invite(email: string, grant: Record<string, unknown>): Promise<Login>
   /** Runs a step that prints nearly as much as is kept of one; the action's id. */
   runLoudly(): Promise<number>
   api(method: string, path: string, body?: unknown): ReturnType<typeof call>
@@ -89,7 +95,8 @@ export async function openPagesWorld(t: Closer): Promise<PagesWorld> {
     name: 'Deaf receiver',
     target_url: 'http://127.0.0.1:9/told',
   })
-  const viewer = await inviteViewer(url, make)
+  const invite = (email: string, grant: Record<string, unknown>) => inviteSomebody(url, make, email, grant)
+  const viewer = await invite('viewer@example.com', { name: 'Vera Viewer', role: 'viewer' })
   const browser = await openBrowser()
   later(t, () => browser.close())
 
@@ -120,6 +127,32 @@ export async function openPagesWorld(t: Closer): Promise<PagesWorld> {
       ]
     },
     api,
+    invite,
+    async deploy() {
+      const { id } = await make<{ id: number }>('/pipelines/1/actions', {})
+      return until('the deploy has completed', 20_000, async () => {
+        const { status, action_data } = (await api('GET', `/actions/${id}`)).body
+        return status === 'completed' ? { id, release: action_data.release_name } : undefined
+      })
+    },
+    async makeProject(name, environment) {
+      const project = await make<{ id: number }>('/organizations/1/projects', { name })
+      const { id: environmentId } = await make<{ id: number }>(`/projects/${project.id}/environments`, {
+        name: environment,
+        type: environment.toLowerCase(),
+      })
+      const server = await make<{ id: number }>(`/environments/${environmentId}/servers`, {
+        name: `${name} 1`,
+        provider_code: 'local',
+        root_directory: join(home, 'sites'),
+      })
+      const pipeline = await make<{ id: number }>(`/pipelines/server/${server.id}`, {
+        name: `Restart ${name}`,
+        operation: 'restart',
+      })
+      await make(`/pipelines/${pipeline.id}/hooks/incoming`, { name: `Call of ${name}` })
+      return { projectId: project.id, environmentId }
+    },
     async runLoudly() {
       const loud = await make<{ id: number }>('/pipelines/server/1', { name: 'Loud', operation: 'reload' })
       await make(`/pipelines/${loud.id}/steps`, {
@@ -202,6 +235,17 @@ export async function settled(page: Page): Promise<void> {
   })
 }
 
+/** As a link does it: the browser loads only what is new. */
+export async function goTo(page: Page, path: string): Promise<void> {
+  await page.evaluate(`history.pushState(null, '', ${JSON.stringify(path)})`)
+}
+
+/** The keyboard is at the button with this text. */
+export async function focusIsOn(page: Page, button: string): Promise<void> {
+  const look = 'document.activeElement?.textContent'
+  await until(`the keyboard is at ${button}`, 20_000, async () => (await page.evaluate(look)) === button)
+}
+
 /** A folder that whatever account runs steps can look into. */
 async function makeGates(t: Closer): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'gantry-gates-'))
@@ -210,22 +254,23 @@ async function makeGates(t: Closer): Promise<string> {
   return folder
 }
 
-async function inviteViewer(
+async function inviteSomebody(
   url: string,
   make: <Made>(path: string, body: unknown) => Promise<Made>,
+  email: string,
+  grant: Record<string, unknown>,
 ): Promise<Login> {
-  const viewer = { email: 'viewer@example.com', password: 'only here to look' }
+  const login = { email, password: 'only here to look' }
   const { invitation_url } = await make<{ invitation_url: string }>('/organizations/1/members', {
-    email: viewer.email,
-    name: 'Vera Viewer',
-    role: 'viewer',
+    email,
+    ...grant,
   })
   const token = invitation_url.split(/[/=#]/).at(-1)
   const answer = await call({ url }, 'POST', '/users/accept-invitation', {
-    body: { token, password: viewer.password },
+    body: { token, password: login.password },
   })
   if (answer.status >= 300) throw new Error(`accept-invitation: ${JSON.stringify(answer.body)}`)
-  return viewer
+  return login
 }
 
 async function freePort(): Promise<number> {

@@ -945,6 +945,12 @@ export type Operations = {
     body: undefined
     answer: Array<Environment>
   }
+  'GET /environments/{id}': {
+    path: { id: number }
+    query: undefined
+    body: undefined
+    answer: Environment
+  }
   'GET /environments/{id}/applications': {
     path: { id: number }
     query: { page?: number; per_page?: number; 'filter[name]'?: string }

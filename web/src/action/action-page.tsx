@@ -1,7 +1,7 @@
 // The page that `url_web_permalink` leads to: what ran, how far it came, why it failed, and who was told.
 import { Title } from '@mantine/core'
 import { useState } from 'react'
-import { Link, useSearchParams } from 'wouter'
+import { useSearchParams } from 'wouter'
 import type { Action } from '../api-types.ts'
 import { LogView } from '../log/log-view.tsx'
 import { type ListenToLogs, useStepLog } from '../log/use-step-log.ts'
@@ -9,10 +9,12 @@ import { useMayRun } from '../session/use-may-run.ts'
 import { Fault } from '../shell/fault.tsx'
 import { Loading } from '../shell/loading.tsx'
 import { PageTitle } from '../shell/page-title.tsx'
+import { Trail } from '../shell/trail.tsx'
 import { StatusBadge } from '../words/status.tsx'
 import classes from './action.module.css'
 import { ActionFacts } from './action-facts.tsx'
 import { chooseStep, findStep, type StepChoice } from './choose-step.ts'
+import { logFileName } from './log-file-name.ts'
 import { reasonInWords } from './reasons.ts'
 import { RunControls } from './run-controls.tsx'
 import { Timeline } from './timeline.tsx'
@@ -52,18 +54,7 @@ function OneAction({ action, listenToLogs }: { action: Action; listenToLogs: Lis
   return (
     <>
       <PageTitle title={name} status={action.status} />
-      <p className={classes.trail}>
-        <Link href={`/actions?organization=${action.organization.id}`}>{action.organization.name}</Link> /{' '}
-        <Link href={`/actions?organization=${action.organization.id}&project=${action.project.id}`}>
-          {action.project.name}
-        </Link>{' '}
-        /{' '}
-        <Link
-          href={`/actions?organization=${action.organization.id}&project=${action.project.id}&environment=${action.environment.id}`}
-        >
-          {action.environment.name}
-        </Link>
-      </p>
+      <Trail page="/actions" {...action} />
       <div className="page-head">
         <div className={classes.heading}>
           <Title order={1} size="h2">
@@ -97,11 +88,12 @@ function StepLog({ action, choice, listenToLogs }: StepLogProps) {
   const log = useStepLog({ actionId: action.id, ...choice }, isRunning, listenToLogs)
   if (!found) return null
   const { step, target } = found
+  const server = target.resource_data?.name ?? `#${target.resource_id}`
   return (
     <section className={classes.section} aria-labelledby="log" id="step-log">
       <div className={classes.logHead}>
         <Title order={2} size="h4" id="log">
-          {step.name} on {target.resource_data?.name ?? `#${target.resource_id}`}
+          {step.name} on {server}
         </Title>
         <StatusBadge status={step.status} reason={step.status_reason_human_readable} />
       </div>
@@ -110,7 +102,8 @@ function StepLog({ action, choice, listenToLogs }: StepLogProps) {
         key={`${choice.targetId}.${choice.order}`}
         log={log}
         isRunning={isRunning}
-        name={`action-${action.id}-${step.name}`}
+        name={`${step.name} on ${server}`}
+        fileName={logFileName(action.id, step.name, server)}
       />
     </section>
   )

@@ -1,9 +1,11 @@
-import { Alert, Button, Group, Modal, Text } from '@mantine/core'
+import { Alert, Button, Group, Text } from '@mantine/core'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useLocation } from 'wouter'
 import { useApi } from '../api/services.ts'
-import type { Action } from '../api-types.ts'
+import type { Action, RunPlan } from '../api-types.ts'
+import { usePlan } from '../pipelines/use-plan.ts'
+import { Dialog } from '../shell/dialog.tsx'
 import { hasEnded } from '../words/statuses.ts'
 
 type Verb = 'retry' | 'cancel' | 'rollback'
@@ -26,6 +28,8 @@ const WORDS: Record<Verb, { button: string; title: string; text: string; colour?
     text: 'A new action makes the release before the live one live again, on every server of the pipeline.',
   },
 }
+
+const ROLLBACK = { type: 'rollback' } as const
 
 export function RunControls({ action }: { action: Action }) {
   const [asked, setAsked] = useState<Verb>()
@@ -54,6 +58,7 @@ function Confirmation({ verb, action, close }: { verb: Verb; action: Action; clo
   const queries = useQueryClient()
   const [, navigate] = useLocation()
   const { button, title, text, colour } = WORDS[verb]
+  const back = usePlan(action.pipeline_id, ROLLBACK, verb === 'rollback')
   const { mutate, isPending, error } = useMutation({
     mutationFn: () => {
       switch (verb) {
@@ -64,7 +69,7 @@ function Confirmation({ verb, action, close }: { verb: Verb; action: Action; clo
         case 'rollback':
           return api.ask('POST /pipelines/{id}/actions', {
             path: { id: action.pipeline_id },
-            body: { type: 'rollback', trigger_comment: `Roll back after #${action.id}` },
+            body: { ...ROLLBACK, trigger_comment: `Roll back after #${action.id}` },
           })
       }
     },
@@ -75,12 +80,14 @@ function Confirmation({ verb, action, close }: { verb: Verb; action: Action; clo
       else navigate(`/actions/${result.id}`)
     },
   })
+  const refusal = error ?? back.error
   return (
-    <Modal opened onClose={close} title={title} lockScroll={false} centered>
+    <Dialog close={close} title={title} centered>
       <Text size="sm">{text}</Text>
-      {error && (
+      {back.data?.source && <WhereItGoes source={back.data.source} />}
+      {refusal && (
         <Alert color="red" variant="light" mt="md" role="alert">
-          {error.message}
+          {refusal.message}
         </Alert>
       )}
       <Group justify="flex-end" mt="lg">
@@ -91,6 +98,15 @@ function Confirmation({ verb, action, close }: { verb: Verb; action: Action; clo
           {button}
         </Button>
       </Group>
-    </Modal>
+    </Dialog>
+  )
+}
+
+function WhereItGoes({ source }: { source: NonNullable<RunPlan['source']> }) {
+  return (
+    <Text size="sm" mt="xs">
+      That is release <code>{source.release_name}</code> of commit{' '}
+      <code>{source.commit_hash?.slice(0, 8)}</code>.
+    </Text>
   )
 }

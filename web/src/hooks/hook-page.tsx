@@ -8,6 +8,7 @@ import { Fault } from '../shell/fault.tsx'
 import { Loading } from '../shell/loading.tsx'
 import { NotFound } from '../shell/not-found.tsx'
 import { PageTitle } from '../shell/page-title.tsx'
+import { TrailTo } from '../shell/trail.tsx'
 import { Age } from '../words/age.tsx'
 import { isGoodOutcome, OUTCOME_WORDS } from '../words/outcomes.ts'
 import { NextTry } from '../words/telling-state.tsx'
@@ -44,6 +45,7 @@ function OneHook({ hook }: { hook: Hook }) {
   return (
     <>
       <PageTitle title={hook.name} />
+      <TrailTo page="/hooks" environmentId={hook.environment_id} />
       <div className="page-head">
         <div className={classes.cardHead}>
           <Title order={1} size="h2">

@@ -1,8 +1,9 @@
-import { Button, Modal } from '@mantine/core'
+import { Button } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useApi } from '../api/services.ts'
 import type { HookRequestDetail } from '../api-types.ts'
+import { Dialog } from '../shell/dialog.tsx'
 import { Fault } from '../shell/fault.tsx'
 import { Loading } from '../shell/loading.tsx'
 import { OUTCOME_WORDS } from '../words/outcomes.ts'
@@ -18,16 +19,9 @@ export function HookRequestButton({ id }: { id: string }) {
         Details
       </Button>
       {isOpen && (
-        <Modal
-          opened
-          onClose={() => setOpen(false)}
-          title="Request and response"
-          size="xl"
-          lockScroll={false}
-          closeButtonProps={{ 'aria-label': 'Close' }}
-        >
+        <Dialog close={() => setOpen(false)} title="Request and response" size="xl">
           <Detail id={id} />
-        </Modal>
+        </Dialog>
       )}
     </>
   )

@@ -22,16 +22,7 @@ export default function HooksPage() {
           Hooks
         </Title>
       </div>
-      <EachEnvironment>
-        {(environment) => (
-          <>
-            <Title order={2} size="h4" className={classes.environment}>
-              {environment.name} <span className="quiet">{environment.project.name}</span>
-            </Title>
-            <HooksOf environmentId={environment.id} />
-          </>
-        )}
-      </EachEnvironment>
+      <EachEnvironment>{(environment) => <HooksOf environmentId={environment.id} />}</EachEnvironment>
     </>
   )
 }

@@ -29,8 +29,8 @@ export function readLine(line: string, style: Style): { pieces: Piece[]; next: S
   return { pieces, next: now }
 }
 
-export function withoutColours(line: string): string {
-  return line.includes('\x1b') ? line.replaceAll(SEQUENCE, '') : line
+export function withoutColours(text: string): string {
+  return text.includes('\x1b') ? text.replaceAll(SEQUENCE, '') : text
 }
 
 function applyCodes(style: Style, text: string): Style {

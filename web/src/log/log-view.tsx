@@ -1,15 +1,18 @@
 import { Button, TextInput } from '@mantine/core'
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { useDeferredValue, useEffect, useMemo, useRef, useState } from 'react'
+import { CopyButton } from '../shell/copy-button.tsx'
+import { withoutColours } from './ansi.ts'
 import classes from './log.module.css'
 import { LogLine } from './log-line.tsx'
 import type { StepLogState } from './use-step-log.ts'
 
 const LINE_HEIGHT = 20
 
-type LogViewProps = { log: StepLogState; isRunning: boolean; name: string }
+/** `fileName`: what its file is called once it is downloaded. */
+type LogViewProps = { log: StepLogState; isRunning: boolean; name: string; fileName: string }
 
-export function LogView({ log, isRunning, name }: LogViewProps) {
+export function LogView({ log, isRunning, name, fileName }: LogViewProps) {
   const { lines, version } = log
   const frame = useRef<HTMLDivElement>(null)
   const [follows, setFollows] = useState(true)
@@ -65,8 +68,13 @@ export function LogView({ log, isRunning, name }: LogViewProps) {
         )}
         <Toggle on={wraps} set={setWraps} name="Wrap" />
         {isRunning && <Toggle on={follows} set={setFollows} name="Follow" />}
-        <CopyLog text={() => lines.whole()} />
-        <Button size="xs" variant="default" onClick={() => download(lines.whole(), `${name}.log`)}>
+        <CopyButton size="xs" disabled={count === 0} text={() => withoutColours(lines.whole())} />
+        <Button
+          size="xs"
+          variant="default"
+          disabled={count === 0}
+          onClick={() => download(lines.whole(), fileName)}
+        >
           Download
         </Button>
       </div>
@@ -115,26 +123,6 @@ function Toggle({ on, set, name }: { on: boolean; set(on: boolean): void; name: 
   return (
     <Button size="xs" variant={on ? 'light' : 'default'} aria-pressed={on} onClick={() => set(!on)}>
       {name}
-    </Button>
-  )
-}
-
-function CopyLog({ text }: { text(): string }) {
-  const [isCopied, setCopied] = useState(false)
-  useEffect(() => {
-    if (!isCopied) return
-    const timer = setTimeout(() => setCopied(false), 1_500)
-    return () => clearTimeout(timer)
-  }, [isCopied])
-  // Browsers give the clipboard only to pages that came over HTTPS or from this machine.
-  if (!navigator.clipboard) return null
-  const copy = async () => {
-    await navigator.clipboard.writeText(text())
-    setCopied(true)
-  }
-  return (
-    <Button size="xs" variant="default" onClick={() => void copy()}>
-      {isCopied ? 'Copied' : 'Copy'}
     </Button>
   )
 }

@@ -7,7 +7,7 @@ import type { Grant, Role } from '../api-types.ts'
 import { Fault } from '../shell/fault.tsx'
 import { Loading } from '../shell/loading.tsx'
 import { PageTitle } from '../shell/page-title.tsx'
-import { useOrganizations } from '../shell/tree.ts'
+import { useEnvironment, useOrganizations, useProject } from '../shell/tree.ts'
 import { usePlace } from '../shell/use-place.ts'
 import classes from './members.module.css'
 
@@ -29,7 +29,9 @@ export default function MembersPage() {
         <Fault error={organizations.error} what="organizations" retry={organizations.refetch} />
       )}
       {organizations.isPending && <Loading what="organizations" />}
-      {organizations.data?.length === 0 && <p>You are not a member of any organization yet.</p>}
+      {organizations.data && shown.length === 0 && (
+        <p>There is no organization here that you see as a whole.</p>
+      )}
       {shown.map((organization) => (
         <section key={organization.id} aria-label={organization.name}>
           <Title order={2} size="h4" mb="xs">
@@ -77,7 +79,14 @@ function MembersOf({ organizationId }: { organizationId: number }) {
                   {user.name} {!has_joined && <span className="quiet">invited, has not joined yet</span>}
                 </td>
                 <td>{user.email}</td>
-                <td>{grants.map(grantInWords).join(', ')}</td>
+                <td>
+                  {grants.map((grant, index) => (
+                    <span key={grant.id}>
+                      {index > 0 && ', '}
+                      <GrantInWords grant={grant} />
+                    </span>
+                  ))}
+                </td>
               </tr>
             ))}
           </tbody>
@@ -93,10 +102,14 @@ function MembersOf({ organizationId }: { organizationId: number }) {
   )
 }
 
-function grantInWords(grant: Grant): string {
-  if (grant.environment_id !== null) return `${grant.role_name} in environment ${grant.environment_id}`
-  if (grant.project_id !== null) return `${grant.role_name} in project ${grant.project_id}`
-  return grant.role_name
+/** Places by their names, as soon as those are known and the person may see them. */
+function GrantInWords({ grant: { role_name, environment_id, project_id } }: { grant: Grant }) {
+  const environment = useEnvironment(environment_id ?? undefined).data
+  const project = useProject(project_id ?? undefined).data
+  if (environment) return `${role_name} in ${environment.name} of ${environment.project.name}`
+  if (environment_id !== null) return `${role_name} in environment ${environment_id}`
+  if (project_id !== null) return `${role_name} in ${project?.name ?? `project ${project_id}`}`
+  return role_name
 }
 
 function Roles({ roles }: { roles: Role[] }) {

@@ -7,7 +7,7 @@ import type { Overview, OverviewRun } from '../api-types.ts'
 import { Fault } from '../shell/fault.tsx'
 import { Loading } from '../shell/loading.tsx'
 import { PageTitle } from '../shell/page-title.tsx'
-import { placeFilters } from '../shell/place.ts'
+import { placeFilters, placeSearch } from '../shell/place.ts'
 import { usePlace } from '../shell/use-place.ts'
 import { Age, Duration } from '../words/age.tsx'
 import { StatusBadge } from '../words/status.tsx'
@@ -66,16 +66,18 @@ function useOverview() {
 
 function Everything({ overview }: { overview: Overview }) {
   const { running, failures, deliveries, workers, queue } = overview
+  const [place] = usePlace()
+  const actions = (status: string) => `/actions${placeSearch(place, { status })}`
   const ready = sum(queue.depths.map((depth) => depth.ready))
   const dead = sum(queue.depths.map((depth) => depth.dead))
   return (
     <>
       <dl className={classes.tiles}>
-        <Tile name="Running now" value={running.length} to="/actions?status=in-progress" />
+        <Tile name="Running now" value={running.length} to={actions('in-progress')} />
         <Tile
           name="Failed in a day"
           value={failures.length}
-          to="/actions?status=failed"
+          to={actions('failed')}
           bad={failures.length > 0}
         />
         <Tile name="Hooks failing" value={deliveries.failing.length} bad={deliveries.failing.length > 0} />
@@ -163,7 +165,7 @@ function Runs({ runs, none }: { runs: OverviewRun[]; none: string }) {
             {run.type_human_readable} {run.resource_name} #{run.id}
           </Link>{' '}
           <span className="quiet">
-            {run.environment.name} ·{' '}
+            {run.environment.name} of {run.project.name} ·{' '}
             {run.completed_at === null ? (
               <Duration from={run.started_at} to={null} />
             ) : (

@@ -5,7 +5,8 @@ import { useMayRun } from '../session/use-may-run.ts'
 import { Fault } from '../shell/fault.tsx'
 import { Loading } from '../shell/loading.tsx'
 import { PageTitle } from '../shell/page-title.tsx'
-import { useOrganizationOf } from '../shell/tree.ts'
+import { TrailTo } from '../shell/trail.tsx'
+import { useEnvironment } from '../shell/tree.ts'
 import { usePipeline } from './inventory.ts'
 import { LastRuns } from './last-runs.tsx'
 import { PipelineLink } from './pipeline-link.tsx'
@@ -20,16 +21,21 @@ export default function PipelinePage({ id }: { id: string }) {
 }
 
 function OnePipeline({ pipeline }: { pipeline: Pipeline }) {
-  const organizationId = useOrganizationOf(pipeline.project_id)
+  const { environment_id: environmentId, project_id: projectId } = pipeline
+  const { data, error } = useEnvironment(environmentId)
+  // Grants hang on the organization, which not everybody may look at.
   const mayRun = useMayRun(
-    typeof organizationId !== 'number'
-      ? organizationId
-      : { organizationId, projectId: pipeline.project_id, environmentId: pipeline.environment_id },
+    data
+      ? { organizationId: data.project.organization.id, projectId, environmentId }
+      : error
+        ? 'unknown'
+        : undefined,
   )
   const [isRunning, setRunning] = useState(false)
   return (
     <>
       <PageTitle title={pipeline.name} />
+      <TrailTo page="/pipelines" environmentId={environmentId} />
       <div className="page-head">
         <Title order={1} size="h2">
           {pipeline.name}

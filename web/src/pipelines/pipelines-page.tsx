@@ -17,16 +17,7 @@ export default function PipelinesPage() {
           Pipelines
         </Title>
       </div>
-      <EachEnvironment>
-        {(environment) => (
-          <>
-            <Title order={2} size="h4" className={classes.environment}>
-              {environment.name} <span className="quiet">{environment.project.name}</span>
-            </Title>
-            <PipelinesOf environmentId={environment.id} />
-          </>
-        )}
-      </EachEnvironment>
+      <EachEnvironment>{(environment) => <PipelinesOf environmentId={environment.id} />}</EachEnvironment>
     </>
   )
 }

@@ -1,22 +1,14 @@
-import {
-  Alert,
-  Button,
-  Checkbox,
-  Group,
-  Modal,
-  NativeSelect,
-  Stack,
-  Textarea,
-  TextInput,
-} from '@mantine/core'
-import { keepPreviousData, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { Alert, Button, Checkbox, Group, NativeSelect, Stack, Textarea, TextInput } from '@mantine/core'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useDeferredValue, useState } from 'react'
 import { useLocation } from 'wouter'
 import { Refusal } from '../api/api.ts'
 import { useApi } from '../api/services.ts'
 import type { Pipeline, RunPlan } from '../api-types.ts'
+import { Dialog } from '../shell/dialog.tsx'
 import classes from './pipelines.module.css'
 import { NO_WISH, type RunBody, toBody, type Wish } from './run-wish.ts'
+import { usePlan } from './use-plan.ts'
 
 export function RunDialog({ pipeline, close }: { pipeline: Pipeline; close(): void }) {
   const api = useApi()
@@ -37,14 +29,7 @@ export function RunDialog({ pipeline, close }: { pipeline: Pipeline; close(): vo
   })
 
   return (
-    <Modal
-      opened
-      onClose={close}
-      title={`Run ${pipeline.name}`}
-      size="lg"
-      lockScroll={false}
-      closeButtonProps={CLOSE}
-    >
+    <Dialog close={close} title={`Run ${pipeline.name}`} size="lg">
       <form
         onSubmit={(event) => {
           event.preventDefault()
@@ -95,11 +80,9 @@ export function RunDialog({ pipeline, close }: { pipeline: Pipeline; close(): vo
           </Group>
         </Stack>
       </form>
-    </Modal>
+    </Dialog>
   )
 }
-
-const CLOSE = { 'aria-label': 'Close' }
 
 function Source({ wish, change }: { wish: Wish; change(part: Partial<Wish>): void }) {
   return (
@@ -132,19 +115,6 @@ function Source({ wish, change }: { wish: Wish; change(part: Partial<Wish>): voi
       )}
     </Group>
   )
-}
-
-function usePlan(pipelineId: number, body: RunBody) {
-  const api = useApi()
-  // A plan depends on where and what, not on what is said about it.
-  const { trigger_comment: _, ...asked } = body
-  return useQuery({
-    queryKey: ['plan', pipelineId, asked],
-    placeholderData: keepPreviousData,
-    retry: false,
-    queryFn: ({ signal }) =>
-      api.ask('POST /pipelines/{id}/plan', { path: { id: pipelineId }, body: asked, signal }),
-  })
 }
 
 function Preview({ pipelineId, body }: { pipelineId: number; body: RunBody }) {

@@ -13,6 +13,18 @@ export function readPlace(search: URLSearchParams): Place {
   return place
 }
 
+/** The place as the end of an address: `?organization=1`, or nothing. */
+export function placeSearch(place: Place, more: Record<string, string> = {}): string {
+  const search = new URLSearchParams(more)
+  for (const level of LEVELS) if (place[level] !== undefined) search.set(level, String(place[level]))
+  return search.size === 0 ? '' : `?${search}`
+}
+
+/** Pages that show what there is in a place; the others are about one thing, which stands where it stands. */
+export function isPageOfPlace(location: string): boolean {
+  return /^\/(overview|actions|pipelines|hooks|members)$/.test(location)
+}
+
 export function placeFilters({ organization, project, environment }: Place) {
   return {
     'filter[organization_id]': organization?.toString(),

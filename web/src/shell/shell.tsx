@@ -22,6 +22,7 @@ export function Shell({ children }: { children: ReactNode }) {
   const { connection } = useServices()
   const isAway = useIsAway(connection)
   useRunningCountUpdates()
+  const place = useCarriedPlace()
   return (
     <>
       <a className={classes.skip} href="#content">
@@ -30,10 +31,10 @@ export function Shell({ children }: { children: ReactNode }) {
       {isAway && <ConnectionBanner />}
       <header className={classes.header}>
         <div className={classes.bar}>
-          <Link href="/overview" className={classes.brand}>
+          <Link href={`/overview${place}`} className={classes.brand}>
             Gantry
           </Link>
-          <Navigation />
+          <Navigation place={place} />
           <div className={classes.tools}>
             <ColourSwitch />
             <SignOut />
@@ -48,9 +49,8 @@ export function Shell({ children }: { children: ReactNode }) {
   )
 }
 
-function Navigation() {
+function Navigation({ place }: { place: string }) {
   const [location] = useLocation()
-  const place = useCarriedPlace()
   return (
     <nav className={classes.navigation} aria-label="Pages">
       {PAGES.map(([path, name]) => {

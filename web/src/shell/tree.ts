@@ -1,4 +1,5 @@
-import { useQuery } from '@tanstack/react-query'
+import { queryOptions, useQuery } from '@tanstack/react-query'
+import type { Api } from '../api/api.ts'
 import { useApi } from '../api/services.ts'
 
 // What stands above actions, as far as the person may see it. It changes rarely, so it is kept for a while.
@@ -14,15 +15,18 @@ export function useOrganizations() {
   })
 }
 
-export function useProjects(organization: number | undefined) {
-  const api = useApi()
-  return useQuery({
+export function projectsOf(api: Api, organization: number) {
+  return queryOptions({
     ...KEPT,
     queryKey: ['projects', organization],
-    enabled: organization !== undefined,
     queryFn: ({ signal }) =>
-      api.ask('GET /organizations/{id}/projects', { path: { id: organization! }, query: ALL, signal }),
+      api.ask('GET /organizations/{id}/projects', { path: { id: organization }, query: ALL, signal }),
   })
+}
+
+export function useProjects(organization: number | undefined) {
+  const api = useApi()
+  return useQuery({ ...projectsOf(api, organization ?? 0), enabled: organization !== undefined })
 }
 
 export function useEnvironments(project: number | undefined) {
@@ -36,13 +40,23 @@ export function useEnvironments(project: number | undefined) {
   })
 }
 
-/** A pipeline names its project; grants hang on the organization above it, which not everybody may look at. */
-export function useOrganizationOf(project: number): number | 'unknown' | undefined {
+export function useProject(id: number | undefined) {
   const api = useApi()
-  const { data, error } = useQuery({
+  return useQuery({
     ...KEPT,
-    queryKey: ['project', project],
-    queryFn: ({ signal }) => api.ask('GET /projects/{id}', { path: { id: project }, signal }),
+    queryKey: ['project', id],
+    enabled: id !== undefined,
+    queryFn: ({ signal }) => api.ask('GET /projects/{id}', { path: { id: id! }, signal }),
   })
-  return error && !data ? 'unknown' : data?.organization.id
+}
+
+/** It names its project and that its organization, to people too who may look at neither. */
+export function useEnvironment(id: number | undefined) {
+  const api = useApi()
+  return useQuery({
+    ...KEPT,
+    queryKey: ['environment', id],
+    enabled: id !== undefined,
+    queryFn: ({ signal }) => api.ask('GET /environments/{id}', { path: { id: id! }, signal }),
+  })
 }

@@ -1,5 +1,6 @@
-import { useSearchParams } from 'wouter'
-import { LEVELS, type Place, readPlace } from './place.ts'
+import { useState } from 'react'
+import { useLocation, useSearchParams } from 'wouter'
+import { isPageOfPlace, LEVELS, type Place, placeSearch, readPlace } from './place.ts'
 
 export function usePlace(): [Place, (place: Place) => void] {
   const [search, setSearch] = useSearchParams()
@@ -17,10 +18,13 @@ export function usePlace(): [Place, (place: Place) => void] {
   return [readPlace(search), choose]
 }
 
-/** The place as the end of a link's address: `?organization=1`, or nothing. */
+/** What links to other pages take along: the place of the address or, on a page about one thing, the one before it. */
 export function useCarriedPlace(): string {
+  const [location] = useLocation()
   const [search] = useSearchParams()
-  const carried = new URLSearchParams()
-  for (const [level, id] of Object.entries(readPlace(search))) carried.set(level, String(id))
-  return carried.size === 0 ? '' : `?${carried}`
+  const here = placeSearch(readPlace(search))
+  const [last, setLast] = useState(here)
+  if (!isPageOfPlace(location)) return last
+  if (here !== last) setLast(here)
+  return here
 }
