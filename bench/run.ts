@@ -9,7 +9,7 @@ import { page } from './page.ts'
 import { read } from './read.ts'
 import { run } from './run-action.ts'
 import { start } from './start.ts'
-import { openWorkbench } from './workbench.ts'
+import { openWorkbench, type Workbench } from './workbench.ts'
 
 // npm run bench -- [names…] [--smoke] [--results <file>] [--profile <folder>]
 // Figures go to standard output, one line each; what else there is to say to standard error.
@@ -42,11 +42,15 @@ async function main(): Promise<number> {
   }
   const size: Size = values.smoke ? 'smoke' : 'full'
   const figures: Figure[] = []
-  for (const name of names) {
-    for (const figure of await runBench(BENCHES[name]!, size, values.profile)) {
-      console.log(figureLine(figure))
-      figures.push(figure)
-    }
+  for (const together of size === 'smoke' ? [names] : names.map((name) => [name])) {
+    await onWorkbench(values.profile, async (workbench) => {
+      for (const name of together) {
+        for (const figure of await BENCHES[name]!(workbench, size)) {
+          console.log(figureLine(figure))
+          figures.push(figure)
+        }
+      }
+    })
   }
   const results = values.results ?? new URL('results.json', import.meta.url)
   await writeFile(results, `${JSON.stringify({ at: new Date().toISOString(), size, figures }, null, 2)}\n`)
@@ -56,13 +60,19 @@ async function main(): Promise<number> {
   return missed.length > 0 ? 1 : 0
 }
 
-/** Each bench stands on a workbench of its own: what one leaves behind is no other's load. */
-async function runBench(bench: Bench, size: Size, profileTo: string | undefined): Promise<Figure[]> {
+/**
+ * Each bench stands on a workbench of its own: what one leaves behind is no other's load. Smokes, whose figures mean
+ * nothing, share one.
+ */
+async function onWorkbench(
+  profileTo: string | undefined,
+  work: (workbench: Workbench) => Promise<void>,
+): Promise<void> {
   const workbench = openWorkbench({ profileTo })
   const interrupt = () => workbench.close().finally(() => process.exit(130))
   process.once('SIGINT', interrupt).once('SIGTERM', interrupt)
   try {
-    return await bench(workbench, size)
+    await work(workbench)
   } finally {
     process.off('SIGINT', interrupt).off('SIGTERM', interrupt)
     await workbench.close()

@@ -34,6 +34,7 @@ export type Workbench = {
 export function openWorkbench(options: { profileTo?: string } = {}): Workbench {
   const resources = new AsyncDisposableStack()
   let postgres: Promise<EmbeddedPostgres> | undefined
+  let databases = 0
 
   async function makeFolder(): Promise<string> {
     const folder = await mkdtemp(join(tmpdir(), 'gantry-bench-'))
@@ -51,8 +52,9 @@ export function openWorkbench(options: { profileTo?: string } = {}): Workbench {
     async createDatabase(name) {
       postgres ??= startPostgres()
       const { connection } = await postgres
-      await runStatement(connection, `create database ${name}`)
-      const database = openDatabase({ ...connection, database: name }, { max: 2, onIdleError: () => {} })
+      const own = `${name}_${++databases}`
+      await runStatement(connection, `create database ${own}`)
+      const database = openDatabase({ ...connection, database: own }, { max: 2, onIdleError: () => {} })
       resources.defer(() => database.close())
       await migrate(database.db)
       await installQueue(database.settings)

@@ -4,19 +4,19 @@ import { createValidatorCompiler, errorsByField } from '#http/validation.ts'
 import type { Fault } from './positions.ts'
 import { documentSchema, type GantryDocument } from './schemas.ts'
 
-type Validate = ((value: unknown) => boolean) & { errors?: ErrorObject[] | null }
+type Check = (value: unknown) => { value: unknown } | { error: ErrorObject[] }
 
-let validate: Validate | undefined
+let check: Check | undefined
 
-/** Compiled when it is first needed: most processes never are asked to apply anything. */
-function validator(): Validate {
-  validate ??= createValidatorCompiler(hookSchemas)({
+/** Made when it is first needed: most processes never are asked to apply anything. */
+function validator(): Check {
+  check ??= createValidatorCompiler(hookSchemas)({
     schema: documentSchema,
     httpPart: 'body',
     method: 'POST',
     url: '/apply',
-  }) as unknown as Validate
-  return validate
+  }) as unknown as Check
+  return check
 }
 
 const MOST_FAULTS = 100
@@ -29,9 +29,9 @@ export type CheckedShape =
 
 /** What the schema says about the value of a document. */
 export function checkShape(value: unknown): CheckedShape {
-  const check = validator()
-  if (check(value)) return { kind: 'document', document: value as GantryDocument }
-  const errors = (check.errors ?? []).filter(({ keyword }) => !SUMMING_UP.includes(keyword))
+  const checked = validator()(value)
+  if ('value' in checked) return { kind: 'document', document: value as GantryDocument }
+  const errors = checked.error.filter(({ keyword }) => !SUMMING_UP.includes(keyword))
   return { kind: 'faults', faults: errors.slice(0, MOST_FAULTS).map(toFault) }
 }
 

@@ -1,4 +1,4 @@
-import { Ajv, type ErrorObject } from 'ajv'
+import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
 import addFormats from 'ajv-formats'
 import type { FastifySchemaCompiler } from 'fastify'
 import type { TSchema } from 'typebox'
@@ -10,6 +10,8 @@ const MOST_ERRORS = 100
 /**
  * Two validators: a body means what it says, while everything in an address is text, of which numbers and
  * booleans are made first. Not by Ajv's coercion, for which `0x1` and `1e0` are numbers too.
+ *
+ * A schema is compiled when the first request needs it: compiling all two hundred takes longer than the rest of a start.
  */
 export function createValidatorCompiler(schemas: readonly TSchema[]): FastifySchemaCompiler<TSchema> {
   const options = { allErrors: true, removeAdditional: false, verbose: true, strict: false } as const
@@ -21,10 +23,11 @@ export function createValidatorCompiler(schemas: readonly TSchema[]): FastifySch
     ajv.addSchema([...schemas])
   }
   return ({ schema, httpPart }) => {
-    if (httpPart === 'body') return bodies.compile(schema)
-    const validate = addresses.compile(schema)
-    return (texts: Record<string, unknown>) => {
-      const value = readTexts(schema, texts)
+    const isBody = httpPart === 'body'
+    let validate: ValidateFunction | undefined
+    return (given: Record<string, unknown>) => {
+      validate ??= (isBody ? bodies : addresses).compile(schema)
+      const value = isBody ? given : readTexts(schema, given)
       return validate(value) ? { value } : { error: validate.errors ?? [] }
     }
   }
