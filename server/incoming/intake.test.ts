@@ -75,6 +75,34 @@ suite('every call is answered', () => {
     )
   })
 
+  test('a few calls wait for the commit under way; many, or a commit that takes long, make a second one', async () => {
+    for (const { calls, afterMs, commits } of [
+      { calls: 10, afterMs: 0, commits: 1 },
+      { calls: 60, afterMs: 0, commits: 2 },
+      { calls: 1, afterMs: 60, commits: 2 },
+      { calls: 200, afterMs: 60, commits: 2 },
+    ]) {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      let running = 0
+      const intake = createIntake(async (batch) => {
+        running += 1
+        await promise
+        return batch.map(answerTo)
+      })
+      const first = intake.store(callOf(0))
+      await turn()
+      await turn()
+      const begunAt = performance.now()
+      while (performance.now() - begunAt < afterMs) await turn()
+      const others = Array.from({ length: calls }, (_, n) => intake.store(callOf(n + 1)))
+      await turn()
+      await turn()
+      assert.equal(running, commits, `${calls} calls after ${afterMs} ms`)
+      resolve()
+      await Promise.all([first, ...others])
+    }
+  })
+
   test('a commit never carries more than eight megabytes, unless one call alone does', async () => {
     const MIB = 1024 * 1024
     const sizes: number[] = []

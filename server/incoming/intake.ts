@@ -4,7 +4,8 @@ import type { CallToStore, StoredCall } from './call-to-store.ts'
 /**
  * Group commit: calls that arrive while a commit is under way share the next one. Each call is answered
  * only when its own commit is through. A statement costs as much as a dozen calls, so a second commit begins beside
- * the first only when enough calls wait for it; a third would only wait for the others.
+ * the first only when enough calls wait for it, or when the first takes long, as one does that waits for a lock. A third
+ * would only wait for the others.
  */
 export type Intake = {
   /** Rejects when the call was not stored. */
@@ -17,6 +18,7 @@ export class OverloadError extends Error {}
 const MOST_IN_FLIGHT = 2
 /** So many calls are worth a commit of their own. */
 const MANY = 48
+const LONG_MS = 50
 const MOST_PER_COMMIT = 128
 const MOST_BYTES_PER_COMMIT = 8 * 1024 * 1024
 const MOST_WAITING = 5_000
@@ -28,6 +30,7 @@ export function createIntake(commit: (calls: CallToStore[]) => Promise<StoredCal
   const waiting: Waiting[] = []
   let waitingBytes = 0
   let inFlight = 0
+  let begunAt = 0
 
   function takeBatch(): Waiting[] {
     const version = waiting[0]!.call.version
@@ -52,7 +55,15 @@ export function createIntake(commit: (calls: CallToStore[]) => Promise<StoredCal
     inFlight -= 1
   }
 
+  /** Whether the next call begins a commit, or waits for the end of one that is under way. */
+  function isDue(): boolean {
+    if (inFlight === 0) return true
+    const isWorthIt = waiting.length >= MANY || performance.now() - begunAt > LONG_MS
+    return inFlight < MOST_IN_FLIGHT && isWorthIt
+  }
+
   async function commitBatch(batch: Waiting[]): Promise<void> {
+    begunAt = performance.now()
     try {
       const results = await commit(batch.map(({ call }) => call))
       batch.forEach(({ resolve }, index) => {
@@ -75,7 +86,7 @@ export function createIntake(commit: (calls: CallToStore[]) => Promise<StoredCal
       return new Promise((resolve, reject) => {
         waiting.push({ call, resolve, reject })
         waitingBytes += sizeOf(call)
-        if (inFlight === 0 || (inFlight < MOST_IN_FLIGHT && waiting.length >= MANY)) void flush()
+        if (isDue()) void flush()
       })
     },
   }
