@@ -114,10 +114,12 @@ test('a final status does not overtake a forerunner that another process begins 
 })
 
 suite('an attempt that somebody else has taken over', () => {
-  const endLease = (hookId: string) =>
-    sql`update deliveries set leased_until = now() - interval '1 second' where hook_id = ${hookId}`.execute(
-      db,
-    )
+  /** As if its process had stood still for so long that the lease is over. */
+  async function stall(delivery: ClaimedDelivery): Promise<ClaimedDelivery> {
+    const lease = new Date(Date.parse(delivery.lease) - 60_000).toISOString()
+    await sql`update deliveries set leased_until = ${lease} where hook_id = ${delivery.hookId}`.execute(db)
+    return { ...delivery, lease }
+  }
   const stateOf = async (hookId: string) => {
     const [only] = await world.deliveries(hookId)
     return [only!.state, only!.attempts, only!.leased_until !== null]
@@ -126,8 +128,7 @@ suite('an attempt that somebody else has taken over', () => {
   test('is recorded, and decides nothing', async () => {
     const { hook, start } = await openHook()
     await start()
-    const first = await claim(hook.id)
-    await endLease(hook.id)
+    const first = await stall(await claim(hook.id))
     const second = await claim(hook.id)
     assert.deepEqual([first.attempt, second.attempt], [1, 2])
     await storeAttempts(db, [attemptOf(first, { kind: 'delivered' })])
@@ -145,9 +146,15 @@ suite('an attempt that somebody else has taken over', () => {
     const [record] = await world.requests(hook.id)
     const replay = () => replayDelivery(db, record!.id, ownerId)
     assert.equal((await replay()).kind, 'sent-again')
-    const stalled = await claim(hook.id)
-    await endLease(hook.id)
+    const stalled = await stall(await claim(hook.id))
     assert.equal((await replay()).kind, 'sent-again')
+    for (const next of [
+      { kind: 'delivered' },
+      { kind: 'handed-back' },
+      { kind: 'retry', afterMs: 60_000 },
+    ] as const)
+      await storeAttempts(db, [attemptOf(stalled, next)])
+    assert.deepEqual(await stateOf(hook.id), ['pending', 0, false])
     const current = await claim(hook.id)
     assert.deepEqual([stalled.attempt, current.attempt], [1, 1])
     await storeAttempts(db, [attemptOf(stalled, { kind: 'give-up', why: 'It was refused.' })])

@@ -8,7 +8,7 @@ import { sql } from 'kysely'
 import { createTestDatabase } from '#test/database.ts'
 import { createAction, createHook, createHookRequest, createTestTree, type TestTree } from '#test/world.ts'
 import { openDatabase } from './connect.ts'
-import { migrate } from './migrate.ts'
+import { createMigrator, migrate } from './migrate.ts'
 
 async function migrationFiles(): Promise<string[]> {
   const files = await readdir(new URL('./migrations/', import.meta.url))
@@ -52,6 +52,28 @@ describe('migrating', () => {
     const { rows } = await recorded()
     await migrate(db)
     assert.deepEqual((await recorded()).rows, rows)
+  })
+
+  test('a database with hooks that are off learns since when they are', async (t) => {
+    const { settings, drop } = await createTestDatabase({ empty: true })
+    t.after(drop)
+    const { db, close } = openDatabase(settings, { onIdleError: () => {} })
+    t.after(close)
+    const { error } = await createMigrator(db).migrateTo('0006-dashboard')
+    assert.equal(error, undefined)
+    const tree = await createTestTree(db)
+    const on = await createHook(db, tree, 'incoming')
+    const paused = await createHook(db, tree, 'outgoing', { active: false })
+    const failed = await createHook(db, tree, 'outgoing', {
+      active: false,
+      disabled_at: '2026-01-02T03:04:05.678Z',
+      disabled_reason: 'gone',
+    })
+    await migrate(db)
+    const rows = await db.selectFrom('hooks').select(['id', 'off_since', 'updated_at']).execute()
+    const offSince = Object.fromEntries(rows.map((row) => [row.id, row.off_since]))
+    const { updated_at } = rows.find((row) => row.id === paused)!
+    assert.deepEqual(offSince, { [on]: null, [paused]: updated_at, [failed]: '2026-01-02T03:04:05.678Z' })
   })
 
   test('a database that cannot be migrated is left as it was, and the migration is named', async (t) => {

@@ -34,7 +34,7 @@ export function redeliver(db: Database, hookId: string, wish: RedeliverWish): Pr
       ${undelivered(hook, wish)}
       order by wanted.id
       on conflict (hook_id, event_id) do update
-        set state = 'pending', attempts = 0, due_at = excluded.due_at, asked_by = null
+        set state = 'pending', attempts = 0, leased_until = null, due_at = excluded.due_at, asked_by = null
         where deliveries.state <> 'pending'`.execute(trx)
     await sql`select pg_notify(${DELIVERIES_CHANNEL}, ${hookId})`.execute(trx)
     return { kind: 'done', deliveries }

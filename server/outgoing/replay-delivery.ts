@@ -32,6 +32,8 @@ export function replayDelivery(db: Database, hookRequestId: string, userId: numb
       .set({
         state: 'pending',
         attempts: 0,
+        // Whoever still has the old claim decides nothing any more.
+        leased_until: null,
         due_at: sql<string>`now()`,
         asked_by: userId,
         first_request_id: hookRequestId,

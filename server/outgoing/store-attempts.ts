@@ -33,7 +33,7 @@ const STORE = `
   ),
   moved as (
     update deliveries d set state = ours.state, leased_until = null,
-      attempts = case when ours.after_ms = 0 then d.attempts - 1 else d.attempts end,
+      attempts = case when ours.after_ms = 0 then greatest(0, d.attempts - 1) else d.attempts end,
       due_at = case when ours.after_ms is null then d.due_at else now() + ours.after_ms * interval '1 millisecond' end,
       first_request_id = coalesce(d.first_request_id, ours.request_id),
       last_request_id = coalesce(ours.request_id, d.last_request_id)

@@ -9,7 +9,10 @@ export async function up(db: Kysely<unknown>): Promise<void> {
 const statements: string[] = [
   'alter table hooks add column off_since timestamptz(3)',
   'update hooks set off_since = coalesce(disabled_at, updated_at) where not active',
+  // A table with events that wait for their triggers cannot be altered.
+  'set constraints all immediate',
   'alter table hooks add check (active = (off_since is null))',
+  'set constraints all deferred',
   `create function note_when_switched_off() returns trigger language plpgsql as $$
     begin
       new.off_since := case
