@@ -44,12 +44,12 @@ export type Command = {
 }
 
 /** For `StepTools`. */
-export function countDown(timeoutSeconds: number): () => number {
-  let endsAt: number | undefined
+export function countDown(timeoutSeconds: number, clock = () => performance.now()): () => number {
+  let begunAt: number | undefined
   return () => {
-    const now = performance.now()
-    endsAt ??= now + timeoutSeconds * 1_000
-    return Math.max(0, Math.ceil(endsAt - now))
+    const now = clock()
+    begunAt ??= now
+    return Math.max(0, Math.ceil(timeoutSeconds * 1_000 - (now - begunAt)))
   }
 }
 
