@@ -1,6 +1,6 @@
 import { sql, type Transaction } from 'kysely'
 import type { StoredStep, Tables } from '#database/tables.ts'
-import { openRound } from './round.ts'
+import { openTarget } from './open-target.ts'
 import { type EnqueueTargets, settleRound } from './settle.ts'
 
 export type Begun = {
@@ -24,23 +24,15 @@ export async function beginTarget(
   key: string,
   enqueueTargets: EnqueueTargets,
 ): Promise<Begun | null> {
-  const found = await trx
-    .selectFrom('targets')
-    .innerJoin('actions', 'actions.id', 'targets.action_id')
-    .select(['actions.id as actionId', 'actions.environment_id as environmentId'])
-    .where('targets.id', '=', targetId)
-    .executeTakeFirst()
-  if (!found) return null
-  const round = await openRound(trx, found.environmentId)
-  const [action] = await round.load([found.actionId])
-  const target = action?.targets.find((one) => one.id === targetId)
-  if (!target || (target.status !== 'queued' && target.status !== 'in-progress')) return null
+  const opened = await openTarget(trx, targetId)
+  if (!opened) return null
+  const { actionId, environmentId, round, target } = opened
   const wasRunning = target.status === 'in-progress'
   if (!wasRunning) {
     round.moveTarget(target, { status: 'in-progress', reason: 'IN_PROGRESS' })
-    await countRun(trx, found.environmentId, round.at)
+    await countRun(trx, environmentId, round.at)
   }
-  await settleRound(round, { actionIds: [found.actionId] }, enqueueTargets)
+  await settleRound(round, { actionIds: [actionId] }, enqueueTargets)
   const { rows } = await sql<{ attempt: number; isOurs: boolean; cancelled: boolean }>`
     update targets set attempt_key = ${key}, attempt = targets.attempt + (before.attempt_key is distinct from ${key})::int
     from targets before join actions on actions.id = before.action_id
@@ -48,7 +40,8 @@ export async function beginTarget(
     returning targets.attempt, before.attempt_key is not distinct from ${key} as "isOurs",
       actions.cancelled_at is not null as cancelled`.execute(trx)
   const { attempt, isOurs, cancelled } = rows[0]!
-  return { ...found, attempt, steps: target.steps, cancelled, isTakenOver: wasRunning && !isOurs }
+  const isTakenOver = wasRunning && !isOurs
+  return { actionId, environmentId, attempt, steps: target.steps, cancelled, isTakenOver }
 }
 
 async function countRun(trx: Transaction<Tables>, environmentId: number, at: string): Promise<void> {

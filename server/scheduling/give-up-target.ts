@@ -2,7 +2,7 @@ import { sql, type Transaction } from 'kysely'
 import type { State } from '#actions/status.ts'
 import type { Tables } from '#database/tables.ts'
 import type { StepChange } from './move-steps.ts'
-import { openRound } from './round.ts'
+import { openTarget } from './open-target.ts'
 import { type EnqueueTargets, settleRound } from './settle.ts'
 
 /**
@@ -16,22 +16,13 @@ export async function giveUpTarget(
   change: StepChange,
   enqueueTargets: EnqueueTargets,
 ): Promise<number | null> {
-  const found = await trx
-    .selectFrom('targets')
-    .innerJoin('actions', 'actions.id', 'targets.action_id')
-    .select(['actions.id as actionId', 'actions.environment_id as environmentId'])
-    .where('targets.id', '=', targetId)
-    .executeTakeFirst()
-  if (!found) return null
-  const { actionId, environmentId } = found
-  const round = await openRound(trx, environmentId)
-  const [action] = await round.load([actionId])
-  const target = action?.targets.find((one) => one.id === targetId)
-  if (!target || (target.status !== 'queued' && target.status !== 'in-progress')) return null
+  const opened = await openTarget(trx, targetId)
+  if (!opened) return null
+  const { actionId, round, action, target } = opened
   round.moveTarget(target, end, change(target.steps, round.at))
   await settleRound(
     round,
-    { actionIds: [actionId], pipelineIds: [action!.pipelineId], serverIds: [target.serverId] },
+    { actionIds: [actionId], pipelineIds: [action.pipelineId], serverIds: [target.serverId] },
     enqueueTargets,
   )
   const { rows } = await sql<{ attempt: number }>`
