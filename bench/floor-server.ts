@@ -5,7 +5,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { AddressInfo } from 'node:net'
 import Fastify, { type FastifyRequest } from 'fastify'
 import pg from 'pg'
-import { byteas, texts } from '#database/binary-arrays.ts'
+import { byteas, texts } from '#platform/database/binary-arrays.ts'
 import { answerQuestions } from './child.ts'
 
 export type FloorQuestion = { kind: 'open'; settings: pg.ClientConfig; secret: string } | { kind: 'cpu' }

@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto'
-import { createTestTree } from '#test/world.ts'
+import { createTestTree } from '#test/support/world.ts'
 import { type Loader, startLoader } from './measure.ts'
 import type { BenchServer, Workbench } from './workbench.ts'
 

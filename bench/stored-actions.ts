@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import { countClosedBlocks } from '#actions/action-blocks.ts'
-import type { Database, OpenDatabase } from '#database/connect.ts'
-import { DEPLOY_STEPS } from '#pipelines/built-in-steps.ts'
-import { addEnvironment, createTestTree, type Person } from '#test/world.ts'
+import { DEPLOY_STEPS } from '#model/pipelines/built-in-steps.ts'
+import type { Database, OpenDatabase } from '#platform/database/connect.ts'
+import { addEnvironment, createTestTree, type Person } from '#test/support/world.ts'
+import { countClosedBlocks } from '#views/actions/action-blocks.ts'
 import { runStatement } from './workbench.ts'
 
 /** An organization with a year of actions behind it. */

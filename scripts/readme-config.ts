@@ -1,7 +1,7 @@
 // The configuration table of README.md, made from the settings themselves: `node scripts/readme-config.ts`
-// writes it anew after a change of server/config.ts.
+// writes it anew after a change of server/platform/config.ts.
 import { readFile, writeFile } from 'node:fs/promises'
-import { settings } from '../server/config.ts'
+import { settings } from '#platform/config.ts'
 
 const BEGIN = '<!-- configuration -->'
 const END = '<!-- /configuration -->'

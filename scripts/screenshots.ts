@@ -6,8 +6,8 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import type { Page } from 'playwright-core'
-import { openPage, openPagesWorld, type PagesWorld, settled } from '../test/pages/world.ts'
-import { until } from '../test/until.ts'
+import { openPage, openPagesWorld, type PagesWorld, settled } from '#test/pages/world.ts'
+import { until } from '#test/support/until.ts'
 
 const FOLDER = fileURLToPath(new URL('../docs/screenshots', import.meta.url))
 const LOOKS = [

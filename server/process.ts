@@ -1,5 +1,5 @@
 import { pino } from 'pino'
-import { ConfigError, readConfig } from './config.ts'
+import { ConfigError, readConfig } from '#platform/config.ts'
 import { startService } from './service.ts'
 
 // The process: environment in, signals in, exit code out. What people should read goes to standard

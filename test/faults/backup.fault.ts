@@ -8,19 +8,19 @@ import { type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { sql } from 'kysely'
 import type pg from 'pg'
-import { listSequences, listTables } from '#backup/catalogue.ts'
-import { connectForLongWork, reachDatabase } from '#backup/reach-database.ts'
-import { openBackupFile } from '#backup/read-file.ts'
-import { restoreBackup } from '#backup/restore-backup.ts'
-import { migrateTo } from '#backup/schema-version.ts'
-import { takeBackup } from '#backup/take-backup.ts'
-import { type ConnectionSettings, type Database, openDatabase } from '#database/connect.ts'
-import { migrationNames } from '#database/migrate.ts'
-import { installQueue } from '#queue/open-queue.ts'
-import { createTestDatabase } from '../database.ts'
-import { later } from '../later.ts'
-import { ADMIN_ENVIRONMENT, call, logInAsAdmin, startGantry, temporaryHome } from '../process.ts'
-import { createAction, createHook, createHookRequest, createTestTree } from '../world.ts'
+import { listSequences, listTables } from '#ops/backup/catalogue.ts'
+import { openBackupFile } from '#ops/backup/read-file.ts'
+import { restoreBackup } from '#ops/backup/restore-backup.ts'
+import { migrateTo } from '#ops/backup/schema-version.ts'
+import { takeBackup } from '#ops/backup/take-backup.ts'
+import { connectForLongWork, reachDatabase } from '#ops/commands/reach-database.ts'
+import { type ConnectionSettings, type Database, openDatabase } from '#platform/database/connect.ts'
+import { migrationNames } from '#platform/database/migrate.ts'
+import { installQueue } from '#platform/queue/open-queue.ts'
+import { createTestDatabase } from '#test/support/database.ts'
+import { later } from '#test/support/later.ts'
+import { ADMIN_ENVIRONMENT, call, logInAsAdmin, startGantry, temporaryHome } from '#test/support/process.ts'
+import { createAction, createHook, createHookRequest, createTestTree } from '#test/support/world.ts'
 
 const { signal } = new AbortController()
 /** What COPY writes in another way. */
@@ -315,7 +315,7 @@ async function withClient<Result>(
 }
 
 async function command(name: 'backup' | 'restore', args: string[], environment: Record<string, string>) {
-  const script = fileURLToPath(new URL(`../../server/backup/${name}.ts`, import.meta.url))
+  const script = fileURLToPath(new URL(`../../server/ops/backup/${name}.ts`, import.meta.url))
   const child = spawn(process.execPath, [script, ...args], {
     env: { PATH: process.env.PATH, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -2,9 +2,9 @@
 // goes away: everything arrives, in order, and no secret stays behind.
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
-import type { Status } from '#database/tables.ts'
-import { messageId } from '#outgoing/try-delivery.ts'
-import type { GantryProcess } from '../process.ts'
+import { messageId } from '#engine/outgoing/try-delivery.ts'
+import type { Status } from '#platform/database/tables.ts'
+import type { GantryProcess } from '#test/support/process.ts'
 import { openDeliveryFaults, openStoppableWorld } from './delivery-faults.ts'
 import { type Arrival, isFinal } from './failing-receiver.ts'
 import { openHooksWithSecrets } from './hooks-with-secrets.ts'

@@ -1,11 +1,11 @@
 // A worker that delivers and is killed again and again, and a database of its own that goes away.
 import assert from 'node:assert/strict'
 import { sql } from 'kysely'
-import { startEmbeddedPostgres } from '#database/embedded/start.ts'
-import { later } from '../later.ts'
-import { type GantryProcess, temporaryHome } from '../process.ts'
-import { openRunWorld } from '../run-world.ts'
-import { until } from '../until.ts'
+import { startEmbeddedPostgres } from '#platform/database/embedded/start.ts'
+import { later } from '#test/support/later.ts'
+import { type GantryProcess, temporaryHome } from '#test/support/process.ts'
+import { openRunWorld } from '#test/support/run-world.ts'
+import { until } from '#test/support/until.ts'
 import type { openFailingReceiver } from './failing-receiver.ts'
 import { persist, shortenPauses } from './moving-actions.ts'
 

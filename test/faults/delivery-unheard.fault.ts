@@ -1,9 +1,15 @@
 // The database stores how an attempt ended, and the connection breaks before it can say so.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import type { Database } from '#database/connect.ts'
-import { until } from '#queue/test-queue.ts'
-import { COMPLETED, IN_PROGRESS, openDeliveries, openReceiver, startTestDelivering } from '../deliveries.ts'
+import type { Database } from '#platform/database/connect.ts'
+import { until } from '#platform/queue/test-queue.ts'
+import {
+  COMPLETED,
+  IN_PROGRESS,
+  openDeliveries,
+  openReceiver,
+  startTestDelivering,
+} from '#test/support/deliveries.ts'
 
 const all = { after }
 const world = await openDeliveries(all, { delivers: false })

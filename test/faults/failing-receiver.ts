@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { later } from '../later.ts'
+import { later } from '#test/support/later.ts'
 
 /** One request that came whole, as its address tells it: /<hook>/<action>/<event>/<status>. */
 export type Arrival = {

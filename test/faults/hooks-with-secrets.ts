@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { sql } from 'kysely'
-import type { later } from '../later.ts'
-import type { RunWorld } from '../run-world.ts'
+import type { later } from '#test/support/later.ts'
+import type { RunWorld } from '#test/support/run-world.ts'
 import { addressOf, openFailingReceiver } from './failing-receiver.ts'
 
 export async function openHooksWithSecrets(t: Parameters<typeof later>[0], world: RunWorld) {

@@ -10,17 +10,17 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { type Insertable, sql } from 'kysely'
 import pg from 'pg'
-import { decodeKeys, loadMasterKeys } from '#crypto/master-key.ts'
-import { createSecretBox, type Keys, keyId, type SecretBox } from '#crypto/secret-box.ts'
-import { hashToken } from '#crypto/tokens.ts'
-import { type ConnectionSettings, type Database, openDatabase } from '#database/connect.ts'
-import type { HooksTable } from '#database/tables.ts'
-import { SEALED_COLUMNS } from '#key-rotation/sealed-columns.ts'
-import { sign } from '../calls.ts'
-import { createTestDatabase } from '../database.ts'
-import { later } from '../later.ts'
-import { ADMIN_ENVIRONMENT, call, logInAsAdmin, startGantry, temporaryHome } from '../process.ts'
-import { createHook, createTestTree, type TestTree } from '../world.ts'
+import { SEALED_COLUMNS } from '#ops/key-rotation/sealed-columns.ts'
+import { decodeKeys, loadMasterKeys } from '#platform/crypto/master-key.ts'
+import { createSecretBox, type Keys, keyId, type SecretBox } from '#platform/crypto/secret-box.ts'
+import { hashToken } from '#platform/crypto/tokens.ts'
+import { type ConnectionSettings, type Database, openDatabase } from '#platform/database/connect.ts'
+import type { HooksTable } from '#platform/database/tables.ts'
+import { sign } from '#test/support/calls.ts'
+import { createTestDatabase } from '#test/support/database.ts'
+import { later } from '#test/support/later.ts'
+import { ADMIN_ENVIRONMENT, call, logInAsAdmin, startGantry, temporaryHome } from '#test/support/process.ts'
+import { createHook, createTestTree, type TestTree } from '#test/support/world.ts'
 
 const HOOKS = 250
 
@@ -273,7 +273,7 @@ const idOf = (key: Buffer) => keyId(key).toString('hex')
 const textOf = (...keys: Buffer[]) => keys.map((key) => key.toString('hex')).join(',')
 
 function startRotation(environment: Record<string, string>): ChildProcess {
-  const script = fileURLToPath(new URL('../../server/key-rotation/rotate-key.ts', import.meta.url))
+  const script = fileURLToPath(new URL('../../server/ops/key-rotation/rotate-key.ts', import.meta.url))
   return spawn(process.execPath, [script], {
     env: { PATH: process.env.PATH, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],

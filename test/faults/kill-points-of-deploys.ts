@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { chmod, mkdir, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { liveFile, liveRelease, releasesIn } from '../releases.ts'
-import { until } from '../until.ts'
+import { liveFile, liveRelease, releasesIn } from '#test/support/releases.ts'
+import { until } from '#test/support/until.ts'
 import {
   type KillStage,
   lockOf,

@@ -1,7 +1,7 @@
 // Points of a run outside the steps of a deploy: before it, between its parts, and in steps that people wrote.
 import assert from 'node:assert/strict'
-import { liveFile } from '../releases.ts'
-import { until } from '../until.ts'
+import { liveFile } from '#test/support/releases.ts'
+import { until } from '#test/support/until.ts'
 import { type KillStage, MOST_MS, type Points, REPEATABLE, TAKEN_OVER, waitAt } from './kill-stage.ts'
 
 export function pointsOfRuns(stage: KillStage): Points {

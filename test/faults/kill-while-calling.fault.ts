@@ -3,8 +3,8 @@ import { createHmac, randomUUID } from 'node:crypto'
 import { Agent, request } from 'node:http'
 import { test } from 'node:test'
 import pg from 'pg'
-import { startEmbeddedPostgres } from '#database/embedded/start.ts'
-import { createTestDatabase, testServer } from '../database.ts'
+import { startEmbeddedPostgres } from '#platform/database/embedded/start.ts'
+import { createTestDatabase, testServer } from '#test/support/database.ts'
 import {
   ADMIN_ENVIRONMENT,
   call,
@@ -12,7 +12,7 @@ import {
   logInAsAdmin,
   startGantry,
   temporaryHome,
-} from '../process.ts'
+} from '#test/support/process.ts'
 
 const CALLS = 10_000
 const CONNECTIONS = 64

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ADMIN_ENVIRONMENT, call, logInAsAdmin, startGantry, temporaryHome } from '../process.ts'
+import { ADMIN_ENVIRONMENT, call, logInAsAdmin, startGantry, temporaryHome } from '#test/support/process.ts'
 
 const ROUNDS = 3
 const CREATIONS = 200

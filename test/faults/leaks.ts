@@ -1,6 +1,6 @@
 // Looks for secrets in everything that a run has left behind.
 import { sql } from 'kysely'
-import type { Database } from '#database/connect.ts'
+import type { Database } from '#platform/database/connect.ts'
 
 export type Leak = { secret: string; where: string }
 export type LeakSearch = (where: string, value: unknown) => Leak[]

@@ -1,13 +1,13 @@
 // Actions that begin, go on and end in waves, without anything being run. A wave goes on where it was when the
 // database went away, also when nobody knows whether the last commit came through.
 import { sql, type Transaction } from 'kysely'
-import { startActions } from '#actions/start-actions.ts'
-import type { State } from '#actions/status.ts'
-import type { Database } from '#database/connect.ts'
-import { isDatabaseAway } from '#database/faults.ts'
-import type { Status, Tables } from '#database/tables.ts'
-import { openRound } from '#scheduling/round.ts'
-import { until } from '../until.ts'
+import { openRound } from '#engine/scheduling/round.ts'
+import { startActions } from '#model/actions/start-actions.ts'
+import type { State } from '#model/actions/status.ts'
+import type { Database } from '#platform/database/connect.ts'
+import { isDatabaseAway } from '#platform/database/faults.ts'
+import type { Status, Tables } from '#platform/database/tables.ts'
+import { until } from '#test/support/until.ts'
 
 const WAVE = 50
 const AWAY_MS = 60_000

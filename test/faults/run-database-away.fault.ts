@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
-import { startEmbeddedPostgres } from '#database/embedded/start.ts'
-import { later } from '../later.ts'
-import { temporaryHome } from '../process.ts'
-import { openRunWorld } from '../run-world.ts'
-import { until } from '../until.ts'
+import { startEmbeddedPostgres } from '#platform/database/embedded/start.ts'
+import { later } from '#test/support/later.ts'
+import { temporaryHome } from '#test/support/process.ts'
+import { openRunWorld } from '#test/support/run-world.ts'
+import { until } from '#test/support/until.ts'
 
 const AWAY_MS = 30_000
 

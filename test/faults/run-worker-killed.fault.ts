@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import { sql } from 'kysely'
-import { until } from '../until.ts'
+import { until } from '#test/support/until.ts'
 import { pointsOfDeploys } from './kill-points-of-deploys.ts'
 import { pointsOfRuns } from './kill-points-of-runs.ts'
 import { MOST_MS, openKillStage, type Parked } from './kill-stage.ts'

@@ -4,12 +4,12 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, suite, test } from 'node:test'
 import { sql } from 'kysely'
-import { processesAt } from '../processes-at.ts'
-import { liveFile, liveRelease, releasesIn } from '../releases.ts'
-import { makeRepository } from '../repository.ts'
-import { deployWith } from '../run-inventory.ts'
-import { openRunWorld } from '../run-world.ts'
-import { until } from '../until.ts'
+import { processesAt } from '#test/support/processes-at.ts'
+import { liveFile, liveRelease, releasesIn } from '#test/support/releases.ts'
+import { makeRepository } from '#test/support/repository.ts'
+import { deployWith } from '#test/support/run-inventory.ts'
+import { openRunWorld } from '#test/support/run-world.ts'
+import { until } from '#test/support/until.ts'
 
 const all = { after }
 const world = await openRunWorld(all, {

@@ -1,8 +1,8 @@
 // A worker that is asked to stop while its steps run, and some of them do not listen.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { openRunWorld } from '../run-world.ts'
-import { until } from '../until.ts'
+import { openRunWorld } from '#test/support/run-world.ts'
+import { until } from '#test/support/until.ts'
 
 const world = await openRunWorld({ after }, { roles: ['api'] })
 const { run, show, endedWith, completed, logOf, makeCustom, makeGate } = world

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import pg from 'pg'
-import { createTestDatabase, testServer } from '../database.ts'
-import { ADMIN_ENVIRONMENT, call, logInAsAdmin, startGantry, temporaryHome } from '../process.ts'
+import { createTestDatabase, testServer } from '#test/support/database.ts'
+import { ADMIN_ENVIRONMENT, call, logInAsAdmin, startGantry, temporaryHome } from '#test/support/process.ts'
 
 test('four processes that start together on an empty database make one user, one sample, one schema', async (t) => {
   const { settings, drop } = await createTestDatabase({ empty: true })

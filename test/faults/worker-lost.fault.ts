@@ -3,9 +3,11 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { createTestQueue } from '#queue/test-queue.ts'
+import { createTestQueue } from '#platform/queue/test-queue.ts'
 
-const HANGING_WORKER = fileURLToPath(new URL('../../server/queue/test-hanging-worker.ts', import.meta.url))
+const HANGING_WORKER = fileURLToPath(
+  new URL('../../server/platform/queue/test-hanging-worker.ts', import.meta.url),
+)
 
 test('the job of a worker killed with -9 runs elsewhere within a minute, with the timings of every day', async (t) => {
   const { work, enqueue, settings } = await createTestQueue(t)

@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process'
 import { readFile, writeFile } from 'node:fs/promises'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { openTestApp } from '../harness.ts'
+import { openTestApp } from '#test/support/harness.ts'
 import { type OpenApiDocument, writeApiTypes } from './api-types.ts'
 
 const FILE = fileURLToPath(new URL('../../web/src/api-types.ts', import.meta.url))

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
-import { later } from '../later.ts'
+import { later } from '#test/support/later.ts'
 import {
   ADMIN,
   ADMIN_ENVIRONMENT,
@@ -17,8 +17,8 @@ import {
   logInAsAdmin,
   startGantry,
   temporaryHome,
-} from '../process.ts'
-import { until } from '../until.ts'
+} from '#test/support/process.ts'
+import { until } from '#test/support/until.ts'
 import { openBrowser } from './browser.ts'
 
 type Closer = { after(fn: () => Promise<void>): void }

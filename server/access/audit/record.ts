@@ -1,0 +1,57 @@
+// The audit room: who changed what in an organization, kept for good. Whoever changes something records it
+// in the same transaction, so that there is no change without its entry and no entry without its change.
+import type { Transaction } from 'kysely'
+import type { Tables } from '#platform/database/tables.ts'
+
+/** Who did it and from where; without a user it was the service itself. */
+export type Actor = { userId: number | null; ipAddress: string | null; requestId: string | null }
+
+/**
+ * What happened to one thing. `before` and `after` are shown to people as they are: whoever records a change
+ * leaves secrets out of them, or writes '********'.
+ */
+export type AuditedChange = {
+  organizationId: number
+  verb: string
+  subject: { type: string; id: number | string; name: string }
+  before: object | null
+  after: object | null
+}
+
+export async function recordAudit(
+  trx: Transaction<Tables>,
+  actor: Actor,
+  change: AuditedChange,
+): Promise<void> {
+  await recordAudits(trx, actor, [change])
+}
+
+/** The same for many things at once, such as everything that goes with an environment. */
+export async function recordAudits(
+  trx: Transaction<Tables>,
+  actor: Actor,
+  changes: readonly AuditedChange[],
+): Promise<void> {
+  for (let start = 0; start < changes.length; start += MOST_AT_ONCE) {
+    const rows = changes.slice(start, start + MOST_AT_ONCE).map((change) => toRow(actor, change))
+    await trx.insertInto('audit_entries').values(rows).execute()
+  }
+}
+
+/** Far below the number of parameters that one statement may have. */
+const MOST_AT_ONCE = 1_000
+
+function toRow(actor: Actor, { organizationId, verb, subject, before, after }: AuditedChange) {
+  return {
+    organization_id: organizationId,
+    user_id: actor.userId,
+    ip_address: actor.ipAddress,
+    request_id: actor.requestId,
+    verb,
+    subject_type: subject.type,
+    subject_id: String(subject.id),
+    subject_name: subject.name,
+    before: before && JSON.stringify(before),
+    after: after && JSON.stringify(after),
+  }
+}

@@ -1,9 +1,0 @@
-import { anyOf } from '#database/any-of.ts'
-import type { Database } from '#database/connect.ts'
-import { markStable } from '#http/stable-json.ts'
-import { toUser, type User, userColumns } from './user-schema.ts'
-
-export async function loadUsers(db: Database, ids: readonly number[]): Promise<User[]> {
-  const rows = await db.selectFrom('users').select(userColumns).where(anyOf('users.id', ids)).execute()
-  return rows.map((row) => markStable(toUser(row)))
-}

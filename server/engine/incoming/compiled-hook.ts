@@ -1,0 +1,159 @@
+import { sql } from 'kysely'
+import { secretPlace } from '#model/hooks/present-hook.ts'
+import type { HookCondition, HookVariable } from '#model/hooks/schemas.ts'
+import type { VariableValue } from '#model/payload/coerce.ts'
+import type { CompiledCondition } from '#model/payload/conditions.ts'
+import type { CompiledVariable } from '#model/payload/extract-variables.ts'
+import { parsePath } from '#model/payload/payload-path.ts'
+import { loadDefinitions } from '#model/pipelines/load-definitions.ts'
+import { type PipelineDefinition, type Plan, planRun } from '#model/pipelines/plan.ts'
+import type { SecretBox } from '#platform/crypto/secret-box.ts'
+import type { Database } from '#platform/database/connect.ts'
+import { parseTemplate, type SignatureRule } from './verify-signature.ts'
+
+/** Everything that receiving a call needs to know of a hook, worked out once per version of the tree. */
+export type CompiledHook = {
+  id: string
+  name: string
+  active: boolean
+  /** Null: calls need no signature. */
+  signature: SignatureRule | null
+  /** Until when the previous secret counts, in milliseconds since 1970. */
+  previousSecretUntil: number
+  rateLimit: { perSecond: number; burst: number }
+  conditions: readonly CompiledCondition[]
+  variables: readonly CompiledVariable[]
+  pipeline: PipelineDefinition
+  plan: Plan
+  /** Whether outgoing hooks exist that may listen to the beginning of its runs. */
+  startIsTold: boolean
+  application: {
+    repository: string
+    defaultBranch: string
+    provider: string | null
+    credentialId: number | null
+  } | null
+}
+
+type HookRow = {
+  id: string
+  name: string
+  active: boolean
+  pipeline_id: number
+  requires_secret: boolean
+  secret: Buffer | null
+  previous_secret: Buffer | null
+  previous_secret_until: string | null
+  secret_algorithm: SignatureRule['algorithm'] | null
+  secret_header_name: string | null
+  settings: {
+    variables: HookVariable[]
+    rate_limit: { per_second: number; burst: number }
+    signature: {
+      scheme: SignatureRule['scheme']
+      template: string | null
+      timestamp_header: string | null
+      id_header: string | null
+    }
+  }
+  trigger_when: { conditions: HookCondition[] }
+  repository: string | null
+  default_branch: string | null
+  provider_code: string | null
+  credential_id: number | null
+  start_is_told: boolean
+}
+
+/** How a call names its hook: by the token of its URL or, when calls must be signed, by the hook's id. */
+export type HookAddress = { tokenHash: Buffer } | { signedHookId: string } | { hookId: string }
+
+export async function loadHook(
+  db: Database,
+  box: SecretBox,
+  address: HookAddress,
+): Promise<CompiledHook | null> {
+  const { rows } = await sql<HookRow>`
+    select h.id, h.name, h.active, h.pipeline_id, h.requires_secret, h.secret, h.previous_secret, h.previous_secret_until,
+      h.secret_algorithm, h.secret_header_name, h.settings, h.trigger_when,
+      application.repository, application.default_branch, application.credential_id, credential.provider_code,
+      exists (
+        select from hooks o join pipelines q on q.id = o.pipeline_id
+        where o.type = 'outgoing' and o.active and o.deleted_at is null
+          and (q.id = p.id or q.application_id = p.application_id or q.server_id = p.server_id)) as start_is_told
+    from hooks h
+    join pipelines p on p.id = h.pipeline_id
+    left join applications application on application.id = p.application_id
+    left join credentials credential on credential.id = application.credential_id
+    where h.type = 'incoming' and h.deleted_at is null and ${conditionOf(address)}`.execute(db)
+  const row = rows[0]
+  if (!row) return null
+  const pipeline = (await loadDefinitions(db, [row.pipeline_id])).get(row.pipeline_id)!
+  return compileHook(row, pipeline, box)
+}
+
+function conditionOf(address: HookAddress) {
+  if ('tokenHash' in address) return sql`h.url_token_hash = ${address.tokenHash}`
+  if ('hookId' in address) return sql`h.id = ${address.hookId}`
+  return sql`h.id = ${address.signedHookId} and h.requires_secret`
+}
+
+function compileHook(row: HookRow, pipeline: PipelineDefinition, box: SecretBox): CompiledHook {
+  return {
+    id: row.id,
+    name: row.name,
+    active: row.active,
+    signature: row.requires_secret ? compileSignature(row, box) : null,
+    previousSecretUntil: row.previous_secret_until === null ? 0 : Date.parse(row.previous_secret_until),
+    rateLimit: { perSecond: row.settings.rate_limit.per_second, burst: row.settings.rate_limit.burst },
+    conditions: row.trigger_when.conditions.map(({ path, accepted_values }) => ({
+      path,
+      keys: keysOf(path),
+      acceptedValues: accepted_values,
+    })),
+    variables: row.settings.variables.map(compileVariable),
+    pipeline,
+    plan: planRun(pipeline),
+    startIsTold: row.start_is_told,
+    application:
+      row.repository === null
+        ? null
+        : {
+            repository: row.repository,
+            defaultBranch: row.default_branch!,
+            provider: row.provider_code,
+            credentialId: row.credential_id,
+          },
+  }
+}
+
+function compileSignature(row: HookRow, box: SecretBox): SignatureRule {
+  const { signature } = row.settings
+  const sealed = [row.secret, row.previous_secret].filter((one) => one !== null)
+  return {
+    scheme: signature.scheme,
+    algorithm: row.secret_algorithm!,
+    header: row.secret_header_name!.toLowerCase(),
+    template: parseTemplate(signature.template ?? ''),
+    timestampHeader: signature.timestamp_header?.toLowerCase() ?? null,
+    idHeader: signature.id_header?.toLowerCase() ?? null,
+    secrets: sealed.map((one) => box.open(one, secretPlace(row.id))),
+  }
+}
+
+function compileVariable({ name, path, type, required, default_value }: HookVariable): CompiledVariable {
+  return {
+    name,
+    path: path ?? name,
+    keys: path == null ? [name] : keysOf(path),
+    type,
+    required,
+    defaultValue: (default_value ?? null) as VariableValue | null,
+  }
+}
+
+/** Paths were checked when the hook was saved. */
+function keysOf(path: string): readonly string[] {
+  const parsed = parsePath(path)
+  if (parsed.kind === 'fault') throw new Error(`A stored path ${parsed.message}`)
+  return parsed.keys
+}

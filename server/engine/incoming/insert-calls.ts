@@ -1,0 +1,169 @@
+import { CompiledQuery } from 'kysely'
+import {
+  NEXT_ACTION_ID,
+  PLAN_COLUMNS,
+  startingActions,
+  tellingHooks,
+  tellingOfStarts,
+} from '#model/actions/start-actions.ts'
+import { firstState } from '#model/actions/status.ts'
+import { tellingOfDeliveries } from '#model/events/fan-out.ts'
+import { chooseSource } from '#model/payload/choose-source.ts'
+import type { Variables } from '#model/payload/extract-variables.ts'
+import { planRows } from '#model/pipelines/plan.ts'
+import { byteas, int4s, int8s, jsonbs, jsons, texts, uuids } from '#platform/database/binary-arrays.ts'
+import type { Database } from '#platform/database/connect.ts'
+import { addingJob, wakingWorkers } from '#platform/queue/job-sql.ts'
+import { type CallToStore, CLAIM_LIFE } from './call-to-store.ts'
+import type { CompiledHook } from './compiled-hook.ts'
+
+export type Inserted = { n: number; action_id: number | null; fresh: boolean }
+
+const FIRST = firstState({ waitsForParent: false })
+
+/** A claim is free when nobody has it, or when it is older than a day. */
+const FRESH = `(plan is null or key is null or action_id in (select claimed.action_id from claimed))`
+
+/** What the job that looks after the started runs is given. */
+const RUNS = `(select jsonb_build_object('action_ids', jsonb_agg(action_id)) from starts having count(*) > 0)`
+
+// Three kinds of relations come in: the calls, column by column ($4 onwards), the hooks that were called and
+// the plans of their runs, as JSON, because they are few. $26 holds the bodies, one after another.
+const insertingCalls = (options: { telling: boolean }) => `
+  with hooks_called as materialized (
+    select * from json_to_recordset($2::json) as h (hook int, hook_id uuid, hook_name text, environment_id bigint,
+      pipeline_id bigint, type text, credential_id bigint)
+  ),
+  input as materialized (
+    select c.*, h.*, case when c.plan is null then null else ${NEXT_ACTION_ID} end as action_id
+    from unnest($4::int[], $5::int[], $6::int[], $7::uuid[], $8::bytea[], $9::int[], $10::int[], $11::text[],
+      $12::int[], $13::text[], $14::json[], $15::text[], $16::text[], $17::int[], $18::uuid[], $19::text[],
+      $20::text[], $21::bigint[], $22::text[], $23::text[], $24::jsonb[], $25::jsonb[])
+      as c (n, called, plan, hook_request_id, key, body_at, body_length, outcome, response_status_code, response,
+        request_headers, content_type, url, duration_ms, request_retry_of, ip_address, origin, triggered_by,
+        person_name, trigger_email, hook_parsed_variables, deployment)
+    join hooks_called h on h.hook = c.called
+    where (select version from tree_version) = $1::bigint
+  ),
+  claimed as (
+    insert into delivery_claims (hook_id, key, action_id)
+    select hook_id, key, action_id from input where key is not null order by hook_id, key
+    on conflict (hook_id, key) do update set action_id = excluded.action_id, claimed_at = now()
+      where delivery_claims.claimed_at < now() - ${CLAIM_LIFE}
+    returning action_id
+  ),
+  starts as materialized (
+    select *, '${FIRST.status}' as status, '${FIRST.reason}' as status_reason_code, 'hook' as trigger_type,
+      coalesce(person_name, hook_name) as trigger_name, null as trigger_comment,
+      null::jsonb as variables, null::jsonb as commit, null::text as release_name, null::bigint as retry_of,
+      null::bigint as parent_id
+    from input where plan is not null and ${FRESH}
+  ),
+  plans as materialized (select * from json_to_recordset($3::json) as p (${PLAN_COLUMNS})),
+  ${startingActions},${options.telling ? `${tellingHooks},` : ''}
+  ${addingJob('actions.run', RUNS)},
+  new_requests as (
+    insert into hook_requests (id, hook_id, type, action_id, retry_of, ip_address, url, method, outcome,
+      response_status_code, request_headers, content_type, request_body, response_body, duration_ms)
+    select hook_request_id, hook_id, 'incoming', action_id, request_retry_of, ip_address, url, 'POST', outcome,
+      response_status_code, request_headers, content_type,
+      case when body_length is null then null else substr($26::bytea, body_at, body_length) end,
+      convert_to(response, 'UTF8'), duration_ms
+    from input where ${FRESH}
+  )
+  select n, action_id, ${FRESH} as fresh, ${tellingOfStarts}, ${wakingWorkers('actions.run')}
+    ${options.telling ? `, ${tellingOfDeliveries}` : ''} from input`
+
+const INSERT_CALLS = insertingCalls({ telling: false })
+/** Costs more, and is needed only where outgoing hooks listen to the beginning of runs. */
+const INSERT_CALLS_AND_TELL = insertingCalls({ telling: true })
+
+/**
+ * Stores the wanted ones of these calls with all that they start, in one statement; outside of a transaction it
+ * is one of its own. Fewer rows come back when the tree has changed since they were judged.
+ */
+export async function insertCalls(
+  db: Database,
+  calls: readonly CallToStore[],
+  wanted: number[],
+): Promise<Inserted[]> {
+  if (wanted.length === 0) return []
+  const hooks = [...new Set(wanted.map((n) => calls[n]!.hook))]
+  const parameters = [
+    calls[wanted[0]!]!.version,
+    JSON.stringify(hooks.map(hookRow)),
+    JSON.stringify(hooks.flatMap(plansOf)),
+    int4s(wanted),
+    ...callColumns(
+      wanted.map((n) => calls[n]!),
+      new Map(hooks.map((hook, number) => [hook, number])),
+    ),
+    // Last, because the message grows around it: what came after would copy it once more.
+    Buffer.concat(wanted.flatMap((n) => calls[n]!.record.body ?? [])),
+  ]
+  const statement = hooks.some((hook) => hook.startIsTold) ? INSERT_CALLS_AND_TELL : INSERT_CALLS
+  const { rows } = await db.executeQuery<Inserted>(CompiledQuery.raw(statement, parameters))
+  return rows
+}
+
+/** In the order of the statement, from `called` on. */
+function callColumns(calls: readonly CallToStore[], numbers: Map<CompiledHook, number>): Buffer[] {
+  let bodyAt = 1
+  const bodyPlaces = calls.map(({ record }) => {
+    const place = bodyAt
+    bodyAt += record.body?.length ?? 0
+    return place
+  })
+  const column = <Value>(read: (call: CallToStore) => Value) => calls.map(read)
+  const person = ({ start }: CallToStore) => (start?.startedBy.kind === 'person' ? start.startedBy : null)
+  return [
+    int4s(column(({ hook }) => numbers.get(hook)!)),
+    int4s(column(({ hook, start }) => (start ? numbers.get(hook)! : null))),
+    uuids(column(({ record }) => record.id)),
+    byteas(column(({ start }) => start?.key ?? null)),
+    int4s(bodyPlaces),
+    int4s(column(({ record }) => record.body?.length ?? null)),
+    texts(column(({ record }) => record.outcome)),
+    int4s(column(({ record }) => record.response_status_code)),
+    texts(column(({ record }) => record.response && JSON.stringify(record.response))),
+    jsons(column(({ record }) => record.headers)),
+    texts(column(({ record }) => record.content_type)),
+    texts(column(({ record }) => record.url)),
+    int4s(column(({ record }) => record.duration_ms)),
+    uuids(column(({ record }) => record.retry_of)),
+    texts(column(({ record }) => record.ip_address)),
+    texts(column(({ start }) => start?.origin ?? null)),
+    int8s(column((call) => person(call)?.id ?? null)),
+    texts(column((call) => person(call)?.name ?? null)),
+    texts(column((call) => person(call)?.email ?? null)),
+    jsonbs(column(({ start }) => start?.variables ?? null)),
+    jsonbs(column(({ hook, start }) => start && deploymentOf(hook, start.variables))),
+  ]
+}
+
+function hookRow({ id, name, pipeline, application }: CompiledHook, number: number): object {
+  return {
+    hook: number,
+    hook_id: id,
+    hook_name: name,
+    environment_id: pipeline.environmentId,
+    pipeline_id: pipeline.id,
+    type: pipeline.operation,
+    credential_id: application?.credentialId ?? null,
+  }
+}
+
+function deploymentOf({ pipeline, application }: CompiledHook, variables: Variables): object | null {
+  if (pipeline.operation !== 'deploy' || !application) return null
+  return {
+    type: 'deploy',
+    ...chooseSource(variables, application.defaultBranch),
+    repository: application.repository,
+    provider_name: application.provider,
+  }
+}
+
+/** A pipeline that cannot run has no plan, and no call starts a run of it. */
+function plansOf({ plan }: CompiledHook, number: number): object[] {
+  return plan.kind === 'plan' ? planRows(plan, number) : []
+}

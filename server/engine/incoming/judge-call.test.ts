@@ -1,0 +1,148 @@
+import assert from 'node:assert/strict'
+import { createHmac } from 'node:crypto'
+import { suite, test } from 'node:test'
+import { planRun } from '#model/pipelines/plan.ts'
+import type { CompiledHook } from './compiled-hook.ts'
+import { type Call, judgeCall, judgePayload, STRANGER_LIMIT } from './judge-call.ts'
+import { createRateLimiter } from './rate-limit.ts'
+import type { SignatureRule } from './verify-signature.ts'
+
+const NOW = 1_790_000_000_000
+const GOOD = '{"ref":"main","n":1}'
+
+const pipeline = {
+  id: 1,
+  environmentId: 1,
+  operation: 'deploy',
+  isArchived: false,
+  queuePolicy: 'queue' as const,
+  maxParallelActions: 1,
+  hasFollowers: false,
+  rollout: null,
+  servers: [{ id: 1, name: 'web-1' }],
+  steps: [{ id: 1, name: 'x', description: null }],
+}
+const signature: SignatureRule = {
+  scheme: 'body',
+  algorithm: 'sha256',
+  header: 'x-signature',
+  template: [],
+  timestampHeader: null,
+  idHeader: null,
+  secrets: ['the new secret', 'the old secret'],
+}
+const hookOf = (more: Partial<CompiledHook> = {}): CompiledHook => ({
+  id: '00000000-0000-4000-8000-000000000001',
+  name: 'Hook',
+  active: true,
+  signature,
+  previousSecretUntil: 0,
+  rateLimit: { perSecond: 1, burst: 2 },
+  conditions: [{ path: 'ref', keys: ['ref'], acceptedValues: ['main'] }],
+  variables: [{ name: 'n', path: 'n', keys: ['n'], type: 'integer', required: true, defaultValue: null }],
+  pipeline,
+  plan: planRun(pipeline),
+  startIsTold: false,
+  application: null,
+  ...more,
+})
+const callOf = (body: string, headers: Call['headers'] = {}, key = 'the new secret'): Call => ({
+  headers: {
+    'content-type': 'application/json',
+    'x-signature': createHmac('sha256', key).update(body).digest('hex'),
+    ...headers,
+  },
+  body: Buffer.from(body),
+  address: '192.0.2.7',
+})
+const judge = (call: Call, hook = hookOf(), limiter = createRateLimiter(), now = NOW) =>
+  judgeCall(hook, call, limiter, now)
+
+test('a call in order is accepted with its variables', () => {
+  assert.deepEqual(judge(callOf(GOOD)), { kind: 'accepted', variables: { n: 1 } })
+})
+
+suite('the order of decisions', () => {
+  const PING = { 'x-github-event': 'ping' }
+  const UNSIGNED = { 'x-signature': undefined }
+
+  test('the signature comes before everything, also before a ping and a type', () => {
+    for (const body of [GOOD, '{', '{"ref":"dev"}', '{"ref":"main"}'])
+      assert.equal(
+        judge(callOf(body, { ...UNSIGNED, ...PING, 'content-type': 'x/y' })).kind,
+        'rejected_signature',
+      )
+  })
+
+  test('the rate limit comes before the payload', () => {
+    const limiter = createRateLimiter()
+    const hook = hookOf()
+    assert.equal(judge(callOf('{', PING), hook, limiter).kind, 'rejected_payload')
+    assert.equal(judge(callOf('{', PING), hook, limiter).kind, 'rejected_payload')
+    assert.deepEqual(judge(callOf('{', PING), hook, limiter), { kind: 'rate_limited', retryAfterSeconds: 1 })
+    assert.equal(judge(callOf(GOOD), hook, limiter, NOW + 1000).kind, 'accepted')
+  })
+
+  test('the payload comes before a ping, a ping before the conditions', () => {
+    assert.equal(judge(callOf('{', PING)).kind, 'rejected_payload')
+    assert.equal(judge(callOf('{"ref":"dev"}', PING)).kind, 'ping')
+  })
+
+  test('the conditions come before the variables', () => {
+    assert.deepEqual(judge(callOf('{"ref":"dev"}')), { kind: 'ignored', path: 'ref' })
+    assert.equal(judge(callOf('{"ref":"main"}')).kind, 'rejected_variables')
+  })
+})
+
+suite('secrets', () => {
+  const old = () => callOf(GOOD, {}, 'the old secret')
+
+  test('the previous secret is good until its end, and not a millisecond longer', () => {
+    const hook = hookOf({ previousSecretUntil: NOW })
+    assert.equal(judge(old(), hook, createRateLimiter(), NOW - 1).kind, 'accepted')
+    assert.equal(judge(old(), hook, createRateLimiter(), NOW).kind, 'rejected_signature')
+    assert.equal(judge(callOf(GOOD), hook, createRateLimiter(), NOW).kind, 'accepted')
+  })
+
+  test('a hook that requires no secret does not look at signatures', () => {
+    const call = callOf(GOOD, { 'x-signature': 'nonsense' })
+    assert.equal(judge(call, hookOf({ signature: null })).kind, 'accepted')
+  })
+})
+
+suite('rate limits', () => {
+  const bad = (address: string) => ({ ...callOf(GOOD, { 'x-signature': 'nonsense' }), address })
+
+  test('badly signed calls are limited by their address, and do not use up what the hook has', () => {
+    const limiter = createRateLimiter()
+    const kinds = Array.from(
+      { length: STRANGER_LIMIT.burst + 1 },
+      () => judge(bad('192.0.2.8'), hookOf(), limiter).kind,
+    )
+    assert.equal(kinds.filter((kind) => kind === 'rejected_signature').length, STRANGER_LIMIT.burst)
+    assert.equal(kinds.at(-1), 'rate_limited')
+    assert.equal(judge(bad('192.0.2.9'), hookOf(), limiter).kind, 'rejected_signature')
+    assert.equal(judge(callOf(GOOD), hookOf(), limiter).kind, 'accepted')
+  })
+
+  test('well signed calls pass from an address that also signs badly', () => {
+    const limiter = createRateLimiter()
+    for (let n = 0; n <= STRANGER_LIMIT.burst; n += 1) judge(bad('192.0.2.7'), hookOf(), limiter)
+    assert.equal(judge(callOf(GOOD), hookOf(), limiter).kind, 'accepted')
+  })
+
+  test('one hook does not use up what another has', () => {
+    const limiter = createRateLimiter()
+    for (let n = 0; n < 5; n += 1) judge(callOf(GOOD), hookOf(), limiter)
+    assert.equal(judge(callOf(GOOD), hookOf(), limiter).kind, 'rate_limited')
+    assert.equal(judge(callOf(GOOD), hookOf({ id: 'another' }), limiter).kind, 'accepted')
+  })
+})
+
+test('a body of another type is unsupported, a broken one is malformed', () => {
+  const unsupported = judgePayload(hookOf(), callOf(GOOD, { 'content-type': 'text/plain' }))
+  assert.ok(unsupported.kind === 'rejected_payload' && unsupported.isUnsupported)
+  const malformed = judgePayload(hookOf(), callOf('{'))
+  assert.ok(malformed.kind === 'rejected_payload' && !malformed.isUnsupported)
+  assert.equal(malformed.message, 'The body is not valid JSON.')
+})

@@ -1,0 +1,90 @@
+import type { ReadActions } from '#model/actions/assemble.ts'
+import type { FindAction } from '#model/actions/find-action.ts'
+import { describeAction, presentStatus } from '#model/actions/present.ts'
+import { readAction } from '#model/actions/read-action.ts'
+import type { Sight } from '#model/actions/sight.ts'
+import { isEnd } from '#model/actions/status.ts'
+import type { LoadWhole } from '#model/actions/whole-actions.ts'
+import { eventKinds, namedKind } from '#model/events/event-kinds.ts'
+import type { Tree } from '#model/inventory/tree.ts'
+import type { ClaimedDelivery } from './claim-deliveries.ts'
+import type { OutgoingHook } from './outgoing-hooks.ts'
+
+export type ContextDeps = Omit<ReadActions, 'baseUrl'> & {
+  tree: Tree
+  baseUrl: () => string
+  findAction: FindAction
+  loadWhole: LoadWhole
+}
+
+/** What templates can name, as docs/guides/receivers.md lists it. */
+export type DeliveryContext = Record<
+  'event' | 'action' | 'application' | 'pipeline' | 'environment' | 'project' | 'organization',
+  object | null
+>
+
+/** The subject of a delivery: an event of an action, before it belongs to any hook. */
+export type Subject = Pick<ClaimedDelivery, 'event' | 'action' | 'treeVersion'>
+
+/**
+ * The action's own status is that of the event, however late it is told; what lies below it (targets, resource)
+ * is as it is now. Nothing outside of the hook's environment is shown.
+ */
+export async function buildContext(
+  deps: ContextDeps,
+  hook: OutgoingHook,
+  { event, action, treeVersion }: Subject,
+  accessToken: string | null,
+): Promise<DeliveryContext> {
+  const tree = deps.tree.at(treeVersion)
+  const [environments, pipelines] = await Promise.all([
+    tree.environments([action.environment_id]),
+    tree.pipelines([action.pipeline_id]),
+  ])
+  const environment = environments.get(action.environment_id)!
+  const pipeline = pipelines.get(action.pipeline_id)!
+  const { application } = pipeline
+  const { project } = environment
+  return {
+    event: {
+      id: event.id,
+      kind:
+        namedKind(eventKinds(event.previous_status, event.status), hook.events) ?? 'action.status_changed',
+      occurred_at: event.occurred_at,
+      previous_status: event.previous_status,
+    },
+    action: { ...(await actionNow()), ...stateOf(event, action) },
+    application: application && {
+      ...application.data,
+      source_provider: {
+        name: application.credential?.data.provider.code ?? null,
+        access_token: accessToken,
+      },
+    },
+    pipeline: { id: pipeline.id, name: pipeline.name, operation: pipeline.operation },
+    environment,
+    project,
+    organization: project.organization,
+  }
+
+  async function actionNow(): Promise<object> {
+    const { trigger_comment, pipeline_id, retry_of } = action
+    if (!hook.readsWholeAction)
+      return { ...describeAction(action, [], deps.baseUrl()), trigger_comment, pipeline_id, retry_of }
+    const sees = (environmentId: number) => environmentId === action.environment_id
+    const places = await tree.places()
+    const visible = places.filter((place) => sees(place.environment_id))
+    const sight: Sight = { tree, places, visible, sees, signature: '' }
+    return (await readAction({ ...deps, baseUrl: deps.baseUrl() }, sight, action.id))!
+  }
+}
+
+function stateOf(event: Subject['event'], action: Subject['action']): object {
+  const hasStarted = event.status === 'in-progress' || isEnd(event.status)
+  return {
+    ...presentStatus(event.status, event.status_reason_code),
+    started_at: hasStarted ? action.started_at : null,
+    completed_at: isEnd(event.status) ? action.completed_at : null,
+    updated_at: event.occurred_at,
+  }
+}

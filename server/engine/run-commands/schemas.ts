@@ -1,0 +1,117 @@
+// The runs room: what people ask of runs. They start one, try one again, or cancel one. How a run then takes
+// its turn is the business of scheduling, and what it does that of the runner.
+import { type Static, Type } from 'typebox'
+import { serverResourceSchema } from '#model/actions/schemas.ts'
+import type { VariableValue } from '#model/payload/coerce.ts'
+import type { ReasonCode } from '#platform/database/tables.ts'
+import { Exactly, Id, named, ref, TextOrNull, Word } from '#platform/http/schemas.ts'
+
+export const runBody = Exactly(
+  {
+    servers: Type.Optional(
+      Type.Array(Id, {
+        minItems: 1,
+        maxItems: 10_000,
+        uniqueItems: true,
+        description: 'Ids of servers of the pipeline; absent: all of them.',
+      }),
+    ),
+    type: Type.Optional(
+      Word(['deploy', 'redeploy', 'rollback'] as const, {
+        description:
+          'For a pipeline that deploys. `redeploy` takes the commit of the live release, `rollback` goes back to the release before it. Absent: `deploy`.',
+      }),
+    ),
+    source_type: Type.Optional(
+      Word(['branch', 'tag', 'commit'] as const, { description: 'For a deploy; absent: `branch`.' }),
+    ),
+    source_ref: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 1_024,
+        description: "For a deploy; absent: the application's default branch.",
+      }),
+    ),
+    trigger_comment: Type.Optional(Type.String({ maxLength: 255, description: 'Why this is done.' })),
+    variables: Type.Optional(
+      Type.Record(
+        Type.String(),
+        Type.Unsafe<VariableValue>({ type: ['string', 'integer', 'boolean', 'array'] }),
+        {
+          maxProperties: 100,
+          description:
+            'Reach the steps as `GANTRY_VAR_<NAME>`. Names are as those of hook variables; values have at most 64 KiB.',
+        },
+      ),
+    ),
+  },
+  {
+    examples: [
+      {
+        source_type: 'branch',
+        source_ref: 'main',
+        trigger_comment: 'The fix for the cart',
+        variables: { region: 'eu' },
+      },
+    ],
+  },
+)
+
+/** What a run would do. */
+export const runPlanSchema = named(
+  'RunPlan',
+  Exactly({
+    targets: Type.Array(
+      Exactly({
+        resource_type: Word(['server'] as const),
+        resource_id: Id,
+        resource_data: ref(serverResourceSchema),
+        batch: Type.Integer({ minimum: 1, description: 'Batches run one after another.' }),
+        steps: Type.Array(
+          Exactly({
+            order: Type.Integer({ minimum: 1 }),
+            name: Type.String(),
+            description: TextOrNull(),
+            built_in: Type.Boolean(),
+            command: TextOrNull({ description: 'Null for built-in steps.' }),
+            run_as_user: TextOrNull(),
+            timeout_seconds: Type.Integer(),
+            idempotent: Type.Boolean(),
+          }),
+        ),
+      }),
+    ),
+    source: Type.Unsafe<{
+      type: string
+      source_type: string | null
+      source_ref: string | null
+      repository: string | null
+      commit_hash: string | null
+      release_name: string | null
+    } | null>({
+      type: ['object', 'null'],
+      properties: {
+        type: { type: 'string' },
+        source_type: { type: ['string', 'null'] },
+        source_ref: { type: ['string', 'null'] },
+        repository: { type: ['string', 'null'] },
+        commit_hash: { type: ['string', 'null'] },
+        release_name: { type: ['string', 'null'] },
+      },
+      description:
+        'What a deploy would take; null for other operations. The commit of a branch is found when it runs.',
+    }),
+    would_wait: Type.Unsafe<ReasonCode | null>({
+      type: ['string', 'null'],
+      description: 'Why the run would not begin at once: a `status_reason_code`, or null.',
+    }),
+    would_wait_human_readable: TextOrNull(),
+    variables: Type.Record(Type.String(), Type.Unknown()),
+  }),
+)
+
+export type RunPlan = Static<typeof runPlanSchema>
+export type RunWish = Static<typeof runBody>
+
+/** Nothing can be said, but a body may be there. */
+export const emptyBody = Exactly({})

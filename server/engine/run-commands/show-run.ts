@@ -1,0 +1,43 @@
+import type { Caller } from '#access/authorization/caller.ts'
+import type { ReadActions } from '#model/actions/assemble.ts'
+import { createActionFinder } from '#model/actions/find-action.ts'
+import { readAction } from '#model/actions/read-action.ts'
+import type { Action, ActionSummary } from '#model/actions/schemas.ts'
+import { sightOf } from '#model/actions/sight.ts'
+import { shareWholeLoads } from '#model/actions/whole-actions.ts'
+
+export type ShowRun = (caller: Caller, environmentId: number, actionId: number) => Promise<Action>
+
+/** Shows a run to the person who has just asked for it, as the single action. */
+export function createRunShower(deps: Omit<ReadActions, 'baseUrl'> & { baseUrl: () => string }): ShowRun {
+  const { db, tree } = deps
+  const findAction = createActionFinder(db)
+  const loadWhole = shareWholeLoads(db)
+  return async (caller, environmentId, actionId) => {
+    const sight = await sightOf(tree, caller)
+    const sees = (id: number) => id === environmentId || sight.sees(id)
+    const read = { db, tree, findAction, loadWhole, baseUrl: deps.baseUrl() }
+    const action = await readAction(read, { ...sight, sees }, actionId)
+    if (!action) throw new Error(`action ${actionId} is gone`)
+    return sight.sees(environmentId) ? action : withoutOthers(action)
+  }
+}
+
+/** For someone who may run but not view: nothing of other runs. */
+function withoutOthers(action: Action): Action {
+  const { data } = action.resource
+  if (!('last_deployments' in data)) return action
+  const own = (one: ActionSummary | null) => (one?.id === action.id ? one : null)
+  const { last_deployments, credential } = data
+  return {
+    ...action,
+    resource: {
+      ...action.resource,
+      data: {
+        ...data,
+        last_deployments: { latest: own(last_deployments.latest), live: own(last_deployments.live) },
+        credential: credential && { ...credential, last_action: own(credential.last_action) },
+      },
+    },
+  }
+}

@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { isEnd, type State } from '#model/actions/status.ts'
+import type { StoredStep } from '#platform/database/tables.ts'
+import { beginAt, endWith, goOn } from './step-changes.ts'
+
+const at = (minute: number) => new Date(Date.UTC(2026, 10, 15, 6, minute)).toISOString()
+const COMPLETED: State = { status: 'completed', reason: 'COMPLETED' }
+const FAILED: State = { status: 'failed', reason: 'FAILED' }
+
+const unbegun = (count: number): StoredStep[] =>
+  Array.from({ length: count }, (_, index) => ({
+    order: index + 1,
+    step_id: index + 10,
+    name: `step-${index + 1}`,
+    description: null,
+    status: 'pending',
+    reason: 'PENDING',
+    started_at: null,
+    completed_at: null,
+  }))
+
+/** Status, begin and end of each, in minutes. */
+const told = (steps: readonly StoredStep[]) =>
+  steps.map(({ status, reason, started_at, completed_at }) => {
+    const minute = (time: string | null) => (time === null ? '-' : new Date(time).getUTCMinutes())
+    return `${status} ${reason} ${minute(started_at)} ${minute(completed_at)}`
+  })
+
+test('the steps of a target run one after the other', () => {
+  const begun = beginAt(unbegun(3), 1, at(1))
+  assert.deepEqual(told(begun), ['in-progress IN_PROGRESS 1 -', 'pending PENDING - -', 'pending PENDING - -'])
+  const further = goOn(begun, 1, at(2))
+  assert.deepEqual(told(further), [
+    'completed COMPLETED 1 2',
+    'in-progress IN_PROGRESS 2 -',
+    'pending PENDING - -',
+  ])
+})
+
+test('a step that fails ends the target: what was done stays, the rest is skipped', () => {
+  const steps = goOn(beginAt(unbegun(3), 1, at(1)), 1, at(2))
+  assert.deepEqual(told(endWith(steps, 2, FAILED, at(3))), [
+    'completed COMPLETED 1 2',
+    'failed FAILED 2 3',
+    'skipped SKIPPED - 3',
+  ])
+})
+
+test('the last step ends the target well', () => {
+  const steps = goOn(beginAt(unbegun(2), 1, at(1)), 1, at(2))
+  assert.deepEqual(told(endWith(steps, 2, COMPLETED, at(3))), [
+    'completed COMPLETED 1 2',
+    'completed COMPLETED 2 3',
+  ])
+})
+
+test('beginning again at a step makes it and those after it as if they had not run', () => {
+  const steps = goOn(goOn(beginAt(unbegun(4), 1, at(1)), 1, at(2)), 2, at(3))
+  assert.deepEqual(told(beginAt(steps, 2, at(4))), [
+    'completed COMPLETED 1 2',
+    'in-progress IN_PROGRESS 4 -',
+    'pending PENDING - -',
+    'pending PENDING - -',
+  ])
+})
+
+test('a change touches the time of what it changes, and nothing that was over before', () => {
+  const steps = goOn(beginAt(unbegun(3), 1, at(1)), 1, at(2))
+  const ended = endWith(steps, 2, FAILED, at(3))
+  assert.equal(ended[0], steps[0])
+  assert.deepEqual(
+    ended.map(({ updated_at }) => updated_at),
+    [at(2), at(3), at(3)],
+  )
+})
+
+test('however often a target begins again, at most one step runs, done before and pending after, until it ends', () => {
+  const moves = fc.array(fc.oneof(fc.constant('go-on' as const), fc.nat()), { maxLength: 12 })
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 6 }), moves, fc.boolean(), (count, list, isFine) => {
+      let minute = 1
+      let order = 1
+      let steps = beginAt(unbegun(count), 1, at(minute))
+      for (const move of list) {
+        minute += 1
+        if (move !== 'go-on') {
+          order = (move % order) + 1
+          steps = beginAt(steps, order, at(minute))
+        } else if (order < count) {
+          steps = goOn(steps, order, at(minute))
+          order += 1
+        }
+        const statuses = steps.map(({ status }) => status)
+        assert.deepEqual(statuses, [
+          ...Array<string>(order - 1).fill('completed'),
+          'in-progress',
+          ...Array<string>(count - order).fill('pending'),
+        ])
+        for (const { status, started_at, completed_at } of steps) {
+          assert.equal(started_at !== null, status !== 'pending')
+          assert.equal(completed_at !== null, isEnd(status))
+        }
+      }
+      const ended = endWith(steps, order, isFine && order === count ? COMPLETED : FAILED, at(minute + 1))
+      assert.ok(ended.every(({ status, completed_at }) => isEnd(status) && completed_at !== null))
+    }),
+  )
+})

@@ -1,0 +1,100 @@
+import { createHash } from 'node:crypto'
+import { sql } from 'kysely'
+import { loadUsers } from '#access/accounts/load-users.ts'
+import { anyOf, byId } from '#platform/database/any-of.ts'
+import type { Database } from '#platform/database/connect.ts'
+import type { Extent, Page } from '#platform/http/pagination.ts'
+import type { Member } from './schemas.ts'
+
+/** The people of an organization, those who came last first. */
+export async function listMembers(
+  db: Database,
+  organizationId: number,
+  filters: { name?: string },
+  page: Page,
+): Promise<{ items: Member[]; extent: Extent }> {
+  const { name } = filters
+  const isNamed =
+    name === undefined
+      ? sql`true`
+      : sql`position(lower(${name}) in lower(u.name)) > 0 or position(lower(${name}) in lower(u.email)) > 0`
+  const { rows } = await sql<{ user_id: number }>`
+    select g.user_id from grants g join users u on u.id = g.user_id
+    where g.organization_id = ${organizationId} and (${isNamed}) group by g.user_id order by min(g.id) desc`.execute(
+    db,
+  )
+  const ids = rows.map((row) => row.user_id)
+  const shown = ids.slice(page.offset, page.offset + page.limit)
+  const items = await showMembers(db, organizationId, shown)
+  return {
+    items,
+    extent: { total: ids.length, hasMore: page.offset + shown.length < ids.length && shown.length > 0 },
+  }
+}
+
+export async function readMember(
+  db: Database,
+  organizationId: number,
+  userId: number,
+): Promise<{ member: Member; version: string } | undefined> {
+  const [member] = await showMembers(db, organizationId, [userId])
+  return member && { member, version: versionOf(member.grants) }
+}
+
+/** Changes with every change of what a member has been given. */
+export function versionOf(grants: readonly { id: number }[]): string {
+  const ids = grants.map(({ id }) => id).sort((one, other) => one - other)
+  return createHash('sha256').update(ids.join()).digest('hex').slice(0, 16)
+}
+
+/** In the order of the ids; whoever is not a member is left out. */
+async function showMembers(
+  db: Database,
+  organizationId: number,
+  userIds: readonly number[],
+): Promise<Member[]> {
+  const users = byId(await loadUsers(db, userIds))
+  const grants = await loadGrants(db, organizationId, userIds)
+  const invitations = await db
+    .selectFrom('invitations')
+    .select(['user_id', 'expires_at'])
+    .where(anyOf('user_id', userIds))
+    .execute()
+  const openUntil = new Map(invitations.map((row) => [row.user_id, row.expires_at]))
+  return userIds.flatMap((user_id): Member[] => {
+    const user = users.get(user_id)
+    const own = grants.filter((grant) => grant.user_id === user_id).map(({ user_id, ...grant }) => grant)
+    if (!user || own.length === 0) return []
+    return [
+      {
+        user_id,
+        user,
+        grants: own,
+        has_joined: !openUntil.has(user_id),
+        invitation_expires_at: openUntil.get(user_id) ?? null,
+        invitation_url: null,
+      },
+    ]
+  })
+}
+
+async function loadGrants(db: Database, organizationId: number, userIds: readonly number[]) {
+  const rows = await db
+    .selectFrom('grants')
+    .leftJoin('roles', 'roles.id', 'grants.role_id')
+    .select([
+      'grants.id',
+      'grants.user_id',
+      'grants.built_in_role as role',
+      'grants.role_id',
+      'roles.name as role_name',
+      'grants.project_id',
+      'grants.environment_id',
+      'grants.created_at',
+    ])
+    .where('grants.organization_id', '=', organizationId)
+    .where(anyOf('grants.user_id', userIds))
+    .orderBy('grants.id')
+    .execute()
+  return rows.map((row) => ({ ...row, role_name: row.role_name ?? row.role! }))
+}

@@ -1,0 +1,122 @@
+// The members room: who belongs to an organization, with which roles on which parts of it, and the roles that
+// an organization has made for itself.
+import { type Static, Type } from 'typebox'
+import { userSchema } from '#access/accounts/user-schema.ts'
+import { BUILT_IN_ROLES, PERMISSIONS, type Permission } from '#access/authorization/permissions.ts'
+import {
+  Exactly,
+  Id,
+  IdOrNull,
+  IntegerOrNull,
+  Name,
+  named,
+  ref,
+  TextOrNull,
+  Timestamp,
+  TimestampOrNull,
+  Word,
+} from '#platform/http/schemas.ts'
+
+export const roleSchema = named(
+  'Role',
+  Exactly({
+    id: Id,
+    organization_id: Id,
+    name: Type.String(),
+    permissions: Type.Array(Type.String()),
+    created_at: Timestamp,
+    updated_at: Timestamp,
+  }),
+)
+
+export const grantSchema = named(
+  'Grant',
+  Exactly({
+    id: Id,
+    role: Type.Unsafe<(typeof BUILT_IN_ROLES)[number] | null>({
+      type: ['string', 'null'],
+      enum: [...BUILT_IN_ROLES, null],
+      description: 'A built-in role; null when it is one of the organization.',
+    }),
+    role_id: IdOrNull,
+    role_name: Type.String(),
+    project_id: IdOrNull,
+    environment_id: IdOrNull,
+    created_at: Timestamp,
+  }),
+)
+
+export const memberSchema = named(
+  'Member',
+  Exactly({
+    user_id: Id,
+    user: ref(userSchema),
+    grants: Type.Array(ref(grantSchema), {
+      description: 'Each reaches its environment, else its project, else the whole organization.',
+    }),
+    has_joined: Type.Boolean({ description: 'False until an invited person has used their link.' }),
+    invitation_expires_at: TimestampOrNull,
+    invitation_url: TextOrNull({
+      description: 'A link that works once; only in the answer that made it.',
+    }),
+  }),
+)
+
+const placeId = IntegerOrNull({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })
+const grantFields = {
+  role: Type.Optional(Word(BUILT_IN_ROLES, { description: 'A built-in role; or give `role_id`.' })),
+  role_id: Type.Optional(Id),
+  project_id: Type.Optional(placeId),
+  environment_id: Type.Optional(placeId),
+}
+const grantWish = Exactly(grantFields)
+
+export const memberBody = Exactly(
+  {
+    email: Type.String({ format: 'email', maxLength: 255 }),
+    name: Type.Optional(Name()),
+    ...grantFields,
+  },
+  { examples: [{ email: 'ada@example.com', name: 'Ada', role: 'developer', project_id: 1 }] },
+)
+
+export const memberChange = Exactly(
+  { grants: Type.Array(grantWish, { minItems: 1, maxItems: 100 }) },
+  { examples: [{ grants: [{ role: 'viewer' }, { role: 'developer', environment_id: 3 }] }] },
+)
+
+export const invitationBody = Exactly(
+  {
+    token: Type.String({ minLength: 1, maxLength: 512, description: 'The last part of the link.' }),
+    name: Type.Optional(Name()),
+    password: Type.String({ minLength: 8, maxLength: 255 }),
+  },
+  { examples: [{ token: 'gty_in_…', name: 'Ada', password: 'correct horse battery staple' }] },
+)
+
+export const roleBody = Exactly(
+  {
+    name: Name(60),
+    permissions: Type.Array(Word(PERMISSIONS as readonly Permission[]), {
+      uniqueItems: true,
+      maxItems: PERMISSIONS.length,
+      description: 'What the role allows; none that you do not have yourself.',
+    }),
+  },
+  { examples: [{ name: 'Release manager', permissions: ['pipeline:view', 'pipeline:run', 'action:view'] }] },
+)
+export const roleChange = Type.Partial(roleBody, {
+  additionalProperties: false,
+  examples: [{ permissions: ['pipeline:view'] }],
+})
+
+export type Role = Static<typeof roleSchema>
+export type Member = Static<typeof memberSchema>
+export type GrantWish = Static<typeof grantWish>
+export type MemberBody = Static<typeof memberBody>
+export type MemberChange = Static<typeof memberChange>
+export type InvitationBody = Static<typeof invitationBody>
+export type RoleBody = Static<typeof roleBody>
+export type RoleChange = Static<typeof roleChange>
+
+export const memberSchemas = [roleSchema, grantSchema, memberSchema]

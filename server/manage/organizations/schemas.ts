@@ -1,0 +1,57 @@
+// The organizations room: managing the tree itself, organizations with their projects and environments. What
+// stands in an environment is managed elsewhere, but goes when the environment goes.
+import { type Static, Type } from 'typebox'
+import { Exactly, Name, TextOrNull, Word } from '#platform/http/schemas.ts'
+import { ENVIRONMENT_TYPES } from '#platform/vocabulary.ts'
+
+const name = Name()
+
+export const organizationBody = Exactly({ name }, { examples: [{ name: 'Acme' }] })
+export const organizationChange = Type.Partial(organizationBody, {
+  additionalProperties: false,
+  examples: [{ name: 'Acme Europe' }],
+})
+
+export const projectBody = Exactly(
+  {
+    name,
+    logo_url: Type.Optional(
+      TextOrNull({
+        format: 'uri',
+        pattern: '^https?://',
+        maxLength: 2048,
+        'x-hint': 'must be an http or https address',
+        description: 'An http or https address.',
+      }),
+    ),
+  },
+  { examples: [{ name: 'Shop', logo_url: 'https://example.com/logo.png' }] },
+)
+export const projectChange = Type.Partial(projectBody, {
+  additionalProperties: false,
+  examples: [{ logo_url: null }],
+})
+
+export const environmentBody = Exactly(
+  {
+    name,
+    type: Word(Object.keys(ENVIRONMENT_TYPES) as (keyof typeof ENVIRONMENT_TYPES)[]),
+    description: Type.Optional(TextOrNull({ maxLength: 2000 })),
+  },
+  { examples: [{ name: 'Live', type: 'production', description: 'What customers see' }] },
+)
+export const environmentChange = Type.Partial(environmentBody, {
+  additionalProperties: false,
+  examples: [{ description: null }],
+})
+
+export const cascadeQuery = Exactly({
+  cascade: Type.Optional(Type.Boolean({ description: 'Remove what is in it as well.' })),
+})
+
+export type OrganizationBody = Static<typeof organizationBody>
+export type OrganizationChange = Static<typeof organizationChange>
+export type ProjectBody = Static<typeof projectBody>
+export type ProjectChange = Static<typeof projectChange>
+export type EnvironmentBody = Static<typeof environmentBody>
+export type EnvironmentChange = Static<typeof environmentChange>

@@ -1,0 +1,77 @@
+import type { Transaction } from 'kysely'
+import type { Caller } from '#access/authorization/caller.ts'
+import { can } from '#access/authorization/permissions.ts'
+import type { EnvironmentHeld } from '#model/pipelines/lock-environment.ts'
+import { findCircle } from '#model/pipelines/run-after.ts'
+import { byId } from '#platform/database/any-of.ts'
+import type { Tables } from '#platform/database/tables.ts'
+import { Faults, type Refusal } from '#platform/http/refusals.ts'
+
+/** `id` is null for a pipeline that is about to be made: nothing can run after it yet. */
+type Follower = { id: number | null; name: string }
+
+/** The environment must be locked: no circle can then come about between the check and its storing. */
+export async function checkRunAfter(
+  trx: Transaction<Tables>,
+  caller: Caller,
+  place: EnvironmentHeld,
+  follower: Follower,
+  wanted: readonly number[],
+): Promise<Refusal | undefined> {
+  if (wanted.length === 0) return undefined
+  const { environment_id } = place
+  const maySee = can(caller, 'pipeline:view', place)
+  const known = byId(
+    await trx
+      .selectFrom('pipelines')
+      .select(['id', 'name'])
+      .where('environment_id', '=', environment_id)
+      .where('deleted_at', 'is', null)
+      .execute(),
+  )
+  const unknown = new Faults()
+  wanted.forEach((id, index) => {
+    if (!known.has(id) || !maySee)
+      unknown.add(`run_after.${index}`, `${id} is not a pipeline of this environment`)
+  })
+  if (unknown.any) return { kind: 'unknown', errors: unknown.found }
+  if (follower.id === null) return undefined
+
+  const circle = findCircle(await loadRunAfter(trx, environment_id), follower.id, wanted)
+  if (!circle) return undefined
+  const names = circle.map((id) => (id === follower.id ? follower.name : known.get(id)!.name))
+  return {
+    kind: 'invalid',
+    errors: { run_after: [`makes a circle of pipelines, each after the next: ${names.join(' → ')}`] },
+  }
+}
+
+async function loadRunAfter(trx: Transaction<Tables>, environmentId: number): Promise<Map<number, number[]>> {
+  const links = await trx
+    .selectFrom('pipeline_run_after')
+    .select(['pipeline_id', 'after_pipeline_id'])
+    .where('environment_id', '=', environmentId)
+    .execute()
+  const byFollower = Map.groupBy(links, (link) => link.pipeline_id)
+  return new Map([...byFollower].map(([id, group]) => [id, group.map((link) => link.after_pipeline_id)]))
+}
+
+export async function storeRunAfter(
+  trx: Transaction<Tables>,
+  environmentId: number,
+  id: number,
+  wanted: readonly number[],
+): Promise<void> {
+  await trx.deleteFrom('pipeline_run_after').where('pipeline_id', '=', id).execute()
+  if (wanted.length === 0) return
+  await trx
+    .insertInto('pipeline_run_after')
+    .values(
+      wanted.map((after_pipeline_id) => ({
+        pipeline_id: id,
+        after_pipeline_id,
+        environment_id: environmentId,
+      })),
+    )
+    .execute()
+}

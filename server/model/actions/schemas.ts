@@ -1,0 +1,312 @@
+// The actions room: runs of pipelines, how they are shown, and (elsewhere in this folder) how they move.
+import { type Static, Type } from 'typebox'
+import { userSchema } from '#access/accounts/user-schema.ts'
+import { environmentSchema, organizationSchema, projectSchema } from '#model/inventory/schemas.ts'
+import type { ReasonCode, Status } from '#platform/database/tables.ts'
+import {
+  Exactly,
+  Id,
+  IdOrNull,
+  IntegerOrNull,
+  named,
+  ref,
+  refOrNull,
+  TextOrNull,
+  Timestamp,
+  TimestampOrNull,
+  Uuid,
+  UuidOrNull,
+  Word,
+} from '#platform/http/schemas.ts'
+import { OPERATIONS, type Operation, REASONS, RESOURCE_TYPES, STATUSES } from '#platform/vocabulary.ts'
+
+const statusFields = {
+  status: Word(Object.keys(STATUSES) as Status[]),
+  status_human_readable: Type.String(),
+  status_reason_code: Word(Object.keys(REASONS) as ReasonCode[]),
+  status_reason_human_readable: Type.String(),
+}
+
+const typeFields = {
+  type: Word(Object.keys(OPERATIONS) as Operation[]),
+  type_human_readable: Type.String(),
+}
+
+const times = {
+  started_at: TimestampOrNull,
+  completed_at: TimestampOrNull,
+  created_at: Timestamp,
+  updated_at: Timestamp,
+}
+
+export const stepSchema = named(
+  'Step',
+  Exactly({
+    id: Id,
+    action_id: Id,
+    action_target_id: Id,
+    name: Type.String(),
+    description: TextOrNull(),
+    order: Type.Integer({ minimum: 1 }),
+    ...statusFields,
+    ...times,
+  }),
+)
+
+export const serverResourceSchema = named(
+  'ServerResource',
+  Exactly({
+    id: Id,
+    name: Type.String(),
+    provider_type: Type.String(),
+    provider_code: Type.String(),
+    provider_name: Type.String(),
+    provider_name_human_readable: Type.String(),
+  }),
+)
+
+export const targetSchema = named(
+  'Target',
+  Exactly({
+    id: Id,
+    resource_type: Word(Object.keys(RESOURCE_TYPES)),
+    resource_type_human_readable: Type.String(),
+    resource_id: Id,
+    ...statusFields,
+    total_steps: Type.Integer(),
+    current_step: refOrNull(stepSchema),
+    steps: Type.Array(ref(stepSchema)),
+    resource_data: ref(serverResourceSchema),
+    ...times,
+  }),
+)
+
+export const targetSummarySchema = named(
+  'TargetSummary',
+  Exactly({
+    count: Type.Integer(),
+    pending: Type.Integer({ description: 'Pending, waiting and queued.' }),
+    in_progress: Type.Integer(),
+    completed: Type.Integer(),
+    failed: Type.Integer(),
+  }),
+)
+
+const commit = Exactly({
+  repository: TextOrNull(),
+  author_name: TextOrNull(),
+  author_email: TextOrNull(),
+  committed_at: TimestampOrNull,
+  hash: TextOrNull(),
+  message: TextOrNull(),
+  url: TextOrNull(),
+  clone_url: TextOrNull(),
+  download_url: TextOrNull(),
+})
+
+const deployment = Exactly({
+  type: Type.String(),
+  source_type: TextOrNull(),
+  source_ref: TextOrNull(),
+  repository: TextOrNull(),
+  provider_name: TextOrNull(),
+  pipeline_id: Id,
+})
+
+const commitSchema = named('Commit', commit)
+const deploymentSchema = named('Deployment', deployment)
+
+export const actionDataSchema = named(
+  'ActionData',
+  Exactly({
+    release_name: TextOrNull(),
+    commit: refOrNull(commitSchema),
+    deployment: refOrNull(deploymentSchema),
+  }),
+)
+
+export const triggeredFromSchema = named(
+  'TriggeredFrom',
+  Exactly({
+    origin: TextOrNull(),
+    trigger_type: Type.String(),
+    name: TextOrNull(),
+    email: TextOrNull(),
+    ip_address: TextOrNull(),
+    user_id: IdOrNull,
+    hook_id: UuidOrNull,
+    hook_request_id: UuidOrNull,
+    hook_parsed_variables: Type.Record(Type.String(), Type.Unknown(), {
+      description: 'What an incoming hook read from its payload; empty when no hook started the action.',
+    }),
+  }),
+)
+
+const whatAnActionSays = {
+  id: Id,
+  ...statusFields,
+  ...typeFields,
+  url_web_permalink: Type.String({ format: 'uri' }),
+  action_data: ref(actionDataSchema),
+  triggered_from: ref(triggeredFromSchema),
+  summary: Exactly({ targets: ref(targetSummarySchema) }),
+  targets: Type.Array(ref(targetSchema)),
+  ...times,
+}
+
+/** An action inside the resource that it is about: it has no resource of its own, so nesting ends here. */
+export const actionSummarySchema = named('ActionSummary', Exactly(whatAnActionSays))
+
+export const credentialSchema = named(
+  'Credential',
+  Exactly({
+    id: Id,
+    name: Type.String(),
+    provider: Exactly({
+      active: Type.Boolean(),
+      code: Type.String(),
+      code_human_readable: Type.String(),
+      type: Type.String(),
+      type_human_readable: Type.String(),
+    }),
+    provider_type: Type.String(),
+    provider_type_human_readable: Type.String(),
+    provider_auth_type: Type.String(),
+    provider_auth_type_human_readable: Type.String(),
+    active: Type.Boolean(),
+    organization: ref(organizationSchema),
+    created_by_user: ref(userSchema),
+    last_action: refOrNull(actionSummarySchema),
+    created_at: Timestamp,
+    updated_at: Timestamp,
+  }),
+)
+
+export const applicationSchema = named(
+  'Application',
+  Exactly({
+    id: Id,
+    project_id: Id,
+    environment_id: Id,
+    created_by: Id,
+    name: Type.String(),
+    repository: Type.String(),
+    repository_name: TextOrNull(),
+    repository_owner: TextOrNull(),
+    default_branch: Type.String(),
+    programming_language: TextOrNull(),
+    programming_language_human_readable: TextOrNull(),
+    engine_version: TextOrNull(),
+    framework: TextOrNull(),
+    framework_human_readable: TextOrNull(),
+    root_directory: TextOrNull(),
+    install_dependencies_command: TextOrNull(),
+    build_command: TextOrNull(),
+    deployments_keep: Type.Integer(),
+    last_deployments: Exactly({
+      latest: refOrNull(actionSummarySchema),
+      live: refOrNull(actionSummarySchema),
+    }),
+    credential: refOrNull(credentialSchema),
+    created_at: Timestamp,
+    updated_at: Timestamp,
+  }),
+)
+
+export const actionResourceSchema = named(
+  'ActionResource',
+  Exactly({
+    id: Id,
+    type: Word(Object.keys(RESOURCE_TYPES)),
+    type_human_readable: Type.String(),
+    data: Type.Unsafe<Static<typeof applicationSchema> | Static<typeof serverResourceSchema>>({
+      anyOf: [{ $ref: 'Application#' }, { $ref: 'ServerResource#' }],
+    }),
+  }),
+)
+
+const listItem = {
+  ...whatAnActionSays,
+  trigger_comment: TextOrNull(),
+  resource: ref(actionResourceSchema),
+  organization: ref(organizationSchema),
+  project: ref(projectSchema),
+  environment: ref(environmentSchema),
+}
+
+export const actionListItemSchema = named('ActionListItem', Exactly(listItem))
+
+export const actionRefSchema = named(
+  'ActionRef',
+  Exactly({
+    id: Id,
+    status: statusFields.status,
+    status_human_readable: Type.String(),
+    ...typeFields,
+    resource_name: Type.String(),
+    resource_type: Type.String(),
+    resource_type_human_readable: Type.String(),
+    url_web_permalink: Type.String({ format: 'uri' }),
+  }),
+)
+
+export const hookRequestSchema = named(
+  'HookRequest',
+  Exactly({
+    id: Uuid,
+    hook_id: Uuid,
+    action_id: IdOrNull,
+    retry_of: UuidOrNull,
+    ip_address: TextOrNull(),
+    url: Type.String(),
+    response_status_code: IntegerOrNull(),
+    created_at: Timestamp,
+    updated_at: Timestamp,
+  }),
+)
+
+export const actionSchema = named(
+  'Action',
+  Exactly({
+    ...listItem,
+    pipeline_id: Id,
+    retry_of: IdOrNull,
+    parent: refOrNull(actionRefSchema),
+    children: Type.Array(ref(actionRefSchema)),
+    triggered_by_user: refOrNull(userSchema),
+    hook_requests: Exactly({
+      incoming: refOrNull(hookRequestSchema),
+      outgoing: refOrNull(hookRequestSchema),
+    }),
+  }),
+)
+
+export type Step = Static<typeof stepSchema>
+export type Target = Static<typeof targetSchema>
+export type TargetSummary = Static<typeof targetSummarySchema>
+export type ActionSummary = Static<typeof actionSummarySchema>
+export type Application = Static<typeof applicationSchema>
+export type ActionResource = Static<typeof actionResourceSchema>
+export type ActionListItem = Static<typeof actionListItemSchema>
+export type ActionRef = Static<typeof actionRefSchema>
+export type HookRequest = Static<typeof hookRequestSchema>
+export type Action = Static<typeof actionSchema>
+
+export const actionSchemas = [
+  stepSchema,
+  targetSchema,
+  targetSummarySchema,
+  commitSchema,
+  deploymentSchema,
+  actionDataSchema,
+  triggeredFromSchema,
+  actionSummarySchema,
+  credentialSchema,
+  applicationSchema,
+  serverResourceSchema,
+  actionResourceSchema,
+  actionListItemSchema,
+  actionRefSchema,
+  hookRequestSchema,
+  actionSchema,
+]

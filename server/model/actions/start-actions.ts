@@ -1,0 +1,115 @@
+import { CompiledQuery, type Transaction } from 'kysely'
+import { CREATION_KINDS, makingDeliveries, tellingOfDeliveries } from '#model/events/fan-out.ts'
+import type { StoredStep, Tables } from '#platform/database/tables.ts'
+import { ACTIONS_CHANNEL } from './channel.ts'
+
+/**
+ * Starting actions is a part of a larger statement, because what causes a start (a call, a person, another
+ * action) is stored with it: whoever starts actions builds the relations `starts` and `plans` and puts
+ * `startingActions` behind them. Several thousand starts a second go through here.
+ *
+ * - `starts`: one row per action, with START_COLUMNS; `action_id` is taken from the sequence by
+ *   NEXT_ACTION_ID, so that other parts of the statement can name it.
+ * - `plans`: one row per target of each different plan, with PLAN_COLUMNS; `starts.plan` refers to it.
+ */
+export const NEXT_ACTION_ID = `nextval('actions_id_seq')`
+
+export const START_COLUMNS = `
+  plan int, environment_id bigint, pipeline_id bigint, type text, status text, status_reason_code text,
+  trigger_type text, trigger_comment text, origin text, trigger_name text, trigger_email text, ip_address text,
+  triggered_by bigint, hook_id uuid, hook_request_id uuid, hook_parsed_variables jsonb, variables jsonb,
+  deployment jsonb, commit jsonb, release_name text, credential_id bigint, retry_of bigint, parent_id bigint`
+
+export const PLAN_COLUMNS = `plan int, position int, batch int, server_id bigint, steps jsonb`
+
+export const startingActions = `
+  new_actions as (
+    insert into actions (id, environment_id, pipeline_id, type, status, status_reason_code, trigger_type,
+      trigger_comment, origin, trigger_name, trigger_email, ip_address, triggered_by, hook_id, hook_request_id,
+      hook_parsed_variables, variables, deployment, commit, release_name, credential_id, retry_of, parent_id)
+    overriding system value
+    select action_id, environment_id, pipeline_id, type, status, status_reason_code, trigger_type,
+      trigger_comment, origin, trigger_name, trigger_email, ip_address, triggered_by, hook_id, hook_request_id,
+      hook_parsed_variables, variables, deployment, commit, release_name, credential_id, retry_of, parent_id
+    from starts order by action_id
+  ),
+  new_targets as (
+    insert into targets (action_id, position, batch, server_id, status, status_reason_code, steps)
+    select starts.action_id, plans.position, plans.batch, plans.server_id, 'pending', 'PENDING', plans.steps
+    from starts join plans using (plan) order by starts.action_id, plans.position
+  ),
+  new_events as (
+    insert into events (action_id, status, status_reason_code)
+    select action_id, status, status_reason_code from starts order by action_id
+    returning id as event_id, action_id
+  )`
+
+/** Put behind `startingActions` when somebody may listen to the creation of these actions. */
+export const tellingHooks = `
+  told as (
+    select event_id, action_id, pipeline_id, ${CREATION_KINDS} as kinds, false as is_final
+    from new_events join starts using (action_id)
+  ),
+  ${makingDeliveries}`
+
+/** Put among what the statement selects: those who watch all actions are told that there are new ones. */
+export const tellingOfStarts = `(select pg_notify('${ACTIONS_CHANNEL}', 'move ' || min(action_id)) from starts)`
+
+/** One row of `starts`, without its id. */
+export type Start = {
+  plan: number
+  environment_id: number
+  pipeline_id: number
+  type: string
+  status: string
+  status_reason_code: string
+  trigger_type: 'hook' | 'manual' | 'retry' | 'pipeline'
+  trigger_comment: string | null
+  origin: string | null
+  trigger_name: string | null
+  trigger_email: string | null
+  ip_address: string | null
+  triggered_by: number | null
+  hook_id: string | null
+  hook_request_id: string | null
+  hook_parsed_variables: Record<string, unknown>
+  /** What a person gave the run; null: it has those that its hook has read. */
+  variables: Record<string, unknown> | null
+  deployment: object | null
+  /** Known beforehand only for runs that take the commit of another one. */
+  commit: object | null
+  /** Known beforehand only for rollbacks: the release to go back to. */
+  release_name: string | null
+  credential_id: number | null
+  retry_of: number | null
+  parent_id: number | null
+}
+
+export type PlanRow = {
+  plan: number
+  position: number
+  batch: number
+  server_id: number
+  steps: StoredStep[]
+}
+
+const START = `
+  with starts as materialized (
+    select ${NEXT_ACTION_ID} as action_id, s.* from json_to_recordset($1::json) as s (${START_COLUMNS})
+  ),
+  plans as materialized (select * from json_to_recordset($2::json) as p (${PLAN_COLUMNS})),
+  ${startingActions},
+  ${tellingHooks}
+  select action_id, ${tellingOfStarts}, ${tellingOfDeliveries} from starts order by action_id`
+
+/** Starts actions that are not many; their ids, in the order of `starts`. Nothing runs before somebody asks for it. */
+export async function startActions(
+  trx: Transaction<Tables>,
+  starts: readonly Start[],
+  plans: readonly PlanRow[],
+): Promise<number[]> {
+  if (starts.length === 0) return []
+  const parameters = [JSON.stringify(starts), JSON.stringify(plans)]
+  const { rows } = await trx.executeQuery<{ action_id: number }>(CompiledQuery.raw(START, parameters))
+  return rows.map((row) => row.action_id)
+}

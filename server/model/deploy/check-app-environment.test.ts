@@ -1,0 +1,121 @@
+import assert from 'node:assert/strict'
+import { chmod, mkdir, rm, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { baseFolder, checkAppEnvironment, type DeployCommand } from './deploy-steps.ts'
+import {
+  archiveOf,
+  attempt,
+  demand,
+  deploy,
+  makeBase,
+  release,
+  run,
+  temporaryFolder,
+  treeOf,
+} from './fixtures.ts'
+
+const NOBODY = 65_534
+
+async function refusalOf(command: DeployCommand, uid?: number): Promise<string> {
+  const { code, output } = await run(command, { uid })
+  assert.equal(code, 1, output)
+  assert.equal(output.trim().split('\n').length, 1, output)
+  return output.trim()
+}
+
+test('the folders of an application are made, and the check leaves nothing else behind', async (t) => {
+  const base = baseFolder(join(await temporaryFolder(t), 'a', 'b'), 'shop')
+  const output = await demand(checkAppEnvironment(base))
+  assert.deepEqual(await treeOf(base), {
+    '.gantry/activated': '/',
+    '.gantry/lock': '',
+    releases: '/',
+    shared: '/',
+  })
+  assert.match(
+    output,
+    /^Server .+, account .+, folder .+\nFree disk space: \d+ MiB\nLive release: none yet\n$/,
+  )
+  const again = await demand(checkAppEnvironment(base))
+  assert.equal(again.replace(/\d+ MiB/, ''), output.replace(/\d+ MiB/, ''))
+})
+
+test('the check tells which release is live', async (t) => {
+  const base = await makeBase(t)
+  await deploy(base, { who: attempt('a'), name: release(1), archive: await archiveOf(t, { file: '1' }) })
+  assert.match(await demand(checkAppEnvironment(base)), new RegExp(`\nLive release: ${release(1)}\n`))
+})
+
+test('a disk with too little room is refused with a line that says how much is free', async (t) => {
+  const base = baseFolder(await temporaryFolder(t), 'shop')
+  const { code, output } = await run(checkAppEnvironment(base, { leastFreeMiB: 10 ** 12 }))
+  assert.equal(code, 1)
+  assert.match(output, /\nOnly \d+ MiB are free in .+, at least 1000000000000 MiB are needed: make room, /)
+})
+
+test('a root folder that cannot be written in is refused, naming the account', async (t) => {
+  const root = await temporaryFolder(t)
+  await chmod(root, 0o555)
+  const uid = process.getuid!() === 0 ? NOBODY : undefined
+  const refusal = await refusalOf(checkAppEnvironment(baseFolder(root, 'shop')), uid)
+  assert.match(
+    refusal,
+    /^The account \S+ cannot make the folder \S+shop \(Permission denied\): give it write access/,
+  )
+  await chmod(root, 0o755)
+})
+
+test('a folder of the application that was made by another account is refused', async (t) => {
+  const root = await temporaryFolder(t)
+  const base = baseFolder(root, 'shop')
+  await demand(checkAppEnvironment(base))
+  await chmod(join(base, 'shared'), 0o555)
+  const uid = process.getuid!() === 0 ? NOBODY : undefined
+  const refusal = await refusalOf(checkAppEnvironment(base), uid)
+  assert.match(refusal, /^The account \S+ cannot write to \S+: give it write access there/)
+})
+
+test('a root folder where no folder can be made is refused', async () => {
+  const refusal = await refusalOf(checkAppEnvironment(baseFolder('/proc', 'shop')))
+  assert.match(
+    refusal,
+    /cannot make the folder \/proc\/shop \(.+\): give it write access there, or set another root/,
+  )
+})
+
+test('something else in the place of a folder is refused, and so is a link', async (t) => {
+  const base = baseFolder(await temporaryFolder(t), 'shop')
+  await mkdir(base)
+  await writeFile(join(base, 'releases'), '')
+  assert.match(
+    await refusalOf(checkAppEnvironment(base)),
+    /releases is in the way of a folder of that name: move it/,
+  )
+  await rm(join(base, 'releases'))
+  await symlink('/tmp', join(base, 'releases'))
+  assert.match(
+    await refusalOf(checkAppEnvironment(base)),
+    /releases is a link and must be a folder: replace it/,
+  )
+})
+
+test('a folder named current is refused before anything is built', async (t) => {
+  const base = baseFolder(await temporaryFolder(t), 'shop')
+  await mkdir(join(base, 'current'), { recursive: true })
+  assert.match(
+    await refusalOf(checkAppEnvironment(base)),
+    /current must be a link .+ move it away, then deploy again/,
+  )
+})
+
+test('a server without a needed program is refused, naming the package', async (t) => {
+  const root = await temporaryFolder(t)
+  const bin = join(root, 'bin')
+  await mkdir(bin)
+  for (const program of ['id', 'mkdir', 'mv', 'cp', 'df', 'tar'])
+    await symlink(`/bin/${program}`, join(bin, program))
+  const { command, environment } = checkAppEnvironment(baseFolder(root, 'shop'))
+  const refusal = await refusalOf({ command, environment: { ...environment, PATH: bin } })
+  assert.match(refusal, /^flock is not installed on .+: install the package util-linux, then deploy again\.$/)
+})

@@ -1,0 +1,117 @@
+import type { Selectable } from 'kysely'
+import { loadUsers } from '#access/accounts/load-users.ts'
+import type { User } from '#access/accounts/user-schema.ts'
+import type { SecretBox } from '#platform/crypto/secret-box.ts'
+import type { Database } from '#platform/database/connect.ts'
+import type { HooksTable } from '#platform/database/tables.ts'
+import { MASK, maskPath } from '#platform/masking/masked.ts'
+import type { Hook } from './schemas.ts'
+
+/** The name of a hook's secret for the box that seals it. Both the current and the previous one have it. */
+export const secretPlace = (hookId: string) => `hooks/${hookId}/secret`
+export const tokenPlace = (hookId: string) => `hooks/${hookId}/url_token`
+
+/** Hooks that are there, each with what the record says about its pipeline; a removed hook is not. */
+export function selectHooks(db: Database) {
+  return db
+    .selectFrom('hooks')
+    .innerJoin('pipelines', 'pipelines.id', 'hooks.pipeline_id')
+    .innerJoin('environments', 'environments.id', 'pipelines.environment_id')
+    .selectAll('hooks')
+    .select((eb) => [
+      'pipelines.resource_type',
+      'pipelines.operation',
+      'environments.project_id',
+      eb.fn.coalesce('pipelines.application_id', 'pipelines.server_id').$notNull().as('resource_id'),
+      // Changes with every update of the row: the record's ETag.
+      eb.ref('hooks.xmin' as 'hooks.id').as('row_version'),
+    ])
+    .where('hooks.deleted_at', 'is', null)
+}
+
+export type HookRow = Selectable<HooksTable> & {
+  resource_type: string
+  operation: string
+  project_id: number
+  resource_id: number
+  row_version: string
+}
+
+export type Showing = {
+  baseUrl: string
+  box: SecretBox
+  /** Callers who may not edit a hook see no whole address, incoming or outgoing, and nothing of what it sends. */
+  mayEdit: boolean
+  /** The secret as text, in the one answer that may show it. */
+  secret?: string
+}
+
+export async function presentHooks(
+  db: Database,
+  rows: readonly HookRow[],
+  showing: Showing,
+): Promise<Hook[]> {
+  const users = new Map(
+    (
+      await loadUsers(
+        db,
+        rows.map((row) => row.created_by),
+      )
+    ).map((user) => [user.id, user]),
+  )
+  return rows.map((row) => presentHook(row, users.get(row.created_by)!, showing))
+}
+
+function presentHook(row: HookRow, created_by_user: User, showing: Showing): Hook {
+  return {
+    id: row.id,
+    name: row.name,
+    type: row.type,
+    action_type: row.action_type,
+    active: row.active,
+    url: urlOf(row, showing),
+    target_url: showing.mayEdit ? row.target_url : row.target_url && maskPath(row.target_url),
+    requires_secret: row.requires_secret,
+    verify_ssl: row.verify_ssl,
+    secret: showing.secret ?? (row.secret === null ? null : MASK),
+    secret_algorithm: row.secret_algorithm,
+    secret_header_name: row.secret_header_name,
+    settings: showing.mayEdit ? row.settings : withoutTexts(row.settings),
+    trigger_when: row.trigger_when,
+    disabled_at: row.disabled_at,
+    disabled_reason: row.disabled_reason,
+    pipeline_id: row.pipeline_id,
+    resource_type: row.resource_type,
+    resource_id: row.resource_id,
+    project_id: row.project_id,
+    environment_id: row.environment_id,
+    created_by_user,
+    created_at: row.created_at,
+    updated_at: row.updated_at,
+  }
+}
+
+function urlOf(row: HookRow, { baseUrl, box, mayEdit }: Showing): string | null {
+  if (row.url_token === null) return null
+  const token = mayEdit ? box.open(row.url_token, tokenPlace(row.id)) : MASK
+  return `${baseUrl}/hooks/${token}/trigger`
+}
+
+/** Keys of receivers stand in the headers and bodies that people write: others see the names, not the texts. */
+function withoutTexts(settings: HookRow['settings']): HookRow['settings'] {
+  const { request_headers: headers, request_body: body } = settings
+  return {
+    ...settings,
+    ...(Array.isArray(headers) && {
+      request_headers: headers.map(({ name }) => ({ name, value: MASK })),
+    }),
+    ...(body != null && { request_body: maskTexts(body) }),
+  }
+}
+
+function maskTexts(value: unknown): unknown {
+  if (typeof value === 'string') return MASK
+  if (Array.isArray(value)) return value.map(maskTexts)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([key, inside]) => [key, maskTexts(inside)]))
+}

@@ -1,0 +1,189 @@
+import type { Selectable } from 'kysely'
+import { loadUsers } from '#access/accounts/load-users.ts'
+import type { User } from '#access/accounts/user-schema.ts'
+import { anyOf, byId } from '#platform/database/any-of.ts'
+import type { Database } from '#platform/database/connect.ts'
+import type { ApplicationsTable, CredentialsTable, ResourceType } from '#platform/database/tables.ts'
+import { AUTH_TYPES, PROVIDER_TYPES, PROVIDERS, spellNicely } from '#platform/vocabulary.ts'
+import { parseRepository } from './repository.ts'
+
+// What runs, as far as it changes with the tree alone: what actions say about it (last deployments, the
+// last action of a credential) is added by whoever shows it.
+
+export type ServerData = {
+  id: number
+  name: string
+  provider_type: string
+  provider_code: string
+  provider_name: string
+  provider_name_human_readable: string
+}
+
+export type CredentialRecord = {
+  id: number
+  organization_id: number
+  data: ReturnType<typeof credentialData>
+}
+export type ApplicationRecord = {
+  id: number
+  live_action_id: number | null
+  credential: CredentialRecord | null
+  data: ReturnType<typeof applicationData>
+}
+
+export type PipelineRecord = {
+  id: number
+  name: string
+  operation: string
+  environment_id: number
+  resource_type: ResourceType
+  resource_id: number
+  application: ApplicationRecord | null
+  server: ServerData | null
+}
+
+/** Pipelines with the resource that each runs on, in five statements for any number of them. */
+export async function loadPipelines(db: Database, ids: readonly number[]): Promise<PipelineRecord[]> {
+  const pipelines = await db
+    .selectFrom('pipelines')
+    .select(['id', 'name', 'operation', 'environment_id', 'resource_type', 'application_id', 'server_id'])
+    .where(anyOf('pipelines.id', ids))
+    .execute()
+  const applications = byId(
+    await loadApplications(
+      db,
+      pipelines.flatMap((row) => row.application_id ?? []),
+    ),
+  )
+  const servers = byId(
+    await loadServers(
+      db,
+      pipelines.flatMap((row) => row.server_id ?? []),
+    ),
+  )
+  return pipelines.map((row) => ({
+    id: row.id,
+    name: row.name,
+    operation: row.operation,
+    environment_id: row.environment_id,
+    resource_type: row.resource_type,
+    resource_id: (row.application_id ?? row.server_id)!,
+    application: row.application_id === null ? null : applications.get(row.application_id)!,
+    server: row.server_id === null ? null : servers.get(row.server_id)!,
+  }))
+}
+
+export async function loadApplications(db: Database, ids: readonly number[]): Promise<ApplicationRecord[]> {
+  const rows = await db.selectFrom('applications').selectAll().where(anyOf('applications.id', ids)).execute()
+  const credentials = byId(
+    await loadCredentials(
+      db,
+      rows.flatMap((row) => row.credential_id ?? []),
+    ),
+  )
+  return rows.map((row) => ({
+    id: row.id,
+    live_action_id: row.live_action_id,
+    credential: row.credential_id === null ? null : credentials.get(row.credential_id)!,
+    data: applicationData(row),
+  }))
+}
+
+export async function loadServers(db: Database, ids: readonly number[]): Promise<ServerData[]> {
+  const rows = await db
+    .selectFrom('servers')
+    .select(['id', 'name', 'provider_code'])
+    .where(anyOf('servers.id', ids))
+    .execute()
+  return rows.map(({ id, name, provider_code }) => ({
+    id,
+    name,
+    provider_type: 'server',
+    provider_code,
+    provider_name: provider_code,
+    provider_name_human_readable: PROVIDERS[provider_code],
+  }))
+}
+
+async function loadCredentials(db: Database, ids: readonly number[]): Promise<CredentialRecord[]> {
+  const rows = await db
+    .selectFrom('credentials')
+    .select([
+      'id',
+      'organization_id',
+      'name',
+      'provider_code',
+      'auth_type',
+      'active',
+      'created_by',
+      'created_at',
+      'updated_at',
+    ])
+    .where(anyOf('credentials.id', ids))
+    .execute()
+  const users = byId(
+    await loadUsers(
+      db,
+      rows.map((row) => row.created_by),
+    ),
+  )
+  return rows.map((row) => ({
+    id: row.id,
+    organization_id: row.organization_id,
+    data: credentialData(row, users.get(row.created_by)!),
+  }))
+}
+
+type CredentialRow = Pick<
+  Selectable<CredentialsTable>,
+  'id' | 'name' | 'provider_code' | 'auth_type' | 'active' | 'created_at' | 'updated_at'
+>
+
+export function credentialData(row: CredentialRow, created_by_user: User) {
+  const type = row.provider_code === 'ssh' ? 'ssh_key' : 'source_provider'
+  return {
+    id: row.id,
+    name: row.name,
+    provider: {
+      active: true,
+      code: row.provider_code,
+      code_human_readable: PROVIDERS[row.provider_code],
+      type,
+      type_human_readable: PROVIDER_TYPES[type],
+    },
+    provider_type: type,
+    provider_type_human_readable: PROVIDER_TYPES[type],
+    provider_auth_type: row.auth_type,
+    provider_auth_type_human_readable: AUTH_TYPES[row.auth_type],
+    active: row.active,
+    created_by_user,
+    created_at: row.created_at,
+    updated_at: row.updated_at,
+  }
+}
+
+function applicationData(row: Selectable<ApplicationsTable>) {
+  const { owner, name } = parseRepository(row.repository)
+  return {
+    id: row.id,
+    project_id: row.project_id,
+    environment_id: row.environment_id,
+    created_by: row.created_by,
+    name: row.name,
+    repository: row.repository,
+    repository_name: name,
+    repository_owner: owner,
+    default_branch: row.default_branch,
+    programming_language: row.programming_language,
+    programming_language_human_readable: spellNicely(row.programming_language),
+    engine_version: row.engine_version,
+    framework: row.framework,
+    framework_human_readable: spellNicely(row.framework),
+    root_directory: row.root_directory,
+    install_dependencies_command: row.install_dependencies_command,
+    build_command: row.build_command,
+    deployments_keep: row.deployments_keep,
+    created_at: row.created_at,
+    updated_at: row.updated_at,
+  }
+}

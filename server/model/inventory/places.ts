@@ -1,0 +1,26 @@
+import { can, type Grant, type Permission } from '#access/authorization/permissions.ts'
+import type { Database } from '#platform/database/connect.ts'
+
+/**
+ * Where each environment stands: the map by which a user's grants become a set of environments. Removed ones
+ * are on it, because their runs can still be seen by whoever could see them.
+ */
+export type EnvironmentPlace = { organization_id: number; project_id: number; environment_id: number }
+
+export function loadEnvironmentPlaces(db: Database): Promise<EnvironmentPlace[]> {
+  return db
+    .selectFrom('environments')
+    .innerJoin('projects', 'projects.id', 'environments.project_id')
+    .select(['projects.organization_id', 'environments.project_id', 'environments.id as environment_id'])
+    .orderBy('environments.id')
+    .execute()
+}
+
+/** The environments in which a user has a permission. */
+export function environmentsWhere(
+  user: { grants: readonly Grant[] },
+  permission: Permission,
+  places: readonly EnvironmentPlace[],
+): EnvironmentPlace[] {
+  return places.filter((place) => can(user, permission, place))
+}

@@ -1,0 +1,37 @@
+import { sql, type Transaction } from 'kysely'
+import type { Tables } from '#platform/database/tables.ts'
+import type { PipelineDefinition } from './plan.ts'
+
+type Pipeline = Pick<PipelineDefinition, 'id' | 'queuePolicy' | 'maxParallelActions'>
+
+/**
+ * Keeps others from starting runs on pipelines with a queue policy of their own until the transaction ends,
+ * so that two processes cannot both take the last place.
+ */
+export async function lockPipelines(trx: Transaction<Tables>, pipelines: readonly Pipeline[]): Promise<void> {
+  if (pipelines.length === 0) return
+  const ids = pipelines.map(({ id }) => id)
+  const locked = sql`select id from pipelines where id = any(${ids}::bigint[]) order by id for no key update`
+  await locked.execute(trx)
+}
+
+/** For runs that are about to start on locked pipelines, in this order: whether each may. */
+export async function takePlaces(
+  trx: Transaction<Tables>,
+  pipelines: readonly Pipeline[],
+): Promise<boolean[]> {
+  if (pipelines.length === 0) return []
+  const ids = pipelines.map(({ id }) => id)
+  const { rows } = await sql<{ pipeline_id: number; unfinished: number }>`
+    select pipeline_id, count(*) as unfinished from actions
+    where pipeline_id = any(${ids}::bigint[]) and status in ('pending', 'waiting', 'queued', 'in-progress')
+    group by pipeline_id`.execute(trx)
+  const unfinished = new Map(rows.map((row) => [row.pipeline_id, row.unfinished]))
+  return pipelines.map(({ id, queuePolicy, maxParallelActions }) => {
+    const running = unfinished.get(id) ?? 0
+    const isFull = maxParallelActions > 0 && running >= maxParallelActions
+    if (queuePolicy === 'reject' && isFull) return false
+    unfinished.set(id, running + 1)
+    return true
+  })
+}

@@ -1,0 +1,186 @@
+// What people say and see of pipelines and their steps.
+import { type Static, Type } from 'typebox'
+import { userSchema } from '#access/accounts/user-schema.ts'
+import { Exactly, Id, Name, named, ref, TextOrNull, Timestamp, Word } from '#platform/http/schemas.ts'
+import { OPERATIONS, type Operation, RESOURCE_TYPES } from '#platform/vocabulary.ts'
+
+const name = Name()
+const queuePolicy = Word(['queue', 'latest', 'reject'] as const, {
+  default: 'queue',
+  description:
+    'What happens to a run that finds no place: `queue` waits; `latest` waits and lets older waiting hook runs be skipped; `reject` is 409.',
+})
+const batch = Type.Unsafe<number | string>({
+  type: ['integer', 'string'],
+  minimum: 1,
+  maximum: 10_000,
+  pattern: '^([1-9]\\d?|100)%$',
+  'x-hint': 'must be a number of servers, or a share of them such as "25%"',
+  description: 'So many servers at a time, or such a share of them: `2` or `"25%"`.',
+})
+
+const rolloutWish = Type.Unsafe<{ batch: number | string; max_failed?: number } | null>({
+  type: ['object', 'null'],
+  additionalProperties: false,
+  required: ['batch'],
+  properties: {
+    batch,
+    max_failed: {
+      type: 'integer',
+      minimum: 0,
+      maximum: 10_000,
+      default: 0,
+      description: 'So many servers may fail before the batches that follow are skipped.',
+    },
+  },
+  description: 'Null: all servers at once.',
+})
+
+const optionalFields = {
+  max_parallel_actions: Type.Optional(
+    Type.Integer({ minimum: 0, maximum: 10_000, default: 1, description: '0: no limit.' }),
+  ),
+  queue_policy: Type.Optional(queuePolicy),
+  rollout: Type.Optional(rolloutWish),
+  run_after: Type.Optional(
+    Type.Array(Id, {
+      maxItems: 100,
+      uniqueItems: true,
+      description:
+        'Pipelines of the same environment. When a run of one of them completes, this pipeline runs as its child.',
+    }),
+  ),
+}
+const operation = Word(Object.keys(OPERATIONS) as Operation[], {
+  description: 'Only `deploy` has built-in steps; it is for applications.',
+})
+
+export const pipelineBody = Exactly(
+  { name, operation, ...optionalFields },
+  {
+    examples: [
+      {
+        name: 'Deploy the shop',
+        operation: 'deploy',
+        max_parallel_actions: 1,
+        queue_policy: 'latest',
+        rollout: { batch: '50%', max_failed: 0 },
+        run_after: [],
+      },
+    ],
+  },
+)
+export const pipelineChange = Exactly(
+  { name: Type.Optional(name), operation: Type.Optional(operation), ...optionalFields },
+  { examples: [{ queue_policy: 'reject', rollout: null }] },
+)
+
+const stepFields = {
+  description: Type.Optional(TextOrNull({ maxLength: 1_000 })),
+  run_as_user: Type.Optional(
+    TextOrNull({
+      pattern: '^[a-z_][a-z0-9_-]{0,31}$',
+      'x-hint': 'must be the name of an account: small letters, digits, _ and -, at most 32',
+      description: 'The account on the server; null: the one that the server is reached with.',
+    }),
+  ),
+  timeout_seconds: Type.Optional(Type.Integer({ minimum: 1, maximum: 86_400, default: 600 })),
+  idempotent: Type.Optional(
+    Type.Boolean({
+      default: false,
+      description: 'May be run once more elsewhere when the worker that ran it was lost.',
+    }),
+  ),
+  trigger_after: Type.Optional(
+    Type.Unsafe<number | string | null>({
+      type: ['integer', 'string', 'null'],
+      minimum: 1,
+      maximum: Number.MAX_SAFE_INTEGER,
+      minLength: 1,
+      maxLength: 255,
+      description:
+        'The step that it follows, by id or name; null: it is the first. Absent in a new step: the last one.',
+    }),
+  ),
+}
+const command = Type.String({
+  minLength: 1,
+  maxLength: 65_536,
+  pattern: '\\S',
+  'x-hint': 'must not be blank',
+  description: 'For bash; at most 64 KiB. Values reach it only as environment variables.',
+})
+
+export const stepBody = Exactly(
+  { name, command, ...stepFields },
+  {
+    examples: [
+      {
+        name: 'warm-up',
+        description: 'Fill the caches of the new release',
+        command: 'curl -fsS "http://localhost/$GANTRY_VAR_REGION" > /dev/null',
+        run_as_user: null,
+        timeout_seconds: 60,
+        idempotent: true,
+        trigger_after: 'activate-new-release',
+      },
+    ],
+  },
+)
+export const stepChange = Exactly(
+  { name: Type.Optional(name), command: Type.Optional(command), ...stepFields },
+  { examples: [{ timeout_seconds: 1200, trigger_after: null }] },
+)
+
+export const pipelineStepSchema = named(
+  'PipelineStep',
+  Exactly({
+    id: Type.Integer({ minimum: 1, description: 'Stays the same however often the step is changed.' }),
+    name: Type.String(),
+    description: TextOrNull(),
+    built_in: Type.Boolean({ description: 'One of the steps that every deploy has.' }),
+    command: TextOrNull({ description: 'Null for built-in steps.' }),
+    run_as_user: TextOrNull(),
+    timeout_seconds: Type.Integer(),
+    idempotent: Type.Boolean(),
+    order: Type.Integer({ minimum: 1 }),
+    created_at: Timestamp,
+    updated_at: Timestamp,
+  }),
+)
+
+export const pipelineSchema = named(
+  'Pipeline',
+  Exactly({
+    id: Id,
+    name: Type.String(),
+    operation: Word(Object.keys(OPERATIONS) as Operation[]),
+    operation_human_readable: Type.String(),
+    resource_type: Word(Object.keys(RESOURCE_TYPES)),
+    resource_type_human_readable: Type.String(),
+    resource_id: Id,
+    environment_id: Id,
+    project_id: Id,
+    max_parallel_actions: Type.Integer(),
+    queue_policy: queuePolicy,
+    rollout: Type.Unsafe<{ batch: number | string; max_failed: number } | null>({
+      type: ['object', 'null'],
+      required: ['batch', 'max_failed'],
+      properties: { batch, max_failed: { type: 'integer' } },
+    }),
+    run_after: Type.Array(Id),
+    steps: Type.Array(ref(pipelineStepSchema), { description: 'In the order in which they run.' }),
+    created_by_user: ref(userSchema),
+    created_at: Timestamp,
+    updated_at: Timestamp,
+  }),
+)
+
+export type PipelineBody = Static<typeof pipelineBody>
+export type PipelineChange = Static<typeof pipelineChange>
+export type StepBody = Static<typeof stepBody>
+export type StepChange = Static<typeof stepChange>
+export type PipelineStep = Static<typeof pipelineStepSchema>
+export type Pipeline = Static<typeof pipelineSchema>
+
+export const pipelineSchemas = [pipelineStepSchema, pipelineSchema]

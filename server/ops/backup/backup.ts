@@ -1,0 +1,65 @@
+// `npm run backup [-- file] [--with-key]`
+import { stat } from 'node:fs/promises'
+import { parseArgs } from 'node:util'
+import { type CommandContext, fileOf, runCommand, UsageError } from '#ops/commands/command.ts'
+import { connectForLongWork, reachDatabase } from '#ops/commands/reach-database.ts'
+import { findMasterKeys } from '#platform/crypto/master-key.ts'
+import { count } from './progress.ts'
+import { type Backup, takeBackup } from './take-backup.ts'
+
+const USAGE = 'usage: npm run backup [-- <file>] [--with-key]'
+
+await runCommand('backup', async (context) => {
+  const { path, withKey } = readArguments(process.argv.slice(2))
+  if (await exists(path)) throw new Error(`${path} exists already: nothing is overwritten`)
+  const backup = await makeBackup(context, path, withKey)
+  context.say(`${path}: ${count(backup.rows)}, ${Math.ceil(backup.bytes / 1_000).toLocaleString('en')} kB`)
+  context.say(aboutTheKey(backup, context.config.secretKey !== undefined, withKey))
+})
+
+async function makeBackup(
+  { config, gantryVersion, say, signal }: CommandContext,
+  path: string,
+  withKey: boolean,
+): Promise<Backup> {
+  await using database = await reachDatabase(config, { create: false, say })
+  const client = await connectForLongWork(database.settings)
+  try {
+    const keys = await findMasterKeys({ home: config.home, fromEnvironment: config.secretKey })
+    return await takeBackup(client, { path, home: config.home, gantryVersion, keys, withKey, say, signal })
+  } finally {
+    await client.end()
+  }
+}
+
+function readArguments(args: string[]): { path: string; withKey: boolean } {
+  try {
+    const { positionals, values } = parseArgs({
+      args,
+      allowPositionals: true,
+      options: { 'with-key': { type: 'boolean', default: false } },
+    })
+    if (positionals.length > 1) throw new Error('only one file can be written')
+    return { path: fileOf(positionals[0] ?? defaultName(new Date())), withKey: values['with-key'] }
+  } catch (error) {
+    throw new UsageError(`${(error as Error).message}\n${USAGE}`)
+  }
+}
+
+function defaultName(now: Date): string {
+  return `gantry-backup-${now.toISOString().slice(0, 19).replaceAll(/[-:]/g, '')}Z.gantry`
+}
+
+function aboutTheKey({ keyIds }: Backup, fromEnvironment: boolean, withKey: boolean): string {
+  const key = keyIds.length > 1 ? `Master keys ${keyIds.join(' and ')}` : `The master key ${keyIds[0]}`
+  if (withKey) return `${key}: IN THIS FILE. Whoever has the file can open every secret in it.`
+  const place = fromEnvironment ? 'GANTRY_SECRET_KEY' : 'secret.key in the home'
+  return `${key}: not in the file. Keep it too (${place}), in another place: without it no secret in the backup can be opened again.`
+}
+
+async function exists(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    () => false,
+  )
+}

@@ -1,0 +1,81 @@
+import { realpath } from 'node:fs/promises'
+import { join } from 'node:path'
+import pg from 'pg'
+import type { Config } from '#platform/config.ts'
+import { assertSupportedServer, type ConnectionSettings } from '#platform/database/connect.ts'
+import { provideSocketFolder } from '#platform/database/embedded/socket.ts'
+import { startEmbeddedPostgres } from '#platform/database/embedded/start.ts'
+
+export type ReachedDatabase = {
+  settings: ConnectionSettings
+  /** A Gantry is at work on this very home. (Of a server of the user's own nobody knows.) */
+  isHomeInUse: boolean
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+/**
+ * The database that `npm start` would use, for a command beside it: the server of DATABASE_URL; the embedded one of
+ * a Gantry that runs; or the embedded one, started for as long as the command takes. A home without a database is
+ * refused unless `create` is said.
+ */
+export async function reachDatabase(
+  config: Pick<Config, 'home' | 'databaseUrl'>,
+  options: { create: boolean; say: (message: string) => void },
+): Promise<ReachedDatabase> {
+  if (config.databaseUrl !== undefined) {
+    const settings = { connectionString: config.databaseUrl }
+    await assertSupportedServer(settings)
+    return { settings, isHomeInUse: false, [Symbol.asyncDispose]: async () => {} }
+  }
+  const data = await realpath(join(config.home, 'postgres')).catch(() => undefined)
+  if (data === undefined && !options.create) {
+    throw new Error(
+      `there is no database in ${config.home}: give GANTRY_HOME or DATABASE_URL as for npm start`,
+    )
+  }
+  const running = data && (await runningServer(data))
+  if (running) return { settings: running, isHomeInUse: true, [Symbol.asyncDispose]: async () => {} }
+  const embedded = await startEmbeddedPostgres({ home: config.home, say: options.say })
+  return {
+    settings: embedded.connection,
+    isHomeInUse: false,
+    [Symbol.asyncDispose]: () => embedded.stop(),
+  }
+}
+
+async function runningServer(data: string): Promise<ConnectionSettings | undefined> {
+  const { folder } = await provideSocketFolder(data)
+  const settings = { host: folder, port: 5432, ssl: false, user: 'gantry', database: 'gantry' }
+  const client = new pg.Client({ ...settings, connectionTimeoutMillis: 10_000 })
+  client.on('error', () => {})
+  try {
+    await client.connect()
+    return settings
+  } catch (error) {
+    const { code } = error as { code?: string }
+    if (code === '28000') throw new Error('run this as the account that Gantry runs as', { cause: error })
+    if (code === '57P03') throw new Error('Gantry is starting or stopping just now: try again in a moment')
+    // No server, or the socket of one that was killed.
+    return undefined
+  } finally {
+    await client.end().catch(() => {})
+  }
+}
+
+/** A connection for long work: nothing in it times out. */
+export async function connectForLongWork(settings: ConnectionSettings): Promise<pg.Client> {
+  const client = new pg.Client({
+    ...settings,
+    application_name: 'gantry maintenance',
+    connectionTimeoutMillis: 10_000,
+    keepAlive: true,
+  })
+  client.on('error', () => {})
+  await client.connect()
+  // As text, rows must mean the same wherever they are read again.
+  await client.query(`
+    set statement_timeout = 0; set transaction_timeout = 0; set idle_in_transaction_session_timeout = 0;
+    set timezone = 'UTC'; set datestyle = 'ISO'; set intervalstyle = 'postgres'; set extra_float_digits = 3;
+    set client_encoding = 'UTF8'; set search_path = public`)
+  return client
+}

@@ -1,0 +1,66 @@
+// The first start: a database without users gets its first one, and a sample to try things on.
+import { createHash } from 'node:crypto'
+import { join } from 'node:path'
+import { sql, type Transaction } from 'kysely'
+import type { Config } from '#platform/config.ts'
+import { generatePassword, hashPassword } from '#platform/crypto/passwords.ts'
+import type { Database } from '#platform/database/connect.ts'
+import type { Tables } from '#platform/database/tables.ts'
+import { slugify } from '#platform/slug.ts'
+import { createSample } from './sample.ts'
+import { createSampleRepository } from './sample-repository.ts'
+
+export type FirstStart =
+  | { kind: 'not-the-first' }
+  | { kind: 'first'; email: string; generatedPassword: string | null }
+
+/** Any number that nothing else in this database locks. */
+const FIRST_START_LOCK = 7_070_001
+
+/** Processes that start together wait for each other here; the first one does the work. */
+export async function prepareFirstStart(
+  db: Database,
+  config: Pick<Config, 'adminEmail' | 'adminPassword' | 'home' | 'sample'>,
+): Promise<FirstStart> {
+  return db.transaction().execute(async (trx): Promise<FirstStart> => {
+    await sql`select pg_advisory_xact_lock(${FIRST_START_LOCK})`.execute(trx)
+    if (await hasUsers(trx)) return { kind: 'not-the-first' }
+    const password = config.adminPassword ?? generatePassword()
+    const { id } = await trx
+      .insertInto('users')
+      .values({
+        name: 'Administrator',
+        email: config.adminEmail,
+        url_slug: slugify(config.adminEmail.split('@')[0] ?? 'admin'),
+        is_instance_admin: true,
+        password_hash: await hashPassword(password),
+      })
+      .returning('id')
+      .executeTakeFirstOrThrow()
+    if (config.sample)
+      await createSample(trx, {
+        ownerId: id,
+        sites: sitesFolder(config.home),
+        repository: await createSampleRepository(config.home),
+      })
+    return {
+      kind: 'first',
+      email: config.adminEmail,
+      generatedPassword: config.adminPassword === undefined ? password : null,
+    }
+  })
+}
+
+async function hasUsers(trx: Transaction<Tables>): Promise<boolean> {
+  return (await trx.selectFrom('users').select('id').limit(1).executeTakeFirst()) !== undefined
+}
+
+/**
+ * Where the sample is deployed to. Under root commands run as another account, which may not enter the home:
+ * they get a folder of their own elsewhere.
+ */
+function sitesFolder(home: string): string {
+  if (process.getuid?.() !== 0) return join(home, 'sites')
+  const name = createHash('sha256').update(home).digest('hex').slice(0, 8)
+  return `/var/lib/gantry/sites-${name}`
+}

@@ -1,0 +1,92 @@
+import type { Transaction } from 'kysely'
+import { DEPLOY_STEPS } from '#model/pipelines/built-in-steps.ts'
+import type { Tables } from '#platform/database/tables.ts'
+
+/** `sites`: where the server of this machine keeps what is deployed to it. */
+export type SampleWish = { ownerId: number; sites: string; repository: string }
+
+/** One of each, down to a deploy pipeline, so that a newcomer's first hook is one call away. */
+export async function createSample(
+  trx: Transaction<Tables>,
+  { ownerId, sites, repository }: SampleWish,
+): Promise<{ pipelineId: number }> {
+  const made = { created_by: ownerId }
+  const organization = await trx
+    .insertInto('organizations')
+    .values({ name: 'Sample organization', url_slug: 'sample-organization', owner_id: ownerId })
+    .returning('id')
+    .executeTakeFirstOrThrow()
+  await trx
+    .insertInto('grants')
+    .values({ user_id: ownerId, built_in_role: 'owner', organization_id: organization.id })
+    .execute()
+  const project = await trx
+    .insertInto('projects')
+    .values({ ...made, organization_id: organization.id, name: 'Sample project' })
+    .returning('id')
+    .executeTakeFirstOrThrow()
+  const environment = await trx
+    .insertInto('environments')
+    .values({
+      project_id: project.id,
+      type: 'development',
+      name: 'Development',
+      description: 'To try things out',
+    })
+    .returning('id')
+    .executeTakeFirstOrThrow()
+  const server = await trx
+    .insertInto('servers')
+    .values({
+      ...made,
+      environment_id: environment.id,
+      name: 'This machine',
+      provider_code: 'local',
+      root_directory: sites,
+    })
+    .returning('id')
+    .executeTakeFirstOrThrow()
+  const application = await trx
+    .insertInto('applications')
+    .values({
+      ...made,
+      project_id: project.id,
+      environment_id: environment.id,
+      name: 'Hello Gantry',
+      folder: 'hello-gantry',
+      repository,
+      default_branch: 'main',
+      programming_language: 'html',
+      build_command: 'sh build.sh',
+    })
+    .returning('id')
+    .executeTakeFirstOrThrow()
+  await trx
+    .insertInto('application_servers')
+    .values({ application_id: application.id, server_id: server.id, environment_id: environment.id })
+    .execute()
+  const pipeline = await trx
+    .insertInto('pipelines')
+    .values({
+      ...made,
+      environment_id: environment.id,
+      resource_type: 'application',
+      application_id: application.id,
+      name: 'Deploy Hello Gantry',
+      operation: 'deploy',
+    })
+    .returning('id')
+    .executeTakeFirstOrThrow()
+  await trx
+    .insertInto('pipeline_steps')
+    .values(
+      DEPLOY_STEPS.map((step, index) => ({
+        ...step,
+        pipeline_id: pipeline.id,
+        position: index + 1,
+        built_in: true,
+      })),
+    )
+    .execute()
+  return { pipelineId: pipeline.id }
+}

@@ -1,0 +1,52 @@
+import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
+import type { QueueCore } from '#platform/queue/core.ts'
+import { readQueueDepths } from '#platform/queue/queue-depths.ts'
+
+export type MetricSources = {
+  queue: QueueCore
+  deliveries: () => Promise<{ pending: number; late: number; failingHooks: number }>
+  version: string
+}
+
+/** What this process can say about itself, the queue and deliveries, in Prometheus' text form. */
+export function createMetrics({ queue, deliveries, version }: MetricSources): { read(): Promise<string> } {
+  const registry = new Registry()
+  collectDefaultMetrics({ register: registry, prefix: 'gantry_' })
+  new Gauge({
+    name: 'gantry_build_info',
+    help: 'The running version.',
+    labelNames: ['version'],
+    registers: [registry],
+  }).set({ version }, 1)
+  new Gauge({
+    name: 'gantry_queue_jobs',
+    help: 'Jobs of the whole installation, by name and state.',
+    labelNames: ['job', 'state'],
+    registers: [registry],
+    async collect() {
+      for (const { job, ...states } of await readQueueDepths(queue)) {
+        for (const [state, count] of Object.entries(states)) this.set({ job, state }, count)
+      }
+    },
+  })
+  new Gauge({
+    name: 'gantry_deliveries',
+    help: 'Deliveries of the whole installation that wait or are being sent; late ones should have been sent.',
+    labelNames: ['state'],
+    registers: [registry],
+    async collect() {
+      const { pending, late } = await deliveries()
+      this.set({ state: 'pending' }, pending)
+      this.set({ state: 'late' }, late)
+    },
+  })
+  new Gauge({
+    name: 'gantry_failing_hooks',
+    help: 'Outgoing hooks whose receiver has failed and has not answered well since.',
+    registers: [registry],
+    async collect() {
+      this.set((await deliveries()).failingHooks)
+    },
+  })
+  return { read: () => registry.metrics() }
+}

@@ -1,0 +1,136 @@
+// The operations room: what operators and their tools ask of a running service.
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { type Static, Type } from 'typebox'
+import { instanceAdmin, publicly } from '#access/authorization/enforce.ts'
+import { unavailable } from '#platform/http/errors.ts'
+import { Exactly, refusals, Timestamp } from '#platform/http/schemas.ts'
+import { referencePage, referenceStyle } from './reference.ts'
+
+/** What can be asked about the state of the service. */
+export type Health = {
+  /** Resolves when the database answers; rejects when it does not. */
+  checkDatabase(): Promise<void>
+  /** True when a job went through the queue a moment ago. */
+  isQueueWorking(): Promise<boolean>
+  /** Metrics in Prometheus' text form. */
+  metrics(): Promise<string>
+  /** Jobs that were given up, newest first. */
+  deadLetters(limit: number): Promise<DeadLetter[]>
+}
+
+const deadLetter = Exactly({
+  id: Type.String(),
+  job: Type.String(),
+  payload_keys: Type.Array(Type.String(), { description: 'Names only: values may be secret.' }),
+  attempts: Type.Integer(),
+  error: Type.Unsafe<string | null>({ type: ['string', 'null'] }),
+  enqueued_at: Timestamp,
+  failed_at: Timestamp,
+})
+export type DeadLetter = Static<typeof deadLetter>
+
+const tags = ['Operations']
+const alive = Exactly({ status: Type.Literal('ok') })
+
+export const operationsRoutes: FastifyPluginAsyncTypebox<{ health: Health; version: string }> = async (
+  app,
+  { health, version },
+) => {
+  app.get(
+    '/',
+    {
+      config: { access: publicly },
+      schema: {
+        tags,
+        operationId: 'readVersion',
+        summary: 'What this is',
+        security: [],
+        response: {
+          200: Exactly({ name: Type.String(), version: Type.String(), documentation: Type.String() }),
+          ...refusals(406),
+        },
+      },
+    },
+    async () => ({ name: 'Gantry', version, documentation: '/docs' }),
+  )
+
+  app.get(
+    '/healthz',
+    {
+      config: { access: publicly, notJson: true },
+      schema: {
+        tags,
+        operationId: 'checkAlive',
+        summary: 'Are process and database alive',
+        security: [],
+        response: { 200: alive, ...refusals(422, 503) },
+      },
+    },
+    async () => {
+      await health.checkDatabase()
+      return { status: 'ok' as const }
+    },
+  )
+
+  app.get(
+    '/readyz',
+    {
+      config: { access: publicly, notJson: true },
+      schema: {
+        tags,
+        operationId: 'checkReady',
+        summary: 'Does the queue work too: did a job go through it',
+        security: [],
+        response: { 200: alive, ...refusals(422, 503) },
+      },
+    },
+    async () => {
+      await health.checkDatabase()
+      if (!(await health.isQueueWorking())) throw unavailable()
+      return { status: 'ok' as const }
+    },
+  )
+
+  app.get(
+    '/metrics',
+    {
+      config: { access: { kind: 'instance-admin', orLoopback: true }, notJson: true },
+      schema: {
+        tags,
+        operationId: 'readMetrics',
+        summary: "Metrics in Prometheus' text form",
+        response: { 200: Type.String(), ...refusals(401, 403) },
+      },
+    },
+    async (_request, reply) =>
+      reply.type('text/plain; version=0.0.4; charset=utf-8').send(await health.metrics()),
+  )
+
+  app.get(
+    '/jobs/dead-letters',
+    {
+      config: { access: instanceAdmin },
+      schema: {
+        tags,
+        operationId: 'listDeadLetters',
+        summary: 'Jobs that were given up after their last attempt, newest first',
+        response: { 200: Type.Array(deadLetter), ...refusals(401, 403) },
+      },
+    },
+    async () => health.deadLetters(100),
+  )
+
+  app.get('/openapi.json', { config: { access: publicly }, schema: { hide: true } }, async () =>
+    app.swagger(),
+  )
+  app.get(
+    '/docs',
+    { config: { access: publicly, notJson: true }, schema: { hide: true } },
+    async (_request, reply) => reply.type('text/html; charset=utf-8').send(referencePage(app.swagger())),
+  )
+  app.get(
+    '/docs/style.css',
+    { config: { access: publicly, notJson: true }, schema: { hide: true } },
+    async (_request, reply) => reply.type('text/css; charset=utf-8').send(referenceStyle),
+  )
+}

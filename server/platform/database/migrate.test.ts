@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { readdir } from 'node:fs/promises'
+import { describe, test } from 'node:test'
+import { promisify } from 'node:util'
+import { sql } from 'kysely'
+import { createTestDatabase } from '#test/support/database.ts'
+import { createHook, createTestTree } from '#test/support/world.ts'
+import { openDatabase } from './connect.ts'
+import { createMigrator, migrate } from './migrate.ts'
+
+async function migrationFiles(): Promise<string[]> {
+  const files = await readdir(new URL('./migrations/', import.meta.url))
+  return files.map((file) => file.replace(/\.ts$/, '')).sort()
+}
+
+describe('migrating', () => {
+  test('four processes at once bring an empty database up to date, and every migration is recorded once', async (t) => {
+    const { settings, drop } = await createTestDatabase({ empty: true })
+    t.after(drop)
+    const program = `
+      const { openDatabase } = await import(${JSON.stringify(import.meta.resolve('./connect.ts'))})
+      const { migrate } = await import(${JSON.stringify(import.meta.resolve('./migrate.ts'))})
+      const database = openDatabase(JSON.parse(process.argv[1]), { onIdleError: () => {} })
+      await migrate(database.db)
+      await database.close()
+      console.log('migrated')`
+    const run = () =>
+      promisify(execFile)(process.execPath, ['--input-type=module', '-e', program, JSON.stringify(settings)])
+    const outcomes = await Promise.all([run(), run(), run(), run()])
+    assert.deepEqual(
+      outcomes.map(({ stdout }) => stdout),
+      Array(4).fill('migrated\n'),
+    )
+    const { db, close } = openDatabase(settings, { onIdleError: () => {} })
+    t.after(close)
+    const { rows } = await sql<{ name: string }>`select name from schema_migrations order by name`.execute(db)
+    assert.deepEqual(
+      rows.map((row) => row.name),
+      await migrationFiles(),
+    )
+    await createTestTree(db)
+  })
+
+  test('again changes nothing', async (t) => {
+    const { settings, drop } = await createTestDatabase()
+    t.after(drop)
+    const { db, close } = openDatabase(settings, { onIdleError: () => {} })
+    t.after(close)
+    const recorded = () => sql`select * from schema_migrations`.execute(db)
+    const { rows } = await recorded()
+    await migrate(db)
+    assert.deepEqual((await recorded()).rows, rows)
+  })
+
+  test('a database with hooks that are off learns since when they are', async (t) => {
+    const { settings, drop } = await createTestDatabase({ empty: true })
+    t.after(drop)
+    const { db, close } = openDatabase(settings, { onIdleError: () => {} })
+    t.after(close)
+    const { error } = await createMigrator(db).migrateTo('0006-dashboard')
+    assert.equal(error, undefined)
+    const tree = await createTestTree(db)
+    const on = await createHook(db, tree, 'incoming')
+    const paused = await createHook(db, tree, 'outgoing', { active: false })
+    const failed = await createHook(db, tree, 'outgoing', {
+      active: false,
+      disabled_at: '2026-01-02T03:04:05.678Z',
+      disabled_reason: 'gone',
+    })
+    await migrate(db)
+    const rows = await db.selectFrom('hooks').select(['id', 'off_since', 'updated_at']).execute()
+    const offSince = Object.fromEntries(rows.map((row) => [row.id, row.off_since]))
+    const { updated_at } = rows.find((row) => row.id === paused)!
+    assert.deepEqual(offSince, { [on]: null, [paused]: updated_at, [failed]: '2026-01-02T03:04:05.678Z' })
+  })
+
+  test('a database that cannot be migrated is left as it was, and the migration is named', async (t) => {
+    const { settings, drop } = await createTestDatabase({ empty: true })
+    t.after(drop)
+    const { db, close } = openDatabase(settings, { onIdleError: () => {} })
+    t.after(close)
+    await sql`create table tree_version (taken boolean)`.execute(db)
+    await assert.rejects(
+      migrate(db),
+      /^Error: Migration 0001-ground-floor failed: .*"tree_version" already exists/,
+    )
+    const { rows } = await sql`select from pg_tables where tablename = 'users'`.execute(db)
+    assert.equal(rows.length, 0)
+  })
+})

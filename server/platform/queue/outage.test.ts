@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
+import { sql } from 'kysely'
+import { administer } from '#test/support/database.ts'
+import { createTestQueue, type LogLine, type TestQueue, until } from './test-queue.ts'
+
+// The outage itself is time that passes: with a heartbeat of one second, whatever ran now looks abandoned.
+const LONGER_THAN_HEARTBEAT_MS = 1_500
+
+test('after an outage finished work is recorded, running work goes on, and every job runs once', async (t) => {
+  const { queue, settings, work, enqueue, logged } = await createTestQueue(t)
+  await sql`update queue.queue set heartbeat_seconds = 1`.execute(queue.db)
+  const runs = new Map<number, number>()
+  const started = Promise.withResolvers<void>()
+  const duringOutage = Promise.withResolvers<void>()
+  const afterOutage = Promise.withResolvers<void>()
+  await work(
+    {
+      'test.count': async ({ number }) => {
+        runs.set(number, (runs.get(number) ?? 0) + 1)
+        if (runs.size === 200) started.resolve()
+        await (number % 2 ? duringOutage.promise : afterOutage.promise)
+      },
+    },
+    { beatMs: 100, upkeepMs: 100, returnGraceMs: 3_000 },
+  )
+  await enqueue('test.count', 400)
+  await started.promise
+
+  await cutOff(settings.database!)
+  duringOutage.resolve()
+  await until(() => logged.some((line) => line.level === 'error'))
+  await delay(LONGER_THAN_HEARTBEAT_MS)
+  await letIn(settings.database!)
+  afterOutage.resolve()
+
+  await until(async () => (await unfinished(queue)) === 0)
+  assert.equal(runs.size, 400)
+  assert.deepEqual(new Set(runs.values()), new Set([1]))
+  await until(() => logged.some(saysBack))
+  assert.equal(logged.filter((line) => line.level === 'error').length, 1)
+})
+
+test('when the database returns, workers have a while to show that they live', async (t) => {
+  const { queue, settings, work, enqueue, logged } = await createTestQueue(t)
+  await sql`update queue.queue set heartbeat_seconds = 1`.execute(queue.db)
+  await enqueue('test.count')
+  await queue.boss.fetch('test.count')
+  await work({}, { upkeepMs: 100, returnGraceMs: 1_000 })
+  await cutOff(settings.database!)
+  await delay(LONGER_THAN_HEARTBEAT_MS)
+  await letIn(settings.database!)
+  const takenOver = (line: LogLine) => line.message === 'job taken over from a silent worker'
+  await until(() => logged.some(takenOver))
+  assert.ok(logged.find(takenOver)!.at - logged.find(saysBack)!.at > 900)
+})
+
+test('a worker stops in time while the database is away', async (t) => {
+  const { settings, work, enqueue } = await createTestQueue(t)
+  const started = Promise.withResolvers<void>()
+  const finish = Promise.withResolvers<void>()
+  const worker = await work({
+    'test.count': async () => {
+      started.resolve()
+      await finish.promise
+    },
+  })
+  await enqueue('test.count')
+  await started.promise
+  await cutOff(settings.database!)
+  finish.resolve()
+  await worker.stop({ graceMs: 100 })
+})
+
+async function cutOff(database: string): Promise<void> {
+  await administer(`alter database ${database} with allow_connections false`)
+  await administer(`select pg_terminate_backend(pid) from pg_stat_activity where datname = '${database}'`)
+}
+
+async function letIn(database: string): Promise<void> {
+  await administer(`alter database ${database} with allow_connections true`)
+}
+
+function saysBack(line: LogLine): boolean {
+  return line.message === 'the queue reaches its database again'
+}
+
+async function unfinished(queue: TestQueue['queue']): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    select count(*) as count from queue.job where name = 'test.count'`.execute(queue.db)
+  return rows[0]!.count
+}

@@ -1,0 +1,20 @@
+// A worker process for upkeep.test.ts: it takes a job, says so, and never finishes.
+import { openListener } from '#platform/database/listen.ts'
+import { startWorker } from './loop.ts'
+import { openQueue } from './open-queue.ts'
+import { testJobs } from './test-queue.ts'
+
+const settings = JSON.parse(process.env.SETTINGS!)
+const silent = () => {}
+await startWorker({
+  queue: await openQueue({ settings, onError: silent, catalogue: testJobs }),
+  listener: await openListener(settings, { onError: silent }),
+  handlers: {
+    'test.count': async () => {
+      process.stdout.write('running\n')
+      await new Promise(silent)
+    },
+  },
+  log: { debug: silent, info: silent, warn: silent, error: silent },
+  timings: { beatMs: 200 },
+})

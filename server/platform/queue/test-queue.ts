@@ -1,0 +1,108 @@
+import type { TestContext } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
+import { type Static, Type } from 'typebox'
+import { openListener } from '#platform/database/listen.ts'
+import { createTestDatabase } from '#test/support/database.ts'
+import type { Log } from './core.ts'
+import type { JobHandlers } from './handler.ts'
+import type { JobCatalogue, JobDefinition } from './jobs.ts'
+import { jobs } from './jobs.ts'
+import { startWorker, type Worker, type WorkerTimings } from './loop.ts'
+import { installQueue, openQueue, type Queue } from './open-queue.ts'
+
+const Numbered = Type.Object({ number: Type.Integer() }, { additionalProperties: false })
+export type Numbered = Static<typeof Numbered>
+
+const numbered = {
+  payload: Numbered,
+  retryLimit: 2,
+  retryDelaySeconds: 0,
+  timeoutSeconds: 60,
+  concurrency: 200,
+  batchSize: 200,
+} satisfies JobDefinition
+
+/** The real jobs, and some that show one trait each. */
+export const testJobs = {
+  ...jobs,
+  'test.count': numbered,
+  'test.hasty': { ...numbered, timeoutSeconds: 0.1, retryLimit: 0 },
+  'test.unique': { ...numbered, unique: 'waiting-or-running' },
+  'test.periodic': {
+    ...numbered,
+    payload: Type.Object({}),
+    unique: 'waiting-or-running',
+    everySeconds: 3_600,
+    keepFinishedSeconds: 7_200,
+  },
+} satisfies JobCatalogue
+export type TestJobs = typeof testJobs
+
+export type TestQueue = {
+  queue: Queue<TestJobs>
+  settings: Parameters<typeof installQueue>[0]
+  logged: LogLine[]
+  enqueue: (name: 'test.count' | 'test.hasty' | 'test.unique', count?: number) => Promise<string[]>
+  work: (handlers: JobHandlers<TestJobs>, timings?: Partial<WorkerTimings>) => Promise<Worker>
+}
+export type LogLine = { level: string; message: string; at: number } & Record<string, unknown>
+
+/** A database of its own with an installed queue. Workers and connections go when the test ends. */
+export async function createTestQueue(t: TestContext): Promise<TestQueue> {
+  const database = await createTestDatabase({ empty: true })
+  const endings = [database.drop]
+  t.after(async () => {
+    for (const end of endings.reverse()) await end()
+  })
+  await installQueue(database.settings, testJobs)
+  const { log, logged } = createTestLog()
+  const onError = () => {}
+  const queue = await openQueue({ settings: database.settings, onError, catalogue: testJobs })
+  endings.push(queue.close)
+  return {
+    queue,
+    settings: database.settings,
+    logged,
+    enqueue: (name, count = 1) =>
+      queue.db.transaction().execute((trx) =>
+        queue.enqueue(
+          trx,
+          name,
+          Array.from({ length: count }, (_, number) => ({ number })),
+        ),
+      ),
+    async work(handlers, timings) {
+      const listener = await openListener(database.settings, { onError, retryMs: 100 })
+      endings.push(listener.close)
+      const worker = await startWorker({
+        queue,
+        listener,
+        handlers,
+        log,
+        timings: { abortGraceMs: 100, lastWritesMs: 500, ...timings },
+      })
+      endings.push(() => worker.stop({ graceMs: 0 }))
+      return worker
+    },
+  }
+}
+
+function createTestLog(): { log: Log; logged: LogLine[] } {
+  const logged: LogLine[] = []
+  const write = (level: string) => (fields: object, message: string) => {
+    logged.push({ level, message, at: performance.now(), ...fields })
+  }
+  return {
+    logged,
+    log: { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') },
+  }
+}
+
+/** For what only the database or the log can tell. */
+export async function until(holds: () => Promise<boolean> | boolean, withinMs = 10_000): Promise<void> {
+  const deadline = performance.now() + withinMs
+  while (!(await holds())) {
+    if (performance.now() > deadline) throw new Error(`Still not so after ${withinMs} ms: ${holds}`)
+    await delay(10)
+  }
+}

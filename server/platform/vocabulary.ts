@@ -1,0 +1,119 @@
+// The words of the API and how people read them. docs/glossary.md explains them.
+import type { ReasonCode, Status } from '#platform/database/tables.ts'
+
+export const OPERATIONS = {
+  deploy: 'Deploy',
+  configure: 'Configure',
+  provision: 'Provision',
+  start: 'Start',
+  stop: 'Stop',
+  restart: 'Restart',
+  reload: 'Reload',
+  get_status: 'Get status',
+  rotate_key: 'Rotate key',
+  check_provisioned: 'Check provisioned',
+  remove: 'Remove',
+  delete: 'Delete',
+  custom: 'Custom',
+} as const
+
+export type Operation = keyof typeof OPERATIONS
+
+export const STATUSES: Record<Status, string> = {
+  pending: 'Pending',
+  waiting: 'Waiting',
+  queued: 'Queued',
+  'in-progress': 'In progress',
+  completed: 'Completed',
+  failed: 'Failed',
+  skipped: 'Skipped',
+}
+
+export const REASONS: Record<ReasonCode, string> = {
+  PENDING: 'Pending',
+  QUEUED: 'Queued',
+  WAITING_CONCURRENCY_PIPELINE: 'Waiting for an earlier run of the pipeline',
+  WAITING_CONCURRENCY_TARGET: 'Waiting for an earlier run on the server',
+  IN_PROGRESS: 'In progress',
+  COMPLETED: 'Completed',
+  FAILED: 'Failed',
+  FAILED_TIMEOUT: 'Failed: a step took too long',
+  FAILED_CANCELLED: 'Failed: cancelled by a person',
+  FAILED_WORKER_LOST: 'Failed: the worker was lost',
+  FAILED_UNREACHABLE: 'Failed: the server could not be reached',
+  FAILED_SOURCE: 'Failed: the source was not found',
+  SKIPPED: 'Skipped',
+}
+
+export const TRIGGER_TYPES = ['hook', 'manual', 'retry', 'pipeline'] as const
+export const RESOURCE_TYPES = { application: 'Application', server: 'Server' } as const
+export const ENVIRONMENT_TYPES = {
+  development: 'Development',
+  staging: 'Staging',
+  production: 'Production',
+} as const
+
+export const PROVIDERS = {
+  github: 'GitHub',
+  gitlab: 'GitLab',
+  bitbucket: 'Bitbucket',
+  gitea: 'Gitea',
+  git: 'Git',
+  ssh: 'SSH',
+  local: 'Local',
+} as const
+
+export const PROVIDER_TYPES = {
+  source_provider: 'Source provider',
+  ssh_key: 'SSH key',
+  server: 'Server',
+} as const
+export const AUTH_TYPES = { token: 'Token', key: 'Key', none: 'None' } as const
+
+/** Programming languages and frameworks are free words; these have a spelling of their own. */
+const SPELLINGS: Record<string, string> = {
+  angular: 'Angular',
+  astro: 'Astro',
+  cakephp: 'CakePHP',
+  csharp: 'C#',
+  django: 'Django',
+  dotnet: '.NET',
+  elixir: 'Elixir',
+  express: 'Express',
+  fastapi: 'FastAPI',
+  fastify: 'Fastify',
+  flask: 'Flask',
+  go: 'Go',
+  html: 'HTML',
+  java: 'Java',
+  javascript: 'JavaScript',
+  kotlin: 'Kotlin',
+  laravel: 'Laravel',
+  nestjs: 'NestJS',
+  nextjs: 'Next.js',
+  nodejs: 'Node.js',
+  nuxt: 'Nuxt',
+  phoenix: 'Phoenix',
+  php: 'PHP',
+  python: 'Python',
+  rails: 'Ruby on Rails',
+  react: 'React',
+  ruby: 'Ruby',
+  rust: 'Rust',
+  shell: 'Shell',
+  spring: 'Spring',
+  svelte: 'Svelte',
+  symfony: 'Symfony',
+  typescript: 'TypeScript',
+  vue: 'Vue.js',
+  wordpress: 'WordPress',
+}
+
+/** 'php' → 'PHP', 'next.js' → 'Next.js', 'my_framework' → 'My framework'. */
+export function spellNicely(word: string | null): string | null {
+  if (word === null) return null
+  const plain = word.toLowerCase().replace(/[^a-z0-9]/g, '')
+  if (Object.hasOwn(SPELLINGS, plain)) return SPELLINGS[plain]!
+  const spaced = word.replaceAll(/[_-]+/g, ' ').trim()
+  return spaced.charAt(0).toUpperCase() + spaced.slice(1)
+}

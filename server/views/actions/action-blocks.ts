@@ -1,0 +1,103 @@
+import { type RawBuilder, sql } from 'kysely'
+import type { ActionFilters } from '#model/actions/filters.ts'
+import { ANY_ID, newestInLane } from '#model/actions/lane.ts'
+import type { Database } from '#platform/database/connect.ts'
+
+// Actions are counted once and for all in blocks of 5,000 ids. Actions are never deleted, so a block in
+// which no id can appear any more is closed, and its count holds. What is not counted yet is the head.
+export const BLOCK = 5_000
+
+/**
+ * Counts the blocks that have closed since the last time; run by a job. A block is closed when a later
+ * action is five minutes old: a transaction that took an id of the block has long been ended by then
+ * (transactions are limited to one minute, see connect.ts).
+ */
+export async function countClosedBlocks(
+  db: Database,
+  options: { settledMinutes?: number } = {},
+): Promise<void> {
+  await db.transaction().execute(async (trx) => {
+    const { next_block } = await trx
+      .selectFrom('counted_action_blocks')
+      .select('next_block')
+      .forUpdate()
+      .executeTakeFirstOrThrow()
+    const { rows } = await sql<{ id: number | null }>`
+      select max(id) as id from actions where id >= ${next_block * BLOCK}
+        and created_at < now() - ${options.settledMinutes ?? 5}::int * interval '1 minute'`.execute(trx)
+    const end = Math.floor((rows[0]?.id ?? 0) / BLOCK)
+    if (end <= next_block) return
+    await sql`
+      insert into action_blocks (block, environment_id, actions, first_created_at, last_created_at)
+      select id / ${BLOCK}::bigint, environment_id, count(*), min(created_at), max(created_at)
+      from actions where id >= ${next_block * BLOCK} and id < ${end * BLOCK}
+      group by 1, 2`.execute(trx)
+    await trx.updateTable('counted_action_blocks').set({ next_block: end }).execute()
+  })
+}
+
+/**
+ * The id of the action at an offset in the list, 0 past its end; undefined when the offset lies within the
+ * head. Adds up blocks from the newest on, then looks into one.
+ */
+export async function jumpToOffset(
+  db: Database,
+  environmentIds: readonly number[],
+  offset: number,
+): Promise<number | undefined> {
+  const { rows } = await sql<{ head: number; id: number | null }>`
+    with head as (select count(*) as actions from ${lanes(environmentIds)}, lateral ${inHead()} as found),
+    running as (
+      select block, sum(sum(actions)) over (order by block desc) as through,
+        sum(sum(actions)) over (order by block desc) - sum(actions) as before
+      from action_blocks join ${lanes(environmentIds)} using (environment_id) group by block
+    )
+    select head.actions as head, (
+      select a.id from (
+        select block, before from running
+        where head.actions <= ${offset}::bigint and head.actions + through > ${offset}::bigint
+        order by block desc limit 1
+      ) as hit, lateral (
+        select a.id from actions a where a.environment_id = any(${environmentIds}::bigint[])
+          and a.id between hit.block * ${BLOCK} and hit.block * ${BLOCK} + ${BLOCK - 1}
+        order by a.id desc offset ${offset}::bigint - head.actions - hit.before limit 1
+      ) as a) as id
+    from head`.execute(db)
+  const { head, id } = rows[0]!
+  return offset < head ? undefined : (id ?? 0)
+}
+
+const lanes = (environmentIds: readonly number[]) =>
+  sql`unnest(${environmentIds}::bigint[]) as lane (environment_id)`
+
+/** The actions of a lane that are not counted yet. */
+function inHead(...where: RawBuilder<unknown>[]): RawBuilder<unknown> {
+  const from = sql`(select next_block * ${BLOCK}::bigint from counted_action_blocks)`
+  const ids = { from, upTo: ANY_ID.upTo }
+  return newestInLane(['environment_id'], { ids, where, limit: Number.MAX_SAFE_INTEGER })
+}
+
+export type Bounds = { from: number; upTo: number }
+
+/** The ids between which every action of the wanted time lies: blocks know their first and last moment. */
+export async function findBounds(
+  db: Database,
+  environmentIds: readonly number[],
+  { created_after, created_before }: ActionFilters,
+): Promise<Bounds> {
+  if (created_after === undefined && created_before === undefined) return ANY_ID
+  const { rows } = await sql<{ from: number; last: number | null; head_matters: boolean }>`
+    with head as (select next_block * ${BLOCK}::bigint as first_id from counted_action_blocks),
+    blocks as (select * from action_blocks where environment_id = any(${environmentIds}::bigint[]))
+    select
+      coalesce((select min(block) from blocks where last_created_at >= ${created_after ?? null}::timestamptz) * ${BLOCK},
+        case when ${created_after ?? null}::timestamptz is null then 0 else first_id end) as from,
+      (select max(block) from blocks where first_created_at < ${created_before ?? null}::timestamptz) as last,
+      ${created_before ?? null}::timestamptz is null or exists (
+        select from ${lanes(environmentIds)},
+          lateral ${inHead(sql`a.created_at < ${created_before ?? null}::timestamptz`)} as found) as head_matters
+    from head`.execute(db)
+  const { from, last, head_matters } = rows[0]!
+  if (head_matters) return { from, upTo: ANY_ID.upTo }
+  return { from, upTo: last === null ? -1 : last * BLOCK + BLOCK - 1 }
+}

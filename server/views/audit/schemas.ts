@@ -1,0 +1,29 @@
+import { type Static, Type } from 'typebox'
+import { userSchema } from '#access/accounts/user-schema.ts'
+import { Exactly, Id, named, refOrNull, TextOrNull, Timestamp } from '#platform/http/schemas.ts'
+
+const values = (description: string) =>
+  Type.Unsafe<Record<string, unknown> | null>({
+    type: ['object', 'null'],
+    additionalProperties: true,
+    description,
+  })
+
+export const auditEntrySchema = named(
+  'AuditEntry',
+  Exactly({
+    id: Id,
+    occurred_at: Timestamp,
+    user: refOrNull(userSchema),
+    ip_address: TextOrNull(),
+    request_id: TextOrNull({ description: 'Of the request that made the change, as in the log.' }),
+    verb: Type.String({ description: 'What was done: `created`, `changed`, `removed`, …' }),
+    subject_type: Type.String({ description: 'The kind of thing: `project`, `server`, `member`, …' }),
+    subject_id: Type.String(),
+    subject_name: Type.String({ description: 'As it was called at that moment.' }),
+    before: values('What it was like, without secrets; null when it is new.'),
+    after: values('What it became, without secrets; null when it is gone.'),
+  }),
+)
+
+export type AuditEntry = Static<typeof auditEntrySchema>

@@ -1,0 +1,118 @@
+import { type Static, Type } from 'typebox'
+import type { ReasonCode, Status } from '#platform/database/tables.ts'
+import {
+  Exactly,
+  Id,
+  named,
+  ref,
+  TextOrNull,
+  Timestamp,
+  TimestampOrNull,
+  Uuid,
+  Word,
+} from '#platform/http/schemas.ts'
+import { OPERATIONS, type Operation, REASONS, RESOURCE_TYPES, STATUSES } from '#platform/vocabulary.ts'
+
+const Count = (options: object = {}) => Type.Integer({ minimum: 0, ...options })
+const Day = Type.String({ format: 'date', description: 'In UTC.' })
+const withName = Exactly({ id: Id, name: Type.String() })
+
+const overviewRunSchema = named(
+  'OverviewRun',
+  Exactly({
+    id: Id,
+    status: Word(Object.keys(STATUSES) as Status[]),
+    status_human_readable: Type.String(),
+    status_reason_code: Word(Object.keys(REASONS) as ReasonCode[]),
+    status_reason_human_readable: Type.String(),
+    type: Word(Object.keys(OPERATIONS) as Operation[]),
+    type_human_readable: Type.String(),
+    resource_id: Id,
+    resource_name: Type.String(),
+    resource_type: Word(Object.keys(RESOURCE_TYPES)),
+    resource_type_human_readable: Type.String(),
+    pipeline: withName,
+    environment: Exactly({ id: Id, name: Type.String(), type: Type.String() }),
+    project: withName,
+    organization: withName,
+    trigger_type: Type.String(),
+    trigger_name: TextOrNull(),
+    url_web_permalink: Type.String({ format: 'uri' }),
+    started_at: TimestampOrNull,
+    completed_at: TimestampOrNull,
+    created_at: Timestamp,
+  }),
+)
+
+const failingHookSchema = named(
+  'FailingHook',
+  Exactly({
+    hook_id: Uuid,
+    name: Type.String(),
+    pipeline_id: Id,
+    environment_id: Id,
+    failing_since: TimestampOrNull,
+    failures_in_a_row: Count(),
+    open_until: TextOrNull({
+      format: 'date-time',
+      description: 'Nothing is sent before this time; null when nothing holds the hook up.',
+    }),
+    disabled_at: TimestampOrNull,
+    disabled_reason: TextOrNull(),
+  }),
+)
+
+const overviewDeliveriesSchema = named(
+  'OverviewDeliveries',
+  Exactly({
+    failing: Type.Array(ref(failingHookSchema), {
+      description: 'Outgoing hooks whose receivers fail, or that were switched off for it; at most 50.',
+    }),
+    pending: Count({ description: 'Deliveries still to be made; 10000 stands for as many or more.' }),
+    failed_last_day: Count({
+      description: 'Deliveries given up within 24 hours; 10000 stands for as many or more.',
+    }),
+  }),
+)
+
+const queueDepth = Exactly({
+  job: Type.String(),
+  ready: Count(),
+  deferred: Count(),
+  active: Count(),
+  dead: Count(),
+})
+
+export const overviewSchema = named(
+  'Overview',
+  Exactly({
+    running: Type.Array(ref(overviewRunSchema), { description: 'In progress, newest first; at most 50.' }),
+    failures: Type.Array(ref(overviewRunSchema), {
+      description: 'Failed within 24 hours, the latest failure first; at most 20.',
+    }),
+    runs_per_day: Type.Array(Exactly({ date: Day, completed: Count(), failed: Count(), skipped: Count() }), {
+      description: 'By the day on which they ended; 30 days, today last.',
+    }),
+    median_duration_seconds_per_day: Type.Array(
+      Exactly({ date: Day, seconds: Type.Unsafe<number | null>({ type: ['number', 'null'] }) }),
+      { description: 'Of the completed runs of the same days, to about a hundredth; null without one.' },
+    ),
+    deliveries: ref(overviewDeliveriesSchema),
+    workers: Exactly({ alive: Count({ description: 'Of the whole installation.' }) }),
+    queue: Exactly({
+      depths: Type.Array(queueDepth, { description: 'Jobs of the whole installation, by name.' }),
+    }),
+  }),
+)
+
+export type OverviewRun = Static<typeof overviewRunSchema>
+export type FailingHook = Static<typeof failingHookSchema>
+export type OverviewDeliveries = Static<typeof overviewDeliveriesSchema>
+export type Overview = Static<typeof overviewSchema>
+
+export const dashboardSchemas = [
+  overviewRunSchema,
+  failingHookSchema,
+  overviewDeliveriesSchema,
+  overviewSchema,
+]

@@ -1,0 +1,95 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import { callerOf, permissions, placeOf } from '#access/authorization/enforce.ts'
+import { can } from '#access/authorization/permissions.ts'
+import type { Database } from '#platform/database/connect.ts'
+import { notFound } from '#platform/http/errors.ts'
+import { describePage, pageOf, pageQuery } from '#platform/http/pagination.ts'
+import { Exactly, Id, ref, refusals, Uuid } from '#platform/http/schemas.ts'
+import { listHookRequests, readHookRequest, type SecretsOf } from './read-hook-requests.ts'
+import { hookRequestDetailSchema, hookRequestRecordSchema } from './schemas.ts'
+
+export type HookRequestRoutes = { db: Database; baseUrl: () => string; secretsOf: SecretsOf }
+
+const tags = ['Hook requests']
+
+export const hookRequestRoutes: FastifyPluginAsyncTypebox<HookRequestRoutes> = async (
+  app,
+  { db, baseUrl, secretsOf },
+) => {
+  for (const type of ['incoming', 'outgoing'] as const) {
+    app.get(
+      `/hooks/${type}/:hook_id/requests`,
+      {
+        config: { access: permissions(`${type} hook`, 'hook_id', 'hook:view') },
+        schema: {
+          tags,
+          operationId: type === 'incoming' ? 'listCalls' : 'listDeliveries',
+          summary: type === 'incoming' ? 'List the calls to a hook' : 'List the deliveries of a hook',
+          params: Exactly({ hook_id: Uuid }),
+          querystring: Exactly(pageQuery),
+          response: { 200: Type.Array(ref(hookRequestRecordSchema)), ...refusals(401, 404, 422) },
+        },
+      },
+      async (request, reply) => {
+        const page = pageOf(request.query)
+        const hookId = request.params.hook_id
+        const { rows, extent } = await listHookRequests(db, { hookId }, page, {
+          withAddresses: mayEdit(request),
+        })
+        describePage(request, reply, baseUrl(), page, extent)
+        return rows
+      },
+    )
+  }
+
+  app.get(
+    '/actions/:id/hook-requests',
+    {
+      config: { access: permissions('action', 'id', 'action:view', 'hook:view') },
+      schema: {
+        tags,
+        operationId: 'listHookRequestsOfAction',
+        summary: 'List the calls and deliveries about an action',
+        params: Exactly({ id: Id }),
+        querystring: Exactly(pageQuery),
+        response: { 200: Type.Array(ref(hookRequestRecordSchema)), ...refusals(401, 403, 404, 422) },
+      },
+    },
+    async (request, reply) => {
+      const page = pageOf(request.query)
+      const actionId = request.params.id
+      const { rows, extent } = await listHookRequests(db, { actionId }, page, {
+        withAddresses: mayEdit(request),
+      })
+      describePage(request, reply, baseUrl(), page, extent)
+      return rows
+    },
+  )
+
+  app.get(
+    '/hook-requests/:id',
+    {
+      config: { access: permissions('hook request', 'id', 'hook:view') },
+      schema: {
+        tags,
+        operationId: 'readHookRequest',
+        summary: 'Read a call or a delivery',
+        description:
+          'Headers, bodies and whole addresses are shown to callers with `hook:edit`, secrets masked.',
+        params: Exactly({ id: Uuid }),
+        response: { 200: ref(hookRequestDetailSchema), ...refusals(401, 404, 422) },
+      },
+    },
+    async (request) => {
+      const found = await readHookRequest(db, request.params.id, { withBodies: mayEdit(request), secretsOf })
+      if (!found) throw notFound()
+      return found
+    },
+  )
+}
+
+function mayEdit(request: FastifyRequest): boolean {
+  return can(callerOf(request), 'hook:edit', placeOf(request))
+}

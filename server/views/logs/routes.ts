@@ -1,0 +1,77 @@
+import { Readable } from 'node:stream'
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyReply } from 'fastify'
+import { Type } from 'typebox'
+import { callerOf, permissions } from '#access/authorization/enforce.ts'
+import type { Tree } from '#model/inventory/tree.ts'
+import type { Database } from '#platform/database/connect.ts'
+import { notFound } from '#platform/http/errors.ts'
+import { Exactly, Id, ref, refusals } from '#platform/http/schemas.ts'
+import { type FoundLog, findLog, readPages } from './read-log.ts'
+import { stepLogSchema } from './schemas.ts'
+
+export type StepLogRoutes = { db: Database; tree: Tree }
+
+export const stepLogRoutes: FastifyPluginAsyncTypebox<StepLogRoutes> = async (app, { db, tree }) => {
+  app.get(
+    '/actions/:action_id/targets/:target_id/steps/:order/logs',
+    {
+      config: { access: permissions('action', 'action_id', 'action:view') },
+      schema: {
+        tags: ['Actions'],
+        operationId: 'readStepLog',
+        summary: 'Read what a step printed',
+        description:
+          'The header `X-Gantry-Log-Offset` says how far the answer goes: give it as `after` to read on. Once the step has `completed_at`, nothing more comes.',
+        params: Exactly({ action_id: Id, target_id: Id, order: Id }),
+        querystring: Exactly({
+          after: Type.Optional(
+            Type.Integer({
+              minimum: 0,
+              maximum: Number.MAX_SAFE_INTEGER,
+              default: 0,
+              description: 'Leave out so many bytes of UTF-8 of the output.',
+            }),
+          ),
+        }),
+        response: { 200: ref(stepLogSchema), ...refusals(401, 404, 422) },
+      },
+    },
+    async (request, reply) => {
+      const { action_id, target_id, order } = request.params
+      const step = { actionId: action_id, targetId: target_id, order }
+      const found = await findLog(db, tree.at(callerOf(request).tree_version), step)
+      if (!found) throw notFound()
+      const pages = readPages(db, step, request.query.after ?? 0, found.endOffset)
+      // Read before the answer begins, so that a database that is away is still answered with 503.
+      const firstPage = await pages.next()
+      reply.header('x-gantry-log-offset', String(found.endOffset))
+      return sendPieces(reply, writeJson(found, firstPage, pages))
+    },
+  )
+}
+
+/** JSON that is written as it is sent; its shape is that of the route's schema all the same. */
+function sendPieces(reply: FastifyReply, pieces: AsyncGenerator<string>): never {
+  reply.type('application/json; charset=utf-8')
+  return reply.send(Readable.from(pieces, { highWaterMark: 1 })) as never
+}
+
+/** Piece by piece: ten megabytes in one go would keep everybody else waiting. */
+async function* writeJson(
+  { step, target, updatedAt }: FoundLog,
+  firstPage: IteratorResult<string, void>,
+  pages: AsyncGenerator<string>,
+): AsyncGenerator<string> {
+  const { order, started_at, completed_at } = step
+  const before = JSON.stringify({ order, started_at, completed_at })
+  yield `{"step":${before.slice(0, -1)},"output":"`
+  if (!firstPage.done) yield inJson(firstPage.value)
+  for await (const page of pages) yield inJson(page)
+  yield `"},"target":${JSON.stringify(target)},"updated_at":${JSON.stringify(updatedAt)}}`
+}
+
+/** Pages end where characters end, so that each can be written by itself. */
+function inJson(text: string): string {
+  return JSON.stringify(text).slice(1, -1)
+}

@@ -1,0 +1,20 @@
+import { Type } from 'typebox'
+import { targetSchema } from '#model/actions/schemas.ts'
+import { Exactly, named, ref, Timestamp, TimestampOrNull } from '#platform/http/schemas.ts'
+
+export const stepLogSchema = named(
+  'StepLog',
+  Exactly({
+    step: Exactly({
+      order: Type.Integer({ minimum: 1 }),
+      started_at: TimestampOrNull,
+      completed_at: TimestampOrNull,
+      output: Type.String({
+        description:
+          'What the step printed, secrets masked. Of control characters it has `\\n`, `\\t` and colours (`ESC [ … m`).',
+      }),
+    }),
+    target: ref(targetSchema),
+    updated_at: { ...Timestamp, description: 'When the step moved or printed last.' },
+  }),
+)

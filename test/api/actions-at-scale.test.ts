@@ -1,0 +1,409 @@
+// Fifty thousand actions: pages stay exact, and cost what they cost with few.
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import fc from 'fast-check'
+import { sql } from 'kysely'
+import pg from 'pg'
+import type { ActionFilters } from '#model/actions/filters.ts'
+import type { Database } from '#platform/database/connect.ts'
+import { testServer } from '#test/support/database.ts'
+import { openTestApp } from '#test/support/harness.ts'
+import {
+  addEnvironment,
+  createAction,
+  createHook,
+  createHookRequest,
+  createTestTree,
+  grantRole,
+} from '#test/support/world.ts'
+import { BLOCK, countClosedBlocks, findBounds, jumpToOffset } from '#views/actions/action-blocks.ts'
+import { findPage } from '#views/actions/find-page.ts'
+
+const ACTIONS = 50_000
+const START = Date.parse('2026-01-01T00:00:00Z')
+const SECOND = 1_000
+
+const { app, db, statements } = await openTestApp({ after })
+const first = await createTestTree(db)
+const second = {
+  ...first,
+  ...(await addEnvironment(db, first.owner.id, first.projectId, first.credentialId)),
+}
+const third = await createTestTree(db)
+await grantRole(db, first.owner.id, 'viewer', { organizationId: third.organizationId })
+const { token } = first.owner
+const places = [first, second, third]
+const environmentIds = places.map((place) => place.environmentId)
+const hookId = await createHook(db, first, 'incoming')
+const callId = await createHookRequest(db, hookId, 'incoming')
+
+async function settingsOf(of: Database): Promise<pg.ClientConfig> {
+  const { rows } = await sql<{ database: string }>`select current_database() as database`.execute(of)
+  return { ...testServer(), database: rows[0]!.database }
+}
+
+/** Not checked against the schemas, as other files do that: the check of a long page takes longer than the page. */
+async function get(address: string): Promise<{ id: number }[]> {
+  const response = await app.inject({ url: address, headers: { authorization: `Bearer ${token}` } })
+  assert.equal(response.statusCode, 200)
+  return response.json()
+}
+
+/** Every action that there is, as rarely as possible. */
+type Known = { id: number; environment_id: number; created_at: string }
+let known: Known[] = []
+
+async function loadKnown(): Promise<void> {
+  const { rows } =
+    await sql<Known>`select id, environment_id, created_at from actions order by id desc`.execute(db)
+  known = rows
+}
+
+before(async () => {
+  // Half in the first environment, a third in the second, a sixth in the third; times waver by a minute.
+  await sql`
+    insert into actions (environment_id, pipeline_id, type, status, status_reason_code, trigger_type, hook_id,
+      hook_request_id, credential_id, started_at, completed_at, created_at)
+    select environment_id, case when on_server then server_pipeline_id else pipeline_id end,
+      case when on_server then 'restart' else 'deploy' end,
+      case when failed then 'failed' else 'completed' end, case when failed then 'FAILED' else 'COMPLETED' end,
+      case when hooked then 'hook' when number % 11 = 0 then 'pipeline' else 'manual' end,
+      case when hooked then ${hookId}::uuid end, case when hooked then ${callId}::uuid end,
+      case when not on_server then credential_id end, moment, moment, moment
+    from generate_series(1, ${ACTIONS}::int) as number, lateral (
+      select number % 10 = 0 as on_server, number % 13 = 0 as failed,
+        number % 2 = 0 and number % 7 = 0 as hooked,
+        case when number % 2 = 0 then 1 when number % 3 = 0 then 3 else 2 end as place,
+        ${new Date(START)}::timestamptz + (number + number * 7919 % 60) * interval '1 second' as moment
+    ) as chosen join unnest(
+      ${environmentIds}::bigint[], ${places.map((one) => one.pipelineId)}::bigint[],
+      ${places.map((one) => one.serverPipelineId)}::bigint[], ${places.map((one) => one.credentialId)}::bigint[]
+    ) with ordinality as places (environment_id, pipeline_id, server_pipeline_id, credential_id, place) using (place)
+    order by number`.execute(db)
+  await sql`
+    insert into targets (action_id, position, server_id, status, status_reason_code, steps, started_at, completed_at)
+    select a.id, 1, s.id, a.status, a.status_reason_code, jsonb_build_array(jsonb_build_object('order', 1,
+      'name', 'build', 'description', null, 'status', 'completed', 'reason', 'COMPLETED', 'started_at', null,
+      'completed_at', null, 'updated_at', '2026-01-01T00:00:00.000Z')), a.started_at, a.completed_at
+    from actions a join lateral (
+      select id from servers where environment_id = a.environment_id order by id limit 1) as s on true
+    where a.id <= 3000 or a.id > ${ACTIONS - 3_000}`.execute(db)
+  // What is live is none of the newest: every page has something to fetch besides its own actions.
+  await sql`update applications set live_action_id = (
+    select min(a.id) from actions a join pipelines p on p.id = a.pipeline_id where p.application_id = applications.id)`.execute(
+    db,
+  )
+  await sql`analyze`.execute(db)
+  await loadKnown()
+})
+
+/** All pages, put together. */
+async function walk(ids: number[], filters: ActionFilters, limit: number): Promise<number[]> {
+  const found: number[] = []
+  for (let offset = 0; ; offset += limit) {
+    const { rows, extent } = await findPage(db, ids, filters, { limit, offset })
+    found.push(...rows.map((row) => row.id))
+    if (!extent.hasMore) return found
+  }
+}
+
+const naive = (ids: number[], holds: (one: Known) => boolean = () => true) =>
+  known.filter((one) => ids.includes(one.environment_id) && holds(one)).map((one) => one.id)
+
+async function assertPagesAreExact(): Promise<void> {
+  // A size that does not fit the blocks of a thousand, so that pages begin anywhere in them.
+  assert.deepEqual(await walk(environmentIds, {}, 2_999), naive(environmentIds))
+  await fc.assert(
+    fc.asyncProperty(
+      fc.subarray(environmentIds, { minLength: 1 }),
+      fc.integer({ min: 0, max: ACTIONS + 500 }),
+      async (ids, offset) => {
+        const all = naive(ids)
+        const { rows, extent } = await findPage(db, ids, {}, { limit: 100, offset })
+        assert.deepEqual(
+          rows.map((row) => row.id),
+          all.slice(offset, offset + 100),
+        )
+        assert.equal(extent.hasMore, all.length > offset + 100)
+      },
+    ),
+    { numRuns: 25 },
+  )
+}
+
+async function assertOffsetsAreExact(): Promise<void> {
+  const nextId =
+    BLOCK *
+    (await db.selectFrom('counted_action_blocks').select('next_block').executeTakeFirstOrThrow()).next_block
+  await fc.assert(
+    fc.asyncProperty(
+      fc.subarray(environmentIds, { minLength: 1 }),
+      fc.integer({ min: 0, max: ACTIONS + 500 }),
+      async (ids, offset) => {
+        const all = naive(ids)
+        const id = await jumpToOffset(db, ids, offset)
+        const head = all.filter((one) => one >= nextId).length
+        assert.equal(id, offset < head ? undefined : (all[offset] ?? 0))
+      },
+    ),
+    { numRuns: 40 },
+  )
+}
+
+async function assertBoundsAreExact(): Promise<void> {
+  const moment = fc.option(
+    fc
+      .integer({ min: -100, max: ACTIONS + 300 })
+      .map((second) => new Date(START + second * SECOND).toISOString()),
+    { nil: undefined },
+  )
+  await fc.assert(
+    fc.asyncProperty(
+      fc.subarray(environmentIds, { minLength: 1 }),
+      moment,
+      moment,
+      async (ids, created_after, created_before) => {
+        const { from, upTo } = await findBounds(db, ids, { created_after, created_before })
+        const wanted = naive(
+          ids,
+          (one) =>
+            (created_after === undefined || one.created_at >= created_after) &&
+            (created_before === undefined || one.created_at < created_before),
+        )
+        const outside = wanted.filter((id) => id < from || id > upTo)
+        assert.deepEqual(outside, [], `${from} to ${upTo} leaves something out`)
+        if (created_after === undefined || created_before === undefined) return
+        const page = await findPage(db, ids, { created_after, created_before }, { limit: 200, offset: 0 })
+        assert.deepEqual(
+          page.rows.map((row) => row.id),
+          wanted.slice(0, 200),
+        )
+        assert.equal(page.extent.total, Math.min(wanted.length, 10_001))
+      },
+    ),
+    { numRuns: 40 },
+  )
+}
+
+describe('before any block is counted', () => {
+  test('all pages together are all actions, in order, each once', assertPagesAreExact)
+  test('any moment bounds the ids', assertBoundsAreExact)
+  test('there is nowhere to jump to', async () => {
+    assert.equal(await jumpToOffset(db, environmentIds, 40_000), undefined)
+  })
+})
+
+describe('once the closed blocks are counted', () => {
+  before(() => countClosedBlocks(db))
+
+  test('each block of each environment has its actions, and counting again changes nothing', async () => {
+    await countClosedBlocks(db)
+    const rows = await db.selectFrom('action_blocks').selectAll().execute()
+    const next = await db.selectFrom('counted_action_blocks').select('next_block').executeTakeFirstOrThrow()
+    assert.equal(next.next_block, Math.floor(known[0]!.id / BLOCK))
+    const counted = known.filter((one) => one.id < next.next_block * BLOCK)
+    const key = (block: number, environmentId: number) => `${block} ${environmentId}`
+    const groups = Map.groupBy(counted, (one) => key(Math.floor(one.id / BLOCK), one.environment_id))
+    assert.equal(rows.length, groups.size)
+    for (const row of rows) {
+      const group = groups.get(key(row.block, row.environment_id))!
+      const times = group.map((one) => one.created_at).sort()
+      assert.deepEqual(
+        [row.actions, row.first_created_at, row.last_created_at],
+        [group.length, times[0], times.at(-1)],
+      )
+    }
+  })
+
+  test('all pages together are all actions, in order, each once', assertPagesAreExact)
+  test('an offset is found by a jump', assertOffsetsAreExact)
+  test('any moment bounds the ids', assertBoundsAreExact)
+})
+
+describe('with actions beyond the counted blocks', () => {
+  before(async () => {
+    await sql`select setval(pg_get_serial_sequence('actions', 'id'), ${known[0]!.id + 2_345})`.execute(db)
+    const minutesAgo = (minutes: number) => new Date(Date.now() - minutes * 60_000).toISOString()
+    for (let number = 0; number < 40; number++) {
+      await createAction(
+        db,
+        { ...places[number % 3]!, serverIds: [] },
+        { created_at: minutesAgo(3), credential_id: places[number % 3]!.credentialId },
+      )
+    }
+    await loadKnown()
+  })
+
+  test('actions of the last five minutes close no block', async () => {
+    const before = await db.selectFrom('counted_action_blocks').selectAll().execute()
+    await countClosedBlocks(db)
+    assert.deepEqual(await db.selectFrom('counted_action_blocks').selectAll().execute(), before)
+  })
+
+  test('all pages together are all actions, in order, each once', assertPagesAreExact)
+  test('an offset is found by a jump', assertOffsetsAreExact)
+  test('any moment bounds the ids', assertBoundsAreExact)
+
+  test('the pages of the API are those of the naive list, deep ones too', async () => {
+    const all = naive(environmentIds)
+    for (const number of [1, 21, 500, 501]) {
+      const page = await get(`/actions?per_page=100&page=${number}`)
+      assert.deepEqual(
+        page.map((one) => one.id),
+        all.slice((number - 1) * 100, number * 100),
+      )
+    }
+  })
+})
+
+describe('what a page costs', () => {
+  const median = (values: number[]) => values.sort((a, b) => a - b)[Math.floor(values.length / 2)]!
+
+  async function statementsOf(query: string): Promise<string[]> {
+    statements.length = 0
+    await get(`/actions?${query}`)
+    return [...statements]
+  }
+
+  before(async () => {
+    // What the tree says about these actions is in memory from here on.
+    for (const place of places)
+      await get(`/actions?per_page=100&filter[environment_id]=${place.environmentId}`)
+  })
+
+  for (const query of ['', 'filter[status]=completed&', `filter[environment_id]=${first.environmentId}&`]) {
+    test(`is the same number of statements for 1, 25 and 100 actions (${query || 'no filter'})`, async (t) => {
+      const counts = []
+      for (const size of [1, 25, 100]) counts.push((await statementsOf(`${query}per_page=${size}`)).length)
+      t.diagnostic(`${counts} statements`)
+      assert.deepEqual(counts, [counts[0], counts[0], counts[0]])
+      assert.ok(counts[0]! <= 8, `${counts[0]} statements`)
+    })
+  }
+
+  test('a deep page takes one statement more: the jump', async () => {
+    const near = await statementsOf('per_page=100')
+    const deep = await statementsOf('per_page=100&page=500')
+    assert.equal(deep.length, near.length + 1)
+  })
+
+  type Reads = { read: number; scans: number }
+
+  /** Index entries and rows of `actions` that PostgreSQL read for some work, and its sequential scans. */
+  async function readsOf(work: (trx: Database) => Promise<unknown>): Promise<Reads> {
+    return db.transaction().execute(async (trx) => {
+      const before = await readsSoFar(trx)
+      await work(trx)
+      const { read, scans } = await readsSoFar(trx)
+      return { read: read - before.read, scans: scans - before.scans }
+    })
+  }
+
+  /** Of this connection, since it last reported its counters. */
+  async function readsSoFar(trx: Database): Promise<Reads> {
+    const { rows } = await sql<Reads>`
+      select sum(pg_stat_get_xact_tuples_returned(oid))::bigint as read,
+        sum(pg_stat_get_xact_numscans(oid)) filter (where oid = 'actions'::regclass)::bigint as scans
+      from (select 'actions'::regclass::oid as oid union all
+        select indexrelid from pg_index where indrelid = 'actions'::regclass) as parts`.execute(trx)
+    return rows[0]!
+  }
+
+  test('page 500 reads no more than a block for each environment beyond what page 1 reads', async (t) => {
+    const readsAt = (offset: number) =>
+      readsOf((trx) => findPage(trx, environmentIds, {}, { limit: 100, offset }))
+    const near = await readsAt(0)
+    const deep = await readsAt(49_900)
+    t.diagnostic(`page 1 reads ${near.read} entries, page 500 ${deep.read}`)
+    assert.ok(deep.read <= near.read + BLOCK + 300, `${deep.read} to ${near.read}`)
+  })
+
+  test('page 500 takes at most three times as long as page 1', async (t) => {
+    const times: [number[], number[]] = [[], []]
+    for (let round = 0; round < 5; round++) {
+      for (const [index, number] of [1, 500].entries()) {
+        const begun = performance.now()
+        await get(`/actions?per_page=100&page=${number}`)
+        times[index]!.push(performance.now() - begun)
+      }
+    }
+    const [near, deep] = times.map(median) as [number, number]
+    t.diagnostic(
+      `page 1: ${near.toFixed(1)} ms, page 500: ${deep.toFixed(1)} ms, ratio ${(deep / near).toFixed(2)}`,
+    )
+    assert.ok(deep <= 3 * near, `${deep} ms to ${near} ms`)
+  })
+
+  const early = new Date(START + 1_000 * SECOND).toISOString()
+  const late = new Date(START + 49_000 * SECOND).toISOString()
+  const hot: Record<string, ActionFilters> = {
+    'no filter': {},
+    'a status': { status: ['failed'] },
+    'a status and a type': { status: ['completed'], type: ['deploy'] },
+    'a pipeline': { pipeline_id: [first.pipelineId] },
+    'a resource': { resource_type: ['server'], resource_id: [first.serverIds[0]!] },
+    'a hook': { hook_id: [hookId] },
+    'a rare trigger': { trigger_type: ['pipeline'] },
+    'the oldest hour': { created_before: early },
+    'the newest hour': { created_after: late },
+  }
+  for (const [name, filters] of Object.entries(hot)) {
+    test(`a page by ${name} scans the table of actions in no case`, async (t) => {
+      const { read, scans } = await readsOf((trx) =>
+        findPage(trx, environmentIds, filters, { limit: 25, offset: 0 }),
+      )
+      t.diagnostic(`${read} entries read`)
+      assert.equal(scans, 0)
+      assert.ok(read <= 11_000, `${read} entries read`)
+    })
+  }
+
+  /** The plan for any values, which PostgreSQL may come to use for a prepared statement. */
+  async function explainGenerically(text: string): Promise<string> {
+    const client = new pg.Client(await settingsOf(db))
+    await client.connect()
+    try {
+      const { rows } = await client.query(`explain (generic_plan) ${text}`)
+      return rows.map((row) => row['QUERY PLAN']).join('\n')
+    } finally {
+      await client.end()
+    }
+  }
+
+  test('a small environment among large ones costs what its own actions cost, also once plans are settled', async (t) => {
+    const small = await addEnvironment(db, third.owner.id, third.projectId, third.credentialId)
+    for (let number = 0; number < 5; number++) await createAction(db, { ...small, serverIds: [] })
+    // After five runs PostgreSQL may plan a prepared statement once and for all.
+    for (const filters of [{}, { status: ['completed'] }, { trigger_type: ['manual'] }] as ActionFilters[]) {
+      const { read, scans } = await readsOf(async (trx) => {
+        for (let run = 0; run < 8; run++)
+          await findPage(trx, [small.environmentId], filters, { limit: 25, offset: 0 })
+      })
+      t.diagnostic(`${read / 8} entries read`)
+      assert.equal(scans, 0)
+      assert.ok(read / 8 <= 100, `${read / 8} entries read for 5 actions`)
+    }
+  })
+
+  test('no statement of a list or a single read plans a sequential scan of actions or targets', async () => {
+    statements.length = 0
+    for (const query of [
+      'page=1',
+      'per_page=100&page=500',
+      'filter[status]=failed&filter[type]=deploy',
+      `filter[hook_id]=${hookId}`,
+      'filter[trigger_type]=pipeline',
+      'filter[trigger_type]=hook,manual',
+      `filter[created_after]=${early}&filter[created_before]=${late}`,
+    ]) {
+      await get(`/actions?${query}`)
+    }
+    await get(`/actions/${known[30_000]!.id}`)
+    const texts = [...new Set(statements)].filter((text) => /\b(actions|targets)\b/.test(text))
+    assert.ok(texts.length >= 8, `${texts.length} different statements`)
+    for (const text of texts) {
+      const plan = await explainGenerically(text)
+      assert.doesNotMatch(plan, /Seq Scan on (actions|targets)\b/, `${text}\n${plan}`)
+    }
+  })
+})

@@ -1,0 +1,511 @@
+// Applications, their variables, and their links to servers.
+import assert from 'node:assert/strict'
+import { after, suite, test } from 'node:test'
+import { loadRun } from '#engine/runner/load-run.ts'
+import { openTestApp, type RequestOptions } from '#test/support/harness.ts'
+import {
+  addEnvironment,
+  createAction,
+  createHook,
+  createMember,
+  createPerson,
+  createTestTree,
+  grantRole,
+  type TestTree,
+} from '#test/support/world.ts'
+
+const api = await openTestApp({ after })
+const { db } = api
+const tree = await createTestTree(db)
+const developer = await createMember(db, tree, 'developer')
+const viewer = await createMember(db, tree, 'viewer')
+const administrator = await createPerson(db, { admin: true })
+await grantRole(db, administrator.id, 'owner', { organizationId: tree.organizationId })
+
+const { token } = tree.owner
+const ask = (method: string, url: string, body?: unknown, more: RequestOptions = {}) =>
+  api.request(method, url, { token, body, ...more })
+const applicationsOf = ({ environmentId }: Pick<TestTree, 'environmentId'>) =>
+  `/environments/${environmentId}/applications`
+let counter = 0
+const wish = (more: object = {}) => ({
+  name: `Application ${++counter}`,
+  repository: 'https://github.com/acme/site.git',
+  ...more,
+})
+const create = (more: object = {}, by: RequestOptions = {}) =>
+  ask('POST', applicationsOf(tree), wish(more), by)
+
+async function created(more: object = {}, by: RequestOptions = {}) {
+  const { status, body, text } = await create(more, by)
+  assert.equal(status, 201, text)
+  return body
+}
+
+async function addLocalServer(environmentId = tree.environmentId): Promise<number> {
+  const { id } = await db
+    .insertInto('servers')
+    .values({
+      environment_id: environmentId,
+      name: `local ${++counter}`,
+      provider_code: 'local',
+      root_directory: '/srv',
+      created_by: tree.owner.id,
+    })
+    .returning('id')
+    .executeTakeFirstOrThrow()
+  return id
+}
+const linked = (...ids: number[]) => ids.map((resource_id) => ({ resource_type: 'server', resource_id }))
+const auditOf = (type: string, id: number) =>
+  db
+    .selectFrom('audit_entries')
+    .selectAll()
+    .where('subject_type', '=', type)
+    .where('subject_id', '=', String(id))
+    .orderBy('id')
+    .execute()
+
+suite('an application', () => {
+  test('is created, read, listed and changed; its folder never changes', async () => {
+    const full = {
+      name: 'Café №1',
+      repository: 'https://github.com/acme/cafe.git',
+      default_branch: 'trunk',
+      programming_language: 'nodejs',
+      engine_version: '26',
+      framework: 'nextjs',
+      root_directory: 'apps/web',
+      install_dependencies_command: 'npm ci',
+      build_command: 'npm run build',
+      shared_paths: ['.env', 'storage/'],
+      deployments_keep: 7,
+      credential_id: tree.credentialId,
+      linked_resources: linked(tree.serverIds[1]!),
+    }
+    const made = await ask('POST', applicationsOf(tree), full)
+    assert.equal(made.status, 201, made.text)
+    const { credential_id, ...shown } = full
+    for (const [field, value] of Object.entries(shown)) assert.deepEqual(made.body[field], value, field)
+    assert.equal(made.body.credential.id, credential_id)
+    assert.equal(made.body.framework_human_readable, 'Next.js')
+    assert.deepEqual(made.body.last_deployments, { latest: null, live: null })
+    assert.equal(made.body.folder, 'cafe-no1')
+
+    const address = `/applications/${made.body.id}`
+    const read = await ask('GET', address)
+    assert.deepEqual(read.body, made.body)
+    assert.equal(read.headers.etag, made.headers.etag)
+
+    const changed = await ask('PUT', address, { name: 'Tea room', build_command: null, shared_paths: [] })
+    assert.equal(changed.status, 200, changed.text)
+    assert.deepEqual(
+      { ...changed.body, updated_at: null },
+      { ...made.body, name: 'Tea room', build_command: null, shared_paths: [], updated_at: null },
+    )
+    const list = await ask('GET', `${applicationsOf(tree)}?filter[name]=TEA`)
+    assert.deepEqual(list.body, [changed.body])
+    assert.equal(list.headers['x-total-count'], '1')
+
+    const entries = await auditOf('application', made.body.id)
+    assert.deepEqual(
+      entries.map(({ verb, user_id }) => ({ verb, user_id })),
+      [
+        { verb: 'created', user_id: tree.owner.id },
+        { verb: 'changed', user_id: tree.owner.id },
+      ],
+    )
+  })
+
+  test('has defaults for what is not said', async () => {
+    const body = await created()
+    assert.equal(body.default_branch, 'main')
+    assert.equal(body.deployments_keep, 5)
+    assert.equal(body.credential, null)
+    assert.deepEqual(body.linked_resources, [])
+  })
+
+  test('shows its last deployments to those who may see actions', async () => {
+    const elsewhere = await createTestTree(db)
+    const actionId = await createAction(db, elsewhere)
+    const { body } = await ask('GET', `/applications/${elsewhere.applicationId}`, undefined, {
+      token: elsewhere.owner.token,
+    })
+    assert.equal(body.last_deployments.latest.id, actionId)
+    assert.equal(body.last_deployments.live, null)
+  })
+
+  test('is written by one of two people who read the same version', async () => {
+    const { id } = await created()
+    const { headers } = await ask('GET', `/applications/${id}`)
+    const write = (name: string) =>
+      ask('PUT', `/applications/${id}`, { name }, { headers: { 'if-match': headers.etag! } })
+    assert.equal((await write('First writer')).status, 200)
+    const second = await write('Second writer')
+    assert.equal(second.status, 412)
+    assert.equal((await ask('GET', `/applications/${id}`)).body.name, 'First writer')
+  })
+
+  test('has a folder of its own, also after another of its name was removed', async () => {
+    const first = await created({ name: 'Same name!' })
+    assert.equal((await ask('DELETE', `/applications/${first.id}`)).status, 204)
+    const second = await created({ name: 'Same name!' })
+    const third = await created({ name: 'same-name' })
+    assert.deepEqual([first.folder, second.folder, third.folder], ['same-name', 'same-name-2', 'same-name-3'])
+  })
+
+  test('is refused with all of its faults at once', async () => {
+    const { status, body } = await create({
+      name: 'Shop',
+      repository: 'ext::sh -c id',
+      default_branch: 'a..b',
+      root_directory: '../other',
+      build_command: 'é'.repeat(40_000),
+      shared_paths: ['ok', '/etc', 'a/../b'],
+    })
+    assert.equal(status, 422)
+    assert.deepEqual(Object.keys(body.errors).sort(), [
+      'build_command',
+      'default_branch',
+      'name',
+      'repository',
+      'root_directory',
+      'shared_paths.1',
+      'shared_paths.2',
+    ])
+    const shape = await create({ deployments_keep: 101, folder: 'mine', linked_resources: [{}] })
+    assert.deepEqual(Object.keys(shape.body.errors).sort(), [
+      'deployments_keep',
+      'folder',
+      'linked_resources.0.resource_id',
+      'linked_resources.0.resource_type',
+    ])
+    for (const root_directory of ['/etc', 'a//b', './a', 'a/\n'])
+      assert.equal((await create({ root_directory })).status, 422, root_directory)
+  })
+
+  test('takes no id of another organization or environment, and says which', async () => {
+    const other = await createTestTree(db)
+    const neighbour = await addEnvironment(db, tree.owner.id, tree.projectId, tree.credentialId)
+    const credential = await create({ credential_id: other.credentialId })
+    assert.equal(credential.status, 404)
+    assert.deepEqual(Object.keys(credential.body.errors), ['credential_id'])
+    for (const serverId of [other.serverIds[0]!, neighbour.serverIds[0]!, 999_999]) {
+      const { status, body } = await create({ linked_resources: linked(tree.serverIds[0]!, serverId) })
+      assert.equal(status, 404)
+      assert.deepEqual(Object.keys(body.errors), ['linked_resources.1.resource_id'])
+    }
+  })
+
+  test('is not there for people of another organization', async () => {
+    const other = await createTestTree(db)
+    const { id } = await created()
+    for (const [method, body] of [
+      ['GET', undefined],
+      ['PUT', { name: 'Mine' }],
+      ['DELETE', undefined],
+    ] as const) {
+      const answer = await ask(method, `/applications/${id}`, body, { token: other.owner.token })
+      assert.equal(answer.status, 404)
+    }
+  })
+
+  test('is given a credential, or sent elsewhere with it, only by those who may use it', async () => {
+    const by = { token: developer.token }
+    assert.equal((await create({ credential_id: tree.credentialId }, by)).status, 403)
+    const { id } = await created({ credential_id: tree.credentialId })
+    const change = (body: object, as: RequestOptions = by) => ask('PUT', `/applications/${id}`, body, as)
+    assert.equal((await change({ repository: 'https://github.com/acme/secrets.git' })).status, 403)
+    assert.equal((await change({ credential_id: tree.credentialId, build_command: 'make' })).status, 200)
+    const unfit = await change({ repository: 'https://evil.example/x.git' }, {})
+    assert.equal(unfit.status, 422)
+    assert.deepEqual(Object.keys(unfit.body.errors), ['repository'])
+    assert.equal((await change({ repository: 'acme/other' }, {})).status, 200)
+    assert.equal((await change({ credential_id: null })).status, 422, 'a short address needs a provider')
+  })
+
+  test('may have a repository on this machine only by an instance administrator', async () => {
+    const repository = 'file:///srv/git/site.git'
+    assert.equal((await create({ repository })).status, 403)
+    const { id } = await created({ repository }, { token: administrator.token })
+    assert.equal((await ask('PUT', `/applications/${id}`, { name: 'Renamed by its owner' })).status, 200)
+    const { id: mine } = await created()
+    assert.equal((await ask('PUT', `/applications/${mine}`, { repository })).status, 403)
+  })
+
+  test('that runs on this machine is changed by instance administrators, as far as it decides what runs', async () => {
+    const server = await addLocalServer()
+    const refused = await create({ linked_resources: linked(server) })
+    assert.equal(refused.status, 403)
+    const { id } = await created({ linked_resources: linked(server) }, { token: administrator.token })
+    for (const body of [
+      { build_command: 'id' },
+      { install_dependencies_command: 'id' },
+      { shared_paths: ['x'] },
+      { repository: 'https://github.com/acme/evil.git' },
+      { default_branch: 'evil' },
+      { linked_resources: [] },
+    ])
+      assert.equal((await ask('PUT', `/applications/${id}`, body)).status, 403, JSON.stringify(body))
+    const variable = { name: 'NODE_OPTIONS', value: '--require=/tmp/x' }
+    assert.equal((await ask('POST', `/applications/${id}/variables`, variable)).status, 403)
+    assert.equal((await ask('PUT', `/applications/${id}`, { name: 'Still mine' })).status, 200)
+    const by = { token: administrator.token }
+    assert.equal((await ask('PUT', `/applications/${id}`, { build_command: 'make' }, by)).status, 200)
+  })
+
+  test('is removed only when nothing depends on it, and names what does', async () => {
+    const other = await createTestTree(db)
+    const by = { token: other.owner.token }
+    const address = `/applications/${other.applicationId}`
+    const { status, body } = await ask('DELETE', address, undefined, by)
+    assert.equal(status, 409)
+    assert.deepEqual(body.errors, {
+      pipelines: ['1 pipeline: Deploy'],
+      linked_resources: ['2 servers: web-1, web-2'],
+    })
+    assert.match(body.message, /Deploy.*cascade/)
+  })
+
+  test('goes with its pipelines, hooks, links and variables; its runs stay', async () => {
+    const other = await createTestTree(db)
+    const by = { token: other.owner.token }
+    const address = `/applications/${other.applicationId}`
+    const hookId = await createHook(db, other, 'incoming')
+    const actionId = await createAction(db, other)
+    await ask('POST', `${address}/variables`, { name: 'KEY', value: 'x' }, by)
+    const follower = await ask(
+      'PUT',
+      `/pipelines/${other.serverPipelineId}`,
+      { run_after: [other.pipelineId] },
+      by,
+    )
+    assert.deepEqual(follower.body.run_after, [other.pipelineId])
+
+    const helper = await createMember(db, other, 'developer')
+    assert.equal(
+      (await ask('DELETE', `${address}?cascade=true`, undefined, { token: helper.token })).status,
+      403,
+    )
+    assert.equal((await ask('DELETE', `${address}?cascade=true`, undefined, by)).status, 204)
+    for (const url of [address, `/pipelines/${other.pipelineId}`, `/hooks/incoming/${hookId}`])
+      assert.equal((await ask('GET', url, undefined, by)).status, 404, url)
+    const left = await ask('GET', `/pipelines/${other.serverPipelineId}`, undefined, by)
+    assert.deepEqual(left.body.run_after, [])
+    const action = await ask('GET', `/actions/${actionId}`, undefined, by)
+    assert.equal(action.status, 200)
+    assert.equal(action.body.resource.data.name, 'Shop')
+    assert.equal((await ask('POST', `/actions/${actionId}/retry`, undefined, by)).status, 409)
+    const variables = await db
+      .selectFrom('application_variables')
+      .select('id')
+      .where('application_id', '=', other.applicationId)
+      .execute()
+    assert.deepEqual(variables, [])
+  })
+
+  test('takes nothing along that the caller might not remove by itself', async () => {
+    const other = await createTestTree(db)
+    const person = await createPerson(db)
+    const { id: roleId } = await db
+      .insertInto('roles')
+      .values({
+        organization_id: other.organizationId,
+        name: 'Cleaner',
+        permissions: ['application:view', 'application:remove'],
+      })
+      .returning('id')
+      .executeTakeFirstOrThrow()
+    await db
+      .insertInto('grants')
+      .values({ user_id: person.id, role_id: roleId, organization_id: other.organizationId })
+      .execute()
+    const address = `/applications/${other.applicationId}?cascade=true`
+    const { status, body } = await ask('DELETE', address, undefined, { token: person.token })
+    assert.equal(status, 403)
+    assert.match(body.message, /pipeline:remove/)
+  })
+
+  test('is not removed while a run is unfinished, cascade or not', async () => {
+    const other = await createTestTree(db)
+    await createAction(db, other, {
+      status: 'queued',
+      status_reason_code: 'QUEUED',
+      started_at: null,
+      completed_at: null,
+    })
+    for (const query of ['', '?cascade=true']) {
+      const { status, body } = await ask(
+        'DELETE',
+        `/applications/${other.applicationId}${query}`,
+        undefined,
+        {
+          token: other.owner.token,
+        },
+      )
+      assert.equal(status, 409)
+      assert.match(body.message, /1 run is not finished/)
+    }
+  })
+})
+
+suite('a variable', () => {
+  test('is sealed, reaches runs, and is shown to those who may edit it', async () => {
+    const address = `/applications/${tree.applicationId}/variables`
+    const { status, body, text } = await ask('POST', address, { name: 'REGION', value: 'eu-1' })
+    assert.equal(status, 201, text)
+    assert.equal(body.value, 'eu-1')
+    const asViewer = await ask('GET', `${address}/${body.id}`, undefined, { token: viewer.token })
+    assert.equal(asViewer.body.value, '********')
+    const row = await db
+      .selectFrom('application_variables')
+      .select('value')
+      .where('id', '=', body.id)
+      .executeTakeFirstOrThrow()
+    assert.ok(!row.value.includes('eu-1'))
+
+    const actionId = await createAction(db, tree)
+    const target = await db
+      .selectFrom('targets')
+      .select('id')
+      .where('action_id', '=', actionId)
+      .executeTakeFirstOrThrow()
+    // The tree's credential is not really sealed.
+    await db
+      .updateTable('applications')
+      .set({ credential_id: null })
+      .where('id', '=', tree.applicationId)
+      .execute()
+    const run = await loadRun(db, api.box, target.id)
+    assert.ok('application' in run)
+    assert.deepEqual(run.application?.variables, [{ name: 'REGION', hidden: false, value: 'eu-1' }])
+  })
+
+  test('that is hidden is never shown again, not by making it visible either', async () => {
+    const { id } = await created()
+    const address = `/applications/${id}/variables`
+    const made = await ask('POST', address, { name: 'TOKEN', value: 'hush-hush', hidden: true })
+    assert.equal(made.body.value, '********')
+    const one = `${address}/${made.body.id}`
+    assert.equal((await ask('GET', one)).body.value, '********')
+    const reveal = await ask('PUT', one, { hidden: false })
+    assert.equal(reveal.status, 422)
+    assert.deepEqual(Object.keys(reveal.body.errors), ['value'])
+    const replaced = await ask('PUT', one, { hidden: false, value: 'other' })
+    assert.equal(replaced.body.value, 'other')
+    const entries = JSON.stringify(await auditOf('variable', made.body.id))
+    assert.ok(!/hush-hush|other/.test(entries))
+  })
+
+  test('has a name that is its own, whatever the case, and not one of the shell or of Gantry', async () => {
+    const { id } = await created()
+    const address = `/applications/${id}/variables`
+    const first = await ask('POST', address, { name: 'Api_Key', value: '' })
+    assert.equal(first.status, 201)
+    for (const name of [
+      'API_KEY',
+      'GANTRY_RELEASE',
+      'gantry_x',
+      'PATH',
+      'LD_PRELOAD',
+      'BASH_ENV',
+      'a-b',
+      '1a',
+      '',
+    ]) {
+      const { status, body } = await ask('POST', address, { name, value: 'x' })
+      assert.equal(status, 422, name)
+      assert.deepEqual(Object.keys(body.errors), ['name'])
+    }
+    assert.equal((await ask('PUT', `${address}/${first.body.id}`, { name: 'API_KEY' })).status, 200)
+    for (const value of ['é'.repeat(40_000), 'a\0b'])
+      assert.equal((await ask('POST', address, { name: 'BIG', value })).status, 422)
+  })
+
+  test('is listed, changed under its version, and removed', async () => {
+    const { id } = await created()
+    const address = `/applications/${id}/variables`
+    for (const name of ['ONE', 'TWO', 'TWENTY']) await ask('POST', address, { name, value: name })
+    const list = await ask('GET', `${address}?filter[name]=tw&per_page=1`)
+    assert.equal(list.headers['x-total-count'], '2')
+    assert.equal(list.body[0].name, 'TWENTY')
+    const one = `${address}/${list.body[0].id}`
+    const { headers } = await ask('GET', one)
+    const write = () => ask('PUT', one, { value: 'x' }, { headers: { 'if-match': headers.etag! } })
+    assert.equal((await write()).status, 200)
+    assert.equal((await write()).status, 412)
+    assert.equal((await ask('DELETE', one)).status, 204)
+    assert.equal((await ask('GET', one)).status, 404)
+    const elsewhere = await created()
+    const foreign = `/applications/${elsewhere.id}/variables/${(await ask('GET', address)).body[0].id}`
+    assert.equal((await ask('GET', foreign)).status, 404)
+  })
+})
+
+suite('a link', () => {
+  const linkOf = (application: number, server: number) =>
+    `/resource-links/application/${application}/server/${server}`
+  const serversOf = async (id: number) =>
+    (await ask('GET', `/applications/${id}`)).body.linked_resources.map(
+      (one: { resource_id: number }) => one.resource_id,
+    )
+
+  test('is made and undone from either side, as often as one likes', async () => {
+    const { id } = await created()
+    const [one, two] = tree.serverIds as [number, number]
+    for (const url of [linkOf(id, one), linkOf(id, one), `/resource-links/server/${two}/application/${id}`])
+      assert.equal((await ask('PUT', url)).status, 204, url)
+    assert.deepEqual(await serversOf(id), [one, two])
+    for (const url of [`/resource-links/server/${one}/application/${id}`, linkOf(id, one)])
+      assert.equal((await ask('DELETE', url)).status, 204)
+    assert.deepEqual(await serversOf(id), [two])
+    const verbs = (await auditOf('application', id)).map(({ verb }) => verb)
+    assert.deepEqual(verbs, ['created', 'linked', 'linked', 'unlinked'])
+  })
+
+  test('stays within one environment', async () => {
+    const { id } = await created()
+    const neighbour = await addEnvironment(db, tree.owner.id, tree.projectId, tree.credentialId)
+    for (const url of [
+      linkOf(id, neighbour.serverIds[0]!),
+      linkOf(neighbour.applicationId, tree.serverIds[0]!),
+      `/resource-links/server/${neighbour.serverIds[0]}/application/${id}`,
+      linkOf(id, 999_999),
+    ])
+      assert.equal((await ask('PUT', url)).status, 404, url)
+  })
+
+  test('takes the permission to edit the application and to run on the server', async () => {
+    const { id } = await created()
+    const [server] = tree.serverIds as [number]
+    assert.equal((await ask('PUT', linkOf(id, server), undefined, { token: viewer.token })).status, 403)
+    assert.equal((await ask('PUT', linkOf(id, server), undefined, { token: developer.token })).status, 204)
+  })
+
+  test('to a local server is for instance administrators', async () => {
+    const { id } = await created()
+    const server = await addLocalServer()
+    assert.equal((await ask('PUT', linkOf(id, server))).status, 403)
+    assert.deepEqual(await serversOf(id), [])
+    const by = { token: administrator.token }
+    assert.equal((await ask('PUT', linkOf(id, server), undefined, by)).status, 204)
+    assert.equal((await ask('DELETE', linkOf(id, server))).status, 403)
+  })
+
+  test('is not undone while an unfinished run uses it', async () => {
+    const other = await createTestTree(db)
+    const by = { token: other.owner.token }
+    const [one, two] = other.serverIds as [number, number]
+    await createAction(
+      db,
+      { ...other, serverIds: [one] },
+      { status: 'queued', status_reason_code: 'QUEUED', started_at: null, completed_at: null },
+    )
+    const busy = await ask('DELETE', linkOf(other.applicationId, one), undefined, by)
+    assert.equal(busy.status, 409)
+    assert.match(busy.body.message, /web-1/)
+    const body = { linked_resources: linked(two) }
+    assert.equal((await ask('PUT', `/applications/${other.applicationId}`, body, by)).status, 409)
+    assert.equal((await ask('DELETE', linkOf(other.applicationId, two), undefined, by)).status, 204)
+  })
+})

@@ -1,0 +1,349 @@
+// Applying a gantry.yaml to what is there already: changes, orders, several at once, pruning.
+import assert from 'node:assert/strict'
+import { after, suite, test } from 'node:test'
+import { createApplying, inShort, nextName, shop } from '#manage/apply/test-apply.ts'
+import { openTestApp } from '#test/support/harness.ts'
+
+const api = await openTestApp({ after })
+const { db } = api
+const { administrator, apply, applied } = await createApplying(api)
+const read = async (url: string) => (await api.request('GET', url, { token: administrator.token })).body
+
+suite('a change', () => {
+  test('tells each field before and after, and leaves alone what the document does not speak of', async () => {
+    const organization = nextName()
+    const server = (more: string) =>
+      shop(
+        organization,
+        `  live:\n    type: production\n    servers:\n      web-1: {provider_code: ssh, host: a.example.com, login_name: deploy, root_directory: /srv/, ${more}}\n`,
+      )
+    await applied(server('max_parallel_actions: 3'))
+    const answer = await applied(server('port: 2222'))
+    assert.deepEqual(answer.changes, [
+      {
+        verb: 'change',
+        type: 'server',
+        name: 'web-1',
+        path: 'environments.live.servers.web-1',
+        fields: [{ field: 'port', before: 22, after: 2222 }],
+      },
+    ])
+    const { max_parallel_actions, port } = await db
+      .selectFrom('servers')
+      .selectAll()
+      .where('port', '=', 2222)
+      .executeTakeFirstOrThrow()
+    assert.deepEqual([max_parallel_actions, port], [3, 2222])
+  })
+
+  test('of the order of steps moves them, and only once', async () => {
+    const organization = nextName()
+    const steps = (...names: string[]) =>
+      shop(
+        organization,
+        `  live:
+    type: production
+    servers:
+      web-1:
+        provider_code: ssh
+        host: a.example.com
+        login_name: deploy
+        root_directory: /srv
+        pipelines:
+          Tidy:
+            operation: custom
+            steps:
+${names.map((name) => `              - {name: ${name}, command: 'true'}\n`).join('')}`,
+      )
+    await applied(steps('one', 'two', 'three'))
+    const answer = await applied(steps('three', 'one', 'two'))
+    assert.deepEqual(inShort(answer), ['change environments.live.servers.web-1.pipelines.Tidy.steps.three'])
+    assert.deepEqual((await applied(steps('three', 'one', 'two'))).changes, [])
+    const pipeline = await db
+      .selectFrom('pipelines')
+      .select('id')
+      .where('name', '=', 'Tidy')
+      .executeTakeFirstOrThrow()
+    const names = async () =>
+      (await read(`/pipelines/${pipeline.id}`)).steps.map(({ name }: { name: string }) => name)
+    assert.deepEqual(await names(), ['three', 'one', 'two'])
+    const pruned = await applied(steps('two', 'one'), { prune: true })
+    assert.deepEqual(pruned.summary, { create: 0, change: 1, delete: 1 })
+    assert.deepEqual(await names(), ['two', 'one'])
+  })
+
+  test('turns who runs after whom around', async () => {
+    const organization = nextName()
+    const pipelines = (first: string, second: string) =>
+      shop(
+        organization,
+        `  live:
+    type: production
+    servers:
+      web-1:
+        provider_code: ssh
+        host: a.example.com
+        login_name: deploy
+        root_directory: /srv
+        pipelines:
+          A: {operation: custom, run_after: [${first}]}
+          B: {operation: custom, run_after: [${second}]}
+`,
+      )
+    await applied(pipelines('B', ''))
+    await applied(pipelines('', 'A'))
+    assert.deepEqual((await applied(pipelines('', 'A'))).changes, [])
+    const circle = await apply(pipelines('B', 'A'))
+    assert.equal(circle.status, 422)
+    assert.match(circle.text, /circle of pipelines/)
+  })
+
+  test('two at the same moment: both are done, one after the other', async () => {
+    const organization = nextName()
+    const document = shop(organization, '  live: {type: production}\n')
+    await applied(document)
+    const more = (name: string) => `${document}  ${name}: {type: staging}\n`
+    const answers = await Promise.all(['one', 'two', 'one', 'two'].map((name) => apply(more(name))))
+    assert.deepEqual(
+      answers.map(({ status }) => status),
+      [200, 200, 200, 200],
+    )
+    assert.equal(
+      answers.reduce((sum, { body }) => sum + body.summary.create, 0),
+      2,
+    )
+  })
+})
+
+test('an organization that two make at the same moment is made once', async () => {
+  const document = `organization: ${nextName()}\nproject: {name: Shop}\n`
+  const answers = await Promise.all([apply(document), apply(document), apply(document)])
+  for (const { status, text } of answers) assert.equal(status, 200, text)
+  assert.equal(answers.filter(({ body }) => body.summary.create === 2).length, 1)
+  assert.deepEqual((await applied(document)).changes, [])
+})
+
+suite('of what is stored', () => {
+  const organization = nextName()
+  const document = `organization: ${organization}
+project: {name: Shop, logo_url: https://example.com/logo.png}
+credentials:
+  Gitea: {provider_code: gitea, base_url: https://git.example.com/, token: gitea-token}
+environments:
+  live:
+    type: production
+    applications:
+      shop:
+        repository: https://git.example.com/acme/shop.git
+        credential: Gitea
+        variables: {ONE: {value: one, hidden: true}}
+        pipelines:
+          Deploy:
+            operation: deploy
+            rollout: {batch: 1}
+            hooks:
+              incoming:
+                Push: {requires_secret: true, secret: 0123456789abcdef, settings: {rate_limit: {per_second: 5, burst: 9}}}
+              outgoing:
+                Tell: {target_url: https://chat.example.com/x, settings: {request_headers: [{name: X-A, value: a}]}}
+          Tidy: {operation: custom, steps: [{name: tidy, command: 'true'}]}
+`
+  const fieldsAfter = async (from: string, to: string) => {
+    const { changes } = await applied(document.replace(from, to))
+    const again = await applied(document.replace(from, to))
+    assert.deepEqual(again.changes, [], 'applied twice')
+    await applied(document)
+    assert.deepEqual((await applied(document)).changes, [], 'and back')
+    assert.equal(changes.length, 1)
+    return changes[0].fields
+  }
+
+  test('what is written in another way is no change', async () => {
+    const { secrets, changes } = await applied(document)
+    assert.deepEqual(secrets[0].secret, null, 'a secret that was given is not told again')
+    assert.ok(!JSON.stringify(changes).includes('0123456789abcdef'))
+    assert.deepEqual((await applied(document)).changes, [])
+    const other = document
+      .replace('git.example.com/,', 'GIT.example.com,')
+      .replace('{batch: 1}', '{max_failed: 0, batch: 1}')
+    assert.deepEqual((await applied(other)).changes, [])
+  })
+
+  test('one field of each kind of thing changes, and comes back', async () => {
+    assert.deepEqual(await fieldsAfter('https://example.com/logo.png', 'null'), [
+      { field: 'logo_url', before: 'https://example.com/logo.png', after: null },
+    ])
+    assert.deepEqual(await fieldsAfter('value: one, hidden: true', 'value: one, hidden: false'), [
+      { field: 'hidden', before: true, after: false },
+    ])
+    assert.deepEqual(await fieldsAfter('value: one,', 'value: two,'), [
+      { field: 'value', before: '********', after: '********' },
+    ])
+    assert.deepEqual(await fieldsAfter('secret: 0123456789abcdef', 'secret: fedcba9876543210'), [
+      { field: 'secret', before: '********', after: '********' },
+    ])
+    assert.deepEqual(await fieldsAfter('{batch: 1}', '{batch: 50%}'), [
+      { field: 'rollout', before: { batch: 1, max_failed: 0 }, after: { batch: '50%', max_failed: 0 } },
+    ])
+    const [settings] = await fieldsAfter('burst: 9', 'burst: 8')
+    assert.deepEqual([settings.before.rate_limit.burst, settings.after.rate_limit.burst], [9, 8])
+    assert.deepEqual(await fieldsAfter('chat.example.com/x', 'chat.example.com/y'), [
+      { field: 'target_url', before: 'https://chat.example.com/x', after: 'https://chat.example.com/y' },
+    ])
+    assert.deepEqual(await fieldsAfter("command: 'true'", 'command: ls, timeout_seconds: 600'), [
+      { field: 'command', before: 'true', after: 'ls' },
+    ])
+    assert.deepEqual(await fieldsAfter('{operation: custom, steps', '{operation: restart, steps'), [
+      { field: 'operation', before: 'custom', after: 'restart' },
+    ])
+  })
+
+  test('the address that a token is sent to may change along with the application that uses it', async () => {
+    const moved = document.replaceAll('git.example.com', 'git.example.net')
+    assert.deepEqual(inShort(await applied(moved)), [
+      'change credentials.Gitea',
+      'change environments.live.applications.shop',
+    ])
+    assert.deepEqual((await applied(moved)).changes, [])
+    await applied(document)
+  })
+
+  test('a thing that cannot become what is wished stays as it is', async () => {
+    const { status, body } = await apply(document.replace('provider_code: gitea', 'provider_code: gitlab'))
+    assert.equal(status, 422)
+    assert.match(body.errors['credentials.Gitea.provider_code'][0], /^line 4, column 26: cannot be changed/)
+    const used = await apply(document.replace('operation: deploy', 'operation: custom'))
+    assert.equal(used.status, 409, used.text)
+    assert.deepEqual((await applied(document)).changes, [])
+  })
+
+  test('an environment with unfinished runs is not pruned', async () => {
+    const { id, environment_id } = await db
+      .selectFrom('pipelines')
+      .selectAll()
+      .where('name', '=', 'Tidy')
+      .orderBy('id', 'desc')
+      .executeTakeFirstOrThrow()
+    const action = {
+      environment_id,
+      pipeline_id: id,
+      type: 'custom',
+      status: 'queued',
+      status_reason_code: 'QUEUED',
+      trigger_type: 'manual',
+    } as const
+    await db.insertInto('actions').values(action).execute()
+    const { status, body } = await apply(`organization: ${organization}\nproject: {name: Shop}\n`, {
+      prune: true,
+    })
+    assert.equal(status, 409)
+    assert.deepEqual(body.errors, {
+      'environments.live': ['line 1, column 1: Runs have not ended yet (1): wait for them, or cancel them.'],
+    })
+    assert.deepEqual((await applied(document)).changes, [])
+  })
+})
+
+suite('pruning', () => {
+  const organization = nextName()
+  const full = shop(
+    organization,
+    `  live:
+    type: production
+    servers:
+      web-1: {provider_code: ssh, host: a.example.com, login_name: deploy, root_directory: /srv}
+      web-2: {provider_code: ssh, host: b.example.com, login_name: deploy, root_directory: /srv}
+    applications:
+      shop:
+        repository: https://git.example.com/shop.git
+        servers: [web-1, web-2]
+        variables: {ONE: '1', TWO: '2'}
+        pipelines:
+          Deploy:
+            operation: deploy
+            hooks: {incoming: {Push: {}}}
+          Tidy: {operation: custom, steps: [{name: tidy, command: 'true'}]}
+  test: {type: staging}
+`,
+  )
+  const less = shop(
+    organization,
+    `  live:
+    type: production
+    servers:
+      web-1: {provider_code: ssh, host: a.example.com, login_name: deploy, root_directory: /srv}
+    applications:
+      shop:
+        repository: https://git.example.com/shop.git
+        servers: [web-1]
+        variables: {ONE: '1'}
+        pipelines: {Deploy: {operation: deploy}}
+`,
+  )
+  const other = full.replace('name: Shop', 'name: Blog')
+  const gone = [
+    'delete environments.live.applications.shop.pipelines.Deploy.hooks.incoming.Push',
+    'delete environments.live.applications.shop.pipelines.Tidy',
+    'delete environments.live.applications.shop.pipelines.Tidy.steps.tidy',
+    'delete environments.live.applications.shop.variables.TWO',
+    'delete environments.live.servers.web-2',
+    'delete environments.test',
+  ]
+
+  test('without it, nothing goes', async () => {
+    await applied(full)
+    await applied(other)
+    const { changes } = await applied(less)
+    assert.deepEqual(
+      changes.map(({ path, verb }: Record<string, string>) => `${verb} ${path}`),
+      ['change environments.live.applications.shop'],
+    )
+    await applied(full)
+  })
+
+  test('is refused while a run is not finished, and changes nothing', async () => {
+    const pipeline = await db
+      .selectFrom('pipelines')
+      .innerJoin('environments', 'environments.id', 'pipelines.environment_id')
+      .innerJoin('projects', 'projects.id', 'environments.project_id')
+      .innerJoin('organizations', 'organizations.id', 'projects.organization_id')
+      .select(['pipelines.id', 'pipelines.environment_id'])
+      .where('organizations.name', '=', organization)
+      .where('projects.name', '=', 'Shop')
+      .where('pipelines.name', '=', 'Tidy')
+      .executeTakeFirstOrThrow()
+    const action = await db
+      .insertInto('actions')
+      .values({
+        environment_id: pipeline.environment_id,
+        pipeline_id: pipeline.id,
+        type: 'custom',
+        status: 'queued',
+        status_reason_code: 'QUEUED',
+        trigger_type: 'manual',
+      })
+      .returning('id')
+      .executeTakeFirstOrThrow()
+    for (const dry_run of [true, false]) {
+      const { status, body } = await apply(less, { prune: true, dry_run })
+      assert.equal(status, 409)
+      assert.deepEqual(Object.keys(body.errors), ['environments.live.applications.shop.pipelines.Tidy'])
+    }
+    assert.deepEqual((await applied(full)).changes, [])
+    await db.deleteFrom('actions').where('id', '=', action.id).execute()
+  })
+
+  test('removes what the project has and the document does not name, and nothing of another project', async () => {
+    const dry = await applied(less, { prune: true, dry_run: true })
+    const answer = await applied(less, { prune: true })
+    assert.deepEqual(inShort(answer), inShort(dry))
+    assert.deepEqual(
+      inShort(answer)
+        .filter((one: string) => one.startsWith('delete'))
+        .sort(),
+      gone,
+    )
+    assert.deepEqual((await applied(less, { prune: true })).changes, [])
+    assert.deepEqual((await applied(other, { prune: true })).changes, [])
+  })
+})

@@ -1,0 +1,125 @@
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { openTestApp } from '#test/support/harness.ts'
+import {
+  createAction,
+  createHook,
+  createHookRequest,
+  createMember,
+  createPerson,
+  createTestTree,
+  grantRole,
+} from '#test/support/world.ts'
+import { createKeptAnswers } from '#views/actions/kept-answers.ts'
+
+const { db, request } = await openTestApp({ after })
+
+const RUNNING = { status: 'in-progress', status_reason_code: 'IN_PROGRESS', completed_at: null } as const
+
+test('an answer that was kept gives way to every change that would show in it', async () => {
+  const tree = await createTestTree(db)
+  const id = await createAction(db, tree, RUNNING)
+  const read = async () => (await request('GET', `/actions/${id}`, { token: tree.owner.token })).body
+  const hook = await createHook(db, tree, 'outgoing')
+  const changes: Record<string, () => Promise<unknown>> = {
+    'the action itself': () =>
+      db.updateTable('actions').set({ trigger_comment: 'changed' }).where('id', '=', id).execute(),
+    'a target': () =>
+      db
+        .updateTable('targets')
+        .set({ updated_at: '2026-01-01T00:00:00Z' })
+        .where('action_id', '=', id)
+        .execute(),
+    'a newer deployment': () => createAction(db, tree, { ...RUNNING, credential_id: tree.credentialId }),
+    'a target of the newest deployment': () =>
+      db
+        .updateTable('targets')
+        .set({ updated_at: '2026-01-02T00:00:00Z' })
+        .where('action_id', '>', id)
+        .execute(),
+    'the live deployment': () =>
+      db
+        .updateTable('applications')
+        .set({ live_action_id: id })
+        .where('id', '=', tree.applicationId)
+        .execute(),
+    'a child': () => createAction(db, tree, { ...RUNNING, parent_id: id, trigger_type: 'pipeline' }),
+    "a child's status": () =>
+      db
+        .updateTable('actions')
+        .set({ status: 'failed', status_reason_code: 'FAILED', completed_at: new Date() })
+        .where('parent_id', '=', id)
+        .execute(),
+    'a delivery': () => createHookRequest(db, hook, 'outgoing', { action_id: id }),
+    "a delivery's outcome": () =>
+      db
+        .updateTable('hook_requests')
+        .set({ response_status_code: 599 })
+        .where('action_id', '=', id)
+        .execute(),
+    'used credits': () =>
+      db
+        .insertInto('used_credits')
+        .values({
+          environment_id: tree.environmentId,
+          month: `${new Date().toISOString().slice(0, 7)}-01`,
+          target_runs: 3,
+        })
+        .execute(),
+    'the name of a server': () =>
+      db.updateTable('servers').set({ name: 'renamed' }).where('id', '=', tree.serverIds[0]!).execute(),
+    'the name of the organization': () =>
+      db
+        .updateTable('organizations')
+        .set({ name: 'Renamed' })
+        .where('id', '=', tree.organizationId)
+        .execute(),
+  }
+  let before = await read()
+  assert.deepEqual(await read(), before)
+  for (const [what, change] of Object.entries(changes)) {
+    await change()
+    const now = await read()
+    assert.notDeepEqual(now, before, `${what} does not show`)
+    before = now
+  }
+})
+
+test('an answer kept for one person is not given to another who sees less', async () => {
+  const tree = await createTestTree(db)
+  const parent = await createAction(db, tree)
+  const id = await createAction(db, tree, { parent_id: parent, trigger_type: 'pipeline' })
+  const full = await request('GET', `/actions/${id}`, { token: tree.owner.token })
+  assert.equal(full.body.parent.id, parent)
+  const stranger = await createPerson(db)
+  assert.equal((await request('GET', `/actions/${id}`, { token: stranger.token })).status, 404)
+  const viewer = await createMember(db, tree, 'viewer')
+  assert.equal((await request('GET', `/actions/${id}`, { token: viewer.token })).status, 200)
+  await db.deleteFrom('grants').where('user_id', '=', viewer.id).execute()
+  assert.equal((await request('GET', `/actions/${id}`, { token: viewer.token })).status, 404)
+  await grantRole(db, viewer.id, 'viewer', tree)
+  assert.equal((await request('GET', `/actions/${id}`, { token: viewer.token })).status, 200)
+})
+
+test('kept answers stay within their bytes, and the oldest go first', () => {
+  const kept = createKeptAnswers()
+  const body = Buffer.alloc(6 * 1024 * 1024)
+  const proof = { sight: 'all', fingerprint: 'same', state: 'then' }
+  for (const id of [1, 2, 3]) kept.set(id, proof, { body, etag: '' })
+  assert.equal(kept.get(1, proof), undefined)
+  assert.ok(kept.get(2, proof) && kept.get(3, proof))
+  assert.equal(kept.get(3, { ...proof, fingerprint: 'other' }), undefined)
+  assert.equal(kept.get(3, { ...proof, sight: 'none' }), undefined)
+})
+
+test('an answer is good without asking in the state in which it was last found good, for the same sight', () => {
+  const kept = createKeptAnswers()
+  const proof = { sight: 'all', fingerprint: 'same', state: 'then' }
+  kept.set(1, proof, { body: Buffer.from('x'), etag: '' })
+  assert.ok(kept.getUnchanged(1, 'all', 'then'))
+  assert.equal(kept.getUnchanged(1, 'all', 'now'), undefined)
+  assert.equal(kept.getUnchanged(1, 'none', 'then'), undefined)
+  assert.ok(kept.get(1, { ...proof, state: 'now' }))
+  assert.ok(kept.getUnchanged(1, 'all', 'now'))
+  assert.equal(kept.getUnchanged(1, 'all', 'then'), undefined)
+})

@@ -1,0 +1,130 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { openTestApp, TEST_BASE_URL } from '#test/support/harness.ts'
+
+const run = promisify(execFile)
+/** `/hooks/{token}/trigger` and `/hooks/incoming/{hook_id}` have a call in common only in theory. */
+const SKIPPED_RULE = '--skip-rule=no-ambiguous-paths'
+const LINTER = fileURLToPath(import.meta.resolve('@redocly/cli/bin/cli.js'))
+
+const { app, request } = await openTestApp({ after })
+const { status, body: document } = await request('GET', '/openapi.json')
+
+type Operation = {
+  operationId?: string
+  summary?: string
+  tags?: string[]
+  security?: unknown[]
+  responses: Record<string, { description?: string }>
+}
+const operations = Object.entries<Record<string, Operation>>(document.paths).flatMap(([path, methods]) =>
+  Object.entries(methods).map(([method, operation]) => ({
+    name: `${method.toUpperCase()} ${path}`,
+    operation,
+  })),
+)
+
+test('the document is OpenAPI 3.1 and names the version and the address of the service', () => {
+  assert.equal(status, 200)
+  assert.equal(document.openapi, '3.1.0')
+  assert.equal(document.info.version, '0.0.0-test')
+  assert.deepEqual(document.servers, [{ url: TEST_BASE_URL }])
+})
+
+test('Redocly’s linter finds no error in it and no warning', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'gantry-openapi-'))
+  t.after(() => rm(folder, { recursive: true }))
+  await writeFile(join(folder, 'openapi.json'), JSON.stringify(document))
+  const { stdout } = await run(
+    process.execPath,
+    [LINTER, 'lint', 'openapi.json', '--format=json', SKIPPED_RULE],
+    {
+      cwd: folder,
+      env: { PATH: process.env.PATH, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' },
+    },
+  ).catch((error: { stdout: string }) => error)
+  const { totals, problems } = JSON.parse(stdout)
+  assert.deepEqual(problems, [])
+  assert.equal(totals.errors + totals.warnings, 0)
+})
+
+test('every route is described, but for the document and its pages', () => {
+  const hidden = [
+    'GET /openapi.json',
+    'GET /docs',
+    'GET /docs/style.css',
+    'GET /gantry.schema.json',
+    'GET /app',
+    'GET /app/*',
+  ]
+  const routes = app.accessTable
+    .filter(({ method }) => method !== 'HEAD')
+    .map(({ method, url }) => `${method} ${url.replaceAll(/:(\w+)/g, '{$1}')}`)
+  assert.deepEqual(
+    operations.map(({ name }) => name).sort(),
+    routes.filter((name) => !hidden.includes(name)).sort(),
+  )
+})
+
+test('every operation has a name of its own, a summary and a tag that is explained', () => {
+  const names = operations.map(({ operation }) => operation.operationId)
+  assert.equal(new Set(names).size, operations.length)
+  const tags = document.tags.map(({ name, description }: { name: string; description: string }) => {
+    assert.ok(description, name)
+    return name
+  })
+  for (const { name, operation } of operations) {
+    assert.match(operation.operationId ?? '', /^[a-z][A-Za-z]+$/, name)
+    assert.match(operation.summary ?? '', /^[A-Z].*[^.]$/, name)
+    assert.equal(operation.tags?.length, 1, name)
+    assert.ok(tags.includes(operation.tags![0]), name)
+  }
+})
+
+test('every answer is described: one success at least, and a refusal', () => {
+  for (const { name, operation } of operations) {
+    const statuses = Object.keys(operation.responses)
+    assert.ok(
+      statuses.some((one) => one.startsWith('2')),
+      name,
+    )
+    assert.ok(
+      statuses.some((one) => one.startsWith('4')),
+      name,
+    )
+    for (const [one, { description }] of Object.entries(operation.responses)) {
+      assert.ok(description && description !== 'Default Response', `${name} ${one}`)
+    }
+  }
+})
+
+test('an operation is described as open when, and only when, it needs no token', () => {
+  for (const { name, operation } of operations) {
+    const [method, path] = name.split(' ')
+    const route = app.accessTable.find(
+      (one) => one.method === method && one.url === path!.replaceAll(/\{(\w+)\}/g, ':$1'),
+    )
+    assert.equal(operation.security?.length === 0, route?.access.kind === 'public', name)
+    if (route?.access.kind !== 'public') assert.ok(operation.responses['401'], `${name} can be 401`)
+    if (route?.access.kind === 'permissions') assert.ok(operation.responses['404'], `${name} can be 404`)
+  }
+})
+
+test('the reference is a page for people that shows every operation', async () => {
+  const { status, headers, text } = await request('GET', '/docs', { headers: { accept: 'text/html' } })
+  assert.equal(status, 200)
+  assert.equal(headers['content-type'], 'text/html; charset=utf-8')
+  assert.doesNotMatch(text, /<script/i)
+  for (const { name, operation } of operations) {
+    assert.ok(text.includes(`<article id="${operation.operationId}">`), name)
+  }
+  const style = await request('GET', '/docs/style.css')
+  assert.equal(style.status, 200)
+  assert.equal(style.headers['content-type'], 'text/css; charset=utf-8')
+})

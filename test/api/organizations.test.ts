@@ -1,0 +1,421 @@
+// Managing organizations, projects and environments.
+import assert from 'node:assert/strict'
+import { after, suite, test } from 'node:test'
+import { sql } from 'kysely'
+import { type Answer, openTestApp } from '#test/support/harness.ts'
+import {
+  addEnvironment,
+  createAction,
+  createHook,
+  createMember,
+  createPerson,
+  createTestTree,
+  grantRole,
+  type TestTree,
+} from '#test/support/world.ts'
+
+const api = await openTestApp({ after })
+const { db, request } = api
+const tree = await createTestTree(db)
+const { token } = tree.owner
+const admin = await createPerson(db, { admin: true })
+const viewer = await createMember(db, tree, 'viewer')
+const outsider = (await createTestTree(db)).owner
+
+const projectsOf = (organizationId: number) => `/organizations/${organizationId}/projects`
+const environmentsOf = (projectId: number) => `/projects/${projectId}/environments`
+
+async function make(url: string, body: object, as = token): Promise<Answer['body']> {
+  const answer = await request('POST', url, { token: as, body })
+  assert.equal(answer.status, 201, answer.text)
+  return answer.body
+}
+
+suite('an organization', () => {
+  test('is made by an instance administrator, who then owns it', async () => {
+    const { status, body, headers } = await request('POST', '/organizations', {
+      token: admin.token,
+      body: { name: 'Müller & Söhne' },
+    })
+    assert.equal(status, 201)
+    assert.equal(body.url_slug, 'muller-sohne')
+    assert.equal(body.owner.id, admin.id)
+    assert.ok(headers.etag)
+    const listed = await request('GET', '/organizations', { token: admin.token })
+    assert.deepEqual(listed.body, [body])
+    const member = await request('GET', `/organizations/${body.id}/members`, { token: admin.token })
+    assert.deepEqual(
+      member.body[0].grants.map((grant: { role: string }) => grant.role),
+      ['owner'],
+    )
+  })
+
+  test('is not made by anybody else', async () => {
+    const { status } = await request('POST', '/organizations', { token, body: { name: 'Mine' } })
+    assert.equal(status, 403)
+  })
+
+  test('gets a slug of its own when its name is taken, however often, and keeps it when it is renamed', async () => {
+    const made = await Promise.all(
+      Array.from({ length: 8 }, () => make('/organizations', { name: 'Twin' }, admin.token)),
+    )
+    const slugs = made.map((one) => one.url_slug)
+    assert.equal(new Set(slugs).size, 8, slugs.join())
+    assert.ok(slugs.includes('twin') && slugs.includes('twin-2'), slugs.join())
+    const renamed = await request('PUT', `/organizations/${made[0]!.id}`, {
+      token: admin.token,
+      body: { name: 'Single' },
+    })
+    assert.equal(renamed.body.name, 'Single')
+    assert.equal(renamed.body.url_slug, slugs[0])
+  })
+
+  test('is listed for those who may see it, and found by a part of its name', async () => {
+    const find = async (text: string, as = token) =>
+      (await request('GET', `/organizations?filter[name]=${text}`, { token: as })).body.map(
+        (one: { id: number }) => one.id,
+      )
+    assert.deepEqual(await find('ORGANIZATION'), [tree.organizationId])
+    assert.deepEqual(await find('%25'), [])
+    assert.ok(!(await find('organization', outsider.token)).includes(tree.organizationId))
+    assert.equal((await request('GET', '/organizations?filter[name]=%00', { token })).status, 422)
+  })
+
+  test('is not removed while it has projects or credentials, and says which', async () => {
+    const { status, body } = await request('DELETE', `/organizations/${tree.organizationId}`, { token })
+    assert.equal(status, 409)
+    assert.deepEqual(body.errors.credentials, ['1 credential: Source'])
+    assert.match(body.errors.projects[0], /^1 project: Project \d+$/)
+    assert.match(body.message, /1 project: Project \d+; 1 credential: Source/)
+  })
+
+  test('is gone for everybody once it is removed, and its slug is free', async () => {
+    const made = await make('/organizations', { name: 'Short lived' }, admin.token)
+    const path = `/organizations/${made.id}`
+    const invited = await make(`${path}/members`, { email: 'never@example.com', role: 'viewer' }, admin.token)
+    assert.equal((await request('DELETE', path, { token: admin.token })).status, 204)
+    assert.equal((await request('GET', path, { token: admin.token })).status, 404)
+    const again = await request('POST', '/organizations', {
+      token: admin.token,
+      body: { name: 'Short lived' },
+    })
+    assert.equal(again.body.url_slug, 'short-lived')
+    const left = await db.selectFrom('users').select('id').where('id', '=', invited.user_id).execute()
+    assert.deepEqual(left, [], 'an account that nobody can enter any more')
+  })
+})
+
+suite('a project', () => {
+  test('is made, read, changed in part and removed', async () => {
+    const made = await make(projectsOf(tree.organizationId), {
+      name: 'Blog',
+      logo_url: 'https://example.com/a.png',
+    })
+    const path = `/projects/${made.id}`
+    const read = await request('GET', path, { token: viewer.token })
+    assert.deepEqual(read.body, made)
+    assert.equal(read.body.organization.id, tree.organizationId)
+    assert.equal(read.body.created_by_user.id, tree.owner.id)
+    const changed = await request('PUT', path, { token, body: { logo_url: null } })
+    assert.equal(changed.status, 200)
+    assert.deepEqual([changed.body.name, changed.body.logo_url], ['Blog', null])
+    assert.notEqual(changed.headers.etag, read.headers.etag)
+    assert.equal((await request('DELETE', path, { token })).status, 204)
+    assert.equal((await request('GET', path, { token })).status, 404)
+    assert.equal((await request('DELETE', path, { token })).status, 404)
+    await make(projectsOf(tree.organizationId), { name: 'Blog' })
+  })
+
+  test('is not changed by someone who has not seen its last change', async () => {
+    const { id } = await make(projectsOf(tree.organizationId), { name: 'Raced' })
+    const { headers } = await request('GET', `/projects/${id}`, { token })
+    const put = (name: string, etag: string) =>
+      request('PUT', `/projects/${id}`, { token, body: { name }, headers: { 'if-match': etag } })
+    assert.equal((await put('Raced 2', headers.etag!)).status, 200)
+    assert.equal((await put('Raced 3', headers.etag!)).status, 412)
+    assert.equal((await put('Raced 3', '*')).status, 200)
+  })
+
+  test('has a name that no other project of its organization has', async () => {
+    await make(projectsOf(tree.organizationId), { name: 'Only one' })
+    const second = await make(projectsOf(tree.organizationId), { name: 'Another' })
+    const again = await request('POST', projectsOf(tree.organizationId), {
+      token,
+      body: { name: 'Only one' },
+    })
+    assert.deepEqual(
+      [again.status, again.body.errors],
+      [422, { name: ['is the name of another project there'] }],
+    )
+    const renamed = await request('PUT', `/projects/${second.id}`, { token, body: { name: 'Only one' } })
+    assert.equal(renamed.status, 422)
+    const made = await Promise.all(
+      Array.from({ length: 5 }, () =>
+        request('POST', projectsOf(tree.organizationId), { token, body: { name: 'At once' } }),
+      ),
+    )
+    assert.deepEqual(made.map(({ status }) => status).sort(), [201, 422, 422, 422, 422])
+  })
+
+  test('is refused with every fault at once', async () => {
+    const { status, body } = await request('POST', projectsOf(tree.organizationId), {
+      token,
+      body: { name: '  ', logo_url: 'javascript:alert(1)', colour: 'red' },
+    })
+    assert.equal(status, 422)
+    assert.deepEqual(Object.keys(body.errors).sort(), ['colour', 'logo_url', 'name'])
+    assert.equal(
+      (await request('PUT', `/projects/${tree.projectId}`, { token, body: { nme: 'x' } })).status,
+      422,
+    )
+  })
+
+  test('is listed only to those who may see it', async () => {
+    const person = await createPerson(db)
+    const role = await db
+      .insertInto('roles')
+      .values({
+        organization_id: tree.organizationId,
+        name: 'Door',
+        permissions: ['organization:view'],
+      })
+      .returning('id')
+      .executeTakeFirstOrThrow()
+    await db
+      .insertInto('grants')
+      .values({ user_id: person.id, role_id: role.id, organization_id: tree.organizationId })
+      .execute()
+    const list = () => request('GET', projectsOf(tree.organizationId), { token: person.token })
+    assert.deepEqual((await list()).body, [])
+    const { organizationId, projectId } = tree
+    await grantRole(db, person.id, 'viewer', { organizationId, projectId })
+    const { body, headers } = await list()
+    assert.deepEqual(
+      [body.map((one: { id: number }) => one.id), headers['x-total-count']],
+      [[projectId], '1'],
+    )
+  })
+
+  test('lists come in pages, newest first', async () => {
+    const { id: organizationId } = await make('/organizations', { name: 'Paged' }, admin.token)
+    for (const name of ['One', 'Two', 'Three']) await make(projectsOf(organizationId), { name }, admin.token)
+    const page = async (query: string) => {
+      const { body, headers } = await request('GET', `${projectsOf(organizationId)}?${query}`, {
+        token: admin.token,
+      })
+      return [body.map((one: { name: string }) => one.name).join(), headers['x-total-count'], headers.link]
+    }
+    const [names, total, link] = await page('per_page=2')
+    assert.deepEqual([names, total], ['Three,Two', '3'])
+    assert.match(link!, /rel="next"/)
+    assert.equal((await page('per_page=2&page=2'))[0], 'One')
+    assert.equal((await page('per_page=2&page=9'))[0], '')
+    assert.deepEqual((await page('filter[name]=t')).slice(0, 2), ['Three,Two', '2'])
+  })
+})
+
+suite('an environment', () => {
+  test('is made, read, changed in part and removed', async () => {
+    const made = await make(environmentsOf(tree.projectId), { name: 'Test bed', type: 'staging' })
+    const path = `/environments/${made.id}`
+    assert.deepEqual((await request('GET', path, { token: viewer.token })).body, made)
+    const changed = await request('PUT', path, { token, body: { description: 'Try here' } })
+    assert.deepEqual(
+      [changed.body.name, changed.body.type_human_readable, changed.body.description],
+      ['Test bed', 'Staging', 'Try here'],
+    )
+    assert.equal((await request('PUT', path, { token, body: { type: 'mars' } })).status, 422)
+    assert.equal((await request('DELETE', path, { token })).status, 204)
+    assert.equal((await request('GET', path, { token })).status, 404)
+    await make(environmentsOf(tree.projectId), { name: 'Test bed', type: 'staging' })
+  })
+
+  test('shows how many target runs it and its project have had this month', async () => {
+    const other = await createTestTree(db)
+    await db
+      .insertInto('used_credits')
+      .values({
+        environment_id: other.environmentId,
+        month: sql<string>`date_trunc('month', now())::date`,
+        target_runs: 7,
+      })
+      .execute()
+    const { body } = await request('GET', `/environments/${other.environmentId}`, {
+      token: other.owner.token,
+    })
+    assert.deepEqual([body.used_credits, body.project.used_credits], [7, 7])
+    const project = await request('GET', `/projects/${other.projectId}`, { token: other.owner.token })
+    assert.equal(project.body.used_credits, 7)
+  })
+
+  test('runs nothing while it is archived, and is not archived while something runs', async () => {
+    const other = await createTestTree(db)
+    const as = { token: other.owner.token }
+    const path = `/environments/${other.environmentId}`
+    const run = () => request('POST', `/pipelines/${other.pipelineId}/actions`, { ...as, body: {} })
+    const archived = await request('POST', `${path}/archive`, as)
+    assert.equal(archived.status, 200)
+    assert.ok(archived.body.archived_at)
+    assert.deepEqual((await request('POST', `${path}/archive`, as)).body, archived.body)
+    assert.equal((await run()).status, 409)
+    const unarchived = await request('POST', `${path}/unarchive`, as)
+    assert.equal(unarchived.body.archived_at, null)
+    assert.equal((await run()).status, 201)
+    const busy = await request('POST', `${path}/archive`, as)
+    assert.equal(busy.status, 409)
+    assert.match(busy.body.message, /\(1\)/)
+  })
+})
+
+suite('removing what is not empty', () => {
+  const remove = (path: string, as: string) => request('DELETE', path, { token: as })
+
+  test('is refused, and says what is in it', async () => {
+    const environment = await remove(`/environments/${tree.environmentId}`, token)
+    assert.deepEqual(
+      [environment.status, environment.body.errors],
+      [409, { applications: ['1 application: Shop'], servers: ['2 servers: web-1, web-2'] }],
+    )
+    const project = await remove(`/projects/${tree.projectId}`, token)
+    assert.equal(project.status, 409)
+    assert.match(project.body.errors.environments[0], /environments?: /)
+    assert.equal((await remove(`/projects/${tree.projectId}?cascade=yes`, token)).status, 422)
+  })
+
+  test('with cascade is refused while runs have not ended', async () => {
+    const other = await createTestTree(db)
+    const as = other.owner.token
+    const started = await request('POST', `/pipelines/${other.pipelineId}/actions`, { token: as, body: {} })
+    assert.equal(started.status, 201)
+    for (const path of [`/environments/${other.environmentId}`, `/projects/${other.projectId}`])
+      assert.equal((await remove(`${path}?cascade=true`, as)).status, 409)
+    assert.equal((await request('GET', `/projects/${other.projectId}`, { token: as })).status, 200)
+  })
+
+  test('with cascade needs the right to remove each kind of thing that would go', async () => {
+    const other = await createTestTree(db)
+    await createHook(db, other, 'incoming')
+    const person = await createPerson(db)
+    const role = await db
+      .insertInto('roles')
+      .values({
+        organization_id: other.organizationId,
+        name: 'Cleaner',
+        permissions: ['project:view', 'project:remove', 'environment:remove', 'server:remove'],
+      })
+      .returning('id')
+      .executeTakeFirstOrThrow()
+    const { organizationId: organization_id, projectId: project_id } = other
+    await db
+      .insertInto('grants')
+      .values({ user_id: person.id, role_id: role.id, organization_id, project_id })
+      .execute()
+    const { status, body } = await remove(`/projects/${project_id}?cascade=true`, person.token)
+    assert.equal(status, 403)
+    assert.match(body.message, /application:remove and hook:remove and pipeline:remove /)
+  })
+
+  test('with cascade takes everything, keeps what runs did, and leaves no secret behind', async () => {
+    const other = await createTestTree(db)
+    const as = other.owner.token
+    const made = await addEnvironment(db, other.owner.id, other.projectId, other.credentialId)
+    const actionId = await createAction(db, other)
+    await createHook(db, other, 'incoming')
+    await db
+      .insertInto('application_variables')
+      .values({ application_id: other.applicationId, name: 'KEY', value: Buffer.from('sealed') })
+      .execute()
+    const { organizationId, projectId, environmentId } = other
+    const person = await createPerson(db)
+    await grantRole(db, person.id, 'viewer', { organizationId, projectId, environmentId })
+
+    assert.equal((await remove(`/projects/${projectId}?cascade=true`, as)).status, 204)
+    for (const path of [
+      `/projects/${projectId}`,
+      `/environments/${environmentId}`,
+      `/environments/${made.environmentId}`,
+      `/pipelines/${other.pipelineId}/hooks`,
+    ])
+      assert.equal((await request('GET', path, { token: as })).status, 404, path)
+    const run = await request('POST', `/pipelines/${other.pipelineId}/actions`, { token: as, body: {} })
+    assert.equal(run.status, 404)
+
+    const action = await request('GET', `/actions/${actionId}`, { token: as })
+    assert.equal(action.status, 200)
+    assert.equal(action.body.environment.project.id, projectId)
+    const listed = await request('GET', `/actions?filter[environment_id]=${environmentId}`, { token: as })
+    assert.deepEqual(
+      listed.body.map((one: { id: number }) => one.id),
+      [actionId],
+    )
+
+    const organization = await request('GET', `/organizations/${organizationId}`, { token: as })
+    const counts = organization.body.resource_summary.map(
+      (one: { resource_type: string; summary: { count: number } }) => [one.resource_type, one.summary.count],
+    )
+    assert.deepEqual(Object.fromEntries(counts), {
+      project: 0,
+      environment: 0,
+      application: 0,
+      server: 0,
+      pipeline: 0,
+      credential: 1,
+    })
+    await assertNothingUsable(other)
+    assert.equal((await remove(`/organizations/${organizationId}`, as)).status, 409, 'its credential is left')
+  })
+
+  async function assertNothingUsable({ applicationId, environmentId }: TestTree): Promise<void> {
+    const count = async (table: 'application_variables' | 'application_servers' | 'grants' | 'hooks') => {
+      const where = {
+        application_variables: sql`application_id = ${applicationId}`,
+        application_servers: sql`environment_id = ${environmentId}`,
+        grants: sql`environment_id = ${environmentId}`,
+        hooks: sql`environment_id = ${environmentId} and (active or secret is not null or url_token_hash is not null)`,
+      }[table]
+      const { rows } = await sql<{
+        n: number
+      }>`select count(*) as n from ${sql.table(table)} where ${where}`.execute(db)
+      return rows[0]!.n
+    }
+    for (const table of ['application_variables', 'application_servers', 'grants', 'hooks'] as const)
+      assert.equal(await count(table), 0, table)
+  }
+})
+
+suite('others', () => {
+  test('do not see what is not theirs, and those who only look do not change it', async () => {
+    const { organizationId, projectId, environmentId } = tree
+    const paths = [
+      `/organizations/${organizationId}`,
+      `/projects/${projectId}`,
+      `/environments/${environmentId}`,
+    ]
+    for (const path of paths) {
+      for (const method of ['GET', 'PUT', 'DELETE']) {
+        const body = method === 'PUT' ? { name: 'Taken over' } : undefined
+        const answer = await request(method, path, { token: outsider.token, body })
+        assert.equal(answer.status, 404, `${method} ${path}`)
+        const looked = await request(method, path, { token: viewer.token, body })
+        assert.equal(looked.status, method === 'GET' ? 200 : 403, `${method} ${path}`)
+      }
+    }
+    for (const path of [projectsOf(organizationId), environmentsOf(projectId)]) {
+      const made = await request('POST', path, { token: outsider.token, body: { name: 'X' } })
+      assert.equal(made.status, 404)
+      assert.equal((await request('POST', path, { token: viewer.token, body: {} })).status, 403)
+    }
+  })
+
+  test('see a change at once, whichever process they ask', async (t) => {
+    const beside = await openTestApp(t, { beside: api })
+    const actionId = await createAction(db, tree)
+    const nameThere = async () => {
+      const { body } = await beside.request('GET', `/actions/${actionId}`, { token: viewer.token })
+      return body.environment.name
+    }
+    await nameThere()
+    await request('PUT', `/environments/${tree.environmentId}`, { token, body: { name: 'Renamed' } })
+    assert.equal(await nameThere(), 'Renamed')
+  })
+})

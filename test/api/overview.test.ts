@@ -1,0 +1,270 @@
+// What the overview shows and to whom, how it is narrowed, and which workers it counts.
+import assert from 'node:assert/strict'
+import { randomUUIDv7 } from 'node:crypto'
+import { after, suite, test } from 'node:test'
+import { sql } from 'kysely'
+import { openOverview } from '#test/support/overview.ts'
+import {
+  addEnvironment,
+  createAction,
+  createHook,
+  createMember,
+  createPerson,
+  createTestTree,
+  grantRole,
+  type TestTree,
+} from '#test/support/world.ts'
+import { countEndedRuns } from '#views/dashboard/run-days.ts'
+import { countAlive, startBeating } from '#views/dashboard/workers.ts'
+
+const { db, request, overviewOf } = await openOverview({ after })
+
+const idsOf = (runs: { id: number }[]) => runs.map(({ id }) => id)
+const ago = (minutes: number) => new Date(Date.now() - minutes * 60_000).toISOString()
+
+const RUNNING = { status: 'in-progress', status_reason_code: 'IN_PROGRESS', completed_at: null } as const
+const failedAt = (completed_at: string) =>
+  ({ status: 'failed', status_reason_code: 'FAILED', started_at: completed_at, completed_at }) as const
+/** Actions without targets: nothing here looks at them. */
+const create = (tree: TestTree, more: Parameters<typeof createAction>[2] = {}) =>
+  createAction(db, { ...tree, serverIds: [] }, more)
+
+suite('the overview', () => {
+  test('of somebody who sees nothing is empty, and complete', async () => {
+    const overview = await overviewOf(await createPerson(db))
+    assert.deepEqual(Object.keys(overview), [
+      'running',
+      'failures',
+      'runs_per_day',
+      'median_duration_seconds_per_day',
+      'deliveries',
+      'workers',
+      'queue',
+    ])
+    assert.deepEqual(overview.running, [])
+    assert.deepEqual(overview.deliveries, { failing: [], pending: 0, failed_last_day: 0 })
+    assert.equal(overview.runs_per_day.length, 30)
+    assert.equal(overview.median_duration_seconds_per_day.length, 30)
+    const jobs = overview.queue.depths.map(({ job }: { job: string }) => job)
+    assert.ok(jobs.includes('targets.run'))
+  })
+
+  test('shows what runs, newest first, with all that a line about it needs', async () => {
+    const tree = await createTestTree(db)
+    const deploy = await create(tree, { ...RUNNING, trigger_name: 'Ada' })
+    const restart = await create(tree, { ...RUNNING, pipeline_id: tree.serverPipelineId, type: 'restart' })
+    await create(tree)
+    const { running } = await overviewOf(tree.owner)
+    assert.deepEqual(idsOf(running), [restart, deploy])
+    const [onServer, onApplication] = running
+    assert.equal(onServer.resource_name, 'web-1')
+    assert.equal(onApplication.resource_name, 'Shop')
+    assert.equal(onApplication.resource_type, 'application')
+    assert.equal(onApplication.resource_id, tree.applicationId)
+    assert.equal(onApplication.environment.id, tree.environmentId)
+    assert.equal(onApplication.project.id, tree.projectId)
+    assert.equal(onApplication.organization.id, tree.organizationId)
+    assert.equal(onApplication.pipeline.name, 'Deploy')
+    assert.equal(onApplication.status_human_readable, 'In progress')
+    assert.equal(onApplication.trigger_name, 'Ada')
+    assert.match(onApplication.url_web_permalink, new RegExp(`/app/actions/${deploy}$`))
+    assert.ok(onApplication.started_at)
+  })
+
+  test('shows the failures of a day, the latest first, whenever their runs began', async () => {
+    const tree = await createTestTree(db)
+    const latest = await create(tree, { ...failedAt(ago(1)), created_at: ago(3 * 24 * 60) })
+    const earlier = await create(tree, failedAt(ago(23 * 60)))
+    await create(tree, failedAt(ago(25 * 60)))
+    await create(tree)
+    assert.deepEqual(idsOf((await overviewOf(tree.owner)).failures), [latest, earlier])
+  })
+
+  test('shows twenty failures and no more, of all environments together', async () => {
+    const tree = await createTestTree(db)
+    const second = {
+      ...tree,
+      ...(await addEnvironment(db, tree.owner.id, tree.projectId, tree.credentialId)),
+    }
+    const ids: number[] = []
+    for (let minutes = 25; minutes > 0; minutes--)
+      ids.unshift(await create(minutes % 2 === 0 ? tree : second, failedAt(ago(minutes))))
+    assert.deepEqual(idsOf((await overviewOf(tree.owner)).failures), ids.slice(0, 20))
+  })
+
+  test('counts runs on the day on which they ended, and says how long they took', async () => {
+    const tree = await createTestTree(db)
+    // Two days ago: what other tests let end is later than what is added up here.
+    const date = new Date(Date.now() - 2 * 24 * 60 * 60_000).toISOString().slice(0, 10)
+    const took = (seconds: number) => ({
+      started_at: `${date}T12:00:00Z`,
+      completed_at: new Date(Date.parse(`${date}T12:00:00Z`) + seconds * 1_000).toISOString(),
+    })
+    for (const seconds of [10, 60, 600]) await create(tree, took(seconds))
+    await create(tree, failedAt(`${date}T23:59:59.999Z`))
+    await create(tree, {
+      status: 'skipped',
+      status_reason_code: 'SKIPPED',
+      started_at: null,
+      completed_at: `${date}T00:00:00Z`,
+    })
+    const check = async () => {
+      const overview = await overviewOf(tree.owner)
+      const ofDay = (one: { date: string }) => one.date === date
+      const day = overview.runs_per_day.find(ofDay)
+      assert.deepEqual(day, { date, completed: 3, failed: 1, skipped: 1 })
+      const median = overview.median_duration_seconds_per_day.find(ofDay)
+      assert.ok(Math.abs(median.seconds - 60) < 1, String(median.seconds))
+    }
+    await check()
+    await countEndedRuns(db, { settledMinutes: 24 * 60 })
+    await check()
+  })
+
+  test('shows what the caller may see and nothing else', async () => {
+    const [mine, other] = [await createTestTree(db), await createTestTree(db)]
+    for (const tree of [mine, other]) {
+      await create(tree, RUNNING)
+      await create(tree, failedAt(ago(1)))
+      await createHook(db, tree, 'outgoing', { disabled_at: ago(1), disabled_reason: 'gone', active: false })
+    }
+    for (const person of [mine.owner, await createMember(db, mine, 'viewer')]) {
+      const { running, failures, runs_per_day, deliveries } = await overviewOf(person)
+      assert.equal(running.length, 1)
+      assert.equal(running[0].environment.id, mine.environmentId)
+      assert.equal(failures.length, 1)
+      assert.equal(failures[0].environment.id, mine.environmentId)
+      const counted = runs_per_day.reduce((sum: number, day: { failed: number }) => sum + day.failed, 0)
+      assert.equal(counted, 1)
+      assert.equal(deliveries.failing.length, 1)
+      assert.equal(deliveries.failing[0].environment_id, mine.environmentId)
+    }
+  })
+
+  test('shows hooks only to those who may view hooks', async () => {
+    const tree = await createTestTree(db)
+    await create(tree, RUNNING)
+    await createHook(db, tree, 'outgoing', { disabled_at: ago(1), disabled_reason: 'gone', active: false })
+    const person = await createPerson(db)
+    const role = await db
+      .insertInto('roles')
+      .values({ organization_id: tree.organizationId, name: 'Watcher', permissions: ['action:view'] })
+      .returning('id')
+      .executeTakeFirstOrThrow()
+    await db
+      .insertInto('grants')
+      .values({ user_id: person.id, role_id: role.id, organization_id: tree.organizationId })
+      .execute()
+    const { running, deliveries } = await overviewOf(person)
+    assert.equal(running.length, 1)
+    assert.deepEqual(deliveries.failing, [])
+  })
+
+  test('can be narrowed to an organization, a project or an environment', async () => {
+    const tree = await createTestTree(db)
+    const second = {
+      ...tree,
+      ...(await addEnvironment(db, tree.owner.id, tree.projectId, tree.credentialId)),
+    }
+    const third = await createTestTree(db)
+    await grantRole(db, tree.owner.id, 'viewer', { organizationId: third.organizationId })
+    const [one, two, three] = [
+      await create(tree, RUNNING),
+      await create(second, RUNNING),
+      await create(third, RUNNING),
+    ]
+    const running = async (query: string) => idsOf((await overviewOf(tree.owner, query)).running)
+    assert.deepEqual(await running(''), [three, two, one])
+    assert.deepEqual(await running(`?filter[organization_id]=${tree.organizationId}`), [two, one])
+    assert.deepEqual(await running(`?filter[project_id]=${third.projectId}`), [three])
+    assert.deepEqual(await running(`?filter[environment_id]=${tree.environmentId},${third.environmentId}`), [
+      three,
+      one,
+    ])
+    const stranger = await createTestTree(db)
+    assert.deepEqual(await running(`?filter[environment_id]=${stranger.environmentId}`), [])
+  })
+
+  test('refuses what it does not know', async () => {
+    const { token } = await createPerson(db)
+    const wrong = await request('GET', '/overview?filter[project_id]=x&filter[environment_id]=0', { token })
+    assert.equal(wrong.status, 422)
+    assert.deepEqual(Object.keys(wrong.body.errors), ['filter[project_id]', 'filter[environment_id]'])
+    assert.equal((await request('GET', '/overview?filter[status]=failed', { token })).status, 422)
+    assert.equal((await request('GET', '/overview')).status, 401)
+  })
+
+  test('tells of receivers that fail, of what waits, and of what was given up', async () => {
+    const tree = await createTestTree(db)
+    const sick = await createHook(db, tree, 'outgoing', { name: 'Sick' })
+    await createHook(db, tree, 'outgoing', { name: 'Well' })
+    const off = await createHook(db, tree, 'outgoing', {
+      name: 'Off',
+      active: false,
+      disabled_at: ago(5),
+      disabled_reason: 'It answered 410 twice.',
+    })
+    const since = ago(60)
+    await db
+      .insertInto('hook_health')
+      .values({ hook_id: sick, failures_in_a_row: 7, failing_since: since, open_until: ago(-1) })
+      .execute()
+    const action_id = await create(tree)
+    const deliver = (event_id: number, state: 'pending' | 'failed' | 'delivered', last_request_id?: string) =>
+      db
+        .insertInto('deliveries')
+        .values({ hook_id: sick, event_id, action_id, is_final: true, state, last_request_id })
+        .execute()
+    await deliver(1, 'pending')
+    await deliver(2, 'pending')
+    await deliver(3, 'failed', randomUUIDv7())
+    await deliver(4, 'failed', idOfTime(Date.now() - 23 * 3_600_000))
+    await deliver(5, 'failed', idOfTime(Date.now() - 25 * 3_600_000))
+    await deliver(6, 'delivered', randomUUIDv7())
+    const { deliveries } = await overviewOf(tree.owner)
+    assert.equal(deliveries.pending, 2)
+    assert.equal(deliveries.failed_last_day, 2)
+    assert.deepEqual(
+      deliveries.failing.map((hook: { hook_id: string }) => hook.hook_id),
+      [sick, off],
+    )
+    const [first, second] = deliveries.failing
+    assert.equal(first.failures_in_a_row, 7)
+    assert.equal(first.failing_since, since)
+    assert.equal(first.disabled_at, null)
+    assert.equal(second.disabled_reason, 'It answered 410 twice.')
+    assert.equal(second.failures_in_a_row, 0)
+  })
+
+  /** A UUIDv7 as it was made then. */
+  function idOfTime(milliseconds: number): string {
+    const hex = milliseconds.toString(16).padStart(12, '0')
+    return `${hex.slice(0, 8)}-${hex.slice(8)}-7000-8000-000000000000`
+  }
+})
+
+suite('workers', () => {
+  const failing = (error: Error) => assert.fail(error)
+
+  test('count for as long as they beat, and no longer than their silence is short', async () => {
+    const before = await countAlive(db)
+    const one = await startBeating(db, { onError: failing })
+    const other = await startBeating(db, { onError: failing })
+    assert.equal(await countAlive(db), before + 2)
+    assert.equal((await overviewOf(await createPerson(db))).workers.alive, before + 2)
+    await one.stop()
+    assert.equal(await countAlive(db), before + 1)
+    await sql`update workers set seen_at = now() - interval '31 seconds'`.execute(db)
+    assert.equal(await countAlive(db), 0)
+    await other.stop()
+  })
+
+  test('are back with their next beat', async () => {
+    const worker = await startBeating(db, { onError: failing, beatMs: 5 })
+    await sql`delete from workers`.execute(db)
+    const deadline = Date.now() + 20_000
+    while ((await countAlive(db)) === 0) assert.ok(Date.now() < deadline, 'no beat came')
+    await worker.stop()
+    assert.equal(await countAlive(db), 0)
+  })
+})

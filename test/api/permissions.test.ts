@@ -1,0 +1,302 @@
+// Holds docs/permissions.md and the running app together, and then asks every route of the app as those who
+// must be refused. A new route needs a row on that page, and an address in `things` when its path has a part
+// that varies.
+import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
+import { after, suite, test } from 'node:test'
+import type { Access, RouteAccess } from '#access/authorization/enforce.ts'
+import { SEEN_AS } from '#access/authorization/locate.ts'
+import { BUILT_IN_ROLES, PERMISSIONS, ROLE_PERMISSIONS } from '#access/authorization/permissions.ts'
+import { openTestApp } from '#test/support/harness.ts'
+import {
+  createAction,
+  createHookRequest,
+  createMember,
+  createPerson,
+  createTestTree,
+} from '#test/support/world.ts'
+
+const { app, db, request } = await openTestApp({ after })
+const page = await readFile(new URL('../../docs/permissions.md', import.meta.url), 'utf8')
+const routes = app.accessTable.filter(({ method }) => method !== 'HEAD')
+
+/** Routes that take a POST, and only read: a viewer may call them. */
+const READING_POSTS = ['POST /pipelines/{id}/plan']
+/** And some that only read, but show what not every viewer may see. */
+const GUARDED_READS = ['GET /organizations/{id}/audit', 'GET /organizations/{id}/export']
+
+const tree = await createTestTree(db)
+const viewer = await createMember(db, tree, 'viewer')
+const outsider = (await createTestTree(db)).owner
+const things = await createThings()
+
+/** Real things of the tree: the longest beginning of a route's path that is found here gives its address. */
+async function createThings(): Promise<Record<string, string>> {
+  const { token } = tree.owner
+  const create = async (url: string, body: object): Promise<{ id: string; url?: string }> => {
+    const answer = await request('POST', url, { token, body })
+    assert.equal(answer.status, 201, answer.text)
+    return answer.body
+  }
+  const pipeline = `/pipelines/${tree.pipelineId}`
+  const incoming = await create(`${pipeline}/hooks/incoming`, { name: 'In', requires_secret: true })
+  const outgoing = await create(`${pipeline}/hooks/outgoing`, {
+    name: 'Out',
+    target_url: 'https://example.com',
+  })
+  const personalToken = await create('/users/personal-access-tokens', { name: 'CI' })
+  const organization = `/organizations/${tree.organizationId}`
+  const application = `/applications/${tree.applicationId}`
+  const server = `/servers/${tree.serverIds[0]}`
+  const role = await create(`${organization}/roles`, { name: 'Nothing', permissions: [] })
+  const variable = await create(`${application}/variables`, { name: 'COLOUR', value: 'blue' })
+  const step = await db
+    .selectFrom('pipeline_steps')
+    .select('id')
+    .where('pipeline_id', '=', tree.pipelineId)
+    .executeTakeFirstOrThrow()
+  const actionId = await createAction(db, tree)
+  const action = `/actions/${actionId}`
+  const target = await db
+    .selectFrom('targets')
+    .select('id')
+    .where('action_id', '=', actionId)
+    .executeTakeFirstOrThrow()
+  return {
+    '/organizations/:id': organization,
+    '/organizations/:id/members/:user_id': `${organization}/members/${viewer.id}`,
+    '/projects/:id': `/projects/${tree.projectId}`,
+    '/environments/:id': `/environments/${tree.environmentId}`,
+    '/roles/:id': `/roles/${role.id}`,
+    '/credentials/:id': `/credentials/${tree.credentialId}`,
+    '/servers/:id': server,
+    '/applications/:id': application,
+    '/applications/:id/variables/:variable_id': `${application}/variables/${variable.id}`,
+    '/resource-links/application/:id/server/:child_id': `/resource-links${application.replace('s/', '/')}${server.replace('s/', '/')}`,
+    '/resource-links/server/:id/application/:child_id': `/resource-links${server.replace('s/', '/')}${application.replace('s/', '/')}`,
+    '/pipelines/application/:resource_id': `/pipelines/application/${tree.applicationId}`,
+    '/pipelines/server/:resource_id': `/pipelines/server/${tree.serverIds[0]}`,
+    '/pipelines/:id': pipeline,
+    '/pipelines/:id/steps/:step_id': `${pipeline}/steps/${step.id}`,
+    '/actions/:action_id': action,
+    '/actions/:action_id/targets/:target_id/steps/:order': `${action}/targets/${target.id}/steps/1`,
+    '/actions/:id': action,
+    '/hooks/incoming/:hook_id': `/hooks/incoming/${incoming.id}`,
+    '/hooks/outgoing/:hook_id': `/hooks/outgoing/${outgoing.id}`,
+    '/hooks/:token/trigger': new URL(incoming.url!).pathname,
+    '/hook-requests/:id': `/hook-requests/${await createHookRequest(db, incoming.id, 'incoming')}`,
+    '/users/personal-access-tokens/:id': `/users/personal-access-tokens/${personalToken.id}`,
+  }
+}
+
+function addressOf({ url }: RouteAccess): string {
+  const known = Object.keys(things)
+    .filter((start) => url === start || url.startsWith(`${start}/`))
+    .sort((one, other) => other.length - one.length)[0]
+  const address = known === undefined ? url : things[known] + url.slice(known.length)
+  assert.ok(
+    !address.includes(':'),
+    `${url} is about something that this test does not make; add it to things`,
+  )
+  return address
+}
+
+const nameOf = ({ method, url }: RouteAccess) => `${method} ${url.replaceAll(/:(\w+)/g, '{$1}')}`
+/** They never end, but are open only to those who name event streams: here 406 says that one may. See live.test.ts. */
+const isStream = ({ url }: RouteAccess) => url.endsWith('/stream')
+const isWriting = ({ method }: RouteAccess) => method !== 'GET'
+const ask = (route: RouteAccess, token?: string) => {
+  const body = isWriting(route) && route.method !== 'DELETE' ? {} : undefined
+  return request(route.method, addressOf(route), { token, body })
+}
+
+suite('docs/permissions.md', () => {
+  test('has one row for each route, which says what the code demands', () => {
+    const rows = [...page.matchAll(/^\| `([A-Z]+ \/[^`]*)` \| (.+?) \|(.*)\|$/gm)]
+    const documented = rows.map(
+      ([, name, who, seen]) => `${name}: ${who}; seen with ${seen!.trim() || 'nothing'}`,
+    )
+    const demanded = routes.map(
+      (route) => `${nameOf(route)}: ${describe(route.access)}; seen with ${seenWith(route.access)}`,
+    )
+    assert.deepEqual(documented.sort(), demanded.sort())
+  })
+
+  test('has one row for each permission, which says what role has it', () => {
+    assert.ok(page.includes(`| permission | ${BUILT_IN_ROLES.join(' | ')} |`))
+    const documented = [...page.matchAll(/^\| `(\w+:\w+)` \|(.*)\|$/gm)]
+    assert.deepEqual(
+      documented.map(([, permission, cells]) => [
+        permission,
+        ...cells!.split('|').map((cell) => cell.trim() === 'yes'),
+      ]),
+      PERMISSIONS.map((permission) => [
+        permission,
+        ...BUILT_IN_ROLES.map((role) => ROLE_PERMISSIONS[role].has(permission)),
+      ]),
+    )
+  })
+
+  function describe(access: Access): string {
+    switch (access.kind) {
+      case 'public':
+        return 'public'
+      case 'signed-in':
+        return access.shows ? `signed in: shows by \`${access.shows}\`` : 'signed in: own things'
+      case 'instance-admin':
+        return `instance administrator${access.orLoopback ? ', or this machine' : ''}`
+      case 'permissions':
+        return access.needs.map((need) => `\`${need}\``).join(', ')
+    }
+  }
+
+  function seenWith(access: Access): string {
+    return access.kind === 'permissions' ? `\`${SEEN_AS[access.of]}:view\`` : 'nothing'
+  }
+})
+
+test('HEAD demands what GET demands', () => {
+  for (const { url, access } of app.accessTable.filter(({ method }) => method === 'HEAD')) {
+    const twin = app.accessTable.find((route) => route.method === 'GET' && route.url === url)
+    assert.deepEqual(twin?.access, access, url)
+  }
+})
+
+suite('without a token', () => {
+  const documented = new Set(
+    [...page.matchAll(/^\| `([A-Z]+ \/[^`]*)` \| public \|/gm)].map(([, name]) => name),
+  )
+
+  for (const route of routes) {
+    if (documented.has(nameOf(route))) {
+      test(`${nameOf(route)} is answered`, async () => {
+        const { status, text } = await ask(route)
+        // Those that take a body have their own reasons to refuse this one.
+        assert.ok(isWriting(route) ? status !== 401 && status < 500 : status === 200, text)
+      })
+    } else {
+      test(`${nameOf(route)} is 401`, async () => {
+        const { status, headers } = await ask(route)
+        assert.equal(status, 401)
+        assert.equal(headers['www-authenticate'], 'Bearer')
+      })
+    }
+  }
+
+  test('metrics are open to this machine, unless a proxy speaks for somebody else', async () => {
+    for (const address of ['127.0.0.1', '::1', '::ffff:127.0.0.1']) {
+      assert.equal((await request('GET', '/metrics', { address })).status, 200)
+      for (const name of ['x-forwarded-for', 'forwarded']) {
+        const headers = { [name]: 'for=127.0.0.1' }
+        assert.equal((await request('GET', '/metrics', { address, headers })).status, 401)
+      }
+    }
+    for (const address of ['10.0.0.1', '1.127.0.0', '::2', 'fe80::1']) {
+      assert.equal((await request('GET', '/metrics', { address })).status, 401)
+    }
+  })
+})
+
+suite('the owner of another organization', () => {
+  for (const route of routes) {
+    const { access } = route
+    const name = nameOf(route)
+    switch (access.kind) {
+      case 'public':
+        break
+      case 'instance-admin':
+        test(`gets 403 from ${name}`, async () => {
+          assert.equal((await ask(route, outsider.token)).status, 403)
+        })
+        break
+      case 'permissions':
+        test(`gets 404 from ${name}`, async () => {
+          const { status, body } = await ask(route, outsider.token)
+          assert.equal(status, 404)
+          assert.equal(body.code, 'not_found')
+        })
+        break
+      case 'signed-in':
+        if (route.url.includes(':')) {
+          test(`gets 404 from ${name}`, async () => {
+            assert.equal((await ask(route, outsider.token)).status, 404)
+          })
+        } else if (isStream(route)) {
+          test(`may call ${name}`, async () => {
+            assert.equal((await ask(route, outsider.token)).status, 406)
+          })
+        } else if (route.url === '/overview') {
+          test(`finds nothing of anybody else in ${name}`, async () => {
+            const { status, body } = await ask(route, outsider.token)
+            assert.equal(status, 200)
+            assert.deepEqual([body.running, body.failures, body.deliveries.failing], [[], [], []])
+          })
+        } else if (access.shows !== undefined) {
+          test(`gets an empty list from ${name}`, async () => {
+            const { status, body, headers } = await ask(route, outsider.token)
+            assert.equal(status, 200)
+            // Everybody sees organizations of their own.
+            const foreign = body.filter(({ id }: { id: number }) => id === tree.organizationId)
+            assert.deepEqual(route.url === '/organizations' ? foreign : body, [])
+            assert.equal(headers['x-total-count'], route.url === '/organizations' ? '1' : '0')
+          })
+        }
+        break
+    }
+  }
+
+  test('finds nothing of anybody else among their own things', async () => {
+    const own = routes.filter(
+      ({ url, access }) => access.kind === 'signed-in' && access.shows === undefined && !url.includes(':'),
+    )
+    for (const route of own.filter((one) => !isWriting(one))) {
+      const { status, text } = await ask(route, outsider.token)
+      assert.equal(status, 200, nameOf(route))
+      assert.equal(text.includes(tree.owner.email), false)
+      if (text.startsWith('[')) assert.equal(text, '[]', nameOf(route))
+    }
+  })
+})
+
+suite('a viewer', () => {
+  for (const route of routes) {
+    if (route.access.kind !== 'permissions') continue
+    const name = nameOf(route)
+    const mayCall = isWriting(route) ? READING_POSTS.includes(name) : !GUARDED_READS.includes(name)
+    test(`${mayCall ? 'may call' : 'gets 403 from'} ${name}`, async () => {
+      const { status, body } = await ask(route, viewer.token)
+      if (isStream(route)) assert.equal(status, 406)
+      else if (mayCall) assert.ok([200, 409, 422].includes(status), String(status))
+      else assert.equal(body.code, 'forbidden')
+    })
+  }
+
+  test('may read what signed-in people are shown', async () => {
+    const shown = routes.filter(({ access }) => access.kind === 'signed-in' && access.shows)
+    for (const route of shown.filter((one) => !isStream(one))) {
+      const { status, body } = await ask(route, viewer.token)
+      assert.equal(status, 200, nameOf(route))
+      assert.notDeepEqual(body, [], nameOf(route))
+    }
+  })
+})
+
+test('after all of this the things of the tree are as they were', async () => {
+  for (const thing of ['/actions/:action_id', '/hooks/incoming/:hook_id', '/hooks/outgoing/:hook_id']) {
+    assert.equal((await request('GET', things[thing]!, { token: tree.owner.token })).status, 200, thing)
+  }
+  const mine = await request('GET', '/users/personal-access-tokens', { token: tree.owner.token })
+  assert.equal(mine.body.length, 1)
+})
+
+test('an instance administrator sees nothing of an organization without a grant there', async () => {
+  const admin = await createPerson(db, { admin: true })
+  for (const route of routes.filter(({ access }) => access.kind === 'permissions')) {
+    assert.equal((await ask(route, admin.token)).status, 404, nameOf(route))
+  }
+  for (const route of routes.filter(({ access }) => access.kind === 'instance-admin')) {
+    const { status } = await ask(route, admin.token)
+    // Those that take a body have their own reasons to refuse this one.
+    assert.equal(status, isWriting(route) ? 422 : 200, nameOf(route))
+  }
+})

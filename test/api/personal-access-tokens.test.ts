@@ -1,0 +1,159 @@
+// Personal access tokens: making, listing, using and revoking them.
+import assert from 'node:assert/strict'
+import { after, suite, test } from 'node:test'
+import { createToken, expire, isValid, openAccounts } from '#test/support/accounts.ts'
+import { createPerson } from '#test/support/world.ts'
+
+const arrange = await openAccounts({ after })
+
+suite('personal access tokens', () => {
+  test('a token is shown once, when it is made, and works', async () => {
+    const test = await arrange()
+    const { request, person } = test
+    const made = await request('POST', '/users/personal-access-tokens', {
+      token: person.token,
+      body: { name: 'CI' },
+    })
+    assert.equal(made.status, 201)
+    const { token, ...shown } = made.body
+    assert.match(token, /^gty_pat_/)
+    assert.equal(shown.name, 'CI')
+    assert.equal(shown.expires_at, null)
+    assert.equal(shown.last_used_at, null)
+    const list = await request('GET', '/users/personal-access-tokens', { token: person.token })
+    assert.deepEqual(list.body, [shown])
+    assert.ok(await isValid(test, token))
+  })
+
+  test('the list says when a token was last used', async () => {
+    const test = await arrange()
+    const { token } = await createToken(test, test.person)
+    await isValid(test, token)
+    const { body } = await test.request('GET', '/users/personal-access-tokens', { token: test.person.token })
+    assert.ok(Math.abs(Date.now() - Date.parse(body[0].last_used_at)) < 60_000)
+  })
+
+  test('the list shows the newest first, in pages', async () => {
+    const test = await arrange()
+    const ids: number[] = []
+    for (let index = 0; index < 5; index++) ids.unshift((await createToken(test, test.person)).id)
+    const page = async (query: string) => {
+      const answer = await test.request('GET', `/users/personal-access-tokens?${query}`, {
+        token: test.person.token,
+      })
+      assert.equal(answer.status, 200)
+      assert.equal(answer.headers['x-total-count'], '5')
+      const relations = [...answer.headers.link!.matchAll(/[?&]page=(\d+)>; rel="(\w+)"/g)]
+      return {
+        ids: answer.body.map(({ id }: { id: number }) => id),
+        links: Object.fromEntries(relations.map(([, number, relation]) => [relation, Number(number)])),
+      }
+    }
+    assert.deepEqual(await page(''), { ids, links: { first: 1, last: 1 } })
+    assert.deepEqual(await page('per_page=2'), {
+      ids: ids.slice(0, 2),
+      links: { first: 1, next: 2, last: 3 },
+    })
+    assert.deepEqual(await page('per_page=2&page=3'), {
+      ids: ids.slice(4),
+      links: { first: 1, prev: 2, last: 3 },
+    })
+    assert.deepEqual(await page('per_page=2&page=9'), { ids: [], links: { first: 1, prev: 3, last: 3 } })
+  })
+
+  test('a revoked token works no more and leaves the list; a second time there is nothing to revoke', async () => {
+    const test = await arrange()
+    const { request, person } = test
+    const { id, token } = await createToken(test, person)
+    const revoke = () => request('DELETE', `/users/personal-access-tokens/${id}`, { token: person.token })
+    assert.equal((await revoke()).status, 204)
+    assert.equal(await isValid(test, token), false)
+    assert.deepEqual(
+      (await request('GET', '/users/personal-access-tokens', { token: person.token })).body,
+      [],
+    )
+    assert.equal((await revoke()).status, 404)
+  })
+
+  test('the tokens of somebody else are neither listed nor revoked', async () => {
+    const test = await arrange()
+    const { request, person } = test
+    const stranger = await createPerson(test.db)
+    const { id, token } = await createToken(test, person)
+    const list = await request('GET', '/users/personal-access-tokens', { token: stranger.token })
+    assert.deepEqual(list.body, [])
+    const answer = await request('DELETE', `/users/personal-access-tokens/${id}`, { token: stranger.token })
+    assert.equal(answer.status, 404)
+    assert.ok(await isValid(test, token))
+  })
+
+  test('an access token of a login cannot be revoked as a personal one', async () => {
+    const test = await arrange()
+    const { request, person } = test
+    const { id } = await test.db
+      .selectFrom('tokens')
+      .select('id')
+      .where('user_id', '=', person.id)
+      .executeTakeFirstOrThrow()
+    const answer = await request('DELETE', `/users/personal-access-tokens/${id}`, { token: person.token })
+    assert.equal(answer.status, 404)
+    assert.ok(await isValid(test, person.token))
+  })
+
+  test('a token stops working at the time that was set for it', async () => {
+    const test = await arrange()
+    const expires_at = new Date(Date.now() + 3_600_000).toISOString()
+    const made = await createToken(test, test.person, { expires_at })
+    assert.equal(made.expires_at, expires_at)
+    assert.ok(await isValid(test, made.token))
+    await expire(test, made.token)
+    assert.equal(await isValid(test, made.token), false)
+  })
+
+  test('every way of writing a time of the future is taken and shown in UTC', async () => {
+    const test = await arrange()
+    const forms = [
+      ['2040-05-06T07:08:09Z', '2040-05-06T07:08:09.000Z'],
+      ['2040-05-06T07:08:09.12345+02:00', '2040-05-06T05:08:09.123Z'],
+      ['2040-05-06T07:08:09+23:00', '2040-05-05T08:08:09.000Z'],
+      ['9999-12-31T23:59:59.999Z', '9999-12-31T23:59:59.999Z'],
+    ]
+    for (const [expires_at, shown] of forms) {
+      assert.equal((await createToken(test, test.person, { expires_at })).expires_at, shown)
+    }
+  })
+
+  test('a time that is past, too far or none at all is refused', async () => {
+    const { request, person } = await arrange()
+    for (const expires_at of [
+      '2020-01-01T00:00:00Z',
+      '0000-01-01T00:00:00Z',
+      '9999-12-31T23:59:59-10:00',
+      '2040-02-30T00:00:00Z',
+      '2040-12-31T23:59:60Z',
+      '2040-01-01',
+      'tomorrow',
+      '',
+      4_102_444_800,
+    ]) {
+      const body = { name: 'x', expires_at }
+      const answer = await request('POST', '/users/personal-access-tokens', { token: person.token, body })
+      assert.equal(answer.status, 422, String(expires_at))
+      assert.deepEqual(Object.keys(answer.body.errors), ['expires_at'])
+    }
+  })
+
+  test('a token needs a name of 1 to 60 characters', async () => {
+    const { request, person } = await arrange()
+    for (const name of ['', 'x'.repeat(61), null, 1]) {
+      const answer = await request('POST', '/users/personal-access-tokens', {
+        token: person.token,
+        body: { name },
+      })
+      assert.equal(answer.status, 422)
+      assert.deepEqual(Object.keys(answer.body.errors), ['name'])
+    }
+    const longest = { token: person.token, body: { name: '😀'.repeat(60) } }
+    assert.equal((await request('POST', '/users/personal-access-tokens', longest)).status, 201)
+  })
+})

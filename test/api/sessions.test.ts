@@ -1,0 +1,273 @@
+// What comes of a login: its tokens, how long they live, and how they end.
+import assert from 'node:assert/strict'
+import { after, suite, test } from 'node:test'
+import { sql } from 'kysely'
+import { pruneTokens } from '#access/accounts/sessions.ts'
+import { hashToken } from '#platform/crypto/tokens.ts'
+import {
+  type Arranged,
+  createToken,
+  deactivate,
+  expire,
+  isValid,
+  logIn,
+  openAccounts,
+  refresh,
+  type Tokens,
+} from '#test/support/accounts.ts'
+import { createAccessToken } from '#test/support/world.ts'
+
+const arrange = await openAccounts({ after })
+
+suite('refresh tokens', () => {
+  test('a refresh token gives a new pair, and the old access token goes on working', async () => {
+    const test = await arrange()
+    const first: Tokens = (await logIn(test)).body
+    const { status, body: second } = await refresh(test, first.refresh_token)
+    assert.equal(status, 200)
+    assert.deepEqual(Object.keys(second), ['access_token', 'token_type', 'expires_in', 'refresh_token'])
+    assert.notEqual(second.refresh_token, first.refresh_token)
+    assert.ok(await isValid(test, second.access_token))
+    assert.ok(await isValid(test, first.access_token))
+    assert.equal((await refresh(test, second.refresh_token)).status, 200)
+  })
+
+  test('a refresh token used twice ends the whole login: every token that came of it', async () => {
+    const test = await arrange()
+    const first: Tokens = (await logIn(test)).body
+    const second: Tokens = (await refresh(test, first.refresh_token)).body
+    const { status, body } = await refresh(test, first.refresh_token)
+    assert.equal(status, 401)
+    assert.equal(body.message, 'This refresh token was used before; log in again.')
+    assert.equal((await refresh(test, second.refresh_token)).status, 401)
+    assert.equal(await isValid(test, first.access_token), false)
+    assert.equal(await isValid(test, second.access_token), false)
+  })
+
+  test('other logins of the same person are not ended with it', async () => {
+    const test = await arrange()
+    const other: Tokens = (await logIn(test)).body
+    const first: Tokens = (await logIn(test)).body
+    await refresh(test, first.refresh_token)
+    await refresh(test, first.refresh_token)
+    assert.ok(await isValid(test, other.access_token))
+    assert.equal((await refresh(test, other.refresh_token)).status, 200)
+  })
+
+  test('of two uses at once one succeeds, and then the login is over', async () => {
+    const test = await arrange()
+    const first: Tokens = (await logIn(test)).body
+    const answers = await Promise.all([
+      refresh(test, first.refresh_token),
+      refresh(test, first.refresh_token),
+    ])
+    assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 401])
+    const winner = answers.find(({ status }) => status === 200)!
+    assert.equal(await isValid(test, winner.body.access_token), false)
+    assert.equal((await refresh(test, winner.body.refresh_token)).status, 401)
+  })
+
+  test('tokens that are being made while their login is ended do not outlive it', async () => {
+    for (const end of ['reuse', 'logout'] as const) {
+      const test = await arrange()
+      const first: Tokens = (await logIn(test)).body
+      const second: Tokens = (await refresh(test, first.refresh_token)).body
+      // New tokens point to their user: while that row is held, their making cannot finish.
+      const held = await test.db.startTransaction().execute()
+      await held.selectFrom('users').select('id').where('id', '=', test.person.id).forUpdate().execute()
+      const making = refresh(test, second.refresh_token)
+      await untilWaiting(test, 1)
+      const ending =
+        end === 'reuse'
+          ? refresh(test, first.refresh_token)
+          : test.request('POST', '/users/logout', { token: second.access_token })
+      await untilWaiting(test, 2)
+      await held.rollback().execute()
+      assert.equal((await ending).status, end === 'reuse' ? 401 : 204)
+      const made = await making
+      if (made.status === 200) assert.equal(await isValid(test, made.body.access_token), false)
+      const { rows } = await sql`select from tokens where family is not null and revoked_at is null
+        and family = (select family from tokens where hash = ${hashToken(first.access_token)})`.execute(
+        test.db,
+      )
+      assert.equal(rows.length, 0)
+    }
+  })
+
+  /** Until so many statements of the app wait for a lock. */
+  async function untilWaiting({ db }: Arranged, count: number): Promise<void> {
+    for (;;) {
+      const { rows } = await sql`select from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock'`.execute(db)
+      if (rows.length >= count) return
+    }
+  }
+
+  test('nothing but a living refresh token is taken', async () => {
+    const test = await arrange()
+    const { body: tokens } = await logIn(test)
+    for (const token of [tokens.access_token, 'gty_rt_nonsense', ' ', `${tokens.refresh_token} `]) {
+      const { status, body } = await refresh(test, token)
+      assert.equal(status, 401)
+      assert.equal(body.message, 'This refresh token is not valid; log in again.')
+    }
+    assert.ok(await isValid(test, tokens.access_token))
+  })
+
+  test('an expired refresh token is not taken', async () => {
+    const test = await arrange()
+    const { body: tokens } = await logIn(test)
+    await expire(test, tokens.refresh_token)
+    assert.equal((await refresh(test, tokens.refresh_token)).status, 401)
+  })
+
+  test('a refresh token of a deactivated account is not taken', async () => {
+    const test = await arrange()
+    const { body: tokens } = await logIn(test)
+    await deactivate(test, test.person)
+    assert.equal((await refresh(test, tokens.refresh_token)).status, 401)
+  })
+})
+
+suite('logout', () => {
+  test('logging out ends the login: access and refresh tokens, also those of before a refresh', async () => {
+    const test = await arrange()
+    const first: Tokens = (await logIn(test)).body
+    const second: Tokens = (await refresh(test, first.refresh_token)).body
+    const { status, text } = await test.request('POST', '/users/logout', { token: second.access_token })
+    assert.equal(status, 204)
+    assert.equal(text, '')
+    assert.equal(await isValid(test, second.access_token), false)
+    assert.equal(await isValid(test, first.access_token), false)
+    assert.equal((await refresh(test, second.refresh_token)).status, 401)
+  })
+
+  test('other logins go on', async () => {
+    const test = await arrange()
+    const [one, other] = [await logIn(test), await logIn(test)]
+    await test.request('POST', '/users/logout', { token: one.body.access_token })
+    assert.ok(await isValid(test, other.body.access_token))
+  })
+
+  test('a personal access token that logs out ends alone', async () => {
+    const test = await arrange()
+    const { token } = await createToken(test, test.person)
+    assert.equal((await test.request('POST', '/users/logout', { token })).status, 204)
+    assert.equal(await isValid(test, token), false)
+    assert.ok(await isValid(test, test.person.token))
+  })
+
+  test('a body is not needed, with or without a content type', async () => {
+    const { db, request, person } = await arrange()
+    const options = [{}, { body: {} }, { headers: { 'content-type': 'application/json' } }]
+    for (const more of options) {
+      const token = await createAccessToken(db, person.id)
+      assert.equal((await request('POST', '/users/logout', { token, ...more })).status, 204)
+    }
+  })
+})
+
+suite('who am I', () => {
+  test('me is the account of the token, without its password', async () => {
+    const { request, person } = await arrange()
+    const { status, body, text } = await request('GET', '/users/me', { token: person.token })
+    assert.equal(status, 200)
+    assert.deepEqual(Object.keys(body), [
+      'id',
+      'name',
+      'email',
+      'url_slug',
+      'language',
+      'active',
+      'created_at',
+      'updated_at',
+    ])
+    assert.equal(body.id, person.id)
+    assert.equal(body.email, person.email)
+    assert.equal(body.language, 'en')
+    assert.equal(body.active, true)
+    assert.equal(text.includes('argon2'), false)
+  })
+
+  test('an expired access token is refused', async () => {
+    const test = await arrange()
+    assert.equal(await isValid(test, await createAccessToken(test.db, test.person.id, new Date())), false)
+  })
+
+  test('a refresh token opens nothing', async () => {
+    const test = await arrange()
+    const { body } = await logIn(test)
+    assert.equal(await isValid(test, body.refresh_token), false)
+  })
+
+  test('tokens of a deactivated account stop at once, and work again when it is back', async () => {
+    const test = await arrange()
+    const { token } = await createToken(test, test.person)
+    await deactivate(test, test.person)
+    assert.equal(await isValid(test, test.person.token), false)
+    assert.equal(await isValid(test, token), false)
+    await test.db.updateTable('users').set({ active: true }).where('id', '=', test.person.id).execute()
+    assert.ok(await isValid(test, test.person.token))
+  })
+
+  test('whatever else stands in Authorization is 401 with a challenge', async () => {
+    const { request, person } = await arrange()
+    const wrong = [
+      '',
+      'Bearer',
+      'Bearer ',
+      `Basic ${person.token}`,
+      person.token,
+      `Token ${person.token}`,
+      `Bearer ${person.token}x`,
+      `Bearer ${person.token.slice(0, -1)}`,
+      `Bearer ${person.token.toUpperCase()}`,
+      `Bearer ${person.token}, Bearer ${person.token}`,
+      `Bearer "${person.token}"`,
+      `Bearer ${'x'.repeat(10_000)}`,
+      "Bearer ' or 1=1 --",
+      'Bearer %00',
+      'Bearer äöü',
+      'Bearer gty_at_',
+    ]
+    for (const authorization of wrong) {
+      const { status, body, headers } = await request('GET', '/users/me', { headers: { authorization } })
+      assert.equal(status, 401, authorization)
+      assert.equal(body.code, 'unauthenticated')
+      assert.equal(headers['www-authenticate'], 'Bearer')
+    }
+  })
+
+  test('the scheme is the same in any case', async () => {
+    const { request, person } = await arrange()
+    for (const scheme of ['bearer', 'BEARER', 'Bearer  ']) {
+      const headers = { authorization: `${scheme} ${person.token}` }
+      assert.equal((await request('GET', '/users/me', { headers })).status, 200, scheme)
+    }
+  })
+})
+
+test('pruning removes what can never be used again and nothing else', async () => {
+  const test = await arrange()
+  const { body: tokens } = await logIn(test)
+  const { token } = await createToken(test, test.person)
+  await logIn(test, test.person.email, 'wrong')
+  await sql`insert into login_failures (subject, failed_at) values ('old', now() - interval '2 days')`.execute(
+    test.db,
+  )
+  const old = await createAccessToken(test.db, test.person.id, new Date(Date.now() - 2 * 86_400_000))
+  await pruneTokens(test.db)
+  const left = await test.db.selectFrom('tokens').select('hash').execute()
+  assert.equal(
+    left.some(({ hash }) => hash.equals(hashToken(old))),
+    false,
+  )
+  const failures = await test.db.selectFrom('login_failures').select('subject').execute()
+  assert.equal(
+    failures.some(({ subject }) => subject.toString() === 'old'),
+    false,
+  )
+  assert.ok(failures.length >= 2)
+  for (const living of [tokens.access_token, token, test.person.token]) assert.ok(await isValid(test, living))
+  assert.equal((await refresh(test, tokens.refresh_token)).status, 200)
+})

@@ -1,0 +1,288 @@
+import assert from 'node:assert/strict'
+import { after, suite, test } from 'node:test'
+import { sql } from 'kysely'
+import { claimDeliveries } from '#engine/outgoing/claim-deliveries.ts'
+import { loadOutgoingHooks, type OutgoingHook } from '#engine/outgoing/outgoing-hooks.ts'
+import { tryDelivery } from '#engine/outgoing/try-delivery.ts'
+import { createActionFinder } from '#model/actions/find-action.ts'
+import { shareWholeLoads } from '#model/actions/whole-actions.ts'
+import { createTree } from '#model/inventory/tree.ts'
+import { until } from '#platform/queue/test-queue.ts'
+import {
+  COMPLETED,
+  FAILED,
+  IN_PROGRESS,
+  openDeliveries,
+  openReceiver,
+  startTestDelivering,
+} from '#test/support/deliveries.ts'
+import { createTestTree } from '#test/support/world.ts'
+
+const world = await openDeliveries({ after })
+/** Here nobody delivers but the workers that a test starts. */
+const quiet = await openDeliveries({ after }, { delivers: false })
+const { db, makeHook, move, startAction } = world
+
+const ALL = { events: ['action.created', 'action.status_changed'] }
+const TELLING = { settings: { request_body: { action: '{{ action.id }}', status: '{{ action.status }}' } } }
+
+async function openLane(t: Parameters<typeof openReceiver>[0], more: object = {}) {
+  const receiver = await openReceiver(t)
+  const tree = await createTestTree(db)
+  const hook = await makeHook({ target_url: receiver.url, ...TELLING, ...more }, tree)
+  const told = () => receiver.arrivals.map(({ json }) => `${json.action} ${json.status}`)
+  return { receiver, tree, hook, told }
+}
+
+const states = async (hookId: string) => (await world.deliveries(hookId)).map(({ state }) => state)
+
+suite('deliveries of one action to one hook', () => {
+  test('go one after the other, in the order in which it happened, however slow the receiver', async (t) => {
+    const { receiver, tree, told } = await openLane(t, { trigger_when: ALL })
+    let atOnce = 0
+    let mostAtOnce = 0
+    receiver.behave((_, response) => {
+      mostAtOnce = Math.max(mostAtOnce, ++atOnce)
+      setTimeout(() => {
+        atOnce -= 1
+        response.end()
+      }, 60)
+    })
+    const action = await startAction(tree)
+    await move(action, IN_PROGRESS, COMPLETED)
+    await receiver.until(3)
+    assert.deepEqual(
+      told(),
+      ['queued', 'in-progress', 'completed'].map((status) => `${action} ${status}`),
+    )
+    assert.equal(mostAtOnce, 1)
+  })
+
+  test('wait for one that failed, those of other actions and hooks do not', async (t) => {
+    const { receiver, tree, hook, told } = await openLane(t, { trigger_when: ALL })
+    const other = await openReceiver(t)
+    const neighbour = await makeHook({ target_url: other.url, ...TELLING, trigger_when: ALL }, tree)
+    receiver.answer(500)
+    const stuck = await startAction(tree)
+    await world.recorded(hook.id, 1)
+    receiver.behave((_, response, { json }) => {
+      response.writeHead(Number(json.action) === stuck ? 500 : 200).end()
+    })
+    await move(stuck, IN_PROGRESS)
+    const free = await startAction(tree)
+    await move(free, IN_PROGRESS)
+    await receiver.until(3)
+    await other.until(4)
+    await world.settled(neighbour.id)
+    const ofStuck = told().filter((line) => line.startsWith(`${stuck} `))
+    assert.deepEqual(ofStuck, [`${stuck} queued`])
+    assert.deepEqual(
+      told().filter((line) => line.startsWith(`${free} `)),
+      [`${free} queued`, `${free} in-progress`],
+    )
+    receiver.answer(200)
+    await world.exhaust(hook.id)
+    assert.deepEqual(told().slice(-2), [`${stuck} queued`, `${stuck} in-progress`])
+  })
+
+  test('that are not final and have failed give way to a final one', async (t) => {
+    const { receiver, tree, hook, told } = await openLane(t, { trigger_when: ALL })
+    receiver.answer(503)
+    const action = await startAction(tree)
+    await world.recorded(hook.id, 1)
+    await move(action, IN_PROGRESS)
+    receiver.answer(200)
+    await move(action, FAILED)
+    await receiver.until(2)
+    await world.settled(hook.id)
+    assert.deepEqual(told(), [`${action} queued`, `${action} failed`])
+    assert.deepEqual(await states(hook.id), ['superseded', 'superseded', 'delivered'])
+    // Nothing of it comes later either.
+    await world.exhaust(hook.id)
+    assert.equal(receiver.arrivals.length, 2)
+
+    const records = await world.requests(hook.id)
+    const [first, ...others] = records
+    assert.deepEqual([first!.outcome, first!.next_attempt_at], ['refused', null])
+    const superseded = others.filter(({ outcome }) => outcome === 'superseded')
+    assert.deepEqual(
+      superseded.map(({ attempt, retry_of, action_id }) => ({ attempt, retry_of, action_id })),
+      [
+        { attempt: 1, retry_of: first!.id, action_id: action },
+        { attempt: 0, retry_of: null, action_id: action },
+      ],
+    )
+  })
+
+  test('never bring an older status after the final one, even when the final one fails first', async (t) => {
+    const { receiver, tree, hook, told } = await openLane(t)
+    receiver.answer(500)
+    const action = await startAction(tree)
+    await move(action, IN_PROGRESS)
+    await world.recorded(hook.id, 1)
+    await move(action, COMPLETED)
+    await receiver.until(2)
+    await world.ailing(hook.id, 2)
+    receiver.answer(200)
+    await world.exhaust(hook.id)
+    assert.deepEqual(told(), [`${action} in-progress`, `${action} completed`, `${action} completed`])
+  })
+
+  test('all go when none of them failed, also while a final one is waiting', async (t) => {
+    const { receiver, tree, hook, told } = await openLane(t)
+    const { promise: mayEnd, resolve: letEnd } = Promise.withResolvers<void>()
+    receiver.behave((_, response) => void mayEnd.then(() => response.end()))
+    const action = await startAction(tree)
+    await move(action, IN_PROGRESS)
+    await receiver.until(1)
+    await move(action, COMPLETED)
+    letEnd()
+    await receiver.until(2)
+    await world.settled(hook.id)
+    assert.deepEqual(told(), [`${action} in-progress`, `${action} completed`])
+    assert.deepEqual(await states(hook.id), ['delivered', 'delivered'])
+  })
+})
+
+test('a hook gets each event once', async (t) => {
+  const { tree, hook } = await openLane(t, {
+    trigger_when: { events: ['action.started', 'action.status_changed'] },
+  })
+  await move(await startAction(tree), IN_PROGRESS)
+  const [delivery] = await world.settled(hook.id)
+  const { hook_id, event_id, action_id, is_final } = delivery!
+  await assert.rejects(
+    db.insertInto('deliveries').values({ hook_id, event_id, action_id, is_final }).execute(),
+    /duplicate key value violates unique constraint/,
+  )
+  assert.equal((await world.deliveries(hook.id)).length, 1)
+})
+
+test('a receiver that is slow delays nobody else', async (t) => {
+  const slow = await openReceiver(t)
+  slow.behave(() => {})
+  const { receiver, tree } = await openLane(t)
+  await makeHook({ target_url: slow.url, ...TELLING }, tree)
+  const actions = await Promise.all(Array.from({ length: 8 }, () => startAction(tree)))
+  for (const action of actions) await move(action, IN_PROGRESS)
+  await receiver.until(8)
+  assert.ok(slow.arrivals.length <= 4, `${slow.arrivals.length} requests to one that does not answer`)
+})
+
+const startWorker = (t: Parameters<typeof openReceiver>[0]) =>
+  startTestDelivering(t, quiet.api, { guard: quiet.guard })
+
+async function openHanging(t: Parameters<typeof openReceiver>[0]) {
+  const receiver = await openReceiver(t)
+  const tree = await createTestTree(quiet.db)
+  const hook = await quiet.makeHook({ target_url: receiver.url }, tree)
+  const waiting: (() => void)[] = []
+  receiver.behave((_, response) => void waiting.push(() => response.end()))
+  await quiet.move(await quiet.startAction(tree), IN_PROGRESS)
+  return { receiver, hook, waiting }
+}
+
+const only = async (hookId: string) => (await quiet.deliveries(hookId))[0]!
+const expireLeases = (hookId: string) =>
+  sql`update deliveries set leased_until = now() - interval '1 second' where hook_id = ${hookId}`.execute(
+    quiet.db,
+  )
+
+suite('a worker', () => {
+  test('that stops hands back what it has begun, and another sends it', async (t) => {
+    const { receiver, hook } = await openHanging(t)
+    const first = await startWorker(t)
+    await receiver.until(1)
+    await first.stop({ graceMs: 0 })
+    const { state, attempts, leased_until } = await only(hook.id)
+    assert.deepEqual({ state, attempts, leased_until }, { state: 'pending', attempts: 0, leased_until: null })
+    assert.equal((await quiet.requests(hook.id)).length, 0)
+
+    receiver.answer(200)
+    await startWorker(t)
+    const [one, other] = await receiver.until(2)
+    assert.equal(one!.headers['webhook-id'], other!.headers['webhook-id'])
+    await quiet.settled(hook.id)
+    const [record] = await quiet.requests(hook.id)
+    assert.deepEqual([record!.outcome, record!.attempt], ['delivered', 1])
+  })
+
+  test('that stops waits a while for answers that are on their way', async (t) => {
+    const { receiver, hook, waiting } = await openHanging(t)
+    const worker = await startWorker(t)
+    await receiver.until(1)
+    const stopped = worker.stop({ graceMs: 20_000 })
+    waiting[0]!()
+    await stopped
+    assert.equal((await only(hook.id)).state, 'delivered')
+  })
+
+  test('that is believed dead is replaced, and what it says later changes nothing', async (t) => {
+    const { receiver, hook, waiting } = await openHanging(t)
+    await startWorker(t)
+    await receiver.until(1)
+    await expireLeases(hook.id)
+    await receiver.until(2)
+    assert.equal((await only(hook.id)).attempts, 2)
+    // The first attempt, which nobody waits for any more, goes well; the second goes on.
+    waiting[0]!()
+    const [late] = await quiet.recorded(hook.id, 1)
+    assert.deepEqual([late!.outcome, late!.attempt, late!.next_attempt_at], ['delivered', 1, null])
+    const { state, leased_until } = await only(hook.id)
+    assert.equal(state, 'pending')
+    assert.notEqual(leased_until, null)
+
+    waiting[1]!()
+    await until(async () => (await only(hook.id)).state === 'delivered')
+    assert.equal((await quiet.requests(hook.id)).length, 2)
+    assert.equal(receiver.arrivals.length, 2)
+  })
+
+  test('that was held up sends nothing that another may have taken over before the answer comes', async (t) => {
+    const { hook } = await openHanging(t)
+    const [delivery] = await claimDeliveries(quiet.db, new Map([[hook.id, 1]]))
+    const loaded = (await loadOutgoingHooks(quiet.db, quiet.box, [hook.id])).get(hook.id) as OutgoingHook
+    const sent: string[] = []
+    const triedAfter = (seconds: number) =>
+      tryDelivery(
+        {
+          db: quiet.db,
+          tree: createTree(quiet.db),
+          baseUrl: () => 'http://gantry.test',
+          findAction: createActionFinder(quiet.db),
+          loadWhole: shareWholeLoads(quiet.db),
+          sender: {
+            async send({ url }) {
+              sent.push(url)
+              return { kind: 'unreachable', message: 'Nobody is there.', ipAddress: null, durationMs: 1 }
+            },
+            close: async () => {},
+          },
+          now: () => new Date(),
+          random: () => 0.5,
+          uptimeMs: () => performance.now() + seconds * 1_000,
+        },
+        loaded,
+        delivery!,
+        { kind: 'allowed', token: null },
+        new AbortController().signal,
+      )
+    assert.equal((await triedAfter(40)).next.kind, 'handed-back')
+    assert.deepEqual(sent, [])
+    assert.equal((await triedAfter(1)).next.kind, 'retry')
+    assert.equal(sent.length, 1)
+  })
+
+  test('shares the work with others: no delivery is sent by two', async (t) => {
+    const receiver = await openReceiver(t)
+    const tree = await createTestTree(quiet.db)
+    const hook = await quiet.makeHook({ target_url: receiver.url, settings: { request_body: {} } }, tree)
+    await Promise.all([1, 2].map(() => startWorker(t)))
+    const actions = await Promise.all(Array.from({ length: 20 }, () => quiet.startAction(tree)))
+    await Promise.all(actions.map((action) => quiet.move(action, IN_PROGRESS)))
+    await receiver.until(20)
+    await quiet.settled(hook.id)
+    assert.equal(new Set(receiver.arrivals.map(({ headers }) => headers['webhook-id'])).size, 20)
+    assert.equal(receiver.arrivals.length, 20)
+  })
+})

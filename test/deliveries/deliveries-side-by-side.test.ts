@@ -1,0 +1,203 @@
+import assert from 'node:assert/strict'
+import { after, suite, test } from 'node:test'
+import { sql } from 'kysely'
+import { pino } from 'pino'
+import type { EndedAttempt, NextStep } from '#engine/outgoing/attempt.ts'
+import { type ClaimedDelivery, claimDeliveries } from '#engine/outgoing/claim-deliveries.ts'
+import { recordRefusal } from '#engine/outgoing/record-attempt.ts'
+import { redeliver } from '#engine/outgoing/redeliver.ts'
+import { replayDelivery } from '#engine/outgoing/replay-delivery.ts'
+import { storeAttempts } from '#engine/outgoing/store-attempts.ts'
+import { storeHealth } from '#engine/outgoing/store-health.ts'
+import { createMask } from '#platform/masking/mask.ts'
+import { until } from '#platform/queue/test-queue.ts'
+import { COMPLETED, IN_PROGRESS, openDeliveries } from '#test/support/deliveries.ts'
+import { createTestTree } from '#test/support/world.ts'
+
+/** Nobody delivers here: the tests take the part of processes that do. */
+const world = await openDeliveries({ after }, { delivers: false })
+const { db, health, makeHook, move, startAction } = world
+const log = pino({ level: 'silent' })
+const once = (work: () => Promise<void>) => work()
+
+async function openHook() {
+  const tree = await createTestTree(db)
+  const hook = await makeHook({ target_url: 'http://127.0.0.1:9/', settings: { request_body: {} } }, tree)
+  const start = async () => {
+    const action = await startAction(tree)
+    await move(action, IN_PROGRESS)
+    return action
+  }
+  return { hook, start, ownerId: tree.owner.id }
+}
+
+/** An attempt as it comes back from a receiver that is ill. */
+async function failedAttempt(): Promise<EndedAttempt> {
+  const { hook, start } = await openHook()
+  await start()
+  const [delivery] = await claimDeliveries(db, new Map([[hook.id, 1]]))
+  return {
+    delivery: delivery!,
+    next: { kind: 'retry', afterMs: 5_000 },
+    record: null,
+    result: { kind: 'timed-out' },
+  }
+}
+
+const somebodyWaits = async () => {
+  const { rows } = await sql`
+    select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`.execute(db)
+  return rows.length > 0
+}
+
+suite('how a receiver is doing', () => {
+  test('is noted although another process has just noted that it is well', async () => {
+    const attempt = await failedAttempt()
+    const { hookId } = attempt.delivery
+    await storeHealth(db, log, [attempt], once)
+    let storing: Promise<void> | undefined
+    await db.transaction().execute(async (other) => {
+      await sql`select from hook_health where hook_id = ${hookId} for update`.execute(other)
+      storing = storeHealth(db, log, [attempt], once)
+      storing.catch(() => {})
+      await until(somebodyWaits)
+      await other.deleteFrom('hook_health').where('hook_id', '=', hookId).execute()
+    })
+    await storing
+    assert.equal((await health(hookId))?.failures_in_a_row, 1)
+  })
+
+  test('is written for each hook on its own, so that none is counted again because of another', async () => {
+    const attempts = [await failedAttempt(), await failedAttempt()]
+    let faults = 1
+    await storeHealth(db, log, attempts, async (work) => {
+      await work()
+      // The first was written; whoever writes the second has to do it twice.
+      if ((await health(attempts[1]!.delivery.hookId)) && faults > 0) {
+        faults -= 1
+        await work()
+      }
+    })
+    const counted = await Promise.all(attempts.map(({ delivery }) => health(delivery.hookId)))
+    assert.deepEqual(
+      counted.map((row) => row?.failures_in_a_row),
+      [1, 2],
+    )
+  })
+})
+
+const attemptOf = (delivery: ClaimedDelivery, next: NextStep): EndedAttempt => ({
+  delivery,
+  next,
+  record: recordRefusal({ url: '', method: 'POST' }, 'refused', 'It was refused.', createMask([])),
+})
+const claim = async (hookId: string) => (await claimDeliveries(db, new Map([[hookId, 1]])))[0]!
+
+test('a final status does not overtake a forerunner that another process begins to try at this very moment', async () => {
+  const { hook, start } = await openHook()
+  const action = await start()
+  await storeAttempts(db, [attemptOf(await claim(hook.id), { kind: 'retry', afterMs: 60_000 })])
+  await move(action, COMPLETED)
+  await db.transaction().execute(async (other) => {
+    // What a claim of it writes, before it is committed.
+    await sql`update deliveries set attempts = attempts + 1, leased_until = now() + interval '45 seconds'
+      where hook_id = ${hook.id} and attempts = 1`.execute(other)
+    assert.equal(await claim(hook.id), undefined)
+  })
+  assert.equal(await claim(hook.id), undefined)
+  await sql`update deliveries set leased_until = null where hook_id = ${hook.id}`.execute(db)
+  assert.equal((await claim(hook.id)).event.status, 'completed')
+  assert.deepEqual(
+    (await world.deliveries(hook.id)).map(({ state }) => state),
+    ['superseded', 'pending'],
+  )
+})
+
+suite('an attempt that somebody else has taken over', () => {
+  /** As if its process had stood still for so long that the lease is over. */
+  async function stall(delivery: ClaimedDelivery): Promise<ClaimedDelivery> {
+    const lease = new Date(Date.parse(delivery.lease) - 60_000).toISOString()
+    await sql`update deliveries set leased_until = ${lease} where hook_id = ${delivery.hookId}`.execute(db)
+    return { ...delivery, lease }
+  }
+  const stateOf = async (hookId: string) => {
+    const [only] = await world.deliveries(hookId)
+    return [only!.state, only!.attempts, only!.leased_until !== null]
+  }
+
+  test('is recorded, and decides nothing', async () => {
+    const { hook, start } = await openHook()
+    await start()
+    const first = await stall(await claim(hook.id))
+    const second = await claim(hook.id)
+    assert.deepEqual([first.attempt, second.attempt], [1, 2])
+    await storeAttempts(db, [attemptOf(first, { kind: 'delivered' })])
+    assert.deepEqual(await stateOf(hook.id), ['pending', 2, true])
+    assert.equal((await world.requests(hook.id)).length, 1)
+    await storeAttempts(db, [attemptOf(second, { kind: 'delivered' })])
+    assert.deepEqual(await stateOf(hook.id), ['delivered', 2, false])
+  })
+
+  test('decides nothing either when a person has asked for the delivery anew, which counts from the beginning', async () => {
+    const { hook, start, ownerId } = await openHook()
+    await start()
+    const failed = await claim(hook.id)
+    await storeAttempts(db, [attemptOf(failed, { kind: 'give-up', why: 'It was refused.' })])
+    const [record] = await world.requests(hook.id)
+    const replay = () => replayDelivery(db, record!.id, ownerId)
+    assert.equal((await replay()).kind, 'sent-again')
+    const stalled = await stall(await claim(hook.id))
+    assert.equal((await replay()).kind, 'sent-again')
+    for (const next of [
+      { kind: 'delivered' },
+      { kind: 'handed-back' },
+      { kind: 'retry', afterMs: 60_000 },
+    ] as const)
+      await storeAttempts(db, [attemptOf(stalled, next)])
+    assert.deepEqual(await stateOf(hook.id), ['pending', 0, false])
+    const current = await claim(hook.id)
+    assert.deepEqual([stalled.attempt, current.attempt], [1, 1])
+    await storeAttempts(db, [attemptOf(stalled, { kind: 'give-up', why: 'It was refused.' })])
+    assert.deepEqual(await stateOf(hook.id), ['pending', 1, true])
+    await storeAttempts(db, [attemptOf(current, { kind: 'delivered' })])
+    assert.deepEqual(await stateOf(hook.id), ['delivered', 1, false])
+  })
+
+  test('written down twice, because an answer of the database was lost, moves a delivery once', async () => {
+    const { hook, start } = await openHook()
+    await start()
+    const attempt = attemptOf(await claim(hook.id), { kind: 'retry', afterMs: 60_000 })
+    await storeAttempts(db, [attempt])
+    const [before] = await world.deliveries(hook.id)
+    await storeAttempts(db, [attempt])
+    assert.deepEqual(await world.deliveries(hook.id), [before])
+    assert.equal((await world.requests(hook.id)).length, 1)
+  })
+})
+
+test('sending again waits for nothing that is being tried at this moment', async () => {
+  const { hook, start } = await openHook()
+  await start()
+  await start()
+  const [arrived, underWay] = await world.deliveries(hook.id)
+  const only = (event: number) => sql`hook_id = ${hook.id} and event_id = ${event}`
+  await sql`update deliveries set state = 'delivered' where ${only(arrived!.event_id)}`.execute(db)
+  await db.transaction().execute(async (other) => {
+    await sql`update deliveries set attempts = 1 where ${only(underWay!.event_id)}`.execute(other)
+    const span = { from: '2020-01-01T00:00:00Z', to: '2100-01-01T00:00:00Z' }
+    const sending = redeliver(db, hook.id, { ...span, onlyFailed: false, dryRun: false })
+    let outcome: unknown
+    sending.then((done) => {
+      outcome = done
+    })
+    await until(async () => outcome !== undefined || (await somebodyWaits()))
+    assert.deepEqual(outcome, { kind: 'done', deliveries: 1 })
+  })
+  assert.deepEqual(
+    (await world.deliveries(hook.id)).map(({ state, attempts }) => [state, attempts]),
+    [
+      ['pending', 0],
+      ['pending', 1],
+    ],
+  )
+})

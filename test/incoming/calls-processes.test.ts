@@ -1,0 +1,188 @@
+// Calls while hooks change in another process, and while the database is away.
+import assert from 'node:assert/strict'
+import { randomUUIDv7 } from 'node:crypto'
+import { after, suite, test } from 'node:test'
+import { sql } from 'kysely'
+import { OverloadError } from '#engine/incoming/intake.ts'
+import { receiveCall } from '#engine/incoming/receive-call.ts'
+import { createRefusals } from '#engine/incoming/refusals.ts'
+import {
+  assertRefused,
+  assertStarted,
+  openCalls,
+  SIGNED,
+  sign,
+  tokenOf,
+  withVariables,
+} from '#test/support/calls.ts'
+import { administer } from '#test/support/database.ts'
+import { openTestApp, type TestApp } from '#test/support/harness.ts'
+import { createTestTree } from '#test/support/world.ts'
+
+const { api, db, tree, makeHook, changeHook, call, requestsOf } = await openCalls({ after })
+
+suite('several processes', () => {
+  test('a change made by one counts for the next call to another', async (t) => {
+    const other = await openTestApp(t, { beside: api })
+    const hook = await makeHook(SIGNED)
+    const there = (secret = hook.secret) => call({ ...hook, secret }, { ref: 'dev' }, { by: other })
+    assertStarted(await there())
+    await changeHook(hook, { active: false })
+    assertRefused(await there(), 404, 'not_found')
+    await changeHook(hook, { active: true })
+    assertStarted(await there())
+    await changeHook(hook, { trigger_when: { conditions: [{ path: 'ref', accepted_values: ['main'] }] } })
+    assert.equal((await there()).status, 200)
+    await changeHook(hook, { trigger_when: {}, ...withVariables({ name: 'n' }) })
+    assertRefused(await there(), 422, 'invalid')
+    await changeHook(hook, { settings: {}, secret_header_name: 'X-Other' })
+    assertRefused(await there(), 403, 'forbidden')
+    await changeHook(hook, { requires_secret: false })
+    assertStarted(await there())
+    const { status } = await api.request('DELETE', `/hooks/incoming/${hook.id}`, { token: tree.owner.token })
+    assert.equal(status, 204)
+    assertRefused(await there(), 404, 'not_found')
+  })
+
+  test('a rotated secret counts at once everywhere, and the old one for as long as the overlap', async (t) => {
+    const other = await openTestApp(t, { beside: api })
+    const hook = await makeHook(SIGNED)
+    const rotate = async (body: object = {}) => {
+      const url = `/hooks/incoming/${hook.id}/rotate-secret`
+      return (await api.request('POST', url, { token: tree.owner.token, body })).body.secret as string
+    }
+    const both = async (secret: string) =>
+      Promise.all([api, other].map(async (by) => (await call({ ...hook, secret }, {}, { by })).status))
+    const first = hook.secret!
+    assert.deepEqual(await both(first), [202, 202])
+    const second = await rotate()
+    assert.deepEqual(await both(second), [202, 202])
+    assert.deepEqual(await both(first), [202, 202])
+    const third = await rotate({ overlap_seconds: 3600 })
+    assert.deepEqual(await both(third), [202, 202])
+    assert.deepEqual(await both(second), [202, 202])
+    assert.deepEqual(await both(first), [403, 403], 'only one previous secret lives on')
+    await sql`update hooks set previous_secret_until = now() where id = ${hook.id}`.execute(db)
+    assert.deepEqual(await both(second), [403, 403])
+    const fourth = await rotate({ overlap_seconds: 0 })
+    assert.deepEqual(await both(third), [403, 403])
+    assert.deepEqual(await both(fourth), [202, 202])
+  })
+
+  test('a process that has not heard of a change yet turns nobody away for what was true before', async () => {
+    const hook = await makeHook({ ...SIGNED, active: false })
+    const known = await api.calls.cache.find(tokenOf(hook))
+    let heard = false
+    const cache: typeof api.calls.cache = {
+      ...api.calls.cache,
+      find: (name) => (heard ? api.calls.cache.find(name) : Promise.resolve(known)),
+      forget() {
+        heard = true
+        api.calls.cache.forget()
+      },
+    }
+    const receive = (secret: string) => {
+      const headers = { 'x-hub-signature-256': sign(secret, '{}') }
+      const sent = { headers, body: Buffer.from('{}'), address: '192.0.2.1' }
+      return receiveCall({ ...api.calls, cache }, tokenOf(hook), sent, 'x')
+    }
+    assert.equal((await receive(hook.secret!)).kind, 'unknown-hook')
+    await changeHook(hook, { active: true })
+    assert.equal((await receive(hook.secret!)).kind, 'started', 'it was switched on')
+    Object.assign(known!, await api.calls.cache.find(tokenOf(hook)))
+    const url = `/hooks/incoming/${hook.id}/rotate-secret`
+    const { body } = await api.request('POST', url, { token: tree.owner.token, body: {} })
+    heard = false
+    assert.equal((await receive(body.secret)).kind, 'started', 'it has a new secret')
+    heard = false
+    assert.equal((await receive('wrong')).kind, 'rejected_signature')
+  })
+
+  test('a call that is overtaken by changes again and again is told to come back, and nothing is stored', async () => {
+    const hook = await makeHook()
+    const known = await api.calls.cache.find(tokenOf(hook))
+    const cache = {
+      ...api.calls.cache,
+      find: async () => ({ hook: known!.hook, version: -1 }),
+    }
+    const sent = { headers: {}, body: Buffer.from('{}'), address: '192.0.2.1' }
+    await assert.rejects(receiveCall({ ...api.calls, cache }, 'x', sent, 'x'), OverloadError)
+    assert.deepEqual(await requestsOf(hook), [])
+  })
+})
+
+suite('when the database is away', () => {
+  const allowConnections = ({ settings }: TestApp, allowed: boolean) =>
+    administer(`alter database ${settings.database} allow_connections ${allowed}`)
+  /** When it resolves the connections have ended; without a time to wait they would only have been told to. */
+  const cut = ({ settings }: TestApp) =>
+    administer(
+      `select pg_terminate_backend(pid, 10000) from pg_stat_activity where datname = '${settings.database}'`,
+    )
+
+  test('a call is 503 with Retry-After, nothing is stored, and all is well when it is back', async (t) => {
+    const own = await openTestApp(t)
+    const at = await createTestTree(own.db)
+    const known = await makeHook(SIGNED, at, own)
+    const unknown = await makeHook({}, at, own)
+    assertStarted(await call(known, {}, { by: own }))
+    await allowConnections(own, false)
+    await cut(own)
+    const sent = [known, unknown, { ...known, secret: 'wrong' }]
+    const answers = await Promise.all(sent.map((hook) => call(hook, { lost: 1 }, { by: own })))
+    for (const answer of answers) {
+      assertRefused(answer, 503, 'unavailable')
+      assert.equal(answer.headers['retry-after'], '2')
+    }
+    await allowConnections(own, true)
+    assert.equal((await requestsOf(known, own.db)).length, 1)
+    assert.equal((await requestsOf(unknown, own.db)).length, 0)
+    assertStarted(await call(known, {}, { by: own }))
+    assertStarted(await call(unknown, {}, { by: own }))
+  })
+
+  test('calls whose connections break under way are stored whole or not at all', async (t) => {
+    const own = await openTestApp(t)
+    const at = await createTestTree(own.db)
+    const hook = await makeHook({}, at, own)
+    const answers = Array.from({ length: 200 }, async (_, n) => {
+      for (let turn = 0; turn < n; turn += 1) await new Promise(setImmediate)
+      return call(hook, { n }, { by: own })
+    })
+    for (let n = 0; n < 5; n += 1) await cut(own)
+    const told = await Promise.all(answers)
+    assert.deepEqual(
+      told.filter(({ status }) => status !== 202 && status !== 503).map(({ text }) => text),
+      [],
+    )
+    const { rows } = await sql<{ action: number; whole: boolean }>`
+      select a.id as action, r.action_id = a.id and r.request_body is not null
+        and (select count(*) from targets where action_id = a.id) = 2
+        and (select count(*) from events where action_id = a.id) = 1
+        and exists (select from queue.job where data -> 'action_ids' @> to_jsonb(a.id)) as whole
+      from actions a full join hook_requests r on r.id = a.hook_request_id`.execute(own.db)
+    assert.ok(rows.every(({ whole }) => whole))
+    const stored = new Set(rows.map(({ action }) => action))
+    for (const { status, body } of told) if (status === 202) assert.ok(stored.has(body.action_id))
+  })
+
+  test('calls that are only counted so far are counted when it is back', async (t) => {
+    const own = await openTestApp(t)
+    const at = await createTestTree(own.db)
+    const hook = await makeHook(SIGNED, at, own)
+    // Not those of the app, which writes its counts whenever it likes.
+    const refusals = createRefusals(own.db)
+    const refused = { hookId: hook.id, outcome: 'rejected_signature', responseStatusCode: 403 } as const
+    const call = { ...refused, address: '192.0.2.1', url: 'x:' }
+    await Promise.all(Array.from({ length: 30 }, () => refusals.record({ ...call, id: randomUUIDv7() })))
+    await allowConnections(own, false)
+    await cut(own)
+    await assert.rejects(refusals.flush())
+    await allowConnections(own, true)
+    await refusals.flush()
+    const counts = await own.db.selectFrom('refused_calls').select('calls').execute()
+    assert.ok(counts.length > 0)
+    const counted = counts.reduce((sum, { calls }) => sum + calls, 0)
+    assert.equal((await requestsOf(hook, own.db)).length + counted, 30)
+  })
+})

@@ -1,0 +1,196 @@
+// The files of the dashboard: how they are served, and how they are built.
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { copyFile, mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { suite, type TestContext, test } from 'node:test'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { promisify } from 'node:util'
+import { brotliCompressSync, brotliDecompressSync, gunzipSync, gzipSync } from 'node:zlib'
+import Fastify from 'fastify'
+import { readBuiltPages } from '#views/dashboard/built-pages.ts'
+import { pageRoutes } from '#views/dashboard/page-routes.ts'
+
+/** A folder of its own, gone after the test. */
+async function createFolder(t: TestContext): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'gantry-pages-'))
+  t.after(() => rm(folder, { recursive: true }))
+  return folder
+}
+
+suite('the pages', () => {
+  const SCRIPT = 'console.log("pages")\n'.repeat(100)
+
+  async function open(t: TestContext, files: Record<string, string | Buffer>) {
+    const folder = await createFolder(t)
+    await mkdir(join(folder, 'assets'))
+    const write = async (some: typeof files) => {
+      for (const [path, content] of Object.entries(some)) await writeFile(join(folder, path), content)
+    }
+    await write(files)
+    const app = Fastify()
+    t.after(() => app.close())
+    await app.register(pageRoutes, { folder: pathToFileURL(`${folder}/`) })
+    const get = (url: string, headers: Record<string, string> = {}) => app.inject({ url, headers })
+    return { app, get, write }
+  }
+
+  const BUILT = {
+    'index.html': '<!doctype html><title>Gantry</title>',
+    'icon.svg': '<svg xmlns="http://www.w3.org/2000/svg"/>',
+    '.built': 'stamp',
+    'assets/index-DH2EUxFj.js': SCRIPT,
+    'assets/index-DH2EUxFj.js.br': brotliCompressSync(SCRIPT),
+    'assets/index-DH2EUxFj.js.gz': gzipSync(SCRIPT),
+  }
+
+  test('every view is the one page, which is asked for again each time', async (t) => {
+    const { get } = await open(t, BUILT)
+    for (const url of ['/app', '/app/', '/app/actions', '/app/actions/12?tab=log', '/app/a.b/c', '/app/*']) {
+      const answer = await get(url)
+      assert.equal(answer.statusCode, 200, url)
+      assert.equal(answer.body, BUILT['index.html'])
+      assert.equal(answer.headers['content-type'], 'text/html; charset=utf-8')
+      assert.equal(answer.headers['cache-control'], 'no-cache')
+    }
+  })
+
+  test('nothing from elsewhere can run in it, or frame it', async (t) => {
+    const { get } = await open(t, BUILT)
+    assert.equal(
+      (await get('/app')).headers['content-security-policy'],
+      "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
+    )
+  })
+
+  test('files whose names change with them are kept for ever, others are not', async (t) => {
+    const { get } = await open(t, BUILT)
+    const script = await get('/app/assets/index-DH2EUxFj.js')
+    assert.equal(script.body, SCRIPT)
+    assert.equal(script.headers['content-type'], 'text/javascript; charset=utf-8')
+    assert.equal(script.headers['cache-control'], 'public, max-age=31536000, immutable')
+    assert.equal((await get('/app/icon.svg')).headers['cache-control'], 'no-cache')
+  })
+
+  test('are sent in the smallest form that is accepted, each with a tag of its own', async (t) => {
+    const { get } = await open(t, BUILT)
+    const ask = (accept: string) => get('/app/assets/index-DH2EUxFj.js', { 'accept-encoding': accept })
+    const [brotli, gzip, plain] = [await ask('gzip, br'), await ask('gzip'), await ask('identity')]
+    assert.equal(brotli.headers['content-encoding'], 'br')
+    assert.equal(brotliDecompressSync(brotli.rawPayload).toString(), SCRIPT)
+    assert.equal(gzip.headers['content-encoding'], 'gzip')
+    assert.equal(gunzipSync(gzip.rawPayload).toString(), SCRIPT)
+    assert.equal(plain.headers['content-encoding'], undefined)
+    const tags = [brotli, gzip, plain].map(({ headers }) => String(headers.etag))
+    assert.equal(new Set(tags).size, 3)
+    for (const tag of tags) assert.match(tag, /^"[\w-]{27}"$/)
+    assert.equal(plain.headers.vary, 'Accept-Encoding')
+  })
+
+  test('what the browser has already is not sent again', async (t) => {
+    const { get } = await open(t, BUILT)
+    const { etag } = (await get('/app')).headers
+    const again = await get('/app', { 'if-none-match': String(etag) })
+    assert.equal(again.statusCode, 304)
+    assert.equal(again.body, '')
+    assert.equal((await get('/app', { 'if-none-match': '"other"' })).statusCode, 200)
+  })
+
+  test('no address leads out of the folder, or to what is no page', async (t) => {
+    const { get } = await open(t, BUILT)
+    const addresses = [
+      '/app/missing.js',
+      '/app/.built',
+      '/app/assets/index-DH2EUxFj.js.br',
+      '/app/assets/../../package.json',
+      '/app/..%2f..%2fpackage.json',
+      '/app/%2e%2e/%2e%2e/etc/passwd.txt',
+      '/app//etc/hosts.txt',
+      '/app/constructor.js',
+    ]
+    for (const url of addresses) assert.equal((await get(url)).statusCode, 404, url)
+  })
+
+  test('HEAD says what GET would', async (t) => {
+    const { app, get } = await open(t, BUILT)
+    const head = await app.inject({ method: 'HEAD', url: '/app' })
+    assert.equal(head.statusCode, 200)
+    assert.equal(head.body, '')
+    assert.equal(head.headers['content-length'], (await get('/app')).headers['content-length'])
+  })
+
+  test('before they are built, everybody is told what to do; after, they are there', async (t) => {
+    const { get, write } = await open(t, {})
+    const early = await get('/app/actions')
+    assert.equal(early.statusCode, 503)
+    assert.match(early.body, /npm start/)
+    assert.equal(early.headers['cache-control'], 'no-store')
+    assert.ok(early.headers['retry-after'])
+    await write(BUILT)
+    assert.equal((await get('/app/actions')).statusCode, 200)
+  })
+})
+
+suite('building the pages', () => {
+  const root = new URL('../..', import.meta.url)
+
+  /** A checkout with a page of its own, beside the installed packages. */
+  async function createCheckout(t: TestContext): Promise<string> {
+    const checkout = await createFolder(t)
+    await mkdir(join(checkout, 'scripts'))
+    await mkdir(join(checkout, 'web', 'src'), { recursive: true })
+    await copyFile(new URL('scripts/build-web.mjs', root), join(checkout, 'scripts/build-web.mjs'))
+    await symlink(fileURLToPath(new URL('node_modules', root)), join(checkout, 'node_modules'))
+    await writeFile(join(checkout, 'package-lock.json'), '{}')
+    await writeFile(join(checkout, 'web/vite.config.mjs'), "export default { base: '/app/' }")
+    const page = '<!doctype html><title>Page</title><script type="module" src="/src/main.js"></script>'
+    await writeFile(join(checkout, 'web/index.html'), page)
+    await writeFile(join(checkout, 'web/src/main.js'), `document.title = '${'long '.repeat(500)}'`)
+    return checkout
+  }
+
+  const build = async (checkout: string) => {
+    const run = promisify(execFile)(process.execPath, ['scripts/build-web.mjs'], { cwd: checkout })
+    const { stdout, stderr } = await run
+    return { said: stdout, complained: stderr }
+  }
+
+  test('happens when the sources have changed, and only then', async (t) => {
+    const checkout = await createCheckout(t)
+    assert.match((await build(checkout)).said, /building/)
+    const first = await readBuiltPages(pathToFileURL(`${checkout}/web/dist/`))
+    const script = [...first!.keys()].find((path) => path.endsWith('.js'))!
+    assert.ok(first!.get(script)!.isHashed)
+    assert.deepEqual(
+      first!.get(script)!.forms.map(({ encoding }) => encoding),
+      ['br', 'gzip', null],
+    )
+    assert.equal((await build(checkout)).said, '')
+
+    await writeFile(join(checkout, 'web/src/main.js'), 'document.title = "other"')
+    assert.match((await build(checkout)).said, /building/)
+    const second = await readBuiltPages(pathToFileURL(`${checkout}/web/dist/`))
+    assert.ok(!second!.has(script), 'what is old is gone')
+    assert.deepEqual((await readdir(join(checkout, 'web'))).sort(), [
+      'dist',
+      'index.html',
+      'src',
+      'vite.config.mjs',
+    ])
+  })
+
+  test('that fails is told, keeps the pages that were there, and keeps nothing from starting', async (t) => {
+    const checkout = await createCheckout(t)
+    await build(checkout)
+    await writeFile(join(checkout, 'web/src/main.js'), 'import "./missing.js"')
+    assert.match((await build(checkout)).complained, /could not be built/)
+    assert.ok(await readBuiltPages(pathToFileURL(`${checkout}/web/dist/`)))
+  })
+
+  test('is nothing where there are no pages', async (t) => {
+    const checkout = await createCheckout(t)
+    await rm(join(checkout, 'web'), { recursive: true })
+    assert.deepEqual(await build(checkout), { said: '', complained: '' })
+  })
+})

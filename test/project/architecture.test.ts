@@ -1,0 +1,136 @@
+import assert from 'node:assert/strict'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { checkImports } from './architecture.ts'
+
+const PAGE = `# A small house
+
+\`\`\`mermaid
+flowchart TB
+  upper["<b>upper</b><br>kitchen · pantry"] --> lower["<b>lower</b><br>cellar · well"]
+\`\`\`
+
+| layer | room | what it is for |
+|---|---|---|
+| \`upper\` | \`kitchen\` | cooking |
+| | \`pantry\` | storing |
+| \`lower\` | \`cellar\` | wine |
+| | \`well\` | water |
+
+| room | may also import |
+|---|---|
+| \`upper/kitchen\` | \`pantry\` |
+`
+
+const HOUSE = {
+  'docs/architecture.md': PAGE,
+  'server/lower/cellar/wine.ts': 'export const wine = 1\n',
+  'server/lower/well.ts': 'export const water = 1\n',
+  'server/upper/pantry/shelf.ts': "import { water } from '#lower/well.ts'\nexport const shelf = water\n",
+  'server/upper/kitchen/stove.ts':
+    "import { wine } from '#lower/cellar/wine.ts'\nimport { shelf } from '#upper/pantry/shelf.ts'\nexport const stove = wine + shelf\n",
+  'server/roof.ts':
+    "import type { stove } from '#upper/kitchen/stove.ts'\nimport '#lower/well.ts'\nexport type Roof = typeof stove\n",
+}
+
+test('the code imports what docs/architecture.md allows, all of it and nothing else', async () => {
+  assert.deepEqual(await checkImports(join(import.meta.dirname, '../..')), [])
+})
+
+test('a house that follows its page has no problems', async (t) => {
+  assert.deepEqual(await problemsOf(t, {}), [])
+})
+
+test('an import that points up is found, also when it takes only a type or happens late', async (t) => {
+  const type = { 'server/lower/cellar/wine.ts': "import {\n  type Roof,\n} from '../../roof.ts'\n" }
+  assert.match(
+    (await problemsOf(t, type)).join('\n'),
+    /wine\.ts imports server\/roof\.ts, which is in a layer above/,
+  )
+  const late = {
+    'server/lower/cellar/key.ts': "export const key = () => import('#upper/kitchen/stove.ts')\n",
+  }
+  assert.match(
+    (await problemsOf(t, late)).join('\n'),
+    /key\.ts imports server\/upper\/kitchen\/stove\.ts, which is in a layer above/,
+  )
+})
+
+test('an import inside a layer needs its pair, in that direction', async (t) => {
+  const sideways = { 'server/lower/cellar/wine.ts': "export { water as wine } from '#lower/well.ts'\n" }
+  assert.deepEqual(await problemsOf(t, sideways), [
+    'server/lower/cellar/wine.ts imports server/lower/well.ts: lower/cellar and lower/well are not a listed pair of their layer',
+  ])
+  const back = {
+    'server/upper/kitchen/stove.ts':
+      "import type { shelf } from '#upper/pantry/shelf.ts'\nexport type Stove = typeof shelf\n",
+    'server/upper/pantry/jar.ts':
+      "import type { Stove } from '#upper/kitchen/stove.ts'\nexport type Jar = Stove\n",
+    'server/roof.ts': 'export type Roof = 1\n',
+  }
+  assert.deepEqual(await problemsOf(t, back), [
+    'server/upper/pantry/jar.ts imports server/upper/kitchen/stove.ts: upper/pantry and upper/kitchen are not a listed pair of their layer',
+    'rooms import each other in a circle: upper/kitchen → upper/pantry → upper/kitchen',
+  ])
+})
+
+test('a room that the page does not list is found, also one inside another room', async (t) => {
+  const problems = await problemsOf(t, {
+    'server/lower/attic/box.ts': 'export const box = 1\n',
+    'server/lower/cellar/shelf/jar.ts': 'export const jar = 1\n',
+  })
+  assert.deepEqual(problems, [
+    'server/lower/attic is not listed in docs/architecture.md',
+    'server/lower/cellar/shelf is not listed in docs/architecture.md',
+  ])
+})
+
+test('a listed room that is gone, a pair that nobody uses and a picture that differs are found', async (t) => {
+  const page = PAGE.replace('| | `well` | water |', '| | `well` | water |\n| | `garden` | gone |').concat(
+    '| `lower/cellar` | `well` |\n',
+  )
+  assert.deepEqual(await problemsOf(t, { 'docs/architecture.md': page }), [
+    'the picture in docs/architecture.md does not show the layers and rooms of its table',
+    'docs/architecture.md lists lower/garden, which is not under server/',
+    'docs/architecture.md lets lower/cellar import well, but nothing there does',
+  ])
+})
+
+test('a circle between files of one room is found', async (t) => {
+  const files = {
+    'server/lower/cellar/wine.ts': "import type { Rack } from './rack.ts'\nexport type Wine = Rack\n",
+    'server/lower/cellar/rack.ts': "import type { Wine } from './wine.ts'\nexport type Rack = Wine\n",
+  }
+  assert.deepEqual(await problemsOf(t, files), [
+    'files import each other in a circle: server/lower/cellar/rack.ts → server/lower/cellar/wine.ts → server/lower/cellar/rack.ts',
+  ])
+})
+
+test('tests may import anything, and nothing but a test may import them', async (t) => {
+  const free = {
+    'server/lower/cellar/wine.test.ts': "import '#upper/kitchen/stove.ts'\nimport '#test/harness.ts'\n",
+    'server/lower/cellar/test-rack.ts': "import '../../roof.ts'\n",
+    'server/lower/cellar/fixtures.ts': "import '../../roof.ts'\n",
+  }
+  assert.deepEqual(await problemsOf(t, free), [])
+  const problems = await problemsOf(t, {
+    ...free,
+    'server/lower/cellar/wine.ts': "import './test-rack.ts'\nimport '#test/harness.ts'\n",
+  })
+  assert.deepEqual(problems, [
+    'server/lower/cellar/wine.ts imports server/lower/cellar/test-rack.ts, which is for tests only',
+    'server/lower/cellar/wine.ts imports test/harness.ts, which is outside server/',
+  ])
+})
+
+async function problemsOf(t: TestContext, changes: Record<string, string>): Promise<string[]> {
+  const root = await mkdtemp(join(tmpdir(), 'gantry-house-'))
+  t.after(() => rm(root, { recursive: true, force: true }))
+  for (const [path, text] of Object.entries({ ...HOUSE, ...changes })) {
+    await mkdir(dirname(join(root, path)), { recursive: true })
+    await writeFile(join(root, path), text)
+  }
+  return checkImports(root)
+}

@@ -1,0 +1,192 @@
+// Checks the imports under server/ against docs/architecture.md: the layers from top to bottom with their
+// rooms, and the pairs of rooms that may import each other inside a layer. The page is exact in both
+// directions: an import it does not allow is a problem, and so is a pair nobody uses or a room that is gone.
+
+import { readdir, readFile } from 'node:fs/promises'
+import { basename, dirname, join, relative, resolve } from 'node:path'
+
+/** Rooms by layer, top layer first; and for each room of a pair, the rooms of its layer that it may import. */
+export type Layout = { layers: Map<string, Set<string>>; pairs: Map<string, Set<string>> }
+
+type SourceFile = { path: string; room: string; imports: string[] }
+
+/** The files directly under server/: the composition root, which may import every room. */
+const ROOT = 'composition root'
+
+/** Paths are relative to `root`. An empty list means that the code is built the way the page says. */
+export async function checkImports(root: string): Promise<string[]> {
+  const page = await readFile(join(root, 'docs', 'architecture.md'), 'utf8')
+  const layout = readLayout(page)
+  const files = await readSources(root)
+  const roomGraph = groupByRoom(files)
+  return [
+    ...pictureProblems(page, layout),
+    ...roomProblems(layout, new Set(roomGraph.keys())),
+    ...files.flatMap((file) => importProblems(file, layout)),
+    ...unusedPairs(layout, roomGraph),
+    ...circles(roomGraph).map((circle) => `rooms import each other in a circle: ${circle.join(' → ')}`),
+    ...circles(new Map(files.map((file) => [file.path, file.imports]))).map(
+      (circle) => `files import each other in a circle: ${circle.join(' → ')}`,
+    ),
+  ]
+}
+
+export function readLayout(page: string): Layout {
+  const layers: Layout['layers'] = new Map()
+  let layer = ''
+  for (const [name, room] of tableUnder(page, 'layer', 'room', 'what it is for')) {
+    layer = namesIn(name)[0] ?? layer
+    layers.set(layer, (layers.get(layer) ?? new Set()).add(namesIn(room)[0] ?? ''))
+  }
+  const pairs = tableUnder(page, 'room', 'may also import').map(
+    ([room, others]) => [namesIn(room)[0] ?? '', new Set(namesIn(others))] as const,
+  )
+  return { layers, pairs: new Map(pairs) }
+}
+
+function tableUnder(page: string, ...columns: string[]): string[][] {
+  const lines = page.split('\n')
+  const header = lines.indexOf(`| ${columns.join(' | ')} |`)
+  if (header === -1) throw new Error(`docs/architecture.md has no table "${columns.join(' | ')}"`)
+  const end = lines.findIndex((line, index) => index > header && !line.startsWith('|'))
+  const rows = lines.slice(header + 2, end === -1 ? undefined : end)
+  return rows.map((row) => row.split('|').slice(1, -1))
+}
+
+/** What stands in backticks. */
+function namesIn(cell = ''): string[] {
+  return [...cell.matchAll(/`([^`]+)`/g)].map((match) => match[1]!)
+}
+
+/** The Mermaid picture names each layer with its rooms: `platform["<b>platform</b><br>config · crypto"]`. */
+function pictureProblems(page: string, { layers }: Layout): string[] {
+  const drawn = [...page.matchAll(/<b>(.+?)<\/b><br>(.+?)"\]/g)].map(
+    ([, layer, rooms]) => [layer!, rooms!.split(' · ').sort()] as const,
+  )
+  const listed = [...layers].map(([layer, rooms]) => [layer, [...rooms].sort()] as const)
+  return JSON.stringify(drawn) === JSON.stringify(listed)
+    ? []
+    : ['the picture in docs/architecture.md does not show the layers and rooms of its table']
+}
+
+async function readSources(root: string): Promise<SourceFile[]> {
+  const server = join(root, 'server')
+  const entries = await readdir(server, { recursive: true, withFileTypes: true })
+  const paths = entries
+    .filter((entry) => entry.isFile() && entry.name.endsWith('.ts') && !isForTests(entry.name))
+    .map((entry) => relative(root, join(entry.parentPath, entry.name)))
+    .sort()
+  return Promise.all(
+    paths.map(async (path) => ({
+      path,
+      room: roomOf(path),
+      imports: importedBy(path, await readFile(join(root, path), 'utf8')),
+    })),
+  )
+}
+
+/** Tests, their fixtures and their helpers may import anything, and nothing of the service imports them. */
+function isForTests(path: string): boolean {
+  return /(^test-.*|\.test|^fixtures)\.ts$/.test(basename(path))
+}
+
+/** `server/manage/hooks/routes.ts` → `manage/hooks`, `server/platform/config.ts` → `platform/config`. */
+function roomOf(path: string): string {
+  const parts = relative('server', path).split('/')
+  if (parts.length === 1) return ROOT
+  return parts.length === 2 ? parts.join('/').replace(/\.ts$/, '') : parts.slice(0, -1).join('/')
+}
+
+/** Import and re-export statements, `import(…)` of a plain text, types included; packages are left out. */
+const SPECIFIERS = [
+  /^\s*(?:import|export)\b[^'"`;]*?\bfrom\s*['"]([^'"]+)['"]/gm,
+  /^\s*import\s*['"]([^'"]+)['"]/gm,
+  /\bimport\(\s*['"]([^'"]+)['"]\s*\)/g,
+]
+
+function importedBy(path: string, source: string): string[] {
+  const specifiers = SPECIFIERS.flatMap((pattern) => [...source.matchAll(pattern)].map((match) => match[1]!))
+  return [...new Set(specifiers.flatMap((specifier) => resolveImport(path, specifier) ?? []))]
+}
+
+/** As package.json resolves them: `#test/…` is test/…, every other `#…` is server/…. */
+function resolveImport(from: string, specifier: string): string | undefined {
+  if (specifier.startsWith('#test/')) return specifier.slice(1)
+  if (specifier.startsWith('#')) return `server/${specifier.slice(1)}`
+  if (specifier.startsWith('.')) return relative('/', resolve('/', dirname(from), specifier))
+  return undefined
+}
+
+function roomProblems({ layers, pairs }: Layout, found: Set<string>): string[] {
+  const listed = [...layers].flatMap(([layer, rooms]) => [...rooms].map((room) => `${layer}/${room}`))
+  const missing = [...found].filter((room) => room !== ROOT && !listed.includes(room))
+  const gone = [...listed, ...pairs.keys()].filter((room) => !found.has(room))
+  return [
+    ...missing.map((room) => `server/${room} is not listed in docs/architecture.md`),
+    ...gone.map((room) => `docs/architecture.md lists ${room}, which is not under server/`),
+  ]
+}
+
+function importProblems({ path, room, imports }: SourceFile, { layers, pairs }: Layout): string[] {
+  const order = [...layers.keys()]
+  const heightOf = (name: string) => (name === ROOT ? -1 : order.indexOf(name.split('/')[0]!))
+  return imports.flatMap((imported) => {
+    if (!imported.startsWith('server/')) return `${path} imports ${imported}, which is outside server/`
+    if (isForTests(imported)) return `${path} imports ${imported}, which is for tests only`
+    const other = roomOf(imported)
+    if (other === room || heightOf(other) > heightOf(room)) return []
+    if (heightOf(other) < heightOf(room)) return `${path} imports ${imported}, which is in a layer above`
+    return pairs.get(room)?.has(other.slice(other.indexOf('/') + 1))
+      ? []
+      : `${path} imports ${imported}: ${room} and ${other} are not a listed pair of their layer`
+  })
+}
+
+function unusedPairs({ pairs }: Layout, graph: Graph): string[] {
+  return [...pairs].flatMap(([room, others]) => {
+    const layer = room.split('/')[0]
+    const used = new Set(graph.get(room))
+    return [...others]
+      .filter((other) => !used.has(`${layer}/${other}`))
+      .map((other) => `docs/architecture.md lets ${room} import ${other}, but nothing there does`)
+  })
+}
+
+type Graph = Map<string, Iterable<string>>
+
+function groupByRoom(files: SourceFile[]): Graph {
+  const graph = new Map<string, Set<string>>()
+  for (const { room, imports } of files) {
+    const others = graph.get(room) ?? new Set()
+    for (const path of imports)
+      if (path.startsWith('server/') && roomOf(path) !== room) others.add(roomOf(path))
+    graph.set(room, others)
+  }
+  return graph
+}
+
+/** One circle for each way back that a walk through the whole graph meets; the last name is the first again. */
+function circles(graph: Graph): string[][] {
+  const found: string[][] = []
+  const done = new Set<string>()
+  const trail: string[] = []
+
+  function walk(node: string): void {
+    const at = trail.indexOf(node)
+    if (at !== -1) found.push([...trail.slice(at), node])
+    if (at !== -1 || done.has(node)) return
+    trail.push(node)
+    for (const next of graph.get(node) ?? []) walk(next)
+    trail.pop()
+    done.add(node)
+  }
+
+  for (const node of graph.keys()) walk(node)
+  return found
+}
+
+if (import.meta.main) {
+  const problems = await checkImports(join(import.meta.dirname, '../..'))
+  for (const problem of problems) console.error(problem)
+  process.exitCode = problems.length > 0 ? 1 : 0
+}

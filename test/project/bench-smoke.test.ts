@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { type Figure, isReached, missedLine } from '../../bench/bench.ts'
+
+const RUN = fileURLToPath(new URL('../../bench/run.ts', import.meta.url))
+const LINE = /^[a-z0-9-]+ \d+(\.\d+)? \S+ ratio \d+\.\d\d vs \S+$/
+
+const FIGURES = {
+  deliver: ['deliver'],
+  'deliver-latency': ['deliver-latency-p50', 'deliver-latency-p99'],
+  ingest: ['ingest'],
+  'ingest-latency': ['ingest-latency'],
+  isolate: ['isolate'],
+  list: ['list', 'list-page-100', 'list-by-status', 'list-by-pipeline-status', 'list-by-project-type'],
+  memory: ['memory', 'memory-growth'],
+  page: ['page-frame', 'page-first-load'],
+  read: ['read'],
+  run: ['run'],
+  start: ['start', 'start-first'],
+}
+
+test('every bench prints a line for each of its figures', { timeout: 120_000 }, async (t) => {
+  const { lines, results } = await smoke(t, Object.keys(FIGURES))
+  for (const line of lines) assert.match(line, LINE)
+  const expected = Object.values(FIGURES).flat()
+  assert.deepEqual(
+    lines.map((line) => line.split(' ')[0]),
+    expected,
+  )
+  assert.deepEqual(
+    results.figures.map((figure) => figure.name),
+    expected,
+  )
+})
+
+test('a bench that does not exist is refused by name', async () => {
+  const refused = promisify(execFile)(process.execPath, [RUN, 'nonsense'])
+  await assert.rejects(refused, { code: 2, stderr: /no such bench: nonsense/ })
+})
+
+test('a missed goal is said in one line', () => {
+  const goal = { of: 'ratio', is: 'at least', limit: 0.35 } as const
+  const figure: Figure = { name: 'read', value: 900, unit: '/s', ratio: 0.2, floor: 'constant-json', goal }
+  assert.equal(isReached(figure), false)
+  assert.equal(isReached({ ...figure, ratio: 0.35 }), true)
+  assert.equal(missedLine(figure), 'goal missed: read is ratio 0.20, should be at least ratio 0.35')
+})
+
+async function smoke(
+  t: TestContext,
+  benches: readonly string[],
+): Promise<{ lines: string[]; results: { figures: Figure[] } }> {
+  const folder = await mkdtemp(join(tmpdir(), 'gantry-bench-smoke-'))
+  t.after(() => rm(folder, { recursive: true, force: true }))
+  const file = join(folder, 'results.json')
+  const wish = [RUN, ...benches, '--smoke', '--results', file]
+  const { stdout } = await promisify(execFile)(process.execPath, wish)
+  return { lines: stdout.trim().split('\n'), results: JSON.parse(await readFile(file, 'utf8')) }
+}

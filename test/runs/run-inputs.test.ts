@@ -1,0 +1,201 @@
+// POST /pipelines/{id}/actions: what a run is given, the source that it deploys and variables.
+import assert from 'node:assert/strict'
+import { after, suite, test } from 'node:test'
+import { loadRun } from '#engine/runner/load-run.ts'
+import { assertStarted, withVariables } from '#test/support/calls.ts'
+import { commitOf, FAILED, faultsOf, openRuns, reasonOf, started } from '#test/support/runs.ts'
+import { createAction, createTestTree, type TestTree } from '#test/support/world.ts'
+
+const runs = await openRuns({ after })
+const { api, db, tree, makeHook, call, ask, run, retry, cancel } = runs
+const { readAction, targetsOf, addStep, addDeployPipeline, deployed } = runs
+
+suite('what a run deploys', () => {
+  test('is a branch unless something else is said; full names say it themselves', async () => {
+    const hash = 'ab12'.repeat(10)
+    const wishes: [object, [string, string]][] = [
+      [{ source_ref: 'next' }, ['branch', 'next']],
+      [{ source_type: 'branch' }, ['branch', 'main']],
+      [{ source_type: 'tag', source_ref: 'v1.2' }, ['tag', 'v1.2']],
+      [{ source_type: 'commit', source_ref: hash }, ['commit', hash]],
+      [{ source_type: 'branch', source_ref: 'refs/heads/feature/x' }, ['branch', 'feature/x']],
+      [{ source_ref: 'refs/tags/v2' }, ['tag', 'v2']],
+      [{ type: 'deploy', source_ref: 'next' }, ['branch', 'next']],
+    ]
+    for (const [wish, source] of wishes) {
+      const { deployment } = (await started(run(wish))).action_data
+      assert.deepEqual([deployment.source_type, deployment.source_ref], source)
+      assert.equal(deployment.type, 'deploy')
+    }
+  })
+
+  test('must be possible: no name that git would refuse, no kind without a name', async () => {
+    const fault = async (wish: object) => (await faultsOf(run(wish))).source_ref[0]
+    assert.equal(
+      await fault({ source_ref: '--upload-pack=x' }),
+      '"--upload-pack=x" cannot be the name of a branch.',
+    )
+    assert.match(await fault({ source_ref: 'a..b' }), /cannot be the name of a branch/)
+    assert.match(await fault({ source_type: 'commit', source_ref: 'main' }), /is no commit/)
+    assert.equal(await fault({ source_type: 'tag' }), 'is required: which tag?')
+    assert.equal(
+      await fault({ source_type: 'tag', source_ref: 'refs/heads/x' }),
+      'is the full name of a branch, not of a tag',
+    )
+  })
+
+  test('can be chosen only for pipelines that deploy', async () => {
+    await addStep(tree.serverPipelineId, 'restart', 1)
+    const url = `/pipelines/${tree.serverPipelineId}/actions`
+    const why = ['is for pipelines that deploy an application']
+    assert.deepEqual(
+      await faultsOf(ask(url, { source_type: 'branch', source_ref: 'main', type: 'deploy' })),
+      {
+        source_type: why,
+        source_ref: why,
+        type: why,
+      },
+    )
+    const action = await started(ask(url, { variables: { force: true } }))
+    assert.equal(action.type, 'restart')
+    assert.deepEqual(action.action_data, { release_name: null, commit: null, deployment: null })
+    assert.deepEqual(
+      (await targetsOf(action.id)).map(({ server_id }) => server_id),
+      [tree.serverIds[0]],
+    )
+  })
+
+  test('is the commit of the live release for a redeploy, in a release of its own', async () => {
+    const at = await createTestTree(db)
+    assert.match(await reasonOf(run({ type: 'redeploy' }, { at })), /no live release yet/)
+    await deployed(at, '1')
+    await deployed(at, '2')
+    const { action_data } = await started(run({ type: 'redeploy' }, { at }))
+    assert.deepEqual(action_data.commit, commitOf('2'))
+    assert.equal(action_data.release_name, null)
+    const { type, source_type, source_ref } = action_data.deployment
+    assert.deepEqual([type, source_type, source_ref], ['redeploy', 'commit', commitOf('2').hash])
+  })
+
+  test('is the release before the live one for a rollback, whichever pipeline made it', async () => {
+    const at = await createTestTree(db)
+    assert.match(await reasonOf(run({ type: 'rollback' }, { at })), /no live release yet/)
+    const other = await addDeployPipeline(at, 'Deploy by hand')
+    await deployed({ ...at, pipelineId: other }, '1')
+    assert.match(await reasonOf(run({ type: 'rollback' }, { at })), /no release before the live one/)
+    await createAction(db, at, { ...FAILED, commit: JSON.stringify(commitOf('8')), release_name: 'failed' })
+    await createAction(db, await createTestTree(db), { release_name: 'of another application' })
+    await deployed(at, '2')
+    await deployed(at, '2', { trigger_type: 'retry' })
+    const { action_data } = await started(run({ type: 'rollback' }, { at }))
+    assert.equal(action_data.release_name, '20260101000001-11111111')
+    assert.deepEqual(action_data.commit, commitOf('1'))
+    const { type, source_type, source_ref } = action_data.deployment
+    assert.deepEqual([type, source_type, source_ref], ['rollback', 'commit', commitOf('1').hash])
+  })
+
+  test('cannot be chosen for a redeploy or a rollback', async () => {
+    for (const type of ['redeploy', 'rollback']) {
+      const why = [`cannot be chosen: a ${type} takes an earlier release`]
+      assert.deepEqual(await faultsOf(run({ type, source_type: 'tag', source_ref: 'v1' })), {
+        source_type: why,
+        source_ref: why,
+      })
+    }
+  })
+})
+
+suite('variables', () => {
+  const given = { Release: 'v1', count: -7, 'dry-run': false, hosts: ['a', { b: 1 }] }
+
+  /** Without a credential, which no test can open. */
+  async function treeToRun(): Promise<TestTree> {
+    const at = await createTestTree(db)
+    await db
+      .updateTable('applications')
+      .set({ credential_id: null })
+      .where('id', '=', at.applicationId)
+      .execute()
+    return at
+  }
+  async function variablesOfRun(id: number) {
+    const loaded = await loadRun(db, api.box, (await targetsOf(id))[0]!.id)
+    assert.ok(!('kind' in loaded))
+    return loaded.hookVariables
+  }
+
+  test('reach the steps, and are not taken for those of a hook', async () => {
+    const at = await treeToRun()
+    const action = await started(run({ variables: given }, { at }))
+    assert.deepEqual(action.triggered_from.hook_parsed_variables, {})
+    assert.deepEqual(await variablesOfRun(action.id), given)
+    const bare = await started(run({}, { at }))
+    assert.deepEqual(await variablesOfRun(bare.id), {})
+  })
+
+  test('do not choose the source, as those of a hook do', async () => {
+    const { deployment } = (await started(run({ variables: { branch: 'next' } }))).action_data
+    assert.equal(deployment.source_ref, 'main')
+  })
+
+  test('are those of the call when a hook has started the run, and its retry has them too', async () => {
+    const at = await treeToRun()
+    const hook = await makeHook(withVariables({ name: 'tag' }), at)
+    const id = assertStarted(await call(hook, { tag: 'v3' }))
+    assert.deepEqual(await variablesOfRun(id), { tag: 'v3' })
+    await cancel(id, { at })
+    const again = await started(retry(id, { at }))
+    assert.deepEqual(await variablesOfRun(again.id), { tag: 'v3' })
+  })
+
+  test('of a call reach the runs that follow, and those after them, which show none: no hook started them', async () => {
+    const at = await treeToRun()
+    const [next, last] = [await addDeployPipeline(at, 'Next'), await addDeployPipeline(at, 'Last')]
+    for (const [pipeline_id, after_pipeline_id] of [
+      [next, at.pipelineId],
+      [last, next],
+    ] as const) {
+      await addStep(pipeline_id, 'get-new-release', 1)
+      const link = { pipeline_id, after_pipeline_id, environment_id: at.environmentId }
+      await db.insertInto('pipeline_run_after').values(link).execute()
+    }
+    const hook = await makeHook(withVariables({ name: 'tag' }), at)
+    const parent = await readAction(assertStarted(await call(hook, { tag: 'v3' })), at)
+    assert.deepEqual(parent.triggered_from.hook_parsed_variables, { tag: 'v3' })
+    const child = await readAction(parent.children[0].id, at)
+    const grandchild = await readAction(child.children[0].id, at)
+    for (const { id, triggered_from } of [child, grandchild]) {
+      assert.deepEqual([triggered_from.hook_id, triggered_from.hook_parsed_variables], [null, {}])
+      assert.deepEqual(await variablesOfRun(id), { tag: 'v3' })
+    }
+    await cancel(child.id, { at })
+    const again = await started(retry(child.id, { at }))
+    assert.deepEqual(again.triggered_from.hook_parsed_variables, {})
+    assert.deepEqual(await variablesOfRun(again.id), { tag: 'v3' })
+  })
+
+  test('have names and values like those of hooks: every fault is named', async () => {
+    const variables = {
+      '1st': 'x',
+      'a b': 'x',
+      Same: 1,
+      same: 2,
+      long: 'x'.repeat(64 * 1024 + 1),
+      large: 2 ** 53,
+    }
+    const faults = await faultsOf(run({ variables }))
+    assert.deepEqual(Object.keys(faults).sort(), [
+      'variables.1st',
+      'variables.a b',
+      'variables.large',
+      'variables.long',
+      'variables.same',
+    ])
+    assert.deepEqual(faults['variables.long'], ['is longer than 64 KiB'])
+    const wrongKinds = await faultsOf(run({ variables: { a: null, b: { c: 1 }, d: 1.5 } }))
+    assert.deepEqual(Object.keys(wrongKinds), ['variables.a', 'variables.b', 'variables.d'])
+    const many = Object.fromEntries(Array.from({ length: 101 }, (_, index) => [`v${index}`, index]))
+    assert.deepEqual(Object.keys(await faultsOf(run({ variables: many }))), ['variables'])
+    await started(run({ variables: { ['x'.repeat(64)]: 1, constructor: 'x' } }))
+  })
+})

@@ -1,0 +1,270 @@
+// How many runs there are at a time, with two workers, and what a step cannot do: stay, flood, refuse to end.
+import assert from 'node:assert/strict'
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { after, suite, test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
+import { sql } from 'kysely'
+import { serveGit } from '#adapters/repositories/test-git-server.ts'
+import { later } from '#test/support/later.ts'
+import { processesAt } from '#test/support/processes-at.ts'
+import { liveRelease, releasesIn } from '#test/support/releases.ts'
+import { makeRepository, type TestRepository } from '#test/support/repository.ts'
+import { deployWith } from '#test/support/run-inventory.ts'
+import { openRunWorld } from '#test/support/run-world.ts'
+import { until } from '#test/support/until.ts'
+
+const all = { after }
+/** Before the workers: commands do not see what is mounted after them. Null: only root can mount. */
+const smallDisk = process.getuid!() === 0 ? await mountDisk(110) : null
+
+const world = await openRunWorld(all, { roles: ['api', 'worker', 'worker'] })
+const { makeCustom, makeDeployable, makeHook, fire, run, completed, endedWith, logOf, db } = world
+
+suite('limits', { concurrency: true }, () => {
+  suite('at the same time', () => {
+    const RUNS = 50
+    const PIPELINE_LIMIT = 3
+
+    test('fifty runs keep the limits of their pipeline and servers at every instant, and go in their order', async () => {
+      const servers = [world.newLocalServer(), world.newLocalServer()].map((server, index) => ({
+        ...server,
+        name: `web-${index + 1}`,
+        max_parallel_actions: 1,
+      }))
+      const gate = world.makeGate('fifty')
+      const busy = join(world.notes, 'busy')
+      // Whoever finds another one at work on the same server fails.
+      const alone = `mkdir "${busy}-$GANTRY_SERVER" && sleep 0.0$((RANDOM % 5)) && rmdir "${busy}-$GANTRY_SERVER"`
+      const shop = await makeDeployable({
+        repository: 'file:///nowhere',
+        servers,
+        steps: [{ name: 'alone', command: `set -e; ${alone}; ${gate.command}` }],
+        pipeline: { operation: 'configure', max_parallel_actions: PIPELINE_LIMIT },
+      })
+      const hook = await makeHook(shop.pipelineId)
+      const ids: number[] = []
+      // Calls that come together may be stored in any order; these are the first in any case.
+      for (let n = 0; n < PIPELINE_LIMIT; n += 1) ids.push(await fire(hook))
+      ids.push(...(await Promise.all(Array.from({ length: RUNS - PIPELINE_LIMIT }, () => fire(hook)))))
+      ids.sort((one, other) => one - other)
+      await gate.reached(2)
+      await until('everybody waits', 30_000, async () => {
+        const { rows } = await sql<{ waiting: number }>`
+        select count(*) as waiting from actions
+        where pipeline_id = ${shop.pipelineId} and status = 'waiting'`.execute(db)
+        return rows[0]!.waiting === RUNS - 1
+      })
+      await gate.open()
+      for (const id of ids) await completed(id)
+
+      const running = new Set<number>()
+      const started: number[] = []
+      for (const event of await eventsOf(shop.pipelineId)) {
+        if (event.status !== 'in-progress') running.delete(event.action_id)
+        else if (!running.has(event.action_id)) started.push(running.add(event.action_id) && event.action_id)
+        assert.ok(running.size <= PIPELINE_LIMIT, `${[...running]} run together`)
+      }
+      assert.deepEqual(started, ids, 'they started in their order')
+
+      for (const serverId of shop.serverIds) {
+        const placed = new Set<number>()
+        const order: number[] = []
+        for (const move of await movesOn(serverId)) {
+          if (move.status === 'queued' || move.status === 'in-progress') placed.add(move.action_id)
+          else placed.delete(move.action_id)
+          if (move.status === 'in-progress') order.push(move.action_id)
+          assert.ok(placed.size <= 1, `${[...placed]} have a place on server ${serverId}`)
+        }
+        assert.deepEqual(order, ids, 'every server took them in their order')
+      }
+    })
+
+    async function eventsOf(pipelineId: number) {
+      const { rows } = await sql<{ action_id: number; status: string }>`
+      select e.action_id, e.status from events e join actions a on a.id = e.action_id
+      where a.pipeline_id = ${pipelineId} order by e.id`.execute(db)
+      return rows
+    }
+
+    async function movesOn(serverId: number) {
+      const { rows } = await sql<{ action_id: number; status: string }>`
+      select t.action_id, m.status from target_moves m join targets t on t.id = m.target_id
+      where t.server_id = ${serverId} and m.step_order is null order by m.id`.execute(db)
+      return rows
+    }
+  })
+
+  suite('a step', { concurrency: true }, () => {
+    const TERM_IS_IGNORED = `trap '' TERM; ( trap '' TERM; while :; do sleep 1; done ) &`
+
+    test('that ignores being asked to end is ended when its run is cancelled', async () => {
+      const gate = world.makeGate('stubborn')
+      const { pipelineId } = await makeCustom([
+        { name: 'stubborn', command: `exec 8>>'${gate.held}'; ${TERM_IS_IGNORED} ${gate.command}` },
+        { name: 'never', command: `touch ${world.notes}/never` },
+      ])
+      const id = await run(pipelineId)
+      await gate.reached()
+      await world.cancel(id)
+      const action = await endedWith('FAILED_CANCELLED', id)
+      const reasons = action.targets[0].steps.map(
+        (step: { status_reason_code: string }) => step.status_reason_code,
+      )
+      assert.deepEqual(reasons, ['FAILED_CANCELLED', 'SKIPPED'])
+      assert.match(await logOf(id, 'stubborn'), /Cancelled\.\n$/)
+      assert.equal(await gate.left(), 0)
+      assert.deepEqual(processesAt([gate.held]), [])
+    })
+
+    test('that takes longer than it may is ended, with all that it started', async () => {
+      const gate = world.makeGate('slow')
+      const command = `exec 8>>'${gate.held}'; setsid sleep 1000 & disown; ${gate.command}`
+      const { pipelineId } = await makeCustom([{ name: 'slow', command, timeout_seconds: 1 }])
+      const action = await endedWith('FAILED_TIMEOUT', await run(pipelineId))
+      assert.match(await logOf(action.id, 'slow'), /Timed out after 1 s/)
+      assert.deepEqual(processesAt([gate.held]), [])
+    })
+
+    const limitNewRelease = (pipelineId: number, timeout_seconds: number) =>
+      world.db
+        .updateTable('pipeline_steps')
+        .set({ timeout_seconds })
+        .where('pipeline_id', '=', pipelineId)
+        .where('name', '=', 'get-new-release')
+        .execute()
+
+    test('of Gantry that waits for a repository ends when its time is up', async (t) => {
+      const repository = await makeRepository(t, { files: { a: 'a' } })
+      const silence = () => new Promise<boolean>(() => {})
+      const host = await serveGit(t, { folder: dirname(repository.folder), before: silence })
+      const shop = await makeDeployable({ repository: `${host.url}/shop.git` })
+      await limitNewRelease(shop.pipelineId, 1)
+      const action = await endedWith('FAILED_TIMEOUT', await run(shop.pipelineId))
+      assert.match(await logOf(action.id, 'get-new-release'), /Fetching .*\nTimed out after 1 s/)
+    })
+
+    test('of Gantry has one time limit for all that it does', async (t) => {
+      const repository = await makeRepository(t, { files: { a: 'a' } })
+      const late = () => pause(2_000, false)
+      const host = await serveGit(t, { folder: dirname(repository.folder), before: late })
+      const gate = world.makeGate('one-limit')
+      const shop = await makeDeployable({
+        repository: `${host.url}/shop.git`,
+        steps: deployWith({ 'check-app-environment': { name: 'wait', command: gate.command } }),
+      })
+      await limitNewRelease(shop.pipelineId, 3)
+      const id = await run(shop.pipelineId)
+      await gate.reached()
+      // Two seconds for the lock on the server and two for the first answer of the host: each is in time.
+      const holder = spawn('flock', [join(shop.bases[0]!, '.gantry/lock'), '-c', 'echo held; sleep 2'])
+      later(t, () => holder.kill())
+      await once(holder.stdout, 'data')
+      await gate.open()
+      await endedWith('FAILED_TIMEOUT', id)
+      assert.match(await logOf(id, 'get-new-release'), /Timed out after 3 s/)
+      assert.equal(await liveRelease(shop.bases[0]!), null)
+    })
+
+    test('leaves no daemon behind, however it detaches', async () => {
+      const held = join(world.notes, 'daemon.held')
+      const daemon = `( setsid bash -c 'exec > /dev/null 2>&1 < /dev/null; sleep 1000 & sleep 1001' & )`
+      const { pipelineId } = await makeCustom([
+        { name: 'fork', command: `exec 8>>'${held}'; ${daemon}; nohup sleep 1002 & disown; echo forked` },
+      ])
+      const action = await completed(await run(pipelineId))
+      assert.match(await logOf(action.id, 'fork'), /forked\n/)
+      assert.deepEqual(processesAt([held]), [])
+    })
+
+    test('that prints fifty megabytes keeps ten of them, and a line that says so', async () => {
+      const command = 'yes "a line of some length" | head -c 52428800; echo the end'
+      const { pipelineId } = await makeCustom([{ name: 'flood', command }])
+      const action = await completed(await run(pipelineId))
+      const log = await logOf(action.id, 'flood')
+      assert.ok(log.endsWith('\n[output cut: 10 MiB are kept per step]\n'))
+      const kept = Buffer.byteLength(log)
+      assert.ok(kept > 10 * 2 ** 20 - 100 && kept < 10 * 2 ** 20 + 200, `${kept} bytes`)
+    })
+
+    test('that closes its output still ends with its own exit code', async () => {
+      const command = 'echo before; exec >&- 2>&- 0<&-; sleep 0.3; exit 7'
+      const { pipelineId } = await makeCustom([{ name: 'mute', command }])
+      const action = await endedWith('FAILED', await run(pipelineId))
+      assert.match(await logOf(action.id, 'mute'), /^before\nThe command exited with code 7\.\n$/)
+    })
+
+    test('that is killed by the system says by which signal', async () => {
+      const { pipelineId } = await makeCustom([{ name: 'shot', command: 'kill -KILL $$' }])
+      const action = await endedWith('FAILED', await run(pipelineId))
+      assert.match(await logOf(action.id, 'shot'), /ended by SIGKILL/)
+    })
+
+    test('that may write no more fails, and the release before stays live', async (t) => {
+      const repository = await makeRepository(t, { files: { a: 'a' } })
+      const command = `[ ! -e '${world.notes}/full' ] || { ulimit -f 1; head -c 100000 /dev/zero > big; }`
+      const shop = await makeDeployable({
+        repository: repository.address,
+        steps: deployWith({ 'get-new-release': { name: 'write', command } }),
+      })
+      const first = await completed(await run(shop.pipelineId))
+      await mkdir(join(world.notes, 'full'))
+      const second = await endedWith('FAILED', await run(shop.pipelineId))
+      assert.match(await logOf(second.id, 'write'), /File size limit exceeded|ended by SIGXFSZ/)
+      assert.equal(await liveRelease(shop.bases[0]!), first.action_data.release_name)
+    })
+  })
+
+  // Mounting takes root; what a full disk does to a step is tried above for everybody.
+  const underRoot = smallDisk === null ? () => {} : test
+  underRoot(
+    'a disk that becomes full while a release is unpacked leaves the live one, and nothing half-made',
+    async (t) => {
+      const repository = await makeRepository(t, { files: { small: 'small' } })
+      const server = { ...world.newLocalServer(), root_directory: smallDisk! }
+      const shop = await makeDeployable({ repository: repository.address, servers: [server] })
+      const [base] = shop.bases as [string]
+      const first = await completed(await run(shop.pipelineId))
+      await repository.branch('large', await commitOfMebibytes(repository, 120))
+      const second = await endedWith('FAILED', await run(shop.pipelineId, { source_ref: 'large' }))
+      assert.match(
+        await logOf(second.id, 'get-new-release'),
+        /No space left on device\n(.*\n)*The source could not/,
+      )
+      assert.equal(await liveRelease(base), first.action_data.release_name)
+      assert.deepEqual(await releasesIn(base), [first.action_data.release_name])
+
+      execFileSync('dd', [
+        'if=/dev/zero',
+        `of=${join(smallDisk!, 'ballast')}`,
+        'bs=1M',
+        'count=50',
+        'status=none',
+      ])
+      const third = await endedWith('FAILED', await run(shop.pipelineId))
+      assert.match(await logOf(third.id, 'check-app-environment'), /Only \d+ MiB are free .* make room/)
+    },
+  )
+})
+
+test('in the end nothing of all this still runs', () => world.nothingRuns())
+
+async function mountDisk(mebibytes: number): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'gantry-disk-'))
+  execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${mebibytes}m,mode=0777`, 'tmpfs', folder])
+  later(all, async () => {
+    execFileSync('umount', ['-l', folder])
+    await rm(folder, { recursive: true })
+  })
+  return folder
+}
+
+/** Many names for one megabyte: little to store, and much to unpack. */
+async function commitOfMebibytes({ git }: TestRepository, count: number): Promise<string> {
+  const blob = await git(['hash-object', '-w', '--stdin'], Buffer.alloc(2 ** 20))
+  const entries = Array.from({ length: count }, (_, n) => `100644 blob ${blob}\tfile-${n}\n`)
+  return git(['commit-tree', '-m', 'Large', await git(['mktree'], entries.join(''))])
+}

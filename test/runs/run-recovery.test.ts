@@ -1,0 +1,63 @@
+// What keeps a target from being stuck for ever: one that cannot be prepared ends, one without a job gets another.
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { sql } from 'kysely'
+import { loadRun } from '#engine/runner/load-run.ts'
+import { createEnqueueing } from '#engine/scheduling/enqueueing.ts'
+import { sweepPlaces } from '#engine/scheduling/sweep.ts'
+import { openQueue } from '#platform/queue/open-queue.ts'
+import { openTestApp } from '#test/support/harness.ts'
+import { later } from '#test/support/later.ts'
+import { createAction, createTestTree } from '#test/support/world.ts'
+
+const file = { after }
+const { db, box, settings } = await openTestApp({ after: (end: () => Promise<void>) => later(file, end) })
+const queue = await openQueue({ settings, onError: () => {} })
+later(file, () => queue.close())
+const enqueue = createEnqueueing(queue)
+
+async function targetIdOf(actionId: number): Promise<number> {
+  const target = await db
+    .selectFrom('targets')
+    .select('id')
+    .where('action_id', '=', actionId)
+    .orderBy('id')
+    .executeTakeFirstOrThrow()
+  return target.id
+}
+
+async function jobsOf(targetId: number): Promise<number> {
+  const { rows } = await sql`
+    select from queue.job where name = 'targets.run' and data ->> 'target_id' = ${String(targetId)}`.execute(
+    db,
+  )
+  return rows.length
+}
+
+test('a run whose secrets cannot be opened is unreadable, and says so without them', async () => {
+  const tree = await createTestTree(db)
+  const run = await loadRun(db, box, await targetIdOf(await createAction(db, tree)))
+  assert.ok('kind' in run)
+  assert.match(run.message, /^The run cannot be prepared: /)
+})
+
+test('a target that should run and has no job gets one, once', async () => {
+  const tree = await createTestTree(db)
+  const id = await createAction(db, tree, {
+    status: 'in-progress',
+    status_reason_code: 'IN_PROGRESS',
+    completed_at: null,
+  })
+  const targetId = await targetIdOf(id)
+  const setAge = (age: string) =>
+    sql`
+      update targets set status = 'in-progress', status_reason_code = 'IN_PROGRESS', completed_at = null,
+        updated_at = now() - ${age}::interval where id = ${targetId}`.execute(db)
+  await setAge('30 seconds')
+  await sweepPlaces(db, enqueue.targets, assert.ifError)
+  assert.equal(await jobsOf(targetId), 0)
+  await setAge('2 minutes')
+  await sweepPlaces(db, enqueue.targets, assert.ifError)
+  await sweepPlaces(db, enqueue.targets, assert.ifError)
+  assert.equal(await jobsOf(targetId), 1)
+})

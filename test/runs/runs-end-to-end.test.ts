@@ -1,0 +1,370 @@
+// From a signed call to files on servers: Gantry as a process of its own, real git, a real sshd.
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { mkdir, readFile, readlink, rm, stat, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { dirname, join } from 'node:path'
+import { after, suite, test } from 'node:test'
+import { serveGit } from '#adapters/repositories/test-git-server.ts'
+import { later } from '#test/support/later.ts'
+import { liveFile, liveRelease, releasesIn } from '#test/support/releases.ts'
+import { makeRepository } from '#test/support/repository.ts'
+import { BUILT_IN, deployWith } from '#test/support/run-inventory.ts'
+import { type Deployable, openRunWorld } from '#test/support/run-world.ts'
+import { startSshd } from '#test/support/sshd.ts'
+
+const all = { after }
+const world = await openRunWorld(all)
+const sshd = await startSshd(all)
+const { makeDeployable, makeHook, fire, run, completed, endedWith, logOf, ask } = world
+
+suite('runs', { concurrency: true }, () => {
+  suite('a deploy that cannot be', { concurrency: true }, () => {
+    /** One good release; whatever happens afterwards must leave it live, and nothing beside it. */
+    async function deployOnce(t: Parameters<typeof makeRepository>[0], wish: object = {}) {
+      const repository = await makeRepository(t, { files: { 'index.html': 'good' } })
+      const shop = await makeDeployable({ repository: repository.address, ...wish })
+      const { action_data } = await completed(await run(shop.pipelineId))
+      return { repository, shop, release: action_data.release_name as string }
+    }
+
+    async function assertUntouched(shop: Deployable, release: string) {
+      for (const base of shop.bases) {
+        assert.equal(await liveRelease(base), release)
+        assert.deepEqual(await releasesIn(base), [release])
+        assert.equal(await liveFile(base, 'index.html'), 'good')
+      }
+    }
+
+    test('refs that do not exist, or are made to do harm, end with FAILED_SOURCE and a line that says so', async (t) => {
+      const { shop, release } = await deployOnce(t)
+      const hook = await makeHook(shop.pipelineId, 'branch', 'commit')
+      const refs: [object, RegExp][] = [
+        [{ branch: 'no-such-branch' }, /no branch "?no-such-branch/i],
+        [{ branch: '--upload-pack=x' }, /"--upload-pack=x" cannot be the name of a branch/],
+        [{ branch: '$(touch$IFS/tmp/x)' }, /\$\(touch/],
+        [{ branch: '../..' }, /"\.\.\/\.\." cannot be the name of a branch/],
+        [{ branch: 'a"b\'c\nd\u001b[2J' }, /"a\\"b'c\\u\{a\}d\\u\{1b\}\[2J" cannot be/],
+        [{ branch: 'x'.repeat(5_000) }, /cannot be the name of a branch/],
+        [{ commit: '0123456789abcdef' }, /no commit|commit .*0123456789abcdef/i],
+        [{ commit: '--all' }, /"--all" is no commit/],
+      ]
+      const ids = await Promise.all(refs.map(([payload]) => fire(hook, payload)))
+      for (const [index, [, line]] of refs.entries()) {
+        const action = await endedWith('FAILED_SOURCE', ids[index]!)
+        assert.equal(action.targets[0].current_step.name, 'get-new-release')
+        const statuses = action.targets[0].steps.map(({ status }: { status: string }) => status)
+        assert.deepEqual(statuses, ['completed', 'failed', 'skipped', 'skipped', 'skipped', 'skipped'])
+        assert.match(await logOf(action.id, 'get-new-release'), line)
+      }
+      await assertUntouched(shop, release)
+    })
+
+    test('a repository that has vanished ends with FAILED_SOURCE', async (t) => {
+      const { repository, shop, release } = await deployOnce(t)
+      await rm(repository.folder, { recursive: true })
+      const action = await endedWith('FAILED_SOURCE', await run(shop.pipelineId))
+      assert.match(await logOf(action.id, 'get-new-release'), /There is no repository at file:/)
+      await assertUntouched(shop, release)
+      // Its commit was fetched before.
+      await completed(await run(shop.pipelineId, { type: 'redeploy' }))
+    })
+
+    test('a server that refuses, hangs, or shows another host key ends with FAILED_UNREACHABLE', async (t) => {
+      const { repository } = await deployOnce(t)
+      const silent = createServer((socket) => socket.on('error', () => {})).listen(0, '127.0.0.1')
+      await once(silent, 'listening')
+      later(t, () => silent.close())
+      const free = createServer().listen(0, '127.0.0.1')
+      await once(free, 'listening')
+      const { port: closedPort } = free.address() as { port: number }
+      free.close()
+      const otherKey = `ssh-ed25519 ${Buffer.concat([
+        Buffer.from('0000000b7373682d6564323535313900000020', 'hex'),
+        Buffer.alloc(32, 7),
+      ]).toString('base64')}`
+      const { port: silentPort } = silent.address() as { port: number }
+      const cases: [object, RegExp][] = [
+        [{ port: closedPort }, /refused the connection: no SSH server is listening there/],
+        [{ port: silentPort }, /did not answer in time/],
+        [{ host_key: otherKey }, /the host key of 127\.0\.0\.1:\d+ is not the known one/],
+        [{ login_name: 'nobody-of-that-name' }, /does not accept the key for nobody-of-that-name/],
+        [{ credential_id: null }, /has no key to log in with/],
+      ]
+      await Promise.all(
+        cases.map(async ([difference, line]) => {
+          const server = { ...(await world.newSshServer(sshd, 0)), ...difference }
+          const other = await makeDeployable({ repository: repository.address, servers: [server] })
+          const action = await endedWith('FAILED_UNREACHABLE', await run(other.pipelineId))
+          assert.match(await logOf(action.id, 'check-app-environment'), line)
+          assert.deepEqual(await releasesIn(other.bases[0]!), [])
+        }),
+      )
+    })
+
+    test('one server of two that is away fails the action and leaves the other deployed', async (t) => {
+      const repository = await makeRepository(t, { files: { 'index.html': 'good' } })
+      const away = { ...(await world.newSshServer(sshd, 0)), login_name: 'nobody-of-that-name' }
+      const shop = await makeDeployable({
+        repository: repository.address,
+        servers: [world.newLocalServer(), away],
+      })
+      const action = await endedWith('FAILED_UNREACHABLE', await run(shop.pipelineId))
+      assert.equal(action.summary.targets.completed, 1)
+      assert.equal(action.summary.targets.failed, 1)
+      assert.equal(await liveFile(shop.bases[0]!, 'index.html'), 'good')
+      // One server serves it: that is what people would go back from.
+      assert.equal(action.resource.data.last_deployments.live.id, action.id)
+    })
+
+    test('a folder that is in the way of current is named, and left alone', async (t) => {
+      const repository = await makeRepository(t, { files: { 'index.html': 'good' } })
+      const shop = await makeDeployable({
+        repository: repository.address,
+        servers: [await world.newSshServer(sshd, 0)],
+        steps: BUILT_IN,
+      })
+      const [base] = shop.bases as [string]
+      await mkdir(join(base, 'current'), { recursive: true, mode: 0o777 })
+      const action = await endedWith('FAILED', await run(shop.pipelineId))
+      assert.match(await logOf(action.id, 'check-app-environment'), /cannot|must be a link/)
+      assert.ok((await stat(join(base, 'current'))).isDirectory())
+    })
+  })
+
+  suite('a deploy', { concurrency: true }, () => {
+    test('a signed call brings the new release to both servers, and people can go back and forth', async (t) => {
+      const repository = await makeRepository(t, { files: { 'index.html': 'one' } })
+      const shop = await makeDeployable({
+        repository: repository.address,
+        servers: await Promise.all([0, 1].map((account) => world.newSshServer(sshd, account))),
+      })
+      const hook = await makeHook(shop.pipelineId, 'branch')
+      const live = () => Promise.all(shop.bases.map(liveRelease))
+      const shown = () => Promise.all(shop.bases.map((base) => liveFile(base, 'index.html')))
+
+      /** Of a request of its own: one that overlaps with the end of a run may still show the release before. */
+      const lastDeployments = async (id: number) => {
+        const { latest, live } = (await world.show(id)).resource.data.last_deployments
+        return [latest.id, live.id]
+      }
+
+      const first = await completed(await fire(hook, { branch: 'refs/heads/main' }))
+      const firstName = first.action_data.release_name
+      assert.match(firstName, /^\d{14}-[0-9a-f]{8}$/)
+      assert.deepEqual(await live(), [firstName, firstName])
+      assert.deepEqual(await shown(), ['one', 'one'])
+      const { commit, deployment } = first.action_data
+      assert.equal(commit.hash, await repository.git(['rev-parse', 'main']))
+      assert.deepEqual([commit.message, commit.author_email], ['Say hello', 'zoe@example.com'])
+      assert.deepEqual([deployment.source_type, deployment.source_ref], ['branch', 'main'])
+      assert.deepEqual(first.triggered_from.hook_parsed_variables, { branch: 'refs/heads/main' })
+      assert.equal(first.summary.targets.completed, 2)
+
+      await repository.commit({ 'index.html': 'two' })
+      const second = await completed(await fire(hook, { branch: 'refs/heads/main' }))
+      assert.deepEqual(await shown(), ['two', 'two'])
+      assert.deepEqual(await lastDeployments(second.id), [second.id, second.id])
+
+      const back = await completed(await run(shop.pipelineId, { type: 'rollback' }))
+      assert.deepEqual(await live(), [firstName, firstName])
+      assert.deepEqual(await shown(), ['one', 'one'])
+      assert.equal(back.action_data.release_name, firstName)
+      assert.match(await logOf(back.id, 'get-new-release'), /still on the server/)
+
+      const again = await completed(await run(shop.pipelineId, { type: 'redeploy' }))
+      assert.deepEqual(await shown(), ['one', 'one'])
+      assert.notEqual(again.action_data.release_name, firstName)
+      assert.equal(again.action_data.commit.hash, commit.hash)
+      assert.deepEqual(await lastDeployments(again.id), [again.id, again.id])
+
+      const retried = await ask('POST', `/actions/${second.id}/retry`, {})
+      assert.equal((await completed(retried.body.id)).retry_of, second.id)
+      assert.deepEqual(await shown(), ['two', 'two'], 'the commit of then')
+    })
+
+    test('many servers get the source of one fetch', async (t) => {
+      const repository = await makeRepository(t, { files: { 'index.html': 'one' } })
+      const host = await serveGit(t, { folder: dirname(repository.folder) })
+      const shop = await makeDeployable({ repository: `${host.url}/shop.git`, servers: 5 })
+      const fetches = () => host.requests.filter((line) => line.startsWith('GET /shop.git/info/refs')).length
+      await completed(await run(shop.pipelineId))
+      assert.equal(fetches(), 1)
+      await repository.commit({ 'index.html': 'two' })
+      const second = await completed(await run(shop.pipelineId))
+      assert.equal(fetches(), 2, 'the next run asks anew')
+      for (const base of shop.bases) assert.equal(await liveFile(base, 'index.html'), 'two')
+      const logs = await Promise.all(
+        shop.bases.map((_, position) => logOf(second.id, 'get-new-release', position)),
+      )
+      assert.equal(logs.filter((log) => log.includes('Fetching ')).length, 1)
+      for (const log of logs) assert.ok(log.includes(second.action_data.commit.hash.slice(0, 8)), log)
+    })
+
+    for (const { title, hasMirror } of [
+      { title: 'also reaches servers whose turn comes later', hasMirror: true },
+      { title: 'is fetched by its hash where it is not in the mirror', hasMirror: false },
+    ])
+      test(`a commit that was forced off its branch ${title}`, async (t) => {
+        const repository = await makeRepository(t, { files: { n: 'first' } })
+        const first = await repository.commit({ n: 'forced away' })
+        const gate = world.makeGate(`forced-${hasMirror}`)
+        const shop = await makeDeployable({
+          repository: repository.address,
+          servers: 2,
+          steps: deployWith({ 'activate-new-release': { name: 'wait', command: gate.command } }),
+          pipeline: { rollout: JSON.stringify({ batch: 1, max_failed: 0 }) },
+        })
+        const id = await run(shop.pipelineId)
+        await gate.reached()
+        await repository.removeBranch('main')
+        await repository.commit({ n: 'another history' })
+        // As on another machine, whose mirror is made only now.
+        if (!hasMirror)
+          await rm(join(world.home, 'repositories/mirrors', String(shop.applicationId)), { recursive: true })
+        await gate.open()
+        const action = await completed(id)
+        assert.equal(action.action_data.commit.hash, first)
+        for (const base of shop.bases) assert.equal(await liveFile(base, 'n'), 'forced away')
+        assert.match(await logOf(id, 'get-new-release', 1), hasMirror ? /^commit / : /^Fetching /m)
+      })
+
+    test('a server without a host key keeps the one of the first contact', async (t) => {
+      const repository = await makeRepository(t, { files: { a: 'a' } })
+      const server = { ...(await world.newSshServer(sshd, 0)), host_key: null }
+      const shop = await makeDeployable({ repository: repository.address, servers: [server] })
+      await completed(await run(shop.pipelineId))
+      const stored = await world.db
+        .selectFrom('servers')
+        .select('host_key')
+        .where('id', '=', shop.serverIds[0]!)
+        .executeTakeFirstOrThrow()
+      assert.equal(stored.host_key, sshd.hostKey)
+    })
+
+    test('of four deploys the last two stay on the server', async (t) => {
+      const repository = await makeRepository(t, { files: { n: '0' } })
+      const shop = await makeDeployable({
+        repository: repository.address,
+        application: { deployments_keep: 2 },
+      })
+      const names: string[] = []
+      for (const n of ['1', '2', '3', '4']) {
+        await repository.commit({ n })
+        names.push((await completed(await run(shop.pipelineId))).action_data.release_name)
+      }
+      assert.deepEqual(names, [...names].sort(), 'names sort as releases came')
+      assert.deepEqual(await releasesIn(shop.bases[0]!), names.slice(-2))
+      assert.equal(await liveFile(shop.bases[0]!, 'n'), '4')
+      // What is no longer there is made again from the same commit, and never takes a name that is in use.
+      await rm(join(shop.bases[0]!, 'releases', names[2]!), { recursive: true })
+      for (const type of ['rollback', 'redeploy', 'redeploy']) {
+        await completed(await run(shop.pipelineId, { type }))
+        assert.equal(await liveFile(shop.bases[0]!, 'n'), '3')
+      }
+    })
+
+    test('a rollback from a release that failed behind its activation goes to the one before it', async (t) => {
+      const repository = await makeRepository(t, { files: { n: '1' } })
+      const shop = await makeDeployable({
+        repository: repository.address,
+        servers: [world.newLocalServer()],
+        steps: deployWith({ 'activate-new-release': { name: 'smoke-test', command: '[ "$(cat n)" != 3 ]' } }),
+      })
+      await completed(await run(shop.pipelineId))
+      for (const n of ['2', '3']) {
+        await repository.commit({ n })
+        const id = await run(shop.pipelineId)
+        await (n === '3' ? endedWith('FAILED', id) : completed(id))
+        assert.equal(await liveFile(shop.bases[0]!, 'n'), n)
+      }
+      await completed(await run(shop.pipelineId, { type: 'rollback' }))
+      assert.equal(await liveFile(shop.bases[0]!, 'n'), '2')
+    })
+
+    test('branch, tag and commit of a call choose what is deployed', async (t) => {
+      const repository = await makeRepository(t, { files: { from: 'main, first' } })
+      const first = await repository.git(['rev-parse', 'main'])
+      await repository.tag('v1', first, 'The first')
+      await repository.commit({ from: 'main, second' })
+      await repository.branch('feature/Büro', first)
+      await repository.commit({ from: 'feature' }, { branch: 'feature/Büro' })
+      const shop = await makeDeployable({ repository: repository.address })
+      const hook = await makeHook(shop.pipelineId, 'branch', 'tag', 'commit', 'source_ref', 'source_type')
+      const deployed = async (payload: object) => {
+        const { deployment } = (await completed(await fire(hook, payload))).action_data
+        return [deployment.source_type, deployment.source_ref, await liveFile(shop.bases[0]!, 'from')]
+      }
+      assert.deepEqual(await deployed({}), ['branch', 'main', 'main, second'])
+      const feature = { branch: 'refs/heads/feature/Büro' }
+      assert.deepEqual(await deployed(feature), ['branch', 'feature/Büro', 'feature'])
+      assert.deepEqual(await deployed({ branch: 'refs/tags/v1' }), ['tag', 'v1', 'main, first'])
+      assert.deepEqual(await deployed({ ...feature, tag: 'v1' }), ['tag', 'v1', 'main, first'])
+      const short = first.slice(0, 10)
+      assert.deepEqual(await deployed({ ...feature, commit: short }), ['commit', short, 'main, first'])
+      assert.deepEqual(await deployed({ source_ref: 'v1', source_type: 'tag' }), ['tag', 'v1', 'main, first'])
+    })
+
+    test('steps of people see variables, work in the release, share files, and give no secret away', async (t) => {
+      const repository = await makeRepository(t, {
+        files: { 'app/index.html': 'hello', 'app/storage/seed': 'seed', 'README.md': 'not deployed' },
+      })
+      const look = [
+        'printf "%s|" "$GANTRY_VAR_BRANCH" "$GANTRY_VAR_DEPLOY_NOTE" "$GREETING" "$GANTRY_SERVER"',
+        'echo; pwd -P; ls; printf "the key is %s\\n" "$API_KEY"; printf %s "$API_KEY" | base64',
+        'echo "$(printf %s "$API_KEY" | wc -c) characters"; echo "$GANTRY_COMMIT $GANTRY_RELEASE"',
+      ].join('; ')
+      const shop = await makeDeployable({
+        repository: repository.address,
+        servers: [await world.newSshServer(sshd, 0)],
+        steps: deployWith({ 'build-application': { name: 'look', command: look } }),
+        application: {
+          root_directory: 'app',
+          install_dependencies_command: 'mkdir vendor\necho installed > vendor/it',
+          build_command: 'false\necho never > built',
+          shared_paths: ['storage/', '.env'],
+          variables: [
+            { name: 'GREETING', value: 'it\'s "fine" $(id) `id`\n\u{1f642}' },
+            { name: 'API_KEY', value: 'swordfish-1234', hidden: true },
+          ],
+        },
+      })
+      const [base] = shop.bases as [string]
+      const hook = await makeHook(shop.pipelineId, 'branch', 'deploy-note')
+      const payload = { branch: 'main', 'deploy-note': '$(touch x); "quoted" \\' }
+      const broken = await endedWith('FAILED', await fire(hook, payload))
+      assert.equal(broken.targets[0].current_step.name, 'build-application')
+      assert.match(await logOf(broken.id, 'build-application'), /exited with code 1/)
+      assert.equal(await liveRelease(base), null, 'what was not built does not go live')
+
+      await world.db
+        .updateTable('applications')
+        .set({ build_command: 'cat vendor/it > built' })
+        .where('id', '=', shop.applicationId)
+        .execute()
+      const action = await completed(await fire(hook, payload))
+      const release = action.action_data.release_name
+      const log = await logOf(action.id, 'look')
+      assert.ok(
+        log.startsWith(
+          `main|${payload['deploy-note']}|it's "fine" $(id) \`id\`\n\u{1f642}|web-1|\n${base}/releases/${release}\n`,
+        ),
+        log,
+      )
+      assert.match(log, /\nbuilt\nindex\.html\nstorage\nvendor\nthe key is \*+\n/)
+      assert.match(log, /\n14 characters\n/)
+      assert.doesNotMatch(log, /swordfish|c3dvcmRmaXNo/)
+      assert.ok(log.includes(`${action.action_data.commit.hash} ${release}`))
+      assert.equal(await liveFile(base, 'built'), 'installed\n')
+      await assert.rejects(stat(join(base, 'current/x')), { code: 'ENOENT' })
+
+      assert.equal(await readFile(join(base, 'shared/storage/seed'), 'utf8'), 'seed')
+      await writeFile(join(base, 'shared/storage/seed'), 'changed')
+      assert.equal(await readlink(join(base, 'current/.env')), '../../shared/.env')
+      await completed(await fire(hook, payload))
+      assert.equal(await liveFile(base, 'storage/seed'), 'changed')
+    })
+  })
+})
+
+test('in the end nothing of all this still runs', () => world.nothingRuns())

@@ -1,0 +1,63 @@
+// What tests of accounts share: an account and a network address of each test's own, and what one does with tokens.
+import assert from 'node:assert/strict'
+import { sql } from 'kysely'
+import { hashPassword } from '#platform/crypto/passwords.ts'
+import { hashToken } from '#platform/crypto/tokens.ts'
+import { type Answer, openTestApp, type TestApp } from './harness.ts'
+import { createPerson, type Person } from './world.ts'
+
+export const PASSWORD = 'correct horse battery'
+
+export type Tokens = { access_token: string; refresh_token: string }
+export type Arranged = TestApp & { person: Person; address: string }
+
+/** The app that all tests of a file share, with an account of each test's own. */
+export async function openAccounts(t: Parameters<typeof openTestApp>[0]) {
+  const app = await openTestApp(t)
+  const passwordHash = await hashPassword(PASSWORD)
+
+  return async function arrange(test = app): Promise<Arranged> {
+    const person = await createPerson(test.db, { passwordHash })
+    return { ...test, person, address: `2001:db8::${person.id}` }
+  }
+}
+
+export function logIn(
+  test: Arranged,
+  email = test.person.email,
+  password = PASSWORD,
+  address = test.address,
+): Promise<Answer> {
+  return test.request('POST', '/users/login', { body: { email, password }, address })
+}
+
+export function refresh({ request }: Arranged, refresh_token: string): Promise<Answer> {
+  return request('POST', '/users/refresh-token', { body: { refresh_token } })
+}
+
+export async function isValid({ request }: Arranged, token: string): Promise<boolean> {
+  const { status } = await request('GET', '/users/me', { token })
+  assert.ok(status === 200 || status === 401)
+  return status === 200
+}
+
+export async function createToken({ request }: Arranged, person: Person, more: { expires_at?: string } = {}) {
+  const { status, body } = await request('POST', '/users/personal-access-tokens', {
+    token: person.token,
+    body: { name: 'CI', ...more },
+  })
+  assert.equal(status, 201, JSON.stringify(body))
+  return body as { id: number; token: string; expires_at: string | null }
+}
+
+export async function expire({ db }: Arranged, token: string): Promise<void> {
+  await db
+    .updateTable('tokens')
+    .set({ expires_at: sql<string>`now() - interval '1 second'` })
+    .where('hash', '=', hashToken(token))
+    .execute()
+}
+
+export async function deactivate({ db }: Arranged, person: Person): Promise<void> {
+  await db.updateTable('users').set({ active: false }).where('id', '=', person.id).execute()
+}

@@ -1,0 +1,33 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { openDatabase } from '#platform/database/connect.ts'
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '#platform/database/embedded/start.ts'
+import { migrate } from '#platform/database/migrate.ts'
+import { installQueue } from '#platform/queue/open-queue.ts'
+import { administer, publishTestServer, TEMPLATE_DATABASE } from './database.ts'
+
+// One real PostgreSQL for the whole run, and in it a migrated template that every test file copies.
+let server: EmbeddedPostgres | undefined
+let home: string | undefined
+
+export async function globalSetup(): Promise<void> {
+  home = await mkdtemp(join(tmpdir(), 'gantry-tests-'))
+  server = await startEmbeddedPostgres({
+    home,
+    settings: { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_connections: '300' },
+  })
+  publishTestServer(server.connection)
+  await administer(`create database ${TEMPLATE_DATABASE}`)
+  const settings = { ...server.connection, database: TEMPLATE_DATABASE }
+  const database = openDatabase(settings, { onIdleError: () => {} })
+  await migrate(database.db)
+  await database.close()
+  await installQueue(settings)
+  await administer(`alter database ${TEMPLATE_DATABASE} allow_connections false`)
+}
+
+export async function globalTeardown(): Promise<void> {
+  await server?.stop()
+  if (home) await rm(home, { recursive: true, force: true })
+}

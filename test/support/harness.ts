@@ -1,0 +1,181 @@
+// The API on a database of its own, in this process. Every JSON answer is checked against what the
+// OpenAPI document promises for that route and status.
+
+import { randomBytes } from 'node:crypto'
+import type { TestContext } from 'node:test'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import addFormats from 'ajv-formats'
+import type { FastifyInstance, InjectOptions } from 'fastify'
+import { pino } from 'pino'
+import { type AppDeps, buildApp } from '#app.ts'
+import { createReceiver, type Receiver } from '#engine/incoming/receiver.ts'
+import { createEnqueueing } from '#engine/scheduling/enqueueing.ts'
+import { createAddressGuard } from '#platform/addresses/guard.ts'
+import { readConfig } from '#platform/config.ts'
+import { createSecretBox, type SecretBox } from '#platform/crypto/secret-box.ts'
+import { type ConnectionSettings, type Database, openDatabase } from '#platform/database/connect.ts'
+import { openListener } from '#platform/database/listen.ts'
+import { openQueue } from '#platform/queue/open-queue.ts'
+import { createTestDatabase } from './database.ts'
+
+export type TestApp = {
+  app: FastifyInstance
+  db: Database
+  /** Where the app's database is, to reach it past the app's pool. */
+  settings: ConnectionSettings
+  box: SecretBox
+  calls: Receiver
+  /** Every SQL statement sent by the app's pool, in order; empty it to count anew. */
+  statements: string[]
+  request(method: string, url: string, options?: RequestOptions): Promise<Answer>
+}
+
+export type RequestOptions = {
+  token?: string
+  body?: unknown
+  headers?: Record<string, string>
+  rawBody?: string | Buffer
+  address?: string
+}
+// biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
+export type Answer = { status: number; headers: Record<string, string>; body: any; text: string }
+
+export const TEST_BASE_URL = 'http://gantry.test'
+
+type Closer = { after(fn: () => Promise<void>): void } | TestContext
+
+export async function openTestApp(
+  t: Closer,
+  more: {
+    environment?: Record<string, string>
+    health?: Partial<AppDeps['health']>
+    log?: AppDeps['log']
+    /** Another process of the same installation: an app that shares this one's database and key. */
+    beside?: TestApp
+    live?: AppDeps['live']
+    guard?: AppDeps['guard']
+  } = {},
+): Promise<TestApp> {
+  const { settings, drop } = more.beside
+    ? { settings: more.beside.settings, drop: async () => {} }
+    : await createTestDatabase()
+  const database = openDatabase(settings, { onIdleError: () => {} })
+  const statements = recordStatements(database.pool)
+  const box = more.beside?.box ?? createSecretBox([randomBytes(32)])
+  const listener = await openListener(settings, { onError: () => {} })
+  const queue = await openQueue({ settings, onError: () => {} })
+  const enqueue = createEnqueueing(queue)
+  const calls = await createReceiver({
+    db: database.db,
+    box,
+    listener,
+    onError: () => {},
+  })
+  const config = readConfig({ ...more.environment })
+  const app = await buildApp({
+    calls,
+    enqueue,
+    config,
+    guard:
+      more.guard ?? createAddressGuard({ allowTargets: config.allowTargets, baseUrl: () => TEST_BASE_URL }),
+    db: database.db,
+    listener,
+    box,
+    live: more.live,
+    version: '0.0.0-test',
+    baseUrl: () => TEST_BASE_URL,
+    log: more.log ?? pino({ level: 'silent' }),
+    health: {
+      checkDatabase: async () => {},
+      isQueueWorking: async () => true,
+      metrics: async () => '',
+      deadLetters: async () => [],
+      ...more.health,
+    },
+  })
+  await app.ready()
+  t.after(async () => {
+    await app.close()
+    await calls.close()
+    await queue.close()
+    await listener.close()
+    await database.close()
+    await drop()
+  })
+  const check = createAnswerCheck(app)
+
+  async function request(method: string, url: string, options: RequestOptions = {}): Promise<Answer> {
+    const headers: Record<string, string> = { ...options.headers }
+    if (options.token !== undefined) headers.authorization = `Bearer ${options.token}`
+    const payload = options.rawBody ?? (options.body === undefined ? undefined : JSON.stringify(options.body))
+    if (payload !== undefined && headers['content-type'] === undefined)
+      headers['content-type'] = 'application/json'
+    const inject = {
+      method,
+      url,
+      headers,
+      payload,
+      remoteAddress: options.address ?? '192.0.2.1',
+    } as InjectOptions
+    const response = await app.inject(inject)
+    const text = response.body
+    const isJson = text !== '' && String(response.headers['content-type']).includes('json')
+    const answer = {
+      status: response.statusCode,
+      headers: response.headers as Record<string, string>,
+      body: isJson ? JSON.parse(text) : text,
+      text,
+    }
+    if (isJson) check(method, url, answer)
+    return answer
+  }
+
+  return { app, db: database.db, settings, box, calls, statements, request }
+}
+
+/** Throws when an answer is not what the OpenAPI document says. */
+function createAnswerCheck(app: FastifyInstance) {
+  const document = app.swagger() as unknown as {
+    paths: Record<string, Record<string, { responses: Record<string, unknown> }>>
+  }
+  const ajv = new Ajv2020({ strict: false, allErrors: true, validateSchema: false })
+  addFormats.default(ajv)
+  ajv.addSchema(document, 'openapi')
+  const routes = Object.keys(document.paths).map((path) => ({
+    path,
+    pattern: new RegExp(`^${path.replaceAll(/\{[^}]+\}/g, '[^/]+')}$`),
+  }))
+  return (method: string, url: string, answer: Answer) => {
+    const route = routes.find(({ pattern }) => pattern.test(url.split('?')[0]!))
+    const described = route && document.paths[route.path]?.[method.toLowerCase()]?.responses?.[answer.status]
+    const pointer = described
+      ? `openapi#/paths/${route.path.replaceAll('~', '~0').replaceAll('/', '~1')}/${method.toLowerCase()}/responses/${answer.status}/content/application~1json/schema`
+      : answer.status >= 400
+        ? 'openapi#/components/schemas/Error'
+        : undefined
+    if (!pointer) return
+    const validate = ajv.getSchema(encodeURI(pointer))
+    if (!validate)
+      throw new Error(`The OpenAPI document describes no JSON for ${method} ${url} ${answer.status}`)
+    if (!validate(answer.body)) {
+      throw new Error(
+        `${method} ${url} ${answer.status} breaks its schema: ${ajv.errorsText(validate.errors)}`,
+      )
+    }
+  }
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: pg's query has a dozen overloads
+function recordStatements(pool: any): string[] {
+  const statements: string[] = []
+  // biome-ignore lint/suspicious/noExplicitAny: as above
+  pool.on('connect', (client: any) => {
+    const query = client.query.bind(client)
+    // biome-ignore lint/suspicious/noExplicitAny: as above
+    client.query = (text: any, ...rest: any[]) => {
+      statements.push(typeof text === 'string' ? text : text.text)
+      return query(text, ...rest)
+    }
+  })
+  return statements
+}

@@ -1,0 +1,356 @@
+// Makes what tests need, straight in the database: people, trees, runs.
+import { randomUUID, randomUUIDv7 } from 'node:crypto'
+import { type Insertable, sql } from 'kysely'
+import type { BuiltInRole } from '#access/authorization/permissions.ts'
+import { DEPLOY_STEPS } from '#model/pipelines/built-in-steps.ts'
+import { hashToken, newToken } from '#platform/crypto/tokens.ts'
+import type { Database } from '#platform/database/connect.ts'
+import type {
+  ActionsTable,
+  HookRequestsTable,
+  HooksTable,
+  HookType,
+  StoredStep,
+  TargetsTable,
+} from '#platform/database/tables.ts'
+
+export type Person = { id: number; email: string; token: string }
+
+let counter = 0
+const next = () => ++counter
+
+export async function createPerson(
+  db: Database,
+  options: { admin?: boolean; passwordHash?: string } = {},
+): Promise<Person> {
+  const email = `person${next()}-${randomUUID().slice(0, 8)}@example.com`
+  const { id } = await db
+    .insertInto('users')
+    .values({
+      name: email.split('@')[0]!,
+      email,
+      url_slug: email.split('@')[0]!,
+      is_instance_admin: options.admin ?? false,
+      password_hash: options.passwordHash ?? null,
+    })
+    .returning('id')
+    .executeTakeFirstOrThrow()
+  return { id, email, token: await createAccessToken(db, id) }
+}
+
+export async function createAccessToken(
+  db: Database,
+  userId: number,
+  expiresAt = new Date(Date.now() + 3_600_000),
+): Promise<string> {
+  const token = newToken('access')
+  await db
+    .insertInto('tokens')
+    .values({
+      user_id: userId,
+      kind: 'access',
+      family: randomUUID(),
+      hash: hashToken(token),
+      expires_at: expiresAt,
+    })
+    .execute()
+  return token
+}
+
+/** A whole tree, down to a deploy pipeline on an application with two servers. */
+export type TestTree = {
+  owner: Person
+  organizationId: number
+  projectId: number
+  environmentId: number
+  credentialId: number
+  serverIds: number[]
+  applicationId: number
+  pipelineId: number
+  serverPipelineId: number
+}
+
+export async function createTestTree(db: Database): Promise<TestTree> {
+  const owner = await createPerson(db)
+  const number = next()
+  const made = { created_by: owner.id }
+  const organization = await db
+    .insertInto('organizations')
+    .values({
+      name: `Organization ${number}`,
+      url_slug: `organization-${number}-${randomUUID().slice(0, 8)}`,
+      owner_id: owner.id,
+    })
+    .returning('id')
+    .executeTakeFirstOrThrow()
+  const organizationId = organization.id
+  await grantRole(db, owner.id, 'owner', { organizationId })
+  const credential = await db
+    .insertInto('credentials')
+    .values({
+      ...made,
+      organization_id: organizationId,
+      name: 'Source',
+      provider_code: 'github',
+      auth_type: 'token',
+      secret: Buffer.from('sealed'),
+    })
+    .returning('id')
+    .executeTakeFirstOrThrow()
+  const project = await db
+    .insertInto('projects')
+    .values({ ...made, organization_id: organizationId, name: `Project ${number}` })
+    .returning('id')
+    .executeTakeFirstOrThrow()
+  return {
+    owner,
+    organizationId,
+    projectId: project.id,
+    credentialId: credential.id,
+    ...(await addEnvironment(db, owner.id, project.id, credential.id)),
+  }
+}
+
+/** Another environment with an application, two servers and two pipelines, in an existing project. */
+export async function addEnvironment(db: Database, ownerId: number, projectId: number, credentialId: number) {
+  const made = { created_by: ownerId }
+  const environment = await db
+    .insertInto('environments')
+    .values({ project_id: projectId, type: 'production', name: `Environment ${next()}` })
+    .returning('id')
+    .executeTakeFirstOrThrow()
+  const environmentId = environment.id
+  const servers = await db
+    .insertInto('servers')
+    .values(
+      ['web-1', 'web-2'].map((name) => ({
+        ...made,
+        environment_id: environmentId,
+        name,
+        provider_code: 'ssh' as const,
+        host: `${name}.example.com`,
+        port: 22,
+        login_name: 'deploy',
+        root_directory: '/srv',
+      })),
+    )
+    .returning('id')
+    .execute()
+  const serverIds = servers.map((server) => server.id)
+  const application = await db
+    .insertInto('applications')
+    .values({
+      ...made,
+      project_id: projectId,
+      environment_id: environmentId,
+      name: 'Shop',
+      folder: 'shop',
+      repository: 'https://github.com/acme/shop.git',
+      default_branch: 'main',
+      programming_language: 'php',
+      framework: 'laravel',
+      credential_id: credentialId,
+    })
+    .returning('id')
+    .executeTakeFirstOrThrow()
+  await db
+    .insertInto('application_servers')
+    .values(
+      serverIds.map((server_id) => ({
+        application_id: application.id,
+        server_id,
+        environment_id: environmentId,
+      })),
+    )
+    .execute()
+  const pipeline = await db
+    .insertInto('pipelines')
+    .values({
+      ...made,
+      environment_id: environmentId,
+      resource_type: 'application',
+      application_id: application.id,
+      name: 'Deploy',
+      operation: 'deploy',
+    })
+    .returning('id')
+    .executeTakeFirstOrThrow()
+  await db
+    .insertInto('pipeline_steps')
+    .values(
+      DEPLOY_STEPS.map((step, index) => ({
+        ...step,
+        pipeline_id: pipeline.id,
+        position: index + 1,
+        built_in: true,
+      })),
+    )
+    .execute()
+  const serverPipeline = await db
+    .insertInto('pipelines')
+    .values({
+      ...made,
+      environment_id: environmentId,
+      resource_type: 'server',
+      server_id: serverIds[0]!,
+      name: 'Restart',
+      operation: 'restart',
+    })
+    .returning('id')
+    .executeTakeFirstOrThrow()
+  return {
+    environmentId,
+    serverIds,
+    applicationId: application.id,
+    pipelineId: pipeline.id,
+    serverPipelineId: serverPipeline.id,
+  }
+}
+
+export async function grantRole(
+  db: Database,
+  userId: number,
+  role: BuiltInRole,
+  where: { organizationId: number; projectId?: number; environmentId?: number },
+): Promise<void> {
+  await db
+    .insertInto('grants')
+    .values({
+      user_id: userId,
+      built_in_role: role,
+      organization_id: where.organizationId,
+      project_id: where.projectId ?? null,
+      environment_id: where.environmentId ?? null,
+    })
+    .execute()
+}
+
+/** Someone with one role on the whole organization of a tree. */
+export async function createMember(db: Database, tree: TestTree, role: BuiltInRole): Promise<Person> {
+  const person = await createPerson(db)
+  await grantRole(db, person.id, role, { organizationId: tree.organizationId })
+  return person
+}
+
+/** A finished deploy of the tree's application, with both targets; anything can be said differently. */
+export async function createAction(
+  db: Database,
+  tree: Pick<TestTree, 'environmentId' | 'pipelineId' | 'serverIds'>,
+  more: Partial<Insertable<ActionsTable>> = {},
+  targetMore: Partial<Insertable<TargetsTable>> = {},
+): Promise<number> {
+  const now = new Date().toISOString()
+  const ended = { started_at: now, completed_at: now }
+  const { id } = await db
+    .insertInto('actions')
+    .values({
+      environment_id: tree.environmentId,
+      pipeline_id: tree.pipelineId,
+      type: 'deploy',
+      status: 'completed',
+      status_reason_code: 'COMPLETED',
+      trigger_type: 'manual',
+      ...ended,
+      ...more,
+    })
+    .returning('id')
+    .executeTakeFirstOrThrow()
+  if (tree.serverIds.length === 0) return id
+  const steps: StoredStep[] = DEPLOY_STEPS.map((step, index) => ({
+    order: index + 1,
+    step_id: index + 1,
+    name: step.name,
+    description: step.description,
+    status: 'completed',
+    reason: 'COMPLETED',
+    ...ended,
+    updated_at: now,
+  }))
+  await db
+    .insertInto('targets')
+    .values(
+      tree.serverIds.map((server_id, index) => ({
+        action_id: id,
+        position: index + 1,
+        server_id,
+        status: 'completed' as const,
+        status_reason_code: 'COMPLETED' as const,
+        steps: JSON.stringify(steps),
+        ...ended,
+        ...targetMore,
+      })),
+    )
+    .execute()
+  return id
+}
+
+/** Many finished deploys without targets, by one statement; one is created every second from `from` on. */
+export async function createManyActions(
+  db: Database,
+  place: Pick<TestTree, 'environmentId' | 'pipelineId'>,
+  count: number,
+  from: Date,
+): Promise<void> {
+  await sql`
+    insert into actions (environment_id, pipeline_id, type, status, status_reason_code, trigger_type,
+      started_at, completed_at, created_at)
+    select ${place.environmentId}, ${place.pipelineId}, 'deploy', 'completed', 'COMPLETED', 'manual',
+      moment, moment, moment
+    from generate_series(1, ${count}::int) as number, lateral (
+      select ${from}::timestamptz + number * interval '1 second' as moment) as m`.execute(db)
+}
+
+/** A hook of the tree's deploy pipeline; anything can be said differently. */
+export async function createHook(
+  db: Database,
+  tree: Pick<TestTree, 'owner' | 'environmentId' | 'pipelineId'>,
+  type: HookType,
+  more: Partial<Insertable<HooksTable>> = {},
+): Promise<string> {
+  const ofType =
+    type === 'incoming'
+      ? { requires_secret: false, url_token: Buffer.from('sealed'), url_token_hash: hashToken(randomUUID()) }
+      : { target_url: 'https://example.com/', verify_ssl: true, secret: Buffer.from('sealed') }
+  const { id } = await db
+    .insertInto('hooks')
+    .values({
+      id: randomUUID(),
+      pipeline_id: tree.pipelineId,
+      environment_id: tree.environmentId,
+      type,
+      name: `Hook ${next()}`,
+      action_type: 'deploy',
+      settings: '{}',
+      trigger_when: '{}',
+      created_by: tree.owner.id,
+      edited_by: tree.owner.id,
+      ...ofType,
+      ...more,
+    })
+    .returning('id')
+    .executeTakeFirstOrThrow()
+  return id
+}
+
+/** A call received by a hook, or a delivery that it sent. */
+export async function createHookRequest(
+  db: Database,
+  hookId: string,
+  type: HookType,
+  more: Partial<Insertable<HookRequestsTable>> = {},
+): Promise<string> {
+  const { id } = await db
+    .insertInto('hook_requests')
+    .values({
+      id: randomUUIDv7(),
+      hook_id: hookId,
+      type,
+      url: 'https://example.com/',
+      method: 'POST',
+      outcome: type === 'incoming' ? 'accepted' : 'delivered',
+      ...more,
+    })
+    .returning('id')
+    .executeTakeFirstOrThrow()
+  return id
+}
