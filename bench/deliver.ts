@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { sql } from 'kysely'
-import { openRound } from '#engine/scheduling/round.ts'
-import { secretPlace } from '#model/hooks/present-hook.ts'
+import { openSchedulingPass } from '#engine/scheduling/scheduling-pass.ts'
+import { hookSecretAad } from '#model/hooks/present-hook.ts'
 import { createSecretBox } from '#platform/crypto/secret-box.ts'
 import { newDeliverySecret } from '#platform/crypto/tokens.ts'
 import type { Database } from '#platform/database/connect.ts'
@@ -185,7 +185,7 @@ async function openDeliveryWorld(workbench: Workbench, receivers: number) {
         scope: 'pipeline',
       }),
     })
-    const secret = box.seal(newDeliverySecret(), secretPlace(id))
+    const secret = box.seal(newDeliverySecret(), hookSecretAad(id))
     await db.updateTable('hooks').set({ secret }).where('id', '=', id).execute()
   }
   const logFile = join(await workbench.makeFolder(), 'deliverer.log')
@@ -224,7 +224,7 @@ async function makeActions(db: Database, tree: TestTree, count: number): Promise
 async function moveAll(db: Database, tree: TestTree, actionIds: number[]): Promise<void> {
   for (let from = 0; from < actionIds.length; from += MOVES_PER_COMMIT) {
     await db.transaction().execute(async (trx) => {
-      const round = await openRound(trx, tree.environmentId)
+      const round = await openSchedulingPass(trx, tree.environmentId)
       for (const action of await round.load(actionIds.slice(from, from + MOVES_PER_COMMIT)))
         round.moveAction(action, { status: 'in-progress', reason: 'IN_PROGRESS' })
       await round.flush()

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { after, suite, type TestContext, test } from 'node:test'
 import { serveGit } from '#adapters/repositories/test-git-server.ts'
-import { credentialPlace } from '#model/inventory/secret-places.ts'
+import { credentialAad } from '#model/inventory/sealed-aad.ts'
 import { openTestApp } from '#test/support/harness.ts'
 import { later } from '#test/support/later.ts'
 import { makeRepository } from '#test/support/repository.ts'
@@ -37,7 +37,7 @@ const secretOf = async (id: number) => {
     .select('secret')
     .where('id', '=', id)
     .executeTakeFirstOrThrow()
-  return secret && box.open(secret, credentialPlace(id))
+  return secret && box.open(secret, credentialAad(id))
 }
 
 /** A key pair of ssh-keygen's own making. */

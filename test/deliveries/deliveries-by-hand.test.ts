@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after, suite, test } from 'node:test'
-import { credentialPlace } from '#model/inventory/secret-places.ts'
+import { credentialAad } from '#model/inventory/sealed-aad.ts'
 import { until } from '#platform/queue/test-queue.ts'
 import { COMPLETED, IN_PROGRESS, openDeliveries, openReceiver } from '#test/support/deliveries.ts'
 import { createMember, createTestTree, type TestTree } from '#test/support/world.ts'
@@ -254,7 +254,7 @@ suite('a preview', () => {
 
   test('hides the token, and says so when it may not be used', async () => {
     const tree = await createTestTree(db)
-    const secret = box.seal('glpat-very-secret-token', credentialPlace(tree.credentialId))
+    const secret = box.seal('glpat-very-secret-token', credentialAad(tree.credentialId))
     await db.updateTable('credentials').set({ secret }).where('id', '=', tree.credentialId).execute()
     const value = 'Bearer {{ application.source_provider.access_token }}'
     const settings = { request_headers: [{ name: 'Authorization', value }] }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, suite, test } from 'node:test'
-import { openRound } from '#engine/scheduling/round.ts'
+import { openSchedulingPass } from '#engine/scheduling/scheduling-pass.ts'
 import type { State } from '#model/actions/status.ts'
 import { COMPLETED, FAILED, IN_PROGRESS, openDeliveries } from '#test/support/deliveries.ts'
 import { createHook, createTestTree, type TestTree } from '#test/support/world.ts'
@@ -119,7 +119,7 @@ suite('a hook is told of', () => {
     const hook = await listening(tree, ['action.status_changed'])
     const action = await startAction(tree)
     const failing = db.transaction().execute(async (trx) => {
-      const round = await openRound(trx, tree.environmentId)
+      const round = await openSchedulingPass(trx, tree.environmentId)
       const [live] = await round.load([action])
       round.moveAction(live!, IN_PROGRESS)
       await round.flush()

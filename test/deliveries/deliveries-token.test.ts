@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { Writable } from 'node:stream'
 import { after, suite, test } from 'node:test'
 import { pino } from 'pino'
-import { credentialPlace } from '#model/inventory/secret-places.ts'
+import { credentialAad } from '#model/inventory/sealed-aad.ts'
 import { COMPLETED, IN_PROGRESS, openDeliveries, openReceiver } from '#test/support/deliveries.ts'
 import { createMember, createTestTree, type TestTree } from '#test/support/world.ts'
 
@@ -26,7 +26,7 @@ const TARGET = { target_url: 'http://127.0.0.1:9/' }
 
 async function openTree(): Promise<TestTree> {
   const tree = await createTestTree(db)
-  const secret = box.seal(TOKEN, credentialPlace(tree.credentialId))
+  const secret = box.seal(TOKEN, credentialAad(tree.credentialId))
   await db.updateTable('credentials').set({ secret }).where('id', '=', tree.credentialId).execute()
   return tree
 }

@@ -15,7 +15,7 @@ import { FILTERS } from '#adapters/templates/filters.ts'
 import { ATTEMPT_OUTCOMES } from '#engine/outgoing/attempt.ts'
 import { SKIPPED, type State } from '#model/actions/status.ts'
 import { EVENT_KINDS } from '#model/events/event-kinds.ts'
-import { credentialPlace } from '#model/inventory/secret-places.ts'
+import { credentialAad } from '#model/inventory/sealed-aad.ts'
 import { until } from '#platform/queue/test-queue.ts'
 import {
   type Arrival,
@@ -211,7 +211,7 @@ const WORDS: Record<string, string> = {
 /** An application with a credential that holds a token. */
 async function openTree(): Promise<TestTree> {
   const tree = await createTestTree(db)
-  const secret = world.box.seal(TOKEN, credentialPlace(tree.credentialId))
+  const secret = world.box.seal(TOKEN, credentialAad(tree.credentialId))
   await db.updateTable('credentials').set({ secret }).where('id', '=', tree.credentialId).execute()
   return tree
 }

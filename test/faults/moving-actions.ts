@@ -1,7 +1,7 @@
 // Actions that begin, go on and end in waves, without anything being run. A wave goes on where it was when the
 // database went away, also when nobody knows whether the last commit came through.
 import { sql, type Transaction } from 'kysely'
-import { openRound } from '#engine/scheduling/round.ts'
+import { openSchedulingPass } from '#engine/scheduling/scheduling-pass.ts'
 import { startActions } from '#model/actions/start-actions.ts'
 import type { State } from '#model/actions/status.ts'
 import type { Database } from '#platform/database/connect.ts'
@@ -94,7 +94,7 @@ function moveWave(
   states: (id: number) => State[],
 ): Promise<void> {
   return db.transaction().execute(async (trx) => {
-    const round = await openRound(trx, place.environmentId)
+    const round = await openSchedulingPass(trx, place.environmentId)
     for (const action of await round.load(ids)) {
       if (action.status !== from) continue
       for (const state of states(action.id)) round.moveAction(action, state)

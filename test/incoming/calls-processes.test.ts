@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { randomUUIDv7 } from 'node:crypto'
 import { after, suite, test } from 'node:test'
 import { sql } from 'kysely'
-import { OverloadError } from '#engine/incoming/intake.ts'
+import { OverloadError } from '#engine/incoming/group-commit.ts'
 import { receiveCall } from '#engine/incoming/receive-call.ts'
 import { createRefusals } from '#engine/incoming/refusals.ts'
 import {

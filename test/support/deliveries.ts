@@ -8,7 +8,7 @@ import { sql } from 'kysely'
 import { pino } from 'pino'
 import { createSender } from '#adapters/http-client/sender.ts'
 import { startDelivering } from '#engine/outgoing/deliver.ts'
-import { openRound } from '#engine/scheduling/round.ts'
+import { openSchedulingPass } from '#engine/scheduling/scheduling-pass.ts'
 import { startActions } from '#model/actions/start-actions.ts'
 import type { State } from '#model/actions/status.ts'
 import { createTree } from '#model/inventory/tree.ts'
@@ -155,7 +155,7 @@ export async function openDeliveries(
           .select('environment_id')
           .where('id', '=', actionId)
           .executeTakeFirstOrThrow()
-        const round = await openRound(trx, environment_id)
+        const round = await openSchedulingPass(trx, environment_id)
         const [action] = await round.load([actionId])
         round.moveAction(action!, state)
         await round.flush()

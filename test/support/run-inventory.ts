@@ -2,7 +2,7 @@
 import { chmod, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Insertable } from 'kysely'
-import { credentialPlace, variablePlace } from '#model/inventory/secret-places.ts'
+import { credentialAad, variableAad } from '#model/inventory/sealed-aad.ts'
 import { DEPLOY_STEPS } from '#model/pipelines/built-in-steps.ts'
 import { createSecretBox } from '#platform/crypto/secret-box.ts'
 import type { Database } from '#platform/database/connect.ts'
@@ -90,7 +90,7 @@ export async function createInventory(
       })
       .returning('id')
       .executeTakeFirstOrThrow()
-    const secret = box.seal(privateKey, credentialPlace(id))
+    const secret = box.seal(privateKey, credentialAad(id))
     await db.updateTable('credentials').set({ secret }).where('id', '=', id).execute()
     return id
   }
@@ -139,7 +139,7 @@ export async function createInventory(
         .executeTakeFirstOrThrow()
       await db
         .updateTable('application_variables')
-        .set({ value: box.seal(value, variablePlace(variable.id)) })
+        .set({ value: box.seal(value, variableAad(variable.id)) })
         .where('id', '=', variable.id)
         .execute()
     }

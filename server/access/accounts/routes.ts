@@ -4,7 +4,7 @@ import { callerOf, publicly, signedIn } from '#access/authorization/enforce.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { ApiError, invalid, notFound } from '#platform/http/errors.ts'
 import { describePage, pageOf, pageQuery } from '#platform/http/pagination.ts'
-import { Exactly, Id, ref, refusals, Timestamp, TimestampOrNull } from '#platform/http/schemas.ts'
+import { Exactly, errorResponses, Id, ref, Timestamp, TimestampOrNull } from '#platform/http/schemas.ts'
 import { logIn } from './login.ts'
 import { credentials, refusedLogin } from './login-words.ts'
 import { createPersonalToken, listPersonalTokens, revokePersonalToken } from './personal-tokens.ts'
@@ -50,7 +50,7 @@ export const accountRoutes: FastifyPluginAsyncTypebox<AccountRoutes> = async (
         summary: 'Log in',
         security: [],
         body: credentials,
-        response: { 200: issuedTokens, ...refusals(400, 401, 422, 429) },
+        response: { 200: issuedTokens, ...errorResponses(400, 401, 422, 429) },
       },
     },
     async (request) => {
@@ -73,7 +73,7 @@ export const accountRoutes: FastifyPluginAsyncTypebox<AccountRoutes> = async (
           'Each refresh token works once. Using one a second time ends the whole login it came from.',
         security: [],
         body: Exactly({ refresh_token: Type.String({ minLength: 1, maxLength: 512 }) }),
-        response: { 200: issuedTokens, ...refusals(400, 401, 422) },
+        response: { 200: issuedTokens, ...errorResponses(400, 401, 422) },
       },
     },
     async (request) => {
@@ -98,7 +98,7 @@ export const accountRoutes: FastifyPluginAsyncTypebox<AccountRoutes> = async (
         tags,
         operationId: 'logOut',
         summary: 'Log out: end the login that the token belongs to',
-        response: { 204: Type.Null(), ...refusals(401) },
+        response: { 204: Type.Null(), ...errorResponses(401) },
       },
     },
     async (request, reply) => {
@@ -115,7 +115,7 @@ export const accountRoutes: FastifyPluginAsyncTypebox<AccountRoutes> = async (
         tags,
         operationId: 'readMe',
         summary: 'Who am I',
-        response: { 200: ref(userSchema), ...refusals(401) },
+        response: { 200: ref(userSchema), ...errorResponses(401) },
       },
     },
     async (request) => {
@@ -135,7 +135,7 @@ export const accountRoutes: FastifyPluginAsyncTypebox<AccountRoutes> = async (
         operationId: 'listPersonalAccessTokens',
         summary: 'List my personal access tokens',
         querystring: Exactly(pageQuery),
-        response: { 200: Type.Array(Exactly(personalToken)), ...refusals(401, 422) },
+        response: { 200: Type.Array(Exactly(personalToken)), ...errorResponses(401, 422) },
       },
     },
     async (request, reply) => {
@@ -164,7 +164,10 @@ export const accountRoutes: FastifyPluginAsyncTypebox<AccountRoutes> = async (
             Type.Unsafe<string | null>({ type: ['string', 'null'], format: 'date-time' }),
           ),
         }),
-        response: { 201: Exactly({ ...personalToken, token: Type.String() }), ...refusals(400, 401, 422) },
+        response: {
+          201: Exactly({ ...personalToken, token: Type.String() }),
+          ...errorResponses(400, 401, 422),
+        },
       },
     },
     async (request, reply) => {
@@ -186,7 +189,7 @@ export const accountRoutes: FastifyPluginAsyncTypebox<AccountRoutes> = async (
         operationId: 'revokePersonalAccessToken',
         summary: 'Revoke a personal access token',
         params: Exactly({ id: Id }),
-        response: { 204: Type.Null(), ...refusals(401, 404, 422) },
+        response: { 204: Type.Null(), ...errorResponses(401, 404, 422) },
       },
     },
     async (request, reply) => {

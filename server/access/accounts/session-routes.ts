@@ -5,7 +5,7 @@ import { callerOf, isByCookie, publicly, signedIn, tokenOf } from '#access/autho
 import { isFromOwnPage, writeSessionCookie } from '#access/authorization/session-cookie.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { ApiError } from '#platform/http/errors.ts'
-import { Exactly, named, ref, refusals, TextOrNull } from '#platform/http/schemas.ts'
+import { Exactly, errorResponses, named, ref, TextOrNull } from '#platform/http/schemas.ts'
 import { openCookieSession, renewCookieSession } from './cookie-sessions.ts'
 import { logIn } from './login.ts'
 import { credentials, refusedLogin } from './login-words.ts'
@@ -58,7 +58,7 @@ export const cookieSessionRoutes: FastifyPluginAsyncTypebox<SessionRoutes> = asy
           'The session is in the cookie `gantry_session`, which scripts cannot read. Requests that change something by it need the header `X-Gantry-Request: 1` and must come from pages of this service. Programs use POST /users/login.',
         security: [],
         body: credentials,
-        response: { 200: ref(sessionSchema), ...refusals(400, 401, 403, 422, 429) },
+        response: { 200: ref(sessionSchema), ...errorResponses(400, 401, 403, 422, 429) },
       },
     },
     async (request, reply) => {
@@ -84,7 +84,7 @@ export const cookieSessionRoutes: FastifyPluginAsyncTypebox<SessionRoutes> = asy
         tags,
         operationId: 'readSession',
         summary: 'Who is signed in, and until when',
-        response: { 200: ref(sessionSchema), ...refusals(401) },
+        response: { 200: ref(sessionSchema), ...errorResponses(401) },
       },
     },
     async (request, reply) => {
@@ -108,7 +108,7 @@ export const cookieSessionRoutes: FastifyPluginAsyncTypebox<SessionRoutes> = asy
         operationId: 'closeSession',
         summary: 'Sign out',
         description: 'Ends the session at once, also for its event streams, and takes the cookie away.',
-        response: { 204: Type.Null(), ...refusals(401, 403) },
+        response: { 204: Type.Null(), ...errorResponses(401, 403) },
       },
     },
     async (request, reply) => {

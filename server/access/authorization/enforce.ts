@@ -88,7 +88,7 @@ export function callerOf(request: FastifyRequest): Caller {
   return request.caller
 }
 
-export function placeOf(request: FastifyRequest): Located {
+export function scopeOf(request: FastifyRequest): Located {
   if (request.place === null) throw new Error('This route is not about a thing with a place')
   return request.place
 }

@@ -1,6 +1,6 @@
 import type { Database } from '#platform/database/connect.ts'
 import type { HookType, ResourceType } from '#platform/database/tables.ts'
-import type { Place, Resource } from './permissions.ts'
+import type { Resource, Scope } from './permissions.ts'
 
 /** The kinds of things that a route's address can name. */
 export type Kind =
@@ -18,7 +18,7 @@ export type Kind =
   | 'hook request'
 
 /** Where a thing stands and, for a resource or what a pipeline does, the kind of resource. */
-export type Located = Place & { resource_type?: ResourceType; hook_type?: HookType }
+export type Located = Scope & { resource_type?: ResourceType; hook_type?: HookType }
 
 /** Whose `view` permission makes a thing visible. */
 export const SEEN_AS: Record<Kind, Resource> = {
@@ -121,7 +121,7 @@ const applicationPlace = (db: Database, id: number) =>
     .where('applications.deleted_at', 'is', null)
     .executeTakeFirst()
 
-function resource(resource_type: ResourceType, place: Place | undefined): Located | undefined {
+function resource(resource_type: ResourceType, place: Scope | undefined): Located | undefined {
   return place && { ...place, resource_type }
 }
 

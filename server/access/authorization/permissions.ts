@@ -56,14 +56,14 @@ export type Grant = {
 }
 
 /** Where something stands in the tree. A project has no environment, an organization neither. */
-export type Place = { organization_id: number; project_id?: number | null; environment_id?: number | null }
+export type Scope = { organization_id: number; project_id?: number | null; environment_id?: number | null }
 
 /** A grant reaches its own place and everything below; never what lies above or beside. */
-export function can(user: { grants: readonly Grant[] }, permission: Permission, where: Place): boolean {
+export function can(user: { grants: readonly Grant[] }, permission: Permission, where: Scope): boolean {
   return user.grants.some((grant) => grant.permissions.has(permission) && reaches(grant, where))
 }
 
-function reaches(grant: Grant, where: Place): boolean {
+function reaches(grant: Grant, where: Scope): boolean {
   if (grant.organization_id !== where.organization_id) return false
   if (grant.project_id !== null && grant.project_id !== where.project_id) return false
   return grant.environment_id === null || grant.environment_id === where.environment_id

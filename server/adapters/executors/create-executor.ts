@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
-import { conduct, type LaunchedCommand } from './conduct.ts'
 import type { CommandEnd, CommandRequest, Executor } from './executor.ts'
 import { whyImpossible } from './preamble.ts'
+import { type LaunchedCommand, supervise } from './supervise.ts'
 
 type Parts = {
   /** Starts bash for a command, or tells why that is not to be. */
@@ -32,7 +32,7 @@ export function createExecutor({ launch, shutDown }: Parts): Executor {
       const refusal = whyImpossible(request)
       if (refusal) return refusal
       const launched = await launch(request)
-      return 'kind' in launched ? launched : await conduct(request, launched)
+      return 'kind' in launched ? launched : await supervise(request, launched)
     } finally {
       request.input?.destroy()
     }

@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { atMost } from './at-most.ts'
-import type { LaunchedCommand } from './conduct.ts'
 import type { CommandEnd } from './executor.ts'
 import type { Lease } from './guard-pool.ts'
+import type { LaunchedCommand } from './supervise.ts'
 
 const MOST_REPLACEMENTS = 5
 const COUNT_EVERY_MS = 50

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
-import type { LaunchedCommand } from './conduct.ts'
 import type { CommandEnd } from './executor.ts'
+import type { LaunchedCommand } from './supervise.ts'
 
 export const BASH = '/bin/bash'
 export const STANDARD_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'

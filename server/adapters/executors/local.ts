@@ -2,7 +2,6 @@
 // mount is theirs alone; under an ordinary account they also cannot become another by sudo. A service is reached
 // through its manager (systemctl, docker), which is not one of their processes.
 
-import { conduct } from './conduct.ts'
 import { createExecutor, createMarks } from './create-executor.ts'
 import type { CommandRequest, Executor, Impossible } from './executor.ts'
 import { chooseLocalAccount, findLocalAccount, type LocalAccount } from './local-account.ts'
@@ -17,6 +16,7 @@ import {
   type SwitchTo,
 } from './local-tools.ts'
 import { withSpare } from './spare.ts'
+import { supervise } from './supervise.ts'
 
 export type LocalExecutorOptions = {
   /** The account of the embedded database, which commands must not get. */
@@ -95,7 +95,7 @@ async function namespacedWayIfItWorks(
   const way = createNamespacedWay(tools)
   const switchTo = 'kind' in account ? null : switchFor(account, false)
   const launched = await way.launch({ switchTo, environment: {} })
-  const end = 'kind' in launched ? launched : await conduct(PROBE, launched)
+  const end = 'kind' in launched ? launched : await supervise(PROBE, launched)
   if (end.kind === 'signalled' && end.signal === 'SIGKILL') return way
   await way.close()
   return undefined

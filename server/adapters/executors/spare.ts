@@ -1,5 +1,5 @@
-import type { LaunchedCommand } from './conduct.ts'
 import type { LocalLaunch, LocalWay } from './local-tools.ts'
+import type { LaunchedCommand } from './supervise.ts'
 
 // What is mounted on the machine later is not seen in a namespace, so a spare one must not grow old.
 const SPARE_FOR_MS = 5_000

@@ -2,7 +2,6 @@
 // has one for its guard.
 
 import type { ClientChannel } from 'ssh2'
-import type { LaunchedCommand } from './conduct.ts'
 import { createExecutor, createMarks } from './create-executor.ts'
 import {
   COMMANDS_AT_ONCE,
@@ -18,6 +17,7 @@ import { createPlaces } from './places.ts'
 import { BOOTSTRAP, MARK_VARIABLE } from './preamble.ts'
 import type { SshLine } from './ssh-line.ts'
 import { plain } from './ssh-reasons.ts'
+import type { LaunchedCommand } from './supervise.ts'
 
 type Settings = { silence: GuardSettings['silence']; startTimeoutMs: number }
 

@@ -18,7 +18,7 @@ export type Patience = {
   totalMs: number
 }
 
-export type AccessWish = {
+export type AccessRequest = {
   remote: Remote
   token: Token | null
   sshKey: string | null
@@ -33,7 +33,7 @@ export type Access = { environment: Record<string, string>; release(): Promise<v
 const KEY_FOLDER = 'gantry-key-'
 const STALE_MS = 24 * 60 * 60 * 1_000
 
-export async function prepareAccess(wish: AccessWish): Promise<Access> {
+export async function prepareAccess(wish: AccessRequest): Promise<Access> {
   const allowed = { GIT_ALLOW_PROTOCOL: wish.remote.protocol }
   switch (wish.remote.protocol) {
     case 'file':
@@ -51,7 +51,7 @@ export async function prepareAccess(wish: AccessWish): Promise<Access> {
   }
 }
 
-function webEnvironment({ remote, token, addresses, patience }: AccessWish): Record<string, string> {
+function webEnvironment({ remote, token, addresses, patience }: AccessRequest): Record<string, string> {
   const settings: [string, string][] = [['http.lowSpeedTime', seconds(patience.silentMs)]]
   if (token) {
     const username = token.username || remote.username || usernameFor(remote.host!)
@@ -80,7 +80,10 @@ function usernameFor(host: string): string {
   return host === 'bitbucket.org' ? 'x-token-auth' : 'x-access-token'
 }
 
-function sshCommand({ remote, addresses, knownHosts, patience }: AccessWish, keyFile: string | null): string {
+function sshCommand(
+  { remote, addresses, knownHosts, patience }: AccessRequest,
+  keyFile: string | null,
+): string {
   const options: [string, string][] = [
     ['IdentityFile', keyFile === null ? 'none' : sshText(keyFile)],
     ['IdentitiesOnly', 'yes'],

@@ -5,7 +5,7 @@ import { askGit, runGit } from './git.ts'
 import { giveUpMirror, type Mirror } from './mirror.ts'
 import { quote } from './source.ts'
 
-export type ArchiveWish = {
+export type ArchiveRequest = {
   hash: string
   /** Relative and inside the repository; null or empty for all of it. */
   rootDirectory: string | null
@@ -21,7 +21,7 @@ export class ArchiveError extends Error {
  * The tree of a commit as a tar stream. It ends only after git has said that all of it was written; in every other
  * case it fails, so that a cut archive is never taken for a whole one. Destroying it ends git.
  */
-export function archiveTree(mirror: Mirror, { hash, rootDirectory, signal }: ArchiveWish): Readable {
+export function archiveTree(mirror: Mirror, { hash, rootDirectory, signal }: ArchiveRequest): Readable {
   const archive = new PassThrough()
   const unwanted = new AbortController()
   archive.once('close', () => unwanted.abort())

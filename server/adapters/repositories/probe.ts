@@ -6,7 +6,7 @@ import { askGit, GitMissingError } from './git.ts'
 import { findObstacle } from './reach.ts'
 import type { RemoteVerdict } from './resolve.ts'
 
-export type ProbeWish = {
+export type ProbeRequest = {
   repository: string
   provider: Provider
   token: Token | null
@@ -27,7 +27,7 @@ export type Probed =
 const NOWHERE = '/nonexistent'
 
 /** Whether a credential opens a repository: lists its branches and tags, and keeps nothing. */
-export async function probeRepository(wish: ProbeWish): Promise<Probed> {
+export async function probeRepository(wish: ProbeRequest): Promise<Probed> {
   const { provider, repository } = wish
   const fit = credentialFits(provider.code, provider.baseUrl ?? null, repository)
   if (fit.kind === 'unfit') return fit
@@ -43,7 +43,7 @@ export async function probeRepository(wish: ProbeWish): Promise<Probed> {
   }
 }
 
-async function ask(wish: ProbeWish, remote: Remote, signal: AbortSignal): Promise<Probed> {
+async function ask(wish: ProbeRequest, remote: Remote, signal: AbortSignal): Promise<Probed> {
   const { token, sshKey, withinMs } = wish
   const verdict = await wish.allowRemote(remote)
   if (verdict.kind !== 'allowed') return closed(verdict.message)

@@ -6,7 +6,7 @@ import { rm } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
 import type { Patience } from './access.ts'
 import { type Remote, readAddress } from './address.ts'
-import { type ArchiveWish, archiveTree } from './archive.ts'
+import { type ArchiveRequest, archiveTree } from './archive.ts'
 import { explainDisk } from './failures.ts'
 import { GitMissingError } from './git.ts'
 import { oneAtATime } from './lock.ts'
@@ -23,7 +23,7 @@ export type Repositories = {
    */
   resolve(request: ResolveRequest): Promise<Resolved>
   /** The files of a commit that was resolved, as a tar stream that fails rather than ends too early. */
-  archive(request: ArchiveWish & { applicationId: number }): Readable
+  archive(request: ArchiveRequest & { applicationId: number }): Readable
   /** For an application that is no more. */
   remove(request: { applicationId: number; signal: AbortSignal }): Promise<void>
 }

@@ -3,7 +3,7 @@ import { Type } from 'typebox'
 import { permalink } from '#model/actions/present.ts'
 import { ApiError, invalid, notFound, unavailable } from '#platform/http/errors.ts'
 import { Exactly, IdOrNull, named, TextOrNull, UuidOrNull } from '#platform/http/schemas.ts'
-import { OverloadError } from './intake.ts'
+import { OverloadError } from './group-commit.ts'
 import type { Received } from './receive-call.ts'
 
 export const callAnswerSchema = named(

@@ -1,7 +1,7 @@
 import { sql, type Transaction } from 'kysely'
 import { startChildren } from '#engine/scheduling/start-children.ts'
 import { supersedeOlder } from '#engine/scheduling/supersede.ts'
-import { lockPipelines, takePlaces } from '#model/pipelines/queue-policy.ts'
+import { acquireSlots, lockPipelines } from '#model/pipelines/queue-policy.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { Tables } from '#platform/database/tables.ts'
 import { type CallToStore, CLAIM_LIFE, type StoredCall } from './call-to-store.ts'
@@ -170,7 +170,7 @@ async function settleRefusable(
   for (const { n, action_id } of await findClaims(trx, calls, refusable))
     settled.set(n, { kind: 'duplicate', actionId: action_id })
   const starting = limited.filter((n) => !settled.has(n))
-  const taken = await takePlaces(trx, starting.map(pipelineOf))
+  const taken = await acquireSlots(trx, starting.map(pipelineOf))
   const refused = [...starting.filter((_, index) => !taken[index]), ...refusable.filter(isImpossible)]
   for (const n of refused) if (!settled.has(n)) settled.set(n, { kind: 'refused' })
   return settled

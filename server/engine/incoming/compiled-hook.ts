@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { secretPlace } from '#model/hooks/present-hook.ts'
+import { hookSecretAad } from '#model/hooks/present-hook.ts'
 import type { HookCondition, HookVariable } from '#model/hooks/schemas.ts'
 import type { VariableValue } from '#model/payload/coerce.ts'
 import type { CompiledCondition } from '#model/payload/conditions.ts'
@@ -136,7 +136,7 @@ function compileSignature(row: HookRow, box: SecretBox): SignatureRule {
     template: parseTemplate(signature.template ?? ''),
     timestampHeader: signature.timestamp_header?.toLowerCase() ?? null,
     idHeader: signature.id_header?.toLowerCase() ?? null,
-    secrets: sealed.map((one) => box.open(one, secretPlace(row.id))),
+    secrets: sealed.map((one) => box.open(one, hookSecretAad(row.id))),
   }
 }
 

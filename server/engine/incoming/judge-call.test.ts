@@ -3,7 +3,7 @@ import { createHmac } from 'node:crypto'
 import { suite, test } from 'node:test'
 import { planRun } from '#model/pipelines/plan.ts'
 import type { CompiledHook } from './compiled-hook.ts'
-import { type Call, judgeCall, judgePayload, STRANGER_LIMIT } from './judge-call.ts'
+import { type Call, judgeCall, judgePayload, UNAUTHENTICATED_LIMIT } from './judge-call.ts'
 import { createRateLimiter } from './rate-limit.ts'
 import type { SignatureRule } from './verify-signature.ts'
 
@@ -116,10 +116,10 @@ suite('rate limits', () => {
   test('badly signed calls are limited by their address, and do not use up what the hook has', () => {
     const limiter = createRateLimiter()
     const kinds = Array.from(
-      { length: STRANGER_LIMIT.burst + 1 },
+      { length: UNAUTHENTICATED_LIMIT.burst + 1 },
       () => judge(bad('192.0.2.8'), hookOf(), limiter).kind,
     )
-    assert.equal(kinds.filter((kind) => kind === 'rejected_signature').length, STRANGER_LIMIT.burst)
+    assert.equal(kinds.filter((kind) => kind === 'rejected_signature').length, UNAUTHENTICATED_LIMIT.burst)
     assert.equal(kinds.at(-1), 'rate_limited')
     assert.equal(judge(bad('192.0.2.9'), hookOf(), limiter).kind, 'rejected_signature')
     assert.equal(judge(callOf(GOOD), hookOf(), limiter).kind, 'accepted')
@@ -127,7 +127,7 @@ suite('rate limits', () => {
 
   test('well signed calls pass from an address that also signs badly', () => {
     const limiter = createRateLimiter()
-    for (let n = 0; n <= STRANGER_LIMIT.burst; n += 1) judge(bad('192.0.2.7'), hookOf(), limiter)
+    for (let n = 0; n <= UNAUTHENTICATED_LIMIT.burst; n += 1) judge(bad('192.0.2.7'), hookOf(), limiter)
     assert.equal(judge(callOf(GOOD), hookOf(), limiter).kind, 'accepted')
   })
 

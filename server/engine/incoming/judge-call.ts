@@ -25,12 +25,12 @@ export type Verdict =
   | { kind: 'rejected_variables'; errors: ErrorsByField }
 
 /** For those who sign badly, or guess addresses: enough for a mistake, too little for an attack. */
-export const STRANGER_LIMIT = { perSecond: 20, burst: 100 }
+export const UNAUTHENTICATED_LIMIT = { perSecond: 20, burst: 100 }
 
 /** In the order of the contract: signature, rate limit, payload, ping, conditions, variables. `now` in milliseconds. */
 export function judgeCall(hook: CompiledHook, call: Call, limiter: RateLimiter, now: number): Verdict {
   if (!hasValidSignature(hook, call, now)) {
-    const retryAfterSeconds = limiter.take(`address ${call.address}`, STRANGER_LIMIT, now)
+    const retryAfterSeconds = limiter.take(`address ${call.address}`, UNAUTHENTICATED_LIMIT, now)
     return retryAfterSeconds > 0
       ? { kind: 'rate_limited', retryAfterSeconds }
       : { kind: 'rejected_signature' }

@@ -1,12 +1,12 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import { callerOf, permissions, placeOf } from '#access/authorization/enforce.ts'
+import { callerOf, permissions, scopeOf } from '#access/authorization/enforce.ts'
 import { permalink } from '#model/actions/present.ts'
 import { ApiError, invalid, notFound } from '#platform/http/errors.ts'
 import { parseJsonBody } from '#platform/http/json-body.ts'
 import { originOf } from '#platform/http/request-origin.ts'
-import { Exactly, ref, refusals, Uuid } from '#platform/http/schemas.ts'
+import { Exactly, errorResponses, ref, Uuid } from '#platform/http/schemas.ts'
 import { callAnswerSchema, replyTo, rethrow } from './answer.ts'
 import { loadHook } from './compiled-hook.ts'
 import { dryRun, dryRunSchema, payloadOf } from './dry-run.ts'
@@ -56,13 +56,13 @@ export const callPersonRoutes: FastifyPluginAsyncTypebox<CallPersonRoutes> = asy
         response: {
           200: { ...ref(callAnswerSchema), description: 'Nothing was started: a ping, or unmet conditions' },
           202: { ...ref(callAnswerSchema), description: 'A run was started, or the delivery is on its way' },
-          ...refusals(400, 401, 403, 404, 409, 415, 422, 503),
+          ...errorResponses(400, 401, 403, 404, 409, 415, 422, 503),
         },
       },
     },
     async (request, reply) => {
       const { id, name, email } = callerOf(request)
-      if (placeOf(request).hook_type === 'outgoing')
+      if (scopeOf(request).hook_type === 'outgoing')
         return reply.code(202).send(await sendAgain(request.params.id, id))
       const person = { kind: 'person', id, name, email } as const
       const asker = { person, address: request.ip, origin: originOf(request) }
@@ -129,7 +129,7 @@ const dryRunRoute: FastifyPluginAsyncTypebox<Pick<ReplayCalls, 'db' | 'box'>> = 
           ),
           body: Type.Unknown({ description: 'The payload, as JSON.' }),
         }),
-        response: { 200: ref(dryRunSchema), ...refusals(400, 401, 403, 404, 422) },
+        response: { 200: ref(dryRunSchema), ...errorResponses(400, 401, 403, 404, 422) },
       },
     },
     async (request) => {

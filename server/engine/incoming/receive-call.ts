@@ -3,15 +3,15 @@ import { originOf } from '#platform/http/request-origin.ts'
 import type { CallRecord, Starter } from './call-to-store.ts'
 import type { CompiledHook } from './compiled-hook.ts'
 import { deliveryKey } from './delivery.ts'
+import { type GroupCommit, OverloadError } from './group-commit.ts'
 import type { HookCache, KnownHook } from './hook-cache.ts'
-import { type Intake, OverloadError } from './intake.ts'
-import { type Call, contentTypeOf, judgeCall, STRANGER_LIMIT, type Verdict } from './judge-call.ts'
+import { type Call, contentTypeOf, judgeCall, UNAUTHENTICATED_LIMIT, type Verdict } from './judge-call.ts'
 import type { RateLimiter } from './rate-limit.ts'
 import type { Refusals } from './refusals.ts'
 
 export type ReceiveCalls = {
   cache: HookCache
-  intake: Intake
+  intake: GroupCommit
   limiter: RateLimiter
   refusals: Refusals
 }
@@ -57,7 +57,7 @@ export async function receiveCall(
     const known = await deps.cache.find(name)
     const now = Date.now()
     if (!known?.hook.active) {
-      const retryAfterSeconds = deps.limiter.take(`address ${call.address}`, STRANGER_LIMIT, now)
+      const retryAfterSeconds = deps.limiter.take(`address ${call.address}`, UNAUTHENTICATED_LIMIT, now)
       if (retryAfterSeconds > 0) return { kind: 'rate_limited', retryAfterSeconds, requestId: randomUUIDv7() }
       if (known && !(await deps.cache.isCurrent(known))) return outdated(deps)
       return { kind: 'unknown-hook' }

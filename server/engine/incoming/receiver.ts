@@ -2,8 +2,8 @@ import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { Listener } from '#platform/database/listen.ts'
 import { commitCalls } from './commit-calls.ts'
+import { createGroupCommit } from './group-commit.ts'
 import { createHookCache } from './hook-cache.ts'
-import { createIntake } from './intake.ts'
 import { createRateLimiter } from './rate-limit.ts'
 import type { ReceiveCalls } from './receive-call.ts'
 import { createRefusals } from './refusals.ts'
@@ -29,7 +29,7 @@ export async function createReceiver(deps: {
   timer.unref()
   return {
     cache: await createHookCache(db, box, listener),
-    intake: createIntake((calls) => commitCalls(db, calls)),
+    intake: createGroupCommit((calls) => commitCalls(db, calls)),
     limiter: createRateLimiter(),
     refusals,
     async close() {

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { publicly } from '#access/authorization/enforce.ts'
-import { Exactly, ref, refusals } from '#platform/http/schemas.ts'
+import { Exactly, errorResponses, ref } from '#platform/http/schemas.ts'
 import { MASK } from '#platform/masking/masked.ts'
 import { callAnswerSchema, replyTo, rethrow } from './answer.ts'
 import { type ReceiveCalls, receiveCall } from './receive-call.ts'
@@ -52,7 +52,7 @@ export const incomingRoutes: FastifyPluginAsyncTypebox<IncomingRoutes> = async (
             description: 'Nothing new was started: a duplicate, a ping, or unmet conditions',
           },
           202: { ...ref(callAnswerSchema), description: 'A run was started' },
-          ...refusals(400, 403, 404, 409, 413, 415, 422, 429, 503),
+          ...errorResponses(400, 403, 404, 409, 413, 415, 422, 429, 503),
         },
       },
     },

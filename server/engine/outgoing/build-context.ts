@@ -2,8 +2,8 @@ import type { ReadActions } from '#model/actions/assemble.ts'
 import type { FindAction } from '#model/actions/find-action.ts'
 import { describeAction, presentStatus } from '#model/actions/present.ts'
 import { readAction } from '#model/actions/read-action.ts'
-import type { Sight } from '#model/actions/sight.ts'
 import { isEnd } from '#model/actions/status.ts'
+import type { Visibility } from '#model/actions/visibility.ts'
 import type { LoadWhole } from '#model/actions/whole-actions.ts'
 import { eventKinds, namedKind } from '#model/events/event-kinds.ts'
 import type { Tree } from '#model/inventory/tree.ts'
@@ -74,7 +74,7 @@ export async function buildContext(
     const sees = (environmentId: number) => environmentId === action.environment_id
     const places = await tree.places()
     const visible = places.filter((place) => sees(place.environment_id))
-    const sight: Sight = { tree, places, visible, sees, signature: '' }
+    const sight: Visibility = { tree, scopes: places, visible, sees, signature: '' }
     return (await readAction({ ...deps, baseUrl: deps.baseUrl() }, sight, action.id))!
   }
 }

@@ -7,14 +7,14 @@ import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { Listener } from '#platform/database/listen.ts'
 import { createMask } from '#platform/masking/mask.ts'
-import { createBell } from '#platform/queue/bell.ts'
 import type { Log } from '#platform/queue/core.ts'
 import { createOutage } from '#platform/queue/outage.ts'
 import { repeat, within } from '#platform/queue/repeat.ts'
+import { createSignal } from '#platform/queue/signal.ts'
 import { type EndedAttempt, handBack } from './attempt.ts'
 import { type ClaimedDelivery, claimDeliveries, findHooksWithWork } from './claim-deliveries.ts'
+import { createConcurrencyLimiter } from './concurrency-limiter.ts'
 import { createOutgoingHooks, type FoundHook, type OutgoingHook } from './outgoing-hooks.ts'
-import { createPace } from './pace.ts'
 import { recordRefusal } from './record-attempt.ts'
 import { nextAttempt } from './retry-schedule.ts'
 import { storeAttempts } from './store-attempts.ts'
@@ -64,14 +64,14 @@ export async function startDelivering(options: {
     uptimeMs: () => performance.now(),
   }
   const outage = createOutage(log)
-  const pace = createPace()
+  const pace = createConcurrencyLimiter()
   const stopping = new AbortController()
   const cutShort = new AbortController()
   const giveUp = new AbortController()
   /** Hooks that may have something to send. */
   const wanted = new Set<string>()
-  const work = createBell()
-  const ends = createBell()
+  const work = createSignal()
+  const ends = createSignal()
   const ended: EndedAttempt[] = []
   const underWay = new Set<Promise<void>>()
   let unsettled = 0

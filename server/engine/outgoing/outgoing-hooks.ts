@@ -4,10 +4,10 @@ import type { KeyObject } from 'node:crypto'
 import { sql } from 'kysely'
 import { signingKey } from '#adapters/http-client/sign.ts'
 import { type CompiledRequest, compileRequest } from '#adapters/templates/compile.ts'
-import { secretPlace } from '#model/hooks/present-hook.ts'
+import { hookSecretAad } from '#model/hooks/present-hook.ts'
 import type { HookCondition } from '#model/hooks/schemas.ts'
 import { templateNames } from '#model/hooks/template-names.ts'
-import { credentialPlace } from '#model/inventory/secret-places.ts'
+import { credentialAad } from '#model/inventory/sealed-aad.ts'
 import type { CompiledCondition } from '#model/payload/conditions.ts'
 import { parsePath } from '#model/payload/payload-path.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
@@ -94,8 +94,8 @@ function compileHook(row: HookRow, box: SecretBox): OutgoingHook {
   const compiled = compileRequest({ target_url: row.target_url, settings }, templateNames())
   const request = compiled.kind === 'compiled' ? compiled.request : null
   const conditions = trigger_when.conditions.map(compileCondition)
-  const secret = box.open(row.secret, secretPlace(row.id))
-  const previous = row.previous_secret && box.open(row.previous_secret, secretPlace(row.id))
+  const secret = box.open(row.secret, hookSecretAad(row.id))
+  const previous = row.previous_secret && box.open(row.previous_secret, hookSecretAad(row.id))
   const credential = request?.usesAccessToken ? openCredential(row, box) : null
   const reads = [...(request?.reads ?? []), ...conditions.map(({ keys }) => keys.slice(0, 2).join('.'))]
   return {
@@ -125,7 +125,7 @@ function compileHook(row: HookRow, box: SecretBox): OutgoingHook {
 function openCredential(row: HookRow, box: SecretBox): OutgoingHook['credential'] {
   const { credential_id: id, credential_secret: sealed } = row
   if (id === null) return null
-  return { id, token: row.credential_serves && sealed ? box.open(sealed, credentialPlace(id)) : null }
+  return { id, token: row.credential_serves && sealed ? box.open(sealed, credentialAad(id)) : null }
 }
 
 function compileCondition({ path, accepted_values }: HookCondition): CompiledCondition {

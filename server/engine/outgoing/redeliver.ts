@@ -5,7 +5,7 @@ import { eventsFor } from './find-events.ts'
 
 export const MOST_AT_ONCE = 50_000
 
-export type RedeliverWish = { from: string; to: string; onlyFailed: boolean; dryRun: boolean }
+export type RedeliverInput = { from: string; to: string; onlyFailed: boolean; dryRun: boolean }
 
 export type RedeliverOutcome =
   | { kind: 'done'; deliveries: number }
@@ -18,7 +18,7 @@ export type RedeliverOutcome =
  * also because the hook was switched off. What is on its way already stays as it is. Each is due since it happened:
  * were they all due at one moment, every claim would have to sort what is left of them.
  */
-export function redeliver(db: Database, hookId: string, wish: RedeliverWish): Promise<RedeliverOutcome> {
+export function redeliver(db: Database, hookId: string, wish: RedeliverInput): Promise<RedeliverOutcome> {
   return db.transaction().execute(async (trx): Promise<RedeliverOutcome> => {
     // Two at once would wait for each other's rows.
     if (!wish.dryRun) await sql`select from hooks where id = ${hookId} for no key update`.execute(trx)
@@ -53,7 +53,7 @@ export async function countMissed(db: Database, hookId: string, since: string): 
 }
 
 type Told = { id: string; events: string[] }
-type Span = Pick<RedeliverWish, 'from' | 'to' | 'onlyFailed'>
+type Span = Pick<RedeliverInput, 'from' | 'to' | 'onlyFailed'>
 
 async function countUndelivered(db: Database, hook: Told, span: Span): Promise<number> {
   const { rows } = await sql<{ count: number }>`select count(*) ${undelivered(hook, span)}`.execute(db)

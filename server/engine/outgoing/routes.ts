@@ -2,8 +2,17 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { type Static, Type } from 'typebox'
 import { permissions } from '#access/authorization/enforce.ts'
 import { ApiError, invalid, notFound } from '#platform/http/errors.ts'
-import { toApiError } from '#platform/http/refusals.ts'
-import { Exactly, Id, named, ref, refusals, TextOrNull, Timestamp, Uuid } from '#platform/http/schemas.ts'
+import { toApiError } from '#platform/http/problems.ts'
+import {
+  Exactly,
+  errorResponses,
+  Id,
+  named,
+  ref,
+  TextOrNull,
+  Timestamp,
+  Uuid,
+} from '#platform/http/schemas.ts'
 import { type PreviewDeps, previewHook } from './preview.ts'
 import { MOST_AT_ONCE, redeliver } from './redeliver.ts'
 
@@ -75,7 +84,7 @@ export const outgoingRoutes: FastifyPluginAsyncTypebox<PreviewDeps> = async (app
           'About the given action, else the newest that it is about. Nothing is sent; the token of a credential is masked.',
         params,
         body: Exactly({ action_id: Type.Optional(Id) }),
-        response: { 200: ref(previewSchema), ...refusals(400, 401, 403, 404, 409, 422) },
+        response: { 200: ref(previewSchema), ...errorResponses(400, 401, 403, 404, 409, 422) },
       },
     },
     async (request): Promise<Static<typeof previewSchema>> => {
@@ -117,7 +126,7 @@ export const outgoingRoutes: FastifyPluginAsyncTypebox<PreviewDeps> = async (app
         response: {
           200: ref(redeliverySchema),
           202: ref(redeliverySchema),
-          ...refusals(400, 401, 403, 404, 409, 422),
+          ...errorResponses(400, 401, 403, 404, 409, 422),
         },
       },
     },

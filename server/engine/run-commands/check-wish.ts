@@ -3,14 +3,14 @@ import { chooseSource, type Source } from '#model/payload/choose-source.ts'
 import { coerce, type VariableType, type VariableValue } from '#model/payload/coerce.ts'
 import type { ErrorsByField } from '#platform/http/validation.ts'
 import type { RunnablePipeline } from './load-pipeline.ts'
-import type { RunWish } from './schemas.ts'
+import type { RunInput } from './schemas.ts'
 
 // What a schema cannot say about the wish for a run. Pure: a wish → its faults, all at once.
 
 const MOST_STRANGERS = 100
 
 /** The servers in a wish that the pipeline does not have, by field. */
-export function findStrangers({ servers = [] }: RunWish, { definition }: RunnablePipeline): ErrorsByField {
+export function findStrangers({ servers = [] }: RunInput, { definition }: RunnablePipeline): ErrorsByField {
   const known = new Set(definition.servers.map(({ id }) => id))
   const strangers = servers.flatMap((id, index) => (known.has(id) ? [] : [{ id, index }]))
   return Object.fromEntries(
@@ -24,7 +24,7 @@ type AddError = (field: string, message: string) => void
 
 const MOST_FIELD_CHARACTERS = 256
 
-export function checkWish(wish: RunWish, { application }: RunnablePipeline): ErrorsByField {
+export function checkWish(wish: RunInput, { application }: RunnablePipeline): ErrorsByField {
   const found: ErrorsByField = {}
   const add: AddError = (field, message) => {
     const key = field.slice(0, MOST_FIELD_CHARACTERS)
@@ -38,18 +38,18 @@ export function checkWish(wish: RunWish, { application }: RunnablePipeline): Err
 
 /** What a deploy takes when it does not repeat an earlier one. */
 export function sourceOf(
-  { source_type = 'branch', source_ref = '' }: Pick<RunWish, 'source_type' | 'source_ref'>,
+  { source_type = 'branch', source_ref = '' }: Pick<RunInput, 'source_type' | 'source_ref'>,
   defaultBranch: string,
 ): Source {
   return chooseSource({ source_type, source_ref }, defaultBranch)
 }
 
-function refuseSource(wish: RunWish, add: AddError): void {
+function refuseSource(wish: RunInput, add: AddError): void {
   for (const field of ['type', 'source_type', 'source_ref'] as const)
     if (wish[field] !== undefined) add(field, 'is for pipelines that deploy an application')
 }
 
-function checkSource(wish: RunWish, defaultBranch: string, add: AddError): void {
+function checkSource(wish: RunInput, defaultBranch: string, add: AddError): void {
   const { type = 'deploy', source_type, source_ref } = wish
   if (type !== 'deploy') {
     for (const field of ['source_type', 'source_ref'] as const)

@@ -2,25 +2,25 @@ import { sql } from 'kysely'
 import { loadServers } from '#model/inventory/load-resources.ts'
 import { loadSteps } from '#model/pipelines/load-steps.ts'
 import { type PipelineDefinition, type PlannedTarget, planRun } from '#model/pipelines/plan.ts'
-import { takePlaces } from '#model/pipelines/queue-policy.ts'
+import { acquireSlots } from '#model/pipelines/queue-policy.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { ReasonCode } from '#platform/database/tables.ts'
 import { REASONS } from '#platform/vocabulary.ts'
 import { settleWish, type Unsettled } from './run-pipeline.ts'
-import type { RunPlan, RunWish } from './schemas.ts'
+import type { RunInput, RunPlan } from './schemas.ts'
 import { BUSY, impossible, type Taken } from './start-run.ts'
 
 export type PlanOutcome = { kind: 'planned'; plan: RunPlan } | Unsettled
 
 /** What a run would do at this moment, refused for the same reasons. Starts nothing, and locks nothing. */
-export function planWish(db: Database, pipelineId: number, wish: RunWish): Promise<PlanOutcome> {
+export function planWish(db: Database, pipelineId: number, wish: RunInput): Promise<PlanOutcome> {
   return db.transaction().execute(async (trx): Promise<PlanOutcome> => {
     const settled = await settleWish(trx, pipelineId, wish)
     if (settled.kind !== 'settled') return settled
     const { definition } = settled.pipeline
     const plan = planRun(definition)
     if (plan.kind === 'impossible') return plan
-    const [hasPlace] = await takePlaces(trx, [definition])
+    const [hasPlace] = await acquireSlots(trx, [definition])
     if (!hasPlace) return impossible(BUSY)
     const reason = await findWaitingReason(trx, definition, plan.targets)
     return {

@@ -1,12 +1,12 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
-import { callerOf, permissions, placeOf } from '#access/authorization/enforce.ts'
+import { callerOf, permissions, scopeOf } from '#access/authorization/enforce.ts'
 import { type Action, actionSchema } from '#model/actions/schemas.ts'
 import type { Tree } from '#model/inventory/tree.ts'
 import { ApiError, notFound } from '#platform/http/errors.ts'
-import { toApiError } from '#platform/http/refusals.ts'
+import { toApiError } from '#platform/http/problems.ts'
 import { originOf } from '#platform/http/request-origin.ts'
-import { Exactly, Id, ref, refusals } from '#platform/http/schemas.ts'
+import { Exactly, errorResponses, Id, ref } from '#platform/http/schemas.ts'
 import { cancelRun } from './cancel-run.ts'
 import { planWish } from './plan-run.ts'
 import { retryAction } from './retry-action.ts'
@@ -19,7 +19,7 @@ export type RunRoutes = RunDeps & { tree: Tree; baseUrl: () => string }
 
 const tags = ['Actions']
 const params = Exactly({ id: Id })
-const refused = refusals(400, 401, 403, 404, 409, 415, 422, 503)
+const refused = errorResponses(400, 401, 403, 404, 409, 415, 422, 503)
 
 export const runRoutes: FastifyPluginAsyncTypebox<RunRoutes> = async (app, deps) => {
   const showRun = createRunShower(deps)
@@ -129,7 +129,7 @@ function toRefusal(outcome: Unsettled): ApiError {
 }
 
 function environmentOf(request: FastifyRequest): number {
-  return placeOf(request).environment_id!
+  return scopeOf(request).environment_id!
 }
 
 function askerOf(request: FastifyRequest): Asker {

@@ -1,6 +1,6 @@
 import type { Enqueueing } from '#engine/scheduling/enqueueing.ts'
 import type { Database } from '#platform/database/connect.ts'
-import type { Refusal } from '#platform/http/refusals.ts'
+import type { HttpProblem } from '#platform/http/problems.ts'
 import { checkWish, findStrangers, sourceOf } from './check-wish.ts'
 import { findLiveRelease, findReleaseBefore } from './earlier-release.ts'
 import {
@@ -9,7 +9,7 @@ import {
   loadPipeline,
   type RunnablePipeline,
 } from './load-pipeline.ts'
-import type { RunWish } from './schemas.ts'
+import type { RunInput } from './schemas.ts'
 import {
   type Asker,
   type Impossible,
@@ -23,7 +23,7 @@ import {
 
 export type RunDeps = { db: Database; enqueue: Enqueueing }
 
-export type Unsettled = Extract<Refusal, { kind: 'gone' | 'unknown' | 'invalid' }> | Impossible
+export type Unsettled = Extract<HttpProblem, { kind: 'gone' | 'unknown' | 'invalid' }> | Impossible
 
 export type RunOutcome = Started | Unsettled
 
@@ -34,7 +34,7 @@ export type Settled = { kind: 'settled'; pipeline: RunnablePipeline; taken: Take
 export function runPipeline(
   { db, enqueue }: RunDeps,
   pipelineId: number,
-  wish: RunWish,
+  wish: RunInput,
   asker: Asker,
 ): Promise<RunOutcome> {
   return db.transaction().execute(async (trx): Promise<RunOutcome> => {
@@ -62,7 +62,7 @@ export function runPipeline(
 export async function settleWish(
   db: Database,
   pipelineId: number,
-  wish: RunWish,
+  wish: RunInput,
 ): Promise<Settled | Unsettled> {
   const pipeline = await loadPipeline(db, pipelineId)
   if (!pipeline) return { kind: 'gone' }
@@ -78,7 +78,7 @@ export async function settleWish(
 
 async function chooseWhat(
   db: Database,
-  wish: RunWish,
+  wish: RunInput,
   application: DeployedApplication,
 ): Promise<Taken | Impossible> {
   const { type = 'deploy' } = wish

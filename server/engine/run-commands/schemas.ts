@@ -111,7 +111,7 @@ export const runPlanSchema = named(
 )
 
 export type RunPlan = Static<typeof runPlanSchema>
-export type RunWish = Static<typeof runBody>
+export type RunInput = Static<typeof runBody>
 
 /** Nothing can be said, but a body may be there. */
 export const emptyBody = Exactly({})

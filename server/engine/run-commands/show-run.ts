@@ -3,7 +3,7 @@ import type { ReadActions } from '#model/actions/assemble.ts'
 import { createActionFinder } from '#model/actions/find-action.ts'
 import { readAction } from '#model/actions/read-action.ts'
 import type { Action, ActionSummary } from '#model/actions/schemas.ts'
-import { sightOf } from '#model/actions/sight.ts'
+import { visibilityOf } from '#model/actions/visibility.ts'
 import { shareWholeLoads } from '#model/actions/whole-actions.ts'
 
 export type ShowRun = (caller: Caller, environmentId: number, actionId: number) => Promise<Action>
@@ -14,7 +14,7 @@ export function createRunShower(deps: Omit<ReadActions, 'baseUrl'> & { baseUrl: 
   const findAction = createActionFinder(db)
   const loadWhole = shareWholeLoads(db)
   return async (caller, environmentId, actionId) => {
-    const sight = await sightOf(tree, caller)
+    const sight = await visibilityOf(tree, caller)
     const sees = (id: number) => id === environmentId || sight.sees(id)
     const read = { db, tree, findAction, loadWhole, baseUrl: deps.baseUrl() }
     const action = await readAction(read, { ...sight, sees }, actionId)

@@ -4,7 +4,7 @@ import { startChildren } from '#engine/scheduling/start-children.ts'
 import { type Start, startActions } from '#model/actions/start-actions.ts'
 import { firstState } from '#model/actions/status.ts'
 import { planRows, planRun } from '#model/pipelines/plan.ts'
-import { lockPipelines, takePlaces } from '#model/pipelines/queue-policy.ts'
+import { acquireSlots, lockPipelines } from '#model/pipelines/queue-policy.ts'
 import type { Commit, Deployment, Tables } from '#platform/database/tables.ts'
 import type { RunnablePipeline } from './load-pipeline.ts'
 
@@ -46,7 +46,7 @@ export async function startRun(
   if (!(await holdPipeline(trx, definition.id))) return impossible(REMOVED)
   if (definition.queuePolicy === 'reject') {
     await lockPipelines(trx, [definition])
-    const [hasPlace] = await takePlaces(trx, [definition])
+    const [hasPlace] = await acquireSlots(trx, [definition])
     if (!hasPlace) return impossible(BUSY)
   }
   const { status, reason } = firstState({ waitsForParent: false })

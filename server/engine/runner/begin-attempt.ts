@@ -7,10 +7,10 @@ import { isEnd, type State } from '#model/actions/status.ts'
 import type { StoredStep } from '#platform/database/tables.ts'
 import type { JobContext } from '#platform/queue/handler.ts'
 import type { Watch } from './cancellations.ts'
+import type { RunnerDeps } from './deps.ts'
 import { CANCELLED, FAILED, WORKER_LOST } from './ends.ts'
 import { isTakenAway, withoutSecrets } from './faults.ts'
 import { loadRun, type Run, type UnreadableRun } from './load-run.ts'
-import type { RunnerParts } from './parts.ts'
 import { persist } from './persist.ts'
 import { resume } from './resume.ts'
 import { beginAt, endWith } from './step-changes.ts'
@@ -26,7 +26,7 @@ export type Start = Begun & { run: Run; order: number; watch: Watch }
  * over, or was ended right here.
  */
 export async function beginAttempt(
-  parts: RunnerParts,
+  parts: RunnerDeps,
   targetId: number,
   context: JobContext,
 ): Promise<Start | null> {
@@ -41,7 +41,7 @@ export async function beginAttempt(
 }
 
 async function begin(
-  parts: RunnerParts,
+  parts: RunnerDeps,
   targetId: number,
   key: string,
   context: JobContext,
@@ -105,7 +105,7 @@ const NOT_BEGUN = "Gantry could not begin this run, and has given up: the reason
 
 /** Tried again by the queue, and not for ever: the target ends, and others get its place. */
 async function cannotBegin(
-  parts: RunnerParts,
+  parts: RunnerDeps,
   targetId: number,
   context: JobContext,
   error: unknown,
@@ -118,7 +118,7 @@ async function cannotBegin(
   await persist(() => giveUp(parts, targetId, context), context.signal)
 }
 
-function giveUp(parts: RunnerParts, targetId: number, context: JobContext): Promise<void> {
+function giveUp(parts: RunnerDeps, targetId: number, context: JobContext): Promise<void> {
   return parts.db.transaction().execute(async (trx) => {
     await context.hold(trx)
     let stepOrder: number | undefined

@@ -1,10 +1,10 @@
 import { sql, type Transaction } from 'kysely'
 import type { Agreement } from '#adapters/repositories/resolve.ts'
-import { lockScheduling } from '#engine/scheduling/round.ts'
+import { lockScheduling } from '#engine/scheduling/scheduling-pass.ts'
 import { freeReleaseName } from '#model/deploy/deploy-steps.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { Commit, Tables } from '#platform/database/tables.ts'
-import { TakenOverError } from './faults.ts'
+import { JobReassignedError } from './faults.ts'
 import { persist } from './persist.ts'
 
 /** The targets of an action: the first that finds the commit decides for all of them. */
@@ -96,7 +96,7 @@ async function demandTarget(
     .where('id', '=', targetId)
     .where('attempt', '=', attempt)
     .executeTakeFirst()
-  if (!owned) throw new TakenOverError('its release is not ours to choose.')
+  if (!owned) throw new JobReassignedError('its release is not ours to choose.')
 }
 
 async function databaseTime(trx: Transaction<Tables>): Promise<Date> {

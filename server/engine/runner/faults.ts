@@ -5,7 +5,7 @@ import type { JobContext } from '#platform/queue/handler.ts'
 // Faults of our own: neither a command nor the network nor the database's absence is to blame.
 
 /** What was to be written about a target is no longer ours to write. */
-export class TakenOverError extends Error {
+export class JobReassignedError extends Error {
   override name = 'TakenOverError'
   constructor(what: string) {
     super(`Another attempt has taken the target over: ${what}`)
@@ -14,7 +14,7 @@ export class TakenOverError extends Error {
 
 /** The attempt is over in an orderly way, and whoever goes on with the target knows. */
 export function isTakenAway(error: unknown, { signal }: JobContext): boolean {
-  return signal.aborted || error instanceof TakenOverError || error instanceof AttemptLostError
+  return signal.aborted || error instanceof JobReassignedError || error instanceof AttemptLostError
 }
 
 /** For the log of the process, and for the queue, which keeps the text of an attempt that failed. */

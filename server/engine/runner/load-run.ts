@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { credentialPlace, variablePlace } from '#model/inventory/secret-places.ts'
+import { credentialAad, variableAad } from '#model/inventory/sealed-aad.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { Commit, Deployment } from '#platform/database/tables.ts'
@@ -181,7 +181,7 @@ function toRun(row: Row, box: SecretBox, targetId: number): Run {
 type Open = (hex: string, place: string) => string
 
 function openServer({ credentialId, secret, ...server }: Row['server'], open: Open): ServerToReach {
-  return { ...server, privateKey: secret && open(secret, credentialPlace(credentialId!)) }
+  return { ...server, privateKey: secret && open(secret, credentialAad(credentialId!)) }
 }
 
 function openApplication(
@@ -195,13 +195,13 @@ function openApplication(
       ? {
           kind: credential.auth_type === 'key' ? 'key' : 'token',
           username: credential.username,
-          secret: open(credential.secret, credentialPlace(credential.id)),
+          secret: open(credential.secret, credentialAad(credential.id)),
         }
       : null,
     variables: variables.map(({ id, name, hidden, value }) => ({
       name,
       hidden,
-      value: open(value, variablePlace(id)),
+      value: open(value, variableAad(id)),
     })),
   }
 }

@@ -7,10 +7,10 @@ import type { Tables } from '#platform/database/tables.ts'
 import type { JobContext } from '#platform/queue/handler.ts'
 import { AbortedError } from '#platform/queue/run-attempt.ts'
 import { beginAttempt, MOST_ATTEMPTS } from './begin-attempt.ts'
+import type { RunnerDeps } from './deps.ts'
 import { CANCELLED, COMPLETED, WORKER_LOST } from './ends.ts'
-import { isTakenAway, TakenOverError, withoutSecrets } from './faults.ts'
+import { isTakenAway, JobReassignedError, withoutSecrets } from './faults.ts'
 import type { Run } from './load-run.ts'
-import type { RunnerParts } from './parts.ts'
 import { persist } from './persist.ts'
 import { takeUp } from './resume.ts'
 import { countDown, failed, type StepOutcome } from './run-step.ts'
@@ -23,7 +23,7 @@ import { noteIfPossible, openStepLog, type StepLog } from './step-log.ts'
  * stored before the next step begins, in the name of this attempt: an attempt that was taken over writes
  * nothing more.
  */
-export async function runTarget(parts: RunnerParts, targetId: number, context: JobContext): Promise<void> {
+export async function runTarget(parts: RunnerDeps, targetId: number, context: JobContext): Promise<void> {
   const begun = await beginAttempt(parts, targetId, context)
   if (!begun) return
   const target: RunningTarget = {
@@ -48,7 +48,7 @@ export async function runTarget(parts: RunnerParts, targetId: number, context: J
 }
 
 type RunningTarget = {
-  parts: RunnerParts
+  parts: RunnerDeps
   context: JobContext
   run: Run
   owner: { targetId: number; actionId: number; environmentId: number; attempt: number }
@@ -71,7 +71,7 @@ async function runOne(target: RunningTarget, order: number): Promise<number | nu
   if (!isOver) {
     const isCancelled = await inAttempt(target, async (trx) => {
       const moved = await moveSteps(trx, owner, (steps, at) => goOn(steps, order, at))
-      if (moved.kind === 'lost') throw new TakenOverError('its steps are not ours to move.')
+      if (moved.kind === 'lost') throw new JobReassignedError('its steps are not ours to move.')
       if (isActivation(step)) await markLive(trx, run)
       return moved.cancelled
     })

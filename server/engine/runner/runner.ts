@@ -10,7 +10,7 @@ import type { Log } from '#platform/queue/core.ts'
 import type { JobContext } from '#platform/queue/handler.ts'
 import { allowRemotes } from './allow-remotes.ts'
 import { createCancellations } from './cancellations.ts'
-import type { RunnerParts } from './parts.ts'
+import type { RunnerDeps } from './deps.ts'
 import { createPerform } from './perform.ts'
 import { createDeploySteps } from './perform-deploy.ts'
 import { createReach } from './reach.ts'
@@ -40,7 +40,7 @@ export async function openRunner(options: {
     folder: join(options.home, 'repositories', 'mirrors'),
     allowRemote: allowRemotes(db, options.guard),
   })
-  const parts: RunnerParts = {
+  const parts: RunnerDeps = {
     db,
     box,
     log: options.log,

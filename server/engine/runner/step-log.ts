@@ -3,7 +3,7 @@ import { createLogWriter, type LogChunk } from '#engine/step-logs/log-writer.ts'
 import { endOfLog, storeChunk } from '#engine/step-logs/store-chunk.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { Tables } from '#platform/database/tables.ts'
-import { TakenOverError } from './faults.ts'
+import { JobReassignedError } from './faults.ts'
 import { persist } from './persist.ts'
 
 export type LogOwner = { targetId: number; stepOrder: number; attempt: number }
@@ -54,5 +54,5 @@ async function isLineOpen(trx: Transaction<Tables>, { targetId, stepOrder }: Log
 
 async function append(db: Database, owner: LogOwner, chunk: LogChunk): Promise<void> {
   const { kind } = await storeChunk(db, owner, chunk)
-  if (kind === 'refused') throw new TakenOverError('its log is not ours to write.')
+  if (kind === 'refused') throw new JobReassignedError('its log is not ours to write.')
 }

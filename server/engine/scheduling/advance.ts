@@ -1,5 +1,5 @@
 import type { Database } from '#platform/database/connect.ts'
-import { openRound } from './round.ts'
+import { openSchedulingPass } from './scheduling-pass.ts'
 import { type EnqueueTargets, settleRound } from './settle.ts'
 
 /** Lets actions that were started take their turn; those whose turn is later wait. Run by a job. */
@@ -15,7 +15,7 @@ export async function advanceActions(
     .execute()
   for (const [environmentId, actions] of Map.groupBy(rows, (row) => row.environment_id)) {
     await db.transaction().execute(async (trx) => {
-      const round = await openRound(trx, environmentId)
+      const round = await openSchedulingPass(trx, environmentId)
       await settleRound(round, { actionIds: actions.map(({ id }) => id) }, enqueueTargets)
     })
   }

@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import { isEnd, type State } from '#model/actions/status.ts'
 import type { Tables } from '#platform/database/tables.ts'
 import { endSteps } from './derive.ts'
-import { openRound } from './round.ts'
+import { openSchedulingPass } from './scheduling-pass.ts'
 import { type EnqueueTargets, settleRound } from './settle.ts'
 
 export type Cancelled = { kind: 'cancelled' } | { kind: 'gone' } | { kind: 'over' }
@@ -29,7 +29,7 @@ export async function cancelAction(
     .where('id', '=', actionId)
     .executeTakeFirst()
   if (!found) return { kind: 'gone' }
-  const round = await openRound(trx, found.environment_id)
+  const round = await openSchedulingPass(trx, found.environment_id)
   const [action] = await round.load([actionId])
   if (isEnd(action!.status)) return { kind: 'over' }
   await sql`

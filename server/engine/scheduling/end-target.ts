@@ -2,7 +2,7 @@ import type { Transaction } from 'kysely'
 import type { Tables } from '#platform/database/tables.ts'
 import { endOfTarget } from './derive.ts'
 import type { StepChange } from './move-steps.ts'
-import { openRound } from './round.ts'
+import { openSchedulingPass } from './scheduling-pass.ts'
 import { type EnqueueTargets, settleRound } from './settle.ts'
 
 /**
@@ -15,7 +15,7 @@ export async function endTarget(
   change: StepChange,
   enqueueTargets: EnqueueTargets,
 ): Promise<boolean> {
-  const round = await openRound(trx, owner.environmentId)
+  const round = await openSchedulingPass(trx, owner.environmentId)
   const owned = await trx
     .selectFrom('targets')
     .select('id')

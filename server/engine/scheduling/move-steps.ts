@@ -1,7 +1,7 @@
 import { sql, type Transaction } from 'kysely'
 import { ACTIONS_CHANNEL } from '#model/actions/channel.ts'
 import type { StoredStep, Tables } from '#platform/database/tables.ts'
-import { stepMoves } from './round.ts'
+import { stepMoves } from './scheduling-pass.ts'
 
 /** The steps of a target as they are to be, given the time. */
 export type StepChange = (steps: readonly StoredStep[], at: string) => StoredStep[]

@@ -1,6 +1,6 @@
 import type { Transaction } from 'kysely'
 import type { Tables } from '#platform/database/tables.ts'
-import { openRound } from './round.ts'
+import { openSchedulingPass } from './scheduling-pass.ts'
 
 /** A round with the action of a target that has a place and is not over; null when there is none. */
 export async function openTarget(trx: Transaction<Tables>, targetId: number) {
@@ -11,7 +11,7 @@ export async function openTarget(trx: Transaction<Tables>, targetId: number) {
     .where('targets.id', '=', targetId)
     .executeTakeFirst()
   if (!found) return null
-  const round = await openRound(trx, found.environmentId)
+  const round = await openSchedulingPass(trx, found.environmentId)
   const [action] = await round.load([found.actionId])
   const target = action?.targets.find((one) => one.id === targetId)
   if (!action || !target || (target.status !== 'queued' && target.status !== 'in-progress')) return null

@@ -4,7 +4,7 @@ import type { Tables } from '#platform/database/tables.ts'
 import { actionState, endSteps, leftOutTargets, openTargets } from './derive.ts'
 import type { LiveAction, LiveTarget } from './live-action.ts'
 import { nextActions, serverRooms } from './places.ts'
-import type { Round } from './round.ts'
+import type { SchedulingPass } from './scheduling-pass.ts'
 
 export type EnqueueTargets = (trx: Transaction<Tables>, targetIds: number[]) => Promise<void>
 
@@ -18,7 +18,7 @@ const QUEUED = { status: 'queued', reason: 'QUEUED' } as const
  * server. What ends makes room and lets its children go, so this goes on until nothing moves any more.
  */
 export async function settleRound(
-  round: Round,
+  round: SchedulingPass,
   touched: Touched,
   enqueueTargets: EnqueueTargets,
 ): Promise<void> {
@@ -56,7 +56,7 @@ function takeAll(ids: Set<number>): number[] {
   return taken
 }
 
-async function givePlaces(round: Round, pipelineIds: number[]): Promise<void> {
+async function givePlaces(round: SchedulingPass, pipelineIds: number[]): Promise<void> {
   if (pipelineIds.length === 0) return
   for (const action of await round.load(await nextActions(round.trx, pipelineIds))) round.givePlace(action)
   for (const action of round.loaded()) {
@@ -66,24 +66,28 @@ async function givePlaces(round: Round, pipelineIds: number[]): Promise<void> {
 }
 
 /** The targets that now want a place on their server. */
-function openBatch(round: Round, action: LiveAction): LiveTarget[] {
+function openBatch(round: SchedulingPass, action: LiveAction): LiveTarget[] {
   if (!action.hasPlace) return []
   for (const target of leftOutTargets(action.targets, action.maxFailed)) skipTarget(round, target)
   return openTargets(action.targets)
 }
 
 /** Ends an action that has not begun, without a run. */
-export function skipAction(round: Round, action: LiveAction): void {
+export function skipAction(round: SchedulingPass, action: LiveAction): void {
   for (const target of action.targets) skipTarget(round, target)
   round.moveAction(action, SKIPPED)
 }
 
-function skipTarget(round: Round, target: LiveTarget): void {
+function skipTarget(round: SchedulingPass, target: LiveTarget): void {
   round.moveTarget(target, SKIPPED, endSteps(target.steps, SKIPPED, round.at))
 }
 
 /** Returns the targets that have a place now; the others of `wanting` wait. */
-async function giveServers(round: Round, serverIds: number[], wanting: LiveTarget[]): Promise<number[]> {
+async function giveServers(
+  round: SchedulingPass,
+  serverIds: number[],
+  wanting: LiveTarget[],
+): Promise<number[]> {
   if (serverIds.length === 0) return []
   const rooms = await serverRooms(round.trx, serverIds)
   const waiting = rooms.flatMap((room) => room.waiting)
@@ -112,7 +116,7 @@ async function giveServers(round: Round, serverIds: number[], wanting: LiveTarge
  * The children of what has ended: queued when their parent has completed, with its commit; skipped, with
  * their own children, when it has not. Returns those that are queued now.
  */
-export async function releaseChildren(round: Round): Promise<LiveAction[]> {
+export async function releaseChildren(round: SchedulingPass): Promise<LiveAction[]> {
   await round.flush()
   const ended = new Map(round.loaded().flatMap((one) => (isEnd(one.status) ? [[one.id, one.status]] : [])))
   const { rows } = await sql<{ id: number }>`

@@ -1,6 +1,6 @@
 import { sql, type Transaction } from 'kysely'
 import type { Tables } from '#platform/database/tables.ts'
-import { lockScheduling, openRound } from './round.ts'
+import { lockScheduling, openSchedulingPass } from './scheduling-pass.ts'
 import { releaseChildren, skipAction } from './settle.ts'
 
 /**
@@ -18,7 +18,7 @@ export async function supersedeOlder(
     pipelines.map((one) => one.environmentId),
   )
   for (const [environmentId, here] of Map.groupBy(pipelines, (one) => one.environmentId)) {
-    const round = await openRound(trx, environmentId)
+    const round = await openSchedulingPass(trx, environmentId)
     const older = await round.load(
       await olderRuns(
         trx,

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import type { Database } from '#platform/database/connect.ts'
-import { openRound } from './round.ts'
+import { openSchedulingPass } from './scheduling-pass.ts'
 import { type EnqueueTargets, settleRound } from './settle.ts'
 
 type Stuck = { environment_id: number; pipeline_ids: number[]; server_ids: number[] }
@@ -21,7 +21,7 @@ export async function sweepPlaces(
   })
   for (const stuck of await findStuck(db)) {
     const round = db.transaction().execute(async (trx) => {
-      const round = await openRound(trx, stuck.environment_id)
+      const round = await openSchedulingPass(trx, stuck.environment_id)
       await settleRound(
         round,
         { pipelineIds: stuck.pipeline_ids, serverIds: stuck.server_ids },

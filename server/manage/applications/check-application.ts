@@ -2,7 +2,7 @@ import { type Provider, type ReadAddress, readAddress } from '#adapters/reposito
 import { credentialFits } from '#adapters/repositories/credential-fits.ts'
 import { readSource } from '#adapters/repositories/source.ts'
 import { readSharedPaths } from '#model/deploy/shared-paths.ts'
-import { Faults } from '#platform/http/refusals.ts'
+import { FieldErrors } from '#platform/http/problems.ts'
 import type { ApplicationChange } from './schemas.ts'
 
 // What a schema cannot say about an application. Pure: a wish → its faults, all at once.
@@ -10,11 +10,11 @@ import type { ApplicationChange } from './schemas.ts'
 const MOST_COMMAND_BYTES = 65_536
 
 /** Where the source is, as it will be once the wish is stored. */
-export type SourceWish = { repository: string; provider: Provider | null }
+export type SourceInput = { repository: string; provider: Provider | null }
 
 /** `source` is given when the wish changes anything about it. */
-export function checkApplication(wish: ApplicationChange, source: SourceWish | undefined): Faults {
-  const faults = new Faults()
+export function checkApplication(wish: ApplicationChange, source: SourceInput | undefined): FieldErrors {
+  const faults = new FieldErrors()
   if (source) checkSource(source, wish.credential_id === undefined ? 'repository' : 'credential_id', faults)
   if (wish.default_branch !== undefined) checkBranch(wish.default_branch, faults)
   if (wish.root_directory != null) checkRoot(wish.root_directory, faults)
@@ -28,12 +28,12 @@ export function checkApplication(wish: ApplicationChange, source: SourceWish | u
   return faults
 }
 
-export function addressOf({ repository, provider }: SourceWish): ReadAddress {
+export function addressOf({ repository, provider }: SourceInput): ReadAddress {
   return readAddress(repository, provider)
 }
 
 /** A repository that lies on the machine of Gantry itself. */
-export function isOnThisMachine(source: SourceWish): boolean {
+export function isOnThisMachine(source: SourceInput): boolean {
   const read = addressOf(source)
   return read.kind === 'remote' && read.remote.protocol === 'file'
 }
@@ -45,7 +45,7 @@ export function isOnThisMachine(source: SourceWish): boolean {
 const TOKEN = /^(gh[a-z]_|github_pat_|glpat-|ATBB|ATCTT)|^[0-9a-f]{40}$|.{40}/i
 
 /** `blamed`: the field that is at fault when the address is fine, and the credential is not for it. */
-function checkSource(source: SourceWish, blamed: string, faults: Faults): void {
+function checkSource(source: SourceInput, blamed: string, faults: FieldErrors): void {
   const read = addressOf(source)
   if (read.kind === 'refused') {
     faults.add('repository', read.message)
@@ -59,12 +59,12 @@ function checkSource(source: SourceWish, blamed: string, faults: Faults): void {
   if (fit.kind === 'unfit') faults.add(blamed, fit.message)
 }
 
-function checkBranch(branch: string, faults: Faults): void {
+function checkBranch(branch: string, faults: FieldErrors): void {
   const read = readSource({ type: 'branch', ref: branch })
   if (read.kind === 'impossible') faults.add('default_branch', read.message)
 }
 
-function checkRoot(path: string, faults: Faults): void {
+function checkRoot(path: string, faults: FieldErrors): void {
   const parts = path.replace(/\/$/, '').split('/')
   if (path.startsWith('/')) faults.add('root_directory', 'must be relative to the repository')
   else if (parts.includes('..')) faults.add('root_directory', 'must not leave the repository')

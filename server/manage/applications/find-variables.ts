@@ -1,5 +1,5 @@
 import type { Selectable } from 'kysely'
-import { variablePlace } from '#model/inventory/secret-places.ts'
+import { variableAad } from '#model/inventory/sealed-aad.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { ApplicationVariablesTable } from '#platform/database/tables.ts'
@@ -51,6 +51,6 @@ export function presentVariable(
   { box, mayEdit }: { box: SecretBox; mayEdit: boolean },
 ): ApplicationVariable {
   const { id, name, hidden, created_at, updated_at } = row
-  const value = mayEdit && !hidden ? box.open(row.value, variablePlace(id)) : MASK
+  const value = mayEdit && !hidden ? box.open(row.value, variableAad(id)) : MASK
   return { id, name, value, hidden, created_at, updated_at }
 }

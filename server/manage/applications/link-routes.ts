@@ -3,8 +3,8 @@ import { Type } from 'typebox'
 import { actorOf } from '#access/audit/actor.ts'
 import { type Access, callerOf, permissions } from '#access/authorization/enforce.ts'
 import type { Database } from '#platform/database/connect.ts'
-import { toApiError } from '#platform/http/refusals.ts'
-import { Exactly, Id, refusals } from '#platform/http/schemas.ts'
+import { toApiError } from '#platform/http/problems.ts'
+import { Exactly, errorResponses, Id } from '#platform/http/schemas.ts'
 import { link, type Pair, unlink } from './manage-links.ts'
 
 export type LinkRoutes = { db: Database }
@@ -49,7 +49,7 @@ export const linkRoutes: FastifyPluginAsyncTypebox<LinkRoutes> = async (app, { d
             'From the next run on, the application is deployed to the server; both are of one environment. Takes `application:edit` and `server:run`; a local server is for instance administrators. That they are linked already is fine.',
           params,
           body: Exactly({}, { examples: [{}] }),
-          response: { 204: Type.Null(), ...refusals(400, 401, 403, 404, 415, 422) },
+          response: { 204: Type.Null(), ...errorResponses(400, 401, 403, 404, 415, 422) },
         },
       },
       async (request, reply) => {
@@ -73,7 +73,7 @@ export const linkRoutes: FastifyPluginAsyncTypebox<LinkRoutes> = async (app, { d
           description:
             'What was deployed to the server stays there. 409 while an unfinished run of the application uses the server. That they are not linked is fine.',
           params,
-          response: { 204: Type.Null(), ...refusals(401, 403, 404, 409, 422) },
+          response: { 204: Type.Null(), ...errorResponses(401, 403, 404, 409, 422) },
         },
       },
       async (request, reply) => {

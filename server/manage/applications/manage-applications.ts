@@ -6,16 +6,16 @@ import { LOCAL_ONLY, refuseLocal } from '#model/pipelines/local-servers.ts'
 import { type EnvironmentHeld, lockAround, lockEnvironment } from '#model/pipelines/lock-environment.ts'
 import type { ApplicationsTable, Tables } from '#platform/database/tables.ts'
 import { isOutdated } from '#platform/http/if-match.ts'
-import type { Refusal } from '#platform/http/refusals.ts'
+import type { HttpProblem } from '#platform/http/problems.ts'
 import { slugify } from '#platform/slug.ts'
-import { checkApplication, isOnThisMachine, type SourceWish } from './check-application.ts'
+import { checkApplication, isOnThisMachine, type SourceInput } from './check-application.ts'
 import { type ApplicationRow, findApplication } from './find-applications.ts'
 import { checkLinks, storeLinks } from './manage-links.ts'
 import type { ApplicationBody, ApplicationChange } from './schemas.ts'
 import { settleSource } from './settle-source.ts'
 import { type ChangeDeps, updateApplication } from './touch-application.ts'
 
-export type ApplicationOutcome = { kind: 'done'; row: ApplicationRow } | Refusal
+export type ApplicationOutcome = { kind: 'done'; row: ApplicationRow } | HttpProblem
 
 export async function createApplication(
   trx: Transaction<Tables>,
@@ -129,7 +129,7 @@ function changesWhatRuns(body: ApplicationChange, stored: ApplicationRow): boole
   )
 }
 
-function refuseThisMachine(caller: Caller, source: SourceWish | undefined): Refusal | undefined {
+function refuseThisMachine(caller: Caller, source: SourceInput | undefined): HttpProblem | undefined {
   if (!source || caller.is_instance_admin || !isOnThisMachine(source)) return undefined
   return { kind: 'forbidden', reason: `A repository with file: lies on this machine. ${LOCAL_ONLY}` }
 }
@@ -138,9 +138,9 @@ async function checkFields(
   trx: Transaction<Tables>,
   place: EnvironmentHeld,
   body: ApplicationChange,
-  source: SourceWish | undefined,
+  source: SourceInput | undefined,
   stored?: ApplicationRow,
-): Promise<Refusal | undefined> {
+): Promise<HttpProblem | undefined> {
   const faults = checkApplication(body, source)
   if (
     body.name !== undefined &&

@@ -7,11 +7,11 @@ import { LOCAL_ONLY } from '#model/pipelines/local-servers.ts'
 import { type EnvironmentHeld, lockAround } from '#model/pipelines/lock-environment.ts'
 import { anyOf, byId } from '#platform/database/any-of.ts'
 import type { Tables } from '#platform/database/tables.ts'
-import { conflict, Faults, listNames, type Refusal } from '#platform/http/refusals.ts'
+import { conflict, FieldErrors, type HttpProblem, listNames } from '#platform/http/problems.ts'
 import { findApplication } from './find-applications.ts'
 import { type ChangeDeps, updateApplication } from './touch-application.ts'
 
-export type LinkOutcome = { kind: 'done' } | Refusal
+export type LinkOutcome = { kind: 'done' } | HttpProblem
 
 export type Pair = { applicationId: number; serverId: number }
 
@@ -84,12 +84,12 @@ export async function checkLinks(
   caller: Caller,
   place: EnvironmentHeld,
   { applicationId, today, wanted }: LinksWish,
-): Promise<Refusal | undefined> {
+): Promise<HttpProblem | undefined> {
   const added = wanted.filter((id) => !today.includes(id))
   const removed = today.filter((id) => !wanted.includes(id))
   if (added.length + removed.length === 0) return undefined
   const servers = byId(await findServers(trx, place, [...added, ...removed]))
-  const unknown = new Faults()
+  const unknown = new FieldErrors()
   wanted.forEach((id, index) => {
     if (added.includes(id) && !(servers.has(id) && can(caller, 'server:view', place)))
       unknown.add(`linked_resources.${index}.resource_id`, `${id} is not a server of this environment`)
@@ -133,7 +133,7 @@ async function refuseBusy(
   trx: Transaction<Tables>,
   applicationId: number,
   serverIds: readonly number[],
-): Promise<Refusal | undefined> {
+): Promise<HttpProblem | undefined> {
   const pipelines = await trx
     .selectFrom('pipelines')
     .select('id')

@@ -2,13 +2,13 @@ import { sql, type Transaction } from 'kysely'
 import { recordAudit } from '#access/audit/record.ts'
 import type { Caller } from '#access/authorization/caller.ts'
 import { isKeptName } from '#model/deploy/variables.ts'
-import { variablePlace } from '#model/inventory/secret-places.ts'
+import { variableAad } from '#model/inventory/sealed-aad.ts'
 import { refuseLocal } from '#model/pipelines/local-servers.ts'
 import { type EnvironmentHeld, lockAround } from '#model/pipelines/lock-environment.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Tables } from '#platform/database/tables.ts'
 import { isOutdated } from '#platform/http/if-match.ts'
-import { conflict, Faults, type Refusal } from '#platform/http/refusals.ts'
+import { conflict, FieldErrors, type HttpProblem } from '#platform/http/problems.ts'
 import { MASK } from '#platform/masking/masked.ts'
 import { findVariable, type VariableRow } from './find-variables.ts'
 import type { VariableBody, VariableChange } from './schemas.ts'
@@ -16,7 +16,7 @@ import type { ChangeDeps } from './touch-application.ts'
 
 export type VariableDeps = ChangeDeps & { box: SecretBox }
 
-export type VariableOutcome = { kind: 'done'; row: VariableRow } | Refusal
+export type VariableOutcome = { kind: 'done'; row: VariableRow } | HttpProblem
 
 const MOST_VARIABLES = 500
 const MOST_VALUE_BYTES = 65_536
@@ -37,7 +37,7 @@ export async function createVariable(
     return conflict(`An application can have ${MOST_VARIABLES} variables; remove one first.`)
 
   const id = await nextId(trx)
-  const value = box.seal(body.value, variablePlace(id))
+  const value = box.seal(body.value, variableAad(id))
   await sql`
     insert into application_variables (id, application_id, name, value, hidden) overriding system value
     values (${id}, ${applicationId}, ${body.name}, ${value}, ${body.hidden ?? false})`.execute(trx)
@@ -70,7 +70,7 @@ export async function changeVariable(
     .set({
       ...(name !== undefined && { name }),
       ...(hidden !== undefined && { hidden }),
-      ...(value !== undefined && { value: box.seal(value, variablePlace(id)) }),
+      ...(value !== undefined && { value: box.seal(value, variableAad(id)) }),
       updated_at: sql<string>`now()`,
     })
     .where('id', '=', id)
@@ -87,7 +87,7 @@ export async function removeVariable(
   applicationId: number,
   id: number,
   ifMatch?: string,
-): Promise<{ kind: 'removed' } | Refusal> {
+): Promise<{ kind: 'removed' } | HttpProblem> {
   const place = await lockAround(trx, 'applications', applicationId)
   const stored = place && (await findVariable(trx, applicationId, id))
   if (!place || !stored) return { kind: 'gone' }
@@ -109,8 +109,8 @@ function checkVariable(
   { name, value, hidden }: VariableChange,
   names: readonly string[],
   stored?: VariableRow,
-): Refusal | undefined {
-  const faults = new Faults()
+): HttpProblem | undefined {
+  const faults = new FieldErrors()
   if (name !== undefined) {
     if (isKeptName(name) || isKeptName(name.toUpperCase()))
       faults.add('name', 'is kept for Gantry or the shell; applications cannot set it')

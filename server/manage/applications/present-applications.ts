@@ -1,8 +1,8 @@
 import type { Caller } from '#access/authorization/caller.ts'
-import { can, type Place } from '#access/authorization/permissions.ts'
+import { can, type Scope } from '#access/authorization/permissions.ts'
 import { assembleApplication, loadSummaries } from '#model/actions/assemble.ts'
 import { loadRelatedTo, NOTHING_RELATED } from '#model/actions/related.ts'
-import { sightOf } from '#model/actions/sight.ts'
+import { visibilityOf } from '#model/actions/visibility.ts'
 import { loadWhole } from '#model/actions/whole-actions.ts'
 import { loadApplications } from '#model/inventory/load-resources.ts'
 import type { Tree } from '#model/inventory/tree.ts'
@@ -20,11 +20,11 @@ export type ShowApplications = { db: Database; tree: Tree; baseUrl: () => string
 export async function presentApplications(
   { db, tree, baseUrl }: ShowApplications,
   caller: Caller,
-  place: Place,
+  place: Scope,
   rows: readonly ApplicationRow[],
 ): Promise<ApplicationView[]> {
   if (rows.length === 0) return []
-  const sight = await sightOf(tree, caller)
+  const sight = await visibilityOf(tree, caller)
   const ids = rows.map(({ id }) => id)
   const environmentId = rows[0]!.environment_id
   const [loaded, environments] = await Promise.all([

@@ -14,7 +14,7 @@ import { lockAround } from '#model/pipelines/lock-environment.ts'
 import { anyOf } from '#platform/database/any-of.ts'
 import type { Tables } from '#platform/database/tables.ts'
 import { isOutdated } from '#platform/http/if-match.ts'
-import { listNames, type Refusal } from '#platform/http/refusals.ts'
+import { type HttpProblem, listNames } from '#platform/http/problems.ts'
 import type { ErrorsByField } from '#platform/http/validation.ts'
 import { findApplication } from './find-applications.ts'
 import type { ChangeDeps } from './touch-application.ts'
@@ -104,7 +104,7 @@ async function refuseDependants(
   trx: Transaction<Tables>,
   id: number,
   pipelines: readonly { name: string }[],
-): Promise<Refusal | undefined> {
+): Promise<HttpProblem | undefined> {
   const servers = await trx
     .selectFrom('application_servers')
     .innerJoin('servers', 'servers.id', 'application_servers.server_id')

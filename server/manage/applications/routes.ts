@@ -1,13 +1,13 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { actorOf } from '#access/audit/actor.ts'
-import { callerOf, permissions, placeOf } from '#access/authorization/enforce.ts'
+import { callerOf, permissions, scopeOf } from '#access/authorization/enforce.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import { answerRecords } from '#platform/http/answer-records.ts'
 import { nameFilter } from '#platform/http/name-filter.ts'
 import { pageQuery } from '#platform/http/pagination.ts'
-import { toApiError } from '#platform/http/refusals.ts'
-import { Exactly, Id, ref, refusals } from '#platform/http/schemas.ts'
+import { toApiError } from '#platform/http/problems.ts'
+import { Exactly, errorResponses, Id, ref } from '#platform/http/schemas.ts'
 import { type ApplicationRow, findApplication, listApplications } from './find-applications.ts'
 import { linkRoutes } from './link-routes.ts'
 import { changeApplication, createApplication } from './manage-applications.ts'
@@ -28,7 +28,7 @@ export const applicationRoutes: FastifyPluginAsyncTypebox<ApplicationRoutes> = a
     db,
     baseUrl,
     present: (request, rows: readonly ApplicationRow[]) =>
-      presentApplications(deps, callerOf(request), placeOf(request), rows),
+      presentApplications(deps, callerOf(request), scopeOf(request), rows),
     refuse: toApiError,
   })
   await app.register(variableRoutes, deps)
@@ -45,7 +45,7 @@ export const applicationRoutes: FastifyPluginAsyncTypebox<ApplicationRoutes> = a
         description: 'Newest first, each with its last deployments as far as you may see actions.',
         params,
         querystring: Exactly({ ...pageQuery, ...nameFilter }),
-        response: { 200: Type.Array(applicationReply), ...refusals(401, 403, 404, 422) },
+        response: { 200: Type.Array(applicationReply), ...errorResponses(401, 403, 404, 422) },
       },
     },
     (request, reply) =>
@@ -64,7 +64,7 @@ export const applicationRoutes: FastifyPluginAsyncTypebox<ApplicationRoutes> = a
           'What it is deployed from and, with `linked_resources`, where to. Giving it a credential takes `credential:run`; a repository on this machine and local servers are for instance administrators.',
         params,
         body: applicationBody,
-        response: { 201: applicationReply, ...refusals(400, 401, 403, 404, 415, 422) },
+        response: { 201: applicationReply, ...errorResponses(400, 401, 403, 404, 415, 422) },
       },
     },
     (request, reply) => {
@@ -85,7 +85,7 @@ export const applicationRoutes: FastifyPluginAsyncTypebox<ApplicationRoutes> = a
         summary: 'Read an application',
         description: 'With its last deployments as far as you may see actions.',
         params,
-        response: { 200: applicationReply, ...refusals(401, 404, 422) },
+        response: { 200: applicationReply, ...errorResponses(401, 404, 422) },
       },
     },
     (request, reply) => answer.read(request, reply, findApplication(db, request.params.id)),
@@ -103,7 +103,7 @@ export const applicationRoutes: FastifyPluginAsyncTypebox<ApplicationRoutes> = a
           'A field that is given replaces what is stored, whole; others stay. Another repository takes `credential:run` when the application has a credential. What runs on a local server is for instance administrators to decide. Send `If-Match` with the `ETag` of your last read to be sure that nobody changed it meanwhile.',
         params,
         body: applicationChange,
-        response: { 200: applicationReply, ...refusals(400, 401, 403, 404, 409, 412, 415, 422) },
+        response: { 200: applicationReply, ...errorResponses(400, 401, 403, 404, 409, 412, 415, 422) },
       },
     },
     (request, reply) => {
@@ -126,7 +126,7 @@ export const applicationRoutes: FastifyPluginAsyncTypebox<ApplicationRoutes> = a
           'Its runs stay, and what it left on servers; its variables go. While it has pipelines or is linked to servers, this is 409; with `cascade` these go too, and the hooks of the pipelines, which takes `pipeline:remove` and `hook:remove`. Never while a run is unfinished.',
         params,
         querystring: Exactly({ cascade: Type.Optional(Type.Boolean({ default: false })) }),
-        response: { 204: Type.Null(), ...refusals(401, 403, 404, 409, 412, 422) },
+        response: { 204: Type.Null(), ...errorResponses(401, 403, 404, 409, 412, 422) },
       },
     },
     (request, reply) => {

@@ -1,11 +1,11 @@
 import type { Transaction } from 'kysely'
 import type { Caller } from '#access/authorization/caller.ts'
 import { can } from '#access/authorization/permissions.ts'
-import { lendCredential } from '#manage/credentials/lend-credential.ts'
+import { authorizeUse } from '#manage/credentials/authorize-use.ts'
 import type { EnvironmentHeld } from '#model/pipelines/lock-environment.ts'
 import type { Tables } from '#platform/database/tables.ts'
-import type { Refusal } from '#platform/http/refusals.ts'
-import type { SourceWish } from './check-application.ts'
+import type { HttpProblem } from '#platform/http/problems.ts'
+import type { SourceInput } from './check-application.ts'
 import type { ApplicationRow } from './find-applications.ts'
 import type { ApplicationChange } from './schemas.ts'
 
@@ -19,7 +19,7 @@ export async function settleSource(
   place: EnvironmentHeld,
   wish: ApplicationChange,
   stored?: ApplicationRow,
-): Promise<{ source: SourceWish | undefined } | Refusal> {
+): Promise<{ source: SourceInput | undefined } | HttpProblem> {
   const repository = wish.repository ?? stored?.repository ?? ''
   const credentialId = wish.credential_id === undefined ? (stored?.credential_id ?? null) : wish.credential_id
   const isSame = repository === stored?.repository && credentialId === stored.credential_id
@@ -27,7 +27,7 @@ export async function settleSource(
   if (credentialId === null) return { source: { repository, provider: null } }
   if (credentialId === stored?.credential_id)
     return sendElsewhere(trx, caller, place, repository, credentialId)
-  const use = await lendCredential(trx, caller, place.organization_id, credentialId)
+  const use = await authorizeUse(trx, caller, place.organization_id, credentialId)
   if (use.kind !== 'usable') return use
   const { provider_code, base_url } = use.credential
   return { source: { repository, provider: { code: provider_code, baseUrl: base_url } } }
@@ -39,7 +39,7 @@ async function sendElsewhere(
   place: EnvironmentHeld,
   repository: string,
   credentialId: number,
-): Promise<{ source: SourceWish } | Refusal> {
+): Promise<{ source: SourceInput } | HttpProblem> {
   if (!can(caller, 'credential:run', { organization_id: place.organization_id })) {
     const reason =
       'The application has a credential, which would be used for another repository: you need the permission credential:run.'

@@ -2,15 +2,15 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { actorOf } from '#access/audit/actor.ts'
-import { callerOf, permissions, placeOf } from '#access/authorization/enforce.ts'
+import { callerOf, permissions, scopeOf } from '#access/authorization/enforce.ts'
 import { can } from '#access/authorization/permissions.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { answerRecords } from '#platform/http/answer-records.ts'
 import { nameFilter } from '#platform/http/name-filter.ts'
 import { pageQuery } from '#platform/http/pagination.ts'
-import { toApiError } from '#platform/http/refusals.ts'
-import { Exactly, Id, ref, refusals } from '#platform/http/schemas.ts'
+import { toApiError } from '#platform/http/problems.ts'
+import { Exactly, errorResponses, Id, ref } from '#platform/http/schemas.ts'
 import { findVariable, listVariables, presentVariable, type VariableRow } from './find-variables.ts'
 import { changeVariable, createVariable, removeVariable } from './manage-variables.ts'
 import {
@@ -43,7 +43,7 @@ export const variableRoutes: FastifyPluginAsyncTypebox<VariableRoutes> = async (
           'Newest first. Values are shown to callers with `application:edit`; hidden ones to nobody.',
         params: applicationParams,
         querystring: Exactly({ ...pageQuery, ...nameFilter }),
-        response: { 200: Type.Array(variableReply), ...refusals(401, 404, 422) },
+        response: { 200: Type.Array(variableReply), ...errorResponses(401, 404, 422) },
       },
     },
     (request, reply) =>
@@ -62,7 +62,7 @@ export const variableRoutes: FastifyPluginAsyncTypebox<VariableRoutes> = async (
           'Commands of the application find it in their environment, from the next run on. When the application is linked to a local server, this is for instance administrators.',
         params: applicationParams,
         body: variableBody,
-        response: { 201: variableReply, ...refusals(400, 401, 403, 404, 409, 415, 422) },
+        response: { 201: variableReply, ...errorResponses(400, 401, 403, 404, 409, 415, 422) },
       },
     },
     (request, reply) => {
@@ -83,7 +83,7 @@ export const variableRoutes: FastifyPluginAsyncTypebox<VariableRoutes> = async (
         summary: 'Read a variable of an application',
         description: 'The value is shown to callers with `application:edit`; a hidden one to nobody.',
         params: variableParams,
-        response: { 200: variableReply, ...refusals(401, 404, 422) },
+        response: { 200: variableReply, ...errorResponses(401, 404, 422) },
       },
     },
     (request, reply) =>
@@ -102,7 +102,7 @@ export const variableRoutes: FastifyPluginAsyncTypebox<VariableRoutes> = async (
           'A field that is given replaces what is stored; others stay. To make a hidden variable visible, give it a value. When the application is linked to a local server, this is for instance administrators.',
         params: variableParams,
         body: variableChange,
-        response: { 200: variableReply, ...refusals(400, 401, 403, 404, 412, 415, 422) },
+        response: { 200: variableReply, ...errorResponses(400, 401, 403, 404, 412, 415, 422) },
       },
     },
     (request, reply) => {
@@ -124,7 +124,7 @@ export const variableRoutes: FastifyPluginAsyncTypebox<VariableRoutes> = async (
         summary: 'Remove a variable of an application',
         description: 'When the application is linked to a local server, this is for instance administrators.',
         params: variableParams,
-        response: { 204: Type.Null(), ...refusals(401, 403, 404, 412, 422) },
+        response: { 204: Type.Null(), ...errorResponses(401, 403, 404, 412, 422) },
       },
     },
     (request, reply) => {
@@ -137,7 +137,7 @@ export const variableRoutes: FastifyPluginAsyncTypebox<VariableRoutes> = async (
   )
 
   function present(request: FastifyRequest, rows: readonly VariableRow[]): ApplicationVariable[] {
-    const mayEdit = can(callerOf(request), 'application:edit', placeOf(request))
+    const mayEdit = can(callerOf(request), 'application:edit', scopeOf(request))
     return rows.map((row) => presentVariable(row, { box, mayEdit }))
   }
 }

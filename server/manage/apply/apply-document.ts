@@ -19,7 +19,7 @@ import type { Wanted } from './things.ts'
 
 export type ApplyDeps = { db: Database; box: SecretBox; guard: AddressGuard; baseUrl: () => string }
 
-export type ApplyWish = {
+export type ApplyInput = {
   wanted: readonly Wanted[]
   organization: string
   project: string
@@ -42,7 +42,7 @@ export async function applyDocument(
   deps: ApplyDeps,
   caller: Caller,
   actor: Actor,
-  wish: ApplyWish,
+  wish: ApplyInput,
 ): Promise<ApplyOutcome> {
   const first = await lookFirst(deps, caller, wish)
   if (first.kind === 'refused' || first.plan.tasks.length === 0) return first
@@ -65,7 +65,7 @@ export async function applyDocument(
   }
 }
 
-function lookFirst(deps: ApplyDeps, caller: Caller, wish: ApplyWish): Promise<ApplyOutcome> {
+function lookFirst(deps: ApplyDeps, caller: Caller, wish: ApplyInput): Promise<ApplyOutcome> {
   return deps.db
     .transaction()
     .setIsolationLevel('repeatable read')
@@ -81,7 +81,7 @@ async function applyWithin(
   deps: ApplyDeps,
   known: Caller,
   actor: Actor,
-  wish: ApplyWish,
+  wish: ApplyInput,
   receivers: Receivers,
 ): Promise<ApplyOutcome> {
   await lockName(trx, wish.organization)
@@ -103,7 +103,7 @@ async function plan(
   { box }: ApplyDeps,
   db: Database,
   caller: Caller,
-  wish: ApplyWish,
+  wish: ApplyInput,
   organization: Organization | undefined,
 ): Promise<Planned> {
   const state = await loadState(db, box, organization, wish.project)

@@ -1,5 +1,5 @@
 import type { Caller } from '#access/authorization/caller.ts'
-import { can, type Permission, type Place, type Resource } from '#access/authorization/permissions.ts'
+import { can, type Permission, type Resource, type Scope } from '#access/authorization/permissions.ts'
 import type { ThingType } from './schemas.ts'
 
 // What the single routes demand for the same change. Pure.
@@ -34,7 +34,7 @@ export type Creating = {
 export function lackingToCreate(
   caller: Caller,
   { type, parent, resource }: Creating,
-  place: Place,
+  place: Scope,
 ): Permission[] {
   const own = RESOURCES[type]
   const needs: Permission[] = [
@@ -46,12 +46,12 @@ export function lackingToCreate(
   return lacking.length > 0 && !can(caller, `${own}:view`, place) ? [...lacking, `${own}:view`] : lacking
 }
 
-export function lackingToChange(caller: Caller, type: ThingType, place: Place): Permission[] {
+export function lackingToChange(caller: Caller, type: ThingType, place: Scope): Permission[] {
   const needs: Permission[] = [`${RESOURCES[type]}:view`, `${RESOURCES[type]}:edit`]
   return needs.filter((need) => !can(caller, need, place))
 }
 
-export function lackingToRemove(caller: Caller, type: ThingType, place: Place): Permission[] {
+export function lackingToRemove(caller: Caller, type: ThingType, place: Scope): Permission[] {
   const needs: Permission[] = [
     `${RESOURCES[type]}:view`,
     `${RESOURCES[type]}:${IS_PART.includes(type) ? 'edit' : 'remove'}`,
@@ -59,12 +59,12 @@ export function lackingToRemove(caller: Caller, type: ThingType, place: Place): 
   return needs.filter((need) => !can(caller, need, place))
 }
 
-export function maySee(caller: Caller, type: ThingType, place: Place): boolean {
+export function maySee(caller: Caller, type: ThingType, place: Scope): boolean {
   return can(caller, `${RESOURCES[type]}:view`, place)
 }
 
 /** Somebody who has a role anywhere in a project, or above it, knows that it is there. */
-export function hasRoleAround(caller: Caller, { organization_id, project_id }: Place): boolean {
+export function hasRoleAround(caller: Caller, { organization_id, project_id }: Scope): boolean {
   return caller.grants.some(
     (grant) =>
       grant.organization_id === organization_id &&

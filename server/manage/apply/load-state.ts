@@ -1,6 +1,6 @@
 import type { Selectable } from 'kysely'
 import type { Caller } from '#access/authorization/caller.ts'
-import type { Place } from '#access/authorization/permissions.ts'
+import type { Scope } from '#access/authorization/permissions.ts'
 import { selectHooks } from '#model/hooks/present-hook.ts'
 import { loadSteps } from '#model/pipelines/load-steps.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
@@ -72,7 +72,7 @@ export async function loadState(
 async function loadEnvironments(
   db: Database,
   collected: Collected,
-  place: Place & { project_id: number },
+  place: Scope & { project_id: number },
 ): Promise<void> {
   const environments = await db
     .selectFrom('environments')

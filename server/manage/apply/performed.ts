@@ -1,12 +1,12 @@
 import type { RemoveOutcome, SaveOutcome } from '#manage/organizations/outcomes.ts'
-import { conflict, type Refusal } from '#platform/http/refusals.ts'
+import { conflict, type HttpProblem } from '#platform/http/problems.ts'
 import type { Stored } from './state.ts'
 
 // What became of a task: the outcomes of the rooms, told in one way. Pure.
 
-export type Performed = { kind: 'done'; id: number | string } | Refusal
+export type Performed = { kind: 'done'; id: number | string } | HttpProblem
 
-export function stored(outcome: { kind: 'done'; row: { id: number } } | Refusal): Performed {
+export function stored(outcome: { kind: 'done'; row: { id: number } } | HttpProblem): Performed {
   return outcome.kind === 'done' ? { kind: 'done', id: outcome.row.id } : outcome
 }
 
@@ -24,7 +24,7 @@ export function saved(what: string, outcome: SaveOutcome): Performed {
   }
 }
 
-export function removed(what: string, { id }: Stored, outcome: RemoveOutcome | Refusal): Performed {
+export function removed(what: string, { id }: Stored, outcome: RemoveOutcome | HttpProblem): Performed {
   switch (outcome.kind) {
     case 'removed':
       return { kind: 'done', id }

@@ -1,4 +1,4 @@
-import type { Refusal } from '#platform/http/refusals.ts'
+import type { HttpProblem } from '#platform/http/problems.ts'
 import type { ErrorsByField } from '#platform/http/validation.ts'
 import type { Fault, Path } from './positions.ts'
 
@@ -12,7 +12,7 @@ export function hasProblems({ lacking, faults, conflicts }: Problems): boolean {
 }
 
 /** A refusal of a room, told about the part of the document that is at fault. */
-export function noteRefusal(problems: Problems, at: Path, refusal: Refusal): void {
+export function noteRefusal(problems: Problems, at: Path, refusal: HttpProblem): void {
   switch (refusal.kind) {
     case 'forbidden':
       problems.lacking.push({ path: at, message: refusal.reason, onKey: true })

@@ -1,5 +1,5 @@
 import type { ErrorsByField } from '#platform/http/validation.ts'
-import type { ApplyWish } from './apply-document.ts'
+import type { ApplyInput } from './apply-document.ts'
 import { checkShape } from './check-shape.ts'
 import type { Fault, Path } from './positions.ts'
 import { describeFaults } from './problems.ts'
@@ -11,7 +11,7 @@ import { listThings, type Wanted } from './things.ts'
 const MOST_THINGS = 5_000
 
 export type ReadWish =
-  | (ApplyWish & {
+  | (ApplyInput & {
       kind: 'wish'
       unusedValues: string[]
       locate: (path: Path, onKey?: boolean) => string

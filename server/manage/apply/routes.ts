@@ -3,7 +3,7 @@ import { Type } from 'typebox'
 import { actorOf } from '#access/audit/actor.ts'
 import { callerOf, permissions, publicly, signedIn } from '#access/authorization/enforce.ts'
 import { ApiError, notFound } from '#platform/http/errors.ts'
-import { Exactly, Id, ref, refusals } from '#platform/http/schemas.ts'
+import { Exactly, errorResponses, Id, ref } from '#platform/http/schemas.ts'
 import { type ApplyDeps, applyDocument } from './apply-document.ts'
 import { createEditorSchema } from './editor-schema.ts'
 import { exportDocument } from './export-document.ts'
@@ -27,7 +27,7 @@ export const applyRoutes: FastifyPluginAsyncTypebox<ApplyDeps> = async (app, dep
         description:
           'All of it or nothing, in one transaction. Each change takes what its own route takes; what is lacking is listed with 403. Applied twice, the second time changes nothing. Faults are told with line and column. Without `prune` nothing is removed; with it, 409 while runs of what would go are not finished.',
         body: applyBody,
-        response: { 200: ref(appliedSchema), ...refusals(400, 401, 403, 409, 413, 415, 422) },
+        response: { 200: ref(appliedSchema), ...errorResponses(400, 401, 403, 409, 413, 415, 422) },
       },
     },
     async (request) => {
@@ -52,7 +52,7 @@ export const applyRoutes: FastifyPluginAsyncTypebox<ApplyDeps> = async (app, dep
         querystring: Exactly({
           project: Type.String({ minLength: 1, maxLength: 255, description: 'Its name.' }),
         }),
-        response: { 200: Type.String(), ...refusals(401, 403, 404, 422) },
+        response: { 200: Type.String(), ...errorResponses(401, 403, 404, 422) },
       },
     },
     async (request, reply) => {

@@ -1,7 +1,7 @@
 import type { Selectable } from 'kysely'
-import type { Place } from '#access/authorization/permissions.ts'
-import { type HookRow, secretPlace } from '#model/hooks/present-hook.ts'
-import { credentialPlace, variablePlace } from '#model/inventory/secret-places.ts'
+import type { Scope } from '#access/authorization/permissions.ts'
+import { type HookRow, hookSecretAad } from '#model/hooks/present-hook.ts'
+import { credentialAad, variableAad } from '#model/inventory/sealed-aad.ts'
 import type { StepRow } from '#model/pipelines/load-steps.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type {
@@ -17,7 +17,7 @@ import { credentialPath, keyOf, type PipelineName, pipelinePath, type Thing } fr
 /** Something that is there, in the words of the document. */
 export type Stored = Thing & {
   id: number | string
-  place: Place
+  place: Scope
   body: Readonly<Record<string, unknown>>
   /** The rows behind it, for the rules of its room. */
   credential?: Selectable<CredentialsTable>
@@ -66,10 +66,10 @@ export class Collected {
     this.#byId.set(`${thing.type} ${thing.id}`, thing)
   }
 
-  addCredential(row: Selectable<CredentialsTable>, place: Place): void {
+  addCredential(row: Selectable<CredentialsTable>, place: Scope): void {
     const { id, name, provider_code, base_url, username, active } = row
     const body = { provider_code, base_url, username, active }
-    const openSecret = this.#opener(row.secret, credentialPlace(id))
+    const openSecret = this.#opener(row.secret, credentialAad(id))
     this.add({
       type: 'credential',
       name,
@@ -138,7 +138,7 @@ export class Collected {
   }): void {
     const { path, place } = this.#find('application', row.application_id)
     const { id, name, hidden } = row
-    const openSecret = this.#opener(row.value, variablePlace(id))
+    const openSecret = this.#opener(row.value, variableAad(id))
     this.add({
       type: 'variable',
       name,
@@ -185,7 +185,7 @@ export class Collected {
           }
         : { target_url: row.target_url, verify_ssl: row.verify_ssl }
     const body = { active, action_type: row.action_type, ...own, settings, trigger_when }
-    const openSecret = this.#opener(row.secret, secretPlace(id))
+    const openSecret = this.#opener(row.secret, hookSecretAad(id))
     this.add({
       type: 'hook',
       name,

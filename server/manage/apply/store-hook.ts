@@ -9,7 +9,7 @@ import {
 } from '#manage/hooks/manage-hooks.ts'
 import type { HookRow } from '#model/hooks/present-hook.ts'
 import type { Tables } from '#platform/database/tables.ts'
-import { conflict, type Refusal } from '#platform/http/refusals.ts'
+import { conflict, type HttpProblem } from '#platform/http/problems.ts'
 import type { ErrorsByField } from '#platform/http/validation.ts'
 import type { Performing } from './perform.ts'
 import type { Task } from './plan.ts'
@@ -17,7 +17,7 @@ import { keyOf } from './things.ts'
 
 export type StoredHook =
   /** `secret`: one that was made just now; a secret that the document gives is not told again. */
-  { kind: 'done'; id: string; row: HookRow; secret: string | null; isNew: boolean } | Refusal
+  { kind: 'done'; id: string; row: HookRow; secret: string | null; isNew: boolean } | HttpProblem
 
 type Save = Extract<Task, { verb: 'create' | 'change' }>
 

@@ -1,12 +1,12 @@
 import type { Transaction } from 'kysely'
 import type { Caller } from '#access/authorization/caller.ts'
-import { can, type Place } from '#access/authorization/permissions.ts'
+import { can, type Scope } from '#access/authorization/permissions.ts'
 import { LOCAL_ONLY } from '#model/pipelines/local-servers.ts'
 import type { ResourceType, Tables } from '#platform/database/tables.ts'
-import { conflict, type Refusal } from '#platform/http/refusals.ts'
+import { conflict, type HttpProblem } from '#platform/http/problems.ts'
 import type { ErrorsByField } from '#platform/http/validation.ts'
 
-export type CredentialUser = Place & { type: ResourceType; name: string }
+export type CredentialUser = Scope & { type: ResourceType; name: string }
 
 /** What would stand without its credential, were that removed. */
 export async function findUsers(trx: Transaction<Tables>, credentialId: number): Promise<CredentialUser[]> {
@@ -27,7 +27,7 @@ export async function findUsers(trx: Transaction<Tables>, credentialId: number):
 }
 
 /** Counts all of them, and names those that the caller may see. Pure. */
-export function refuseWhileUsed(caller: Caller, users: readonly CredentialUser[]): Refusal | undefined {
+export function refuseWhileUsed(caller: Caller, users: readonly CredentialUser[]): HttpProblem | undefined {
   if (users.length === 0) return undefined
   const errors: ErrorsByField = {}
   for (const [type, ofType] of Map.groupBy(users, (user) => user.type)) {
@@ -54,7 +54,7 @@ export async function refuseLocalUsers(
   trx: Transaction<Tables>,
   caller: Caller,
   credentialId: number,
-): Promise<Refusal | undefined> {
+): Promise<HttpProblem | undefined> {
   if (caller.is_instance_admin) return undefined
   const local = await trx
     .selectFrom('applications')

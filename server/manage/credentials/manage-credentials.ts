@@ -1,13 +1,13 @@
 import { sql, type Transaction } from 'kysely'
 import { type Actor, recordAudit } from '#access/audit/record.ts'
 import type { Caller } from '#access/authorization/caller.ts'
-import { holdOrganization } from '#model/inventory/hold-place.ts'
+import { lockOrganization } from '#model/inventory/lock-scope.ts'
 import { isNameTaken } from '#model/inventory/names.ts'
-import { credentialPlace } from '#model/inventory/secret-places.ts'
+import { credentialAad } from '#model/inventory/sealed-aad.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Tables } from '#platform/database/tables.ts'
 import { isOutdated } from '#platform/http/if-match.ts'
-import type { Refusal } from '#platform/http/refusals.ts'
+import type { HttpProblem } from '#platform/http/problems.ts'
 import { type Settled, type StoredCredential, settleChange, settleNew } from './check-credential.ts'
 import { findUsers, refuseLocalUsers, refuseWhileUsed } from './credential-users.ts'
 import { type CredentialRow, findCredential } from './find-credentials.ts'
@@ -15,7 +15,7 @@ import type { CredentialBody, CredentialChange } from './schemas.ts'
 
 export type CredentialDeps = { box: SecretBox; actor: Actor }
 
-export type CredentialOutcome = { kind: 'done'; row: CredentialRow } | Refusal
+export type CredentialOutcome = { kind: 'done'; row: CredentialRow } | HttpProblem
 
 export async function createCredential(
   trx: Transaction<Tables>,
@@ -24,7 +24,7 @@ export async function createCredential(
   organizationId: number,
   wish: CredentialBody,
 ): Promise<CredentialOutcome> {
-  if (!(await holdOrganization(trx, organizationId))) return { kind: 'gone' }
+  if (!(await lockOrganization(trx, organizationId))) return { kind: 'gone' }
   const wished = settleNew(wish)
   if (wished.kind === 'invalid') return wished
   const { secret, ...columns } = wished.settled
@@ -80,7 +80,7 @@ export async function changeCredential(
     .set({
       ...columns,
       ...(secret !== undefined && {
-        secret: secret === null ? null : box.seal(secret, credentialPlace(id)),
+        secret: secret === null ? null : box.seal(secret, credentialAad(id)),
       }),
       updated_at: sql<string>`now()`,
     })
@@ -104,7 +104,7 @@ export async function removeCredential(
   caller: Caller,
   id: number,
   ifMatch?: string,
-): Promise<{ kind: 'removed' } | Refusal> {
+): Promise<{ kind: 'removed' } | HttpProblem> {
   const before = await findCredential(trx, id, { lock: true })
   if (!before) return { kind: 'gone' }
   if (isOutdated(ifMatch, before.row_version)) return { kind: 'changed-meanwhile' }
@@ -127,7 +127,7 @@ export async function removeCredential(
 
 const NOT_YET = Buffer.alloc(0)
 
-const NAME_TAKEN: Refusal = {
+const NAME_TAKEN: HttpProblem = {
   kind: 'invalid',
   errors: { name: ['is the name of another credential of this organization'] },
 }
@@ -147,7 +147,7 @@ async function storeSecret(
 ): Promise<void> {
   await trx
     .updateTable('credentials')
-    .set({ secret: box.seal(secret, credentialPlace(id)) })
+    .set({ secret: box.seal(secret, credentialAad(id)) })
     .where('id', '=', id)
     .execute()
 }

@@ -4,11 +4,11 @@ import type { Caller } from '#access/authorization/caller.ts'
 import { loadSummaries } from '#model/actions/assemble.ts'
 import { newestUseOf } from '#model/actions/related.ts'
 import type { ActionSummary } from '#model/actions/schemas.ts'
-import { sightOf } from '#model/actions/sight.ts'
+import { visibilityOf } from '#model/actions/visibility.ts'
 import { loadWhole } from '#model/actions/whole-actions.ts'
 import { loadOrganizations } from '#model/inventory/load-organizations.ts'
 import { credentialData } from '#model/inventory/load-resources.ts'
-import { credentialPlace } from '#model/inventory/secret-places.ts'
+import { credentialAad } from '#model/inventory/sealed-aad.ts'
 import type { Tree } from '#model/inventory/tree.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import { byId } from '#platform/database/any-of.ts'
@@ -55,7 +55,7 @@ async function loadLastActions(
     from unnest(${ids}::bigint[]) as wanted (id)`.execute(db)
   const related = rows.map(({ last_use }) => ({ latest: null, live: null, lastUse: last_use }))
   const load = { loadWhole: loadWhole.bind(null, db), baseUrl: baseUrl() }
-  const summaries = await loadSummaries(load, await sightOf(tree, caller), [], related)
+  const summaries = await loadSummaries(load, await visibilityOf(tree, caller), [], related)
   return new Map(
     rows.flatMap(({ id, last_use }) => {
       const summary = last_use === null ? undefined : summaries.get(last_use)
@@ -73,7 +73,7 @@ function publicHalf(box: SecretBox, row: CredentialRow) {
 
 function open(box: SecretBox, id: number, secret: Buffer) {
   try {
-    return readPrivateKey(box.open(secret, credentialPlace(id)))
+    return readPrivateKey(box.open(secret, credentialAad(id)))
   } catch {
     return undefined
   }

@@ -6,8 +6,8 @@ import type { AddressGuard } from '#platform/addresses/guard.ts'
 import { answerRecords } from '#platform/http/answer-records.ts'
 import { nameFilter } from '#platform/http/name-filter.ts'
 import { pageQuery } from '#platform/http/pagination.ts'
-import { toApiError } from '#platform/http/refusals.ts'
-import { Exactly, Id, ref, refusals } from '#platform/http/schemas.ts'
+import { toApiError } from '#platform/http/problems.ts'
+import { Exactly, errorResponses, Id, ref } from '#platform/http/schemas.ts'
 import { type CredentialRow, findCredential, listCredentials } from './find-credentials.ts'
 import { changeCredential, createCredential, removeCredential } from './manage-credentials.ts'
 import { presentCredentials, type ShowCredentials } from './present-credentials.ts'
@@ -46,7 +46,7 @@ export const credentialRoutes: FastifyPluginAsyncTypebox<CredentialRoutes> = asy
         description: 'Newest first. Tokens and private keys are never shown.',
         params,
         querystring: Exactly({ ...pageQuery, ...nameFilter }),
-        response: { 200: Type.Array(record), ...refusals(401, 403, 404, 422) },
+        response: { 200: Type.Array(record), ...errorResponses(401, 403, 404, 422) },
       },
     },
     (request, reply) =>
@@ -65,7 +65,7 @@ export const credentialRoutes: FastifyPluginAsyncTypebox<CredentialRoutes> = asy
           'A token for a source provider, or an SSH key: one of your own, or one made here with `generate`. The token and the private key are stored encrypted and never shown again.',
         params,
         body: credentialBody,
-        response: { 201: record, ...refusals(400, 401, 403, 404, 415, 422) },
+        response: { 201: record, ...errorResponses(400, 401, 403, 404, 415, 422) },
       },
     },
     (request, reply) => {
@@ -86,7 +86,7 @@ export const credentialRoutes: FastifyPluginAsyncTypebox<CredentialRoutes> = asy
         summary: 'Read a credential',
         description: 'The token or private key is not among it; of an SSH key the public half is.',
         params,
-        response: { 200: record, ...refusals(401, 404, 422) },
+        response: { 200: record, ...errorResponses(401, 404, 422) },
       },
     },
     (request, reply) => answer.read(request, reply, findCredential(db, request.params.id)),
@@ -104,7 +104,7 @@ export const credentialRoutes: FastifyPluginAsyncTypebox<CredentialRoutes> = asy
           'A field that is given replaces what is stored; others stay. Another `base_url` needs the token again. Runs that begin afterwards use what is stored then.',
         params,
         body: credentialChange,
-        response: { 200: record, ...refusals(400, 401, 403, 404, 412, 415, 422) },
+        response: { 200: record, ...errorResponses(400, 401, 403, 404, 412, 415, 422) },
       },
     },
     (request, reply) => {
@@ -125,7 +125,7 @@ export const credentialRoutes: FastifyPluginAsyncTypebox<CredentialRoutes> = asy
         summary: 'Remove a credential',
         description: 'Its secret is erased. Refused while servers or applications use it.',
         params,
-        response: { 204: Type.Null(), ...refusals(401, 403, 404, 409, 412, 422) },
+        response: { 204: Type.Null(), ...errorResponses(401, 403, 404, 409, 412, 422) },
       },
     },
     (request, reply) => {
@@ -148,7 +148,7 @@ export const credentialRoutes: FastifyPluginAsyncTypebox<CredentialRoutes> = asy
           'Really uses it. Tokens: asks the API of the provider whose token it is or, with `repository`, lists its branches. SSH keys: logs in to `server_id`, or to `host` and `port` as `user`. That it does not work is an answer as well: 200 with `ok` false and a message.',
         params,
         body: credentialCheckBody,
-        response: { 200: ref(credentialCheckSchema), ...refusals(400, 401, 403, 404, 415, 422) },
+        response: { 200: ref(credentialCheckSchema), ...errorResponses(400, 401, 403, 404, 415, 422) },
       },
     },
     async (request) => {

@@ -3,11 +3,11 @@ import type { Caller } from '#access/authorization/caller.ts'
 import { locate } from '#access/authorization/locate.ts'
 import { can } from '#access/authorization/permissions.ts'
 import { probeRepository } from '#adapters/repositories/probe.ts'
-import { credentialPlace } from '#model/inventory/secret-places.ts'
+import { credentialAad } from '#model/inventory/sealed-aad.ts'
 import type { AddressGuard } from '#platform/addresses/guard.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Database } from '#platform/database/connect.ts'
-import type { Refusal } from '#platform/http/refusals.ts'
+import type { HttpProblem } from '#platform/http/problems.ts'
 import { askProvider, type Tried } from './ask-provider.ts'
 import { type CredentialRow, findCredential } from './find-credentials.ts'
 import type { CredentialCheck, CredentialCheckBody } from './schemas.ts'
@@ -15,7 +15,7 @@ import { type SshPlace, tryKey } from './try-key.ts'
 
 export type TryDeps = { db: Database; box: SecretBox; guard: AddressGuard }
 
-export type TryOutcome = { kind: 'tried'; check: CredentialCheck } | Refusal
+export type TryOutcome = { kind: 'tried'; check: CredentialCheck } | HttpProblem
 
 const WITHIN_MS = 12_000
 
@@ -44,7 +44,7 @@ async function tryOne(
   secret: string | null,
   wish: CredentialCheckBody,
   place: SshPlace | undefined,
-): Promise<Tried | Refusal> {
+): Promise<Tried | HttpProblem> {
   const { provider_code: provider, base_url: baseUrl, username } = row
   if (wish.repository !== undefined) {
     const probed = await probeRepository({
@@ -72,7 +72,7 @@ async function tryOne(
 }
 
 /** Pure: what the wish lacks for this kind of credential, and what it has too much. */
-function refuseWish(row: CredentialRow, wish: CredentialCheckBody): Refusal | undefined {
+function refuseWish(row: CredentialRow, wish: CredentialCheckBody): HttpProblem | undefined {
   const errors: Record<string, string[]> = {}
   const { provider_code: code } = row
   const placeFields = (['server_id', 'host', 'port', 'user'] as const).filter(
@@ -99,7 +99,7 @@ async function findPlace(
   caller: Caller,
   { organization_id }: CredentialRow,
   wish: CredentialCheckBody,
-): Promise<SshPlace | Refusal | undefined> {
+): Promise<SshPlace | HttpProblem | undefined> {
   const { server_id: serverId, host, port = 22, user } = wish
   if (host !== undefined) return { host, port, user: user!, hostKey: null, isGuarded: true }
   if (serverId === undefined) return undefined
@@ -131,7 +131,7 @@ async function findPlace(
 function readSecret(box: SecretBox, { id, secret }: CredentialRow): string | null | undefined {
   if (secret === null) return null
   try {
-    return box.open(secret, credentialPlace(id))
+    return box.open(secret, credentialAad(id))
   } catch {
     return undefined
   }

@@ -1,4 +1,4 @@
-import { secretPlace, tokenPlace } from '#model/hooks/present-hook.ts'
+import { hookSecretAad, urlTokenAad } from '#model/hooks/present-hook.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Database } from '#platform/database/connect.ts'
 
@@ -12,7 +12,7 @@ export async function loadHookSecrets(db: Database, box: SecretBox, hookId: stri
   const secrets = [hook?.secret, hook?.previous_secret].filter((sealed) => sealed != null)
   const tokens = [hook?.url_token].filter((sealed) => sealed != null)
   return [
-    ...secrets.map((sealed) => box.open(sealed, secretPlace(hookId))),
-    ...tokens.map((sealed) => box.open(sealed, tokenPlace(hookId))),
+    ...secrets.map((sealed) => box.open(sealed, hookSecretAad(hookId))),
+    ...tokens.map((sealed) => box.open(sealed, urlTokenAad(hookId))),
   ]
 }

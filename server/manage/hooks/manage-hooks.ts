@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { type Insertable, sql, type Transaction, type Updateable, type UpdateObject } from 'kysely'
 import type { Actor } from '#access/audit/record.ts'
 import type { Caller } from '#access/authorization/caller.ts'
-import { type HookRow, secretPlace, selectHooks, tokenPlace } from '#model/hooks/present-hook.ts'
+import { type HookRow, hookSecretAad, selectHooks, urlTokenAad } from '#model/hooks/present-hook.ts'
 import { REMOVED_HOOK } from '#model/hooks/removed-hook.ts'
 import type {
   IncomingHookBody,
@@ -96,8 +96,8 @@ export async function createHookWithin(
       action_type: pipeline.operation,
       created_by: caller.id,
       edited_by: caller.id,
-      secret: secret === undefined ? null : box.seal(secret, secretPlace(id)),
-      url_token: token === undefined ? null : box.seal(token, tokenPlace(id)),
+      secret: secret === undefined ? null : box.seal(secret, hookSecretAad(id)),
+      url_token: token === undefined ? null : box.seal(token, urlTokenAad(id)),
       url_token_hash: token === undefined ? null : hashToken(token),
       ...(columnsFor(wish) as Pick<Insertable<HooksTable>, 'type' | 'name' | 'settings' | 'trigger_when'>),
     })
@@ -148,7 +148,7 @@ export async function changeHookWithin(
     ...columnsFor(wish, row),
     ...(!onlyOff && { edited_by: caller.id }),
     ...(secret !== undefined && {
-      secret: box.seal(secret, secretPlace(id)),
+      secret: box.seal(secret, hookSecretAad(id)),
       previous_secret: null,
       previous_secret_until: null,
     }),
@@ -178,7 +178,7 @@ export function rotateSecret(
     const secret = type === 'incoming' ? newHookSecret() : newDeliverySecret()
     const keeps = overlapSeconds > 0
     await updateHook(trx, id, {
-      secret: box.seal(secret, secretPlace(id)),
+      secret: box.seal(secret, hookSecretAad(id)),
       previous_secret: keeps ? row.secret : null,
       previous_secret_until: keeps ? sql<string>`now() + ${overlapSeconds}::int * interval '1 second'` : null,
     })

@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { actorOf } from '#access/audit/actor.ts'
-import { callerOf, permissions, placeOf } from '#access/authorization/enforce.ts'
+import { callerOf, permissions, scopeOf } from '#access/authorization/enforce.ts'
 import { can } from '#access/authorization/permissions.ts'
 import { type HookRow, presentHooks } from '#model/hooks/present-hook.ts'
 import {
@@ -18,7 +18,7 @@ import type { HookType } from '#platform/database/tables.ts'
 import { ApiError, invalid, notFound } from '#platform/http/errors.ts'
 import { readIfMatch, sendWithETag } from '#platform/http/if-match.ts'
 import { DEFAULT_PER_PAGE, describePage, pageOf, pageQuery } from '#platform/http/pagination.ts'
-import { Exactly, Id, ref, refusals, Uuid, Word } from '#platform/http/schemas.ts'
+import { Exactly, errorResponses, Id, ref, Uuid, Word } from '#platform/http/schemas.ts'
 import { listHooks } from './list-hooks.ts'
 import {
   changeHook,
@@ -54,7 +54,7 @@ export const hookRoutes: FastifyPluginAsyncTypebox<HookRoutes> = async (app, dep
         description: 'The answer is the only one that shows `secret` as text.',
         params: pipelineParams,
         body: incomingHookBody,
-        response: { 201: hookReply, ...refusals(400, 401, 403, 404, 409, 422) },
+        response: { 201: hookReply, ...errorResponses(400, 401, 403, 404, 409, 422) },
       },
     },
     async (request, reply) => {
@@ -78,7 +78,7 @@ export const hookRoutes: FastifyPluginAsyncTypebox<HookRoutes> = async (app, dep
         description: 'The answer is the only one that shows `secret` as text.',
         params: pipelineParams,
         body: outgoingHookBody,
-        response: { 201: hookReply, ...refusals(400, 401, 403, 404, 409, 422) },
+        response: { 201: hookReply, ...errorResponses(400, 401, 403, 404, 409, 422) },
       },
     },
     async (request, reply) => {
@@ -107,7 +107,7 @@ export const hookRoutes: FastifyPluginAsyncTypebox<HookRoutes> = async (app, dep
           'filter[type]': Type.Optional(Word(['incoming', 'outgoing'] as const)),
           'filter[active]': Type.Optional(Type.Boolean()),
         }),
-        response: { 200: Type.Array(hookReply), ...refusals(401, 403, 404, 422) },
+        response: { 200: Type.Array(hookReply), ...errorResponses(401, 403, 404, 422) },
       },
     },
     async (request, reply) => {
@@ -137,7 +137,7 @@ export const hookRoutes: FastifyPluginAsyncTypebox<HookRoutes> = async (app, dep
           operationId: `read${word}Hook`,
           summary: `Read ${an}`,
           params: hookParams,
-          response: { 200: hookReply, ...refusals(401, 404, 422) },
+          response: { 200: hookReply, ...errorResponses(401, 404, 422) },
         },
       },
       async (request, reply) => {
@@ -157,7 +157,7 @@ export const hookRoutes: FastifyPluginAsyncTypebox<HookRoutes> = async (app, dep
           description: `A field that is given replaces what is stored, whole; others stay. Send \`If-Match\` with the \`ETag\` of your last read to be sure that nobody changed it meanwhile.${type === 'outgoing' ? ' When a hook is switched on again, `X-Missed-Deliveries` says how many events it missed; `redeliver` sends them.' : ''}`,
           params: hookParams,
           body: type === 'incoming' ? incomingHookChange : outgoingHookChange,
-          response: { 200: hookReply, ...refusals(400, 401, 403, 404, 412, 422) },
+          response: { 200: hookReply, ...errorResponses(400, 401, 403, 404, 412, 422) },
         },
       },
       async (request, reply) => {
@@ -184,7 +184,7 @@ export const hookRoutes: FastifyPluginAsyncTypebox<HookRoutes> = async (app, dep
           summary: `Remove ${an}`,
           description: 'Its past calls or deliveries stay.',
           params: hookParams,
-          response: { 204: Type.Null(), ...refusals(401, 403, 404, 412, 422) },
+          response: { 204: Type.Null(), ...errorResponses(401, 403, 404, 412, 422) },
         },
       },
       async (request, reply) => {
@@ -207,7 +207,7 @@ export const hookRoutes: FastifyPluginAsyncTypebox<HookRoutes> = async (app, dep
             'The answer is the only one that shows it. The previous secret stays valid for `overlap_seconds`.',
           params: hookParams,
           body: rotateSecretBody,
-          response: { 200: hookReply, ...refusals(400, 401, 403, 404, 409, 422) },
+          response: { 200: hookReply, ...errorResponses(400, 401, 403, 404, 409, 422) },
         },
       },
       async (request, reply) => {
@@ -230,7 +230,7 @@ export const hookRoutes: FastifyPluginAsyncTypebox<HookRoutes> = async (app, dep
   }
 
   function present(request: FastifyRequest, rows: readonly HookRow[], secret?: string): Promise<Hook[]> {
-    const mayEdit = can(callerOf(request), 'hook:edit', placeOf(request))
+    const mayEdit = can(callerOf(request), 'hook:edit', scopeOf(request))
     return presentHooks(deps.db, rows, { baseUrl: deps.baseUrl(), box: deps.box, mayEdit, secret })
   }
 }

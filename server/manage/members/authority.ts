@@ -3,8 +3,8 @@ import {
   can,
   type Grant,
   type Permission,
-  type Place,
   ROLE_PERMISSIONS,
+  type Scope,
 } from '#access/authorization/permissions.ts'
 import type { Tables } from '#platform/database/tables.ts'
 
@@ -65,7 +65,7 @@ export async function loadHeld(
 /** Pure: what somebody would have to have, and has not, to decide about these grants. */
 export function lackingFor(
   authority: readonly Grant[],
-  grants: readonly (Place & { permissions: ReadonlySet<string> })[],
+  grants: readonly (Scope & { permissions: ReadonlySet<string> })[],
 ): Permission[] {
   const lacking = grants.flatMap((grant) =>
     [...grant.permissions].filter(

@@ -12,7 +12,7 @@ import { pendingIn, voidLinksOfOthers } from './invitations.ts'
 import { versionOf } from './list-members.ts'
 import type { MemberOutcome, Refusal, RemovalOutcome } from './outcomes.ts'
 import { isSameGrant, type NewGrant, resolveGrant } from './resolve-grant.ts'
-import type { GrantWish, MemberChange } from './schemas.ts'
+import type { GrantInput, MemberChange } from './schemas.ts'
 
 /** Replaces all that a member has been given; whoever does so needs what they take as well as what they give. */
 export async function changeMember(
@@ -98,7 +98,7 @@ async function resolveAll(
   trx: Transaction<Tables>,
   authority: readonly Held[],
   organizationId: number,
-  wishes: readonly GrantWish[],
+  wishes: readonly GrantInput[],
 ): Promise<NewGrant[] | Refusal> {
   const errors: ErrorsByField = {}
   const missing: string[] = []

@@ -1,9 +1,9 @@
 import type { Transaction } from 'kysely'
 import { can, type Grant, ROLE_PERMISSIONS } from '#access/authorization/permissions.ts'
-import { holdEnvironment, holdProject } from '#model/inventory/hold-place.ts'
+import { lockEnvironmentScope, lockProject } from '#model/inventory/lock-scope.ts'
 import type { Tables } from '#platform/database/tables.ts'
 import type { Held } from './authority.ts'
-import type { GrantWish } from './schemas.ts'
+import type { GrantInput } from './schemas.ts'
 
 export type NewGrant = Omit<Held, 'id'>
 
@@ -17,7 +17,7 @@ export async function resolveGrant(
   trx: Transaction<Tables>,
   authority: readonly Grant[],
   organizationId: number,
-  wish: GrantWish,
+  wish: GrantInput,
 ): Promise<Resolved> {
   if ((wish.role === undefined) === (wish.role_id === undefined))
     return { kind: 'invalid', field: 'role', message: 'give either role or role_id' }
@@ -44,16 +44,16 @@ async function resolvePlace(
   trx: Transaction<Tables>,
   authority: readonly Grant[],
   organization_id: number,
-  { project_id = null, environment_id = null }: GrantWish,
+  { project_id = null, environment_id = null }: GrantInput,
 ): Promise<GrantPlace | Extract<Resolved, { kind: 'missing' }>> {
   const caller = { grants: authority }
   if (project_id !== null) {
-    const project = await holdProject(trx, project_id)
+    const project = await lockProject(trx, project_id)
     if (project?.organization_id !== organization_id || !can(caller, 'project:view', project))
       return { kind: 'missing', field: 'project_id' }
   }
   if (environment_id === null) return { organization_id, project_id, environment_id }
-  const environment = await holdEnvironment(trx, environment_id)
+  const environment = await lockEnvironmentScope(trx, environment_id)
   const isHere =
     environment?.organization_id === organization_id &&
     (project_id === null || environment.project_id === project_id)

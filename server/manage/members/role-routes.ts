@@ -6,7 +6,7 @@ import type { Database } from '#platform/database/connect.ts'
 import { answerRecords } from '#platform/http/answer-records.ts'
 import { nameFilter } from '#platform/http/name-filter.ts'
 import { pageQuery } from '#platform/http/pagination.ts'
-import { Exactly, Id, ref, refusals } from '#platform/http/schemas.ts'
+import { Exactly, errorResponses, Id, ref } from '#platform/http/schemas.ts'
 import { changeRole, createRole, findRole, listRoles, type RoleRow, removeRole } from './manage-roles.ts'
 import { refuse } from './outcomes.ts'
 import { roleBody, roleChange, roleSchema } from './schemas.ts'
@@ -37,7 +37,7 @@ export const roleRoutes: FastifyPluginAsyncTypebox<{ db: Database; baseUrl: () =
         description: 'Newest first. The built-in roles (owner, admin, developer, viewer) are not among them.',
         params,
         querystring: Exactly({ ...pageQuery, ...nameFilter }),
-        response: { 200: Type.Array(shown), ...refusals(401, 403, 404, 422) },
+        response: { 200: Type.Array(shown), ...errorResponses(401, 403, 404, 422) },
       },
     },
     (request, reply) =>
@@ -55,7 +55,7 @@ export const roleRoutes: FastifyPluginAsyncTypebox<{ db: Database; baseUrl: () =
         description: 'Of permissions that you have on the organization yourself.',
         params,
         body: roleBody,
-        response: { 201: shown, ...refusals(400, 401, 403, 404, 422) },
+        response: { 201: shown, ...errorResponses(400, 401, 403, 404, 422) },
       },
     },
     (request, reply) => {
@@ -76,7 +76,7 @@ export const roleRoutes: FastifyPluginAsyncTypebox<{ db: Database; baseUrl: () =
         summary: 'Read a role',
         description: 'One that an organization has made.',
         params,
-        response: { 200: shown, ...refusals(401, 404, 422) },
+        response: { 200: shown, ...errorResponses(401, 404, 422) },
       },
     },
     (request, reply) => answer.read(request, reply, findRole(db, request.params.id)),
@@ -94,7 +94,7 @@ export const roleRoutes: FastifyPluginAsyncTypebox<{ db: Database; baseUrl: () =
           'Counts at once for everybody who has it. Fields that are not given stay. `If-Match` with the `ETag` of your last read is optional.',
         params,
         body: roleChange,
-        response: { 200: shown, ...refusals(400, 401, 403, 404, 412, 422) },
+        response: { 200: shown, ...errorResponses(400, 401, 403, 404, 412, 422) },
       },
     },
     (request, reply) => {
@@ -115,7 +115,7 @@ export const roleRoutes: FastifyPluginAsyncTypebox<{ db: Database; baseUrl: () =
         summary: 'Remove a role',
         description: 'One that nobody has.',
         params,
-        response: { 204: Type.Null(), ...refusals(401, 403, 404, 409, 412, 422) },
+        response: { 204: Type.Null(), ...errorResponses(401, 403, 404, 409, 412, 422) },
       },
     },
     (request, reply) => {

@@ -10,7 +10,7 @@ import { invalid, notFound } from '#platform/http/errors.ts'
 import { readIfMatch, sendWithETag } from '#platform/http/if-match.ts'
 import { nameFilter } from '#platform/http/name-filter.ts'
 import { describePage, pageOf, pageQuery } from '#platform/http/pagination.ts'
-import { Exactly, Id, ref, refusals } from '#platform/http/schemas.ts'
+import { Exactly, errorResponses, Id, ref } from '#platform/http/schemas.ts'
 import { addMember, inviteAgain } from './add-member.ts'
 import { changeMember, removeMember } from './change-member.ts'
 import { acceptInvitation } from './invitations.ts'
@@ -40,7 +40,7 @@ export const memberRoutes: FastifyPluginAsyncTypebox<MemberRoutes> = async (app,
         description: 'Everybody who has a role in it or in a part of it; those who came last first.',
         params: organizationParams,
         querystring: Exactly({ ...pageQuery, ...nameFilter }),
-        response: { 200: Type.Array(shown), ...refusals(401, 403, 404, 422) },
+        response: { 200: Type.Array(shown), ...errorResponses(401, 403, 404, 422) },
       },
     },
     async (request, reply) => {
@@ -64,7 +64,7 @@ export const memberRoutes: FastifyPluginAsyncTypebox<MemberRoutes> = async (app,
           'On the organization, or on one project or environment of it. A person with an account only gets the role. For others an account is made, and `invitation_url` is a link, good for seven days and one use, by which they choose their password: hand it to them. Nobody gives what they do not have.',
         params: organizationParams,
         body: memberBody,
-        response: { 201: shown, ...refusals(400, 401, 403, 404, 409, 422) },
+        response: { 201: shown, ...errorResponses(400, 401, 403, 404, 409, 422) },
       },
     },
     async (request, reply) => {
@@ -86,7 +86,7 @@ export const memberRoutes: FastifyPluginAsyncTypebox<MemberRoutes> = async (app,
         summary: 'Read a member',
         description: 'With everything that they have been given in the organization.',
         params: memberParams,
-        response: { 200: shown, ...refusals(401, 403, 404, 422) },
+        response: { 200: shown, ...errorResponses(401, 403, 404, 422) },
       },
     },
     async (request, reply) => {
@@ -107,7 +107,7 @@ export const memberRoutes: FastifyPluginAsyncTypebox<MemberRoutes> = async (app,
           '`grants` replaces all of it. You need what you take as well as what you give, and one owner must remain. `If-Match` with the `ETag` of your last read is optional.',
         params: memberParams,
         body: memberChange,
-        response: { 200: shown, ...refusals(400, 401, 403, 404, 409, 412, 422) },
+        response: { 200: shown, ...errorResponses(400, 401, 403, 404, 409, 412, 422) },
       },
     },
     async (request, reply) => {
@@ -131,7 +131,7 @@ export const memberRoutes: FastifyPluginAsyncTypebox<MemberRoutes> = async (app,
         description:
           'Takes everything that they have been given in the organization, at once. One owner must remain. An account that was never used goes altogether.',
         params: memberParams,
-        response: { 204: Type.Null(), ...refusals(401, 403, 404, 409, 412, 422) },
+        response: { 204: Type.Null(), ...errorResponses(401, 403, 404, 409, 412, 422) },
       },
     },
     async (request, reply) => {
@@ -155,7 +155,7 @@ export const memberRoutes: FastifyPluginAsyncTypebox<MemberRoutes> = async (app,
         summary: 'Make a new link for somebody who has not come yet',
         description: 'Earlier links stop working.',
         params: memberParams,
-        response: { 201: shown, ...refusals(401, 403, 404, 409, 422) },
+        response: { 201: shown, ...errorResponses(401, 403, 404, 409, 422) },
       },
     },
     async (request, reply) => {
@@ -178,7 +178,7 @@ export const memberRoutes: FastifyPluginAsyncTypebox<MemberRoutes> = async (app,
         description: 'Works once, within seven days of the invitation. The answer is that of a login.',
         security: [],
         body: invitationBody,
-        response: { 200: issuedTokens, ...refusals(400, 422) },
+        response: { 200: issuedTokens, ...errorResponses(400, 422) },
       },
     },
     async (request) => {

@@ -112,7 +112,7 @@ export const roleChange = Type.Partial(roleBody, {
 
 export type Role = Static<typeof roleSchema>
 export type Member = Static<typeof memberSchema>
-export type GrantWish = Static<typeof grantWish>
+export type GrantInput = Static<typeof grantWish>
 export type MemberBody = Static<typeof memberBody>
 export type MemberChange = Static<typeof memberChange>
 export type InvitationBody = Static<typeof invitationBody>

@@ -1,13 +1,13 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { actorOf } from '#access/audit/actor.ts'
-import { callerOf, permissions, placeOf } from '#access/authorization/enforce.ts'
+import { callerOf, permissions, scopeOf } from '#access/authorization/enforce.ts'
 import { environmentSchema } from '#model/inventory/schemas.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { answerRecords } from '#platform/http/answer-records.ts'
 import { nameFilter } from '#platform/http/name-filter.ts'
 import { pageQuery } from '#platform/http/pagination.ts'
-import { Exactly, Id, ref, refusals } from '#platform/http/schemas.ts'
+import { Exactly, errorResponses, Id, ref } from '#platform/http/schemas.ts'
 import { listEnvironments } from './lists.ts'
 import {
   archiveEnvironment,
@@ -47,11 +47,11 @@ export const environmentRoutes: FastifyPluginAsyncTypebox<{ db: Database; baseUr
         description: 'Those on which you have `environment:view`, newest first; archived ones too.',
         params,
         querystring: Exactly({ ...pageQuery, ...nameFilter }),
-        response: { 200: Type.Array(shown), ...refusals(401, 404, 422) },
+        response: { 200: Type.Array(shown), ...errorResponses(401, 404, 422) },
       },
     },
     (request, reply) => {
-      const { organization_id } = placeOf(request)
+      const { organization_id } = scopeOf(request)
       const place = { organization_id, project_id: request.params.id }
       return answer.list(request, reply, (page, name) =>
         listEnvironments(db, callerOf(request), place, { name }, page),
@@ -70,7 +70,7 @@ export const environmentRoutes: FastifyPluginAsyncTypebox<{ db: Database; baseUr
         description: 'Its name must be free in the project.',
         params,
         body: environmentBody,
-        response: { 201: shown, ...refusals(400, 401, 403, 404, 422) },
+        response: { 201: shown, ...errorResponses(400, 401, 403, 404, 422) },
       },
     },
     (request, reply) => {
@@ -91,7 +91,7 @@ export const environmentRoutes: FastifyPluginAsyncTypebox<{ db: Database; baseUr
         summary: 'Read an environment',
         description: 'With its project, and how much is in it.',
         params,
-        response: { 200: shown, ...refusals(401, 404, 422) },
+        response: { 200: shown, ...errorResponses(401, 404, 422) },
       },
     },
     (request, reply) => answer.read(request, reply, findEnvironment(db, request.params.id)),
@@ -109,7 +109,7 @@ export const environmentRoutes: FastifyPluginAsyncTypebox<{ db: Database; baseUr
           'Fields that are not given stay. `If-Match` with the `ETag` of your last read is optional.',
         params,
         body: environmentChange,
-        response: { 200: shown, ...refusals(400, 401, 403, 404, 412, 422) },
+        response: { 200: shown, ...errorResponses(400, 401, 403, 404, 412, 422) },
       },
     },
     (request, reply) => {
@@ -132,7 +132,7 @@ export const environmentRoutes: FastifyPluginAsyncTypebox<{ db: Database; baseUr
           'An empty one; with `cascade=true` also one that is not, for those who may remove everything in it. Never while runs have not ended. What its runs did stays to be seen.',
         params,
         querystring: cascadeQuery,
-        response: { 204: Type.Null(), ...refusals(401, 403, 404, 409, 412, 422) },
+        response: { 204: Type.Null(), ...errorResponses(401, 403, 404, 409, 412, 422) },
       },
     },
     (request, reply) => {
@@ -154,7 +154,7 @@ export const environmentRoutes: FastifyPluginAsyncTypebox<{ db: Database; baseUr
         summary: 'Archive an environment',
         description: 'Nothing runs in it until it is unarchived. Not while runs have not ended.',
         params,
-        response: { 200: shown, ...refusals(401, 403, 404, 409, 422) },
+        response: { 200: shown, ...errorResponses(401, 403, 404, 409, 422) },
       },
     },
     (request, reply) => {
@@ -173,7 +173,7 @@ export const environmentRoutes: FastifyPluginAsyncTypebox<{ db: Database; baseUr
         summary: 'Unarchive an environment',
         description: 'Its pipelines can run again.',
         params,
-        response: { 200: shown, ...refusals(401, 403, 404, 422) },
+        response: { 200: shown, ...errorResponses(401, 403, 404, 422) },
       },
     },
     (request, reply) => {

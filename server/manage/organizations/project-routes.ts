@@ -7,7 +7,7 @@ import type { Database } from '#platform/database/connect.ts'
 import { answerRecords } from '#platform/http/answer-records.ts'
 import { nameFilter } from '#platform/http/name-filter.ts'
 import { pageQuery } from '#platform/http/pagination.ts'
-import { Exactly, Id, ref, refusals } from '#platform/http/schemas.ts'
+import { Exactly, errorResponses, Id, ref } from '#platform/http/schemas.ts'
 import { listProjects } from './lists.ts'
 import { changeProject, createProject, findProject, removeProject } from './manage-projects.ts'
 import { type Refused, refuse } from './outcomes.ts'
@@ -40,7 +40,7 @@ export const projectRoutes: FastifyPluginAsyncTypebox<{ db: Database; baseUrl: (
         description: 'Those on which you have `project:view`, newest first.',
         params,
         querystring: Exactly({ ...pageQuery, ...nameFilter }),
-        response: { 200: Type.Array(shown), ...refusals(401, 404, 422) },
+        response: { 200: Type.Array(shown), ...errorResponses(401, 404, 422) },
       },
     },
     (request, reply) =>
@@ -60,7 +60,7 @@ export const projectRoutes: FastifyPluginAsyncTypebox<{ db: Database; baseUrl: (
         description: 'Its name must be free in the organization.',
         params,
         body: projectBody,
-        response: { 201: shown, ...refusals(400, 401, 403, 404, 422) },
+        response: { 201: shown, ...errorResponses(400, 401, 403, 404, 422) },
       },
     },
     (request, reply) => {
@@ -81,7 +81,7 @@ export const projectRoutes: FastifyPluginAsyncTypebox<{ db: Database; baseUrl: (
         summary: 'Read a project',
         description: 'With its organization, and how much is in it.',
         params,
-        response: { 200: shown, ...refusals(401, 404, 422) },
+        response: { 200: shown, ...errorResponses(401, 404, 422) },
       },
     },
     (request, reply) => answer.read(request, reply, findProject(db, request.params.id)),
@@ -99,7 +99,7 @@ export const projectRoutes: FastifyPluginAsyncTypebox<{ db: Database; baseUrl: (
           'Fields that are not given stay. `If-Match` with the `ETag` of your last read is optional.',
         params,
         body: projectChange,
-        response: { 200: shown, ...refusals(400, 401, 403, 404, 412, 422) },
+        response: { 200: shown, ...errorResponses(400, 401, 403, 404, 412, 422) },
       },
     },
     (request, reply) => {
@@ -122,7 +122,7 @@ export const projectRoutes: FastifyPluginAsyncTypebox<{ db: Database; baseUrl: (
           'An empty one; with `cascade=true` also one that is not, for those who may remove everything in it. Never while runs have not ended. What its runs did stays to be seen.',
         params,
         querystring: cascadeQuery,
-        response: { 204: Type.Null(), ...refusals(401, 403, 404, 409, 412, 422) },
+        response: { 204: Type.Null(), ...errorResponses(401, 403, 404, 409, 412, 422) },
       },
     },
     (request, reply) => {

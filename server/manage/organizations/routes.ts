@@ -7,7 +7,7 @@ import type { Database } from '#platform/database/connect.ts'
 import { answerRecords } from '#platform/http/answer-records.ts'
 import { nameFilter } from '#platform/http/name-filter.ts'
 import { pageQuery } from '#platform/http/pagination.ts'
-import { Exactly, Id, ref, refusals } from '#platform/http/schemas.ts'
+import { Exactly, errorResponses, Id, ref } from '#platform/http/schemas.ts'
 import { environmentRoutes } from './environment-routes.ts'
 import { listOrganizations } from './lists.ts'
 import {
@@ -48,7 +48,7 @@ export const organizationRoutes: FastifyPluginAsyncTypebox<OrganizationRoutes> =
         summary: 'List organizations',
         description: 'Those on which you have `organization:view`, newest first.',
         querystring: Exactly({ ...pageQuery, ...nameFilter }),
-        response: { 200: Type.Array(shown), ...refusals(401, 422) },
+        response: { 200: Type.Array(shown), ...errorResponses(401, 422) },
       },
     },
     (request, reply) =>
@@ -66,7 +66,7 @@ export const organizationRoutes: FastifyPluginAsyncTypebox<OrganizationRoutes> =
         description:
           'You become its owner. `url_slug` is made from the name, and stays when the name changes.',
         body: organizationBody,
-        response: { 201: shown, ...refusals(400, 401, 403, 422) },
+        response: { 201: shown, ...errorResponses(400, 401, 403, 422) },
       },
     },
     (request, reply) => {
@@ -87,7 +87,7 @@ export const organizationRoutes: FastifyPluginAsyncTypebox<OrganizationRoutes> =
         summary: 'Read an organization',
         description: 'With its owner, and how much is in it.',
         params,
-        response: { 200: shown, ...refusals(401, 404, 422) },
+        response: { 200: shown, ...errorResponses(401, 404, 422) },
       },
     },
     (request, reply) => answer.read(request, reply, findOrganization(db, request.params.id)),
@@ -105,7 +105,7 @@ export const organizationRoutes: FastifyPluginAsyncTypebox<OrganizationRoutes> =
           'Fields that are not given stay. `If-Match` with the `ETag` of your last read is optional.',
         params,
         body: organizationChange,
-        response: { 200: shown, ...refusals(400, 401, 403, 404, 412, 422) },
+        response: { 200: shown, ...errorResponses(400, 401, 403, 404, 412, 422) },
       },
     },
     (request, reply) => {
@@ -126,7 +126,7 @@ export const organizationRoutes: FastifyPluginAsyncTypebox<OrganizationRoutes> =
         summary: 'Remove an organization',
         description: 'Only one without projects and credentials. Its members lose their roles in it.',
         params,
-        response: { 204: Type.Null(), ...refusals(401, 403, 404, 409, 412, 422) },
+        response: { 204: Type.Null(), ...errorResponses(401, 403, 404, 409, 412, 422) },
       },
     },
     (request, reply) => {

@@ -5,7 +5,7 @@ import type { EnvironmentHeld } from '#model/pipelines/lock-environment.ts'
 import { findCircle } from '#model/pipelines/run-after.ts'
 import { byId } from '#platform/database/any-of.ts'
 import type { Tables } from '#platform/database/tables.ts'
-import { Faults, type Refusal } from '#platform/http/refusals.ts'
+import { FieldErrors, type HttpProblem } from '#platform/http/problems.ts'
 
 /** `id` is null for a pipeline that is about to be made: nothing can run after it yet. */
 type Follower = { id: number | null; name: string }
@@ -17,7 +17,7 @@ export async function checkRunAfter(
   place: EnvironmentHeld,
   follower: Follower,
   wanted: readonly number[],
-): Promise<Refusal | undefined> {
+): Promise<HttpProblem | undefined> {
   if (wanted.length === 0) return undefined
   const { environment_id } = place
   const maySee = can(caller, 'pipeline:view', place)
@@ -29,7 +29,7 @@ export async function checkRunAfter(
       .where('deleted_at', 'is', null)
       .execute(),
   )
-  const unknown = new Faults()
+  const unknown = new FieldErrors()
   wanted.forEach((id, index) => {
     if (!known.has(id) || !maySee)
       unknown.add(`run_after.${index}`, `${id} is not a pipeline of this environment`)

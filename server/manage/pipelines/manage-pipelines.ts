@@ -7,7 +7,7 @@ import { lockAround } from '#model/pipelines/lock-environment.ts'
 import type { PipelineBody, PipelineChange } from '#model/pipelines/schemas.ts'
 import type { Tables } from '#platform/database/tables.ts'
 import { isOutdated } from '#platform/http/if-match.ts'
-import { conflict, type Refusal } from '#platform/http/refusals.ts'
+import { conflict, type HttpProblem } from '#platform/http/problems.ts'
 import { addBuiltInSteps, removeBuiltInSteps } from './built-in-rows.ts'
 import { checkRunAfter, storeRunAfter } from './check-run-after.ts'
 import { findPipeline, type PipelineRow } from './find-pipelines.ts'
@@ -15,7 +15,7 @@ import { findPipeline, type PipelineRow } from './find-pipelines.ts'
 /** Whoever makes a change, for the audit. */
 export type ChangeDeps = { actor: Actor }
 
-export type PipelineOutcome = { kind: 'done'; row: PipelineRow } | Refusal
+export type PipelineOutcome = { kind: 'done'; row: PipelineRow } | HttpProblem
 
 const TABLES = { application: 'applications', server: 'servers' } as const
 
@@ -130,7 +130,7 @@ function runsAfterOthers({ run_after }: PipelineChange, stored: PipelineRow): bo
   return run_after !== undefined && new Set(run_after).symmetricDifference(new Set(stored.run_after)).size > 0
 }
 
-function refuseOperation(operation: string, { type }: ResourceName): Refusal | undefined {
+function refuseOperation(operation: string, { type }: ResourceName): HttpProblem | undefined {
   if (operation !== 'deploy' || type === 'application') return undefined
   return { kind: 'invalid', errors: { operation: ['deploy is for pipelines of applications'] } }
 }
@@ -141,7 +141,7 @@ async function refuseOtherOperation(
   caller: Caller,
   stored: PipelineRow,
   operation: string,
-): Promise<Refusal | undefined> {
+): Promise<HttpProblem | undefined> {
   if (operation === stored.operation) return undefined
   const refusal =
     (await refuseLocal(trx, caller, resourceOf(stored))) ?? refuseOperation(operation, resourceOf(stored))

@@ -9,14 +9,14 @@ import { type After, placeStep } from '#model/pipelines/place-step.ts'
 import type { PipelineStep, StepBody, StepChange } from '#model/pipelines/schemas.ts'
 import type { Tables } from '#platform/database/tables.ts'
 import { isOutdated } from '#platform/http/if-match.ts'
-import { conflict, type Refusal } from '#platform/http/refusals.ts'
+import { conflict, type HttpProblem } from '#platform/http/problems.ts'
 import { checkStep, refuseBuiltIn } from './check-step.ts'
 import { findPipeline, type PipelineRow } from './find-pipelines.ts'
 import { type FoundStep, findStep } from './find-steps.ts'
 import { type ChangeDeps, resourceOf, updatePipeline } from './manage-pipelines.ts'
 import { freePosition, replaceRow, retireRow, storeOrder } from './step-rows.ts'
 
-export type StepOutcome = { kind: 'done'; row: FoundStep } | Refusal
+export type StepOutcome = { kind: 'done'; row: FoundStep } | HttpProblem
 
 type Held = { place: EnvironmentHeld; pipeline: PipelineRow; steps: StepRow[] }
 
@@ -113,7 +113,7 @@ export async function removeStep(
   pipelineId: number,
   id: number,
   ifMatch?: string,
-): Promise<{ kind: 'removed' } | Refusal> {
+): Promise<{ kind: 'removed' } | HttpProblem> {
   const held = await holdPipeline(trx, pipelineId)
   const stored = held?.steps.find((step) => step.known_as === id)
   if (!held || !stored) return { kind: 'gone' }
@@ -153,7 +153,7 @@ function refuseAfter(
   steps: readonly StepRow[],
   moved: { known_as: number; name: string },
   after: After,
-): Refusal | undefined {
+): HttpProblem | undefined {
   const { kind } = placeStep<{ known_as: number; name: string }>(steps, moved, after)
   switch (kind) {
     case 'placed':

@@ -7,12 +7,12 @@ import { type EnvironmentHeld, lockAround } from '#model/pipelines/lock-environm
 import { anyOf } from '#platform/database/any-of.ts'
 import type { Tables } from '#platform/database/tables.ts'
 import { isOutdated } from '#platform/http/if-match.ts'
-import { conflict, listNames, type Refusal } from '#platform/http/refusals.ts'
+import { conflict, type HttpProblem, listNames } from '#platform/http/problems.ts'
 import type { ErrorsByField } from '#platform/http/validation.ts'
 import { findPipeline, findPipelines } from './find-pipelines.ts'
 import { audited, type ChangeDeps } from './manage-pipelines.ts'
 
-export type Removed = { kind: 'removed' } | Refusal
+export type Removed = { kind: 'removed' } | HttpProblem
 
 /** `cascade`: with its hooks, and other pipelines no longer run after it. */
 export async function removePipeline(
@@ -42,7 +42,7 @@ export function refuseCascade(
   caller: Caller,
   place: EnvironmentHeld,
   goes: readonly (readonly [count: number, needs: Permission])[],
-): Refusal | undefined {
+): HttpProblem | undefined {
   const lacking = goes.flatMap(([count, needs]) => (count > 0 && !can(caller, needs, place) ? [needs] : []))
   if (lacking.length === 0) return undefined
   return {
@@ -59,7 +59,7 @@ export async function lockAgainstRuns(trx: Transaction<Tables>, ids: readonly nu
 export async function refuseUnfinished(
   trx: Transaction<Tables>,
   pipelineIds: readonly number[],
-): Promise<Refusal | undefined> {
+): Promise<HttpProblem | undefined> {
   const { rows } = await sql<{ unfinished: number }>`
     select count(*) as unfinished from actions
     where pipeline_id = any(${pipelineIds}::bigint[]) and status in ('pending', 'waiting', 'queued', 'in-progress')`.execute(
@@ -127,7 +127,7 @@ async function refuseDependants(
   trx: Transaction<Tables>,
   id: number,
   hooks: readonly KnownHook[],
-): Promise<Refusal | undefined> {
+): Promise<HttpProblem | undefined> {
   const followers = await trx
     .selectFrom('pipeline_run_after')
     .innerJoin('pipelines', 'pipelines.id', 'pipeline_run_after.pipeline_id')
@@ -154,7 +154,7 @@ async function refuseDependants(
 }
 
 /** `The pipeline is still used (1 hook: Push): remove that first, or add ?cascade=true.` */
-export function refuseWith(what: string, errors: ErrorsByField): Refusal {
+export function refuseWith(what: string, errors: ErrorsByField): HttpProblem {
   const reasons = Object.values(errors).flat().join('; ')
   return conflict(`${what} is still in use (${reasons}): remove that first, or add ?cascade=true.`, errors)
 }

@@ -7,8 +7,8 @@ import type { Database } from '#platform/database/connect.ts'
 import { answerRecords } from '#platform/http/answer-records.ts'
 import { nameFilter } from '#platform/http/name-filter.ts'
 import { pageQuery } from '#platform/http/pagination.ts'
-import { toApiError } from '#platform/http/refusals.ts'
-import { Exactly, Id, ref, refusals } from '#platform/http/schemas.ts'
+import { toApiError } from '#platform/http/problems.ts'
+import { Exactly, errorResponses, Id, ref } from '#platform/http/schemas.ts'
 import { findPipeline, listPipelines, type PipelineRow, presentPipelines } from './find-pipelines.ts'
 import { changePipeline, createPipeline } from './manage-pipelines.ts'
 import { removePipeline } from './remove-pipelines.ts'
@@ -46,7 +46,7 @@ export const pipelineRoutes: FastifyPluginAsyncTypebox<PipelineRoutes> = async (
           description: 'Newest first, each with its steps.',
           params: resourceParams,
           querystring: Exactly({ ...pageQuery, ...nameFilter }),
-          response: { 200: Type.Array(pipelineReply), ...refusals(401, 403, 404, 422) },
+          response: { 200: Type.Array(pipelineReply), ...errorResponses(401, 403, 404, 422) },
         },
       },
       (request, reply) => {
@@ -69,7 +69,7 @@ export const pipelineRoutes: FastifyPluginAsyncTypebox<PipelineRoutes> = async (
               : 'It runs on the server itself. On a local server this is for instance administrators.',
           params: resourceParams,
           body: pipelineBody,
-          response: { 201: pipelineReply, ...refusals(400, 401, 403, 404, 415, 422) },
+          response: { 201: pipelineReply, ...errorResponses(400, 401, 403, 404, 415, 422) },
         },
       },
       (request, reply) => {
@@ -92,7 +92,7 @@ export const pipelineRoutes: FastifyPluginAsyncTypebox<PipelineRoutes> = async (
         summary: 'Read a pipeline',
         description: 'With its steps, in the order in which they run.',
         params,
-        response: { 200: pipelineReply, ...refusals(401, 404, 422) },
+        response: { 200: pipelineReply, ...errorResponses(401, 404, 422) },
       },
     },
     (request, reply) => answer.read(request, reply, findPipeline(db, request.params.id)),
@@ -110,7 +110,7 @@ export const pipelineRoutes: FastifyPluginAsyncTypebox<PipelineRoutes> = async (
           'A field that is given replaces what is stored, whole; others stay. The operation cannot be changed once the pipeline has runs or hooks. Send `If-Match` with the `ETag` of your last read to be sure that nobody changed it meanwhile.',
         params,
         body: pipelineChange,
-        response: { 200: pipelineReply, ...refusals(400, 401, 403, 404, 409, 412, 415, 422) },
+        response: { 200: pipelineReply, ...errorResponses(400, 401, 403, 404, 409, 412, 415, 422) },
       },
     },
     (request, reply) => {
@@ -133,7 +133,7 @@ export const pipelineRoutes: FastifyPluginAsyncTypebox<PipelineRoutes> = async (
           'Its runs stay. While it has hooks, or others run after it, this is 409; with `cascade` the hooks go too (which takes `hook:remove`) and the others no longer run after it. Never while a run is unfinished.',
         params,
         querystring: Exactly({ cascade: Type.Optional(Type.Boolean({ default: false })) }),
-        response: { 204: Type.Null(), ...refusals(401, 403, 404, 409, 412, 422) },
+        response: { 204: Type.Null(), ...errorResponses(401, 403, 404, 409, 412, 422) },
       },
     },
     (request, reply) => {

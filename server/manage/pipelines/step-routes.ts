@@ -7,8 +7,8 @@ import type { Database } from '#platform/database/connect.ts'
 import { answerRecords } from '#platform/http/answer-records.ts'
 import { nameFilter } from '#platform/http/name-filter.ts'
 import { pageQuery } from '#platform/http/pagination.ts'
-import { toApiError } from '#platform/http/refusals.ts'
-import { Exactly, Id, ref, refusals } from '#platform/http/schemas.ts'
+import { toApiError } from '#platform/http/problems.ts'
+import { Exactly, errorResponses, Id, ref } from '#platform/http/schemas.ts'
 import { type FoundStep, findStep, listSteps } from './find-steps.ts'
 import { changeStep, createStep, removeStep } from './manage-steps.ts'
 
@@ -38,7 +38,7 @@ export const stepRoutes: FastifyPluginAsyncTypebox<StepRoutes> = async (app, { d
         description: 'In the order in which they run, built-in ones included.',
         params: pipelineParams,
         querystring: Exactly({ ...pageQuery, ...nameFilter }),
-        response: { 200: Type.Array(stepReply), ...refusals(401, 404, 422) },
+        response: { 200: Type.Array(stepReply), ...errorResponses(401, 404, 422) },
       },
     },
     (request, reply) =>
@@ -57,7 +57,7 @@ export const stepRoutes: FastifyPluginAsyncTypebox<StepRoutes> = async (app, { d
           'It follows the step that `trigger_after` names, else it is the last. Runs that were started before do not have it. When the pipeline runs on a local server, this is for instance administrators.',
         params: pipelineParams,
         body: stepBody,
-        response: { 201: stepReply, ...refusals(400, 401, 403, 404, 409, 415, 422) },
+        response: { 201: stepReply, ...errorResponses(400, 401, 403, 404, 409, 415, 422) },
       },
     },
     (request, reply) => {
@@ -78,7 +78,7 @@ export const stepRoutes: FastifyPluginAsyncTypebox<StepRoutes> = async (app, { d
         summary: 'Read a step of a pipeline',
         description: 'As the next run will do it.',
         params: stepParams,
-        response: { 200: stepReply, ...refusals(401, 404, 422) },
+        response: { 200: stepReply, ...errorResponses(401, 404, 422) },
       },
     },
     (request, reply) => answer.read(request, reply, findStep(db, request.params.id, request.params.step_id)),
@@ -96,7 +96,7 @@ export const stepRoutes: FastifyPluginAsyncTypebox<StepRoutes> = async (app, { d
           'A field that is given replaces what is stored; others stay, the place too unless `trigger_after` is given. Runs that were started before do what the step said then. Of a built-in step only `timeout_seconds` can be changed. When the pipeline runs on a local server, this is for instance administrators.',
         params: stepParams,
         body: stepChange,
-        response: { 200: stepReply, ...refusals(400, 401, 403, 404, 409, 412, 415, 422) },
+        response: { 200: stepReply, ...errorResponses(400, 401, 403, 404, 409, 412, 415, 422) },
       },
     },
     (request, reply) => {
@@ -119,7 +119,7 @@ export const stepRoutes: FastifyPluginAsyncTypebox<StepRoutes> = async (app, { d
         description:
           'Runs that were started before still do it. Built-in steps stay. When the pipeline runs on a local server, this is for instance administrators.',
         params: stepParams,
-        response: { 204: Type.Null(), ...refusals(401, 403, 404, 409, 412, 422) },
+        response: { 204: Type.Null(), ...errorResponses(401, 403, 404, 409, 412, 422) },
       },
     },
     (request, reply) => {

@@ -1,12 +1,12 @@
 import { sql, type Transaction } from 'kysely'
 import { type Actor, recordAudit } from '#access/audit/record.ts'
 import type { Caller } from '#access/authorization/caller.ts'
-import { lendCredential } from '#manage/credentials/lend-credential.ts'
+import { authorizeUse } from '#manage/credentials/authorize-use.ts'
 import { isNameTaken } from '#model/inventory/names.ts'
 import { type EnvironmentHeld, lockAround, lockEnvironment } from '#model/pipelines/lock-environment.ts'
 import type { Tables } from '#platform/database/tables.ts'
 import { isOutdated } from '#platform/http/if-match.ts'
-import type { Refusal } from '#platform/http/refusals.ts'
+import type { HttpProblem } from '#platform/http/problems.ts'
 import type { ErrorsByField } from '#platform/http/validation.ts'
 import { type ServerColumns, type Settled, settleChange, settleNew, usesKeyAnew } from './check-server.ts'
 import { findServer, type ServerRow } from './find-servers.ts'
@@ -14,7 +14,7 @@ import type { ServerBody, ServerChange } from './schemas.ts'
 
 export type ServerDeps = { actor: Actor }
 
-export type ServerOutcome = { kind: 'done'; row: ServerRow } | Refusal
+export type ServerOutcome = { kind: 'done'; row: ServerRow } | HttpProblem
 
 export async function createServer(
   trx: Transaction<Tables>,
@@ -83,13 +83,13 @@ async function refuse(
   held: EnvironmentHeld,
   { columns, errors }: Settled,
   stored: ServerRow | undefined,
-): Promise<Refusal | undefined> {
+): Promise<HttpProblem | undefined> {
   if (columns.provider_code === 'local' && !caller.is_instance_admin) {
     return { kind: 'forbidden', reason: 'Only administrators of this installation set up local servers.' }
   }
   const faults: ErrorsByField = { ...errors }
   if (usesKeyAnew(columns, stored)) {
-    const use = await lendCredential(trx, caller, held.organization_id, columns.credential_id!)
+    const use = await authorizeUse(trx, caller, held.organization_id, columns.credential_id!)
     if (use.kind === 'invalid') Object.assign(faults, use.errors)
     else if (use.kind !== 'usable') return use
     else if (use.credential.provider_code !== 'ssh') faults.credential_id = ['must be an SSH key']

@@ -11,7 +11,7 @@ import {
 import { lockAround } from '#model/pipelines/lock-environment.ts'
 import type { Tables } from '#platform/database/tables.ts'
 import { isOutdated } from '#platform/http/if-match.ts'
-import { conflict, listNames, type Refusal } from '#platform/http/refusals.ts'
+import { conflict, type HttpProblem, listNames } from '#platform/http/problems.ts'
 import type { ErrorsByField } from '#platform/http/validation.ts'
 import { findServer } from './find-servers.ts'
 import { audited, type ServerDeps, subjectOf } from './manage-servers.ts'
@@ -25,7 +25,7 @@ export async function removeServer(
   caller: Caller,
   id: number,
   { cascade, ifMatch }: { cascade: boolean; ifMatch?: string },
-): Promise<{ kind: 'removed' } | Refusal> {
+): Promise<{ kind: 'removed' } | HttpProblem> {
   const held = await lockAround(trx, 'servers', id)
   const before = held && (await findServer(trx, id, { lock: true }))
   if (!held || !before) return { kind: 'gone' }
@@ -91,7 +91,10 @@ async function pipelinesThatDeployTo(trx: Transaction<Tables>, serverId: number)
   return rows.map((row) => row.id)
 }
 
-function refuseDependants(applications: readonly Named[], pipelines: readonly Named[]): Refusal | undefined {
+function refuseDependants(
+  applications: readonly Named[],
+  pipelines: readonly Named[],
+): HttpProblem | undefined {
   const names = (things: readonly Named[]) => things.map(({ name }) => name)
   const errors: ErrorsByField = {}
   if (applications.length > 0) errors.applications = [listNames('application', names(applications))]
@@ -104,7 +107,7 @@ async function refuseUnfinished(
   trx: Transaction<Tables>,
   environmentId: number,
   serverId: number,
-): Promise<Refusal | undefined> {
+): Promise<HttpProblem | undefined> {
   const { rows } = await sql<{ unfinished: number }>`
     select count(*) as unfinished
     from pipelines p

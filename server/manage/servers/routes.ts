@@ -2,13 +2,13 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { actorOf } from '#access/audit/actor.ts'
-import { callerOf, permissions, placeOf } from '#access/authorization/enforce.ts'
+import { callerOf, permissions, scopeOf } from '#access/authorization/enforce.ts'
 import { can } from '#access/authorization/permissions.ts'
 import { answerRecords } from '#platform/http/answer-records.ts'
 import { nameFilter } from '#platform/http/name-filter.ts'
 import { pageQuery } from '#platform/http/pagination.ts'
-import { toApiError } from '#platform/http/refusals.ts'
-import { Exactly, Id, ref, refusals } from '#platform/http/schemas.ts'
+import { toApiError } from '#platform/http/problems.ts'
+import { Exactly, errorResponses, Id, ref } from '#platform/http/schemas.ts'
 import { findServer, listServers, type ServerRow } from './find-servers.ts'
 import { changeServer, createServer } from './manage-servers.ts'
 import { presentServers } from './present-servers.ts'
@@ -44,7 +44,7 @@ export const serverRoutes: FastifyPluginAsyncTypebox<ServerRoutes> = async (app,
         description: 'Newest first.',
         params,
         querystring: Exactly({ ...pageQuery, ...nameFilter }),
-        response: { 200: Type.Array(record), ...refusals(401, 403, 404, 422) },
+        response: { 200: Type.Array(record), ...errorResponses(401, 403, 404, 422) },
       },
     },
     (request, reply) =>
@@ -63,7 +63,7 @@ export const serverRoutes: FastifyPluginAsyncTypebox<ServerRoutes> = async (app,
           'Nothing is contacted yet: see `POST /servers/{id}/check`. Local servers are set up by administrators of the installation.',
         params,
         body: serverBody,
-        response: { 201: record, ...refusals(400, 401, 403, 404, 415, 422) },
+        response: { 201: record, ...errorResponses(400, 401, 403, 404, 415, 422) },
       },
     },
     (request, reply) => {
@@ -84,7 +84,7 @@ export const serverRoutes: FastifyPluginAsyncTypebox<ServerRoutes> = async (app,
         summary: 'Read a server',
         description: 'With the applications that are deployed to it.',
         params,
-        response: { 200: record, ...refusals(401, 404, 422) },
+        response: { 200: record, ...errorResponses(401, 404, 422) },
       },
     },
     (request, reply) => answer.read(request, reply, findServer(db, request.params.id)),
@@ -102,7 +102,7 @@ export const serverRoutes: FastifyPluginAsyncTypebox<ServerRoutes> = async (app,
           'A field that is given replaces what is stored; others stay. Another `host` or `port` clears the pinned `host_key` unless one is given. Runs that begin afterwards use what is stored then.',
         params,
         body: serverChange,
-        response: { 200: record, ...refusals(400, 401, 403, 404, 412, 415, 422) },
+        response: { 200: record, ...errorResponses(400, 401, 403, 404, 412, 415, 422) },
       },
     },
     (request, reply) => {
@@ -125,7 +125,7 @@ export const serverRoutes: FastifyPluginAsyncTypebox<ServerRoutes> = async (app,
           'Refused while applications or pipelines use it, unless `cascade` is true: its own pipelines then go with it, and applications are no longer deployed there. Never while runs on it are not finished. Past runs stay.',
         params,
         querystring: Exactly({ cascade: Type.Optional(Type.Boolean({ default: false })) }),
-        response: { 204: Type.Null(), ...refusals(401, 403, 404, 409, 412, 422) },
+        response: { 204: Type.Null(), ...errorResponses(401, 403, 404, 409, 412, 422) },
       },
     },
     (request, reply) => {
@@ -149,7 +149,7 @@ export const serverRoutes: FastifyPluginAsyncTypebox<ServerRoutes> = async (app,
           'Logs in as a run would and looks around; over within 15 seconds. That it cannot be reached is an answer as well: 200 with `ok` false and a message.',
         params,
         body: serverCheckBody,
-        response: { 200: ref(serverCheckSchema), ...refusals(400, 401, 403, 404, 415, 422) },
+        response: { 200: ref(serverCheckSchema), ...errorResponses(400, 401, 403, 404, 415, 422) },
       },
     },
     async (request) => {
@@ -157,7 +157,7 @@ export const serverRoutes: FastifyPluginAsyncTypebox<ServerRoutes> = async (app,
         deps,
         callerOf(request),
         actorOf(request),
-        placeOf(request),
+        scopeOf(request),
         request.params.id,
         request.body ?? {},
       )
@@ -167,7 +167,7 @@ export const serverRoutes: FastifyPluginAsyncTypebox<ServerRoutes> = async (app,
   )
 
   function present(request: FastifyRequest, rows: readonly ServerRow[]): Promise<Server[]> {
-    const applications = can(callerOf(request), 'application:view', placeOf(request))
+    const applications = can(callerOf(request), 'application:view', scopeOf(request))
     return presentServers(db, rows, { applications })
   }
 }

@@ -1,16 +1,16 @@
 import { sql } from 'kysely'
 import { type Actor, recordAudit } from '#access/audit/record.ts'
 import type { Caller } from '#access/authorization/caller.ts'
-import { can, type Place } from '#access/authorization/permissions.ts'
+import { can, type Scope } from '#access/authorization/permissions.ts'
 import { fingerprint, parseHostKey } from '#adapters/executors/host-key.ts'
 import { openLocalExecutor } from '#adapters/executors/local.ts'
 import { makeFolderOf } from '#adapters/executors/local-account.ts'
 import { connectSsh } from '#adapters/executors/ssh-connect.ts'
 import { asSentence } from '#manage/credentials/try-key.ts'
-import { credentialPlace } from '#model/inventory/secret-places.ts'
+import { credentialAad } from '#model/inventory/sealed-aad.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Database } from '#platform/database/connect.ts'
-import type { Refusal } from '#platform/http/refusals.ts'
+import type { HttpProblem } from '#platform/http/problems.ts'
 import { findServer, type ServerRow } from './find-servers.ts'
 import { type Looked, lookAround } from './look-around.ts'
 import { audited, subjectOf } from './manage-servers.ts'
@@ -43,10 +43,10 @@ export async function tryServer(
   deps: TryServerDeps,
   caller: Caller,
   actor: Actor,
-  place: Place,
+  place: Scope,
   id: number,
   wish: ServerCheckBody,
-): Promise<{ kind: 'tried'; check: ServerCheck } | Refusal> {
+): Promise<{ kind: 'tried'; check: ServerCheck } | HttpProblem> {
   if (wish.pin_host_key && !can(caller, 'server:edit', place)) {
     return { kind: 'forbidden', reason: 'You need the permission server:edit to pin a host key.' }
   }
@@ -144,7 +144,7 @@ async function loadKey(
   if (!credential?.secret) return { message: `${name} has no key to log in with: give it an SSH credential` }
   if (!credential.active) return { message: `the SSH credential of ${name} is switched off` }
   try {
-    return { privateKey: box.open(credential.secret, credentialPlace(credential.id)) }
+    return { privateKey: box.open(credential.secret, credentialAad(credential.id)) }
   } catch {
     return { message: 'the SSH key was sealed with another master key: give it again' }
   }

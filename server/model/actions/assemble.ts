@@ -7,8 +7,8 @@ import * as ended from './ended-actions.ts'
 import { type ActionRow, presentAction, presentTarget } from './present.ts'
 import { NOTHING_RELATED, type Related } from './related.ts'
 import type { ActionListItem, ActionResource, ActionSummary, Application } from './schemas.ts'
-import type { Sight } from './sight.ts'
 import { isEnd } from './status.ts'
+import type { Visibility } from './visibility.ts'
 import type { LoadWhole, WholeAction } from './whole-actions.ts'
 
 export type ReadActions = { db: Database; tree: Tree; baseUrl: string }
@@ -19,7 +19,7 @@ export type ReadActions = { db: Database; tree: Tree; baseUrl: string }
  */
 export async function loadSummaries(
   { loadWhole, baseUrl }: { loadWhole: LoadWhole; baseUrl: string },
-  { tree, sees }: Sight,
+  { tree, sees }: Visibility,
   rows: readonly ActionRow[],
   related: Iterable<Related>,
 ): Promise<Map<number, ActionSummary>> {

@@ -6,20 +6,20 @@ import { assembleItem, loadSummaries, type ReadActions } from './assemble.ts'
 import type { FindAction } from './find-action.ts'
 import { permalink, presentType } from './present.ts'
 import type { Action, ActionRef, HookRequest } from './schemas.ts'
-import type { Sight } from './sight.ts'
 import { withCredits } from './used-credits.ts'
+import type { Visibility } from './visibility.ts'
 import type { LoadWhole } from './whole-actions.ts'
 
 /** Undefined when there is no such action, or none that the caller may see. */
 export async function readAction(
   deps: ReadActions & { findAction: FindAction; loadWhole: LoadWhole },
-  sight: Sight,
+  sight: Visibility,
   id: number,
 ): Promise<Action | undefined> {
   const row = await deps.findAction(id)
   if (!row || !sight.sees(row.environment_id)) return undefined
 
-  const { tree, places } = sight
+  const { tree, scopes: places } = sight
   const [environments, pipelines, users] = await Promise.all([
     tree.environments([row.environment_id]),
     tree.pipelines([row.pipeline_id]),
@@ -50,7 +50,7 @@ export async function readAction(
 
 async function loadRelatives(
   { db, baseUrl }: ReadActions,
-  { tree, sees }: Sight,
+  { tree, sees }: Visibility,
   ids: readonly number[],
 ): Promise<ActionRef[]> {
   if (ids.length === 0) return []

@@ -3,7 +3,7 @@ import type { ApplicationRecord, PipelineRecord } from '#model/inventory/load-re
 import { byId } from '#platform/database/any-of.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { STATUSES } from '#platform/vocabulary.ts'
-import { ANY_ID, newestInLane } from './lane.ts'
+import { ANY_ID, newestInPartition } from './partition.ts'
 
 /** The actions that stand inside the resource of an action: `null` where there is none. */
 export type Related = {
@@ -20,14 +20,14 @@ export function newestDeploymentOf(applicationId: RawBuilder<unknown>): RawBuild
     select max(newest.id) from (
       select p.id as pipeline_id, s.status from pipelines p, unnest(${Object.keys(STATUSES)}::text[]) as s (status)
       where p.application_id = ${applicationId} and p.operation = 'deploy'
-    ) as lane, lateral ${newestInLane(['pipeline_id', 'status'], { ids: ANY_ID, limit: 1 })} as newest)`
+    ) as lane, lateral ${newestInPartition(['pipeline_id', 'status'], { ids: ANY_ID, limit: 1 })} as newest)`
 }
 
 export function newestUseOf(credentialId: RawBuilder<unknown>): RawBuilder<number | null> {
   const used = { ids: ANY_ID, where: [sql`a.credential_id is not null`], limit: 1 }
   return sql`(
     select newest.id from (select ${credentialId} as credential_id) as lane,
-      lateral ${newestInLane(['credential_id'], used)} as newest)`
+      lateral ${newestInPartition(['credential_id'], used)} as newest)`
 }
 
 /** By application; one statement, whatever their number. */

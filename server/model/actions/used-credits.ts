@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely'
-import type { EnvironmentPlace } from '#model/inventory/places.ts'
+import type { EnvironmentScope } from '#model/inventory/environment-scopes.ts'
 import type { Environment } from '#model/inventory/schemas.ts'
 import type { Database } from '#platform/database/connect.ts'
 
@@ -27,7 +27,7 @@ export function creditsAround(environmentId: RawBuilder<unknown>): RawBuilder<[n
 export function withCredits(
   environment: Environment,
   credits: Credits,
-  places: readonly EnvironmentPlace[],
+  places: readonly EnvironmentScope[],
 ): Environment {
   const { project } = environment
   if (credits.size === 0) return environment

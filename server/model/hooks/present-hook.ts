@@ -8,8 +8,8 @@ import { MASK, maskPath } from '#platform/masking/masked.ts'
 import type { Hook } from './schemas.ts'
 
 /** The name of a hook's secret for the box that seals it. Both the current and the previous one have it. */
-export const secretPlace = (hookId: string) => `hooks/${hookId}/secret`
-export const tokenPlace = (hookId: string) => `hooks/${hookId}/url_token`
+export const hookSecretAad = (hookId: string) => `hooks/${hookId}/secret`
+export const urlTokenAad = (hookId: string) => `hooks/${hookId}/url_token`
 
 /** Hooks that are there, each with what the record says about its pipeline; a removed hook is not. */
 export function selectHooks(db: Database) {
@@ -93,7 +93,7 @@ function presentHook(row: HookRow, created_by_user: User, showing: Showing): Hoo
 
 function urlOf(row: HookRow, { baseUrl, box, mayEdit }: Showing): string | null {
   if (row.url_token === null) return null
-  const token = mayEdit ? box.open(row.url_token, tokenPlace(row.id)) : MASK
+  const token = mayEdit ? box.open(row.url_token, urlTokenAad(row.id)) : MASK
   return `${baseUrl}/hooks/${token}/trigger`
 }
 

@@ -1,9 +1,9 @@
 import { loadUsers } from '#access/accounts/load-users.ts'
 import type { User } from '#access/accounts/user-schema.ts'
 import type { Database } from '#platform/database/connect.ts'
+import { type EnvironmentScope, loadEnvironmentScopes } from './environment-scopes.ts'
 import { loadEnvironments } from './load-environments.ts'
 import { loadPipelines, loadServers, type PipelineRecord, type ServerData } from './load-resources.ts'
-import { type EnvironmentPlace, loadEnvironmentPlaces } from './places.ts'
 import type { Environment } from './schemas.ts'
 
 /**
@@ -12,7 +12,7 @@ import type { Environment } from './schemas.ts'
  * again; what they show of them is never older than the version that the request itself read.
  */
 export type TreeSnapshot = {
-  places(): Promise<EnvironmentPlace[]>
+  places(): Promise<EnvironmentScope[]>
   environments(ids: readonly number[]): Promise<Map<number, Environment>>
   pipelines(ids: readonly number[]): Promise<Map<number, PipelineRecord>>
   servers(ids: readonly number[]): Promise<Map<number, ServerData>>
@@ -37,10 +37,10 @@ export function createTree(db: Database): Tree {
 }
 
 function createSnapshot(db: Database): TreeSnapshot {
-  let places: Promise<EnvironmentPlace[]> | undefined
+  let places: Promise<EnvironmentScope[]> | undefined
   return {
     places() {
-      places ??= loadEnvironmentPlaces(db).catch((error) => {
+      places ??= loadEnvironmentScopes(db).catch((error) => {
         places = undefined
         throw error
       })

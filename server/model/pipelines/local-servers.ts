@@ -1,7 +1,7 @@
 import { type SqlBool, sql } from 'kysely'
 import type { Database } from '#platform/database/connect.ts'
 import type { ResourceType } from '#platform/database/tables.ts'
-import type { Refusal } from '#platform/http/refusals.ts'
+import type { HttpProblem } from '#platform/http/problems.ts'
 
 export type ResourceName = { type: ResourceType; id: number }
 
@@ -29,7 +29,7 @@ export async function refuseLocal(
   db: Database,
   caller: { is_instance_admin: boolean },
   resource: ResourceName,
-): Promise<Refusal | undefined> {
+): Promise<HttpProblem | undefined> {
   if (caller.is_instance_admin || !(await isLocalAffected(db, resource))) return undefined
   return { kind: 'forbidden', reason: LOCAL_ONLY }
 }

@@ -16,7 +16,7 @@ export async function lockPipelines(trx: Transaction<Tables>, pipelines: readonl
 }
 
 /** For runs that are about to start on locked pipelines, in this order: whether each may. */
-export async function takePlaces(
+export async function acquireSlots(
   trx: Transaction<Tables>,
   pipelines: readonly Pipeline[],
 ): Promise<boolean[]> {

@@ -12,7 +12,7 @@ import { sampleAddress } from './sample-repository.ts'
 import { BRING_JOBS_BACK, COPY_SAVED_JOBS, CREATE_SAVED_JOBS, UNKNOWN_JOBS } from './saved-jobs.ts'
 import { migrateTo } from './schema-version.ts'
 
-export type RestoreWish = {
+export type RestoreInput = {
   backup: BackupReader
   home: string
   /** Ours, in their order. */
@@ -27,7 +27,7 @@ export type RestoreWish = {
  * Fills an empty database in one transaction: tables as they were when the backup was made, its rows, and then all
  * that was changed about tables since. The schema of the queue must be there.
  */
-export async function restoreBackup(client: pg.Client, wish: RestoreWish): Promise<void> {
+export async function restoreBackup(client: pg.Client, wish: RestoreInput): Promise<void> {
   const { contents } = wish.backup
   await inTransaction(client, async (trx) => {
     await migrateTo(trx, contents.schema.at(-1)!)
@@ -69,7 +69,7 @@ function assertSameTables(contents: Contents, here: { name: string; columns: str
   }
 }
 
-async function loadTables(client: pg.Client, { backup, say, signal }: RestoreWish): Promise<void> {
+async function loadTables(client: pg.Client, { backup, say, signal }: RestoreInput): Promise<void> {
   const { tables } = backup.contents
   await client.query(`truncate ${tables.map(({ name }) => inPublic(name)).join(', ')}`)
   for (const { name, columns, rows, section } of tables) {
@@ -78,7 +78,7 @@ async function loadTables(client: pg.Client, { backup, say, signal }: RestoreWis
   }
 }
 
-async function loadJobs(client: pg.Client, { backup, say, signal }: RestoreWish): Promise<void> {
+async function loadJobs(client: pg.Client, { backup, say, signal }: RestoreInput): Promise<void> {
   const { rows, section } = backup.contents.jobs
   await client.query(CREATE_SAVED_JOBS)
   await load(client, { name: 'jobs', rows, into: COPY_SAVED_JOBS, source: backup.read(section) }, say, signal)
@@ -94,7 +94,7 @@ async function loadJobs(client: pg.Client, { backup, say, signal }: RestoreWish)
 async function load(
   client: pg.Client,
   { name, rows, into, source }: { name: string; rows: number; into: string; source: Readable },
-  say: RestoreWish['say'],
+  say: RestoreInput['say'],
   signal: AbortSignal,
 ): Promise<void> {
   const progress = createProgress(name, say)

@@ -10,7 +10,7 @@ import { bundleSample } from './sample-repository.ts'
 import { SELECT_JOBS } from './saved-jobs.ts'
 import { type BackupWriter, createBackupFile } from './write-file.ts'
 
-export type BackupWish = {
+export type BackupInput = {
   path: string
   home: string
   gantryVersion: string
@@ -28,7 +28,7 @@ export type Backup = { rows: number; bytes: number; keyIds: string[] }
  * All of it as of one moment, while others go on writing. Rows stream through: none of the tables is ever in
  * memory whole. When it throws, there is no file.
  */
-export async function takeBackup(client: pg.Client, wish: BackupWish): Promise<Backup> {
+export async function takeBackup(client: pg.Client, wish: BackupInput): Promise<Backup> {
   await using writer = await createBackupFile(wish.path, wish.signal)
   await client.query('begin isolation level repeatable read, read only')
   const contents: Contents = {
@@ -65,7 +65,7 @@ async function readMoment(client: pg.Client): Promise<string> {
  * With an unfinished rotation behind it the database holds values of every key at hand. A key at hand that does not
  * open this database is somebody else's.
  */
-async function readKeyIds(client: pg.Client, { keys, withKey }: BackupWish): Promise<string[]> {
+async function readKeyIds(client: pg.Client, { keys, withKey }: BackupInput): Promise<string[]> {
   const { rows } = await client.query<{ sealed: Buffer }>('select sealed from key_check')
   const needed = rows.flatMap(({ sealed }) => keyIdOf(sealed)?.toString('hex') ?? [])
   const atHand = (keys ?? []).map((key) => keyId(key).toString('hex'))
@@ -78,7 +78,7 @@ async function readKeyIds(client: pg.Client, { keys, withKey }: BackupWish): Pro
 async function addTables(
   client: pg.Client,
   writer: BackupWriter,
-  { say }: BackupWish,
+  { say }: BackupInput,
 ): Promise<Contents['tables']> {
   const tables: Contents['tables'] = []
   for (const table of await listTables(client)) {
@@ -95,7 +95,7 @@ async function addRows(
   client: pg.Client,
   writer: BackupWriter,
   { name, select }: { name: string; select: string },
-  say: BackupWish['say'],
+  say: BackupInput['say'],
 ): Promise<{ rows: number; section: Section }> {
   const progress = createProgress(name, say)
   const copy = client.query(copyTo(`copy (${select}) to stdout`))
@@ -104,7 +104,7 @@ async function addRows(
   return { rows: progress.rows(), section }
 }
 
-async function addSample(writer: BackupWriter, { home, signal }: BackupWish): Promise<Section | null> {
+async function addSample(writer: BackupWriter, { home, signal }: BackupInput): Promise<Section | null> {
   let section: Section | null = null
   await bundleSample(home, signal, async (bundle) => {
     section = await writer.add(bundle)
@@ -112,7 +112,7 @@ async function addSample(writer: BackupWriter, { home, signal }: BackupWish): Pr
   return section
 }
 
-async function addKey(writer: BackupWriter, { keys, withKey }: BackupWish): Promise<Section | null> {
+async function addKey(writer: BackupWriter, { keys, withKey }: BackupInput): Promise<Section | null> {
   if (!withKey || !keys) return null
   return writer.add(Readable.from([Buffer.from(encodeKeys(keys))]))
 }

@@ -3,12 +3,12 @@ import { DEPLOY_STEPS } from '#model/pipelines/built-in-steps.ts'
 import type { Tables } from '#platform/database/tables.ts'
 
 /** `sites`: where the server of this machine keeps what is deployed to it. */
-export type SampleWish = { ownerId: number; sites: string; repository: string }
+export type SampleInput = { ownerId: number; sites: string; repository: string }
 
 /** One of each, down to a deploy pipeline, so that a newcomer's first hook is one call away. */
 export async function createSample(
   trx: Transaction<Tables>,
-  { ownerId, sites, repository }: SampleWish,
+  { ownerId, sites, repository }: SampleInput,
 ): Promise<{ pipelineId: number }> {
   const made = { created_by: ownerId }
   const organization = await trx

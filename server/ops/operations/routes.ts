@@ -3,7 +3,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { type Static, Type } from 'typebox'
 import { instanceAdmin, publicly } from '#access/authorization/enforce.ts'
 import { unavailable } from '#platform/http/errors.ts'
-import { Exactly, refusals, Timestamp } from '#platform/http/schemas.ts'
+import { Exactly, errorResponses, Timestamp } from '#platform/http/schemas.ts'
 import { referencePage, referenceStyle } from './reference.ts'
 
 /** What can be asked about the state of the service. */
@@ -47,7 +47,7 @@ export const operationsRoutes: FastifyPluginAsyncTypebox<{ health: Health; versi
         security: [],
         response: {
           200: Exactly({ name: Type.String(), version: Type.String(), documentation: Type.String() }),
-          ...refusals(406),
+          ...errorResponses(406),
         },
       },
     },
@@ -63,7 +63,7 @@ export const operationsRoutes: FastifyPluginAsyncTypebox<{ health: Health; versi
         operationId: 'checkAlive',
         summary: 'Are process and database alive',
         security: [],
-        response: { 200: alive, ...refusals(422, 503) },
+        response: { 200: alive, ...errorResponses(422, 503) },
       },
     },
     async () => {
@@ -81,7 +81,7 @@ export const operationsRoutes: FastifyPluginAsyncTypebox<{ health: Health; versi
         operationId: 'checkReady',
         summary: 'Does the queue work too: did a job go through it',
         security: [],
-        response: { 200: alive, ...refusals(422, 503) },
+        response: { 200: alive, ...errorResponses(422, 503) },
       },
     },
     async () => {
@@ -99,7 +99,7 @@ export const operationsRoutes: FastifyPluginAsyncTypebox<{ health: Health; versi
         tags,
         operationId: 'readMetrics',
         summary: "Metrics in Prometheus' text form",
-        response: { 200: Type.String(), ...refusals(401, 403) },
+        response: { 200: Type.String(), ...errorResponses(401, 403) },
       },
     },
     async (_request, reply) =>
@@ -114,7 +114,7 @@ export const operationsRoutes: FastifyPluginAsyncTypebox<{ health: Health; versi
         tags,
         operationId: 'listDeadLetters',
         summary: 'Jobs that were given up after their last attempt, newest first',
-        response: { 200: Type.Array(deadLetter), ...refusals(401, 403) },
+        response: { 200: Type.Array(deadLetter), ...errorResponses(401, 403) },
       },
     },
     async () => health.deadLetters(100),

@@ -74,7 +74,7 @@ export const errorSchema = named(
 )
 
 /** The refusals that a route describes besides its success. */
-export function refusals(...statuses: number[]) {
+export function errorResponses(...statuses: number[]) {
   return Object.fromEntries(
     statuses.map((status) => [status, { ...ref(errorSchema), description: REFUSALS[status] }]),
   )

@@ -25,7 +25,7 @@ export async function handBack(queue: QueueCore, name: string, attempts: Attempt
 }
 
 /** Makes the jobs of silent workers ready again, whatever their retry delay. Safe in many processes at once. */
-export async function takeOverLostJobs(queue: QueueCore): Promise<{ job: string; id: string }[]> {
+export async function reassignLostJobs(queue: QueueCore): Promise<{ job: string; id: string }[]> {
   const { rows } = await sql<{ job: string; id: string }>`
     with ready as (
       update queue.job

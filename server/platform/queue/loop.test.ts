@@ -3,16 +3,16 @@ import { once } from 'node:events'
 import test from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { sql } from 'kysely'
-import { createBell } from './bell.ts'
 import { countDeadLetters } from './dead-letters.ts'
 import { readQueueDepths } from './queue-depths.ts'
+import { createSignal } from './signal.ts'
 import { createTestQueue, type TestQueue, until } from './test-queue.ts'
 
 const NEVER_POLL = { pollMs: 60_000 }
 
 test('a job runs within 100 ms of its commit, without polling', async (t) => {
   const { work, enqueue } = await createTestQueue(t)
-  const bell = createBell()
+  const bell = createSignal()
   await work({ 'test.count': async () => bell.ring() }, NEVER_POLL)
   await enqueue('test.count')
   await bell.wait()

@@ -1,14 +1,14 @@
 import type { Listener } from '#platform/database/listen.ts'
+import { type Consumer, type ConsumerTimings, startConsumer } from './consumer.ts'
 import { ABORT_GRACE_SECONDS, HEARTBEAT_SECONDS, type Log, WAKE_CHANNEL } from './core.ts'
 import type { JobHandler, JobHandlers } from './handler.ts'
 import type { JobCatalogue, Jobs } from './jobs.ts'
-import { type Lane, type LaneTimings, startLane } from './lane.ts'
 import type { Queue } from './open-queue.ts'
 import { createOutage } from './outage.ts'
 import { within } from './repeat.ts'
 import { keepUp, type UpkeepTimings } from './upkeep.ts'
 
-export type WorkerTimings = LaneTimings &
+export type WorkerTimings = ConsumerTimings &
   UpkeepTimings & {
     /** How long a stopping worker tries to write its last outcomes. After that others take its jobs over. */
     lastWritesMs: number
@@ -45,7 +45,7 @@ export async function startWorker<Catalogue extends JobCatalogue = Jobs>(options
   const outage = createOutage(log)
   const giveUp = new AbortController()
   const stopping = new AbortController()
-  const lanes = new Map<string, Lane>()
+  const lanes = new Map<string, Consumer>()
   // First the subscription, then the first look: no job comes unnoticed between the two.
   await options.listener.subscribe(WAKE_CHANNEL, {
     onNotify: (job) => lanes.get(job)?.wake(),
@@ -54,7 +54,7 @@ export async function startWorker<Catalogue extends JobCatalogue = Jobs>(options
     },
   })
   for (const [job, handler] of Object.entries(options.handlers) as [string, JobHandler<unknown>][]) {
-    lanes.set(job, startLane({ queue, job, handler, outage, log, timings, giveUp: giveUp.signal }))
+    lanes.set(job, startConsumer({ queue, job, handler, outage, log, timings, giveUp: giveUp.signal }))
   }
   const upkeep = keepUp({ queue, outage, log, timings, signal: stopping.signal })
 

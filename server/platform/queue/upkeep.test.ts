@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import test from 'node:test'
 import { sql } from 'kysely'
 import { countDeadLetters } from './dead-letters.ts'
-import { takeOverLostJobs } from './hand-back.ts'
+import { reassignLostJobs } from './hand-back.ts'
 import { createTestQueue, until } from './test-queue.ts'
 import { enqueuePeriodicJobs } from './upkeep.ts'
 
@@ -57,7 +57,7 @@ test('a job that outlives worker after worker ends as a dead letter', async (t) 
   while ((await queue.boss.fetch('test.hasty')).length > 0) {
     attempts++
     await sql`update queue.job set heartbeat_on = now() - interval '1 hour'`.execute(queue.db)
-    await takeOverLostJobs(queue)
+    await reassignLostJobs(queue)
   }
   assert.equal(attempts, 4)
   await queue.boss.supervise()

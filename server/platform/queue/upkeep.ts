@@ -1,5 +1,5 @@
 import type { Log, QueueCore } from './core.ts'
-import { takeOverLostJobs } from './hand-back.ts'
+import { reassignLostJobs } from './hand-back.ts'
 import type { Outage } from './outage.ts'
 import { repeat } from './repeat.ts'
 
@@ -32,7 +32,7 @@ export async function keepUp(options: {
     if (now - lastContact > 2 * timings.upkeepMs) graceUntil = now + timings.returnGraceMs
     lastContact = now
     if (now < graceUntil) return
-    for (const { job, id } of await takeOverLostJobs(queue)) {
+    for (const { job, id } of await reassignLostJobs(queue)) {
       log.warn({ job, job_id: id }, 'job taken over from a silent worker')
     }
     await queue.boss.supervise()

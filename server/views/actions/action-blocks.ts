@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { ActionFilters } from '#model/actions/filters.ts'
-import { ANY_ID, newestInLane } from '#model/actions/lane.ts'
+import { ANY_ID, newestInPartition } from '#model/actions/partition.ts'
 import type { Database } from '#platform/database/connect.ts'
 
 // Actions are counted once and for all in blocks of 5,000 ids. Actions are never deleted, so a block in
@@ -74,7 +74,7 @@ const lanes = (environmentIds: readonly number[]) =>
 function inHead(...where: RawBuilder<unknown>[]): RawBuilder<unknown> {
   const from = sql`(select next_block * ${BLOCK}::bigint from counted_action_blocks)`
   const ids = { from, upTo: ANY_ID.upTo }
-  return newestInLane(['environment_id'], { ids, where, limit: Number.MAX_SAFE_INTEGER })
+  return newestInPartition(['environment_id'], { ids, where, limit: Number.MAX_SAFE_INTEGER })
 }
 
 export type Bounds = { from: number; upTo: number }

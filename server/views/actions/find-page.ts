@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { ActionFilters } from '#model/actions/filters.ts'
-import { ANY_ID, type LaneKey, newestInLane } from '#model/actions/lane.ts'
+import { ANY_ID, newestInPartition, type PartitionKey } from '#model/actions/partition.ts'
 import type { ActionRow } from '#model/actions/present.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { COUNT_LIMIT, type Extent, type Page } from '#platform/http/pagination.ts'
@@ -78,7 +78,7 @@ function isWholeEnvironments(filters: ActionFilters): boolean {
 }
 
 /** One lane per row of `from`, which is called `lane`; `where` holds besides (see lane.ts). */
-type Lanes = { from: RawBuilder<unknown>; key: LaneKey; ids: Bounds; where: RawBuilder<unknown>[] }
+type Lanes = { from: RawBuilder<unknown>; key: PartitionKey; ids: Bounds; where: RawBuilder<unknown>[] }
 
 function lanesFor(environmentIds: readonly number[], filters: ActionFilters, ids: Bounds): Lanes {
   const places = sql`${environmentIds}::bigint[]`
@@ -143,7 +143,7 @@ async function selectRows(
   start: Start,
   limit: number,
 ): Promise<ActionRow[]> {
-  const heads = newestInLane(key, {
+  const heads = newestInPartition(key, {
     ids: { ...ids, upTo: Math.min(ids.upTo, start.upTo) },
     where,
     limit: start.offset + limit,
@@ -161,7 +161,7 @@ async function countRows(db: Database, { from, key, ids, where }: Lanes): Promis
   const limit = COUNT_LIMIT + 1
   const { rows } = await sql<{ total: number }>`
     select count(*) as total from (
-      select from ${from}, lateral ${newestInLane(key, { ids, where, limit })} as heads
+      select from ${from}, lateral ${newestInPartition(key, { ids, where, limit })} as heads
       limit ${limit}::bigint
     ) as counted`.execute(db)
   return rows[0]!.total

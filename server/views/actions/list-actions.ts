@@ -4,8 +4,8 @@ import type { ActionFilters } from '#model/actions/filters.ts'
 import type { ActionRow } from '#model/actions/present.ts'
 import { loadRelated } from '#model/actions/related.ts'
 import type { ActionListItem } from '#model/actions/schemas.ts'
-import { type Sight, sightOf } from '#model/actions/sight.ts'
 import { loadCredits, withCredits } from '#model/actions/used-credits.ts'
+import { type Visibility, visibilityOf } from '#model/actions/visibility.ts'
 import { loadWhole } from '#model/actions/whole-actions.ts'
 import type { Extent, Page } from '#platform/http/pagination.ts'
 import { findPage, type LargeLists } from './find-page.ts'
@@ -17,7 +17,7 @@ export async function listActions(
   filters: ActionFilters,
   page: Page,
 ): Promise<{ items: ActionListItem[]; extent: Extent }> {
-  const sight = await sightOf(deps.tree, caller)
+  const sight = await visibilityOf(deps.tree, caller)
   const wanted = sight.visible.filter(
     (place) =>
       (filters.organization_id?.includes(place.organization_id) ?? true) &&
@@ -30,9 +30,13 @@ export async function listActions(
 }
 
 /** What stands around the rows is loaded once for all of them: the number of statements does not grow with the page. */
-async function presentRows(deps: ReadActions, sight: Sight, rows: ActionRow[]): Promise<ActionListItem[]> {
+async function presentRows(
+  deps: ReadActions,
+  sight: Visibility,
+  rows: ActionRow[],
+): Promise<ActionListItem[]> {
   if (rows.length === 0) return []
-  const { tree, places } = sight
+  const { tree, scopes: places } = sight
   const [environments, pipelines] = await Promise.all([
     tree.environments(rows.map((row) => row.environment_id)),
     tree.pipelines(rows.map((row) => row.pipeline_id)),

@@ -7,11 +7,11 @@ import { filterQuery, readFilters } from '#model/actions/filters.ts'
 import { createActionFinder } from '#model/actions/find-action.ts'
 import { readAction } from '#model/actions/read-action.ts'
 import { actionListItemSchema, actionSchema } from '#model/actions/schemas.ts'
-import { sightOf } from '#model/actions/sight.ts'
+import { visibilityOf } from '#model/actions/visibility.ts'
 import { shareWholeLoads } from '#model/actions/whole-actions.ts'
 import { invalid, notFound } from '#platform/http/errors.ts'
 import { describePage, pageOf, pageQuery } from '#platform/http/pagination.ts'
-import { Exactly, Id, ref, refusals } from '#platform/http/schemas.ts'
+import { Exactly, errorResponses, Id, ref } from '#platform/http/schemas.ts'
 import { stringifyStable } from '#platform/http/stable-json.ts'
 import { createFingerprintFinder } from './fingerprint.ts'
 import { createKeptAnswers } from './kept-answers.ts'
@@ -40,7 +40,7 @@ export const actionRoutes: FastifyPluginAsyncTypebox<ActionRoutes> = async (app,
         summary: 'List actions',
         description: 'The actions of every environment where you have `action:view`, newest first.',
         querystring: Exactly({ ...pageQuery, ...filterQuery }),
-        response: { 200: Type.Array(ref(actionListItemSchema)), ...refusals(401, 422) },
+        response: { 200: Type.Array(ref(actionListItemSchema)), ...errorResponses(401, 422) },
       },
     },
     async (request, reply) => {
@@ -69,13 +69,13 @@ export const actionRoutes: FastifyPluginAsyncTypebox<ActionRoutes> = async (app,
         operationId: 'readAction',
         summary: 'Read an action',
         params: Exactly({ action_id: Id }),
-        response: { 200: ref(actionSchema), ...refusals(401, 404, 422) },
+        response: { 200: ref(actionSchema), ...errorResponses(401, 404, 422) },
       },
     },
     async (request, reply) => {
       const id = request.params.action_id
       const caller = callerOf(request)
-      const sight = await sightOf(tree, caller)
+      const sight = await visibilityOf(tree, caller)
       const unchanged = keptAnswers.getUnchanged(id, sight.signature, caller.database_state)
       if (unchanged) return sendText(reply.header('etag', unchanged.etag), unchanged.body)
       const found = await findFingerprint(id)

@@ -3,7 +3,7 @@ import { Type } from 'typebox'
 import { permissions } from '#access/authorization/enforce.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { describePage, pageOf, pageQuery } from '#platform/http/pagination.ts'
-import { Exactly, Id, ref, refusals } from '#platform/http/schemas.ts'
+import { Exactly, errorResponses, Id, ref } from '#platform/http/schemas.ts'
 import { listEntries } from './list-entries.ts'
 import { auditEntrySchema } from './schemas.ts'
 
@@ -47,7 +47,7 @@ export const auditRoutes: FastifyPluginAsyncTypebox<AuditRoutes> = async (app, {
           'filter[created_after]': time('UTC time; this moment included.'),
           'filter[created_before]': time('UTC time; this moment excluded.'),
         }),
-        response: { 200: Type.Array(ref(auditEntrySchema)), ...refusals(401, 403, 404, 422) },
+        response: { 200: Type.Array(ref(auditEntrySchema)), ...errorResponses(401, 403, 404, 422) },
       },
     },
     async (request, reply) => {

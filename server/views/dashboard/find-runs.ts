@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
-import { ANY_ID, newestInLane } from '#model/actions/lane.ts'
+import { ANY_ID, newestInPartition } from '#model/actions/partition.ts'
 import { permalink, presentStatus, presentType } from '#model/actions/present.ts'
-import type { Sight } from '#model/actions/sight.ts'
+import type { Visibility } from '#model/actions/visibility.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { ReasonCode, Status } from '#platform/database/tables.ts'
 import { RESOURCE_TYPES } from '#platform/vocabulary.ts'
@@ -29,7 +29,7 @@ const COLUMNS = sql`a.id, a.environment_id, a.pipeline_id, a.type, a.status, a.s
 
 /** What runs at this moment, newest first. */
 export async function findRunning(db: Database, environmentIds: readonly number[]): Promise<RunRow[]> {
-  const heads = newestInLane(['pipeline_id', 'status'], { ids: ANY_ID, limit: MOST_RUNNING })
+  const heads = newestInPartition(['pipeline_id', 'status'], { ids: ANY_ID, limit: MOST_RUNNING })
   const { rows } = await sql<RunRow>`
     select ${COLUMNS} from actions a where a.id = any(array(
       select heads.id from (
@@ -52,7 +52,7 @@ export async function findFailures(db: Database, environmentIds: readonly number
 }
 
 export async function presentRuns(
-  { tree }: Sight,
+  { tree }: Visibility,
   baseUrl: string,
   rows: readonly RunRow[],
 ): Promise<OverviewRun[]> {

@@ -1,7 +1,7 @@
 import type { Caller } from '#access/authorization/caller.ts'
 import type { ActionFilters } from '#model/actions/filters.ts'
-import { sightOf } from '#model/actions/sight.ts'
-import { type EnvironmentPlace, environmentsWhere } from '#model/inventory/places.ts'
+import { visibilityOf } from '#model/actions/visibility.ts'
+import { type EnvironmentScope, environmentsWhere } from '#model/inventory/environment-scopes.ts'
 import type { Tree } from '#model/inventory/tree.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { QueueDepth } from '#platform/queue/queue-depths.ts'
@@ -26,9 +26,9 @@ export async function readOverview(
   caller: Caller,
   wanted: Places,
 ): Promise<Overview> {
-  const sight = await sightOf(tree, caller)
+  const sight = await visibilityOf(tree, caller)
   const withActions = idsWithin(sight.visible, wanted)
-  const withHooks = idsWithin(environmentsWhere(caller, 'hook:view', sight.places), wanted)
+  const withHooks = idsWithin(environmentsWhere(caller, 'hook:view', sight.scopes), wanted)
   const [running, failures, days, deliveries, alive, depths] = await Promise.all([
     findRunning(db, withActions),
     findFailures(db, withActions),
@@ -51,7 +51,7 @@ export async function readOverview(
   }
 }
 
-function idsWithin(places: readonly EnvironmentPlace[], wanted: Places): number[] {
+function idsWithin(places: readonly EnvironmentScope[], wanted: Places): number[] {
   return places
     .filter(
       (place) =>

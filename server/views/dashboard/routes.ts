@@ -4,7 +4,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { callerOf, showing } from '#access/authorization/enforce.ts'
 import { filterQuery, readFilters } from '#model/actions/filters.ts'
 import { invalid } from '#platform/http/errors.ts'
-import { Exactly, ref, refusals } from '#platform/http/schemas.ts'
+import { Exactly, errorResponses, ref } from '#platform/http/schemas.ts'
 import { pageRoutes } from './page-routes.ts'
 import { type ReadOverview, readOverview } from './read-overview.ts'
 import { overviewSchema } from './schemas.ts'
@@ -30,7 +30,7 @@ export const dashboardRoutes: FastifyPluginAsyncTypebox<ReadOverview> = async (a
         description:
           'What the first page of the dashboard shows: of the environments where you have `action:view`, and for deliveries `hook:view`. The numbers of workers and jobs are those of the whole installation.',
         querystring: Exactly(placeQuery),
-        response: { 200: ref(overviewSchema), ...refusals(401, 422) },
+        response: { 200: ref(overviewSchema), ...errorResponses(401, 422) },
       },
     },
     async (request) => {

@@ -1,12 +1,12 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import { callerOf, permissions, placeOf } from '#access/authorization/enforce.ts'
+import { callerOf, permissions, scopeOf } from '#access/authorization/enforce.ts'
 import { can } from '#access/authorization/permissions.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { notFound } from '#platform/http/errors.ts'
 import { describePage, pageOf, pageQuery } from '#platform/http/pagination.ts'
-import { Exactly, Id, ref, refusals, Uuid } from '#platform/http/schemas.ts'
+import { Exactly, errorResponses, Id, ref, Uuid } from '#platform/http/schemas.ts'
 import { listHookRequests, readHookRequest, type SecretsOf } from './read-hook-requests.ts'
 import { hookRequestDetailSchema, hookRequestRecordSchema } from './schemas.ts'
 
@@ -29,7 +29,7 @@ export const hookRequestRoutes: FastifyPluginAsyncTypebox<HookRequestRoutes> = a
           summary: type === 'incoming' ? 'List the calls to a hook' : 'List the deliveries of a hook',
           params: Exactly({ hook_id: Uuid }),
           querystring: Exactly(pageQuery),
-          response: { 200: Type.Array(ref(hookRequestRecordSchema)), ...refusals(401, 404, 422) },
+          response: { 200: Type.Array(ref(hookRequestRecordSchema)), ...errorResponses(401, 404, 422) },
         },
       },
       async (request, reply) => {
@@ -54,7 +54,7 @@ export const hookRequestRoutes: FastifyPluginAsyncTypebox<HookRequestRoutes> = a
         summary: 'List the calls and deliveries about an action',
         params: Exactly({ id: Id }),
         querystring: Exactly(pageQuery),
-        response: { 200: Type.Array(ref(hookRequestRecordSchema)), ...refusals(401, 403, 404, 422) },
+        response: { 200: Type.Array(ref(hookRequestRecordSchema)), ...errorResponses(401, 403, 404, 422) },
       },
     },
     async (request, reply) => {
@@ -79,7 +79,7 @@ export const hookRequestRoutes: FastifyPluginAsyncTypebox<HookRequestRoutes> = a
         description:
           'Headers, bodies and whole addresses are shown to callers with `hook:edit`, secrets masked.',
         params: Exactly({ id: Uuid }),
-        response: { 200: ref(hookRequestDetailSchema), ...refusals(401, 404, 422) },
+        response: { 200: ref(hookRequestDetailSchema), ...errorResponses(401, 404, 422) },
       },
     },
     async (request) => {
@@ -91,5 +91,5 @@ export const hookRequestRoutes: FastifyPluginAsyncTypebox<HookRequestRoutes> = a
 }
 
 function mayEdit(request: FastifyRequest): boolean {
-  return can(callerOf(request), 'hook:edit', placeOf(request))
+  return can(callerOf(request), 'hook:edit', scopeOf(request))
 }

@@ -6,7 +6,7 @@ import { callerOf, permissions } from '#access/authorization/enforce.ts'
 import type { Tree } from '#model/inventory/tree.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { notFound } from '#platform/http/errors.ts'
-import { Exactly, Id, ref, refusals } from '#platform/http/schemas.ts'
+import { Exactly, errorResponses, Id, ref } from '#platform/http/schemas.ts'
 import { type FoundLog, findLog, readPages } from './read-log.ts'
 import { stepLogSchema } from './schemas.ts'
 
@@ -34,7 +34,7 @@ export const stepLogRoutes: FastifyPluginAsyncTypebox<StepLogRoutes> = async (ap
             }),
           ),
         }),
-        response: { 200: ref(stepLogSchema), ...refusals(401, 404, 422) },
+        response: { 200: ref(stepLogSchema), ...errorResponses(401, 404, 422) },
       },
     },
     async (request, reply) => {

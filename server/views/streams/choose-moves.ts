@@ -1,5 +1,5 @@
 import type { ActionFilters } from '#model/actions/filters.ts'
-import type { EnvironmentPlace } from '#model/inventory/places.ts'
+import type { EnvironmentScope } from '#model/inventory/environment-scopes.ts'
 import type { ActionMove } from './read-moves.ts'
 
 // Which moves a stream shows: the same actions that the list with these filters would show. Pure.
@@ -7,7 +7,7 @@ import type { ActionMove } from './read-moves.ts'
 /** Among the environments that somebody may see, those that are asked for. */
 export function wantedEnvironments(
   filters: ActionFilters,
-  visible: readonly EnvironmentPlace[],
+  visible: readonly EnvironmentScope[],
 ): Set<number> {
   const wanted = visible.filter(
     (place) =>

@@ -1,6 +1,6 @@
 import { type TSchema, Type } from 'typebox'
 import { filterQuery } from '#model/actions/filters.ts'
-import { Exactly, errorSchema, Id, ref, refusals } from '#platform/http/schemas.ts'
+import { Exactly, errorResponses, errorSchema, Id, ref } from '#platform/http/schemas.ts'
 import {
   actionMoveSchema,
   logTextSchema,
@@ -35,7 +35,7 @@ browsers do by themselves, to any process of the installation. Comments come now
 is closed when the token or the permission is taken away, and when the service stops.`
 
 const ownRefusals = {
-  ...refusals(401, 422, 429, 503),
+  ...errorResponses(401, 422, 429, 503),
   406: { ...ref(errorSchema), description: `\`Accept\` does not name \`${EVENT_STREAM}\`` },
 }
 
@@ -53,7 +53,7 @@ is answered with 204.`,
   response: {
     200: events(actionMoveSchema, targetMoveSchema, stepMoveSchema, logTextSchema, streamEndSchema),
     204: Type.Null({ description: 'Everything was received before, `end` included' }),
-    ...refusals(404),
+    ...errorResponses(404),
     ...ownRefusals,
   },
 }

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Database } from '#platform/database/connect.ts'
 import { isDatabaseAway } from '#platform/database/faults.ts'
-import { createBell } from '#platform/queue/bell.ts'
+import { createSignal } from '#platform/queue/signal.ts'
 import type { News } from './news.ts'
 import { without } from './ranges.ts'
 import { type ActionMove, findNow, readMoves } from './read-moves.ts'
@@ -79,7 +79,7 @@ const PAGE = 500
 
 async function startTail(parts: TailParts, onChange: () => void): Promise<RunningTail> {
   const { db, news, settings, onError } = parts
-  const bell = createBell()
+  const bell = createSignal()
   // Heard before the first look, so that nothing falls between the two.
   const stopHearing = news.onMove(bell.ring)
   let unseen = await findNow(db).catch((error) => {

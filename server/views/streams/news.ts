@@ -1,6 +1,6 @@
 import { ACTIONS_CHANNEL } from '#model/actions/channel.ts'
 import type { Listener } from '#platform/database/listen.ts'
-import { createBell } from '#platform/queue/bell.ts'
+import { createSignal } from '#platform/queue/signal.ts'
 
 /** What is told about actions, handed to those who watch them. One per process: all streams share its connection. */
 export type News = {
@@ -48,7 +48,7 @@ export async function createNews(listener: Listener): Promise<News> {
 
   return {
     watchAction(actionId) {
-      const bell = createBell()
+      const bell = createSignal()
       let mayHaveMoved = false
       // One entry per step at most, however fast it prints.
       let logs = new Map<string, LogEnd>()

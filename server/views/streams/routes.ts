@@ -3,15 +3,15 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { createCallerFinder } from '#access/authorization/caller.ts'
-import { callerOf, permissions, placeOf, showing, tokenOf } from '#access/authorization/enforce.ts'
+import { callerOf, permissions, scopeOf, showing, tokenOf } from '#access/authorization/enforce.ts'
 import { can } from '#access/authorization/permissions.ts'
 import { type ActionFilters, readFilters } from '#model/actions/filters.ts'
-import { sightOf } from '#model/actions/sight.ts'
+import { visibilityOf } from '#model/actions/visibility.ts'
 import type { Tree } from '#model/inventory/tree.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { Listener } from '#platform/database/listen.ts'
 import { ApiError, invalid, unavailable } from '#platform/http/errors.ts'
-import { createBell } from '#platform/queue/bell.ts'
+import { createSignal } from '#platform/queue/signal.ts'
 import { isAskedFor, wantedEnvironments } from './choose-moves.ts'
 import { actionStream, EVENT_STREAM, movesStream } from './descriptions.ts'
 import { HEARTBEAT, writePosition, writeRetry } from './event-text.ts'
@@ -61,7 +61,7 @@ export const liveRoutes: FastifyPluginAsyncTypebox<LiveRoutes> = async (
         watch.stop()
         watch.wake()
       })
-      const [token, place] = [tokenOf(request), placeOf(request)]
+      const [token, place] = [tokenOf(request), scopeOf(request)]
       const isAllowed = async () => {
         const caller = await findCaller(token)
         return caller !== undefined && can(caller, 'action:view', place)
@@ -81,7 +81,7 @@ export const liveRoutes: FastifyPluginAsyncTypebox<LiveRoutes> = async (
       const goesOnAfter = await unseenOf(request)
       if (request.method === 'HEAD') return describeStream(reply).send()
       const stream = takePlace(callerOf(request).id)
-      const bell = createBell()
+      const bell = createSignal()
       const tail = await movesTail.join(bell.ring).catch((error) => {
         stream.free()
         throw error
@@ -122,7 +122,7 @@ export const liveRoutes: FastifyPluginAsyncTypebox<LiveRoutes> = async (
       if (askedFor.length === 0) return new Set()
       const caller = await findCaller(token)
       if (!caller) return undefined
-      const environments = wantedEnvironments(filters, (await sightOf(tree, caller)).visible)
+      const environments = wantedEnvironments(filters, (await visibilityOf(tree, caller)).visible)
       return new Set(askedFor.filter((move) => environments.has(move.environment_id)))
     }
   }

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { presentStatus } from '#model/actions/present.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { isDatabaseAway } from '#platform/database/faults.ts'
-import type { Bell } from '#platform/queue/bell.ts'
+import type { Signal } from '#platform/queue/signal.ts'
 import { writeEvent } from './event-text.ts'
 import type { TailMember } from './moves-tail.ts'
 import { includes, minus, NO_END, overlap, without } from './ranges.ts'
@@ -17,7 +17,7 @@ export type FollowedMoves = {
   db: Database
   tail: TailMember
   /** Rings when the tail has more, and when the signal aborts. */
-  bell: Bell
+  bell: Signal
   choose: ChooseMoves
   signal: AbortSignal
   settings: Pick<LiveSettings, 'awayMs'>

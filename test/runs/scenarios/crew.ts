@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { createRepositories } from '#adapters/repositories/repositories.ts'
 import { createCancellations } from '#engine/runner/cancellations.ts'
-import type { RunnerParts } from '#engine/runner/parts.ts'
+import type { RunnerDeps } from '#engine/runner/deps.ts'
 import { createPerform } from '#engine/runner/perform.ts'
 import { createDeploySteps } from '#engine/runner/perform-deploy.ts'
 import { runTarget } from '#engine/runner/run-target.ts'
@@ -11,7 +11,7 @@ import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { ConnectionSettings, Database } from '#platform/database/connect.ts'
 import { type Listener, openListener } from '#platform/database/listen.ts'
 import type { Log } from '#platform/queue/core.ts'
-import { takeOverLostJobs } from '#platform/queue/hand-back.ts'
+import { reassignLostJobs } from '#platform/queue/hand-back.ts'
 import { startWorker, type Worker } from '#platform/queue/loop.ts'
 import type { Queue } from '#platform/queue/open-queue.ts'
 import type { Actor, Script } from './script.ts'
@@ -54,7 +54,7 @@ export function createCrew(ground: Ground, script: Script): Crew {
   const lost: (Member & { ended: Promise<void> })[] = []
   let member: Member | undefined
 
-  async function partsFor(actor: Actor, listener: Listener): Promise<RunnerParts> {
+  async function partsFor(actor: Actor, listener: Listener): Promise<RunnerDeps> {
     return {
       db,
       box,
@@ -108,7 +108,7 @@ export function createCrew(ground: Ground, script: Script): Crew {
       await sql`
         update queue.job set heartbeat_on = now() - interval '1 hour'
         where name = 'targets.run' and state = 'active'`.execute(db)
-      await takeOverLostJobs(queue)
+      await reassignLostJobs(queue)
     },
     async end(graceMs) {
       for (const { actor, ended } of lost) {

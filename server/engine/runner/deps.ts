@@ -7,7 +7,7 @@ import type { Reach } from './reach.ts'
 import type { StepOutcome, StepTools } from './run-step.ts'
 
 /** What running targets takes; the same for all targets of a process. */
-export type RunnerParts = {
+export type RunnerDeps = {
   db: Database
   box: SecretBox
   log: Log

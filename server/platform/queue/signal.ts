@@ -1,5 +1,5 @@
 /** Wakes one waiting loop. A ring that comes while nobody waits is kept for the next wait. */
-export type Bell = {
+export type Signal = {
   ring(): void
   /** Forgets a ring that was kept. */
   hush(): void
@@ -7,7 +7,7 @@ export type Bell = {
   wait(ms?: number): Promise<void>
 }
 
-export function createBell(): Bell {
+export function createSignal(): Signal {
   let rung = false
   let wake: (() => void) | undefined
   return {

@@ -3,7 +3,7 @@ import { suite, test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import fc from 'fast-check'
 import type { CallToStore, StoredCall } from './call-to-store.ts'
-import { createIntake, OverloadError } from './intake.ts'
+import { createGroupCommit, OverloadError } from './group-commit.ts'
 
 /** A call that carries a number and an answer; the intake looks at no more than its version and its body. */
 type Numbered = CallToStore & { record: { id: string } }
@@ -29,7 +29,7 @@ suite('every call is answered', () => {
       fc.asyncProperty(world, async ({ calls, turns }) => {
         const committed: number[] = []
         let running = 0
-        const intake = createIntake(async (batch) => {
+        const intake = createGroupCommit(async (batch) => {
           running += 1
           assert.ok(running <= 2, 'at most two commits at a time')
           assert.equal(new Set(batch.map(({ version }) => version)).size, 1, 'one version per commit')
@@ -64,7 +64,7 @@ suite('every call is answered', () => {
 
   test('calls that arrive together share a commit', async () => {
     const sizes: number[] = []
-    const intake = createIntake(async (batch) => {
+    const intake = createGroupCommit(async (batch) => {
       sizes.push(batch.length)
       return batch.map(answerTo)
     })
@@ -84,7 +84,7 @@ suite('every call is answered', () => {
     ]) {
       const { promise, resolve } = Promise.withResolvers<void>()
       let running = 0
-      const intake = createIntake(async (batch) => {
+      const intake = createGroupCommit(async (batch) => {
         running += 1
         await promise
         return batch.map(answerTo)
@@ -106,7 +106,7 @@ suite('every call is answered', () => {
   test('a commit never carries more than eight megabytes, unless one call alone does', async () => {
     const MIB = 1024 * 1024
     const sizes: number[] = []
-    const intake = createIntake(async (batch) => {
+    const intake = createGroupCommit(async (batch) => {
       sizes.push(batch.reduce((sum, { record }) => sum + record.body!.length, 0))
       return batch.map(answerTo)
     })
@@ -125,7 +125,7 @@ suite('every call is answered', () => {
 suite('when the database is away', () => {
   test('all calls of the commit are rejected, and none is tried again', async () => {
     let commits = 0
-    const intake = createIntake(async () => {
+    const intake = createGroupCommit(async () => {
       commits += 1
       throw away()
     })
@@ -136,7 +136,7 @@ suite('when the database is away', () => {
 
   test('the next call is stored as soon as it is back', async () => {
     let isAway = true
-    const intake = createIntake(async (batch) => {
+    const intake = createGroupCommit(async (batch) => {
       if (isAway) throw away()
       return batch.map(answerTo)
     })
@@ -146,7 +146,7 @@ suite('when the database is away', () => {
   })
 
   test('calls that were first rejected together and then one by one are rejected too', async () => {
-    const intake = createIntake(async (batch) => {
+    const intake = createGroupCommit(async (batch) => {
       throw batch.length > 1 ? new Error('one of them') : away()
     })
     const answers = await Promise.allSettled([1, 2, 3].map((n) => intake.store(callOf(n))))
@@ -158,7 +158,7 @@ suite('overload', () => {
   /** An intake whose commits end when told to. */
   function stuck() {
     const { promise, resolve } = Promise.withResolvers<void>()
-    const intake = createIntake(async (batch) => {
+    const intake = createGroupCommit(async (batch) => {
       await promise
       return batch.map(answerTo)
     })

@@ -35,7 +35,7 @@ type Turn =
 const LONGEST_MS = 2 ** 31 - 1
 
 /** From launch to end, for a request that was found possible. */
-export async function conduct(request: CommandRequest, launched: LaunchedCommand): Promise<CommandEnd> {
+export async function supervise(request: CommandRequest, launched: LaunchedCommand): Promise<CommandEnd> {
   const turn = Promise.withResolvers<Turn>()
   const over = new AbortController()
   const broken = (error: unknown) => turn.resolve({ kind: 'broken', error })

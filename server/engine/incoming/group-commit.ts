@@ -7,7 +7,7 @@ import type { CallToStore, StoredCall } from './call-to-store.ts'
  * the first only when enough calls wait for it, or when the first takes long, as one does that waits for a lock. A third
  * would only wait for the others.
  */
-export type Intake = {
+export type GroupCommit = {
   /** Rejects when the call was not stored. */
   store(call: CallToStore): Promise<StoredCall>
 }
@@ -26,7 +26,7 @@ const MOST_WAITING_BYTES = 64 * 1024 * 1024
 
 type Waiting = { call: CallToStore; resolve(result: StoredCall): void; reject(error: unknown): void }
 
-export function createIntake(commit: (calls: CallToStore[]) => Promise<StoredCall[]>): Intake {
+export function createGroupCommit(commit: (calls: CallToStore[]) => Promise<StoredCall[]>): GroupCommit {
   const waiting: Waiting[] = []
   let waitingBytes = 0
   let inFlight = 0

@@ -2,7 +2,7 @@ import { ApiError, invalid, notFound } from './errors.ts'
 import type { ErrorsByField } from './validation.ts'
 
 /** Why a change did not happen. Nothing was stored. */
-export type Refusal =
+export type HttpProblem =
   | { kind: 'gone' }
   /** Ids in the wish that name nothing, or nothing that the caller may see and use here. */
   | { kind: 'unknown'; errors: ErrorsByField }
@@ -12,7 +12,7 @@ export type Refusal =
   | { kind: 'changed-meanwhile' }
 
 /** The answer to a refused change. */
-export function toApiError(refusal: Refusal): ApiError {
+export function toApiError(refusal: HttpProblem): ApiError {
   switch (refusal.kind) {
     case 'gone':
       return notFound()
@@ -32,7 +32,7 @@ export function toApiError(refusal: Refusal): ApiError {
 }
 
 /** Faults of a wish, by field, as they are found. */
-export class Faults {
+export class FieldErrors {
   readonly found: ErrorsByField = {}
 
   add(field: string, message: string): void {
@@ -44,7 +44,7 @@ export class Faults {
   }
 }
 
-export function conflict(reason: string, errors?: ErrorsByField): Refusal {
+export function conflict(reason: string, errors?: ErrorsByField): HttpProblem {
   return { kind: 'conflict', reason, errors }
 }
 

@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 
 /** The columns that the actions of a lane have in common; an index over them and the id keeps a lane in order. */
-export type LaneKey = readonly (
+export type PartitionKey = readonly (
   | 'environment_id'
   | 'pipeline_id'
   | 'status'
@@ -10,7 +10,7 @@ export type LaneKey = readonly (
   | 'credential_id'
 )[]
 
-type LaneOptions = {
+type PartitionOptions = {
   /** Both ends included. */
   ids: { from: number | RawBuilder<unknown>; upTo: number }
   where?: RawBuilder<unknown>[]
@@ -30,24 +30,27 @@ export const ANY_ID = { from: 0, upTo: Number.MAX_SAFE_INTEGER }
  * settle it and drop it from the order again; and the limit is hidden in a subquery, because one whose
  * value is known may make a sort of the whole lane look cheap.
  */
-export function newestInLane(key: LaneKey, { ids, where = [], limit }: LaneOptions): RawBuilder<unknown> {
-  const conditions = [...(isAnyId(ids) ? inLane(key) : inStretch(key, ids)), ...where]
+export function newestInPartition(
+  key: PartitionKey,
+  { ids, where = [], limit }: PartitionOptions,
+): RawBuilder<unknown> {
+  const conditions = [...(isAnyId(ids) ? inPartition(key) : inStretch(key, ids)), ...where]
   const newestFirst = sql.join([...key, 'id'].map((column) => sql`${sql.ref(`a.${column}`)} desc`))
   return sql`(
     select a.id from actions a where ${sql.join(conditions, sql` and `)}
     order by ${newestFirst} limit (select ${limit}::bigint))`
 }
 
-function isAnyId({ from, upTo }: LaneOptions['ids']): boolean {
+function isAnyId({ from, upTo }: PartitionOptions['ids']): boolean {
   return from === ANY_ID.from && upTo === ANY_ID.upTo
 }
 
-function inLane(key: LaneKey): RawBuilder<unknown>[] {
+function inPartition(key: PartitionKey): RawBuilder<unknown>[] {
   return key.map((column) => sql`${sql.ref(`a.${column}`)} = any(array[${sql.ref(`lane.${column}`)}])`)
 }
 
 /** Compares whole index entries: a condition on the id alone would bring the primary key back into play. */
-function inStretch(key: LaneKey, { from, upTo }: LaneOptions['ids']): RawBuilder<unknown>[] {
+function inStretch(key: PartitionKey, { from, upTo }: PartitionOptions['ids']): RawBuilder<unknown>[] {
   const columns = sql.join([...key, 'id'].map((column) => sql.ref(`a.${column}`)))
   const values = sql.join(key.map((column) => sql.ref(`lane.${column}`)))
   return [

@@ -5,9 +5,9 @@ import type { Database } from '#platform/database/connect.ts'
  * Where each environment stands: the map by which a user's grants become a set of environments. Removed ones
  * are on it, because their runs can still be seen by whoever could see them.
  */
-export type EnvironmentPlace = { organization_id: number; project_id: number; environment_id: number }
+export type EnvironmentScope = { organization_id: number; project_id: number; environment_id: number }
 
-export function loadEnvironmentPlaces(db: Database): Promise<EnvironmentPlace[]> {
+export function loadEnvironmentScopes(db: Database): Promise<EnvironmentScope[]> {
   return db
     .selectFrom('environments')
     .innerJoin('projects', 'projects.id', 'environments.project_id')
@@ -20,7 +20,7 @@ export function loadEnvironmentPlaces(db: Database): Promise<EnvironmentPlace[]>
 export function environmentsWhere(
   user: { grants: readonly Grant[] },
   permission: Permission,
-  places: readonly EnvironmentPlace[],
-): EnvironmentPlace[] {
-  return places.filter((place) => can(user, permission, place))
+  scopes: readonly EnvironmentScope[],
+): EnvironmentScope[] {
+  return scopes.filter((scope) => can(user, permission, scope))
 }

@@ -1,6 +1,5 @@
 import { sql } from 'kysely'
 import type { Job } from 'pg-boss'
-import { createBell } from './bell.ts'
 import type { Attempt, Log, QueueCore } from './core.ts'
 import { settledIds } from './fence.ts'
 import { createContext, type JobHandler } from './handler.ts'
@@ -8,8 +7,9 @@ import type { Outage } from './outage.ts'
 import { repeat } from './repeat.ts'
 import { type RunningAttempt, runAttempt } from './run-attempt.ts'
 import { createSettler } from './settle.ts'
+import { createSignal } from './signal.ts'
 
-export type LaneTimings = {
+export type ConsumerTimings = {
   /** How long an idle lane waits before it looks without having been told to. */
   pollMs: number
   /** How long outcomes are gathered to be written together. */
@@ -20,7 +20,7 @@ export type LaneTimings = {
 }
 
 /** Everything that a process does about one job name: fetch, run, keep alive, settle. */
-export type Lane = {
+export type Consumer = {
   /** There may be jobs. */
   wake(): void
   /** Fetches nothing more. Resolves when nothing runs and every outcome is written or given up. */
@@ -32,21 +32,21 @@ export type Lane = {
 /** During an outage finished work piles up in memory: not without end. */
 const MOST_UNSETTLED = 2_000
 
-export function startLane(options: {
+export function startConsumer(options: {
   queue: QueueCore
   job: string
   handler: JobHandler<unknown>
   outage: Outage
   log: Log
-  timings: LaneTimings
+  timings: ConsumerTimings
   /** Aborts when outcomes that the database has not taken are to be given up. */
   giveUp: AbortSignal
-}): Lane {
+}): Consumer {
   const { queue, job, outage, timings, giveUp } = options
   const definition = queue.jobs[job]!
   const running = new Map<string, RunningAttempt & { completed: boolean }>()
-  const news = createBell()
-  const room = createBell()
+  const news = createSignal()
+  const room = createSignal()
   const finishing = new AbortController()
   const finished = new AbortController()
   const settler = createSettler({

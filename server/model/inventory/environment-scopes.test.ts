@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Grant } from '#access/authorization/permissions.ts'
-import { environmentsWhere } from './places.ts'
+import { environmentsWhere } from './environment-scopes.ts'
 
 const places = [
   { organization_id: 1, project_id: 1, environment_id: 1 },

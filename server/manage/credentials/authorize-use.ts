@@ -2,18 +2,18 @@ import type { Transaction } from 'kysely'
 import type { Caller } from '#access/authorization/caller.ts'
 import { can } from '#access/authorization/permissions.ts'
 import type { Tables } from '#platform/database/tables.ts'
-import type { Refusal } from '#platform/http/refusals.ts'
+import type { HttpProblem } from '#platform/http/problems.ts'
 import type { CredentialProvider } from './schemas.ts'
 
 export type UsableCredential = { id: number; provider_code: CredentialProvider; base_url: string | null }
 
-export type Use = { kind: 'usable'; credential: UsableCredential } | Refusal
+export type Use = { kind: 'usable'; credential: UsableCredential } | HttpProblem
 
 /**
  * For whoever gives a credential to something: whether the caller may. Until the end of the transaction the
  * credential can then not be removed. One of another organization is as unknown as one that is not there.
  */
-export async function lendCredential(
+export async function authorizeUse(
   trx: Transaction<Tables>,
   caller: Caller,
   organizationId: number,

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createPace } from './pace.ts'
+import { createConcurrencyLimiter } from './concurrency-limiter.ts'
 
 const HOOK = 'one'
 const ALL_FREE = 1_024
 
-function answered(pace: ReturnType<typeof createPace>, times: number, tookMs: number): void {
+function answered(pace: ReturnType<typeof createConcurrencyLimiter>, times: number, tookMs: number): void {
   for (let number = 0; number < times; number += 1) {
     pace.begin(HOOK)
     pace.end(HOOK, true, tookMs)
@@ -13,7 +13,7 @@ function answered(pace: ReturnType<typeof createPace>, times: number, tookMs: nu
 }
 
 test('a receiver that nobody knows gets a few requests at once', () => {
-  const pace = createPace()
+  const pace = createConcurrencyLimiter()
   assert.equal(pace.room(HOOK, ALL_FREE), 4)
   for (let number = 0; number < 4; number += 1) pace.begin(HOOK)
   assert.equal(pace.room(HOOK, ALL_FREE), 0)
@@ -21,10 +21,10 @@ test('a receiver that nobody knows gets a few requests at once', () => {
 })
 
 test('each answer makes room for one more, for a quick receiver further than for a slow one', () => {
-  const slow = createPace()
+  const slow = createConcurrencyLimiter()
   answered(slow, 1_000, 2_000)
   assert.equal(slow.room(HOOK, ALL_FREE), 64)
-  const quick = createPace()
+  const quick = createConcurrencyLimiter()
   answered(quick, 1_000, 5)
   assert.equal(quick.room(HOOK, ALL_FREE), 256)
   answered(quick, 1, 2_000)
@@ -32,7 +32,7 @@ test('each answer makes room for one more, for a quick receiver further than for
 })
 
 test('a failure leaves room for one', () => {
-  const pace = createPace()
+  const pace = createConcurrencyLimiter()
   answered(pace, 100, 5)
   pace.begin(HOOK)
   pace.end(HOOK, false, 15_000)
@@ -42,7 +42,7 @@ test('a failure leaves room for one', () => {
 })
 
 test('slow receivers leave places to others, however many they are and however much waits for them', () => {
-  const pace = createPace()
+  const pace = createConcurrencyLimiter()
   let free = ALL_FREE
   const slow = Array.from({ length: 200 }, (_, number) => `slow ${number}`)
   for (const hook of slow) {
@@ -66,7 +66,7 @@ test('slow receivers leave places to others, however many they are and however m
 })
 
 test('a receiver that is alone gets all the places that it can use', () => {
-  const pace = createPace()
+  const pace = createConcurrencyLimiter()
   answered(pace, 1_000, 5)
   for (let number = 0; number < 256; number += 1) {
     if (number <= 64) assert.equal(pace.room(HOOK, ALL_FREE - number), 256 - number)
@@ -76,7 +76,7 @@ test('a receiver that is alone gets all the places that it can use', () => {
 })
 
 test('while its connections are busy, a quick receiver is given many more at a time instead of one by one', () => {
-  const pace = createPace()
+  const pace = createConcurrencyLimiter()
   answered(pace, 1_000, 5)
   for (let number = 0; number < 256; number += 1) pace.begin(HOOK)
   const roomAfter = (ends: number) => {

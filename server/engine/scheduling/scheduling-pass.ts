@@ -9,7 +9,7 @@ import { type ActionMove, storeMoves, type TargetMove } from './store-moves.ts'
  * One look at an environment under its lock: actions are read into memory, moved there, and written back
  * together, each move with its event. A move that the rules forbid is a fault of ours, and throws.
  */
-export type Round = {
+export type SchedulingPass = {
   readonly trx: Transaction<Tables>
   /** The database's time, the same for all moves of the round. */
   readonly at: string
@@ -38,7 +38,10 @@ export async function lockScheduling(
   }
 }
 
-export async function openRound(trx: Transaction<Tables>, environmentId: number): Promise<Round> {
+export async function openSchedulingPass(
+  trx: Transaction<Tables>,
+  environmentId: number,
+): Promise<SchedulingPass> {
   await lockScheduling(trx, [environmentId])
   const { rows } = await sql<{ at: string }>`select clock_timestamp()::timestamptz(3) as at`.execute(trx)
   const at = rows[0]!.at

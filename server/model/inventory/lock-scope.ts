@@ -1,11 +1,11 @@
 import type { Transaction } from 'kysely'
-import type { Place } from '#access/authorization/permissions.ts'
+import type { Scope } from '#access/authorization/permissions.ts'
 import type { Tables } from '#platform/database/tables.ts'
 
 // Whoever puts something into a place holds the place first: until the end of the transaction it can then not
 // be removed by somebody else, who would not see what is being put there. Undefined: it is gone.
 
-export async function holdOrganization(trx: Transaction<Tables>, id: number): Promise<Place | undefined> {
+export async function lockOrganization(trx: Transaction<Tables>, id: number): Promise<Scope | undefined> {
   return trx
     .selectFrom('organizations')
     .select('id as organization_id')
@@ -15,10 +15,10 @@ export async function holdOrganization(trx: Transaction<Tables>, id: number): Pr
     .executeTakeFirst()
 }
 
-export async function holdProject(
+export async function lockProject(
   trx: Transaction<Tables>,
   id: number,
-): Promise<(Place & { project_id: number }) | undefined> {
+): Promise<(Scope & { project_id: number }) | undefined> {
   return trx
     .selectFrom('projects')
     .select(['organization_id', 'id as project_id'])
@@ -29,16 +29,16 @@ export async function holdProject(
 }
 
 /** Its project first, as whoever changes an environment does: two of us cannot wait for each other. */
-export async function holdEnvironment(
+export async function lockEnvironmentScope(
   trx: Transaction<Tables>,
   id: number,
-): Promise<(Place & { project_id: number; environment_id: number }) | undefined> {
+): Promise<(Scope & { project_id: number; environment_id: number }) | undefined> {
   const seen = await trx
     .selectFrom('environments')
     .select('project_id')
     .where('id', '=', id)
     .executeTakeFirst()
-  if (!seen || !(await holdProject(trx, seen.project_id))) return undefined
+  if (!seen || !(await lockProject(trx, seen.project_id))) return undefined
   return trx
     .selectFrom('environments')
     .innerJoin('projects', 'projects.id', 'environments.project_id')

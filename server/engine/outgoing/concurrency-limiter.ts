@@ -3,7 +3,7 @@
  * each that it takes, and falls back to one when it fails: a slow one holds few places, whoever else is waiting.
  * One that answers quickly gets more than it has connections, so that the next are at hand when one is free.
  */
-export type Pace = {
+export type ConcurrencyLimiter = {
   /**
    * How many more may begin now, when `free` places are left for all hooks together. The last of these go one by one
    * to hooks that have none yet: slow receivers that have taken all others do not hold up the rest.
@@ -21,7 +21,7 @@ const QUICK_MS = 100
 const KEPT_FREE = 256
 const MOST_REMEMBERED = 10_000
 
-export function createPace(): Pace {
+export function createConcurrencyLimiter(): ConcurrencyLimiter {
   const hooks = new Map<string, { underWay: number; limit: number }>()
 
   function stateOf(hookId: string) {
