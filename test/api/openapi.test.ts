@@ -54,15 +54,8 @@ test('Redocly’s linter finds no error in it and no warning', async (t) => {
   assert.equal(totals.errors + totals.warnings, 0)
 })
 
-test('every route is described, but for the document and its pages', () => {
-  const hidden = [
-    'GET /openapi.json',
-    'GET /docs',
-    'GET /docs/style.css',
-    'GET /gantry.schema.json',
-    'GET /app',
-    'GET /app/*',
-  ]
+test('every route that answers JSON is described', () => {
+  const hidden = ['GET /docs', 'GET /docs/style.css', 'GET /app', 'GET /app/*']
   const routes = app.accessTable
     .filter(({ method }) => method !== 'HEAD')
     .map(({ method, url }) => `${method} ${url.replaceAll(/:(\w+)/g, '{$1}')}`)

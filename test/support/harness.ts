@@ -133,27 +133,33 @@ export async function openTestApp(
   return { app, db: database.db, settings, box, calls, statements, request }
 }
 
-/** Throws when an answer is not what the OpenAPI document says. */
-function createAnswerCheck(app: FastifyInstance) {
+/** Throws when a response is not what the OpenAPI document says, or when the document does not describe it. */
+export function createAnswerCheck(app: Pick<FastifyInstance, 'swagger'>) {
   const document = app.swagger() as unknown as {
     paths: Record<string, Record<string, { responses: Record<string, unknown> }>>
   }
   const ajv = new Ajv2020({ strict: false, allErrors: true, validateSchema: false })
   addFormats.default(ajv)
   ajv.addSchema(document, 'openapi')
-  const routes = Object.keys(document.paths).map((path) => ({
-    path,
-    pattern: new RegExp(`^${path.replaceAll(/\{[^}]+\}/g, '[^/]+')}$`),
-  }))
+  const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, { responses }]) => ({
+      method: method.toUpperCase(),
+      pattern: new RegExp(`^${path.replaceAll(/\{[^}]+\}/g, '[^/]+')}$`),
+      pointer: `openapi#/paths/${path.replaceAll('~', '~0').replaceAll('/', '~1')}/${method}/responses`,
+      responses,
+    })),
+  )
   return (method: string, url: string, answer: Answer) => {
-    const route = routes.find(({ pattern }) => pattern.test(url.split('?')[0]!))
-    const described = route && document.paths[route.path]?.[method.toLowerCase()]?.responses?.[answer.status]
+    const path = url.split('?')[0]!
+    const described = operations.find(
+      (operation) =>
+        operation.method === method && operation.pattern.test(path) && answer.status in operation.responses,
+    )
+    if (!described && answer.status < 400)
+      throw new Error(`The OpenAPI document does not describe ${method} ${path} ${answer.status}`)
     const pointer = described
-      ? `openapi#/paths/${route.path.replaceAll('~', '~0').replaceAll('/', '~1')}/${method.toLowerCase()}/responses/${answer.status}/content/application~1json/schema`
-      : answer.status >= 400
-        ? 'openapi#/components/schemas/Error'
-        : undefined
-    if (!pointer) return
+      ? `${described.pointer}/${answer.status}/content/application~1json/schema`
+      : 'openapi#/components/schemas/Error'
     const validate = ajv.getSchema(encodeURI(pointer))
     if (!validate)
       throw new Error(`The OpenAPI document describes no JSON for ${method} ${url} ${answer.status}`)

@@ -63,11 +63,19 @@ export const applyRoutes: FastifyPluginAsyncTypebox<ApplyDeps> = async (app, dep
     },
   )
 
-  // A document by itself, like that of the API.
   const editorSchema = createEditorSchema()
   app.get(
     '/gantry.schema.json',
-    { config: { access: publicly }, schema: { hide: true } },
+    {
+      config: { access: publicly },
+      schema: {
+        tags,
+        operationId: 'readDocumentSchema',
+        summary: 'JSON Schema of gantry.yaml, for editors',
+        security: [],
+        response: { 200: Type.Record(Type.String(), Type.Unknown()), ...errorResponses(406, 422) },
+      },
+    },
     async () => editorSchema,
   )
 }

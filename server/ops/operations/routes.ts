@@ -120,8 +120,19 @@ export const operationsRoutes: FastifyPluginAsyncTypebox<{ health: Health; versi
     async () => health.deadLetters(100),
   )
 
-  app.get('/openapi.json', { config: { access: publicly }, schema: { hide: true } }, async () =>
-    app.swagger(),
+  app.get(
+    '/openapi.json',
+    {
+      config: { access: publicly },
+      schema: {
+        tags,
+        operationId: 'readOpenApi',
+        summary: 'This document: the API in OpenAPI 3.1',
+        security: [],
+        response: { 200: Type.Record(Type.String(), Type.Unknown()), ...errorResponses(406, 422) },
+      },
+    },
+    async () => ({ ...app.swagger() }),
   )
   app.get(
     '/docs',
