@@ -1,5 +1,5 @@
-// The configuration table of README.md, made from the settings themselves: `node scripts/readme-config.ts`
-// writes it anew after a change of server/platform/config.ts.
+// The table in docs/configuration.md, generated from the settings: run `node scripts/configuration-table.ts` after a
+// change of server/platform/config.ts.
 import { readFile, writeFile } from 'node:fs/promises'
 import { settings } from '#platform/config.ts'
 
@@ -13,7 +13,7 @@ export function renderConfiguration(): string {
   return ['| variable | what it sets | default |', '|---|---|---|', ...rows].join('\n')
 }
 
-/** What stands between the two markers. */
+/** The text between the two markers. */
 export function configurationIn(page: string): string {
   const { begin, end } = markers(page)
   return page.slice(begin, end).trim()
@@ -27,7 +27,7 @@ export function withConfiguration(page: string, table: string): string {
 function markers(page: string): { begin: number; end: number } {
   const begin = page.indexOf(BEGIN)
   const end = page.indexOf(END)
-  if (begin === -1 || end < begin) throw new Error(`README.md has no ${BEGIN} … ${END}`)
+  if (begin === -1 || end < begin) throw new Error(`docs/configuration.md has no ${BEGIN} … ${END}`)
   return { begin: begin + BEGIN.length, end }
 }
 
@@ -36,7 +36,7 @@ function cell(text: string): string {
 }
 
 if (import.meta.main) {
-  const readme = new URL('../README.md', import.meta.url)
-  const page = await readFile(readme, 'utf8')
-  await writeFile(readme, withConfiguration(page, renderConfiguration()))
+  const file = new URL('../docs/configuration.md', import.meta.url)
+  const page = await readFile(file, 'utf8')
+  await writeFile(file, withConfiguration(page, renderConfiguration()))
 }

@@ -1,5 +1,5 @@
 // Everything that can be set from outside, in one schema. `readConfig` checks all of it at once; the
-// table in README.md is made from `settings` (scripts/readme-config.ts) and a test holds the two together.
+// table in docs/configuration.md is generated from `settings` (scripts/configuration-table.ts); a test compares the two.
 import { resolve } from 'node:path'
 import ipaddr from 'ipaddr.js'
 import { decodeKeys } from '#platform/crypto/master-key.ts'

@@ -1,4 +1,4 @@
-// What the README promises, tried: its table, its links, and its tours, typed line by line into a shell.
+// The documentation is true: the settings table, the links, and the tours, typed line by line into a shell.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -17,21 +17,27 @@ import {
 } from '#test/support/process.ts'
 import { makeRepository } from '#test/support/repository.ts'
 import { startSshd } from '#test/support/sshd.ts'
-import { configurationIn, renderConfiguration, withConfiguration } from '../../scripts/readme-config.ts'
+import { configurationIn, renderConfiguration, withConfiguration } from '../../scripts/configuration-table.ts'
 
 const root = join(import.meta.dirname, '../..')
-const readme = await readFile(join(root, 'README.md'), 'utf8')
+const readPage = (path: string) => readFile(join(root, path), 'utf8')
 
 const ADDRESS = 'http://127.0.0.1:7070'
 const TYPED_WITHIN_MS = 120_000
 
-const tour = readStations(section(readme, 'A tour in five minutes'))
-/** So many stations of the tour come before anything else: the address, the token, and how to call. */
+const tour = readStations(await readPage('docs/tour.md'))
+/** The guides start with the first stations of the tour: the address, the token, and how to call. */
 const LOGGED_IN = 3
 
-test('the configuration table of the README is the one that the settings make', () => {
-  assert.equal(configurationIn(readme), renderConfiguration(), 'run: node scripts/readme-config.ts')
-  assert.equal(withConfiguration(readme, renderConfiguration()), readme)
+test('the table in docs/configuration.md is the one that the settings make', async () => {
+  const page = await readPage('docs/configuration.md')
+  assert.equal(configurationIn(page), renderConfiguration(), 'run: node scripts/configuration-table.ts')
+  assert.equal(withConfiguration(page, renderConfiguration()), page)
+})
+
+test('the README fits on a few screens', async () => {
+  const lines = (await readPage('README.md')).split('\n').length
+  assert.ok(lines <= 160, `${lines} lines`)
 })
 
 test('every link between the documents leads somewhere', async () => {
@@ -46,7 +52,7 @@ test('every link between the documents leads somewhere', async () => {
   assert.deepEqual(broken, [])
 })
 
-test('the tour of the README shows what it says, line by line', async (t) => {
+test('the tour shows what it says, line by line', async (t) => {
   const gantry = await startGantry(t, { GANTRY_HOME: await temporaryHome(t) })
   const password = /with the password (\S+) \(shown this once\)/.exec(gantry.output.join('\n'))?.[1]
   assert.ok(password, 'the first start shows a password')
@@ -55,18 +61,14 @@ test('the tour of the README shows what it says, line by line', async (t) => {
   await walk(stations, gantry, await temporaryFolder(t))
 })
 
-test('an application of one’s own comes from nothing, call by call, as the README says', async (t) => {
-  const stations = readStations(section(readme, 'Your own application, from nothing'))
-  await deployFromNothing(t, stations)
-})
+for (const guide of ['first-application', 'setting-up']) {
+  test(`an empty Gantry deploys an application to two servers as docs/guides/${guide}.md says`, async (t) => {
+    await deployFromScratch(t, readStations(await readPage(`docs/guides/${guide}.md`)))
+  })
+}
 
-test('an application of one’s own comes from nothing out of one file, as the guide says', async (t) => {
-  const guide = await readFile(join(root, 'docs/guides/setting-up.md'), 'utf8')
-  await deployFromNothing(t, readStations(guide))
-})
-
-/** Walks from an empty Gantry to a site on this machine and on one reached over SSH. */
-async function deployFromNothing(t: TestContext, stations: Station[]) {
+/** From an empty Gantry to a site on this machine and on one reached over SSH. */
+async function deployFromScratch(t: TestContext, stations: Station[]) {
   assert.ok(stations.length >= 4, 'the stations were not found')
   const [folder, sshd, repository, gantry] = await Promise.all([
     temporaryFolder(t),
@@ -99,7 +101,7 @@ async function deployFromNothing(t: TestContext, stations: Station[]) {
 
 type Station = { commands: string; expected: string }
 
-/** Each block of commands with the block after it that shows their output; none means that they say nothing. */
+/** Each block of commands with the output block after it; without one, the commands print nothing. */
 function readStations(page: string): Station[] {
   const stations: Station[] = []
   for (const [, language, lines] of page.matchAll(/^```(\w+)\n(.*?)^```$/gms)) {
@@ -109,13 +111,7 @@ function readStations(page: string): Station[] {
   return stations
 }
 
-function section(page: string, title: string): string {
-  const text = page.split(/^(?=## )/m).find((part) => part.startsWith(`## ${title}\n`))
-  assert.ok(text, `there is no section "${title}"`)
-  return text
-}
-
-/** Replaces, after their beginnings, the lines in which readers put what is theirs. */
+/** Replaces the lines in which readers enter their own values; each is known by how it begins. */
 function fillIn(stations: Station[], own: Record<string, string>): Station[] {
   const left = new Set(Object.keys(own))
   const filled = stations.map(({ commands, expected }) => {
@@ -127,11 +123,11 @@ function fillIn(stations: Station[], own: Record<string, string>): Station[] {
     })
     return { commands: lines.join('\n'), expected }
   })
-  assert.deepEqual([...left], [], 'some lines to be filled in were not found')
+  assert.deepEqual([...left], [], 'some lines to fill in were not found')
   return filled
 }
 
-/** Types everything, looks at what is shown, and stops Gantry. */
+/** Types everything, compares the output, and stops Gantry. */
 async function walk(stations: Station[], gantry: GantryProcess, folder: string) {
   const at = (text: string) => text.replaceAll(ADDRESS, gantry.url!)
   const shown = await typeIntoShell(
@@ -153,7 +149,7 @@ function pattern(expected: string): RegExp {
   return new RegExp(`^${parts.join('[^\\n]*')}$`)
 }
 
-/** All blocks go into one shell; the first command that fails ends it. */
+/** All blocks run in one shell; the first command that fails ends it. */
 async function typeIntoShell(blocks: string[], folder: string): Promise<string[]> {
   const mark = '=== next block ==='
   const shell = spawn('bash', ['--noprofile', '--norc'], {
@@ -162,16 +158,16 @@ async function typeIntoShell(blocks: string[], folder: string): Promise<string[]
     stdio: ['pipe', 'pipe', 'inherit'],
     detached: true,
   })
-  // What waits for a run that does not end goes with the shell.
+  // Kills the whole group: a command may be waiting for a run that never ends.
   const deadline = setTimeout(() => process.kill(-shell.pid!, 'SIGKILL'), TYPED_WITHIN_MS)
   shell.stdin.end(`set -eo pipefail\n${blocks.join(`\necho '${mark}'\n`)}`)
   const [output, [code]] = await Promise.all([text(shell.stdout), once(shell, 'close')])
   clearTimeout(deadline)
-  assert.equal(code, 0, `the shell gave up after:\n${output}`)
+  assert.equal(code, 0, `the shell failed after:\n${output}`)
   return output.split(mark).map((block) => block.trim())
 }
 
-/** Other accounts may look into it: under root, steps run under them. */
+/** Readable by other accounts: as root, steps run under one of them. */
 async function temporaryFolder(t: TestContext): Promise<string> {
   const folder = await realpath(await mkdtemp(join(tmpdir(), 'gantry-tour-')))
   later(t, () => rm(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 }))
