@@ -189,7 +189,7 @@ const receivers: Record<string, Receiver> = {
     },
   },
 }
-const OWN = 'A receiver of your own'
+const OWN = 'Your own receiver'
 
 const RUNS: Record<keyof Receiver['states'], State[]> = {
   completed: [IN_PROGRESS, COMPLETED],
