@@ -39,9 +39,9 @@ type Resource<Row, Shown extends TSchema, Result> = {
 /** `scope` is there on routes whose path names an object. */
 export type Context = { caller: Caller; actor: Actor; readonly scope: Located }
 
-type Call<Path extends string, Body = unknown> = Context & {
+type Call<Path extends string, Schema extends TSchema = TSchema> = Context & {
   params: Params<Path>
-  body: Body
+  body: Static<Schema>
   /** The version that the caller last saw, if they sent it. */
   ifMatch: string | undefined
   cascade: boolean
@@ -70,24 +70,17 @@ type List<Path extends string, Row> = Operation & {
 type Read<Path extends string, Row> = Operation & {
   find: (call: Call<Path>) => Promise<Stored<Row> | undefined>
 }
-type Save<
-  Path extends string,
-  Schema extends TSchema,
-  Row,
-  Result,
-  Prepared,
-  Body = Static<Schema>,
-> = Operation & {
+type Save<Path extends string, Schema extends TSchema, Row, Result, Prepared> = Operation & {
   body?: Schema
   /** What takes too long for a transaction. */
-  prepare?: (call: Call<Path, Body>) => Promise<Prepared>
+  prepare?: (call: Call<Path, Schema>) => Promise<Prepared>
   run: (
     trx: Transaction<Tables>,
-    call: Call<Path, Body>,
+    call: Call<Path, Schema>,
     prepared: Prepared,
   ) => Promise<({ kind: 'done'; row: Stored<Row> } & Result) | HttpProblem>
   /** Adds response headers once the change is committed. */
-  respond?: (reply: FastifyReply, call: Call<Path, Body>, result: Result) => Promise<void>
+  respond?: (reply: FastifyReply, call: Call<Path, Schema>, result: Result) => Promise<void>
 }
 type Remove<Path extends string> = Operation & {
   query?: TSchema
@@ -95,7 +88,7 @@ type Remove<Path extends string> = Operation & {
 }
 
 const KEEPS =
-  'Fields that you omit keep their value. Send `If-Match` with the `ETag` of your last read to avoid overwriting the change of somebody else.'
+  'Fields that you omit keep their value. Send `If-Match` with the `ETag` of your last read to avoid overwriting a concurrent change.'
 
 export function resourceRoutes<Row, Shown extends TSchema, Result extends object = object>(
   app: { route: (route: RouteOptions) => unknown },
@@ -140,10 +133,10 @@ export function resourceRoutes<Row, Shown extends TSchema, Result extends object
     return found
   }
 
-  function save<Path extends string, Schema extends TSchema, Prepared, Body>(
+  function save<Path extends string, Schema extends TSchema, Prepared>(
     method: 'POST' | 'PUT',
     path: Path,
-    operation: Save<Path, Schema, Row, Result, Prepared, Body>,
+    operation: Save<Path, Schema, Row, Result, Prepared>,
     status: 200 | 201,
     schema: { operationId: string; summary: string },
     config = {},
@@ -220,7 +213,7 @@ export function resourceRoutes<Row, Shown extends TSchema, Result extends object
     /** A POST that does something with one of them and responds with it. */
     command<Path extends string, Schema extends TSchema>(
       path: Path,
-      operation: Save<Path, Schema, Row, Result, undefined, Static<Schema> | undefined> & {
+      operation: Save<Path, Schema, Row, Result, undefined> & {
         operationId: string
         summary: string
       },

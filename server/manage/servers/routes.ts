@@ -81,7 +81,7 @@ export const serverRoutes: FastifyPluginAsyncTypebox<ServerRoutes> = async (app,
       },
     },
     async (request) => {
-      const { params, body = {} } = request
+      const { params, body } = request
       const [caller, actor, scope] = [callerOf(request), actorOf(request), scopeOf(request)]
       return unwrap(await tryServer(deps, caller, actor, scope, params.id, body)).check
     },
