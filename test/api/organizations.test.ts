@@ -145,7 +145,7 @@ suite('a project', () => {
     })
     assert.deepEqual(
       [again.status, again.body.errors],
-      [422, { name: ['is the name of another project there'] }],
+      [422, { name: ['is already taken by another project'] }],
     )
     const renamed = await request('PUT', `/projects/${second.id}`, { token, body: { name: 'Only one' } })
     assert.equal(renamed.status, 422)
@@ -263,7 +263,7 @@ suite('an environment', () => {
     assert.equal((await run()).status, 201)
     const busy = await request('POST', `${path}/archive`, as)
     assert.equal(busy.status, 409)
-    assert.match(busy.body.message, /\(1\)/)
+    assert.match(busy.body.message, /1 run is not finished/)
   })
 })
 

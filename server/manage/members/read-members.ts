@@ -6,73 +6,70 @@ import type { Database } from '#platform/database/connect.ts'
 import type { Extent, Page } from '#platform/http/pagination.ts'
 import type { Member } from './schemas.ts'
 
-/** The people of an organization, those who came last first. */
+/** `row_version` changes with every change of the member's grants. */
+export type MemberRow = Member & { row_version: string }
+
+/** Of an organization, the newest first. `name` filters by a part of the name or email, ignoring case. */
 export async function listMembers(
   db: Database,
   organizationId: number,
-  filters: { name?: string },
+  name: string | undefined,
   page: Page,
-): Promise<{ items: Member[]; extent: Extent }> {
-  const { name } = filters
+): Promise<{ rows: MemberRow[]; extent: Extent }> {
   const isNamed =
     name === undefined
       ? sql`true`
       : sql`position(lower(${name}) in lower(u.name)) > 0 or position(lower(${name}) in lower(u.email)) > 0`
   const { rows } = await sql<{ user_id: number }>`
     select g.user_id from grants g join users u on u.id = g.user_id
-    where g.organization_id = ${organizationId} and (${isNamed}) group by g.user_id order by min(g.id) desc`.execute(
-    db,
-  )
+    where g.organization_id = ${organizationId} and (${isNamed})
+    group by g.user_id order by min(g.id) desc`.execute(db)
   const ids = rows.map((row) => row.user_id)
   const shown = ids.slice(page.offset, page.offset + page.limit)
-  const items = await showMembers(db, organizationId, shown)
-  return {
-    items,
-    extent: { total: ids.length, hasMore: page.offset + shown.length < ids.length && shown.length > 0 },
-  }
+  const hasMore = page.offset + shown.length < ids.length && shown.length > 0
+  return { rows: await loadMembers(db, organizationId, shown), extent: { total: ids.length, hasMore } }
 }
 
-export async function readMember(
+export async function findMember(
   db: Database,
   organizationId: number,
   userId: number,
-): Promise<{ member: Member; version: string } | undefined> {
-  const [member] = await showMembers(db, organizationId, [userId])
-  return member && { member, version: versionOf(member.grants) }
+): Promise<MemberRow | undefined> {
+  return (await loadMembers(db, organizationId, [userId]))[0]
 }
 
-/** Changes with every change of what a member has been given. */
 export function versionOf(grants: readonly { id: number }[]): string {
   const ids = grants.map(({ id }) => id).sort((one, other) => one - other)
   return createHash('sha256').update(ids.join()).digest('hex').slice(0, 16)
 }
 
-/** In the order of the ids; whoever is not a member is left out. */
-async function showMembers(
+/** In the order of the ids, without those who are not members. */
+async function loadMembers(
   db: Database,
   organizationId: number,
   userIds: readonly number[],
-): Promise<Member[]> {
+): Promise<MemberRow[]> {
   const users = byId(await loadUsers(db, userIds))
-  const grants = await loadGrants(db, organizationId, userIds)
+  const grants = Map.groupBy(await loadGrants(db, organizationId, userIds), ({ user_id }) => user_id)
   const invitations = await db
     .selectFrom('invitations')
     .select(['user_id', 'expires_at'])
     .where(anyOf('user_id', userIds))
     .execute()
-  const openUntil = new Map(invitations.map((row) => [row.user_id, row.expires_at]))
-  return userIds.flatMap((user_id): Member[] => {
+  const pendingUntil = new Map(invitations.map((row) => [row.user_id, row.expires_at]))
+  return userIds.flatMap((user_id): MemberRow[] => {
     const user = users.get(user_id)
-    const own = grants.filter((grant) => grant.user_id === user_id).map(({ user_id, ...grant }) => grant)
-    if (!user || own.length === 0) return []
+    const held = (grants.get(user_id) ?? []).map(({ user_id, ...grant }) => grant)
+    if (!user || held.length === 0) return []
     return [
       {
         user_id,
         user,
-        grants: own,
-        has_joined: !openUntil.has(user_id),
-        invitation_expires_at: openUntil.get(user_id) ?? null,
+        grants: held,
+        has_joined: !pendingUntil.has(user_id),
+        invitation_expires_at: pendingUntil.get(user_id) ?? null,
         invitation_url: null,
+        row_version: versionOf(held),
       },
     ]
   })
