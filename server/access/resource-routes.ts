@@ -87,6 +87,12 @@ type Remove<Path extends string> = Operation & {
   run: (trx: Transaction<Tables>, call: Call<Path>) => Promise<{ kind: 'removed' } | HttpProblem>
 }
 
+type Check<Path extends string, Schema extends TSchema, Report extends TSchema> = Operation & {
+  body: Schema
+  report: Report & { $id: string }
+  run: (call: Call<Path, Schema>) => Promise<{ kind: 'tried'; check: Static<Report> } | HttpProblem>
+}
+
 const KEEPS =
   'Fields that you omit keep their value. Send `If-Match` with the `ETag` of your last read to avoid overwriting a concurrent change.'
 
@@ -220,6 +226,22 @@ export function resourceRoutes<Row, Shown extends TSchema, Result extends object
       status: 200 | 201 = 200,
     ) {
       save('POST', path, operation, status, operation, { bodyOptional: true })
+    },
+
+    /** A POST that tries one of them out and responds with a report. May take seconds, so not in a transaction. */
+    check<Path extends string, Schema extends TSchema, Report extends TSchema>(
+      path: Path,
+      operation: Check<Path, Schema, Report>,
+    ) {
+      const { body, report, run } = operation
+      const schema = {
+        operationId: idOf('check'),
+        summary: `Check ${one}`,
+        body,
+        response: { 200: ref(report) },
+      }
+      const handler = async (call: Incoming) => unwrap(await run(call)).check
+      register('POST', path, operation, schema, handler, { bodyOptional: true })
     },
   }
 }

@@ -1,9 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { callerOf, permissions } from '#access/authorization/enforce.ts'
+import { permissions } from '#access/authorization/enforce.ts'
 import { resourceRoutes } from '#access/resource-routes.ts'
 import type { AddressGuard } from '#platform/addresses/guard.ts'
-import { unwrap } from '#platform/http/problems.ts'
-import { Exactly, errorResponses, Id, ref } from '#platform/http/schemas.ts'
 import { type CredentialRow, findCredential, listCredentials } from './find-credentials.ts'
 import { changeCredential, createCredential, removeCredential } from './manage-credentials.ts'
 import { presentCredentials, type ShowCredentials } from './present-credentials.ts'
@@ -67,24 +65,13 @@ export const credentialRoutes: FastifyPluginAsyncTypebox<CredentialRoutes> = asy
       removeCredential(trx, { actor }, caller, params.id, ifMatch),
   })
 
-  app.post(
-    '/credentials/:id/check',
-    {
-      config: { access: permissions('credential', 'id', 'credential:run'), bodyOptional: true },
-      schema: {
-        tags: ['Credentials'],
-        operationId: 'checkCredential',
-        summary: 'Check a credential',
-        description:
-          "Uses the credential for real. Token: requests its owner from the provider's API or, with `repository`, lists the branches. SSH key: logs in to `server_id`, or to `host` and `port` as `user`. A credential that does not work is a valid result: 200 with `ok` false and a message.",
-        params: Exactly({ id: Id }),
-        body: credentialCheckBody,
-        response: { 200: ref(credentialCheckSchema), ...errorResponses(400, 401, 403, 404, 415, 422) },
-      },
-    },
-    async (request) => {
-      const { params, body } = request
-      return unwrap(await tryCredential(deps, callerOf(request), params.id, body)).check
-    },
-  )
+  credentials.check('/credentials/:id/check', {
+    access: permissions('credential', 'id', 'credential:run'),
+    description:
+      "Uses the credential for real. Token: requests its owner from the provider's API or, with `repository`, lists the branches. SSH key: logs in to `server_id`, or to `host` and `port` as `user`. A credential that does not work is a valid result: 200 with `ok` false and a message.",
+    body: credentialCheckBody,
+    report: credentialCheckSchema,
+    errors: [415],
+    run: ({ caller, params, body }) => tryCredential(deps, caller, params.id, body),
+  })
 }

@@ -1,4 +1,4 @@
-import type { Transaction } from 'kysely'
+import { sql, type Transaction } from 'kysely'
 import {
   type BuiltInRole,
   can,
@@ -8,6 +8,7 @@ import {
 } from '#access/authorization/permissions.ts'
 import { lockEnvironmentScope, lockProject } from '#model/inventory/lock-scope.ts'
 import { anyOf, byId } from '#platform/database/any-of.ts'
+import type { Database } from '#platform/database/connect.ts'
 import type { Tables } from '#platform/database/tables.ts'
 import { FieldErrors, type HttpProblem } from '#platform/http/problems.ts'
 import type { GrantInput } from './schemas.ts'
@@ -28,39 +29,34 @@ export type HeldGrant = NewGrant & { id: number }
  * other: the last owner is counted once, and nobody grants what has just been revoked from them. False: it is gone.
  */
 export async function lockMembers(trx: Transaction<Tables>, organizationId: number): Promise<boolean> {
-  const row = await trx
-    .selectFrom('organizations')
-    .select('id')
-    .where('id', '=', organizationId)
-    .where('deleted_at', 'is', null)
-    .forNoKeyUpdate()
-    .executeTakeFirst()
-  return row !== undefined
+  const { rows } = await sql`
+    select from organizations where id = ${organizationId} and deleted_at is null for no key update`.execute(
+    trx,
+  )
+  return rows.length > 0
 }
 
-/** What somebody holds in an organization at this moment, oldest first. */
+/** Oldest first. */
+export function selectGrants(db: Database, organizationId: number, userIds: readonly number[]) {
+  return db
+    .selectFrom('grants')
+    .leftJoin('roles', 'roles.id', 'grants.role_id')
+    .selectAll('grants')
+    .select(['roles.name as role_name', 'roles.permissions'])
+    .where('grants.organization_id', '=', organizationId)
+    .where(anyOf('grants.user_id', userIds))
+    .orderBy('grants.id')
+    .execute()
+}
+
+/** What somebody holds in an organization at this moment. */
 export async function loadGrants(
   trx: Transaction<Tables>,
   userId: number,
   organizationId: number,
 ): Promise<HeldGrant[]> {
-  const rows = await trx
-    .selectFrom('grants')
-    .leftJoin('roles', 'roles.id', 'grants.role_id')
-    .select([
-      'grants.id',
-      'grants.built_in_role',
-      'grants.role_id',
-      'grants.organization_id',
-      'grants.project_id',
-      'grants.environment_id',
-      'roles.permissions',
-    ])
-    .where('grants.user_id', '=', userId)
-    .where('grants.organization_id', '=', organizationId)
-    .orderBy('grants.id')
-    .execute()
-  return rows.map(({ permissions, ...row }) => ({
+  const rows = await selectGrants(trx, organizationId, [userId])
+  return rows.map(({ user_id, created_at, role_name, permissions, ...row }) => ({
     ...row,
     permissions: row.built_in_role ? ROLE_PERMISSIONS[row.built_in_role] : new Set(permissions),
   }))

@@ -4,7 +4,8 @@ import { loadUsers } from '#access/accounts/load-users.ts'
 import { anyOf, byId } from '#platform/database/any-of.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { Extent, Page } from '#platform/http/pagination.ts'
-import type { Member } from './schemas.ts'
+import { selectGrants } from './grants.ts'
+import type { Grant, Member } from './schemas.ts'
 
 /** `row_version` changes with every change of the member's grants. */
 export type MemberRow = Member & { row_version: string }
@@ -50,7 +51,7 @@ async function loadMembers(
   userIds: readonly number[],
 ): Promise<MemberRow[]> {
   const users = byId(await loadUsers(db, userIds))
-  const grants = Map.groupBy(await loadGrants(db, organizationId, userIds), ({ user_id }) => user_id)
+  const grants = Map.groupBy(await selectGrants(db, organizationId, userIds), ({ user_id }) => user_id)
   const invitations = await db
     .selectFrom('invitations')
     .select(['user_id', 'expires_at'])
@@ -59,7 +60,7 @@ async function loadMembers(
   const pendingUntil = new Map(invitations.map((row) => [row.user_id, row.expires_at]))
   return userIds.flatMap((user_id): MemberRow[] => {
     const user = users.get(user_id)
-    const held = (grants.get(user_id) ?? []).map(({ user_id, ...grant }) => grant)
+    const held = (grants.get(user_id) ?? []).map(presentGrant)
     if (!user || held.length === 0) return []
     return [
       {
@@ -75,23 +76,8 @@ async function loadMembers(
   })
 }
 
-async function loadGrants(db: Database, organizationId: number, userIds: readonly number[]) {
-  const rows = await db
-    .selectFrom('grants')
-    .leftJoin('roles', 'roles.id', 'grants.role_id')
-    .select([
-      'grants.id',
-      'grants.user_id',
-      'grants.built_in_role as role',
-      'grants.role_id',
-      'roles.name as role_name',
-      'grants.project_id',
-      'grants.environment_id',
-      'grants.created_at',
-    ])
-    .where('grants.organization_id', '=', organizationId)
-    .where(anyOf('grants.user_id', userIds))
-    .orderBy('grants.id')
-    .execute()
-  return rows.map((row) => ({ ...row, role_name: row.role_name ?? row.role! }))
+function presentGrant(row: Awaited<ReturnType<typeof selectGrants>>[number]): Grant {
+  const { id, built_in_role: role, role_id, project_id, environment_id, created_at } = row
+  const role_name = row.role_name ?? role!
+  return { id, role, role_id, role_name, project_id, environment_id, created_at }
 }

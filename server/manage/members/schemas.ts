@@ -112,6 +112,7 @@ export const roleChange = Type.Partial(roleBody, {
 })
 
 export type Role = Static<typeof roleSchema>
+export type Grant = Static<typeof grantSchema>
 export type Member = Static<typeof memberSchema>
 export type GrantInput = Static<typeof grantInput>
 export type MemberBody = Static<typeof memberBody>

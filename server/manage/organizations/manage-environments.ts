@@ -92,7 +92,7 @@ export async function removeEnvironment(
   id: number,
   { cascade, ifMatch }: { cascade: boolean; ifMatch?: string },
 ): Promise<Removed> {
-  const environments = await lockEnvironments(trx, [id])
+  const environments = await lockEnvironments(trx, 'id', id)
   const row = await findEnvironment(trx, id)
   if (!row) return { kind: 'gone' }
   if (isOutdated(ifMatch, row.row_version)) return { kind: 'changed-meanwhile' }

@@ -16,7 +16,7 @@ import {
   type Saved,
   update,
 } from './manage-organizations.ts'
-import { checkRemoval, lockEnvironmentsOf, removeEnvironments } from './remove-environments.ts'
+import { checkRemoval, lockEnvironments, removeEnvironments } from './remove-environments.ts'
 import type { ProjectBody, ProjectChange } from './schemas.ts'
 
 const audit = auditorOf<ProjectRow>('project', ['name', 'logo_url'])
@@ -72,7 +72,7 @@ export async function removeProject(
   const row = await lockProject(trx, id)
   if (!row) return { kind: 'gone' }
   if (isOutdated(ifMatch, row.row_version)) return { kind: 'changed-meanwhile' }
-  const environments = await lockEnvironmentsOf(trx, id)
+  const environments = await lockEnvironments(trx, 'project_id', id)
   const problem =
     (!cascade && notEmpty('project', { environments })) ||
     (await checkRemoval(trx, caller, environments, ['environment']))

@@ -10,36 +10,21 @@ import { conflict, type HttpProblem } from '#platform/http/problems.ts'
 
 export type LockedEnvironment = { id: number; name: string; project_id: number; organization_id: number }
 
-/** Those that exist, locked in the order of their ids: nothing is added to them meanwhile. */
+/** One, or those of a project, in the order of their ids: nothing is added to them meanwhile. */
 export function lockEnvironments(
   trx: Transaction<Tables>,
-  ids: readonly number[],
+  column: 'id' | 'project_id',
+  id: number,
 ): Promise<LockedEnvironment[]> {
   return trx
     .selectFrom('environments')
     .innerJoin('projects', 'projects.id', 'environments.project_id')
     .select(['environments.id', 'environments.name', 'environments.project_id', 'projects.organization_id'])
-    .where(anyOf('environments.id', ids))
+    .where(`environments.${column}`, '=', id)
     .where('environments.deleted_at', 'is', null)
     .orderBy('environments.id')
     .forNoKeyUpdate('environments')
     .execute()
-}
-
-export async function lockEnvironmentsOf(
-  trx: Transaction<Tables>,
-  projectId: number,
-): Promise<LockedEnvironment[]> {
-  const rows = await trx
-    .selectFrom('environments')
-    .select('id')
-    .where('project_id', '=', projectId)
-    .where('deleted_at', 'is', null)
-    .execute()
-  return lockEnvironments(
-    trx,
-    rows.map((row) => row.id),
-  )
 }
 
 /**

@@ -1,10 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { actorOf } from '#access/audit/actor.ts'
-import { callerOf, permissions, scopeOf } from '#access/authorization/enforce.ts'
+import { permissions } from '#access/authorization/enforce.ts'
 import { can } from '#access/authorization/permissions.ts'
 import { resourceRoutes } from '#access/resource-routes.ts'
-import { unwrap } from '#platform/http/problems.ts'
-import { cascadeQuery, Exactly, errorResponses, Id, ref } from '#platform/http/schemas.ts'
+import { cascadeQuery } from '#platform/http/schemas.ts'
 import { findServer, listServers, type ServerRow } from './find-servers.ts'
 import { changeServer, createServer } from './manage-servers.ts'
 import { presentServers } from './present-servers.ts'
@@ -65,25 +63,13 @@ export const serverRoutes: FastifyPluginAsyncTypebox<ServerRoutes> = async (app,
       removeServer(trx, { actor }, caller, params.id, { cascade, ifMatch }),
   })
 
-  app.post(
-    '/servers/:id/check',
-    {
-      config: { access: permissions('server', 'id', 'server:run'), bodyOptional: true },
-      schema: {
-        tags: ['Servers'],
-        operationId: 'checkServer',
-        summary: 'Check a server',
-        description:
-          'Connects as a run does and inspects the server, within 15 seconds. A server that cannot be reached is a valid result: 200 with `ok` false and a message.',
-        params: Exactly({ id: Id }),
-        body: serverCheckBody,
-        response: { 200: ref(serverCheckSchema), ...errorResponses(400, 401, 403, 404, 415, 422) },
-      },
-    },
-    async (request) => {
-      const { params, body } = request
-      const [caller, actor, scope] = [callerOf(request), actorOf(request), scopeOf(request)]
-      return unwrap(await tryServer(deps, caller, actor, scope, params.id, body)).check
-    },
-  )
+  servers.check('/servers/:id/check', {
+    access: permissions('server', 'id', 'server:run'),
+    description:
+      'Connects as a run does and inspects the server, within 15 seconds. A server that cannot be reached is a valid result: 200 with `ok` false and a message.',
+    body: serverCheckBody,
+    report: serverCheckSchema,
+    errors: [415],
+    run: ({ caller, actor, scope, params, body }) => tryServer(deps, caller, actor, scope, params.id, body),
+  })
 }
