@@ -108,11 +108,12 @@ export function resourceRoutes<Row, Shown extends TSchema, Result extends object
   function register(
     method: 'GET' | 'POST' | 'PUT' | 'DELETE',
     url: string,
-    { access, errors = [], operationId, summary, description }: Operation,
+    operation: Operation,
     schema: { operationId: string; summary: string; body?: TSchema; querystring?: TSchema; response: object },
     handler: (call: Incoming, reply: FastifyReply, request: FastifyRequest) => unknown,
     config: { bodyOptional?: boolean } = {},
   ) {
+    const { access, errors = [], description, operationId, summary } = { ...schema, ...operation }
     const statuses = [...errorsOf(access, method), ...(schema.body ? [400] : []), ...errors]
     app.route({
       method,
@@ -121,10 +122,10 @@ export function resourceRoutes<Row, Shown extends TSchema, Result extends object
       schema: {
         tags: [tag],
         ...schema,
-        ...(operationId !== undefined && { operationId }),
-        ...(summary !== undefined && { summary }),
-        ...(description !== undefined && { description }),
-        ...(url.includes(':') && { params: paramsOf(url) }),
+        operationId,
+        summary,
+        description,
+        params: paramsOf(url),
         response: { ...schema.response, ...errorResponses(...statuses) },
       },
       handler: (request, reply) => handler(callOf(request), reply, request),
@@ -148,7 +149,7 @@ export function resourceRoutes<Row, Shown extends TSchema, Result extends object
     config = {},
   ) {
     const { body, prepare, run, respond } = operation
-    const described = { ...schema, ...(body && { body }), response: { [status]: shown } }
+    const described = { ...schema, body, response: { [status]: shown } }
     const handler = async (call: Incoming, reply: FastifyReply) => {
       const prepared = (await prepare?.(call)) as Prepared
       const result = unwrap(await db.transaction().execute((trx) => run(trx, call, prepared)))
@@ -207,7 +208,7 @@ export function resourceRoutes<Row, Shown extends TSchema, Result extends object
       const schema = {
         operationId: idOf('remove'),
         summary: `Remove ${one}`,
-        ...(query && { querystring: query }),
+        querystring: query,
         response: { 204: Type.Null() },
       }
       register('DELETE', path, withVersion(operation), schema, async (call, reply) => {
@@ -225,7 +226,8 @@ export function resourceRoutes<Row, Shown extends TSchema, Result extends object
       },
       status: 200 | 201 = 200,
     ) {
-      save('POST', path, operation, status, operation, { bodyOptional: true })
+      const { operationId, summary } = operation
+      save('POST', path, operation, status, { operationId, summary }, { bodyOptional: true })
     },
 
     /** A POST that tries one of them out and responds with a report. May take seconds, so not in a transaction. */
@@ -234,12 +236,8 @@ export function resourceRoutes<Row, Shown extends TSchema, Result extends object
       operation: Check<Path, Schema, Report>,
     ) {
       const { body, report, run } = operation
-      const schema = {
-        operationId: idOf('check'),
-        summary: `Check ${one}`,
-        body,
-        response: { 200: ref(report) },
-      }
+      const described = { operationId: idOf('check'), summary: `Check ${one}` }
+      const schema = { ...described, body, response: { 200: ref(report) } }
       const handler = async (call: Incoming) => unwrap(await run(call)).check
       register('POST', path, operation, schema, handler, { bodyOptional: true })
     },
@@ -271,8 +269,9 @@ function callOf(request: FastifyRequest): Incoming {
   }
 }
 
-function paramsOf(path: string): TSchema {
-  const names = path.split('/').flatMap((part) => (part.startsWith(':') ? part.slice(1) : []))
+function paramsOf(path: string): TSchema | undefined {
+  const names = [...path.matchAll(/:(\w+)/g)].map((match) => match[1]!)
+  if (names.length === 0) return undefined
   return Exactly(Object.fromEntries(names.map((name) => [name, name === 'hook_id' ? Uuid : Id])))
 }
 
