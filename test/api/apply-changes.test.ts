@@ -238,7 +238,7 @@ environments:
     })
     assert.equal(status, 409)
     assert.deepEqual(body.errors, {
-      'environments.live': ['line 1, column 1: Runs have not ended yet (1): wait for them, or cancel them.'],
+      'environments.live': ['line 1, column 1: 1 run is not finished: wait, or cancel first.'],
     })
     assert.deepEqual((await applied(document)).changes, [])
   })

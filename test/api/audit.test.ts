@@ -1,4 +1,4 @@
-// Who changed what: every change of the management routes leaves an entry, and entries stay as they are.
+// The audit log: every change through the management routes leaves an entry, and entries are immutable.
 import assert from 'node:assert/strict'
 import { after, suite, test } from 'node:test'
 import { sql } from 'kysely'
@@ -25,7 +25,7 @@ async function entries(query = ''): Promise<Entry[]> {
   return answer.body
 }
 
-test('an entry tells who did what to what, from where, and what changed', async () => {
+test('an entry records who changed what, from which address, before and after', async () => {
   const made = await request('POST', `/organizations/${tree.organizationId}/projects`, {
     token,
     body: { name: 'Audited' },
@@ -39,7 +39,7 @@ test('an entry tells who did what to what, from where, and what changed', async 
   await request('DELETE', `/projects/${made.body.id}`, { token })
   const { body } = await request('GET', path, { token })
   const [removal, change, creation, ...earlier] = body
-  assert.deepEqual(earlier, [], 'a change that changes nothing is none')
+  assert.deepEqual(earlier, [], 'a change that changes nothing leaves no entry')
   const { id, occurred_at, user, ...rest } = creation
   assert.equal(user.id, tree.owner.id)
   assert.ok(id > 0 && occurred_at.endsWith('Z'))
@@ -65,7 +65,7 @@ test('an entry tells who did what to what, from where, and what changed', async 
   assert.deepEqual([removal.verb, removal.after], ['removed', null])
 })
 
-test('what is refused leaves no entry', async () => {
+test('a rejected request leaves no entry', async () => {
   const before = await entries()
   const viewer = await createMember(db, tree, 'viewer')
   await request('PUT', `/projects/${tree.projectId}`, { token: viewer.token, body: { name: 'No' } })
@@ -74,7 +74,7 @@ test('what is refused leaves no entry', async () => {
   assert.deepEqual(await entries(), before)
 })
 
-test('everything that goes with an environment has an entry of its own', async () => {
+test('everything that is removed with an environment has its own entry', async () => {
   const other = await createTestTree(db)
   const as = { token: other.owner.token }
   assert.equal((await request('DELETE', `/environments/${other.environmentId}?cascade=true`, as)).status, 204)
@@ -94,7 +94,7 @@ test('everything that goes with an environment has an entry of its own', async (
   assert.match(subjects[0], /^environment /)
 })
 
-test('a secret is in no entry', async () => {
+test('no entry contains a secret', async () => {
   const invited = await request('POST', `/organizations/${tree.organizationId}/members`, {
     token,
     body: { email: 'secret@example.com', role: 'viewer' },
@@ -109,37 +109,37 @@ test('a secret is in no entry', async () => {
 })
 
 suite('filters', () => {
-  test('choose by person, kind of thing, verb and time', async () => {
-    const helper = await createMember(db, tree, 'admin')
+  test('select by user, type of subject, verb and time', async () => {
+    const admin = await createMember(db, tree, 'admin')
     const made = await request('POST', `/organizations/${tree.organizationId}/roles`, {
-      token: helper.token,
+      token: admin.token,
       body: { name: 'Filtered', permissions: ['hook:view'] },
     })
     assert.equal(made.status, 201)
     const [entry] = (await request('GET', path, { token })).body
     const found = async (query: string) =>
       (await entries(query)).map((one) => `${one.verb} ${one.subject_name}`)
-    assert.deepEqual(await found(`filter[user_id]=${helper.id}`), ['created Filtered'])
+    assert.deepEqual(await found(`filter[user_id]=${admin.id}`), ['created Filtered'])
     assert.deepEqual(await found('filter[subject_type]=role'), ['created Filtered'])
     assert.deepEqual(await found('filter[subject_type]=role&filter[verb]=removed'), [])
     assert.ok((await found(`filter[created_after]=${entry.occurred_at}`)).includes('created Filtered'))
     assert.ok(!(await found(`filter[created_before]=${entry.occurred_at}`)).includes('created Filtered'))
   })
 
-  test('that make no sense are refused by name', async () => {
+  test('that are invalid are rejected by name', async () => {
     for (const [name, value] of [
       ['filter[user_id]', '0'],
       ['filter[verb]', "x'; drop table users"],
       ['filter[created_after]', 'yesterday'],
       ['filter[created_after]', '0000-01-01T00:00:00Z'],
-      ['filter[colour]', 'red'],
+      ['filter[color]', 'red'],
     ] as const) {
       const answer = await request('GET', `${path}?${name}=${encodeURIComponent(value)}`, { token })
       assert.deepEqual([answer.status, Object.keys(answer.body.errors ?? {})], [422, [name]], value)
     }
   })
 
-  test('come in pages with totals', async () => {
+  test('are paginated with totals', async () => {
     const { body, headers } = await request('GET', `${path}?per_page=1&page=2`, { token })
     const all = await entries('per_page=100')
     assert.deepEqual(body, [all[1]])
@@ -147,14 +147,14 @@ suite('filters', () => {
   })
 })
 
-test('only those who may edit the organization read it', async () => {
+test('only callers who may edit the organization can read it', async () => {
   const developer = await createMember(db, tree, 'developer')
   assert.equal((await request('GET', path, { token: developer.token })).status, 403)
-  const stranger = await createPerson(db, { admin: true })
-  assert.equal((await request('GET', path, { token: stranger.token })).status, 404)
+  const outsider = await createPerson(db, { admin: true })
+  assert.equal((await request('GET', path, { token: outsider.token })).status, 404)
 })
 
-test('nobody changes or removes an entry, not even in the database', async () => {
+test('entries cannot be changed or removed, not even in the database', async () => {
   const refused = /never changed or removed/
   await assert.rejects(sql`update audit_entries set verb = 'nothing'`.execute(db), refused)
   await assert.rejects(sql`delete from audit_entries`.execute(db), refused)

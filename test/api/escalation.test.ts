@@ -1,4 +1,4 @@
-// People who try to get more than they were given: rights, the machine of this installation, names that deceive.
+// Attempts to get more than was granted: permissions, commands on Gantry's own machine, deceptive names.
 import assert from 'node:assert/strict'
 import { after, suite, test } from 'node:test'
 import { PERMISSIONS } from '#access/authorization/permissions.ts'
@@ -17,10 +17,10 @@ await grantRole(db, administrator.id, 'owner', { organizationId: tree.organizati
 const organization = `/organizations/${tree.organizationId}`
 const environment = `/environments/${tree.environmentId}`
 
-const ask = (method: string, url: string, body?: object, more: RequestOptions = {}) =>
+const send = (method: string, url: string, body?: object, more: RequestOptions = {}) =>
   request(method, url, { token, body, ...more })
-async function made(url: string, body: object, more: RequestOptions = {}) {
-  const answer = await ask('POST', url, body, more)
+async function create(url: string, body: object, more: RequestOptions = {}) {
+  const answer = await send('POST', url, body, more)
   assert.equal(answer.status, 201, answer.text)
   return answer.body
 }
@@ -28,33 +28,33 @@ const byAdmin = { token: admin.token }
 const byAdministrator = { token: administrator.token }
 
 suite('a role', () => {
-  test('is not made less, renamed or emptied by somebody who lacks what it allows', async () => {
+  test('cannot be reduced, renamed or emptied by somebody who lacks its permissions', async () => {
     const everything = { name: 'Everything', permissions: [...PERMISSIONS] }
-    const { id } = await made(`${organization}/roles`, everything)
-    const wishes = [{ permissions: [] }, { permissions: ['hook:view'] }, { name: 'Nothing' }]
-    for (const wish of wishes) {
-      const answer = await ask('PUT', `/roles/${id}`, wish, byAdmin)
+    const { id } = await create(`${organization}/roles`, everything)
+    const inputs = [{ permissions: [] }, { permissions: ['hook:view'] }, { name: 'Nothing' }]
+    for (const input of inputs) {
+      const answer = await send('PUT', `/roles/${id}`, input, byAdmin)
       assert.deepEqual([answer.status, /you lack organization:remove/.test(answer.body.message)], [403, true])
     }
-    const { body } = await ask('GET', `/roles/${id}`)
+    const { body } = await send('GET', `/roles/${id}`)
     assert.deepEqual([body.name, body.permissions.length], ['Everything', PERMISSIONS.length])
-    assert.equal((await ask('PUT', `/roles/${id}`, { permissions: ['hook:view'] })).status, 200)
-    assert.equal((await ask('PUT', `/roles/${id}`, { permissions: ['hook:edit'] }, byAdmin)).status, 200)
+    assert.equal((await send('PUT', `/roles/${id}`, { permissions: ['hook:view'] })).status, 200)
+    assert.equal((await send('PUT', `/roles/${id}`, { permissions: ['hook:edit'] }, byAdmin)).status, 200)
   })
 
-  test('of an owner is not given by an admin, not on a part of the organization either', async () => {
+  test('owner cannot be granted by an admin, not even on a part of the organization', async () => {
     const person = await createPerson(db)
     const { projectId: project_id, environmentId: environment_id } = tree
-    for (const place of [{}, { project_id }, { environment_id }]) {
-      const body = { email: person.email, role: 'owner', ...place }
-      assert.equal((await ask('POST', `${organization}/members`, body, byAdmin)).status, 403)
-      const grants = [{ role: 'admin' }, { role: 'owner', ...place }]
+    for (const scope of [{}, { project_id }, { environment_id }]) {
+      const body = { email: person.email, role: 'owner', ...scope }
+      assert.equal((await send('POST', `${organization}/members`, body, byAdmin)).status, 403)
+      const grants = [{ role: 'admin' }, { role: 'owner', ...scope }]
       const own = `${organization}/members/${admin.id}`
-      assert.equal((await ask('PUT', own, { grants }, byAdmin)).status, 403)
+      assert.equal((await send('PUT', own, { grants }, byAdmin)).status, 403)
     }
   })
 
-  test('that somebody holds on one project gives no say over members', async () => {
+  test('on one project does not allow managing members', async () => {
     const person = await createPerson(db)
     await grantRole(db, person.id, 'owner', tree)
     await db
@@ -63,50 +63,50 @@ suite('a role', () => {
       .where('user_id', '=', person.id)
       .execute()
     const body = { email: person.email, role: 'owner' }
-    const answer = await ask('POST', `${organization}/members`, body, { token: person.token })
+    const answer = await send('POST', `${organization}/members`, body, { token: person.token })
     assert.equal(answer.status, 404)
   })
 })
 
-suite('what runs on the machine of this installation', () => {
-  test('is not started after another pipeline by anybody but its administrators', async () => {
+suite('what runs on a local server', () => {
+  test('can be chained after another pipeline by instance administrators only', async () => {
     const local = await addLocalServer()
-    const wish = { name: 'Clean up', operation: 'custom' }
-    const { id } = await made(`/pipelines/server/${local}`, wish, byAdministrator)
+    const input = { name: 'Clean up', operation: 'custom' }
+    const { id } = await create(`/pipelines/server/${local}`, input, byAdministrator)
     const run_after = [tree.pipelineId]
-    assert.equal((await ask('PUT', `/pipelines/${id}`, { run_after })).status, 403)
-    assert.equal((await ask('PUT', `/pipelines/${id}`, { run_after }, byAdministrator)).status, 200)
-    assert.equal((await ask('PUT', `/pipelines/${id}`, { run_after: [] })).status, 403)
-    assert.equal((await ask('PUT', `/pipelines/${id}`, { name: 'Tidy up', run_after })).status, 200)
+    assert.equal((await send('PUT', `/pipelines/${id}`, { run_after })).status, 403)
+    assert.equal((await send('PUT', `/pipelines/${id}`, { run_after }, byAdministrator)).status, 200)
+    assert.equal((await send('PUT', `/pipelines/${id}`, { run_after: [] })).status, 403)
+    assert.equal((await send('PUT', `/pipelines/${id}`, { name: 'Tidy up', run_after })).status, 200)
   })
 
-  test('is not fetched from another host by way of the credential', async () => {
+  test('cannot be redirected to another host through the credential', async () => {
     const local = await addLocalServer()
     const token = { provider_code: 'gitea', base_url: 'https://git.example.com', token: 'example' }
-    const credential = await made(`${organization}/credentials`, { name: 'Gitea', ...token })
+    const credential = await create(`${organization}/credentials`, { name: 'Gitea', ...token })
     const application = { name: 'Site', repository: 'acme/site', credential_id: credential.id }
-    const { id } = await made(`${environment}/applications`, application)
+    const { id } = await create(`${environment}/applications`, application)
     const url = `/credentials/${credential.id}`
     const elsewhere = { base_url: 'https://evil.example.com', token: 'example' }
-    assert.equal((await ask('PUT', url, elsewhere)).status, 200, 'as long as it runs elsewhere')
-    assert.equal((await ask('PUT', url, { ...token, provider_code: undefined })).status, 200)
+    assert.equal((await send('PUT', url, elsewhere)).status, 200, 'as long as it runs elsewhere')
+    assert.equal((await send('PUT', url, { ...token, provider_code: undefined })).status, 200)
     const link = `/resource-links/application/${id}/server/${local}`
-    assert.equal((await ask('PUT', link, undefined, byAdministrator)).status, 204)
-    assert.equal((await ask('PUT', url, elsewhere)).status, 403)
+    assert.equal((await send('PUT', link, undefined, byAdministrator)).status, 204)
+    assert.equal((await send('PUT', url, elsewhere)).status, 403)
     assert.equal(
-      (await ask('PUT', url, { base_url: 'https://git.example.com/evil', token: 'x' })).status,
+      (await send('PUT', url, { base_url: 'https://git.example.com/evil', token: 'x' })).status,
       403,
     )
-    assert.equal((await ask('PUT', url, { token: 'another', name: 'Our Gitea' })).status, 200)
-    assert.equal((await ask('PUT', url, elsewhere, byAdministrator)).status, 200)
+    assert.equal((await send('PUT', url, { token: 'another', name: 'Our Gitea' })).status, 200)
+    assert.equal((await send('PUT', url, elsewhere, byAdministrator)).status, 200)
   })
 
-  test('is not decided by others by any other way', async () => {
+  test('cannot be changed by others in any other way', async () => {
     const local = await addLocalServer()
     const linked_resources = [{ resource_type: 'server', resource_id: local }]
     const site = { name: 'Here', repository: 'https://github.com/acme/site.git' }
-    const { id } = await made(`${environment}/applications`, { ...site, linked_resources }, byAdministrator)
-    const pipeline = await made(
+    const { id } = await create(`${environment}/applications`, { ...site, linked_resources }, byAdministrator)
+    const pipeline = await create(
       `/pipelines/application/${id}`,
       { name: 'Deploy', operation: 'deploy' },
       byAdministrator,
@@ -115,7 +115,7 @@ suite('what runs on the machine of this installation', () => {
     const variable = { name: 'NODE_OPTIONS', value: '--require ./evil.js' }
     const applied = `/applications/${id}`
     const built = pipeline.steps[3].id
-    const ways: [string, string, object?][] = [
+    const attempts: [string, string, object?][] = [
       ['POST', `${environment}/servers`, { name: 'x', provider_code: 'local', root_directory: '/srv' }],
       ['PUT', `/servers/${local}`, { root_directory: '/etc' }],
       ['POST', `${environment}/applications`, { ...site, name: 'Other', linked_resources }],
@@ -138,11 +138,11 @@ suite('what runs on the machine of this installation', () => {
       ['POST', `/pipelines/${pipeline.id}/steps`, step],
       ['PUT', `/pipelines/${pipeline.id}/steps/${built}`, { timeout_seconds: 1 }],
     ]
-    for (const [method, url, body] of ways) {
-      const answer = await ask(method, url, body)
+    for (const [method, url, body] of attempts) {
+      const answer = await send(method, url, body)
       assert.equal(answer.status, 403, `${method} ${url} ${JSON.stringify(body)} ${answer.text}`)
     }
-    const turned = await ask('PUT', `/servers/${tree.serverIds[0]}`, { provider_code: 'local' })
+    const turned = await send('PUT', `/servers/${tree.serverIds[0]}`, { provider_code: 'local' })
     assert.deepEqual([turned.status, Object.keys(turned.body.errors)], [422, ['provider_code']])
   })
 })
@@ -153,11 +153,11 @@ suite('a name', () => {
     'a line break': 'Shop\nBlog',
     'a change of direction': 'Shop \u202egnp.exe',
     'an isolate': 'Shop\u2067',
-    'nothing to see': '\u200b\u200d\u2060',
+    'nothing visible': '\u200b\u200d\u2060',
     'a zero byte': 'Shop\u0000',
     '65 KB': 'x'.repeat(65_536),
   }
-  const places: [string, string, object][] = [
+  const routes: [string, string, object][] = [
     ['POST', '/organizations', {}],
     ['POST', `${organization}/projects`, {}],
     ['POST', `/projects/${tree.projectId}/environments`, { type: 'staging' }],
@@ -170,27 +170,27 @@ suite('a name', () => {
     ['POST', `/pipelines/${tree.pipelineId}/steps`, { command: 'true' }],
   ]
   for (const [what, name] of Object.entries(bad)) {
-    test(`with ${what} is refused wherever it is given`, async () => {
-      for (const [method, url, more] of places) {
-        const answer = await ask(method, url, { ...more, name }, byAdministrator)
+    test(`with ${what} is rejected on every route`, async () => {
+      for (const [method, url, more] of routes) {
+        const answer = await send(method, url, { ...more, name }, byAdministrator)
         assert.deepEqual([answer.status, Object.keys(answer.body.errors ?? {})], [422, ['name']], url)
       }
     })
   }
 
-  test('is taken also when it is only composed in another way', async () => {
-    const unique = places.filter(([, url]) =>
+  test('is taken even if another one differs in Unicode normalization only', async () => {
+    const unique = routes.filter(([, url]) =>
       /(projects|environments|credentials|servers|applications)$/.test(url),
     )
     assert.equal(unique.length, 5)
     for (const [, url, more] of unique) {
-      await made(url, { ...more, name: 'Caf\u00e9' }, byAdministrator)
-      const answer = await ask('POST', url, { ...more, name: 'Cafe\u0301' }, byAdministrator)
+      await create(url, { ...more, name: 'Caf\u00e9' }, byAdministrator)
+      const answer = await send('POST', url, { ...more, name: 'Cafe\u0301' }, byAdministrator)
       assert.deepEqual([answer.status, Object.keys(answer.body.errors ?? {})], [422, ['name']], url)
     }
   })
 
-  test('to look for may be anything, in every list', async () => {
+  test('filter accepts any text, in every list', async () => {
     const lists = Object.entries(document.paths).filter(([, { get }]) =>
       get?.parameters?.some((one) => one.name === 'filter[name]'),
     )
@@ -200,19 +200,19 @@ suite('a name', () => {
       const own = /^\/(organization|project|environment)s/.exec(path)?.[1]
       const id = own ? ids[`${own as 'project'}Id`] : path.includes('server') ? tree.serverIds[0] : ids.id
       for (const name of ['%00', '%25', '%5C', '%E2%80%AE', "'", 'x'.repeat(255)]) {
-        const answer = await ask('GET', `${path.replace(/\{\w+\}/, String(id))}?filter[name]=${name}`)
+        const answer = await send('GET', `${path.replace(/\{\w+\}/, String(id))}?filter[name]=${name}`)
         assert.equal(answer.status, name === '%00' ? 422 : 200, `${path} ${name} ${answer.text}`)
       }
     }
   })
 
-  test('of any language, and with a smile, is fine', async () => {
+  test('can be in any language, and contain emoji', async () => {
     for (const name of ['Müller & Söhne', 'מִיפְעָל', '店', 'نام‌ها', 'Rocket 🚀', '👩‍💻'])
-      await made(`${organization}/projects`, { name })
+      await create(`${organization}/projects`, { name })
   })
 })
 
-test('a token in the address of a repository is refused before anybody can read it there', async () => {
+test('a token in the URL of a repository is rejected before anybody can read it there', async () => {
   const site = (at: string) => ({ name: `Site ${++counter}`, repository: `https://${at}/acme/site.git` })
   const tokens = [
     `ghp_${'a1B2'.repeat(9)}`,
@@ -226,18 +226,18 @@ test('a token in the address of a repository is refused before anybody can read 
       ['POST', `${environment}/applications`],
       ['PUT', `/applications/${tree.applicationId}`],
     ] as const) {
-      const answer = await ask(method, url, site(`${secret}@github.com`))
+      const answer = await send(method, url, site(`${secret}@github.com`))
       assert.deepEqual([answer.status, Object.keys(answer.body.errors ?? {})], [422, ['repository']], secret)
       assert.ok(!answer.text.includes(secret))
     }
   }
-  const { text } = await ask('GET', `${organization}/audit?per_page=100`)
+  const { text } = await send('GET', `${organization}/audit?per_page=100`)
   assert.ok(tokens.every((secret) => !text.includes(secret)))
-  await made(`${environment}/applications`, site('acme@bitbucket.org'))
+  await create(`${environment}/applications`, site('acme@bitbucket.org'))
 })
 
 let counter = 0
 async function addLocalServer(): Promise<number> {
-  const wish = { name: `Here ${++counter}`, provider_code: 'local', root_directory: '/srv' }
-  return (await made(`${environment}/servers`, wish, byAdministrator)).id
+  const input = { name: `Here ${++counter}`, provider_code: 'local', root_directory: '/srv' }
+  return (await create(`${environment}/servers`, input, byAdministrator)).id
 }

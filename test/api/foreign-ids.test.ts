@@ -1,6 +1,5 @@
-// Whoever names things by id names their own: an id of another organization, of another environment, of something
-// that was removed, or of nothing at all is answered like something that is not there, and changes nothing. Which
-// routes take ids is read from the OpenAPI document, so that a new one cannot be forgotten here.
+// Ids of other organizations, of other environments, of removed resources and of nothing at all are 404 and change
+// nothing. The routes that take ids are read from the OpenAPI document, so that a new one cannot be forgotten here.
 import assert from 'node:assert/strict'
 import { after, suite, test } from 'node:test'
 import { sql } from 'kysely'
@@ -43,17 +42,17 @@ const bodyOf = ({ requestBody }: Operation) => requestBody?.content['application
 
 const ours = await createTestTree(db)
 const theirs = await createTestTree(db)
-const neighbour = await addEnvironment(db, ours.owner.id, ours.projectId, ours.credentialId)
-/** Sees the other organization as well: that a thing can be seen does not make it one of this organization. */
+const neighbor = await addEnvironment(db, ours.owner.id, ours.projectId, ours.credentialId)
+/** Can view the other organization as well: being visible does not make a resource belong to this one. */
 const ownerOfBoth = await createPerson(db)
 for (const { organizationId } of [ours, theirs])
   await grantRole(db, ownerOfBoth.id, 'owner', { organizationId })
 const { token } = ours.owner
-const hook = { name: 'Tell', target_url: 'https://example.com/' }
-const hookId = await made(ours.owner, `/pipelines/${ours.pipelineId}/hooks/outgoing`, hook)
+const hook = { name: 'Notify', target_url: 'https://example.com/' }
+const hookId = await post(ours.owner, `/pipelines/${ours.pipelineId}/hooks/outgoing`, hook)
 
 let counter = 0
-const name = () => `Thing ${++counter}`
+const name = () => `Resource ${++counter}`
 const server = () => ({
   provider_code: 'ssh',
   host: '127.0.0.1',
@@ -63,7 +62,7 @@ const server = () => ({
 })
 const application = () => ({ name: name(), repository: 'https://github.com/acme/site.git' })
 
-/** Ids of one kind: one that will do, and others that will not. */
+/** Ids of one kind: one that is accepted, and others that are not. */
 type Ids = { right: number; wrong: Record<string, number> }
 
 const NOTHING = { 'nothing at all': 999_999_999, 'the largest id': Number.MAX_SAFE_INTEGER }
@@ -72,7 +71,7 @@ const servers: Ids = {
   right: ours.serverIds[1]!,
   wrong: {
     'another organization': theirs.serverIds[0]!,
-    'another environment': neighbour.serverIds[0]!,
+    'another environment': neighbor.serverIds[0]!,
     'a removed one': await removed('servers', await createServer(ours)),
     ...NOTHING,
   },
@@ -86,7 +85,7 @@ const pipelines: Ids = {
   right: ours.pipelineId,
   wrong: {
     'another organization': theirs.pipelineId,
-    'another environment': neighbour.pipelineId,
+    'another environment': neighbor.pipelineId,
     'a removed one': await removed('pipelines', await createPipeline(ours)),
     ...NOTHING,
   },
@@ -95,7 +94,7 @@ const projects = await idsOf('projects', createProject)
 const environments = await idsOf('environments', (tree) =>
   createEnvironment(tree, tree === ours ? projects.right : tree.projectId),
 )
-environments.wrong['another project'] = neighbour.environmentId
+environments.wrong['another project'] = neighbor.environmentId
 const roles: Ids = {
   right: await createRole(ours),
   wrong: { 'another organization': await createRole(theirs), ...NOTHING },
@@ -104,7 +103,7 @@ const steps: Ids = {
   right: await createStep(ours.pipelineId),
   wrong: {
     'another organization': await createStep(theirs.pipelineId, theirs.owner),
-    'another pipeline': await createStep(neighbour.pipelineId),
+    'another pipeline': await createStep(neighbor.pipelineId),
     'a removed one': await removedStep(),
     ...NOTHING,
   },
@@ -113,7 +112,7 @@ const actions: Ids = {
   right: await createAction(db, ours),
   wrong: {
     'another organization': await createAction(db, theirs),
-    'another environment': await createAction(db, neighbour),
+    'another environment': await createAction(db, neighbor),
     ...NOTHING,
   },
 }
@@ -122,7 +121,7 @@ type Case = {
   ids: Ids
   url: string
   body(id: number): object
-  /** The field that the refusal names, when it is not the one of the document. */
+  /** The field that the error names, if not the one in the OpenAPI document. */
   names?: string
   works: number
 }
@@ -273,7 +272,7 @@ const CASES: Record<string, Case> = {
   },
 }
 
-/** What stands in an address behind the thing that is found first: by the name of the parameter. */
+/** The second id of a path, by the name of its parameter. */
 const second: Record<string, { first: number; wrong: number[] }> = {
   variable_id: {
     first: ours.applicationId,
@@ -284,12 +283,12 @@ const second: Record<string, { first: number; wrong: number[] }> = {
   'application child_id': { first: ours.applicationId, wrong: Object.values(servers.wrong) },
   'server child_id': {
     first: ours.serverIds[0]!,
-    wrong: [theirs.applicationId, neighbour.applicationId, NOTHING['nothing at all']],
+    wrong: [theirs.applicationId, neighbor.applicationId, NOTHING['nothing at all']],
   },
   target_id: { first: actions.right, wrong: [await targetOf(actions.wrong['another organization']!)] },
 }
 
-test('every field that holds an id, of every body, is tried here', () => {
+test('every id field of every request body is covered', () => {
   const fields = operations.flatMap(({ method, path, operation }) =>
     idFields(bodyOf(operation)?.schema).map((field) => `${method} ${path} ${field}`),
   )
@@ -300,8 +299,8 @@ for (const [title, { ids, url, body, names, works }] of Object.entries(CASES)) {
   const [method, , field] = title.split(' ') as [string, string, string]
   suite(title, () => {
     for (const [what, id] of Object.entries(ids.wrong)) {
-      test(`of ${what} is refused by name, and changes nothing`, async () => {
-        const before = await everything()
+      test(`of ${what} is rejected by name, and changes nothing`, async () => {
+        const before = await fingerprints()
         for (const person of [ours.owner, ownerOfBoth]) {
           const answer = await request(method, url, { token: person.token, body: body(id) })
           assert.deepEqual(
@@ -310,28 +309,28 @@ for (const [title, { ids, url, body, names, works }] of Object.entries(CASES)) {
             answer.text,
           )
         }
-        assert.deepEqual(await everything(), before)
+        assert.deepEqual(await fingerprints(), before)
       })
     }
 
-    test('of the right one works', async () => {
+    test('of the right one is accepted', async () => {
       const answer = await request(method, url, { token, body: body(ids.right) })
       assert.equal(answer.status, works, answer.text)
     })
   })
 }
 
-suite('an address with two ids', () => {
+suite('a path with two ids', () => {
   for (const { method, path, operation } of operations) {
     const [first, last] = (operation.parameters ?? []).filter(({ in: where }) => where === 'path')
     if (!first || !last) continue
     test(`${method} ${path} finds only what belongs together`, async () => {
       const kind = last.name === 'child_id' ? `${path.split('/')[2]} child_id` : last.name
       const at = second[kind]
-      assert.ok(at, `say here what ${kind} names`)
+      assert.ok(at, `add what ${kind} refers to`)
       const { example, examples = {} } = bodyOf(operation) ?? {}
       const body = example ?? Object.values(examples)[0]?.value
-      const before = await everything()
+      const before = await fingerprints()
       for (const id of at.wrong) {
         const url: string = path
           .replace(`{${first.name}}`, String(at.first))
@@ -342,12 +341,12 @@ suite('an address with two ids', () => {
           assert.equal(answer.status, 404, `${url} ${answer.text}`)
         }
       }
-      assert.deepEqual(await everything(), before)
+      assert.deepEqual(await fingerprints(), before)
     })
   }
 })
 
-/** Dotted paths of what holds an id; the first item stands for a whole list. */
+/** Dotted paths of id fields; the first item represents a whole list. */
 function idFields(schema: Schema | undefined, path: string[] = []): string[] {
   if (!schema) return []
   const { $ref, anyOf, properties, items } = schema
@@ -362,8 +361,8 @@ function idFields(schema: Schema | undefined, path: string[] = []): string[] {
   ]
 }
 
-/** Fingerprints of everything that a refused request might have changed. */
-async function everything(): Promise<object> {
+/** Fingerprints of everything that a rejected request might have changed. */
+async function fingerprints(): Promise<object> {
   const tables = [
     ...['organizations', 'projects', 'environments', 'credentials', 'servers', 'applications', 'pipelines'],
     ...['application_servers', 'application_variables', 'pipeline_run_after', 'pipeline_steps', 'hooks'],
@@ -387,7 +386,7 @@ async function idsOf(kind: string, create: (tree: TestTree) => Promise<number>):
   }
 }
 
-async function made(by: Person, url: string, body: object): Promise<number> {
+async function post(by: Person, url: string, body: object): Promise<number> {
   const answer: Answer = await request('POST', url, { token: by.token, body })
   assert.equal(answer.status, 201, answer.text)
   return answer.body.id
@@ -395,39 +394,39 @@ async function made(by: Person, url: string, body: object): Promise<number> {
 
 function createCredential({ owner, organizationId }: TestTree): Promise<number> {
   const body = { name: name(), provider_code: 'ssh', generate: true }
-  return made(owner, `/organizations/${organizationId}/credentials`, body)
+  return post(owner, `/organizations/${organizationId}/credentials`, body)
 }
 
 function createServer({ owner, environmentId }: TestTree): Promise<number> {
-  return made(owner, `/environments/${environmentId}/servers`, { name: name(), ...server() })
+  return post(owner, `/environments/${environmentId}/servers`, { name: name(), ...server() })
 }
 
 function createApplication(): Promise<number> {
-  return made(ours.owner, `/environments/${ours.environmentId}/applications`, application())
+  return post(ours.owner, `/environments/${ours.environmentId}/applications`, application())
 }
 
 function createPipeline({ owner, serverIds }: TestTree): Promise<number> {
-  return made(owner, `/pipelines/server/${serverIds[0]}`, { name: name(), operation: 'custom' })
+  return post(owner, `/pipelines/server/${serverIds[0]}`, { name: name(), operation: 'custom' })
 }
 
 function createProject({ owner, organizationId }: TestTree): Promise<number> {
-  return made(owner, `/organizations/${organizationId}/projects`, { name: name() })
+  return post(owner, `/organizations/${organizationId}/projects`, { name: name() })
 }
 
 function createEnvironment({ owner }: TestTree, projectId: number): Promise<number> {
-  return made(owner, `/projects/${projectId}/environments`, { name: name(), type: 'staging' })
+  return post(owner, `/projects/${projectId}/environments`, { name: name(), type: 'staging' })
 }
 
 function createRole({ owner, organizationId }: TestTree): Promise<number> {
-  return made(owner, `/organizations/${organizationId}/roles`, { name: name(), permissions: ['hook:view'] })
+  return post(owner, `/organizations/${organizationId}/roles`, { name: name(), permissions: ['hook:view'] })
 }
 
 function createStep(pipelineId: number, by = ours.owner): Promise<number> {
-  return made(by, `/pipelines/${pipelineId}/steps`, { name: name(), command: 'true' })
+  return post(by, `/pipelines/${pipelineId}/steps`, { name: name(), command: 'true' })
 }
 
 function createVariable({ owner, applicationId }: TestTree, of = applicationId): Promise<number> {
-  return made(owner, `/applications/${of}/variables`, { name: `NAME_${++counter}`, value: 'x' })
+  return post(owner, `/applications/${of}/variables`, { name: `NAME_${++counter}`, value: 'x' })
 }
 
 async function removedStep(): Promise<number> {

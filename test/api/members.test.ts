@@ -1,4 +1,4 @@
-// Who belongs to an organization, what they are given, and the roles that an organization makes for itself.
+// Members of an organization, their grants, and custom roles.
 import assert from 'node:assert/strict'
 import { after, suite, test } from 'node:test'
 import { sql } from 'kysely'
@@ -44,7 +44,7 @@ async function addRole(permissions: string[], as = token): Promise<number> {
   return answer.body.id
 }
 
-/** Somebody with a role that the organization has made, on all of it. */
+/** Somebody with a custom role on the whole organization. */
 async function createHolder(permissions: string[]): Promise<Person> {
   const person = await createPerson(db)
   const role_id = await addRole(permissions)
@@ -55,22 +55,22 @@ async function createHolder(permissions: string[]): Promise<Person> {
   return person
 }
 
-suite('adding somebody', () => {
-  test('who has an account gives them the role, at once and everywhere, and no link', async (t) => {
+suite('adding a member', () => {
+  test('who has an account grants the role at once, in every process, without a link', async (t) => {
     const beside = await openTestApp(t, { beside: api })
     const person = await createPerson(db)
-    const look = () => beside.request('GET', `/projects/${tree.projectId}`, { token: person.token })
-    assert.equal((await look()).status, 404)
+    const read = () => beside.request('GET', `/projects/${tree.projectId}`, { token: person.token })
+    assert.equal((await read()).status, 404)
     const { status, body } = await add({ email: person.email.toUpperCase(), role: 'viewer' })
     assert.equal(status, 201)
     assert.deepEqual([body.user.id, body.has_joined, body.invitation_url], [person.id, true, null])
-    assert.equal((await look()).status, 200)
+    assert.equal((await read()).status, 200)
     assert.equal((await add({ email: person.email, role: 'viewer' })).status, 409)
     assert.equal((await remove(person.id)).status, 204)
-    assert.equal((await look()).status, 404)
+    assert.equal((await read()).status, 404)
   })
 
-  test('who has none makes an account, and a link that works once', async () => {
+  test('who has no account creates one, and a link that works once', async () => {
     const email = newEmail()
     const { status, body } = await add({ email, name: 'Ada', role: 'developer' })
     assert.equal(status, 201)
@@ -95,11 +95,11 @@ suite('adding somebody', () => {
     assert.equal(
       (await request('POST', `${memberPath(body.user_id)}/invitation`, { token })).status,
       409,
-      'there is nothing to invite to',
+      'they have joined already',
     )
   })
 
-  test('keeps no link that could be read from the database', async () => {
+  test('stores no link that could be read from the database', async () => {
     const { body } = await add({ email: newEmail(), role: 'viewer' })
     const link: string = body.invitation_url.split('/').at(-1)
     const { rows } = await sql<{ text: string }>`
@@ -108,13 +108,13 @@ suite('adding somebody', () => {
     assert.ok(!rows[0]!.text.includes(link))
   })
 
-  test('whose link was used twice at once lets one of the two in', async () => {
+  test('whose link is used twice at the same time logs in one of the two', async () => {
     const { body } = await add({ email: newEmail(), role: 'viewer' })
     const answers = await Promise.all([1, 2, 3].map(() => accept(body.invitation_url)))
     assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 422, 422])
   })
 
-  test('whose link has run out, or was replaced, is not let in by it', async () => {
+  test('whose link has expired or was replaced does not log in', async () => {
     const { body } = await add({ email: newEmail(), role: 'viewer' })
     const again = await request('POST', `${memberPath(body.user_id)}/invitation`, { token })
     assert.equal(again.status, 201)
@@ -127,7 +127,7 @@ suite('adding somebody', () => {
     assert.equal((await accept(again.body.invitation_url)).status, 422)
   })
 
-  test('on one environment gives them that, and nothing beside it', async () => {
+  test('on one environment grants nothing outside of it', async () => {
     const other = await addEnvironment(db, tree.owner.id, tree.projectId, tree.credentialId)
     const person = await createPerson(db)
     const { body } = await add({
@@ -142,28 +142,28 @@ suite('adding somebody', () => {
     assert.deepEqual([await see(tree.environmentId), await see(other.environmentId)], [200, 404])
   })
 
-  test('at a place or with a role of another organization is 404, and names the field', async () => {
+  test('with a scope or a role of another organization is 404, and names the field', async () => {
     const foreignRole = await db
       .insertInto('roles')
       .values({ organization_id: elsewhere.organizationId, name: 'Theirs', permissions: ['hook:view'] })
       .returning('id')
       .executeTakeFirstOrThrow()
     const other = await createTestTree(db)
-    for (const [field, wish] of [
+    for (const [field, input] of [
       ['project_id', { role: 'viewer', project_id: elsewhere.projectId }],
       ['environment_id', { role: 'viewer', environment_id: elsewhere.environmentId }],
       ['environment_id', { role: 'viewer', project_id: tree.projectId, environment_id: other.environmentId }],
       ['role_id', { role_id: foreignRole.id }],
       ['role_id', { role_id: 999_999 }],
     ] as const) {
-      const { status, body } = await add({ email: newEmail(), ...wish })
-      assert.deepEqual([status, Object.keys(body.errors)], [404, [field]], JSON.stringify(wish))
+      const { status, body } = await add({ email: newEmail(), ...input })
+      assert.deepEqual([status, Object.keys(body.errors)], [404, [field]], JSON.stringify(input))
     }
     const { body } = await put(viewer.id, [{ role: 'viewer' }, { role_id: foreignRole.id }])
     assert.deepEqual(Object.keys(body.errors), ['grants.1.role_id'])
   })
 
-  test('needs a role, one role, and an address', async () => {
+  test('requires exactly one role, and an email address', async () => {
     for (const [field, body] of [
       ['role', { email: newEmail() }],
       ['role', { email: newEmail(), role: 'viewer', role_id: 1 }],
@@ -175,7 +175,7 @@ suite('adding somebody', () => {
     }
   })
 
-  test('at the same moment from two organizations makes one account', async () => {
+  test('from two organizations at the same time creates one account', async () => {
     const email = newEmail()
     const answers = await Promise.all([
       add({ email, role: 'viewer' }),
@@ -184,7 +184,7 @@ suite('adding somebody', () => {
     assert.deepEqual(answers.map(({ status }) => status).sort(), [201, 409])
   })
 
-  test('who has not come yet to another organization waits until they have', async () => {
+  test('with a pending invitation to another organization works once they have joined there', async () => {
     const email = newEmail()
     const first = await add({ email, role: 'viewer' }, elsewhere.owner.token, elsewhere.organizationId)
     assert.equal((await add({ email, role: 'owner' })).status, 409)
@@ -194,8 +194,8 @@ suite('adding somebody', () => {
   })
 })
 
-suite('nobody gives what they do not have', () => {
-  test('an admin makes no owner, and is told what they lack', async () => {
+suite('nobody grants permissions that they do not have', () => {
+  test('an admin cannot add an owner, and the error lists the missing permissions', async () => {
     const { status, body } = await add({ email: newEmail(), role: 'owner' }, admin.token)
     assert.equal(status, 403)
     assert.match(body.message, /you lack organization:remove there/)
@@ -206,7 +206,7 @@ suite('nobody gives what they do not have', () => {
     assert.deepEqual(await left.execute(), [], 'no account either')
   })
 
-  test('what somebody has on one project they give on that project only', async () => {
+  test('permissions on one project can be granted on that project only', async () => {
     const person = await createHolder(['organization:view', 'member:add', 'member:view', 'project:view'])
     const { organizationId, projectId } = tree
     await grantRole(db, person.id, 'developer', { organizationId, projectId })
@@ -215,12 +215,12 @@ suite('nobody gives what they do not have', () => {
     assert.equal((await add({ email, role: 'viewer', project_id: projectId }, person.token)).status, 201)
   })
 
-  test('an admin neither removes nor changes an owner', async () => {
+  test('an admin can neither remove nor change an owner', async () => {
     assert.equal((await remove(tree.owner.id, admin.token)).status, 403)
     assert.equal((await put(tree.owner.id, [{ role: 'viewer' }], admin.token)).status, 403)
   })
 
-  test('a role cannot be made or changed to contain more than its maker has', async () => {
+  test('a role cannot be created or changed to contain more than the caller has', async () => {
     const person = await createHolder([
       'organization:view',
       'member:view',
@@ -241,7 +241,7 @@ suite('nobody gives what they do not have', () => {
     assert.equal(changed.status, 403)
   })
 
-  test('a link is not kept by somebody who could not have given what the account has now', async () => {
+  test('a link stops working when its inviter could not have granted what the account has now', async () => {
     const email = newEmail()
     const invited = await add({ email, role: 'viewer' }, admin.token)
     assert.equal((await put(invited.body.user_id, [{ role: 'owner' }])).status, 200)
@@ -254,15 +254,15 @@ suite('nobody gives what they do not have', () => {
     assert.equal((await remove(invited.body.user_id)).status, 204)
   })
 
-  test('what was taken from somebody is not given by a request that was on its way', async () => {
+  test('a revoked permission is not granted by a request that was already in flight', async () => {
     const helper = await createMember(db, tree, 'admin')
     const person = await createPerson(db)
-    // Holds the organization as another change would, so that the request below passes its first check and waits.
+    // Locks the organization as another change would: the request below passes its first check and waits.
     const blocked = Promise.withResolvers<void>()
     const other = db.transaction().execute(async (trx) => {
       await sql`select id from organizations where id = ${tree.organizationId} for no key update`.execute(trx)
       const waiting = add({ email: person.email, role: 'admin' }, helper.token)
-      await untilSomebodyWaits()
+      await untilLockIsAwaited()
       await trx.deleteFrom('grants').where('user_id', '=', helper.id).execute()
       blocked.resolve()
       return { waiting }
@@ -272,7 +272,7 @@ suite('nobody gives what they do not have', () => {
     assert.equal((await waiting).status, 403)
   })
 
-  async function untilSomebodyWaits(): Promise<void> {
+  async function untilLockIsAwaited(): Promise<void> {
     const deadline = Date.now() + 20_000
     while (Date.now() < deadline) {
       const { rows } = await sql<{ n: number }>`
@@ -280,12 +280,12 @@ suite('nobody gives what they do not have', () => {
         where datname = current_database() and wait_event_type = 'Lock'`.execute(db)
       if (rows[0]!.n > 0) return
     }
-    assert.fail('nobody waited')
+    assert.fail('nothing waits for a lock')
   }
 })
 
 suite('changing a member', () => {
-  test('replaces all that they were given', async () => {
+  test('replaces all grants', async () => {
     const person = await createMember(db, tree, 'developer')
     const { status, body, headers } = await put(person.id, [
       { role: 'viewer' },
@@ -306,7 +306,7 @@ suite('changing a member', () => {
     assert.equal((await put(person.id, [])).status, 422)
   })
 
-  test('who is none is 404', async () => {
+  test('who is not a member is 404', async () => {
     const person = await createPerson(db)
     for (const answer of [
       await put(person.id, [{ role: 'viewer' }]),
@@ -317,7 +317,7 @@ suite('changing a member', () => {
       assert.equal(answer.status, 404)
   })
 
-  test('is for those with the permission', async () => {
+  test('requires the permission', async () => {
     assert.equal((await add({ email: newEmail(), role: 'viewer' }, viewer.token)).status, 403)
     assert.equal((await put(admin.id, [{ role: 'viewer' }], viewer.token)).status, 403)
     assert.equal((await remove(admin.id, viewer.token)).status, 403)
@@ -326,18 +326,18 @@ suite('changing a member', () => {
 })
 
 suite('the last owner', () => {
-  test('is neither removed nor made less, also not by themselves', async () => {
+  test('can neither be removed nor demoted, not even by themselves', async () => {
     assert.equal((await remove(tree.owner.id)).status, 409)
     assert.equal((await put(tree.owner.id, [{ role: 'admin' }])).status, 409)
     assert.equal((await put(tree.owner.id, [{ role: 'owner', project_id: tree.projectId }])).status, 409)
     const invited = await add({ email: newEmail(), role: 'owner' })
-    assert.equal((await remove(tree.owner.id)).status, 409, 'somebody who has not come yet does not count')
+    assert.equal((await remove(tree.owner.id)).status, 409, 'somebody who has not joined yet does not count')
     assert.equal((await remove(invited.body.user_id)).status, 204)
     const left = await db.selectFrom('users').select('id').where('id', '=', invited.body.user_id).execute()
-    assert.deepEqual(left, [], 'an account that was never used is gone')
+    assert.deepEqual(left, [], 'an account that was never used is deleted')
   })
 
-  test('can go once there is another, who the organization then names', async () => {
+  test('can leave once there is another, who becomes the owner of record', async () => {
     const other = await createTestTree(db)
     const second = await createMember(db, other, 'owner')
     const path = `/organizations/${other.organizationId}`
@@ -348,7 +348,7 @@ suite('the last owner', () => {
     assert.equal((await request('GET', path, { token: other.owner.token })).status, 404)
   })
 
-  test('remains when two owners remove each other at once', async () => {
+  test('remains when two owners remove each other at the same time', async () => {
     const other = await createTestTree(db)
     const second = await createMember(db, other, 'owner')
     const path = `/organizations/${other.organizationId}/members`
@@ -361,7 +361,7 @@ suite('the last owner', () => {
 })
 
 suite('the list of members', () => {
-  test('has everybody once, those who came last first, and is found by name or address', async () => {
+  test('has everybody once, newest first, and can be filtered by name or email', async () => {
     const other = await createTestTree(db)
     const path = `/organizations/${other.organizationId}/members`
     const second = await createMember(db, other, 'viewer')
@@ -385,28 +385,28 @@ suite('the list of members', () => {
   })
 })
 
-suite('a role of an organization', () => {
+suite('a custom role', () => {
   const roles = `/organizations/${tree.organizationId}/roles`
 
-  test('is made, given, changed for everybody at once, and removed when nobody has it', async (t) => {
+  test('is created, granted, changed for everybody at once, and removed when nobody has it', async (t) => {
     const beside = await openTestApp(t, { beside: api })
     const id = await addRole(['project:view'])
     const person = await createPerson(db)
     const added = await add({ email: person.email, role_id: id })
     assert.equal(added.body.grants[0].role, null)
     assert.match(added.body.grants[0].role_name, /^Role \d+$/)
-    const look = (what: string) => beside.request('GET', what, { token: person.token })
+    const read = (what: string) => beside.request('GET', what, { token: person.token })
     const environment = `/environments/${tree.environmentId}`
-    assert.equal((await look(`/projects/${tree.projectId}`)).status, 200)
-    assert.equal((await look(environment)).status, 404)
+    assert.equal((await read(`/projects/${tree.projectId}`)).status, 200)
+    assert.equal((await read(environment)).status, 404)
     const changed = await request('PUT', `/roles/${id}`, {
       token,
       body: { permissions: ['environment:view'] },
     })
     assert.equal(changed.status, 200)
     assert.deepEqual(changed.body.permissions, ['environment:view'])
-    assert.equal((await look(environment)).status, 200)
-    assert.equal((await look(`/projects/${tree.projectId}`)).status, 404)
+    assert.equal((await read(environment)).status, 200)
+    assert.equal((await read(`/projects/${tree.projectId}`)).status, 404)
     const inUse = await request('DELETE', `/roles/${id}`, { token })
     assert.deepEqual([inUse.status, inUse.body.errors], [409, { members: ['1 member has it'] }])
     await remove(person.id)
@@ -414,7 +414,7 @@ suite('a role of an organization', () => {
     assert.equal((await request('GET', `/roles/${id}`, { token })).status, 404)
   })
 
-  test('has a name of its own and known permissions', async () => {
+  test('has a unique name and known permissions', async () => {
     const make = (body: object) => request('POST', roles, { token, body })
     assert.equal((await make({ name: 'Twice', permissions: [] })).status, 201)
     assert.equal((await make({ name: 'Twice', permissions: [] })).status, 422)
@@ -424,7 +424,7 @@ suite('a role of an organization', () => {
     assert.deepEqual(Object.keys(body.errors).sort(), ['extra', 'name', 'permissions.1'])
   })
 
-  test('is not changed by someone who has not seen its last change', async () => {
+  test('is not changed by a caller with an outdated version', async () => {
     const id = await addRole(['hook:view'])
     const { headers } = await request('GET', `/roles/${id}`, { token: viewer.token })
     const rename = (name: string) =>
@@ -433,7 +433,7 @@ suite('a role of an organization', () => {
     assert.equal((await rename('Renamed twice')).status, 412)
   })
 
-  test('is nobody else’s business', async () => {
+  test('is invisible to other organizations', async () => {
     const id = await addRole(['hook:view'])
     const as = { token: elsewhere.owner.token }
     assert.equal((await request('GET', `/roles/${id}`, as)).status, 404)

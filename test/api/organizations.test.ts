@@ -25,14 +25,14 @@ const outsider = (await createTestTree(db)).owner
 const projectsOf = (organizationId: number) => `/organizations/${organizationId}/projects`
 const environmentsOf = (projectId: number) => `/projects/${projectId}/environments`
 
-async function make(url: string, body: object, as = token): Promise<Answer['body']> {
+async function create(url: string, body: object, as = token): Promise<Answer['body']> {
   const answer = await request('POST', url, { token: as, body })
   assert.equal(answer.status, 201, answer.text)
   return answer.body
 }
 
 suite('an organization', () => {
-  test('is made by an instance administrator, who then owns it', async () => {
+  test('is created by an instance administrator, who becomes its owner', async () => {
     const { status, body, headers } = await request('POST', '/organizations', {
       token: admin.token,
       body: { name: 'Müller & Söhne' },
@@ -50,19 +50,19 @@ suite('an organization', () => {
     )
   })
 
-  test('is not made by anybody else', async () => {
+  test('cannot be created by anybody else', async () => {
     const { status } = await request('POST', '/organizations', { token, body: { name: 'Mine' } })
     assert.equal(status, 403)
   })
 
-  test('gets a slug of its own when its name is taken, however often, and keeps it when it is renamed', async () => {
-    const made = await Promise.all(
-      Array.from({ length: 8 }, () => make('/organizations', { name: 'Twin' }, admin.token)),
+  test('gets a unique slug even if many have the same name, and keeps it when it is renamed', async () => {
+    const created = await Promise.all(
+      Array.from({ length: 8 }, () => create('/organizations', { name: 'Twin' }, admin.token)),
     )
-    const slugs = made.map((one) => one.url_slug)
+    const slugs = created.map((one) => one.url_slug)
     assert.equal(new Set(slugs).size, 8, slugs.join())
     assert.ok(slugs.includes('twin') && slugs.includes('twin-2'), slugs.join())
-    const renamed = await request('PUT', `/organizations/${made[0]!.id}`, {
+    const renamed = await request('PUT', `/organizations/${created[0]!.id}`, {
       token: admin.token,
       body: { name: 'Single' },
     })
@@ -70,7 +70,7 @@ suite('an organization', () => {
     assert.equal(renamed.body.url_slug, slugs[0])
   })
 
-  test('is listed for those who may see it, and found by a part of its name', async () => {
+  test('is listed for callers who can view it, and found by a part of its name', async () => {
     const find = async (text: string, as = token) =>
       (await request('GET', `/organizations?filter[name]=${text}`, { token: as })).body.map(
         (one: { id: number }) => one.id,
@@ -81,7 +81,7 @@ suite('an organization', () => {
     assert.equal((await request('GET', '/organizations?filter[name]=%00', { token })).status, 422)
   })
 
-  test('is not removed while it has projects or credentials, and says which', async () => {
+  test('cannot be removed while it has projects or credentials, and the error lists them', async () => {
     const { status, body } = await request('DELETE', `/organizations/${tree.organizationId}`, { token })
     assert.equal(status, 409)
     assert.deepEqual(body.errors.credentials, ['1 credential: Source'])
@@ -89,10 +89,14 @@ suite('an organization', () => {
     assert.match(body.message, /1 project: Project \d+; 1 credential: Source/)
   })
 
-  test('is gone for everybody once it is removed, and its slug is free', async () => {
-    const made = await make('/organizations', { name: 'Short lived' }, admin.token)
-    const path = `/organizations/${made.id}`
-    const invited = await make(`${path}/members`, { email: 'never@example.com', role: 'viewer' }, admin.token)
+  test('no longer exists for anybody once it is removed, and its slug is free again', async () => {
+    const created = await create('/organizations', { name: 'Short lived' }, admin.token)
+    const path = `/organizations/${created.id}`
+    const invited = await create(
+      `${path}/members`,
+      { email: 'never@example.com', role: 'viewer' },
+      admin.token,
+    )
     assert.equal((await request('DELETE', path, { token: admin.token })).status, 204)
     assert.equal((await request('GET', path, { token: admin.token })).status, 404)
     const again = await request('POST', '/organizations', {
@@ -101,19 +105,19 @@ suite('an organization', () => {
     })
     assert.equal(again.body.url_slug, 'short-lived')
     const left = await db.selectFrom('users').select('id').where('id', '=', invited.user_id).execute()
-    assert.deepEqual(left, [], 'an account that nobody can enter any more')
+    assert.deepEqual(left, [], 'an account that nobody can log in to any more')
   })
 })
 
 suite('a project', () => {
-  test('is made, read, changed in part and removed', async () => {
-    const made = await make(projectsOf(tree.organizationId), {
+  test('is created, read, partially changed and removed', async () => {
+    const created = await create(projectsOf(tree.organizationId), {
       name: 'Blog',
       logo_url: 'https://example.com/a.png',
     })
-    const path = `/projects/${made.id}`
+    const path = `/projects/${created.id}`
     const read = await request('GET', path, { token: viewer.token })
-    assert.deepEqual(read.body, made)
+    assert.deepEqual(read.body, created)
     assert.equal(read.body.organization.id, tree.organizationId)
     assert.equal(read.body.created_by_user.id, tree.owner.id)
     const changed = await request('PUT', path, { token, body: { logo_url: null } })
@@ -123,11 +127,11 @@ suite('a project', () => {
     assert.equal((await request('DELETE', path, { token })).status, 204)
     assert.equal((await request('GET', path, { token })).status, 404)
     assert.equal((await request('DELETE', path, { token })).status, 404)
-    await make(projectsOf(tree.organizationId), { name: 'Blog' })
+    await create(projectsOf(tree.organizationId), { name: 'Blog' })
   })
 
-  test('is not changed by someone who has not seen its last change', async () => {
-    const { id } = await make(projectsOf(tree.organizationId), { name: 'Raced' })
+  test('is not changed by a caller with an outdated version', async () => {
+    const { id } = await create(projectsOf(tree.organizationId), { name: 'Raced' })
     const { headers } = await request('GET', `/projects/${id}`, { token })
     const put = (name: string, etag: string) =>
       request('PUT', `/projects/${id}`, { token, body: { name }, headers: { 'if-match': etag } })
@@ -136,41 +140,41 @@ suite('a project', () => {
     assert.equal((await put('Raced 3', '*')).status, 200)
   })
 
-  test('has a name that no other project of its organization has', async () => {
-    await make(projectsOf(tree.organizationId), { name: 'Only one' })
-    const second = await make(projectsOf(tree.organizationId), { name: 'Another' })
+  test('has a name that is unique in its organization', async () => {
+    await create(projectsOf(tree.organizationId), { name: 'Only one' })
+    const second = await create(projectsOf(tree.organizationId), { name: 'Another' })
     const again = await request('POST', projectsOf(tree.organizationId), {
       token,
       body: { name: 'Only one' },
     })
     assert.deepEqual(
       [again.status, again.body.errors],
-      [422, { name: ['is the name of another project there'] }],
+      [422, { name: ['is already taken by another project'] }],
     )
     const renamed = await request('PUT', `/projects/${second.id}`, { token, body: { name: 'Only one' } })
     assert.equal(renamed.status, 422)
-    const made = await Promise.all(
+    const created = await Promise.all(
       Array.from({ length: 5 }, () =>
         request('POST', projectsOf(tree.organizationId), { token, body: { name: 'At once' } }),
       ),
     )
-    assert.deepEqual(made.map(({ status }) => status).sort(), [201, 422, 422, 422, 422])
+    assert.deepEqual(created.map(({ status }) => status).sort(), [201, 422, 422, 422, 422])
   })
 
-  test('is refused with every fault at once', async () => {
+  test('is rejected with every error at once', async () => {
     const { status, body } = await request('POST', projectsOf(tree.organizationId), {
       token,
-      body: { name: '  ', logo_url: 'javascript:alert(1)', colour: 'red' },
+      body: { name: '  ', logo_url: 'javascript:alert(1)', color: 'red' },
     })
     assert.equal(status, 422)
-    assert.deepEqual(Object.keys(body.errors).sort(), ['colour', 'logo_url', 'name'])
+    assert.deepEqual(Object.keys(body.errors).sort(), ['color', 'logo_url', 'name'])
     assert.equal(
       (await request('PUT', `/projects/${tree.projectId}`, { token, body: { nme: 'x' } })).status,
       422,
     )
   })
 
-  test('is listed only to those who may see it', async () => {
+  test('is listed only for callers who can view it', async () => {
     const person = await createPerson(db)
     const role = await db
       .insertInto('roles')
@@ -196,9 +200,10 @@ suite('a project', () => {
     )
   })
 
-  test('lists come in pages, newest first', async () => {
-    const { id: organizationId } = await make('/organizations', { name: 'Paged' }, admin.token)
-    for (const name of ['One', 'Two', 'Three']) await make(projectsOf(organizationId), { name }, admin.token)
+  test('lists are paginated, newest first', async () => {
+    const { id: organizationId } = await create('/organizations', { name: 'Paged' }, admin.token)
+    for (const name of ['One', 'Two', 'Three'])
+      await create(projectsOf(organizationId), { name }, admin.token)
     const page = async (query: string) => {
       const { body, headers } = await request('GET', `${projectsOf(organizationId)}?${query}`, {
         token: admin.token,
@@ -215,10 +220,10 @@ suite('a project', () => {
 })
 
 suite('an environment', () => {
-  test('is made, read, changed in part and removed', async () => {
-    const made = await make(environmentsOf(tree.projectId), { name: 'Test bed', type: 'staging' })
-    const path = `/environments/${made.id}`
-    assert.deepEqual((await request('GET', path, { token: viewer.token })).body, made)
+  test('is created, read, partially changed and removed', async () => {
+    const created = await create(environmentsOf(tree.projectId), { name: 'Test bed', type: 'staging' })
+    const path = `/environments/${created.id}`
+    assert.deepEqual((await request('GET', path, { token: viewer.token })).body, created)
     const changed = await request('PUT', path, { token, body: { description: 'Try here' } })
     assert.deepEqual(
       [changed.body.name, changed.body.type_human_readable, changed.body.description],
@@ -227,10 +232,10 @@ suite('an environment', () => {
     assert.equal((await request('PUT', path, { token, body: { type: 'mars' } })).status, 422)
     assert.equal((await request('DELETE', path, { token })).status, 204)
     assert.equal((await request('GET', path, { token })).status, 404)
-    await make(environmentsOf(tree.projectId), { name: 'Test bed', type: 'staging' })
+    await create(environmentsOf(tree.projectId), { name: 'Test bed', type: 'staging' })
   })
 
-  test('shows how many target runs it and its project have had this month', async () => {
+  test('shows the target runs of this month, for itself and its project', async () => {
     const other = await createTestTree(db)
     await db
       .insertInto('used_credits')
@@ -263,14 +268,14 @@ suite('an environment', () => {
     assert.equal((await run()).status, 201)
     const busy = await request('POST', `${path}/archive`, as)
     assert.equal(busy.status, 409)
-    assert.match(busy.body.message, /\(1\)/)
+    assert.match(busy.body.message, /1 run is not finished/)
   })
 })
 
 suite('removing what is not empty', () => {
   const remove = (path: string, as: string) => request('DELETE', path, { token: as })
 
-  test('is refused, and says what is in it', async () => {
+  test('is rejected, and the error lists the contents', async () => {
     const environment = await remove(`/environments/${tree.environmentId}`, token)
     assert.deepEqual(
       [environment.status, environment.body.errors],
@@ -282,7 +287,7 @@ suite('removing what is not empty', () => {
     assert.equal((await remove(`/projects/${tree.projectId}?cascade=yes`, token)).status, 422)
   })
 
-  test('with cascade is refused while runs have not ended', async () => {
+  test('with cascade is rejected while runs are unfinished', async () => {
     const other = await createTestTree(db)
     const as = other.owner.token
     const started = await request('POST', `/pipelines/${other.pipelineId}/actions`, { token: as, body: {} })
@@ -292,7 +297,7 @@ suite('removing what is not empty', () => {
     assert.equal((await request('GET', `/projects/${other.projectId}`, { token: as })).status, 200)
   })
 
-  test('with cascade needs the right to remove each kind of thing that would go', async () => {
+  test('with cascade requires the permission to remove each kind of resource in it', async () => {
     const other = await createTestTree(db)
     await createHook(db, other, 'incoming')
     const person = await createPerson(db)
@@ -315,10 +320,10 @@ suite('removing what is not empty', () => {
     assert.match(body.message, /application:remove and hook:remove and pipeline:remove /)
   })
 
-  test('with cascade takes everything, keeps what runs did, and leaves no secret behind', async () => {
+  test('with cascade removes everything, keeps the record of runs, and leaves no secret behind', async () => {
     const other = await createTestTree(db)
     const as = other.owner.token
-    const made = await addEnvironment(db, other.owner.id, other.projectId, other.credentialId)
+    const created = await addEnvironment(db, other.owner.id, other.projectId, other.credentialId)
     const actionId = await createAction(db, other)
     await createHook(db, other, 'incoming')
     await db
@@ -333,7 +338,7 @@ suite('removing what is not empty', () => {
     for (const path of [
       `/projects/${projectId}`,
       `/environments/${environmentId}`,
-      `/environments/${made.environmentId}`,
+      `/environments/${created.environmentId}`,
       `/pipelines/${other.pipelineId}/hooks`,
     ])
       assert.equal((await request('GET', path, { token: as })).status, 404, path)
@@ -383,8 +388,8 @@ suite('removing what is not empty', () => {
   }
 })
 
-suite('others', () => {
-  test('do not see what is not theirs, and those who only look do not change it', async () => {
+suite('other callers', () => {
+  test('cannot view what they have no role in, and viewers cannot change anything', async () => {
     const { organizationId, projectId, environmentId } = tree
     const paths = [
       `/organizations/${organizationId}`,
@@ -396,18 +401,18 @@ suite('others', () => {
         const body = method === 'PUT' ? { name: 'Taken over' } : undefined
         const answer = await request(method, path, { token: outsider.token, body })
         assert.equal(answer.status, 404, `${method} ${path}`)
-        const looked = await request(method, path, { token: viewer.token, body })
-        assert.equal(looked.status, method === 'GET' ? 200 : 403, `${method} ${path}`)
+        const viewed = await request(method, path, { token: viewer.token, body })
+        assert.equal(viewed.status, method === 'GET' ? 200 : 403, `${method} ${path}`)
       }
     }
     for (const path of [projectsOf(organizationId), environmentsOf(projectId)]) {
-      const made = await request('POST', path, { token: outsider.token, body: { name: 'X' } })
-      assert.equal(made.status, 404)
+      const created = await request('POST', path, { token: outsider.token, body: { name: 'X' } })
+      assert.equal(created.status, 404)
       assert.equal((await request('POST', path, { token: viewer.token, body: {} })).status, 403)
     }
   })
 
-  test('see a change at once, whichever process they ask', async (t) => {
+  test('see a change at once, in every process', async (t) => {
     const beside = await openTestApp(t, { beside: api })
     const actionId = await createAction(db, tree)
     const nameThere = async () => {

@@ -1,5 +1,5 @@
-// Two people work on the same thing: whoever says which version they have seen neither writes over nor removes what
-// the other has changed meanwhile. Every route with PUT is tried, as the OpenAPI document lists them.
+// Two people edit the same resource: a caller who sends `If-Match` neither overwrites nor removes what the other has
+// changed in the meantime. Covers every route with PUT in the OpenAPI document.
 import assert from 'node:assert/strict'
 import { after, suite, test } from 'node:test'
 import { openTestApp } from '#test/support/harness.ts'
@@ -8,9 +8,9 @@ import { createMember, createTestTree, type TestTree } from '#test/support/world
 const { app, db, request } = await openTestApp({ after })
 
 type Editable = {
-  /** Makes one with nothing in it; answers with its address. */
-  make(at: TestTree): Promise<string>
-  /** What the other person changes, what we wish to change, and what we wish instead. */
+  /** Creates an empty one; returns its URL. */
+  create(at: TestTree): Promise<string>
+  /** What the other person changes, what we change, and what we change later. */
   theirs: object
   ours: object
   later: object
@@ -21,7 +21,7 @@ const names = { theirs: { name: 'Theirs' }, ours: { name: 'Ours' }, later: { nam
 /** By the path of the route. */
 const EDITABLE: Record<string, Editable> = {
   '/organizations/{id}': {
-    make: async ({ owner, organizationId, projectId, credentialId }) => {
+    create: async ({ owner, organizationId, projectId, credentialId }) => {
       for (const content of [`/projects/${projectId}?cascade=true`, `/credentials/${credentialId}`])
         assert.equal((await request('DELETE', content, { token: owner.token })).status, 204)
       return `/organizations/${organizationId}`
@@ -29,11 +29,12 @@ const EDITABLE: Record<string, Editable> = {
     ...names,
   },
   '/projects/{id}': {
-    make: (at) => created(at, `/organizations/${at.organizationId}/projects`, '/projects', { name: 'Shop' }),
+    create: (at) =>
+      created(at, `/organizations/${at.organizationId}/projects`, '/projects', { name: 'Shop' }),
     ...names,
   },
   '/environments/{id}': {
-    make: (at) =>
+    create: (at) =>
       created(at, `/projects/${at.projectId}/environments`, '/environments', {
         name: 'Live',
         type: 'production',
@@ -41,7 +42,7 @@ const EDITABLE: Record<string, Editable> = {
     ...names,
   },
   '/servers/{id}': {
-    make: (at) =>
+    create: (at) =>
       created(at, `/environments/${at.environmentId}/servers`, '/servers', {
         name: 'web',
         provider_code: 'ssh',
@@ -52,7 +53,7 @@ const EDITABLE: Record<string, Editable> = {
     ...names,
   },
   '/applications/{id}': {
-    make: (at) =>
+    create: (at) =>
       created(at, `/environments/${at.environmentId}/applications`, '/applications', {
         name: 'Blog',
         repository: 'https://github.com/acme/blog.git',
@@ -60,7 +61,7 @@ const EDITABLE: Record<string, Editable> = {
     ...names,
   },
   '/pipelines/{id}': {
-    make: (at) =>
+    create: (at) =>
       created(at, `/pipelines/application/${at.applicationId}`, '/pipelines', {
         name: 'Deploy',
         operation: 'deploy',
@@ -68,7 +69,7 @@ const EDITABLE: Record<string, Editable> = {
     ...names,
   },
   '/credentials/{id}': {
-    make: (at) =>
+    create: (at) =>
       created(at, `/organizations/${at.organizationId}/credentials`, '/credentials', {
         name: 'Token',
         provider_code: 'github',
@@ -77,19 +78,19 @@ const EDITABLE: Record<string, Editable> = {
     ...names,
   },
   '/roles/{id}': {
-    make: (at) =>
+    create: (at) =>
       created(at, `/organizations/${at.organizationId}/roles`, '/roles', { name: 'Role', permissions: [] }),
     ...names,
   },
   '/organizations/{id}/members/{user_id}': {
-    make: async (at) =>
+    create: async (at) =>
       `/organizations/${at.organizationId}/members/${(await createMember(db, at, 'viewer')).id}`,
     theirs: { grants: [{ role: 'developer' }] },
     ours: { grants: [{ role: 'admin' }] },
     later: { grants: [{ role: 'viewer' }, { role: 'admin' }] },
   },
   '/applications/{id}/variables/{variable_id}': {
-    make: (at) => {
+    create: (at) => {
       const variables = `/applications/${at.applicationId}/variables`
       return created(at, variables, variables, { name: 'REGION', value: 'eu' })
     },
@@ -98,7 +99,7 @@ const EDITABLE: Record<string, Editable> = {
     later: { value: 'mars' },
   },
   '/pipelines/{id}/steps/{step_id}': {
-    make: (at) => {
+    create: (at) => {
       const steps = `/pipelines/${at.pipelineId}/steps`
       return created(at, steps, steps, { name: 'warm-up', command: 'true' })
     },
@@ -107,27 +108,27 @@ const EDITABLE: Record<string, Editable> = {
     later: { command: 'echo later' },
   },
   '/hooks/incoming/{hook_id}': {
-    make: (at) =>
+    create: (at) =>
       created(at, `/pipelines/${at.pipelineId}/hooks/incoming`, '/hooks/incoming', { name: 'Push' }),
     ...names,
   },
   '/hooks/outgoing/{hook_id}': {
-    make: (at) =>
+    create: (at) =>
       created(at, `/pipelines/${at.pipelineId}/hooks/outgoing`, '/hooks/outgoing', {
-        name: 'Tell',
+        name: 'Notify',
         target_url: 'https://example.com/',
       }),
     ...names,
   },
 }
 
-/** Says that something is so, and has no record to read: the second of two people finds it done. */
+/** Idempotent, without a record to read: for the second of two people it is already done. */
 const NO_RECORD = [
   '/resource-links/application/{id}/server/{child_id}',
   '/resource-links/server/{id}/application/{child_id}',
 ]
 
-test('every route with PUT is tried here', () => {
+test('every route with PUT is covered', () => {
   const { paths } = app.swagger() as unknown as { paths: Record<string, object> }
   const known = [...Object.keys(EDITABLE), ...NO_RECORD]
   assert.deepEqual(
@@ -138,10 +139,10 @@ test('every route with PUT is tried here', () => {
   )
 })
 
-for (const [path, { make, theirs, ours, later }] of Object.entries(EDITABLE)) {
+for (const [path, { create, theirs, ours, later }] of Object.entries(EDITABLE)) {
   suite(path, () => {
-    test('is not written over by somebody who has not seen its last change', async () => {
-      const { read, put, putByOther } = await begin(make)
+    test('is not overwritten by a caller with an outdated version', async () => {
+      const { read, put, putByOther } = await begin(create)
       const seen = await read()
       assert.match(seen.headers.etag!, /^"[^"]+"$/)
       const changed = await putByOther(theirs)
@@ -161,15 +162,15 @@ for (const [path, { make, theirs, ours, later }] of Object.entries(EDITABLE)) {
       assert.equal((await put(ours, '*')).status, 200)
     })
 
-    test('is written by one of two who have seen the same', async () => {
-      const { read, put } = await begin(make)
+    test('is changed by one of two callers with the same version', async () => {
+      const { read, put } = await begin(create)
       const { headers } = await read()
       const both = await Promise.all([theirs, later].map((body) => put(body, headers.etag)))
       assert.deepEqual(both.map(({ status }) => status).sort(), [200, 412])
     })
 
-    test('is not removed by somebody who has not seen its last change', async () => {
-      const { read, remove, putByOther } = await begin(make)
+    test('is not removed by a caller with an outdated version', async () => {
+      const { read, remove, putByOther } = await begin(create)
       const seen = await read()
       const changed = await putByOther(theirs)
       assert.equal(changed.status, 200, changed.text)
@@ -183,16 +184,16 @@ for (const [path, { make, theirs, ours, later }] of Object.entries(EDITABLE)) {
       assert.equal((await read()).status, 404)
     })
 
-    test('is removed by somebody who does not say what they have seen', async () => {
+    test('is removed by a caller who sends no version', async () => {
       for (const version of [undefined, '*']) {
-        const { read, remove } = await begin(make)
+        const { read, remove } = await begin(create)
         assert.equal((await remove(version)).status, 204, `If-Match: ${version}`)
         assert.equal((await read()).status, 404)
       }
     })
 
-    test('is changed or removed, not both, by two who have seen the same', async () => {
-      const { read, put, remove } = await begin(make)
+    test('is changed or removed, not both, by two callers with the same version', async () => {
+      const { read, put, remove } = await begin(create)
       const { headers } = await read()
       const [changed, removed] = await Promise.all([put(ours, headers.etag), remove(headers.etag)])
       const found = `${changed.status} ${removed.status}`
@@ -201,23 +202,23 @@ for (const [path, { make, theirs, ours, later }] of Object.entries(EDITABLE)) {
   })
 }
 
-/** A thing of its own for a test, in a tree of its own, and what two owners of that tree do with it. */
-async function begin(make: Editable['make']) {
+/** A new resource in a new tree, and what two owners of that tree can do with it. */
+async function begin(create: Editable['create']) {
   const at = await createTestTree(db)
   const other = await createMember(db, at, 'owner')
-  const url = await make(at)
+  const url = await create(at)
   const { token } = at.owner
-  const saying = (version?: string) => (version === undefined ? undefined : { 'if-match': version })
+  const ifMatch = (version?: string) => (version === undefined ? undefined : { 'if-match': version })
   return {
     read: () => request('GET', url, { token }),
-    put: (body: object, version?: string) => request('PUT', url, { token, body, headers: saying(version) }),
+    put: (body: object, version?: string) => request('PUT', url, { token, body, headers: ifMatch(version) }),
     putByOther: (body: object) => request('PUT', url, { token: other.token, body }),
-    remove: (version?: string) => request('DELETE', url, { token, headers: saying(version) }),
+    remove: (version?: string) => request('DELETE', url, { token, headers: ifMatch(version) }),
   }
 }
 
-async function created({ owner: { token } }: TestTree, url: string, shownAt: string, wish: object) {
-  const { status, body, text } = await request('POST', url, { token, body: wish })
+async function created({ owner: { token } }: TestTree, url: string, itemPath: string, input: object) {
+  const { status, body, text } = await request('POST', url, { token, body: input })
   assert.equal(status, 201, text)
-  return `${shownAt}/${body.id}`
+  return `${itemPath}/${body.id}`
 }

@@ -55,3 +55,33 @@ function toRow(actor: Actor, { organizationId, verb, subject, before, after }: A
     after: after && JSON.stringify(after),
   }
 }
+
+/**
+ * Records changes of one type of resource: created when there is no `before`, removed when there is no `after`.
+ * `shown` lists the fields to keep, or picks them itself where some are secret.
+ */
+export function auditorOf<Row extends { id: number | string; name: string }>(
+  type: string,
+  shown: readonly (keyof Row)[] | ((row: Row) => object),
+) {
+  const pick =
+    typeof shown === 'function'
+      ? shown
+      : (row: Row) => Object.fromEntries(shown.map((field) => [field, row[field]]))
+  return (
+    trx: Transaction<Tables>,
+    actor: Actor,
+    organizationId: number,
+    before: Row | null,
+    after: Row | null,
+  ): Promise<void> => {
+    const { id, name } = (after ?? before)!
+    return recordAudit(trx, actor, {
+      organizationId,
+      verb: !before ? 'created' : after ? 'changed' : 'removed',
+      subject: { type, id, name },
+      before: before && pick(before),
+      after: after && pick(after),
+    })
+  }
+}

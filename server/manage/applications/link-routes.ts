@@ -1,89 +1,78 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { actorOf } from '#access/audit/actor.ts'
-import { type Access, callerOf, permissions } from '#access/authorization/enforce.ts'
+import { callerOf, permissions } from '#access/authorization/enforce.ts'
 import type { Database } from '#platform/database/connect.ts'
-import { toApiError } from '#platform/http/problems.ts'
+import { unwrap } from '#platform/http/problems.ts'
 import { Exactly, errorResponses, Id } from '#platform/http/schemas.ts'
 import { link, type Pair, unlink } from './manage-links.ts'
 
-export type LinkRoutes = { db: Database }
-
-const tags = ['Applications']
 const params = Exactly({ id: Id, child_id: Id })
+type Ids = { id: number; child_id: number }
 
-type Way = {
-  path: string
-  name: string
-  access: Access
-  pairOf(params: { id: number; child_id: number }): Pair
-}
-
-/** The same link, said from either side. */
-const WAYS: Way[] = [
+/** The same link, addressed from either side. */
+const SIDES = [
   {
     path: '/resource-links/application/:id/server/:child_id',
     name: 'ApplicationToServer',
     access: permissions('application', 'id', 'application:edit'),
-    pairOf: ({ id, child_id }) => ({ applicationId: id, serverId: child_id }),
+    pairOf: ({ id, child_id }: Ids): Pair => ({ applicationId: id, serverId: child_id }),
   },
   {
     path: '/resource-links/server/:id/application/:child_id',
     name: 'ServerToApplication',
     access: permissions('server', 'id', 'server:run'),
-    pairOf: ({ id, child_id }) => ({ applicationId: child_id, serverId: id }),
+    pairOf: ({ id, child_id }: Ids): Pair => ({ applicationId: child_id, serverId: id }),
   },
 ]
 
-export const linkRoutes: FastifyPluginAsyncTypebox<LinkRoutes> = async (app, { db }) => {
-  for (const { path, name, access, pairOf } of WAYS) {
-    app.put(
-      path,
-      {
+/** Each way to change a link: its route, and the function behind it. */
+const CHANGES = [
+  {
+    method: 'PUT',
+    verb: 'link',
+    change: link,
+    summary: 'Link an application and a server',
+    description:
+      'From the next run on, the application is deployed to the server. Both must be in the same environment. Requires `application:edit` and `server:run`; only instance administrators can link a local server. Does nothing if they are already linked.',
+    body: { body: Exactly({}, { examples: [{}] }) },
+    errors: [400, 401, 403, 404, 415, 422],
+  },
+  {
+    method: 'DELETE',
+    verb: 'unlink',
+    change: unlink,
+    summary: 'Unlink an application and a server',
+    description:
+      'What was deployed to the server stays there. Returns 409 while an unfinished run of the application uses the server. Does nothing if they are not linked.',
+    body: {},
+    errors: [401, 403, 404, 409, 422],
+  },
+]
+
+export const linkRoutes: FastifyPluginAsyncTypebox<{ db: Database }> = async (app, { db }) => {
+  for (const { path, name, access, pairOf } of SIDES) {
+    for (const { method, verb, change, summary, description, body, errors } of CHANGES) {
+      app.route({
+        method,
+        url: path,
         config: { access, bodyOptional: true },
         schema: {
-          tags,
-          operationId: `link${name}`,
-          summary: 'Link an application and a server',
-          description:
-            'From the next run on, the application is deployed to the server; both are of one environment. Takes `application:edit` and `server:run`; a local server is for instance administrators. That they are linked already is fine.',
+          tags: ['Applications'],
+          operationId: `${verb}${name}`,
+          summary,
+          description,
           params,
-          body: Exactly({}, { examples: [{}] }),
-          response: { 204: Type.Null(), ...errorResponses(400, 401, 403, 404, 415, 422) },
+          ...body,
+          response: { 204: Type.Null(), ...errorResponses(...errors) },
         },
-      },
-      async (request, reply) => {
-        const by = { actor: actorOf(request) }
-        const outcome = await db
-          .transaction()
-          .execute((trx) => link(trx, by, callerOf(request), pairOf(request.params)))
-        if (outcome.kind !== 'done') throw toApiError(outcome)
-        return reply.code(204).send(null)
-      },
-    )
-
-    app.delete(
-      path,
-      {
-        config: { access },
-        schema: {
-          tags,
-          operationId: `unlink${name}`,
-          summary: 'Unlink an application and a server',
-          description:
-            'What was deployed to the server stays there. 409 while an unfinished run of the application uses the server. That they are not linked is fine.',
-          params,
-          response: { 204: Type.Null(), ...errorResponses(401, 403, 404, 409, 422) },
+        handler: async (request, reply) => {
+          const [by, caller] = [{ actor: actorOf(request) }, callerOf(request)]
+          const pair = pairOf(request.params)
+          unwrap(await db.transaction().execute((trx) => change(trx, by, caller, pair)))
+          return reply.code(204).send(null)
         },
-      },
-      async (request, reply) => {
-        const by = { actor: actorOf(request) }
-        const outcome = await db
-          .transaction()
-          .execute((trx) => unlink(trx, by, callerOf(request), pairOf(request.params)))
-        if (outcome.kind !== 'done') throw toApiError(outcome)
-        return reply.code(204).send(null)
-      },
-    )
+      })
+    }
   }
 }

@@ -1,7 +1,7 @@
 import { sql, type Transaction } from 'kysely'
 import { findOrganization } from '#manage/organizations/manage-organizations.ts'
 import { findProject } from '#manage/organizations/manage-projects.ts'
-import { holdEnvironmentsOf } from '#manage/organizations/remove-environments.ts'
+import { lockEnvironments } from '#manage/organizations/remove-environments.ts'
 import type { Tables } from '#platform/database/tables.ts'
 
 /**
@@ -32,7 +32,7 @@ export async function lockPlaces(
     .where('deleted_at', 'is', null)
     .executeTakeFirst()
   if (project && (await findProject(trx, project.id, { lock: true })))
-    await holdEnvironmentsOf(trx, project.id)
+    await lockEnvironments(trx, 'project_id', project.id)
   await trx
     .selectFrom('credentials')
     .select('id')

@@ -22,7 +22,7 @@ import { removeServer } from '#manage/servers/remove-server.ts'
 import { loadSteps } from '#model/pipelines/load-steps.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Tables } from '#platform/database/tables.ts'
-import { type Performed, removed, saved, stored } from './performed.ts'
+import { type Performed, removed, stored } from './performed.ts'
 import type { Task } from './plan.ts'
 import type { Stored } from './state.ts'
 import {
@@ -62,17 +62,13 @@ async function create(
   const { name } = wanted
   switch (wanted.type) {
     case 'organization':
-      return saved('organization', await createOrganization(trx, by, caller, { name }))
+      return stored(await createOrganization(trx, by, caller, { name }))
     case 'project':
-      return saved(
-        'project',
-        await createProject(trx, by, caller, idAt(by, ORGANIZATION), { name, ...wanted.body }),
-      )
+      return stored(await createProject(trx, by, caller, idAt(by, ORGANIZATION), { name, ...wanted.body }))
     case 'credential':
       return stored(await createCredential(trx, by, caller, idAt(by, ORGANIZATION), { name, ...wanted.body }))
     case 'environment':
-      return saved(
-        'environment',
+      return stored(
         await createEnvironment(trx, by, idAt(by, PROJECT), { name, type: 'development', ...wanted.body }),
       )
     case 'server': {
@@ -116,13 +112,13 @@ async function change(trx: Transaction<Tables>, by: Performing, task: Change): P
     case 'organization':
       return { kind: 'done', id }
     case 'project':
-      return saved('project', await changeProject(trx, by, id, wanted.body))
+      return stored(await changeProject(trx, by, id, wanted.body))
     case 'credential': {
       const { generate: _, ...wish } = wanted.body
       return stored(await changeCredential(trx, by, caller, id, wish))
     }
     case 'environment':
-      return saved('environment', await changeEnvironment(trx, by, id, wanted.body))
+      return stored(await changeEnvironment(trx, by, id, wanted.body))
     case 'server': {
       const { credential, ...body } = changedFields(task, wanted.body)
       return stored(await changeServer(trx, by, caller, id, { ...body, ...credentialId(by, credential) }))
@@ -156,17 +152,17 @@ async function remove(trx: Transaction<Tables>, by: Performing, thing: Stored): 
   const everything = { cascade: true }
   switch (thing.type) {
     case 'environment':
-      return removed('environment', thing, await removeEnvironment(trx, by, caller, id, everything))
+      return removed(thing, await removeEnvironment(trx, by, caller, id, everything))
     case 'server':
-      return removed('server', thing, await removeServer(trx, by, caller, id, everything))
+      return removed(thing, await removeServer(trx, by, caller, id, everything))
     case 'application':
-      return removed('application', thing, await removeApplication(trx, by, caller, id, everything))
+      return removed(thing, await removeApplication(trx, by, caller, id, everything))
     case 'variable':
-      return removed('variable', thing, await removeVariable(trx, by, caller, parentId(by, thing), id))
+      return removed(thing, await removeVariable(trx, by, caller, parentId(by, thing), id))
     case 'pipeline':
-      return removed('pipeline', thing, await removePipeline(trx, by, caller, id, everything))
+      return removed(thing, await removePipeline(trx, by, caller, id, everything))
     case 'step':
-      return removed('step', thing, await removeStep(trx, by, caller, parentId(by, thing), id))
+      return removed(thing, await removeStep(trx, by, caller, parentId(by, thing), id))
     case 'hook':
       await removeHook(trx, thing.hook!.type, thing.hook!.id)
       await auditHook(trx, by.actor, 'removed', thing.hook!, null)

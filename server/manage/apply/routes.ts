@@ -14,6 +14,8 @@ import { APPLY_BODY_LIMIT, type ApplyBody, appliedSchema, applyBody, MOST_DOCUME
 
 const tags = ['Projects']
 
+type Input = Extract<ReadWish, { kind: 'wish' }>
+
 export const applyRoutes: FastifyPluginAsyncTypebox<ApplyDeps> = async (app, deps) => {
   app.post(
     '/apply',
@@ -23,18 +25,18 @@ export const applyRoutes: FastifyPluginAsyncTypebox<ApplyDeps> = async (app, dep
       schema: {
         tags,
         operationId: 'apply',
-        summary: 'Make a project as a document says',
+        summary: 'Apply a project document',
         description:
-          'All of it or nothing, in one transaction. Each change takes what its own route takes; what is lacking is listed with 403. Applied twice, the second time changes nothing. Faults are told with line and column. Without `prune` nothing is removed; with it, 409 while runs of what would go are not finished.',
+          'Applies everything or nothing, in one transaction. Each change requires the permissions of its own route; missing ones are listed with 403. Idempotent: applying a document again changes nothing. Errors come with line and column. Removes nothing without `prune`; with it, returns 409 while runs of what would be removed are unfinished.',
         body: applyBody,
         response: { 200: ref(appliedSchema), ...errorResponses(400, 401, 403, 409, 413, 415, 422) },
       },
     },
     async (request) => {
-      const wish = read(request.body)
-      const outcome = await applyDocument(deps, callerOf(request), actorOf(request), wish)
-      if (outcome.kind === 'refused') throw refuse(outcome.problems, wish)
-      return presentApplied(deps, outcome, wish)
+      const input = read(request.body)
+      const outcome = await applyDocument(deps, callerOf(request), actorOf(request), input)
+      if (outcome.kind === 'refused') throw toError(outcome.problems, input)
+      return presentApplied(deps, outcome, input)
     },
   )
 
@@ -45,12 +47,12 @@ export const applyRoutes: FastifyPluginAsyncTypebox<ApplyDeps> = async (app, dep
       schema: {
         tags,
         operationId: 'exportProject',
-        summary: 'A project as the document that would make it',
+        summary: 'Export a project as a document',
         description:
-          'YAML for `POST /apply`, with what you may see. Tokens, keys and hidden variables are placeholders, listed at the top; secrets of hooks are not in it.',
+          'YAML for `POST /apply`, limited to what you may view. Tokens, keys and hidden variables are placeholders, listed at the top; secrets of hooks are left out.',
         params: Exactly({ id: Id }),
         querystring: Exactly({
-          project: Type.String({ minLength: 1, maxLength: 255, description: 'Its name.' }),
+          project: Type.String({ minLength: 1, maxLength: 255, description: 'The name of the project.' }),
         }),
         response: { 200: Type.String(), ...errorResponses(401, 403, 404, 422) },
       },
@@ -80,38 +82,22 @@ export const applyRoutes: FastifyPluginAsyncTypebox<ApplyDeps> = async (app, dep
   )
 }
 
-function read(body: ApplyBody): Extract<ReadWish, { kind: 'wish' }> {
+function read(body: ApplyBody): Input {
   if (Buffer.byteLength(body.document) > MOST_DOCUMENT_BYTES)
     throw new ApiError('too_large', 'The document is larger than 1 MiB.')
-  const wish = readWish(body)
-  if (wish.kind === 'wish') return wish
-  throw new ApiError('invalid', 'The document cannot be applied; `errors` tells what is wrong, and where.', {
-    errors: wish.errors,
-  })
+  const input = readWish(body)
+  if (input.kind !== 'wish') throw new ApiError('invalid', INVALID, { errors: input.errors })
+  return input
 }
 
-/** In the contract's order: what the caller may not do, what is wrong, what the state forbids. */
-function refuse(
-  { lacking, faults, conflicts }: Problems,
-  { locate, hide }: Extract<ReadWish, { kind: 'wish' }>,
-): ApiError {
-  const tell = (found: Problems['faults']) => ({ errors: describeFaults(found, locate, hide) })
-  if (lacking.length > 0)
-    return new ApiError(
-      'forbidden',
-      'You may not do all of this; `errors` tells what you lack, and where.',
-      tell(lacking),
-    )
-  if (faults.length > 0)
-    return new ApiError(
-      'invalid',
-      'The document cannot be applied; `errors` tells what is wrong, and where.',
-      tell(faults),
-    )
-  const [first] = conflicts
-  return new ApiError(
-    'conflict',
-    `The document cannot be applied now: ${hide(first?.message ?? '')}`,
-    tell(conflicts),
-  )
+/** In the contract's order: missing permissions, errors of the document, what the current state does not allow. */
+function toError({ lacking, faults, conflicts }: Problems, { locate, hide }: Input): ApiError {
+  const listed = (found: Problems['faults']) => ({ errors: describeFaults(found, locate, hide) })
+  if (lacking.length > 0) return new ApiError('forbidden', FORBIDDEN, listed(lacking))
+  if (faults.length > 0) return new ApiError('invalid', INVALID, listed(faults))
+  const reason = hide(conflicts[0]?.message ?? '')
+  return new ApiError('conflict', `The document cannot be applied now: ${reason}`, listed(conflicts))
 }
+
+const INVALID = 'The document cannot be applied; `errors` lists what is wrong, and where.'
+const FORBIDDEN = 'You lack permissions for parts of this document; `errors` lists which, and where.'

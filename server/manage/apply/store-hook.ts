@@ -1,15 +1,14 @@
 import type { Transaction } from 'kysely'
 import {
-  changeHookWithin,
-  createHookWithin,
+  changeHook,
+  createHook,
   type HookChange,
   type HookOutcome,
-  MOST_HOOKS_PER_PIPELINE,
   type NewHook,
 } from '#manage/hooks/manage-hooks.ts'
 import type { HookRow } from '#model/hooks/present-hook.ts'
 import type { Tables } from '#platform/database/tables.ts'
-import { conflict, type HttpProblem } from '#platform/http/problems.ts'
+import type { HttpProblem } from '#platform/http/problems.ts'
 import type { ErrorsByField } from '#platform/http/validation.ts'
 import type { Performing } from './perform.ts'
 import type { Task } from './plan.ts'
@@ -35,11 +34,11 @@ export async function storeHook(
     const pipelineId = Number(by.ids.get(keyOf(wanted.path.slice(0, -3))))
     const wish = { type, body: { name: wanted.name, ...wanted.body } } as NewHook
     const given = 'secret' in wanted.body && wanted.body.secret !== undefined
-    return toStored(await createHookWithin(trx, deps, pipelineId, by.caller, wish), { isNew: true, given })
+    return toStored(await createHook(trx, deps, pipelineId, by.caller, wish), { isNew: true, given })
   }
   const changed = new Set(task.fields.map(({ field }) => field))
   const body = Object.fromEntries(Object.entries(wanted.body).filter(([field]) => changed.has(field)))
-  const outcome = await changeHookWithin(trx, deps, String(task.stored!.id), by.caller, {
+  const outcome = await changeHook(trx, deps, String(task.stored!.id), by.caller, {
     type,
     body,
   } as HookChange)
@@ -47,23 +46,7 @@ export async function storeHook(
 }
 
 function toStored(outcome: HookOutcome, { isNew, given }: { isNew: boolean; given: boolean }): StoredHook {
-  switch (outcome.kind) {
-    case 'done': {
-      const { row, secret } = outcome
-      return { kind: 'done', id: row.id, row, secret: given ? null : (secret ?? null), isNew }
-    }
-    case 'full':
-      return conflict(`A pipeline can have ${MOST_HOOKS_PER_PIPELINE} hooks; remove one first.`)
-    case 'forbidden':
-      return { kind: 'forbidden', reason: TOKEN }
-    case 'unsigned':
-      return conflict('This hook has no secret: set requires_secret to true first.')
-    case 'invalid':
-    case 'gone':
-    case 'changed-meanwhile':
-      return outcome
-  }
+  if (outcome.kind !== 'done') return outcome
+  const { row, secret } = outcome
+  return { kind: 'done', id: row.id, row, secret: given ? null : (secret ?? null), isNew }
 }
-
-const TOKEN =
-  "The hook sends the token of the application's credential: you need the permission credential:run for it."

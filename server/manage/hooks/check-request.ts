@@ -11,7 +11,7 @@ export type RequestVerdict =
   | { kind: 'fine' }
   | { kind: 'invalid'; errors: ErrorsByField }
   /** It uses the token of a credential that the caller may not use. */
-  | { kind: 'forbidden' }
+  | { kind: 'forbidden'; reason: string }
 
 /** The faults of the templates, and whether whoever saves the hook may send the token that they use. */
 export async function checkRequest(
@@ -43,7 +43,10 @@ async function checkToken(
     return { kind: 'invalid', errors: { settings: [message] } }
   }
   const { organization_id } = credential
-  return can(caller, 'credential:run', { organization_id }) ? { kind: 'fine' } : { kind: 'forbidden' }
+  if (can(caller, 'credential:run', { organization_id })) return { kind: 'fine' }
+  const reason =
+    "The hook sends the access token of the application's credential, which requires the permission credential:run."
+  return { kind: 'forbidden', reason }
 }
 
 const LONGEST_LOOKUP_MS = 3_000

@@ -10,22 +10,20 @@ import type {
   OutgoingHookBody,
   OutgoingHookChange,
 } from '#model/hooks/schemas.ts'
-import type { AddressGuard } from '#platform/addresses/guard.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import { hashToken, newDeliverySecret, newHookSecret, newUrlToken } from '#platform/crypto/tokens.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { HooksTable, HookType, Tables } from '#platform/database/tables.ts'
 import { isOutdated } from '#platform/http/if-match.ts'
+import { conflict, type HttpProblem } from '#platform/http/problems.ts'
 import type { ErrorsByField } from '#platform/http/validation.ts'
 import { auditHook } from './audit-hook.ts'
 import { checkIncoming, checkOutgoing } from './check-hook.ts'
-import { checkReceiver, checkRequest, type RequestVerdict } from './check-request.ts'
+import { checkRequest, type RequestVerdict } from './check-request.ts'
 import { forgetHealthWhenMoved } from './forget-health.ts'
 import { incomingColumns, outgoingColumns, requestOf } from './hook-columns.ts'
 
 export const MOST_HOOKS_PER_PIPELINE = 200
-
-export type HookDeps = { db: Database; box: SecretBox; guard: AddressGuard; actor: Actor }
 
 export type NewHook =
   | { type: 'incoming'; body: IncomingHookBody }
@@ -37,33 +35,14 @@ export type HookChange =
 /** `secret` is the text of a secret that was made by this very operation; it is shown now or never. */
 export type HookOutcome =
   /** `wasOffSince`: an outgoing hook that this very operation switched on again. */
-  | { kind: 'done'; row: HookRow; secret?: string; wasOffSince?: string }
-  | { kind: 'invalid'; errors: ErrorsByField }
-  | { kind: 'full' }
-  | { kind: 'gone' }
-  | { kind: 'changed-meanwhile' }
-  | { kind: 'unsigned' }
-  /** It would send the token of a credential that the caller may not use. */
-  | { kind: 'forbidden' }
-
-export async function createHook(
-  { db, box, guard, actor }: HookDeps,
-  pipelineId: number,
-  caller: Caller,
-  wish: NewHook,
-): Promise<HookOutcome> {
-  const receiver = await receiverFaults(guard, wish)
-  return db
-    .transaction()
-    .execute((trx) => createHookWithin(trx, { box, receiver, actor }, pipelineId, caller, wish))
-}
+  { kind: 'done'; row: HookRow; secret?: string; wasOffSince?: string } | HttpProblem
 
 /** `receiver`: what `checkReceiver` said about the address, which takes too long to ask inside a transaction. */
-export type WithinDeps = { box: SecretBox; actor: Actor; receiver: ErrorsByField | undefined }
+export type HookDeps = { box: SecretBox; actor: Actor; receiver: ErrorsByField | undefined }
 
-export async function createHookWithin(
+export async function createHook(
   trx: Transaction<Tables>,
-  { box, receiver, actor }: WithinDeps,
+  { box, receiver, actor }: HookDeps,
   pipelineId: number,
   caller: Caller,
   wish: NewHook,
@@ -82,7 +61,8 @@ export async function createHookWithin(
   if (verdict?.kind === 'forbidden') return verdict
   const errors = allFaults(faultsOf(wish, pipeline.operation), receiver, faultsIn(verdict))
   if (errors) return { kind: 'invalid', errors }
-  if ((await countHooks(trx, pipelineId)) >= MOST_HOOKS_PER_PIPELINE) return { kind: 'full' }
+  if ((await countHooks(trx, pipelineId)) >= MOST_HOOKS_PER_PIPELINE)
+    return conflict(`A pipeline can have ${MOST_HOOKS_PER_PIPELINE} hooks; remove one first.`)
 
   const id = randomUUID()
   const secret = firstSecret(wish)
@@ -109,21 +89,8 @@ export async function createHookWithin(
 
 /** `ifMatch` is the row version that the caller last saw, when they said so. */
 export async function changeHook(
-  { db, box, guard, actor }: HookDeps,
-  id: string,
-  caller: Caller,
-  wish: HookChange,
-  ifMatch?: string,
-): Promise<HookOutcome> {
-  const receiver = await receiverFaults(guard, wish)
-  return db
-    .transaction()
-    .execute((trx) => changeHookWithin(trx, { box, receiver, actor }, id, caller, wish, ifMatch))
-}
-
-export async function changeHookWithin(
   trx: Transaction<Tables>,
-  { box, receiver, actor }: WithinDeps,
+  { box, receiver, actor }: HookDeps,
   id: string,
   caller: Caller,
   wish: HookChange,
@@ -165,45 +132,41 @@ export async function changeHookWithin(
  * Makes a new secret; the old one stays valid for a while, so that the other side can follow in peace. What the
  * hook sends stays the same, and so does the person in whose name it does.
  */
-export function rotateSecret(
-  { db, box, actor }: HookDeps,
+export async function rotateSecret(
+  trx: Transaction<Tables>,
+  { box, actor }: Pick<HookDeps, 'box' | 'actor'>,
   type: HookType,
   id: string,
   overlapSeconds: number,
 ): Promise<HookOutcome> {
-  return db.transaction().execute(async (trx): Promise<HookOutcome> => {
-    const row = await findHook(trx, type, id, { lock: true })
-    if (!row) return { kind: 'gone' }
-    if (row.secret === null) return { kind: 'unsigned' }
-    const secret = type === 'incoming' ? newHookSecret() : newDeliverySecret()
-    const keeps = overlapSeconds > 0
-    await updateHook(trx, id, {
-      secret: box.seal(secret, hookSecretAad(id)),
-      previous_secret: keeps ? row.secret : null,
-      previous_secret_until: keeps ? sql<string>`now() + ${overlapSeconds}::int * interval '1 second'` : null,
-    })
-    const rotated = await readLocked(trx, type, id)
-    await auditHook(trx, actor, 'secret rotated', row, rotated)
-    return { kind: 'done', row: rotated, secret }
+  const row = await findHook(trx, type, id, { lock: true })
+  if (!row) return { kind: 'gone' }
+  if (row.secret === null) return conflict('This hook has no secret: set requires_secret to true first.')
+  const secret = type === 'incoming' ? newHookSecret() : newDeliverySecret()
+  const keeps = overlapSeconds > 0
+  await updateHook(trx, id, {
+    secret: box.seal(secret, hookSecretAad(id)),
+    previous_secret: keeps ? row.secret : null,
+    previous_secret_until: keeps ? sql<string>`now() + ${overlapSeconds}::int * interval '1 second'` : null,
   })
+  const rotated = await readLocked(trx, type, id)
+  await auditHook(trx, actor, 'secret rotated', row, rotated)
+  return { kind: 'done', row: rotated, secret }
 }
 
-export type HookRemoval = { kind: 'removed' } | { kind: 'gone' } | { kind: 'changed-meanwhile' }
-
-export function removeHookOf(
-  { db, actor }: HookDeps,
+export async function removeHookOf(
+  trx: Transaction<Tables>,
+  { actor }: Pick<HookDeps, 'actor'>,
   type: HookType,
   id: string,
   ifMatch?: string,
-): Promise<HookRemoval> {
-  return db.transaction().execute(async (trx): Promise<HookRemoval> => {
-    const row = await findHook(trx, type, id, { lock: true })
-    if (!row) return { kind: 'gone' }
-    if (isOutdated(ifMatch, row.row_version)) return { kind: 'changed-meanwhile' }
-    await removeHook(trx, type, id)
-    await auditHook(trx, actor, 'removed', row, null)
-    return { kind: 'removed' }
-  })
+): Promise<{ kind: 'removed' } | HttpProblem> {
+  const row = await findHook(trx, type, id, { lock: true })
+  if (!row) return { kind: 'gone' }
+  if (isOutdated(ifMatch, row.row_version)) return { kind: 'changed-meanwhile' }
+  await removeHook(trx, type, id)
+  await auditHook(trx, actor, 'removed', row, null)
+  return { kind: 'removed' }
 }
 
 export async function removeHook(db: Database, type: HookType, id: string): Promise<boolean> {
@@ -270,14 +233,6 @@ function allFaults(...parts: (ErrorsByField | undefined)[]): ErrorsByField | und
 
 function setsRequest(wish: HookChange): boolean {
   return wish.type === 'outgoing' && (wish.body.target_url ?? wish.body.settings) !== undefined
-}
-
-async function receiverFaults(
-  guard: AddressGuard,
-  wish: NewHook | HookChange,
-): Promise<ErrorsByField | undefined> {
-  const target = wish.type === 'outgoing' ? wish.body.target_url : undefined
-  return target === undefined ? undefined : checkReceiver(guard, target)
 }
 
 function isOnlySwitchingOff(wish: HookChange): boolean {

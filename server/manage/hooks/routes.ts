@@ -1,12 +1,10 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import { actorOf } from '#access/audit/actor.ts'
 import { callerOf, permissions, scopeOf } from '#access/authorization/enforce.ts'
 import { can } from '#access/authorization/permissions.ts'
+import { type Context, type ResourceDeps, resourceRoutes } from '#access/resource-routes.ts'
 import { type HookRow, presentHooks } from '#model/hooks/present-hook.ts'
 import {
-  type Hook,
   hookSchema,
   incomingHookBody,
   incomingHookChange,
@@ -14,100 +12,62 @@ import {
   outgoingHookChange,
   rotateSecretBody,
 } from '#model/hooks/schemas.ts'
-import type { HookType } from '#platform/database/tables.ts'
-import { ApiError, invalid, notFound } from '#platform/http/errors.ts'
-import { readIfMatch, sendWithETag } from '#platform/http/if-match.ts'
+import type { AddressGuard } from '#platform/addresses/guard.ts'
+import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import { DEFAULT_PER_PAGE, describePage, pageOf, pageQuery } from '#platform/http/pagination.ts'
-import { Exactly, errorResponses, Id, ref, Uuid, Word } from '#platform/http/schemas.ts'
+import { Exactly, errorResponses, Id, ref, Word } from '#platform/http/schemas.ts'
+import { checkReceiver } from './check-request.ts'
 import { listHooks } from './list-hooks.ts'
 import {
   changeHook,
   createHook,
   findHook,
-  type HookDeps,
-  type HookOutcome,
+  type HookChange,
   MOST_HOOKS_PER_PIPELINE,
+  type NewHook,
   removeHookOf,
   rotateSecret,
 } from './manage-hooks.ts'
 
-export type HookRoutes = Omit<HookDeps, 'actor'> & {
-  baseUrl: () => string
-  /** How many events since then an outgoing hook did not tell. */
+export type HookRoutes = ResourceDeps & {
+  box: SecretBox
+  guard: AddressGuard
+  /** How many events an outgoing hook has missed since then. */
   countMissed: (hookId: string, since: string) => Promise<number>
 }
 
-const tags = ['Hooks']
-const pipelineParams = Exactly({ id: Id })
-const hookParams = Exactly({ hook_id: Uuid })
-const hookReply = ref(hookSchema)
+const TYPES = [
+  { type: 'incoming', word: 'Incoming', body: incomingHookBody, change: incomingHookChange, changing: '' },
+  {
+    type: 'outgoing',
+    word: 'Outgoing',
+    body: outgoingHookBody,
+    change: outgoingHookChange,
+    changing:
+      ' When a hook is switched on again, `X-Missed-Deliveries` says how many events it missed; `redeliver` sends them.',
+  },
+] as const
 
 export const hookRoutes: FastifyPluginAsyncTypebox<HookRoutes> = async (app, deps) => {
-  app.post(
-    '/pipelines/:id/hooks/incoming',
-    {
-      config: { access: permissions('pipeline', 'id', 'resource:view', 'hook:add') },
-      schema: {
-        tags,
-        operationId: 'createIncomingHook',
-        summary: 'Create an incoming hook',
-        description: 'The answer is the only one that shows `secret` as text.',
-        params: pipelineParams,
-        body: incomingHookBody,
-        response: { 201: hookReply, ...errorResponses(400, 401, 403, 404, 409, 422) },
-      },
-    },
-    async (request, reply) => {
-      const wish = { type: 'incoming', body: request.body } as const
-      return show(
-        request,
-        reply.code(201),
-        await createHook(as(request), request.params.id, callerOf(request), wish),
-      )
-    },
-  )
-
-  app.post(
-    '/pipelines/:id/hooks/outgoing',
-    {
-      config: { access: permissions('pipeline', 'id', 'resource:view', 'hook:add') },
-      schema: {
-        tags,
-        operationId: 'createOutgoingHook',
-        summary: 'Create an outgoing hook',
-        description: 'The answer is the only one that shows `secret` as text.',
-        params: pipelineParams,
-        body: outgoingHookBody,
-        response: { 201: hookReply, ...errorResponses(400, 401, 403, 404, 409, 422) },
-      },
-    },
-    async (request, reply) => {
-      const wish = { type: 'outgoing', body: request.body } as const
-      return show(
-        request,
-        reply.code(201),
-        await createHook(as(request), request.params.id, callerOf(request), wish),
-      )
-    },
-  )
+  const { db, box, guard, baseUrl } = deps
 
   app.get(
     '/pipelines/:id/hooks',
     {
       config: { access: permissions('pipeline', 'id', 'hook:view') },
       schema: {
-        tags,
+        tags: ['Hooks'],
         operationId: 'listHooks',
         summary: 'List the hooks of a pipeline',
-        description: 'Incoming and outgoing, newest first; all of them unless `per_page` is given.',
-        params: pipelineParams,
+        description: 'Incoming and outgoing, newest first; all of them unless you send `per_page`.',
+        params: Exactly({ id: Id }),
         querystring: Exactly({
           page: pageQuery.page,
           per_page: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
           'filter[type]': Type.Optional(Word(['incoming', 'outgoing'] as const)),
           'filter[active]': Type.Optional(Type.Boolean()),
         }),
-        response: { 200: Type.Array(hookReply), ...errorResponses(401, 403, 404, 422) },
+        response: { 200: Type.Array(ref(hookSchema)), ...errorResponses(401, 403, 404, 422) },
       },
     },
     async (request, reply) => {
@@ -117,144 +77,79 @@ export const hookRoutes: FastifyPluginAsyncTypebox<HookRoutes> = async (app, dep
         ? pageOf({ page: query.page, per_page: query.per_page ?? DEFAULT_PER_PAGE })
         : { limit: MOST_HOOKS_PER_PIPELINE, offset: 0 }
       const filters = { type: query['filter[type]'], active: query['filter[active]'] }
-      const { rows, extent } = await listHooks(deps.db, request.params.id, filters, page)
-      describePage(request, reply, deps.baseUrl(), page, extent)
-      return present(request, rows)
+      const { rows, extent } = await listHooks(db, request.params.id, filters, page)
+      describePage(request, reply, baseUrl(), page, extent)
+      return present({ caller: callerOf(request), scope: scopeOf(request) }, rows)
     },
   )
 
-  for (const type of ['incoming', 'outgoing'] as const) {
+  for (const { type, word, body, change, changing } of TYPES) {
     const of = `${type} hook` as const
-    const word = type === 'incoming' ? 'Incoming' : 'Outgoing'
-    const an = `an ${type} hook`
+    const hooks = resourceRoutes(app, deps, { tag: 'Hooks', name: of, record: hookSchema, present })
 
-    app.get(
-      `/hooks/${type}/:hook_id`,
-      {
-        config: { access: permissions(of, 'hook_id', 'hook:view') },
-        schema: {
-          tags,
-          operationId: `read${word}Hook`,
-          summary: `Read ${an}`,
-          params: hookParams,
-          response: { 200: hookReply, ...errorResponses(401, 404, 422) },
-        },
-      },
-      async (request, reply) => {
-        const row = await findHook(deps.db, type, request.params.hook_id)
-        return show(request, reply, row ? { kind: 'done', row } : { kind: 'gone' })
-      },
-    )
+    hooks.create(`/pipelines/:id/hooks/${type}`, {
+      access: permissions('pipeline', 'id', 'resource:view', 'hook:add'),
+      description: 'Only this response contains `secret` in plain text.',
+      body,
+      errors: [409],
+      prepare: (call) => receiverErrors(call.body),
+      run: (trx, { actor, caller, params, body }, receiver) =>
+        createHook(trx, { box, actor, receiver }, params.id, caller, { type, body } as NewHook),
+    })
 
-    app.put(
-      `/hooks/${type}/:hook_id`,
-      {
-        config: { access: permissions(of, 'hook_id', 'hook:edit') },
-        schema: {
-          tags,
-          operationId: `change${word}Hook`,
-          summary: `Change ${an}`,
-          description: `A field that is given replaces what is stored, whole; others stay. Send \`If-Match\` with the \`ETag\` of your last read to be sure that nobody changed it meanwhile.${type === 'outgoing' ? ' When a hook is switched on again, `X-Missed-Deliveries` says how many events it missed; `redeliver` sends them.' : ''}`,
-          params: hookParams,
-          body: type === 'incoming' ? incomingHookChange : outgoingHookChange,
-          response: { 200: hookReply, ...errorResponses(400, 401, 403, 404, 412, 422) },
-        },
-      },
-      async (request, reply) => {
-        const wish = { type, body: request.body } as Parameters<typeof changeHook>[3]
-        const { hook_id: id } = request.params
-        const outcome = await changeHook(as(request), id, callerOf(request), wish, readIfMatch(request))
-        if (outcome.kind === 'done' && outcome.wasOffSince) {
-          const missed = await deps.countMissed(id, outcome.wasOffSince)
-          reply.header('x-missed-deliveries', missed)
-          if (missed > 0)
-            reply.header('link', `<${deps.baseUrl()}/hooks/outgoing/${id}/redeliver>; rel="redeliver"`)
-        }
-        return show(request, reply, outcome)
-      },
-    )
+    hooks.read(`/hooks/${type}/:hook_id`, {
+      access: permissions(of, 'hook_id', 'hook:view'),
+      find: ({ params }) => findHook(db, type, params.hook_id),
+    })
 
-    app.delete(
-      `/hooks/${type}/:hook_id`,
-      {
-        config: { access: permissions(of, 'hook_id', 'hook:remove') },
-        schema: {
-          tags,
-          operationId: `remove${word}Hook`,
-          summary: `Remove ${an}`,
-          description: 'Its past calls or deliveries stay.',
-          params: hookParams,
-          response: { 204: Type.Null(), ...errorResponses(401, 403, 404, 412, 422) },
-        },
+    hooks.change(`/hooks/${type}/:hook_id`, {
+      access: permissions(of, 'hook_id', 'hook:edit'),
+      description: `An object or list is replaced as a whole.${changing}`,
+      body: change,
+      prepare: (call) => receiverErrors(call.body),
+      run: (trx, { actor, caller, params, body, ifMatch }, receiver) => {
+        const input = { type, body } as HookChange
+        return changeHook(trx, { box, actor, receiver }, params.hook_id, caller, input, ifMatch)
       },
-      async (request, reply) => {
-        const { hook_id: id } = request.params
-        const outcome = await removeHookOf(as(request), type, id, readIfMatch(request))
-        if (outcome.kind !== 'removed') throw refuse(outcome)
-        return reply.code(204).send(null)
+      respond: async (reply, { params: { hook_id: id } }, { wasOffSince }) => {
+        if (!wasOffSince) return
+        const missed = await deps.countMissed(id, wasOffSince)
+        reply.header('x-missed-deliveries', missed)
+        if (missed > 0) reply.header('link', `<${baseUrl()}/hooks/outgoing/${id}/redeliver>; rel="redeliver"`)
       },
-    )
+    })
 
-    app.post(
-      `/hooks/${type}/:hook_id/rotate-secret`,
-      {
-        config: { access: permissions(of, 'hook_id', 'hook:edit'), bodyOptional: true },
-        schema: {
-          tags,
-          operationId: `rotate${word}HookSecret`,
-          summary: `Make a new secret for ${an}`,
-          description:
-            'The answer is the only one that shows it. The previous secret stays valid for `overlap_seconds`.',
-          params: hookParams,
-          body: rotateSecretBody,
-          response: { 200: hookReply, ...errorResponses(400, 401, 403, 404, 409, 422) },
-        },
-      },
-      async (request, reply) => {
-        const overlap = request.body?.overlap_seconds ?? 86_400
-        return show(
-          request,
-          reply,
-          await rotateSecret(as(request), type as HookType, request.params.hook_id, overlap),
-        )
-      },
-    )
+    hooks.remove(`/hooks/${type}/:hook_id`, {
+      access: permissions(of, 'hook_id', 'hook:remove'),
+      description: 'Its past calls or deliveries remain.',
+      run: (trx, { actor, params, ifMatch }) => removeHookOf(trx, { actor }, type, params.hook_id, ifMatch),
+    })
+
+    hooks.command(`/hooks/${type}/:hook_id/rotate-secret`, {
+      access: permissions(of, 'hook_id', 'hook:edit'),
+      operationId: `rotate${word}HookSecret`,
+      summary: `Rotate the secret of an ${of}`,
+      description:
+        'Only this response contains the new secret. The previous secret stays valid for `overlap_seconds`.',
+      body: rotateSecretBody,
+      errors: [409],
+      run: (trx, { actor, params, body }) =>
+        rotateSecret(trx, { box, actor }, type, params.hook_id, body.overlap_seconds ?? 86_400),
+    })
   }
 
-  const as = (request: FastifyRequest): HookDeps => ({ ...deps, actor: actorOf(request) })
-
-  async function show(request: FastifyRequest, reply: FastifyReply, outcome: HookOutcome): Promise<Hook> {
-    if (outcome.kind !== 'done') throw refuse(outcome)
-    sendWithETag(reply, outcome.row.row_version)
-    return (await present(request, [outcome.row], outcome.secret))[0]!
+  /** The result of a change may have a secret to show this once. */
+  function present(
+    { caller, scope }: Pick<Context, 'caller' | 'scope'>,
+    rows: readonly HookRow[],
+    result: { secret?: string; wasOffSince?: string } = {},
+  ) {
+    const mayEdit = can(caller, 'hook:edit', scope)
+    return presentHooks(db, rows, { baseUrl: baseUrl(), box, mayEdit, secret: result.secret })
   }
 
-  function present(request: FastifyRequest, rows: readonly HookRow[], secret?: string): Promise<Hook[]> {
-    const mayEdit = can(callerOf(request), 'hook:edit', scopeOf(request))
-    return presentHooks(deps.db, rows, { baseUrl: deps.baseUrl(), box: deps.box, mayEdit, secret })
-  }
-}
-
-/** The answer to an outcome that the caller did not wish for. */
-function refuse(outcome: Exclude<HookOutcome, { kind: 'done' }>): ApiError {
-  switch (outcome.kind) {
-    case 'invalid':
-      return invalid(outcome.errors)
-    case 'gone':
-      return notFound()
-    case 'full':
-      return new ApiError(
-        'conflict',
-        `A pipeline can have ${MOST_HOOKS_PER_PIPELINE} hooks; remove one first.`,
-      )
-    case 'forbidden':
-      return new ApiError(
-        'forbidden',
-        "The hook sends the token of the application's credential: you need the permission credential:run for it.",
-      )
-    case 'unsigned':
-      return new ApiError('conflict', 'This hook has no secret: set requires_secret to true first.')
-    case 'changed-meanwhile':
-      return new ApiError('precondition_failed', 'The hook has changed since you read it: read it again.')
+  async function receiverErrors(body: object) {
+    const url = 'target_url' in body ? (body.target_url as string | undefined) : undefined
+    return url === undefined ? undefined : checkReceiver(guard, url)
   }
 }

@@ -3,17 +3,19 @@ import { type IssuedTokens, openSession, type TokenLives } from '#access/account
 import { type Actor, recordAudit } from '#access/audit/record.ts'
 import { hashPassword } from '#platform/crypto/passwords.ts'
 import { hashToken, newUrlToken } from '#platform/crypto/tokens.ts'
+import { anyOf } from '#platform/database/any-of.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { Tables } from '#platform/database/tables.ts'
+import type { HttpProblem } from '#platform/http/problems.ts'
 import type { InvitationBody } from './schemas.ts'
 
-// An account that somebody else has made is pending until its person has used their link, which only they and
-// whoever made it have seen. A pending account belongs to one organization: whoever holds the link could enter
-// every place that others give it. It has a row here for as long as it is pending, also when no link works.
+// An account that was created by an invitation is pending until its person has used the link, which only they and the
+// inviter have seen. A pending account belongs to one organization: the holder of the link gets everything that others
+// grant to the account. It has a row here for as long as it is pending, even when no link works.
 
 const LIFE = sql<string>`now() + interval '7 days'`
 
-/** The organization that has invited somebody who has not come yet. */
+/** The organization whose invitation somebody has not accepted yet. */
 export async function pendingIn(trx: Transaction<Tables>, userId: number): Promise<number | undefined> {
   const row = await trx
     .selectFrom('invitations')
@@ -23,7 +25,7 @@ export async function pendingIn(trx: Transaction<Tables>, userId: number): Promi
   return row?.organization_id
 }
 
-/** Makes the one link that works; returns its token, which is stored as a hash only. */
+/** Creates the only link that works; returns its token, of which only the hash is stored. */
 export async function invite(
   trx: Transaction<Tables>,
   invitation: { userId: number; organizationId: number; invitedBy: number },
@@ -43,23 +45,28 @@ export async function invite(
   return token
 }
 
-/** Links that somebody else has seen stop working: the account is about to be worth more than they gave it. */
-export async function voidLinksOfOthers(
+/** Links that somebody other than the caller has seen stop working: the accounts are about to get more permissions. */
+export async function expireLinksOfOthers(
   trx: Transaction<Tables>,
-  userId: number,
+  userIds: readonly number[],
   callerId: number,
 ): Promise<void> {
   await trx
     .updateTable('invitations')
     .set({ expires_at: sql<string>`now()` })
-    .where('user_id', '=', userId)
+    .where(anyOf('user_id', userIds))
     .where('invited_by', '<>', callerId)
     .execute()
 }
 
-export type AcceptOutcome = { kind: 'in'; tokens: IssuedTokens } | { kind: 'invalid' }
+type AcceptOutcome = { kind: 'done'; tokens: IssuedTokens } | HttpProblem
 
-/** Works once, within seven days. The answer is that of a login. */
+const NOT_VALID: HttpProblem = {
+  kind: 'invalid',
+  errors: { token: ['is unknown, used or expired: ask for a new invitation'] },
+}
+
+/** Works once, within seven days, and logs in. */
 export async function acceptInvitation(
   db: Database,
   { token, name, password }: InvitationBody,
@@ -68,32 +75,25 @@ export async function acceptInvitation(
 ): Promise<AcceptOutcome> {
   const hash = hashToken(token)
   const seen = await findInvitation(db, hash)
-  if (!seen) return { kind: 'invalid' }
-  // Before anything is locked: it takes its time, on purpose.
+  if (!seen) return NOT_VALID
+  // Before anything is locked: it is slow on purpose.
   const password_hash = await hashPassword(password)
   return db.transaction().execute(async (trx): Promise<AcceptOutcome> => {
     await trx.selectFrom('users').select('id').where('id', '=', seen.user_id).forNoKeyUpdate().execute()
     const invitation = await findInvitation(trx, hash)
-    if (!invitation) return { kind: 'invalid' }
-    const { user_id, organization_id, email } = invitation
+    if (!invitation) return NOT_VALID
+    const { user_id, organization_id: organizationId, email } = invitation
     await trx.deleteFrom('invitations').where('user_id', '=', user_id).execute()
     await trx
       .updateTable('users')
       .set({ password_hash, ...(name !== undefined && { name }), updated_at: sql<string>`now()` })
       .where('id', '=', user_id)
       .execute()
-    await recordAudit(
-      trx,
-      { ...actor, userId: user_id },
-      {
-        organizationId: organization_id,
-        verb: 'joined',
-        subject: { type: 'member', id: user_id, name: email },
-        before: { has_joined: false },
-        after: { has_joined: true },
-      },
-    )
-    return { kind: 'in', tokens: await openSession(trx, user_id, lives) }
+    const subject = { type: 'member', id: user_id, name: email }
+    const [before, after] = [{ has_joined: false }, { has_joined: true }]
+    const member = { ...actor, userId: user_id }
+    await recordAudit(trx, member, { organizationId, verb: 'joined', subject, before, after })
+    return { kind: 'done', tokens: await openSession(trx, user_id, lives) }
   })
 }
 

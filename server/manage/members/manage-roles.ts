@@ -1,17 +1,24 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type Selectable, sql, type Transaction } from 'kysely'
-import { recordAudit } from '#access/audit/record.ts'
+import { auditorOf } from '#access/audit/record.ts'
 import type { Caller } from '#access/authorization/caller.ts'
 import { BUILT_IN_ROLES } from '#access/authorization/permissions.ts'
 import type { Database } from '#platform/database/connect.ts'
+import { rowVersion } from '#platform/database/row-version.ts'
 import type { RolesTable, Tables } from '#platform/database/tables.ts'
 import { isOutdated } from '#platform/http/if-match.ts'
-import type { Extent, Page } from '#platform/http/pagination.ts'
+import type { Page } from '#platform/http/pagination.ts'
+import { conflict, type HttpProblem } from '#platform/http/problems.ts'
 import { readPage } from '#platform/http/read-page.ts'
-import type { MemberDeps } from './add-member.ts'
-import { holdMembers, lackingFor, loadHeld } from './authority.ts'
-import type { Refusal, RemovalOutcome, RoleOutcome } from './outcomes.ts'
+import { checkAuthority, loadGrants, lockMembers } from './grants.ts'
+import { expireLinksOfOthers } from './invitations.ts'
+import type { MemberDeps } from './manage-members.ts'
 import type { RoleBody, RoleChange } from './schemas.ts'
+
+export type RoleRow = Selectable<RolesTable> & { row_version: string }
+type RoleOutcome = { kind: 'done'; row: RoleRow } | HttpProblem
+
+const audit = auditorOf<RoleRow>('role', ['name', 'permissions'])
 
 export async function createRole(
   trx: Transaction<Tables>,
@@ -20,47 +27,46 @@ export async function createRole(
   organizationId: number,
   { name, permissions }: RoleBody,
 ): Promise<RoleOutcome> {
-  if (!(await holdMembers(trx, organizationId))) return { kind: 'gone' }
-  const after = { name, permissions: permissions.toSorted() }
-  const refusal = await refusalOf(trx, caller, organizationId, after)
-  if (refusal) return refusal
+  if (!(await lockMembers(trx, organizationId))) return { kind: 'gone' }
+  const columns = { name, permissions: permissions.toSorted() }
+  const problem = await checkRole(trx, caller, organizationId, columns)
+  if (problem) return problem
   const { id } = await trx
     .insertInto('roles')
-    .values({ organization_id: organizationId, ...after })
+    .values({ organization_id: organizationId, ...columns })
     .returning('id')
     .executeTakeFirstOrThrow()
-  const subject = { type: 'role', id, name }
-  await recordAudit(trx, actor, { organizationId, verb: 'created', subject, before: null, after })
-  return done(trx, id)
+  const row = (await findRole(trx, id))!
+  await audit(trx, actor, organizationId, null, row)
+  return { kind: 'done', row }
 }
 
-/** Counts at once for everybody who holds it: nobody gives or takes by it what they lack themselves. */
+/** Applies at once to everybody who holds it: nobody grants or revokes through it what they do not hold themselves. */
 export async function changeRole(
   trx: Transaction<Tables>,
   { actor }: MemberDeps,
   caller: Pick<Caller, 'id'>,
   id: number,
-  wish: RoleChange,
+  input: RoleChange,
   ifMatch?: string,
 ): Promise<RoleOutcome> {
-  const row = await holdRole(trx, id)
-  if (!row) return { kind: 'gone' }
-  if (isOutdated(ifMatch, row.row_version)) return { kind: 'changed-meanwhile' }
-  const { organization_id: organizationId } = row
-  const before = { name: row.name, permissions: row.permissions }
-  const after = { ...before, ...wish, permissions: (wish.permissions ?? row.permissions).toSorted() }
-  if (isDeepStrictEqual(before, after)) return { kind: 'done', row }
-  const refusal = await refusalOf(trx, caller, organizationId, after, row)
-  if (refusal) return refusal
+  const before = await lockRole(trx, id)
+  if (!before) return { kind: 'gone' }
+  if (isOutdated(ifMatch, before.row_version)) return { kind: 'changed-meanwhile' }
+  const { name = before.name, permissions = before.permissions } = input
+  const columns = { name, permissions: permissions.toSorted() }
+  if (isDeepStrictEqual({ ...before, ...columns }, before)) return { kind: 'done', row: before }
+  const problem = await checkRole(trx, caller, before.organization_id, columns, before)
+  if (problem) return problem
   await trx
     .updateTable('roles')
-    .set({ ...after, updated_at: sql<string>`now()` })
+    .set({ ...columns, updated_at: sql<string>`now()` })
     .where('id', '=', id)
     .execute()
-  await voidLinksOfHolders(trx, id, caller.id)
-  const subject = { type: 'role', id, name: after.name }
-  await recordAudit(trx, actor, { organizationId, verb: 'changed', subject, before, after })
-  return done(trx, id)
+  await expireLinksOfOthers(trx, await loadHolders(trx, id), caller.id)
+  const row = (await findRole(trx, id))!
+  await audit(trx, actor, row.organization_id, before, row)
+  return { kind: 'done', row }
 }
 
 export async function removeRole(
@@ -68,86 +74,67 @@ export async function removeRole(
   { actor }: MemberDeps,
   id: number,
   ifMatch?: string,
-): Promise<RemovalOutcome> {
-  const row = await holdRole(trx, id)
+): Promise<{ kind: 'removed' } | HttpProblem> {
+  const row = await lockRole(trx, id)
   if (!row) return { kind: 'gone' }
   if (isOutdated(ifMatch, row.row_version)) return { kind: 'changed-meanwhile' }
-  const { members } = await trx
-    .selectFrom('grants')
-    .select(({ fn }) => fn.count<number>('user_id').distinct().as('members'))
-    .where('role_id', '=', id)
-    .executeTakeFirstOrThrow()
-  if (members > 0) return { kind: 'in-use', members }
+  const { length: members } = await loadHolders(trx, id)
+  if (members > 0) {
+    const holders = members === 1 ? '1 member has it' : `${members} members have it`
+    return conflict(`The role is in use: ${holders}.`, { members: [holders] })
+  }
   await trx.deleteFrom('roles').where('id', '=', id).execute()
-  const { name, permissions, organization_id: organizationId } = row
-  const subject = { type: 'role', id, name }
-  const before = { name, permissions }
-  await recordAudit(trx, actor, { organizationId, verb: 'removed', subject, before, after: null })
+  await audit(trx, actor, row.organization_id, row, null)
   return { kind: 'removed' }
 }
 
-export async function listRoles(
-  db: Database,
-  organizationId: number,
-  name: string | undefined,
-  page: Page,
-): Promise<{ rows: RoleRow[]; extent: Extent }> {
+export function listRoles(db: Database, organizationId: number, name: string | undefined, page: Page) {
   return readPage(selectRoles(db).where('organization_id', '=', organizationId), 'roles', page, name)
 }
-
-export type RoleRow = Selectable<RolesTable> & { row_version: string }
 
 export function findRole(db: Database, id: number): Promise<RoleRow | undefined> {
   return selectRoles(db).where('id', '=', id).executeTakeFirst()
 }
 
 function selectRoles(db: Database) {
-  return db
-    .selectFrom('roles')
-    .selectAll()
-    .select((eb) => eb.ref('roles.xmin' as 'roles.id').as('row_version'))
-    .$castTo<RoleRow>()
+  return db.selectFrom('roles').selectAll().select(rowVersion('roles'))
 }
 
-async function holdRole(trx: Transaction<Tables>, id: number): Promise<RoleRow | undefined> {
+async function lockRole(trx: Transaction<Tables>, id: number): Promise<RoleRow | undefined> {
   const seen = await findRole(trx, id)
-  if (!seen || !(await holdMembers(trx, seen.organization_id))) return undefined
+  if (!seen || !(await lockMembers(trx, seen.organization_id))) return undefined
   return findRole(trx, id)
 }
 
-async function refusalOf(
+/** Every member who has the role somewhere, each once. */
+async function loadHolders(trx: Transaction<Tables>, roleId: number): Promise<number[]> {
+  const rows = await trx
+    .selectFrom('grants')
+    .select('user_id')
+    .distinct()
+    .where('role_id', '=', roleId)
+    .execute()
+  return rows.map((row) => row.user_id)
+}
+
+async function checkRole(
   trx: Transaction<Tables>,
   caller: Pick<Caller, 'id'>,
-  organizationId: number,
-  role: { name: string; permissions: readonly string[] },
+  organization_id: number,
+  { name, permissions }: { name: string; permissions: readonly string[] },
   stored: Pick<RoleRow, 'id' | 'permissions'> = { id: 0, permissions: [] },
-): Promise<Refusal | undefined> {
-  const permissions = new Set([...stored.permissions, ...role.permissions])
-  const everywhere = { organization_id: organizationId, permissions }
-  const lacking = lackingFor(await loadHeld(trx, caller.id, organizationId), [everywhere])
-  if (lacking.length > 0) return { kind: 'lacking', permissions: lacking }
-  if ((BUILT_IN_ROLES as readonly string[]).includes(role.name.trim().toLowerCase()))
+): Promise<HttpProblem | undefined> {
+  const everywhere = { organization_id, permissions: new Set([...stored.permissions, ...permissions]) }
+  const problem = checkAuthority(await loadGrants(trx, caller.id, organization_id), [everywhere])
+  if (problem) return problem
+  if ((BUILT_IN_ROLES as readonly string[]).includes(name.trim().toLowerCase()))
     return { kind: 'invalid', errors: { name: ['is the name of a built-in role'] } }
   const other = await trx
     .selectFrom('roles')
     .select('id')
-    .where('organization_id', '=', organizationId)
-    .where('name', '=', role.name)
+    .where('organization_id', '=', organization_id)
+    .where('name', '=', name)
     .where('id', '<>', stored.id)
     .executeTakeFirst()
-  return other ? { kind: 'name-taken' } : undefined
-}
-
-/** As voidLinksOfOthers, for everybody who has been given the role and has not come yet. */
-async function voidLinksOfHolders(trx: Transaction<Tables>, roleId: number, callerId: number): Promise<void> {
-  await trx
-    .updateTable('invitations')
-    .set({ expires_at: sql<string>`now()` })
-    .where('invited_by', '<>', callerId)
-    .where('user_id', 'in', (eb) => eb.selectFrom('grants').select('user_id').where('role_id', '=', roleId))
-    .execute()
-}
-
-async function done(trx: Transaction<Tables>, id: number): Promise<RoleOutcome> {
-  return { kind: 'done', row: (await findRole(trx, id))! }
+  return other && { kind: 'invalid', errors: { name: ['is already taken by another role'] } }
 }

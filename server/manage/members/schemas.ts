@@ -1,5 +1,5 @@
-// The members room: who belongs to an organization, with which roles on which parts of it, and the roles that
-// an organization has made for itself.
+// The members room: who belongs to an organization, with which roles in which parts of it, and the custom roles of an
+// organization.
 import { type Static, Type } from 'typebox'
 import { userSchema } from '#access/accounts/user-schema.ts'
 import { BUILT_IN_ROLES, PERMISSIONS, type Permission } from '#access/authorization/permissions.ts'
@@ -7,7 +7,6 @@ import {
   Exactly,
   Id,
   IdOrNull,
-  IntegerOrNull,
   Name,
   named,
   ref,
@@ -36,7 +35,7 @@ export const grantSchema = named(
     role: Type.Unsafe<(typeof BUILT_IN_ROLES)[number] | null>({
       type: ['string', 'null'],
       enum: [...BUILT_IN_ROLES, null],
-      description: 'A built-in role; null when it is one of the organization.',
+      description: 'A built-in role; null for a custom role.',
     }),
     role_id: IdOrNull,
     role_name: Type.String(),
@@ -52,24 +51,26 @@ export const memberSchema = named(
     user_id: Id,
     user: ref(userSchema),
     grants: Type.Array(ref(grantSchema), {
-      description: 'Each reaches its environment, else its project, else the whole organization.',
+      description:
+        'Each applies to its environment, otherwise its project, otherwise the whole organization.',
     }),
-    has_joined: Type.Boolean({ description: 'False until an invited person has used their link.' }),
+    has_joined: Type.Boolean({ description: 'False until the person accepts the invitation.' }),
     invitation_expires_at: TimestampOrNull,
     invitation_url: TextOrNull({
-      description: 'A link that works once; only in the answer that made it.',
+      description: 'A link that works once; only in the response that created it.',
     }),
   }),
 )
 
-const placeId = IntegerOrNull({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })
 const grantFields = {
-  role: Type.Optional(Word(BUILT_IN_ROLES, { description: 'A built-in role; or give `role_id`.' })),
+  role: Type.Optional(
+    Word(BUILT_IN_ROLES, { description: 'A built-in role; alternatively, send `role_id`.' }),
+  ),
   role_id: Type.Optional(Id),
-  project_id: Type.Optional(placeId),
-  environment_id: Type.Optional(placeId),
+  project_id: Type.Optional(IdOrNull),
+  environment_id: Type.Optional(IdOrNull),
 }
-const grantWish = Exactly(grantFields)
+const grantInput = Exactly(grantFields)
 
 export const memberBody = Exactly(
   {
@@ -81,13 +82,13 @@ export const memberBody = Exactly(
 )
 
 export const memberChange = Exactly(
-  { grants: Type.Array(grantWish, { minItems: 1, maxItems: 100 }) },
+  { grants: Type.Array(grantInput, { minItems: 1, maxItems: 100 }) },
   { examples: [{ grants: [{ role: 'viewer' }, { role: 'developer', environment_id: 3 }] }] },
 )
 
 export const invitationBody = Exactly(
   {
-    token: Type.String({ minLength: 1, maxLength: 512, description: 'The last part of the link.' }),
+    token: Type.String({ minLength: 1, maxLength: 512, description: 'The last segment of the link.' }),
     name: Type.Optional(Name()),
     password: Type.String({ minLength: 8, maxLength: 255 }),
   },
@@ -100,7 +101,7 @@ export const roleBody = Exactly(
     permissions: Type.Array(Word(PERMISSIONS as readonly Permission[]), {
       uniqueItems: true,
       maxItems: PERMISSIONS.length,
-      description: 'What the role allows; none that you do not have yourself.',
+      description: 'What the role allows. You need each permission yourself.',
     }),
   },
   { examples: [{ name: 'Release manager', permissions: ['pipeline:view', 'pipeline:run', 'action:view'] }] },
@@ -111,8 +112,9 @@ export const roleChange = Type.Partial(roleBody, {
 })
 
 export type Role = Static<typeof roleSchema>
+export type Grant = Static<typeof grantSchema>
 export type Member = Static<typeof memberSchema>
-export type GrantInput = Static<typeof grantWish>
+export type GrantInput = Static<typeof grantInput>
 export type MemberBody = Static<typeof memberBody>
 export type MemberChange = Static<typeof memberChange>
 export type InvitationBody = Static<typeof invitationBody>

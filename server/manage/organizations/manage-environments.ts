@@ -1,134 +1,119 @@
-import { isDeepStrictEqual } from 'node:util'
-import { type Selectable, sql, type Transaction, type UpdateObject } from 'kysely'
-import { recordAudit } from '#access/audit/record.ts'
+import { sql, type Transaction } from 'kysely'
+import { auditorOf, recordAudit } from '#access/audit/record.ts'
 import type { Caller } from '#access/authorization/caller.ts'
 import { isNameTaken } from '#model/inventory/names.ts'
 import type { Database } from '#platform/database/connect.ts'
-import type { EnvironmentsTable, Tables } from '#platform/database/tables.ts'
+import { rowVersion } from '#platform/database/row-version.ts'
+import type { Tables } from '#platform/database/tables.ts'
 import { isOutdated } from '#platform/http/if-match.ts'
-import type { ManageDeps } from './manage-organizations.ts'
-import { findProject } from './manage-projects.ts'
-import type { RemoveOutcome, SaveOutcome } from './outcomes.ts'
 import {
-  describeContents,
-  holdEnvironments,
-  lackingToRemove,
-  removeEnvironments,
-  unfinishedRuns,
-} from './remove-environments.ts'
+  changes,
+  loadNames,
+  type ManageDeps,
+  nameTaken,
+  notEmpty,
+  type Removed,
+  type Saved,
+  update,
+} from './manage-organizations.ts'
+import { findProject } from './manage-projects.ts'
+import { checkRemoval, checkUnfinished, lockEnvironments, removeEnvironments } from './remove-environments.ts'
 import type { EnvironmentBody, EnvironmentChange } from './schemas.ts'
+
+const audit = auditorOf<EnvironmentRow>('environment', ['name', 'type', 'description'])
 
 export async function createEnvironment(
   trx: Transaction<Tables>,
   { actor }: ManageDeps,
   projectId: number,
   { name, type, description = null }: EnvironmentBody,
-): Promise<SaveOutcome> {
-  // Locked, so that it cannot go meanwhile, and names in it are given one at a time.
+): Promise<Saved> {
+  // Locked: it is not removed meanwhile, and names in it are assigned one at a time.
   const project = await findProject(trx, projectId, { lock: true })
   if (!project) return { kind: 'gone' }
-  if (await isNameTaken(trx, 'environments', projectId, name)) return { kind: 'name-taken' }
-  const after = { name, type, description }
+  if (await isNameTaken(trx, 'environments', projectId, name)) return nameTaken('environment')
   const { id } = await trx
     .insertInto('environments')
-    .values({ project_id: projectId, ...after })
+    .values({ project_id: projectId, name, type, description })
     .returning('id')
     .executeTakeFirstOrThrow()
-  const subject = { type: 'environment', id, name }
-  await recordAudit(trx, actor, {
-    organizationId: project.organization_id,
-    verb: 'created',
-    subject,
-    before: null,
-    after,
-  })
-  return done(trx, id)
+  const row = (await findEnvironment(trx, id))!
+  await audit(trx, actor, project.organization_id, null, row)
+  return { kind: 'done', row }
 }
 
 export async function changeEnvironment(
   trx: Transaction<Tables>,
-  deps: ManageDeps,
+  { actor }: ManageDeps,
   id: number,
-  wish: EnvironmentChange,
+  input: EnvironmentChange,
   ifMatch?: string,
-): Promise<SaveOutcome> {
-  const row = await holdEnvironment(trx, id)
-  if (!row) return { kind: 'gone' }
-  if (isOutdated(ifMatch, row.row_version)) return { kind: 'changed-meanwhile' }
-  const before = { name: row.name, type: row.type, description: row.description }
-  const after = { ...before, ...wish }
-  if (isDeepStrictEqual(before, after)) return { kind: 'done', row }
-  if (await isNameTaken(trx, 'environments', row.project_id, after.name, id)) return { kind: 'name-taken' }
-  await update(trx, id, after)
-  await record(trx, deps, row, 'changed', before, after)
-  return done(trx, id)
+): Promise<Saved> {
+  const before = await lockEnvironment(trx, id)
+  if (!before) return { kind: 'gone' }
+  if (isOutdated(ifMatch, before.row_version)) return { kind: 'changed-meanwhile' }
+  if (!changes(before, input)) return { kind: 'done', row: before }
+  const { name = before.name } = input
+  if (await isNameTaken(trx, 'environments', before.project_id, name, id)) return nameTaken('environment')
+  await update(trx, 'environments', id, input)
+  const row = (await findEnvironment(trx, id))!
+  await audit(trx, actor, before.organization_id, before, row)
+  return { kind: 'done', row }
 }
 
-/** Nothing runs in an archived environment, so what runs there must have ended first. Twice is as good as once. */
+/** Nothing runs in an archived environment, so its runs must have ended first. Idempotent, like unarchiving. */
 export async function archiveEnvironment(
   trx: Transaction<Tables>,
-  deps: ManageDeps,
+  { actor }: ManageDeps,
   id: number,
-): Promise<SaveOutcome> {
-  const row = await holdEnvironment(trx, id)
-  if (!row) return { kind: 'gone' }
-  if (row.archived_at !== null) return { kind: 'done', row }
-  const unfinished = await unfinishedRuns(trx, [row])
-  if (unfinished > 0) return { kind: 'busy', unfinished }
-  await update(trx, id, { archived_at: sql<string>`now()` })
-  await record(trx, deps, row, 'archived', { archived: false }, { archived: true })
-  return done(trx, id)
+  archived: boolean,
+): Promise<Saved> {
+  const before = await lockEnvironment(trx, id)
+  if (!before) return { kind: 'gone' }
+  if ((before.archived_at !== null) === archived) return { kind: 'done', row: before }
+  const problem = archived ? await checkUnfinished(trx, [before]) : undefined
+  if (problem) return problem
+  await update(trx, 'environments', id, { archived_at: archived ? sql<string>`now()` : null })
+  await recordAudit(trx, actor, {
+    organizationId: before.organization_id,
+    verb: archived ? 'archived' : 'unarchived',
+    subject: { type: 'environment', id, name: before.name },
+    before: { archived: !archived },
+    after: { archived },
+  })
+  return { kind: 'done', row: (await findEnvironment(trx, id))! }
 }
 
-export async function unarchiveEnvironment(
-  trx: Transaction<Tables>,
-  deps: ManageDeps,
-  id: number,
-): Promise<SaveOutcome> {
-  const row = await holdEnvironment(trx, id)
-  if (!row) return { kind: 'gone' }
-  if (row.archived_at === null) return { kind: 'done', row }
-  await update(trx, id, { archived_at: null })
-  await record(trx, deps, row, 'unarchived', { archived: true }, { archived: false })
-  return done(trx, id)
-}
-
-/** With `cascade` everything in it goes as well; what its runs did stays to be seen. */
+/** With `cascade`, everything in it is removed too; the record of its runs remains. */
 export async function removeEnvironment(
   trx: Transaction<Tables>,
   { actor }: ManageDeps,
   caller: Pick<Caller, 'grants'>,
   id: number,
   { cascade, ifMatch }: { cascade: boolean; ifMatch?: string },
-): Promise<RemoveOutcome> {
-  const environments = await holdEnvironments(trx, [id])
+): Promise<Removed> {
+  const environments = await lockEnvironments(trx, 'id', id)
   const row = await findEnvironment(trx, id)
   if (!row) return { kind: 'gone' }
   if (isOutdated(ifMatch, row.row_version)) return { kind: 'changed-meanwhile' }
-  const by = await describeContents(trx, environments)
-  if (by && !cascade) return { kind: 'in-use', by }
-  const permissions = await lackingToRemove(trx, caller, environments, 'what-is-in-them')
-  if (permissions.length > 0) return { kind: 'lacking', permissions }
-  const unfinished = await unfinishedRuns(trx, environments)
-  if (unfinished > 0) return { kind: 'busy', unfinished }
+  const contents = {
+    applications: await loadNames(trx, 'applications', 'environment_id', id),
+    servers: await loadNames(trx, 'servers', 'environment_id', id),
+  }
+  const problem =
+    (!cascade && notEmpty('environment', contents)) || (await checkRemoval(trx, caller, environments))
+  if (problem) return problem
   await removeEnvironments(trx, actor, environments)
   return { kind: 'removed' }
 }
 
-export type EnvironmentRow = Pick<
-  Selectable<EnvironmentsTable>,
-  'id' | 'project_id' | 'name' | 'type' | 'description' | 'archived_at'
-> & { organization_id: number; row_version: string }
+type EnvironmentRow = NonNullable<Awaited<ReturnType<typeof findEnvironment>>>
 
-export function findEnvironment(
-  db: Database,
-  id: number,
-  options: { lock?: boolean } = {},
-): Promise<EnvironmentRow | undefined> {
+export function findEnvironment(db: Database, id: number, options: { lock?: boolean } = {}) {
   const query = db
     .selectFrom('environments')
     .innerJoin('projects', 'projects.id', 'environments.project_id')
-    .select((eb) => [
+    .select([
       'environments.id',
       'environments.project_id',
       'environments.name',
@@ -136,45 +121,16 @@ export function findEnvironment(
       'environments.description',
       'environments.archived_at',
       'projects.organization_id',
-      eb.ref('environments.xmin' as 'environments.id').as('row_version'),
+      rowVersion('environments'),
     ])
     .where('environments.id', '=', id)
     .where('environments.deleted_at', 'is', null)
-    .$castTo<EnvironmentRow>()
   return (options.lock ? query.forNoKeyUpdate('environments') : query).executeTakeFirst()
 }
 
-/** Always the project first, then the environment: two of us cannot wait for each other. */
-async function holdEnvironment(trx: Transaction<Tables>, id: number): Promise<EnvironmentRow | undefined> {
+/** Always the project first, then the environment: two callers cannot deadlock. */
+async function lockEnvironment(trx: Transaction<Tables>, id: number): Promise<EnvironmentRow | undefined> {
   const seen = await findEnvironment(trx, id)
   if (!seen || !(await findProject(trx, seen.project_id, { lock: true }))) return undefined
   return findEnvironment(trx, id, { lock: true })
-}
-
-async function update(
-  trx: Transaction<Tables>,
-  id: number,
-  columns: UpdateObject<Tables, 'environments'>,
-): Promise<void> {
-  await trx
-    .updateTable('environments')
-    .set({ ...columns, updated_at: sql<string>`now()` })
-    .where('id', '=', id)
-    .execute()
-}
-
-function record(
-  trx: Transaction<Tables>,
-  { actor }: ManageDeps,
-  row: EnvironmentRow,
-  verb: string,
-  before: object,
-  after: object,
-): Promise<void> {
-  const subject = { type: 'environment', id: row.id, name: row.name }
-  return recordAudit(trx, actor, { organizationId: row.organization_id, verb, subject, before, after })
-}
-
-async function done(trx: Transaction<Tables>, id: number): Promise<SaveOutcome> {
-  return { kind: 'done', row: (await findEnvironment(trx, id))! }
 }

@@ -1,21 +1,25 @@
-import { isDeepStrictEqual } from 'node:util'
 import { sql, type Transaction } from 'kysely'
-import { recordAudit } from '#access/audit/record.ts'
+import { auditorOf } from '#access/audit/record.ts'
 import type { Caller } from '#access/authorization/caller.ts'
 import { isNameTaken } from '#model/inventory/names.ts'
 import type { Database } from '#platform/database/connect.ts'
+import { rowVersion } from '#platform/database/row-version.ts'
 import type { Tables } from '#platform/database/tables.ts'
 import { isOutdated } from '#platform/http/if-match.ts'
-import { describeDependents } from './dependents.ts'
-import { findOrganization, type ManageDeps } from './manage-organizations.ts'
-import type { RemoveOutcome, SaveOutcome } from './outcomes.ts'
 import {
-  holdEnvironmentsOf,
-  lackingToRemove,
-  removeEnvironments,
-  unfinishedRuns,
-} from './remove-environments.ts'
+  changes,
+  findOrganization,
+  type ManageDeps,
+  nameTaken,
+  notEmpty,
+  type Removed,
+  type Saved,
+  update,
+} from './manage-organizations.ts'
+import { checkRemoval, lockEnvironments, removeEnvironments } from './remove-environments.ts'
 import type { ProjectBody, ProjectChange } from './schemas.ts'
+
+const audit = auditorOf<ProjectRow>('project', ['name', 'logo_url'])
 
 export async function createProject(
   trx: Transaction<Tables>,
@@ -23,122 +27,77 @@ export async function createProject(
   caller: Pick<Caller, 'id'>,
   organizationId: number,
   { name, logo_url = null }: ProjectBody,
-): Promise<SaveOutcome> {
-  // Locked, so that it cannot go meanwhile, and names in it are given one at a time.
+): Promise<Saved> {
+  // Locked: it is not removed meanwhile, and names in it are assigned one at a time.
   if (!(await findOrganization(trx, organizationId, { lock: true }))) return { kind: 'gone' }
-  if (await isNameTaken(trx, 'projects', organizationId, name)) return { kind: 'name-taken' }
+  if (await isNameTaken(trx, 'projects', organizationId, name)) return nameTaken('project')
   const { id } = await trx
     .insertInto('projects')
     .values({ organization_id: organizationId, name, logo_url, created_by: caller.id })
     .returning('id')
     .executeTakeFirstOrThrow()
-  const subject = { type: 'project', id, name }
-  await recordAudit(trx, actor, {
-    organizationId,
-    verb: 'created',
-    subject,
-    before: null,
-    after: { name, logo_url },
-  })
-  return done(trx, id)
+  const row = (await findProject(trx, id))!
+  await audit(trx, actor, organizationId, null, row)
+  return { kind: 'done', row }
 }
 
 export async function changeProject(
   trx: Transaction<Tables>,
   { actor }: ManageDeps,
   id: number,
-  wish: ProjectChange,
+  input: ProjectChange,
   ifMatch?: string,
-): Promise<SaveOutcome> {
-  const row = await holdProject(trx, id)
-  if (!row) return { kind: 'gone' }
-  if (isOutdated(ifMatch, row.row_version)) return { kind: 'changed-meanwhile' }
-  const before = { name: row.name, logo_url: row.logo_url }
-  const after = { ...before, ...wish }
-  if (isDeepStrictEqual(before, after)) return { kind: 'done', row }
-  if (await isNameTaken(trx, 'projects', row.organization_id, after.name, id)) return { kind: 'name-taken' }
-  await trx
-    .updateTable('projects')
-    .set({ ...after, updated_at: sql<string>`now()` })
-    .where('id', '=', id)
-    .execute()
-  const subject = { type: 'project', id, name: after.name }
-  await recordAudit(trx, actor, {
-    organizationId: row.organization_id,
-    verb: 'changed',
-    subject,
-    before,
-    after,
-  })
-  return done(trx, id)
+): Promise<Saved> {
+  const before = await lockProject(trx, id)
+  if (!before) return { kind: 'gone' }
+  if (isOutdated(ifMatch, before.row_version)) return { kind: 'changed-meanwhile' }
+  if (!changes(before, input)) return { kind: 'done', row: before }
+  const { organization_id: organizationId } = before
+  const { name = before.name } = input
+  if (await isNameTaken(trx, 'projects', organizationId, name, id)) return nameTaken('project')
+  await update(trx, 'projects', id, input)
+  const row = (await findProject(trx, id))!
+  await audit(trx, actor, organizationId, before, row)
+  return { kind: 'done', row }
 }
 
-/** With `cascade` everything in it goes as well; what its runs did stays to be seen. */
+/** With `cascade`, everything in it is removed too; the record of its runs remains. */
 export async function removeProject(
   trx: Transaction<Tables>,
   { actor }: ManageDeps,
   caller: Pick<Caller, 'grants'>,
   id: number,
   { cascade, ifMatch }: { cascade: boolean; ifMatch?: string },
-): Promise<RemoveOutcome> {
-  const row = await holdProject(trx, id)
+): Promise<Removed> {
+  const row = await lockProject(trx, id)
   if (!row) return { kind: 'gone' }
   if (isOutdated(ifMatch, row.row_version)) return { kind: 'changed-meanwhile' }
-  const environments = await holdEnvironmentsOf(trx, id)
-  const by = describeDependents({ environments })
-  if (by && !cascade) return { kind: 'in-use', by }
-  const permissions = await lackingToRemove(trx, caller, environments, 'with-them')
-  if (permissions.length > 0) return { kind: 'lacking', permissions }
-  const unfinished = await unfinishedRuns(trx, environments)
-  if (unfinished > 0) return { kind: 'busy', unfinished }
-
+  const environments = await lockEnvironments(trx, 'project_id', id)
+  const problem =
+    (!cascade && notEmpty('project', { environments })) ||
+    (await checkRemoval(trx, caller, environments, ['environment']))
+  if (problem) return problem
   await removeEnvironments(trx, actor, environments)
   await trx.deleteFrom('grants').where('project_id', '=', id).execute()
-  await trx
-    .updateTable('projects')
-    .set({ deleted_at: sql<string>`now()`, updated_at: sql<string>`now()` })
-    .where('id', '=', id)
-    .execute()
-  const { name, logo_url } = row
-  await recordAudit(trx, actor, {
-    organizationId: row.organization_id,
-    verb: 'removed',
-    subject: { type: 'project', id, name },
-    before: { name, logo_url },
-    after: null,
-  })
+  await update(trx, 'projects', id, { deleted_at: sql<string>`now()` })
+  await audit(trx, actor, row.organization_id, row, null)
   return { kind: 'removed' }
 }
+
+type ProjectRow = NonNullable<Awaited<ReturnType<typeof findProject>>>
 
 export function findProject(db: Database, id: number, options: { lock?: boolean } = {}) {
   const query = db
     .selectFrom('projects')
-    .select((eb) => [
-      'id',
-      'organization_id',
-      'name',
-      'logo_url',
-      eb.ref('projects.xmin' as 'id').as('row_version'),
-    ])
+    .select(['id', 'organization_id', 'name', 'logo_url', rowVersion('projects')])
     .where('id', '=', id)
     .where('deleted_at', 'is', null)
-    .$castTo<{
-      id: number
-      organization_id: number
-      name: string
-      logo_url: string | null
-      row_version: string
-    }>()
   return (options.lock ? query.forNoKeyUpdate() : query).executeTakeFirst()
 }
 
-/** Always the organization first, then the project: two of us cannot wait for each other. */
-async function holdProject(trx: Transaction<Tables>, id: number) {
+/** Always the organization first, then the project: two callers cannot deadlock. */
+async function lockProject(trx: Transaction<Tables>, id: number): Promise<ProjectRow | undefined> {
   const seen = await findProject(trx, id)
   if (!seen || !(await findOrganization(trx, seen.organization_id, { lock: true }))) return undefined
   return findProject(trx, id, { lock: true })
-}
-
-async function done(trx: Transaction<Tables>, id: number): Promise<SaveOutcome> {
-  return { kind: 'done', row: (await findProject(trx, id))! }
 }

@@ -6,82 +6,37 @@ import { UNFINISHED } from '#model/actions/status.ts'
 import { REMOVED_HOOK } from '#model/hooks/removed-hook.ts'
 import { anyOf } from '#platform/database/any-of.ts'
 import type { Tables } from '#platform/database/tables.ts'
-import type { ErrorsByField } from '#platform/http/validation.ts'
-import { describeDependents } from './dependents.ts'
+import { conflict, type HttpProblem } from '#platform/http/problems.ts'
 
-export type HeldEnvironment = { id: number; name: string; project_id: number; organization_id: number }
+export type LockedEnvironment = { id: number; name: string; project_id: number; organization_id: number }
 
-/** The environments that are there, locked in the order of their ids: nothing is put into them meanwhile. */
-export function holdEnvironments(
+/** One, or those of a project, in the order of their ids: nothing is added to them meanwhile. */
+export function lockEnvironments(
   trx: Transaction<Tables>,
-  ids: readonly number[],
-): Promise<HeldEnvironment[]> {
+  column: 'id' | 'project_id',
+  id: number,
+): Promise<LockedEnvironment[]> {
   return trx
     .selectFrom('environments')
     .innerJoin('projects', 'projects.id', 'environments.project_id')
     .select(['environments.id', 'environments.name', 'environments.project_id', 'projects.organization_id'])
-    .where(anyOf('environments.id', ids))
+    .where(`environments.${column}`, '=', id)
     .where('environments.deleted_at', 'is', null)
     .orderBy('environments.id')
     .forNoKeyUpdate('environments')
     .execute()
 }
 
-export async function holdEnvironmentsOf(
-  trx: Transaction<Tables>,
-  projectId: number,
-): Promise<HeldEnvironment[]> {
-  const rows = await trx
-    .selectFrom('environments')
-    .select('id')
-    .where('project_id', '=', projectId)
-    .where('deleted_at', 'is', null)
-    .execute()
-  return holdEnvironments(
-    trx,
-    rows.map((row) => row.id),
-  )
-}
-
-/** A run that begins at this very moment is not seen, and runs to its end: what it needs is still there. */
-export async function unfinishedRuns(
-  trx: Transaction<Tables>,
-  environments: readonly { id: number }[],
-): Promise<number> {
-  const { unfinished } = await trx
-    .selectFrom('pipelines')
-    .innerJoin('actions', 'actions.pipeline_id', 'pipelines.id')
-    .select(({ fn }) => fn.countAll<number>().as('unfinished'))
-    .where(anyOf('pipelines.environment_id', idsOf(environments)))
-    .where('actions.status', 'in', UNFINISHED)
-    .executeTakeFirstOrThrow()
-  return unfinished
-}
-
-const CONTENTS = ['applications', 'servers', 'pipelines'] as const
-
-export async function describeContents(
-  trx: Transaction<Tables>,
-  environments: readonly HeldEnvironment[],
-): Promise<ErrorsByField | undefined> {
-  const names = (table: (typeof CONTENTS)[number]) =>
-    trx
-      .selectFrom(table)
-      .select('name')
-      .where(anyOf('environment_id', idsOf(environments)))
-      .where('deleted_at', 'is', null)
-      .orderBy('name')
-      .execute()
-  return describeDependents({ applications: await names('applications'), servers: await names('servers') })
-}
-
-/** What the caller would have to be allowed to remove as well, and is not. */
-export async function lackingToRemove(
+/**
+ * A cascade removes only what the caller could remove one by one, and nothing while a run is unfinished. `besides`: what
+ * is removed besides the contents of the environments.
+ */
+export async function checkRemoval(
   trx: Transaction<Tables>,
   caller: Pick<Caller, 'grants'>,
-  environments: readonly HeldEnvironment[],
-  what: 'with-them' | 'what-is-in-them',
-): Promise<Permission[]> {
+  environments: readonly LockedEnvironment[],
+  besides: readonly 'environment'[] = [],
+): Promise<HttpProblem | undefined> {
   const { rows } = await sql<{
     kind: 'application' | 'server' | 'pipeline' | 'hook'
     environment_id: number
@@ -92,24 +47,43 @@ export async function lackingToRemove(
       union all select 'pipeline', environment_id from pipelines where deleted_at is null
       union all select 'hook', environment_id from hooks where deleted_at is null
     ) as content where environment_id = any(${idsOf(environments)}::bigint[])`.execute(trx)
-  const lacking = environments.flatMap((environment) => {
+  const missing = environments.flatMap((environment) => {
     const kinds = rows.filter((row) => row.environment_id === environment.id).map((row) => row.kind)
-    const needs = [...(what === 'with-them' ? ['environment' as const] : []), ...kinds]
-    return needs
+    return [...besides, ...kinds]
       .map((kind): Permission => `${kind}:remove`)
       .filter((permission) => !can(caller, permission, { ...environment, environment_id: environment.id }))
   })
-  return [...new Set(lacking)].sort()
+  if (missing.length === 0) return checkUnfinished(trx, environments)
+  const permissions = [...new Set(missing)].sort().join(' and ')
+  return { kind: 'forbidden', reason: `You need the permission ${permissions} for what is removed with it.` }
+}
+
+/** A run that starts at this very moment is not counted, and completes: what it needs is still there. */
+export async function checkUnfinished(
+  trx: Transaction<Tables>,
+  environments: readonly { id: number }[],
+): Promise<HttpProblem | undefined> {
+  const { unfinished } = await trx
+    .selectFrom('pipelines')
+    .innerJoin('actions', 'actions.pipeline_id', 'pipelines.id')
+    .select(({ fn }) => fn.countAll<number>().as('unfinished'))
+    .where(anyOf('pipelines.environment_id', idsOf(environments)))
+    .where('actions.status', 'in', UNFINISHED)
+    .executeTakeFirstOrThrow()
+  if (unfinished === 0) return undefined
+  return conflict(
+    `${unfinished === 1 ? '1 run is' : `${unfinished} runs are`} not finished: wait, or cancel first.`,
+  )
 }
 
 /**
- * Removes environments with everything in them. Rows that runs name stay, marked; what could still be used by
- * somebody goes: links, variables, and the secrets of hooks.
+ * Removes environments with everything in them. Rows that runs refer to are kept, marked as deleted; what could still
+ * be used is deleted: links, variables, and the secrets of hooks.
  */
 export async function removeEnvironments(
   trx: Transaction<Tables>,
   actor: Actor,
-  environments: readonly HeldEnvironment[],
+  environments: readonly LockedEnvironment[],
 ): Promise<void> {
   if (environments.length === 0) return
   const ids = idsOf(environments)
@@ -122,11 +96,25 @@ export async function removeEnvironments(
       changes.push({ organizationId: organization_id, verb: 'removed', subject, before, after: null })
     }
   }
-  note('hook', await removeHooks(trx, ids))
+  note(
+    'hook',
+    await trx
+      .updateTable('hooks')
+      .set(REMOVED_HOOK)
+      .where(anyOf('environment_id', ids))
+      .where('deleted_at', 'is', null)
+      .returning(['id', 'name', 'environment_id'])
+      .execute(),
+  )
   await trx.deleteFrom('pipeline_run_after').where(anyOf('environment_id', ids)).execute()
   await trx.deleteFrom('application_servers').where(anyOf('environment_id', ids)).execute()
-  await removeVariables(trx, ids)
-  for (const table of CONTENTS) {
+  await trx
+    .deleteFrom('application_variables')
+    .where('application_id', 'in', (eb) =>
+      eb.selectFrom('applications').select('id').where(anyOf('environment_id', ids)),
+    )
+    .execute()
+  for (const table of ['applications', 'servers', 'pipelines'] as const) {
     const rows = await trx
       .updateTable(table)
       .set({ deleted_at: sql<string>`now()`, updated_at: sql<string>`now()` })
@@ -147,25 +135,6 @@ export async function removeEnvironments(
     environments.map((one) => ({ id: one.id, name: one.name, environment_id: one.id })),
   )
   await recordAudits(trx, actor, changes)
-}
-
-function removeHooks(trx: Transaction<Tables>, environmentIds: readonly number[]) {
-  return trx
-    .updateTable('hooks')
-    .set(REMOVED_HOOK)
-    .where(anyOf('environment_id', environmentIds))
-    .where('deleted_at', 'is', null)
-    .returning(['id', 'name', 'environment_id'])
-    .execute()
-}
-
-async function removeVariables(trx: Transaction<Tables>, environmentIds: readonly number[]): Promise<void> {
-  await trx
-    .deleteFrom('application_variables')
-    .where('application_id', 'in', (eb) =>
-      eb.selectFrom('applications').select('id').where(anyOf('environment_id', environmentIds)),
-    )
-    .execute()
 }
 
 function idsOf(environments: readonly { id: number }[]): number[] {

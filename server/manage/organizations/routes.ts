@@ -1,139 +1,184 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { Type } from 'typebox'
-import { actorOf } from '#access/audit/actor.ts'
-import { callerOf, instanceAdmin, permissions, showing } from '#access/authorization/enforce.ts'
-import { organizationSchema } from '#model/inventory/schemas.ts'
-import type { Database } from '#platform/database/connect.ts'
-import { answerRecords } from '#platform/http/answer-records.ts'
-import { nameFilter } from '#platform/http/name-filter.ts'
-import { pageQuery } from '#platform/http/pagination.ts'
-import { Exactly, errorResponses, Id, ref } from '#platform/http/schemas.ts'
-import { environmentRoutes } from './environment-routes.ts'
-import { listOrganizations } from './lists.ts'
+import { instanceAdmin, permissions, showing } from '#access/authorization/enforce.ts'
+import { type ResourceDeps, resourceRoutes } from '#access/resource-routes.ts'
+import { environmentSchema, organizationSchema, projectSchema } from '#model/inventory/schemas.ts'
+import {
+  archiveEnvironment,
+  changeEnvironment,
+  createEnvironment,
+  findEnvironment,
+  removeEnvironment,
+} from './manage-environments.ts'
 import {
   changeOrganization,
   createOrganization,
   findOrganization,
   removeOrganization,
 } from './manage-organizations.ts'
-import { type Refused, refuse } from './outcomes.ts'
-import { projectRoutes } from './project-routes.ts'
-import { organizationBody, organizationChange } from './schemas.ts'
-import { type Rows, showOrganizations } from './show.ts'
+import { changeProject, createProject, findProject, removeProject } from './manage-projects.ts'
+import {
+  listEnvironments,
+  listOrganizations,
+  listProjects,
+  presentEnvironments,
+  presentOrganizations,
+  presentProjects,
+  type Rows,
+} from './read-tree.ts'
+import {
+  cascadeQuery,
+  environmentBody,
+  environmentChange,
+  organizationBody,
+  organizationChange,
+  projectBody,
+  projectChange,
+} from './schemas.ts'
 
-export type OrganizationRoutes = { db: Database; baseUrl: () => string }
+const CASCADE =
+  'Returns 409 if it is not empty, unless `cascade=true`, which requires the permission to remove everything in it. Never removed while a run is unfinished. The record of its runs remains.'
 
-const tags = ['Organizations']
-const params = Exactly({ id: Id })
-const shown = ref(organizationSchema)
-
-export const organizationRoutes: FastifyPluginAsyncTypebox<OrganizationRoutes> = async (app, deps) => {
-  const { db, baseUrl } = deps
-  const answer = answerRecords({
-    db,
-    baseUrl,
-    present: (_, rows: Rows) => showOrganizations(db, rows),
-    refuse: (outcome: Refused) => refuse('organization', outcome),
+export const organizationRoutes: FastifyPluginAsyncTypebox<ResourceDeps> = async (app, deps) => {
+  const { db } = deps
+  const organizations = resourceRoutes(app, deps, {
+    tag: 'Organizations',
+    name: 'organization',
+    record: organizationSchema,
+    present: (_, rows: Rows) => presentOrganizations(db, rows),
   })
-  await app.register(projectRoutes, deps)
-  await app.register(environmentRoutes, deps)
 
-  app.get(
-    '/organizations',
-    {
-      config: { access: showing('organization:view') },
-      schema: {
-        tags,
-        operationId: 'listOrganizations',
-        summary: 'List organizations',
-        description: 'Those on which you have `organization:view`, newest first.',
-        querystring: Exactly({ ...pageQuery, ...nameFilter }),
-        response: { 200: Type.Array(shown), ...errorResponses(401, 422) },
-      },
-    },
-    (request, reply) =>
-      answer.list(request, reply, (page, name) => listOrganizations(db, callerOf(request), { name }, page)),
-  )
+  organizations.list('/organizations', {
+    access: showing('organization:view'),
+    description: 'Those on which you have `organization:view`, newest first.',
+    find: ({ caller }, name, page) => listOrganizations(db, caller, name, page),
+  })
 
-  app.post(
-    '/organizations',
-    {
-      config: { access: instanceAdmin },
-      schema: {
-        tags,
-        operationId: 'createOrganization',
-        summary: 'Create an organization',
-        description:
-          'You become its owner. `url_slug` is made from the name, and stays when the name changes.',
-        body: organizationBody,
-        response: { 201: shown, ...errorResponses(400, 401, 403, 422) },
-      },
-    },
-    (request, reply) => {
-      const by = { actor: actorOf(request) }
-      return answer.create(request, reply, (trx) =>
-        createOrganization(trx, by, callerOf(request), request.body),
-      )
-    },
-  )
+  organizations.create('/organizations', {
+    access: instanceAdmin,
+    description:
+      'You become its owner. `url_slug` is derived from the name and does not change when the name does.',
+    body: organizationBody,
+    run: (trx, { actor, caller, body }) => createOrganization(trx, { actor }, caller, body),
+  })
 
-  app.get(
-    '/organizations/:id',
-    {
-      config: { access: permissions('organization', 'id', 'organization:view') },
-      schema: {
-        tags,
-        operationId: 'readOrganization',
-        summary: 'Read an organization',
-        description: 'With its owner, and how much is in it.',
-        params,
-        response: { 200: shown, ...errorResponses(401, 404, 422) },
-      },
-    },
-    (request, reply) => answer.read(request, reply, findOrganization(db, request.params.id)),
-  )
+  organizations.read('/organizations/:id', {
+    access: permissions('organization', 'id', 'organization:view'),
+    description: 'Includes its owner, and counts of what is in it.',
+    find: ({ params }) => findOrganization(db, params.id),
+  })
 
-  app.put(
-    '/organizations/:id',
-    {
-      config: { access: permissions('organization', 'id', 'organization:edit') },
-      schema: {
-        tags,
-        operationId: 'changeOrganization',
-        summary: 'Change an organization',
-        description:
-          'Fields that are not given stay. `If-Match` with the `ETag` of your last read is optional.',
-        params,
-        body: organizationChange,
-        response: { 200: shown, ...errorResponses(400, 401, 403, 404, 412, 422) },
-      },
-    },
-    (request, reply) => {
-      const by = { actor: actorOf(request) }
-      return answer.change(request, reply, (trx, ifMatch) =>
-        changeOrganization(trx, by, request.params.id, request.body, ifMatch),
-      )
-    },
-  )
+  organizations.change('/organizations/:id', {
+    access: permissions('organization', 'id', 'organization:edit'),
+    body: organizationChange,
+    run: (trx, { actor, params, body, ifMatch }) =>
+      changeOrganization(trx, { actor }, params.id, body, ifMatch),
+  })
 
-  app.delete(
-    '/organizations/:id',
-    {
-      config: { access: permissions('organization', 'id', 'organization:remove') },
-      schema: {
-        tags,
-        operationId: 'removeOrganization',
-        summary: 'Remove an organization',
-        description: 'Only one without projects and credentials. Its members lose their roles in it.',
-        params,
-        response: { 204: Type.Null(), ...errorResponses(401, 403, 404, 409, 412, 422) },
-      },
-    },
-    (request, reply) => {
-      const by = { actor: actorOf(request) }
-      return answer.remove(request, reply, (trx, ifMatch) =>
-        removeOrganization(trx, by, request.params.id, ifMatch),
-      )
-    },
-  )
+  organizations.remove('/organizations/:id', {
+    access: permissions('organization', 'id', 'organization:remove'),
+    description: 'Returns 409 while it has projects or credentials. Its members lose their roles in it.',
+    errors: [409],
+    run: (trx, { actor, params, ifMatch }) => removeOrganization(trx, { actor }, params.id, ifMatch),
+  })
+
+  const projects = resourceRoutes(app, deps, {
+    tag: 'Projects',
+    name: 'project',
+    record: projectSchema,
+    present: (_, rows: Rows) => presentProjects(db, rows),
+  })
+
+  projects.list('/organizations/:id/projects', {
+    access: permissions('organization', 'id', 'organization:view'),
+    description: 'Those on which you have `project:view`, newest first.',
+    find: ({ caller, params }, name, page) => listProjects(db, caller, params.id, name, page),
+  })
+
+  projects.create('/organizations/:id/projects', {
+    access: permissions('organization', 'id', 'project:add'),
+    description: 'Its name must be unique in the organization.',
+    body: projectBody,
+    run: (trx, { actor, caller, params, body }) => createProject(trx, { actor }, caller, params.id, body),
+  })
+
+  projects.read('/projects/:id', {
+    access: permissions('project', 'id', 'project:view'),
+    description: 'Includes its organization, and counts of what is in it.',
+    find: ({ params }) => findProject(db, params.id),
+  })
+
+  projects.change('/projects/:id', {
+    access: permissions('project', 'id', 'project:edit'),
+    body: projectChange,
+    run: (trx, { actor, params, body, ifMatch }) => changeProject(trx, { actor }, params.id, body, ifMatch),
+  })
+
+  projects.remove('/projects/:id', {
+    access: permissions('project', 'id', 'project:remove'),
+    description: CASCADE,
+    query: cascadeQuery,
+    errors: [409],
+    run: (trx, { actor, caller, params, cascade, ifMatch }) =>
+      removeProject(trx, { actor }, caller, params.id, { cascade, ifMatch }),
+  })
+
+  const environments = resourceRoutes(app, deps, {
+    tag: 'Environments',
+    name: 'environment',
+    record: environmentSchema,
+    present: (_, rows: Rows) => presentEnvironments(db, rows),
+  })
+
+  environments.list('/projects/:id/environments', {
+    access: permissions('project', 'id', 'project:view'),
+    description: 'Those on which you have `environment:view`, newest first; archived ones included.',
+    find: ({ caller, scope: { organization_id }, params }, name, page) =>
+      listEnvironments(db, caller, { organization_id, project_id: params.id }, name, page),
+  })
+
+  environments.create('/projects/:id/environments', {
+    access: permissions('project', 'id', 'environment:add'),
+    description: 'Its name must be unique in the project.',
+    body: environmentBody,
+    run: (trx, { actor, params, body }) => createEnvironment(trx, { actor }, params.id, body),
+  })
+
+  environments.read('/environments/:id', {
+    access: permissions('environment', 'id', 'environment:view'),
+    description: 'Includes its project, and counts of what is in it.',
+    find: ({ params }) => findEnvironment(db, params.id),
+  })
+
+  environments.change('/environments/:id', {
+    access: permissions('environment', 'id', 'environment:edit'),
+    body: environmentChange,
+    run: (trx, { actor, params, body, ifMatch }) =>
+      changeEnvironment(trx, { actor }, params.id, body, ifMatch),
+  })
+
+  environments.remove('/environments/:id', {
+    access: permissions('environment', 'id', 'environment:remove'),
+    description: CASCADE,
+    query: cascadeQuery,
+    errors: [409],
+    run: (trx, { actor, caller, params, cascade, ifMatch }) =>
+      removeEnvironment(trx, { actor }, caller, params.id, { cascade, ifMatch }),
+  })
+
+  environments.command('/environments/:id/archive', {
+    access: permissions('environment', 'id', 'environment:edit'),
+    operationId: 'archiveEnvironment',
+    summary: 'Archive an environment',
+    description: 'Nothing runs in it until it is unarchived. Returns 409 while a run is unfinished.',
+    errors: [409],
+    run: (trx, { actor, params }) => archiveEnvironment(trx, { actor }, params.id, true),
+  })
+
+  environments.command('/environments/:id/unarchive', {
+    access: permissions('environment', 'id', 'environment:edit'),
+    operationId: 'unarchiveEnvironment',
+    summary: 'Unarchive an environment',
+    description: 'Its pipelines can run again.',
+    run: (trx, { actor, params }) => archiveEnvironment(trx, { actor }, params.id, false),
+  })
 }

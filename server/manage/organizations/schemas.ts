@@ -1,5 +1,5 @@
-// The organizations room: managing the tree itself, organizations with their projects and environments. What
-// stands in an environment is managed elsewhere, but goes when the environment goes.
+// The organizations room: manages organizations, projects and environments. What is in an environment is managed in
+// other rooms, but is removed together with the environment.
 import { type Static, Type } from 'typebox'
 import { Exactly, Name, TextOrNull, Word } from '#platform/http/schemas.ts'
 import { ENVIRONMENT_TYPES } from '#platform/vocabulary.ts'
@@ -20,8 +20,8 @@ export const projectBody = Exactly(
         format: 'uri',
         pattern: '^https?://',
         maxLength: 2048,
-        'x-hint': 'must be an http or https address',
-        description: 'An http or https address.',
+        'x-hint': 'must be an http or https URL',
+        description: 'An http or https URL.',
       }),
     ),
   },
@@ -46,7 +46,7 @@ export const environmentChange = Type.Partial(environmentBody, {
 })
 
 export const cascadeQuery = Exactly({
-  cascade: Type.Optional(Type.Boolean({ description: 'Remove what is in it as well.' })),
+  cascade: Type.Optional(Type.Boolean({ description: 'Also remove everything in it.' })),
 })
 
 export type OrganizationBody = Static<typeof organizationBody>

@@ -1,147 +1,81 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { Type } from 'typebox'
-import { actorOf } from '#access/audit/actor.ts'
-import { callerOf, permissions } from '#access/authorization/enforce.ts'
+import { permissions } from '#access/authorization/enforce.ts'
+import { type ResourceDeps, resourceRoutes } from '#access/resource-routes.ts'
 import { pipelineBody, pipelineChange, pipelineSchema } from '#model/pipelines/schemas.ts'
-import type { Database } from '#platform/database/connect.ts'
-import { answerRecords } from '#platform/http/answer-records.ts'
-import { nameFilter } from '#platform/http/name-filter.ts'
-import { pageQuery } from '#platform/http/pagination.ts'
-import { toApiError } from '#platform/http/problems.ts'
-import { Exactly, errorResponses, Id, ref } from '#platform/http/schemas.ts'
+import { cascadeQuery } from '#platform/http/schemas.ts'
 import { findPipeline, listPipelines, type PipelineRow, presentPipelines } from './find-pipelines.ts'
 import { changePipeline, createPipeline } from './manage-pipelines.ts'
 import { removePipeline } from './remove-pipelines.ts'
 import { stepRoutes } from './step-routes.ts'
 
-export type PipelineRoutes = { db: Database; baseUrl: () => string }
+/** What pipelines belong to. */
+const RESOURCES = [
+  {
+    type: 'application',
+    word: 'Application',
+    creating:
+      'Runs on the servers that the application is linked to. A `deploy` gets its built-in steps. If one of the servers is local, only instance administrators can do this.',
+  },
+  {
+    type: 'server',
+    word: 'Server',
+    creating: 'Runs on the server itself. On a local server, only instance administrators can do this.',
+  },
+] as const
 
-const tags = ['Pipelines']
-const params = Exactly({ id: Id })
-const resourceParams = Exactly({ resource_id: Id })
-const pipelineReply = ref(pipelineSchema)
-
-export const pipelineRoutes: FastifyPluginAsyncTypebox<PipelineRoutes> = async (app, deps) => {
-  const { db, baseUrl } = deps
-  const answer = answerRecords({
-    db,
-    baseUrl,
-    present: (_, rows: readonly PipelineRow[]) => presentPipelines(db, rows),
-    refuse: toApiError,
-  })
+export const pipelineRoutes: FastifyPluginAsyncTypebox<ResourceDeps> = async (app, deps) => {
+  const { db } = deps
   await app.register(stepRoutes, deps)
+  const pipelines = resourceRoutes(app, deps, {
+    tag: 'Pipelines',
+    name: 'pipeline',
+    record: pipelineSchema,
+    present: (_, rows: readonly PipelineRow[]) => presentPipelines(db, rows),
+  })
 
-  for (const type of ['application', 'server'] as const) {
-    const word = type === 'application' ? 'Application' : 'Server'
-    const whose = type === 'application' ? 'an application' : 'a server'
+  for (const { type, word, creating } of RESOURCES) {
+    pipelines.list(`/pipelines/${type}/:resource_id`, {
+      access: permissions(type, 'resource_id', 'pipeline:view'),
+      operationId: `list${word}Pipelines`,
+      description: 'Newest first, each with its steps.',
+      find: ({ params }, name, page) => listPipelines(db, { type, id: params.resource_id }, name, page),
+    })
 
-    app.get(
-      `/pipelines/${type}/:resource_id`,
-      {
-        config: { access: permissions(type, 'resource_id', 'pipeline:view') },
-        schema: {
-          tags,
-          operationId: `list${word}Pipelines`,
-          summary: `List the pipelines of ${whose}`,
-          description: 'Newest first, each with its steps.',
-          params: resourceParams,
-          querystring: Exactly({ ...pageQuery, ...nameFilter }),
-          response: { 200: Type.Array(pipelineReply), ...errorResponses(401, 403, 404, 422) },
-        },
-      },
-      (request, reply) => {
-        const resource = { type, id: request.params.resource_id }
-        return answer.list(request, reply, (page, name) => listPipelines(db, resource, name, page))
-      },
-    )
-
-    app.post(
-      `/pipelines/${type}/:resource_id`,
-      {
-        config: { access: permissions(type, 'resource_id', 'pipeline:add') },
-        schema: {
-          tags,
-          operationId: `create${word}Pipeline`,
-          summary: `Create a pipeline of ${whose}`,
-          description:
-            type === 'application'
-              ? 'It runs on the servers that the application is linked to. A `deploy` has its built-in steps at once. When a local server is among them, this is for instance administrators.'
-              : 'It runs on the server itself. On a local server this is for instance administrators.',
-          params: resourceParams,
-          body: pipelineBody,
-          response: { 201: pipelineReply, ...errorResponses(400, 401, 403, 404, 415, 422) },
-        },
-      },
-      (request, reply) => {
-        const by = { actor: actorOf(request) }
-        const resource = { type, id: request.params.resource_id }
-        return answer.create(request, reply, (trx) =>
-          createPipeline(trx, by, callerOf(request), resource, request.body),
-        )
-      },
-    )
+    pipelines.create(`/pipelines/${type}/:resource_id`, {
+      access: permissions(type, 'resource_id', 'pipeline:add'),
+      operationId: `create${word}Pipeline`,
+      summary: `Create a pipeline of ${type === 'server' ? 'a server' : 'an application'}`,
+      description: creating,
+      body: pipelineBody,
+      errors: [415],
+      run: (trx, { actor, caller, params, body }) =>
+        createPipeline(trx, { actor }, caller, { type, id: params.resource_id }, body),
+    })
   }
 
-  app.get(
-    '/pipelines/:id',
-    {
-      config: { access: permissions('pipeline', 'id', 'pipeline:view') },
-      schema: {
-        tags,
-        operationId: 'readPipeline',
-        summary: 'Read a pipeline',
-        description: 'With its steps, in the order in which they run.',
-        params,
-        response: { 200: pipelineReply, ...errorResponses(401, 404, 422) },
-      },
-    },
-    (request, reply) => answer.read(request, reply, findPipeline(db, request.params.id)),
-  )
+  pipelines.read('/pipelines/:id', {
+    access: permissions('pipeline', 'id', 'pipeline:view'),
+    description: 'Includes its steps, in the order in which they run.',
+    find: ({ params }) => findPipeline(db, params.id),
+  })
 
-  app.put(
-    '/pipelines/:id',
-    {
-      config: { access: permissions('pipeline', 'id', 'pipeline:edit') },
-      schema: {
-        tags,
-        operationId: 'changePipeline',
-        summary: 'Change a pipeline',
-        description:
-          'A field that is given replaces what is stored, whole; others stay. The operation cannot be changed once the pipeline has runs or hooks. Send `If-Match` with the `ETag` of your last read to be sure that nobody changed it meanwhile.',
-        params,
-        body: pipelineChange,
-        response: { 200: pipelineReply, ...errorResponses(400, 401, 403, 404, 409, 412, 415, 422) },
-      },
-    },
-    (request, reply) => {
-      const by = { actor: actorOf(request) }
-      return answer.change(request, reply, (trx, ifMatch) =>
-        changePipeline(trx, by, callerOf(request), request.params.id, request.body, ifMatch),
-      )
-    },
-  )
+  pipelines.change('/pipelines/:id', {
+    access: permissions('pipeline', 'id', 'pipeline:edit'),
+    description:
+      'A list is replaced as a whole. The operation cannot be changed once the pipeline has runs or hooks.',
+    body: pipelineChange,
+    errors: [409, 415],
+    run: (trx, { actor, caller, params, body, ifMatch }) =>
+      changePipeline(trx, { actor }, caller, params.id, body, ifMatch),
+  })
 
-  app.delete(
-    '/pipelines/:id',
-    {
-      config: { access: permissions('pipeline', 'id', 'pipeline:remove') },
-      schema: {
-        tags,
-        operationId: 'removePipeline',
-        summary: 'Remove a pipeline',
-        description:
-          'Its runs stay. While it has hooks, or others run after it, this is 409; with `cascade` the hooks go too (which takes `hook:remove`) and the others no longer run after it. Never while a run is unfinished.',
-        params,
-        querystring: Exactly({ cascade: Type.Optional(Type.Boolean({ default: false })) }),
-        response: { 204: Type.Null(), ...errorResponses(401, 403, 404, 409, 412, 422) },
-      },
-    },
-    (request, reply) => {
-      const by = { actor: actorOf(request) }
-      const { cascade = false } = request.query
-      return answer.remove(request, reply, (trx, ifMatch) =>
-        removePipeline(trx, by, callerOf(request), request.params.id, { cascade, ifMatch }),
-      )
-    },
-  )
+  pipelines.remove('/pipelines/:id', {
+    access: permissions('pipeline', 'id', 'pipeline:remove'),
+    description:
+      'Its runs remain. Returns 409 while it has hooks or other pipelines run after it. With `cascade`, the hooks are removed too (requires `hook:remove`), and the other pipelines no longer run after it. Never removed while a run is unfinished.',
+    query: cascadeQuery,
+    errors: [409],
+    run: (trx, { actor, caller, params, cascade, ifMatch }) =>
+      removePipeline(trx, { actor }, caller, params.id, { cascade, ifMatch }),
+  })
 }

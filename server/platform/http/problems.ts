@@ -1,37 +1,48 @@
 import { ApiError, invalid, notFound } from './errors.ts'
 import type { ErrorsByField } from './validation.ts'
 
-/** Why a change did not happen. Nothing was stored. */
+/** Why a request was not carried out; nothing was stored. The message is written where the rule is. */
 export type HttpProblem =
   | { kind: 'gone' }
-  /** Ids in the wish that name nothing, or nothing that the caller may see and use here. */
+  /** Ids in the request that name nothing, or nothing that the caller may see and use here. */
   | { kind: 'unknown'; errors: ErrorsByField }
   | { kind: 'forbidden'; reason: string }
   | { kind: 'invalid'; errors: ErrorsByField }
   | { kind: 'conflict'; reason: string; errors?: ErrorsByField }
+  /** `If-Match` names another version than the stored one. */
   | { kind: 'changed-meanwhile' }
 
-/** The answer to a refused change. */
-export function toApiError(refusal: HttpProblem): ApiError {
-  switch (refusal.kind) {
-    case 'gone':
-      return notFound()
-    case 'unknown':
-      return new ApiError('not_found', 'The body names something that is not here, or not for you to see.', {
-        errors: refusal.errors,
-      })
-    case 'forbidden':
-      return new ApiError('forbidden', refusal.reason)
-    case 'invalid':
-      return invalid(refusal.errors)
-    case 'conflict':
-      return new ApiError('conflict', refusal.reason, { errors: refusal.errors })
-    case 'changed-meanwhile':
-      return new ApiError('precondition_failed', 'It has changed since you read it: read it again.')
-  }
+const RESPONSES: {
+  [Kind in HttpProblem['kind']]: (problem: Extract<HttpProblem, { kind: Kind }>) => ApiError
+} = {
+  gone: notFound,
+  unknown: ({ errors }) =>
+    new ApiError(
+      'not_found',
+      'The request references an object that does not exist or that you cannot access.',
+      {
+        errors,
+      },
+    ),
+  forbidden: ({ reason }) => new ApiError('forbidden', reason),
+  invalid: ({ errors }) => invalid(errors),
+  conflict: ({ reason, errors }) => new ApiError('conflict', reason, { errors }),
+  'changed-meanwhile': () =>
+    new ApiError('precondition_failed', 'It has changed since you read it. Read it again and retry.'),
 }
 
-/** Faults of a wish, by field, as they are found. */
+export function toApiError(problem: HttpProblem): ApiError {
+  const respond = RESPONSES[problem.kind] as (problem: HttpProblem) => ApiError
+  return respond(problem)
+}
+
+/** What a function of a room returned; a problem is thrown as the error response that it leads to. */
+export function unwrap<Result extends { kind: string }>(outcome: Result | HttpProblem): Result {
+  if (outcome.kind in RESPONSES) throw toApiError(outcome as HttpProblem)
+  return outcome as Result
+}
+
+/** Errors of a request, by field, collected as they are found. */
 export class FieldErrors {
   readonly found: ErrorsByField = {}
 

@@ -59,6 +59,9 @@ export function Exactly<Fields extends Record<string, TSchema>>(fields: Fields, 
   return Type.Object(fields, { additionalProperties: false, ...options })
 }
 
+/** The query of routes that remove a resource together with what depends on it. */
+export const cascadeQuery = Exactly({ cascade: Type.Optional(Type.Boolean({ default: false })) })
+
 export const errorSchema = named(
   'Error',
   Exactly({
@@ -73,22 +76,22 @@ export const errorSchema = named(
   }),
 )
 
-/** The refusals that a route describes besides its success. */
+/** The errors that a route describes besides its success. */
 export function errorResponses(...statuses: number[]) {
   return Object.fromEntries(
-    statuses.map((status) => [status, { ...ref(errorSchema), description: REFUSALS[status] }]),
+    statuses.map((status) => [status, { ...ref(errorSchema), description: ERRORS[status] }]),
   )
 }
 
-const REFUSALS: Record<number, string> = {
+const ERRORS: Record<number, string> = {
   400: 'Malformed JSON or encoding',
-  401: 'No valid token',
-  403: 'Visible, but not allowed',
-  404: 'Not there, or not visible to the caller',
+  401: 'Missing or invalid token',
+  403: 'Visible to the caller, but not permitted',
+  404: 'Does not exist, or is not visible to the caller',
   406: '`Accept` does not allow JSON',
-  409: 'The state forbids it',
-  412: '`If-Match` does not match',
-  422: 'Well-formed but wrong: every fault is listed',
-  429: 'Too many; see `Retry-After`',
-  503: 'Not now; see `Retry-After`',
+  409: 'The current state does not allow it',
+  412: '`If-Match` does not match the current version',
+  422: 'Well-formed but invalid; every error is listed',
+  429: 'Too many requests; see `Retry-After`',
+  503: 'Temporarily unavailable; see `Retry-After`',
 }

@@ -1,0 +1,291 @@
+// The routes of one kind of resource: list, create, read, change, remove, and commands on a single one. A room
+// declares who may call a route, what goes in and which of its functions does the work. What is the same for every
+// resource is here: the OpenAPI operation, the transaction, ETag and If-Match, Link and X-Total-Count, status codes.
+import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
+import type { Transaction } from 'kysely'
+import { type Static, type TSchema, Type } from 'typebox'
+import { actorOf } from '#access/audit/actor.ts'
+import type { Actor } from '#access/audit/record.ts'
+import type { Caller } from '#access/authorization/caller.ts'
+import { type Access, callerOf, scopeOf } from '#access/authorization/enforce.ts'
+import { type Located, SEEN_AS } from '#access/authorization/locate.ts'
+import type { Database } from '#platform/database/connect.ts'
+import type { Tables } from '#platform/database/tables.ts'
+import { notFound } from '#platform/http/errors.ts'
+import { readIfMatch, sendWithETag } from '#platform/http/if-match.ts'
+import { nameFilter } from '#platform/http/name-filter.ts'
+import { describePage, type Extent, type Page, pageOf, pageQuery } from '#platform/http/pagination.ts'
+import { type HttpProblem, unwrap } from '#platform/http/problems.ts'
+import { Exactly, errorResponses, Id, ref, Uuid } from '#platform/http/schemas.ts'
+
+export type ResourceDeps = { db: Database; baseUrl: () => string }
+
+type Resource<Row, Shown extends TSchema, Result> = {
+  tag: string
+  /** Singular, in words: `incoming hook`. Operation ids and summaries are built from it. */
+  name: string
+  record: Shown & { $id: string }
+  /**
+   * In the order of the rows, as far as the caller may see; a row that is gone by now is left out. `result` is what
+   * the change returned, for what is shown only once.
+   */
+  present: (
+    call: Context,
+    rows: readonly Row[],
+    result?: Result,
+  ) => Static<Shown>[] | Promise<Static<Shown>[]>
+}
+
+/** `scope` is there on routes whose path names an object. */
+export type Context = { caller: Caller; actor: Actor; readonly scope: Located }
+
+type Call<Path extends string, Schema extends TSchema = TSchema> = Context & {
+  params: Params<Path>
+  body: Static<Schema>
+  /** The version that the caller last saw, if they sent it. */
+  ifMatch: string | undefined
+  cascade: boolean
+}
+
+/** Ids in paths are numbers, except those of hooks. */
+type Params<Path extends string> = Path extends `${infer Start}/${infer Rest}`
+  ? Params<Start> & Params<Rest>
+  : Path extends `:${infer Name}`
+    ? { [name in Name]: Name extends 'hook_id' ? string : number }
+    : unknown
+
+type Stored<Row> = Row & { row_version: string }
+
+type Operation = {
+  access: Access
+  operationId?: string
+  summary?: string
+  description?: string
+  /** Error statuses besides those that every route of its kind has. */
+  errors?: readonly number[]
+}
+type List<Path extends string, Row> = Operation & {
+  find: (call: Call<Path>, name: string | undefined, page: Page) => Promise<{ rows: Row[]; extent: Extent }>
+}
+type Read<Path extends string, Row> = Operation & {
+  find: (call: Call<Path>) => Promise<Stored<Row> | undefined>
+}
+type Save<Path extends string, Schema extends TSchema, Row, Result, Prepared> = Operation & {
+  body?: Schema
+  /** What takes too long for a transaction. */
+  prepare?: (call: Call<Path, Schema>) => Promise<Prepared>
+  run: (
+    trx: Transaction<Tables>,
+    call: Call<Path, Schema>,
+    prepared: Prepared,
+  ) => Promise<({ kind: 'done'; row: Stored<Row> } & Result) | HttpProblem>
+  /** Adds response headers once the change is committed. */
+  respond?: (reply: FastifyReply, call: Call<Path, Schema>, result: Result) => Promise<void>
+}
+type Remove<Path extends string> = Operation & {
+  query?: TSchema
+  run: (trx: Transaction<Tables>, call: Call<Path>) => Promise<{ kind: 'removed' } | HttpProblem>
+}
+
+type Check<Path extends string, Schema extends TSchema, Report extends TSchema> = Operation & {
+  body: Schema
+  report: Report & { $id: string }
+  run: (call: Call<Path, Schema>) => Promise<{ kind: 'tried'; check: Static<Report> } | HttpProblem>
+}
+
+const KEEPS =
+  'Fields that you omit keep their value. Send `If-Match` with the `ETag` of your last read to avoid overwriting a concurrent change.'
+
+export function resourceRoutes<Row, Shown extends TSchema, Result extends object = object>(
+  app: { route: (route: RouteOptions) => unknown },
+  { db, baseUrl }: ResourceDeps,
+  { tag, name, record, present }: Resource<Row, Shown, Result>,
+) {
+  const idOf = (verb: string) => verb + name.replace(/(?:^| )(\w)/g, (_, letter) => letter.toUpperCase())
+  const one = withArticle(name)
+  const shown = ref(record)
+
+  function register(
+    method: 'GET' | 'POST' | 'PUT' | 'DELETE',
+    url: string,
+    operation: Operation,
+    schema: { operationId: string; summary: string; body?: TSchema; querystring?: TSchema; response: object },
+    handler: (call: Incoming, reply: FastifyReply, request: FastifyRequest) => unknown,
+    config: { bodyOptional?: boolean } = {},
+  ) {
+    const { access, errors = [], description, operationId, summary } = { ...schema, ...operation }
+    const statuses = [...errorsOf(access, method), ...(schema.body ? [400] : []), ...errors]
+    app.route({
+      method,
+      url,
+      config: { access, ...config },
+      schema: {
+        tags: [tag],
+        ...schema,
+        operationId,
+        summary,
+        description,
+        params: paramsOf(url),
+        response: { ...schema.response, ...errorResponses(...statuses) },
+      },
+      handler: (request, reply) => handler(callOf(request), reply, request),
+    })
+  }
+
+  /** With its version as `ETag`. */
+  async function show(call: Context, reply: FastifyReply, row: Stored<Row>, result?: Result) {
+    const [found] = await present(call, [row], result)
+    if (found === undefined) throw notFound()
+    sendWithETag(reply, row.row_version)
+    return found
+  }
+
+  function save<Path extends string, Schema extends TSchema, Prepared>(
+    method: 'POST' | 'PUT',
+    path: Path,
+    operation: Save<Path, Schema, Row, Result, Prepared>,
+    status: 200 | 201,
+    schema: { operationId: string; summary: string },
+    config = {},
+  ) {
+    const { body, prepare, run, respond } = operation
+    const described = { ...schema, body, response: { [status]: shown } }
+    const handler = async (call: Incoming, reply: FastifyReply) => {
+      const prepared = (await prepare?.(call)) as Prepared
+      const result = unwrap(await db.transaction().execute((trx) => run(trx, call, prepared)))
+      await respond?.(reply, call, result)
+      return show(call, reply.code(status), result.row, result)
+    }
+    register(method, path, operation, described, handler, config)
+  }
+
+  return {
+    /** One page, filtered by name. */
+    list<Path extends string>(path: Path, operation: List<Path, Row>) {
+      const { access, find } = operation
+      const parent = access.kind === 'permissions' ? withArticle(access.of) : undefined
+      const schema = {
+        operationId: `${idOf('list')}s`,
+        summary: parent ? `List the ${name}s of ${parent}` : `List ${name}s`,
+        querystring: Exactly({ ...pageQuery, ...nameFilter }),
+        response: { 200: Type.Array(shown) },
+      }
+      register('GET', path, operation, schema, async (call, reply, request) => {
+        const page = pageOf(call.query)
+        const { rows, extent } = await find(call, call.query['filter[name]'], page)
+        describePage(request, reply, baseUrl(), page, extent)
+        return present(call, rows)
+      })
+    },
+
+    create<Path extends string, Schema extends TSchema, Prepared = undefined>(
+      path: Path,
+      operation: Save<Path, Schema, Row, Result, Prepared>,
+    ) {
+      save('POST', path, operation, 201, { operationId: idOf('create'), summary: `Create ${one}` })
+    },
+
+    read<Path extends string>(path: Path, operation: Read<Path, Row>) {
+      const schema = { operationId: idOf('read'), summary: `Read ${one}`, response: { 200: shown } }
+      register('GET', path, operation, schema, async (call, reply) => {
+        const row = await operation.find(call)
+        if (!row) throw notFound()
+        return show(call, reply, row)
+      })
+    },
+
+    change<Path extends string, Schema extends TSchema, Prepared = undefined>(
+      path: Path,
+      operation: Save<Path, Schema, Row, Result, Prepared>,
+    ) {
+      const description = [KEEPS, operation.description].filter(Boolean).join(' ')
+      const versioned = { ...withVersion(operation), description }
+      save('PUT', path, versioned, 200, { operationId: idOf('change'), summary: `Change ${one}` })
+    },
+
+    remove<Path extends string>(path: Path, operation: Remove<Path>) {
+      const { query, run } = operation
+      const schema = {
+        operationId: idOf('remove'),
+        summary: `Remove ${one}`,
+        querystring: query,
+        response: { 204: Type.Null() },
+      }
+      register('DELETE', path, withVersion(operation), schema, async (call, reply) => {
+        unwrap(await db.transaction().execute((trx) => run(trx, call)))
+        return reply.code(204).send(null)
+      })
+    },
+
+    /** A POST that does something with one of them and responds with it. */
+    command<Path extends string, Schema extends TSchema>(
+      path: Path,
+      operation: Save<Path, Schema, Row, Result, undefined> & {
+        operationId: string
+        summary: string
+      },
+      status: 200 | 201 = 200,
+    ) {
+      const { operationId, summary } = operation
+      save('POST', path, operation, status, { operationId, summary }, { bodyOptional: true })
+    },
+
+    /** A POST that tries one of them out and responds with a report. May take seconds, so not in a transaction. */
+    check<Path extends string, Schema extends TSchema, Report extends TSchema>(
+      path: Path,
+      operation: Check<Path, Schema, Report>,
+    ) {
+      const { body, report, run } = operation
+      const described = { operationId: idOf('check'), summary: `Check ${one}` }
+      const schema = { ...described, body, response: { 200: ref(report) } }
+      const handler = async (call: Incoming) => unwrap(await run(call)).check
+      register('POST', path, operation, schema, handler, { bodyOptional: true })
+    },
+  }
+}
+
+/** As the declared schemas have validated it: `never` fits the types that each route derives from them. */
+type Incoming = Context & {
+  params: never
+  body: never
+  query: { page?: number; per_page?: number; 'filter[name]'?: string }
+  ifMatch: string | undefined
+  cascade: boolean
+}
+
+function callOf(request: FastifyRequest): Incoming {
+  const query = request.query as Incoming['query'] & { cascade?: boolean }
+  return {
+    caller: callerOf(request),
+    actor: actorOf(request),
+    get scope() {
+      return scopeOf(request)
+    },
+    params: request.params as never,
+    body: request.body as never,
+    query,
+    ifMatch: readIfMatch(request),
+    cascade: query.cascade ?? false,
+  }
+}
+
+function paramsOf(path: string): TSchema | undefined {
+  const names = [...path.matchAll(/:(\w+)/g)].map((match) => match[1]!)
+  if (names.length === 0) return undefined
+  return Exactly(Object.fromEntries(names.map((name) => [name, name === 'hook_id' ? Uuid : Id])))
+}
+
+/** To read what they can see, callers need nothing more: then there is no 403. */
+function errorsOf(access: Access, method: string): number[] {
+  const isAboutObject = access.kind === 'permissions'
+  const needsMore = isAboutObject && access.needs.some((need) => need !== `${SEEN_AS[access.of]}:view`)
+  return [401, 422, ...(isAboutObject ? [404] : []), ...(needsMore || method !== 'GET' ? [403] : [])]
+}
+
+function withVersion<Declared extends Operation>(operation: Declared): Declared {
+  return { ...operation, errors: [412, ...(operation.errors ?? [])] }
+}
+
+function withArticle(noun: string): string {
+  return `${/^[aeiou]/.test(noun) ? 'an' : 'a'} ${noun}`
+}

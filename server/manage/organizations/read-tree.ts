@@ -1,0 +1,122 @@
+// Lists organizations, projects and environments as far as the caller may see them, and presents them.
+import { sql } from 'kysely'
+import type { Caller } from '#access/authorization/caller.ts'
+import { can, type Permission } from '#access/authorization/permissions.ts'
+import { loadCredits } from '#model/actions/used-credits.ts'
+import { loadEnvironments } from '#model/inventory/load-environments.ts'
+import { loadOrganizations } from '#model/inventory/load-organizations.ts'
+import { loadProjects } from '#model/inventory/load-projects.ts'
+import type { Environment, Organization, Project } from '#model/inventory/schemas.ts'
+import { anyOf, byId } from '#platform/database/any-of.ts'
+import type { Database } from '#platform/database/connect.ts'
+import type { Page } from '#platform/http/pagination.ts'
+import { readPage } from '#platform/http/read-page.ts'
+
+type Grants = Pick<Caller, 'grants'>
+
+/** With `organization:view`, newest first. */
+export function listOrganizations(db: Database, caller: Grants, name: string | undefined, page: Page) {
+  const ids = caller.grants
+    .map((grant) => grant.organization_id)
+    .filter((organization_id) => can(caller, 'organization:view', { organization_id }))
+  const query = db.selectFrom('organizations').select('id').where(anyOf('id', ids))
+  return readPage(query.where('deleted_at', 'is', null), 'organizations', page, name)
+}
+
+/** With `project:view`, newest first. */
+export function listProjects(
+  db: Database,
+  caller: Grants,
+  organization_id: number,
+  name: string | undefined,
+  page: Page,
+) {
+  const visible = can(caller, 'project:view', { organization_id })
+    ? sql<boolean>`true`
+    : anyOf('id', grantedOn(caller, 'project:view', 'project_id'))
+  const query = db.selectFrom('projects').select('id').where('organization_id', '=', organization_id)
+  return readPage(query.where(visible).where('deleted_at', 'is', null), 'projects', page, name)
+}
+
+/** With `environment:view`, newest first. */
+export function listEnvironments(
+  db: Database,
+  caller: Grants,
+  scope: { organization_id: number; project_id: number },
+  name: string | undefined,
+  page: Page,
+) {
+  const visible = can(caller, 'environment:view', scope)
+    ? sql<boolean>`true`
+    : anyOf('id', grantedOn(caller, 'environment:view', 'environment_id'))
+  const query = db.selectFrom('environments').select('id').where('project_id', '=', scope.project_id)
+  return readPage(query.where(visible).where('deleted_at', 'is', null), 'environments', page, name)
+}
+
+/** The projects or environments on which the caller has a permission by a grant on just that one. */
+function grantedOn(caller: Grants, permission: Permission, level: 'project_id' | 'environment_id') {
+  return caller.grants
+    .filter((grant) => grant.permissions.has(permission))
+    .filter((grant) => level === 'environment_id' || grant.environment_id === null)
+    .flatMap((grant) => grant[level] ?? [])
+}
+
+// Presented in the order of the rows; one that was removed in the meantime is left out.
+
+export type Rows = readonly { id: number }[]
+
+export async function presentOrganizations(db: Database, rows: Rows): Promise<Organization[]> {
+  return inOrder(rows, await loadOrganizations(db, idsOf(rows)))
+}
+
+export async function presentProjects(db: Database, rows: Rows): Promise<Project[]> {
+  const projects = await loadProjects(db, idsOf(rows))
+  const { byProject } = await loadCreditsIn(db, idsOf(rows))
+  return inOrder(
+    rows,
+    projects.map((project) => withCredits(project, byProject)),
+  )
+}
+
+export async function presentEnvironments(db: Database, rows: Rows): Promise<Environment[]> {
+  const environments = await loadEnvironments(db, idsOf(rows))
+  const projects = environments.map(({ project }) => project)
+  const { byEnvironment, byProject } = await loadCreditsIn(db, idsOf(projects))
+  return inOrder(
+    rows,
+    environments.map((environment) => ({
+      ...withCredits(environment, byEnvironment),
+      project: withCredits(environment.project, byProject),
+    })),
+  )
+}
+
+/** Target runs of this month. Those of removed environments still count for their project. */
+async function loadCreditsIn(db: Database, projectIds: readonly number[]) {
+  const environments = await db
+    .selectFrom('environments')
+    .select(['id', 'project_id'])
+    .where(anyOf('project_id', projectIds))
+    .execute()
+  const byEnvironment = await loadCredits(db, idsOf(environments))
+  const byProject = new Map<number, number>()
+  for (const { id, project_id } of environments)
+    byProject.set(project_id, (byProject.get(project_id) ?? 0) + (byEnvironment.get(id) ?? 0))
+  return { byEnvironment, byProject }
+}
+
+function withCredits<Shown extends { id: number; used_credits: number }>(
+  shown: Shown,
+  credits: ReadonlyMap<number, number>,
+): Shown {
+  return { ...shown, used_credits: credits.get(shown.id) ?? 0 }
+}
+
+function inOrder<Shown extends { id: number }>(rows: Rows, shown: readonly Shown[]): Shown[] {
+  const known = byId(shown)
+  return rows.flatMap(({ id }) => known.get(id) ?? [])
+}
+
+function idsOf(rows: Rows): number[] {
+  return rows.map(({ id }) => id)
+}
