@@ -7,9 +7,9 @@ import { startEmbeddedPostgres } from '#platform/database/embedded/start.ts'
 import { openListener } from '#platform/database/listen.ts'
 import type { JobHandlers } from '#platform/queue/handler.ts'
 import type { JobCatalogue } from '#platform/queue/jobs.ts'
-import { startWorker } from '#platform/queue/loop.ts'
 import { installQueue, openQueue } from '#platform/queue/open-queue.ts'
 import { readQueueDepths } from '#platform/queue/queue-depths.ts'
+import { startWorker } from '#platform/queue/worker.ts'
 import { ADMIN_ENVIRONMENT, call, logInAsAdmin, startGantry, temporaryHome } from '#test/support/process.ts'
 
 const AWAY_MS = 30_000

@@ -5,7 +5,7 @@ import { openSchedulingPass } from '#engine/scheduling/scheduling-pass.ts'
 import { startActions } from '#model/actions/start-actions.ts'
 import type { State } from '#model/actions/status.ts'
 import type { Database } from '#platform/database/connect.ts'
-import { isDatabaseAway } from '#platform/database/faults.ts'
+import { isOutage } from '#platform/database/outages.ts'
 import type { Status, Tables } from '#platform/database/tables.ts'
 import { until } from '#test/support/until.ts'
 
@@ -109,7 +109,7 @@ export async function persist<Result>(work: () => Promise<Result>): Promise<Resu
     try {
       return { result: await work() }
     } catch (error) {
-      if (!isDatabaseAway(error)) throw error
+      if (!isOutage(error)) throw error
       return false
     }
   })

@@ -1,4 +1,4 @@
-import { isDatabaseAway } from '#platform/database/faults.ts'
+import { isOutage } from '#platform/database/outages.ts'
 import type { CallToStore, StoredCall } from './call-to-store.ts'
 
 /**
@@ -70,7 +70,7 @@ export function createGroupCommit(commit: (calls: CallToStore[]) => Promise<Stor
         resolve(results[index]!)
       })
     } catch (error) {
-      if (batch.length === 1 || isDatabaseAway(error)) {
+      if (batch.length === 1 || isOutage(error)) {
         for (const { reject } of batch) reject(error)
         return
       }

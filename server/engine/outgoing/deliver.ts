@@ -78,7 +78,7 @@ export async function startDelivering(options: {
 
   function want(hookIds: Iterable<string>): void {
     for (const id of hookIds) wanted.add(id)
-    work.ring()
+    work.notify()
   }
 
   async function look(): Promise<void> {
@@ -172,8 +172,8 @@ export async function startDelivering(options: {
     const { delivery, record } = attempt
     if (wentWell(attempt)) pace.end(delivery.hookId, true, record?.durationMs ?? null)
     ended.push(attempt)
-    ends.ring()
-    work.ring()
+    ends.notify()
+    work.notify()
   }
 
   async function storeUntilDone(): Promise<void> {
@@ -211,17 +211,17 @@ export async function startDelivering(options: {
   return {
     async stop({ graceMs }) {
       stopping.abort()
-      work.ring()
+      work.notify()
       await Promise.all([claiming, looking])
       if (!(await within(graceMs, Promise.all(underWay)))) cutShort.abort()
       await Promise.all(underWay)
       const deadline = performance.now() + LAST_WRITES_MS
       while (unsettled > 0 && performance.now() < deadline) {
-        ends.ring()
+        ends.notify()
         await new Promise((resolve) => setTimeout(resolve, 10))
       }
       giveUp.abort()
-      ends.ring()
+      ends.notify()
       await within(LAST_WRITES_MS, storing)
     },
   }

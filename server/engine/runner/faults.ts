@@ -1,6 +1,6 @@
 import { createMaskers } from '#platform/masking/mask-stream.ts'
-import { AttemptLostError } from '#platform/queue/fence.ts'
 import type { JobContext } from '#platform/queue/handler.ts'
+import { AttemptLostError } from '#platform/queue/handler.ts'
 
 // Faults of our own: neither a command nor the network nor the database's absence is to blame.
 

@@ -1,5 +1,5 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
-import { isDatabaseAway } from '#platform/database/faults.ts'
+import { isOutage } from '#platform/database/outages.ts'
 import { type ErrorsByField, errorsByField } from './validation.ts'
 
 /** Every code that `code` of an error answer can have; docs/errors.md explains each. */
@@ -107,7 +107,7 @@ const MESSAGES: Partial<Record<ErrorCode, string>> = {
 function toApiError(error: FastifyError | ApiError): ApiError {
   if (error instanceof ApiError) return error
   if (error.validation) return invalid(errorsByField(error.validation))
-  if (isDatabaseAway(error)) return unavailable()
+  if (isOutage(error)) return unavailable()
   const code = FASTIFY_ERRORS[error.code] ?? (error.statusCode === 400 ? 'malformed' : undefined)
   if (code) return new ApiError(code, MESSAGES[code] ?? 'The request was refused.')
   return new ApiError('internal', 'Something went wrong here; the request id helps to find it in the log.')

@@ -1,89 +1,90 @@
 import { sql } from 'kysely'
 import type { Job } from 'pg-boss'
+import type { OutageRetrier } from '#platform/database/outages.ts'
 import type { Attempt, Log, QueueCore } from './core.ts'
-import { settledIds } from './fence.ts'
-import { createContext, type JobHandler } from './handler.ts'
-import type { Outage } from './outage.ts'
+import { affectedIds, createContext, type JobHandler } from './handler.ts'
 import { repeat } from './repeat.ts'
 import { type RunningAttempt, runAttempt } from './run-attempt.ts'
-import { createSettler } from './settle.ts'
 import { createSignal } from './signal.ts'
+import { createOutcomeWriter } from './write-outcomes.ts'
 
 export type ConsumerTimings = {
-  /** How long an idle lane waits before it looks without having been told to. */
+  /** How long an idle consumer waits before it polls without a notification. */
   pollMs: number
-  /** How long outcomes are gathered to be written together. */
-  gatherMs: number
-  /** How often the database is told that the attempts are alive. */
-  beatMs: number
+  /** How long outcomes are collected to be written together. */
+  batchMs: number
+  heartbeatMs: number
   abortGraceMs: number
 }
 
-/** Everything that a process does about one job name: fetch, run, keep alive, settle. */
+/** The loop of a process that works one queue: fetches jobs, runs them, sends heartbeats, writes outcomes. */
 export type Consumer = {
   /** There may be jobs. */
   wake(): void
-  /** Fetches nothing more. Resolves when nothing runs and every outcome is written or given up. */
+  /** Fetches nothing more. Resolves when nothing runs and every outcome is written or abandoned. */
   finish(): Promise<void>
   /** Aborts what still runs; it is handed back unless it completes. */
   abort(): void
 }
 
-/** During an outage finished work piles up in memory: not without end. */
-const MOST_UNSETTLED = 2_000
+/** A bound for finished work in memory during an outage. */
+const MAX_UNWRITTEN = 2_000
 
 export function startConsumer(options: {
   queue: QueueCore
   job: string
   handler: JobHandler<unknown>
-  outage: Outage
+  retry: OutageRetrier
   log: Log
   timings: ConsumerTimings
-  /** Aborts when outcomes that the database has not taken are to be given up. */
-  giveUp: AbortSignal
+  /** Aborts when outcomes that are still unwritten are to be dropped. */
+  abandon: AbortSignal
 }): Consumer {
-  const { queue, job, outage, timings, giveUp } = options
+  const { queue, job, retry, log, timings, abandon } = options
   const definition = queue.jobs[job]!
   const running = new Map<string, RunningAttempt & { completed: boolean }>()
-  const news = createSignal()
-  const room = createSignal()
+  const jobsReady = createSignal()
+  const capacityFreed = createSignal()
   const finishing = new AbortController()
   const finished = new AbortController()
-  const settler = createSettler({
+  const outcomes = createOutcomeWriter({
     queue,
     job,
-    outage,
-    log: options.log,
-    gatherMs: timings.gatherMs,
-    giveUp,
+    retry,
+    log,
+    batchMs: timings.batchMs,
+    abandon,
     onWritten(outcome) {
-      room.ring()
+      capacityFreed.notify()
       // The next attempt may be due sooner than the next poll.
-      if (outcome.kind === 'failed') news.ring()
+      if (outcome.kind === 'failed') jobsReady.notify()
     },
   })
 
   async function fetchUntilFinishing(): Promise<void> {
     while (!finishing.signal.aborted) {
-      const free = Math.min(
+      const capacity = Math.min(
         definition.batchSize,
         definition.concurrency - running.size,
-        MOST_UNSETTLED - settler.size(),
+        MAX_UNWRITTEN - outcomes.pending().length,
       )
-      if (free <= 0) {
-        await room.wait()
+      if (capacity <= 0) {
+        await capacityFreed.wait()
         continue
       }
-      news.hush()
-      const fetched = await outage.persist(
-        `fetch ${job}`,
-        () => queue.boss.fetch<unknown>(job, { batchSize: free }),
-        finishing.signal,
-      )
-      if (finishing.signal.aborted) fetched.forEach(giveBackUnstarted)
-      else fetched.forEach(start)
-      if (fetched.length < free) await news.wait(await idleMs())
+      jobsReady.clear()
+      const fetched = await fetchJobs(capacity)
+      fetched.forEach(finishing.signal.aborted ? handBackUnstarted : start)
+      if (fetched.length < capacity && !finishing.signal.aborted) await jobsReady.wait(await idleMs())
     }
+  }
+
+  async function fetchJobs(batchSize: number): Promise<Job<unknown>[]> {
+    const fetch = () => queue.boss.fetch<unknown>(job, { batchSize })
+    return retry(`fetch ${job}`, fetch, finishing.signal).catch((error) => {
+      if (!finishing.signal.aborted) log.error({ err: error, job }, 'fetching jobs failed')
+      return []
+    })
   }
 
   function start(fetched: Job<unknown>): void {
@@ -101,24 +102,24 @@ export function startConsumer(options: {
       { timeoutMs: definition.timeoutSeconds * 1_000, abortGraceMs: timings.abortGraceMs },
     )
     const entry = { ...run, completed: false }
-    // This process may be the one that takes over what it had lost.
+    // The job may come back to the process that had lost it.
     running.get(attempt.id)?.lose()
     running.set(attempt.id, entry)
     void run.outcome.then((outcome) => {
       if (running.get(attempt.id) === entry) running.delete(attempt.id)
       const written = entry.completed && outcome.kind === 'completed'
-      settler.add({ attempt, outcome, written, startedAt, endedAt: performance.now() })
-      room.ring()
+      outcomes.add({ attempt, outcome, written, startedAt, endedAt: performance.now() })
+      capacityFreed.notify()
     })
   }
 
-  function giveBackUnstarted({ id, retryCount }: Job<unknown>): void {
+  function handBackUnstarted({ id, retryCount }: Job<unknown>): void {
     const now = performance.now()
     const attempt = { id, retryCount }
-    settler.add({ attempt, outcome: { kind: 'handed-back' }, written: false, startedAt: now, endedAt: now })
+    outcomes.add({ attempt, outcome: { kind: 'handed-back' }, written: false, startedAt: now, endedAt: now })
   }
 
-  /** Until the next look: when the earliest deferred job is due, but no longer than a poll. */
+  /** Until the earliest deferred job is due, but no longer than a poll. */
   async function idleMs(): Promise<number> {
     const due = sql<{ ms: number | null }>`
       select extract(epoch from min(start_after) - queue.job_now())::float8 * 1000 as ms from queue.job
@@ -130,34 +131,30 @@ export function startConsumer(options: {
     return Math.min(timings.pollMs, Math.ceil(ms ?? timings.pollMs))
   }
 
-  async function beat(): Promise<void> {
-    const attempts = [...[...running.values()].map((one) => one.attempt), ...settler.unsettled()]
+  async function sendHeartbeat(): Promise<void> {
+    const attempts = [...[...running.values()].map((one) => one.attempt), ...outcomes.pending()]
     if (attempts.length === 0) return
-    const touched = await outage.persist(
-      `heartbeat ${job}`,
-      () => queue.boss.touch(job, attempts),
-      finished.signal,
-    )
-    const ours = new Set(settledIds(touched))
+    const touch = () => queue.boss.touch(job, attempts)
+    const owned = new Set(affectedIds(await retry(`heartbeat ${job}`, touch, finished.signal)))
     for (const { id, retryCount } of attempts) {
       const entry = running.get(id)
-      if (entry?.attempt.retryCount === retryCount && !entry.completed && !ours.has(id)) entry.lose()
+      if (entry?.attempt.retryCount === retryCount && !entry.completed && !owned.has(id)) entry.lose()
     }
   }
 
-  const fetching = fetchUntilFinishing().catch((error) => {
-    if (!finishing.signal.aborted) throw error
+  const fetching = fetchUntilFinishing()
+  const beating = repeat(timings.heartbeatMs, finished.signal, sendHeartbeat, {
+    onError: (error) => log.error({ err: error, job }, 'heartbeat failed'),
   })
-  const beating = repeat(timings.beatMs, finished.signal, beat)
   return {
-    wake: news.ring,
+    wake: jobsReady.notify,
     async finish() {
       finishing.abort()
-      news.ring()
-      room.ring()
+      jobsReady.notify()
+      capacityFreed.notify()
       await fetching
       await Promise.all([...running.values()].map((one) => one.outcome))
-      await settler.drained()
+      await outcomes.drained()
       finished.abort()
       await beating
     },

@@ -4,7 +4,7 @@ import { countDeadLetters, listDeadLetters, redriveDeadLetters } from './dead-le
 import { readQueueDepths } from './queue-depths.ts'
 import { createTestQueue, until } from './test-queue.ts'
 
-test('a dead letter tells what failed and why, and nothing of the payload but its fields', async (t) => {
+test('a dead letter shows what failed and why, and only the field names of its payload', async (t) => {
   const { queue, work, enqueue } = await createTestQueue(t)
   await work({
     'test.count': async () => {
@@ -15,8 +15,8 @@ test('a dead letter tells what failed and why, and nothing of the payload but it
   await until(async () => (await countDeadLetters(queue)) === 1)
   const [letter, ...others] = await listDeadLetters(queue, { limit: 10 })
   assert.equal(others.length, 0)
-  const { id, enqueued_at, failed_at, ...told } = letter!
-  assert.deepEqual(told, {
+  const { id, enqueued_at, failed_at, ...shown } = letter!
+  assert.deepEqual(shown, {
     job: 'test.count',
     payload_keys: ['number'],
     attempts: 3,
@@ -27,7 +27,7 @@ test('a dead letter tells what failed and why, and nothing of the payload but it
   assert.equal(depths.find((depth) => depth.job === 'test.count')?.dead, 1)
 })
 
-test('the list is limited, newest first, and may be of one job', async (t) => {
+test('the list is limited, newest first, and can be filtered by job', async (t) => {
   const { queue, work, enqueue } = await createTestQueue(t)
   const fail = async ({ number }: { number: number }) => {
     throw new Error(`failure ${number}`)

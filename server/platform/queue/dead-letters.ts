@@ -1,12 +1,11 @@
 import { sql } from 'kysely'
-import { DEAD_LETTERS, type QueueCore } from './core.ts'
-import { wakeWorkers } from './enqueue.ts'
+import { DEAD_LETTERS, type QueueCore, wakeWorkers } from './core.ts'
 
-/** A job that failed for good. It is kept for 30 days, with its payload, to be looked at or redriven. */
+/** A job that failed for good. It is kept for 30 days, with its payload, to be inspected or redriven. */
 export type DeadLetter = {
   id: string
   job: string
-  /** The names of the payload's fields: the values may be secret. */
+  /** The names of the payload's fields; the values may be secret. */
   payload_keys: string[]
   attempts: number
   error: string | null
@@ -38,7 +37,7 @@ export async function countDeadLetters(queue: QueueCore): Promise<number> {
   return rows[0]!.count
 }
 
-/** Turns dead letters into fresh jobs with a full budget of retries, oldest first; returns how many. */
+/** Turns dead letters into new jobs with a full retry budget, oldest first; returns how many. */
 export async function redriveDeadLetters(
   queue: QueueCore,
   options: { ids?: string[]; job?: string; limit?: number } = {},

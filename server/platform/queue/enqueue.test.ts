@@ -4,17 +4,17 @@ import { InvalidPayloadError } from './jobs.ts'
 import { readQueueDepths } from './queue-depths.ts'
 import { createTestQueue } from './test-queue.ts'
 
-test('jobs of a transaction that is rolled back never existed', async (t) => {
+test('jobs of a transaction that rolls back are not enqueued', async (t) => {
   const { queue } = await createTestQueue(t)
   const rolledBack = queue.db.transaction().execute(async (trx) => {
     await queue.enqueue(trx, 'test.count', [{ number: 1 }])
-    throw new Error('never mind')
+    throw new Error('rolled back')
   })
-  await assert.rejects(rolledBack, /never mind/)
+  await assert.rejects(rolledBack, /rolled back/)
   assert.equal((await queue.boss.findJobs('test.count')).length, 0)
 })
 
-test('one payload that does not fit keeps the whole batch out', async (t) => {
+test('one invalid payload rejects the whole batch', async (t) => {
   const { queue } = await createTestQueue(t)
   await queue.db.transaction().execute(async (trx) => {
     const wrong = { number: 1.5 }
@@ -49,7 +49,7 @@ test('a higher priority goes first', async (t) => {
   assert.deepEqual(first?.data, { number: 2 })
 })
 
-test('the depths tell ready from deferred and running jobs', async (t) => {
+test('the depths distinguish ready, deferred and running jobs', async (t) => {
   const { queue, enqueue } = await createTestQueue(t)
   await enqueue('test.count', 3)
   const startAfter = new Date(Date.now() + 60_000)

@@ -1,27 +1,37 @@
-import type { Transaction } from 'kysely'
+import { sql, type Transaction } from 'kysely'
+import { fromKysely } from 'pg-boss'
 import type { Tables } from '#platform/database/tables.ts'
 import type { Attempt, QueueCore } from './core.ts'
-import { completeInTransaction, holdAttempt } from './fence.ts'
 import type { JobCatalogue, JobName, JobPayload, Jobs } from './jobs.ts'
 
 export type JobContext = {
   jobId: string
   /** 1 for the first. */
   attempt: number
-  /** Aborts on timeout, when the attempt was lost to another worker, and when the process stops. */
+  /** Aborts on timeout, when the job was reassigned to another worker, and when the process stops. */
   signal: AbortSignal
-  /** Throws unless this attempt still owns the job, and keeps it so until `trx` ends: for writes on the way. */
+  /**
+   * Throws unless this attempt still owns the job, and keeps it so until `trx` ends, so that a worker that slept
+   * through the reassignment of its job cannot write. For every write but the last.
+   */
   hold(trx: Transaction<Tables>): Promise<void>
-  /** Ends the job in `trx`, as one with the handler's last writes. Throws when the attempt was lost. */
+  /** Completes the job in `trx`, atomically with the handler's last writes. Throws when the attempt was lost. */
   complete(trx: Transaction<Tables>): Promise<void>
 }
 
 /** Returns when the job is done, throws when it is not. It may run more than once for one job. */
 export type JobHandler<Payload> = (payload: Payload, context: JobContext) => Promise<void>
 
-/** What a process is able to do. It fetches no other jobs. */
+/** A process fetches only the jobs that it has handlers for. */
 export type JobHandlers<Catalogue extends JobCatalogue = Jobs> = {
   [Name in JobName<Catalogue>]?: JobHandler<JobPayload<Name, Catalogue>>
+}
+
+export class AttemptLostError extends Error {
+  override name = 'AttemptLostError'
+  constructor(job: string) {
+    super(`This attempt of ${job} is no longer current: the job was reassigned to another worker.`)
+  }
 }
 
 export function createContext(
@@ -35,10 +45,36 @@ export function createContext(
     jobId: attempt.id,
     attempt: attempt.retryCount + 1,
     signal,
-    hold: (trx) => holdAttempt(trx, job, attempt),
+    async hold(trx) {
+      const { rows } = await sql`
+        select 1 from queue.job
+        where name = ${job} and id = ${attempt.id} and retry_count = ${attempt.retryCount} and state = 'active'
+        for share`.execute(trx)
+      if (rows.length === 0) throw new AttemptLostError(job)
+    },
     async complete(trx) {
-      await completeInTransaction(queue, trx, job, attempt)
+      const completed = await completeJobs(queue, job, [attempt], trx)
+      if (completed.length === 0) throw new AttemptLostError(job)
       onComplete()
     },
   }
+}
+
+/** Returns the ids of the jobs that these attempts still owned. */
+export async function completeJobs(
+  queue: QueueCore,
+  job: string,
+  attempts: Attempt[],
+  trx?: Transaction<Tables>,
+): Promise<string[]> {
+  const options = trx ? { db: fromKysely(trx) } : {}
+  const response = queue.jobs[job]?.keepFinishedSeconds
+    ? await queue.boss.complete(job, attempts, null, options)
+    : await queue.boss.deleteJob(job, attempts, options)
+  return affectedIds(response)
+}
+
+/** pg-boss reports the ids that a fenced call affected, but leaves them out of its types. */
+export function affectedIds(response: object): string[] {
+  return (response as { settled: string[] }).settled
 }

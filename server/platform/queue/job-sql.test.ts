@@ -6,7 +6,7 @@ import { createTestQueue } from './test-queue.ts'
 
 const PAYLOAD = `jsonb_build_object('action_ids', jsonb_build_array(7))`
 
-test('a job that is a part of a statement is the job that pg-boss would have added', async (t) => {
+test('a job added by a larger statement equals one added by pg-boss', async (t) => {
   const { queue } = await createTestQueue(t)
   await queue.db.transaction().execute((trx) => queue.enqueue(trx, 'actions.run', [{ action_ids: [7] }]))
   await sql.raw(`with ${addingJob('actions.run', PAYLOAD)} select 1`).execute(queue.db)
@@ -17,7 +17,7 @@ test('a job that is a part of a statement is the job that pg-boss would have add
   assert.deepEqual(rows[1], rows[0])
 })
 
-test('it is fetched and run like any other, at once', async (t) => {
+test('it is fetched and run at once like any other', async (t) => {
   const { queue, work } = await createTestQueue(t)
   const ran = Promise.withResolvers<number[]>()
   await work({ 'actions.run': async ({ action_ids }) => ran.resolve(action_ids) }, { pollMs: 60_000 })

@@ -2,9 +2,9 @@ import { SCHEMA, WAKE_CHANNEL } from './core.ts'
 import type { JobName } from './jobs.ts'
 
 /**
- * Adds one job as a part of a larger statement: the common table expression `new_job`, to be put behind
- * `with`. For the one place where another round trip to the database counts, receiving calls; everybody else
- * uses `enqueue`. It writes what pg-boss would write, which a test holds it to.
+ * Adds one job as part of a larger statement: the common table expression `new_job`, to be put after `with`.
+ * Only for receiving calls, where another round trip matters; all other code uses `enqueue`. It writes what
+ * pg-boss would write, which a test verifies.
  *
  * `payload` is an SQL expression for the job's data; no job is added when it is null.
  */
@@ -22,7 +22,7 @@ export function addingJob(name: JobName, payload: string): string {
     )`
 }
 
-/** Put among what such a statement selects: workers are told when it has committed. */
+/** An expression to select in such a statement: notifies workers when it commits. */
 export function wakingWorkers(name: JobName): string {
   return `(select pg_notify('${WAKE_CHANNEL}', '${name}') from new_job)`
 }

@@ -3,12 +3,12 @@ import test from 'node:test'
 import { compilePayloadChecks, InvalidPayloadError, jobs } from './jobs.ts'
 import { testJobs } from './test-queue.ts'
 
-test('a payload that fits its schema passes', () => {
+test('a payload that matches its schema passes', () => {
   const check = compilePayloadChecks(testJobs)
   check('test.count', { number: 1 })
 })
 
-test('a payload that does not fit is refused with its field but without its value', () => {
+test('an invalid payload is rejected with its field but without its value', () => {
   const check = compilePayloadChecks(testJobs)
   assert.throws(
     () => check('test.count', { number: 'hunter2' }),
@@ -21,7 +21,7 @@ test('a payload that does not fit is refused with its field but without its valu
   )
 })
 
-test('a job that is not in the catalogue is refused', () => {
+test('a job that is not in the catalogue is rejected', () => {
   assert.throws(() => compilePayloadChecks(jobs)('queue.nothing', {}), InvalidPayloadError)
 })
 

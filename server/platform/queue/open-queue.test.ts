@@ -16,7 +16,7 @@ test('four processes that start together install one queue', async (t) => {
   assert.deepEqual(names.sort(), ['dead-letters', ...Object.keys(jobs)].sort())
 })
 
-test('installing again brings changed settings to an existing queue', async (t) => {
+test('installing again updates the settings of an existing queue', async (t) => {
   const database = await createTestDatabase({ empty: true })
   await installQueue(database.settings)
   await installQueue(database.settings, { 'queue.probe': { ...jobs['queue.probe'], retryLimit: 7 } })

@@ -1,22 +1,54 @@
-import { PgBoss, type UpdateQueueOptions } from 'pg-boss'
-import type { ConnectionSettings, OpenDatabase } from '#platform/database/connect.ts'
-import { openDatabase } from '#platform/database/connect.ts'
-import { ABORT_GRACE_SECONDS, DEAD_LETTERS, HEARTBEAT_SECONDS, type QueueCore, SCHEMA } from './core.ts'
-import { createEnqueue, type Enqueue } from './enqueue.ts'
-import { compilePayloadChecks, type JobCatalogue, type JobDefinition, type Jobs, jobs } from './jobs.ts'
+import type { Transaction } from 'kysely'
+import { fromKysely, PgBoss, type UpdateQueueOptions } from 'pg-boss'
+import { type ConnectionSettings, type OpenDatabase, openDatabase } from '#platform/database/connect.ts'
+import type { Tables } from '#platform/database/tables.ts'
+import {
+  ABORT_GRACE_SECONDS,
+  DEAD_LETTERS,
+  HEARTBEAT_SECONDS,
+  type QueueCore,
+  SCHEMA,
+  wakeWorkers,
+} from './core.ts'
+import {
+  compilePayloadChecks,
+  type JobCatalogue,
+  type JobDefinition,
+  type JobName,
+  type JobPayload,
+  type Jobs,
+  jobs,
+} from './jobs.ts'
 
 const EXPIRY_MARGIN_SECONDS = 30
 const THIRTY_DAYS = 30 * 24 * 3_600
 const INSTALL_LOCK = 4_702_111
+const POLICIES = { waiting: 'short', 'waiting-or-running': 'exclusive' } as const
 
 export type Queue<Catalogue extends JobCatalogue = Jobs> = QueueCore & {
-  enqueue: Enqueue<Catalogue>
+  /**
+   * Adds one job per payload in the caller's transaction: when it commits, they exist and workers are notified.
+   * Returns the ids of the added jobs, in no particular order. A payload that does not match its schema throws
+   * before anything is written.
+   */
+  enqueue<Name extends JobName<Catalogue>>(
+    trx: Transaction<Tables>,
+    name: Name,
+    payloads: JobPayload<Name, Catalogue>[],
+    options?: {
+      startAfter?: Date
+      /** Higher goes first; the default is 0. */
+      priority?: number
+      /** For jobs that are `unique` in the catalogue: a job whose key already exists is not added. */
+      key?: (payload: JobPayload<Name, Catalogue>) => string
+    },
+  ): Promise<string[]>
   close(): Promise<void>
 }
 
 /**
- * Creates or migrates the schema `queue` and brings every job's settings up to the catalogue.
- * Processes that start together take turns.
+ * Creates or migrates the schema `queue` and applies the settings of every job in the catalogue. Processes that
+ * start together take turns.
  */
 export async function installQueue(
   settings: ConnectionSettings,
@@ -24,28 +56,29 @@ export async function installQueue(
   heartbeatSeconds = HEARTBEAT_SECONDS,
 ): Promise<void> {
   const database = openDatabase(settings, { max: 2, onIdleError: () => {} })
-  const turn = await database.pool.connect()
-  turn.on('error', () => {})
+  const lock = await database.pool.connect()
+  lock.on('error', () => {})
   const boss = createBoss(database)
   boss.on('error', () => {})
   try {
-    await turn.query('select pg_advisory_lock($1)', [INSTALL_LOCK])
+    await lock.query('select pg_advisory_lock($1)', [INSTALL_LOCK])
     await boss.start()
     await boss.createQueue(DEAD_LETTERS, { retentionSeconds: THIRTY_DAYS })
     for (const [name, definition] of Object.entries(catalogue)) {
-      await boss.createQueue(name, { policy: policyOf(definition) })
+      const policy = definition.unique ? POLICIES[definition.unique] : 'standard'
+      await boss.createQueue(name, { policy })
       await boss.updateQueue(name, queueSettings(definition, heartbeatSeconds))
     }
   } finally {
     await boss.stop({ graceful: false })
-    turn.release(true)
+    lock.release(true)
     await database.close()
   }
 }
 
 export async function openQueue<Catalogue extends JobCatalogue = Jobs>(options: {
   settings: ConnectionSettings
-  /** Errors of idle connections and of pg-boss's own timers: to be logged, nothing else. */
+  /** Errors of idle connections and of pg-boss's own timers, to be logged. */
   onError: (error: Error) => void
   maxConnections?: number
   catalogue?: Catalogue
@@ -55,7 +88,7 @@ export async function openQueue<Catalogue extends JobCatalogue = Jobs>(options: 
     onIdleError: options.onError,
   })
   const boss = createBoss(database)
-  // Unheard, pg-boss's error event would end the process.
+  // Without a listener, pg-boss's error event would end the process.
   boss.on('error', options.onError)
   boss.on('warning', (warning) => options.onError(new Error(warning.message)))
   try {
@@ -65,15 +98,26 @@ export async function openQueue<Catalogue extends JobCatalogue = Jobs>(options: 
     throw error
   }
   const catalogue: JobCatalogue = options.catalogue ?? jobs
-  const core: QueueCore = {
+  const checkPayload = compilePayloadChecks(catalogue)
+  return {
     boss,
     db: database.db,
     jobs: catalogue,
-    checkPayload: compilePayloadChecks(catalogue),
-  }
-  return {
-    ...core,
-    enqueue: createEnqueue<Catalogue>(core),
+    checkPayload,
+    async enqueue(trx, name, payloads, { startAfter, priority, key } = {}) {
+      if (payloads.length === 0) return []
+      for (const payload of payloads) checkPayload(name, payload)
+      const rows = payloads.map((payload) => ({
+        data: payload as object,
+        priority,
+        startAfter,
+        singletonKey: key?.(payload),
+      }))
+      const ids = await boss.insert(name, rows, { db: fromKysely(trx), returnId: true })
+      // pg-boss announces only jobs that are ready. A worker that hears of a deferred job waits until it is due.
+      if (startAfter && ids) await wakeWorkers(trx, [name])
+      return ids ?? []
+    },
     async close() {
       await boss.stop({ graceful: false })
       await database.close()
@@ -83,13 +127,12 @@ export async function openQueue<Catalogue extends JobCatalogue = Jobs>(options: 
 
 function createBoss(database: OpenDatabase): PgBoss {
   return new PgBoss({
-    // Several statements in one text, as pg-boss's upkeep sends them, go only without a list of values.
+    // pg-boss's maintenance sends several statements in one text, which works only without a list of values.
     db: { executeSql: (text, values) => database.pool.query(text, values?.length ? values : undefined) },
     schema: SCHEMA,
-    // Also builds, later and beside the work, the indexes that a migration of pg-boss asks for.
+    // Also builds, in the background, the indexes that a migration of pg-boss needs.
     migrate: true,
-    // Recovery and periodic jobs are ours (upkeep.ts): pg-boss would take a worker for dead because
-    // the database was away.
+    // Recovery and periodic jobs are ours (maintenance.ts): pg-boss would declare workers dead after an outage.
     supervise: false,
     schedule: false,
     monitorIntervalSeconds: 30,
@@ -105,16 +148,10 @@ function queueSettings(definition: JobDefinition, heartbeatSeconds: number): Upd
     retryDelay: definition.retryDelaySeconds,
     retryBackoff: definition.retryDelayMaxSeconds !== undefined,
     retryDelayMax: definition.retryDelayMaxSeconds ?? null,
-    // The process times its own jobs; the database only those whose process no longer can.
+    // The process enforces timeouts itself; the database expires only the jobs of a process that no longer can.
     expireInSeconds: Math.ceil(definition.timeoutSeconds) + ABORT_GRACE_SECONDS + EXPIRY_MARGIN_SECONDS,
     heartbeatSeconds,
     retentionSeconds: THIRTY_DAYS,
     deleteAfterSeconds: definition.keepFinishedSeconds ?? 3_600,
   }
-}
-
-function policyOf(definition: JobDefinition): 'standard' | 'short' | 'exclusive' {
-  if (definition.unique === 'waiting') return 'short'
-  if (definition.unique === 'waiting-or-running') return 'exclusive'
-  return 'standard'
 }

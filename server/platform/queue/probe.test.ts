@@ -4,17 +4,17 @@ import { administer } from '#test/support/database.ts'
 import { answerProbe, createProbe } from './probe.ts'
 import { createTestQueue } from './test-queue.ts'
 
-test('with a worker in the cluster the queue works, and one probe serves all who ask', async (t) => {
+test('with a worker in the cluster the queue works, and concurrent checks share one probe', async (t) => {
   const { queue, work } = await createTestQueue(t)
   await work({ 'queue.probe': answerProbe })
   const probes = [createProbe({ queue }), createProbe({ queue })]
-  const answers = await Promise.all(probes.flatMap((probe) => [probe.isWorking(), probe.isWorking()]))
-  assert.deepEqual(answers, [true, true, true, true])
+  const results = await Promise.all(probes.flatMap((probe) => [probe.isWorking(), probe.isWorking()]))
+  assert.deepEqual(results, [true, true, true, true])
   assert.equal(await createProbe({ queue }).isWorking(), true)
   assert.ok((await queue.boss.findJobs('queue.probe')).length <= 2)
 })
 
-test('without a worker it does not work, and probes do not pile up', async (t) => {
+test('without a worker the queue does not work, and probes do not pile up', async (t) => {
   const { queue } = await createTestQueue(t)
   const probe = createProbe({ queue, waitMs: 50 })
   assert.equal(await probe.isWorking(), false)
@@ -22,16 +22,16 @@ test('without a worker it does not work, and probes do not pile up', async (t) =
   assert.equal((await queue.boss.findJobs('queue.probe')).length, 1)
 })
 
-test('an old proof is no proof', async (t) => {
+test('an old probe does not count', async (t) => {
   const { queue, work } = await createTestQueue(t)
   const worker = await work({ 'queue.probe': answerProbe })
-  const probe = createProbe({ queue, freshMs: 1_000, waitMs: 2_000 })
+  const probe = createProbe({ queue, maxAgeMs: 1_000, waitMs: 2_000 })
   assert.equal(await probe.isWorking(), true)
   await worker.stop({ graceMs: 0 })
-  assert.equal(await createProbe({ queue, freshMs: 0, waitMs: 50 }).isWorking(), false)
+  assert.equal(await createProbe({ queue, maxAgeMs: 0, waitMs: 50 }).isWorking(), false)
 })
 
-test('a database that is away is an answer, not an exception', async (t) => {
+test('an outage is reported as not working, not thrown', async (t) => {
   const { queue, settings } = await createTestQueue(t)
   await administer(`alter database ${settings.database} with allow_connections false`)
   await administer(

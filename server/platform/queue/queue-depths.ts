@@ -3,7 +3,7 @@ import { DEAD_LETTERS, type QueueCore } from './core.ts'
 
 export type QueueDepth = { job: string; ready: number; deferred: number; active: number; dead: number }
 
-/** For metrics: how many jobs of each name wait, are not due yet, run, and have failed for good. */
+/** How many jobs of each name are ready, not due yet, running, and dead letters. */
 export async function readQueueDepths(queue: Pick<QueueCore, 'db' | 'jobs'>): Promise<QueueDepth[]> {
   const { rows } = await sql<QueueDepth>`
     with counts as (

@@ -1,18 +1,28 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** Runs `work` over and over, a pause before each, until `signal` aborts. What `work` throws after that is dropped. */
-export async function repeat(everyMs: number, signal: AbortSignal, work: () => Promise<void>): Promise<void> {
-  try {
-    for (;;) {
+/**
+ * Runs `work` over and over, a pause before each, until `signal` aborts. An error of `work` goes to `onError`, and
+ * the loop continues; without `onError` it ends the loop. Errors after the abort are dropped.
+ */
+export async function repeat(
+  everyMs: number,
+  signal: AbortSignal,
+  work: () => Promise<void>,
+  { onError }: { onError?: (error: unknown) => void } = {},
+): Promise<void> {
+  while (!signal.aborted) {
+    try {
       await delay(everyMs, undefined, { signal })
       await work()
+    } catch (error) {
+      if (signal.aborted) return
+      if (!onError) throw error
+      onError(error)
     }
-  } catch (error) {
-    if (!signal.aborted) throw error
   }
 }
 
-/** True when `promise` came in time. */
+/** True when `promise` resolved in time. */
 export async function within(ms: number, promise: Promise<unknown>): Promise<boolean> {
   const timer = new AbortController()
   try {

@@ -19,7 +19,7 @@ test('a handler that throws because the worker is stopping has not failed', asyn
   assert.deepEqual(await run.outcome, { kind: 'handed-back' })
 })
 
-test('a handler that ignores the end of its worker is handed back after its grace', async () => {
+test('a handler that ignores a stopping worker is handed back after its grace period', async () => {
   const run = runAttempt(attempt, () => new Promise(() => {}), limits)
   run.stop()
   assert.deepEqual(await run.outcome, { kind: 'handed-back' })
@@ -33,7 +33,7 @@ test('a lost attempt is lost even when its handler returns', async () => {
   assert.deepEqual(await run.outcome, { kind: 'lost' })
 })
 
-test('a handler that returns after its time was up has failed', async () => {
+test('a handler that returns after its timeout has failed', async () => {
   const run = runAttempt(attempt, (signal) => waitForAbort(signal).catch(() => {}), {
     ...limits,
     timeoutMs: 1,
@@ -42,7 +42,7 @@ test('a handler that returns after its time was up has failed', async () => {
   assert.equal(outcome.kind, 'failed')
 })
 
-test('whatever a handler throws becomes an error', async () => {
+test('a thrown value that is not an error becomes one', async () => {
   const run = runAttempt(attempt, () => Promise.reject('a text'), limits)
   assert.deepEqual(await run.outcome, { kind: 'failed', error: new Error('a text') })
 })

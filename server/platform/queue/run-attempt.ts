@@ -15,7 +15,7 @@ type AbortCause = 'timeout' | 'lost' | 'stopping'
 export type Outcome =
   | { kind: 'completed' }
   | { kind: 'failed'; error: Error }
-  /** Another attempt owns the job: whatever this one did is no longer asked for. */
+  /** Another attempt owns the job: the result of this one no longer matters. */
   | { kind: 'lost' }
   | { kind: 'handed-back' }
 
@@ -23,15 +23,14 @@ export type RunningAttempt = {
   attempt: Attempt
   lose(): void
   stop(): void
-  /** Never rejects, and comes at the latest one grace period after the signal aborted. */
+  /** Never rejects, and resolves at the latest one grace period after the signal aborted. */
   outcome: Promise<Outcome>
 }
 
 /**
- * Runs a handler under its timeout. Once its signal has aborted, a handler that is not done throws; one
- * that returns says that it is done, and is believed unless its time was up. A handler that ignores the
- * signal is left to itself after the grace period: its outcome is decided then, and whatever it still
- * does counts for nothing.
+ * Runs a handler under its timeout. Once its signal has aborted, a handler that is not done throws; one that
+ * returns has completed its job, unless it timed out. A handler that ignores the signal is abandoned after the
+ * grace period: its outcome is decided then, and nothing it still does has an effect.
  */
 export function runAttempt(
   attempt: Attempt,
@@ -66,7 +65,7 @@ export function runAttempt(
 
   return {
     attempt,
-    lose: () => abort('lost', 'another worker has taken the job over'),
+    lose: () => abort('lost', 'the job was reassigned to another worker'),
     stop: () => abort('stopping', 'the worker is stopping'),
     outcome: run(),
   }
@@ -77,7 +76,7 @@ function decideOutcome(aborted: AbortedError | undefined, error: Error | undefin
     case undefined:
       return error ? { kind: 'failed', error } : { kind: 'completed' }
     case 'timeout':
-      // Also when the handler returned: it may have stopped half-way because it was told to.
+      // Also when the handler returned: it may have stopped halfway because of its signal.
       return { kind: 'failed', error: aborted }
     case 'lost':
       return { kind: 'lost' }

@@ -1,25 +1,25 @@
-/** Wakes one waiting loop. A ring that comes while nobody waits is kept for the next wait. */
+/** Wakes one waiting loop. A notification that nobody waits for is remembered for the next wait. */
 export type Signal = {
-  ring(): void
-  /** Forgets a ring that was kept. */
-  hush(): void
-  /** Resolves at the next ring, or after `ms`. */
+  notify(): void
+  /** Drops a remembered notification. */
+  clear(): void
+  /** Resolves at the next notification, or after `ms`. */
   wait(ms?: number): Promise<void>
 }
 
 export function createSignal(): Signal {
-  let rung = false
+  let notified = false
   let wake: (() => void) | undefined
   return {
-    ring() {
-      rung = true
+    notify() {
+      notified = true
       wake?.()
     },
-    hush() {
-      rung = false
+    clear() {
+      notified = false
     },
     async wait(ms) {
-      if (!rung) {
+      if (!notified) {
         const { promise, resolve } = Promise.withResolvers<void>()
         wake = resolve
         const timer = ms === undefined ? undefined : setTimeout(resolve, ms)
@@ -27,7 +27,7 @@ export function createSignal(): Signal {
         clearTimeout(timer)
         wake = undefined
       }
-      rung = false
+      notified = false
     },
   }
 }

@@ -1,8 +1,8 @@
-// A worker process for upkeep.test.ts: it takes a job, says so, and never finishes.
+// A worker process for maintenance.test.ts: it fetches a job, reports it on stdout, and never finishes.
 import { openListener } from '#platform/database/listen.ts'
-import { startWorker } from './loop.ts'
 import { openQueue } from './open-queue.ts'
 import { testJobs } from './test-queue.ts'
+import { startWorker } from './worker.ts'
 
 const settings = JSON.parse(process.env.SETTINGS!)
 const silent = () => {}
@@ -16,5 +16,5 @@ await startWorker({
     },
   },
   log: { debug: silent, info: silent, warn: silent, error: silent },
-  timings: { beatMs: 200 },
+  timings: { heartbeatMs: 200 },
 })

@@ -7,8 +7,8 @@ import type { Log } from './core.ts'
 import type { JobHandlers } from './handler.ts'
 import type { JobCatalogue, JobDefinition } from './jobs.ts'
 import { jobs } from './jobs.ts'
-import { startWorker, type Worker, type WorkerTimings } from './loop.ts'
 import { installQueue, openQueue, type Queue } from './open-queue.ts'
+import { startWorker, type Worker, type WorkerTimings } from './worker.ts'
 
 const Numbered = Type.Object({ number: Type.Integer() }, { additionalProperties: false })
 export type Numbered = Static<typeof Numbered>
@@ -22,11 +22,12 @@ const numbered = {
   batchSize: 200,
 } satisfies JobDefinition
 
-/** The real jobs, and some that show one trait each. */
+/** The real jobs, and some that have one property each. */
 export const testJobs = {
   ...jobs,
   'test.count': numbered,
   'test.hasty': { ...numbered, timeoutSeconds: 0.1, retryLimit: 0 },
+  'test.kept': { ...numbered, keepFinishedSeconds: 60 },
   'test.unique': { ...numbered, unique: 'waiting-or-running' },
   'test.periodic': {
     ...numbered,
@@ -42,23 +43,26 @@ export type TestQueue = {
   queue: Queue<TestJobs>
   settings: Parameters<typeof installQueue>[0]
   logged: LogLine[]
-  enqueue: (name: 'test.count' | 'test.hasty' | 'test.unique', count?: number) => Promise<string[]>
+  enqueue: (
+    name: 'test.count' | 'test.hasty' | 'test.kept' | 'test.unique',
+    count?: number,
+  ) => Promise<string[]>
   work: (handlers: JobHandlers<TestJobs>, timings?: Partial<WorkerTimings>) => Promise<Worker>
 }
 export type LogLine = { level: string; message: string; at: number } & Record<string, unknown>
 
-/** A database of its own with an installed queue. Workers and connections go when the test ends. */
+/** A separate database with an installed queue. Workers and connections end with the test. */
 export async function createTestQueue(t: TestContext): Promise<TestQueue> {
   const database = await createTestDatabase({ empty: true })
-  const endings = [database.drop]
+  const cleanups = [database.drop]
   t.after(async () => {
-    for (const end of endings.reverse()) await end()
+    for (const cleanUp of cleanups.reverse()) await cleanUp()
   })
   await installQueue(database.settings, testJobs)
   const { log, logged } = createTestLog()
   const onError = () => {}
   const queue = await openQueue({ settings: database.settings, onError, catalogue: testJobs })
-  endings.push(queue.close)
+  cleanups.push(queue.close)
   return {
     queue,
     settings: database.settings,
@@ -73,7 +77,7 @@ export async function createTestQueue(t: TestContext): Promise<TestQueue> {
       ),
     async work(handlers, timings) {
       const listener = await openListener(database.settings, { onError, retryMs: 100 })
-      endings.push(listener.close)
+      cleanups.push(listener.close)
       const worker = await startWorker({
         queue,
         listener,
@@ -81,7 +85,7 @@ export async function createTestQueue(t: TestContext): Promise<TestQueue> {
         log,
         timings: { abortGraceMs: 100, lastWritesMs: 500, ...timings },
       })
-      endings.push(() => worker.stop({ graceMs: 0 }))
+      cleanups.push(() => worker.stop({ graceMs: 0 }))
       return worker
     },
   }
@@ -98,11 +102,11 @@ function createTestLog(): { log: Log; logged: LogLine[] } {
   }
 }
 
-/** For what only the database or the log can tell. */
+/** For conditions that only the database or the log shows. */
 export async function until(holds: () => Promise<boolean> | boolean, withinMs = 10_000): Promise<void> {
   const deadline = performance.now() + withinMs
   while (!(await holds())) {
-    if (performance.now() > deadline) throw new Error(`Still not so after ${withinMs} ms: ${holds}`)
+    if (performance.now() > deadline) throw new Error(`Still false after ${withinMs} ms: ${holds}`)
     await delay(10)
   }
 }

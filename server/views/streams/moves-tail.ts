@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Database } from '#platform/database/connect.ts'
-import { isDatabaseAway } from '#platform/database/faults.ts'
+import { isOutage } from '#platform/database/outages.ts'
 import { createSignal } from '#platform/queue/signal.ts'
 import type { News } from './news.ts'
 import { without } from './ranges.ts'
@@ -81,7 +81,7 @@ async function startTail(parts: TailParts, onChange: () => void): Promise<Runnin
   const { db, news, settings, onError } = parts
   const bell = createSignal()
   // Heard before the first look, so that nothing falls between the two.
-  const stopHearing = news.onMove(bell.ring)
+  const stopHearing = news.onMove(bell.notify)
   let unseen = await findNow(db).catch((error) => {
     stopHearing()
     throw error
@@ -112,7 +112,7 @@ async function startTail(parts: TailParts, onChange: () => void): Promise<Runnin
       try {
         while (await readOn());
       } catch (error) {
-        if (!isDatabaseAway(error)) onError(error as Error)
+        if (!isOutage(error)) onError(error as Error)
         await delay(settings.awayMs)
         continue
       }
@@ -129,7 +129,7 @@ async function startTail(parts: TailParts, onChange: () => void): Promise<Runnin
     stop() {
       isStopped = true
       stopHearing()
-      bell.ring()
+      bell.notify()
     },
   }
 }

@@ -55,11 +55,11 @@ export async function createNews(listener: Listener): Promise<News> {
       const watch = {
         move() {
           mayHaveMoved = true
-          bell.ring()
+          bell.notify()
         },
         log(log: LogEnd) {
           logs.set(`${log.targetId} ${log.stepOrder}`, log)
-          bell.ring()
+          bell.notify()
         },
       }
       const here = watches.get(actionId) ?? new Set()

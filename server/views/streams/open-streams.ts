@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { finished, Readable } from 'node:stream'
-import { isDatabaseAway } from '#platform/database/faults.ts'
+import { isOutage } from '#platform/database/outages.ts'
 import type { LiveSettings } from './settings.ts'
 
 /** The streams that this process holds open: not too many, none longer than it may, and none when it stops. */
@@ -105,7 +105,7 @@ function createPlace(userId: number, limits: Limits, onFree: () => void): Place 
         if (!(await isAllowed())) await place.end()
       } catch (error) {
         // Without a database there is nothing to be sent either.
-        if (!isDatabaseAway(error)) onError(error as Error)
+        if (!isOutage(error)) onError(error as Error)
       } finally {
         isBeingChecked = false
       }

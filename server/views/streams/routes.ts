@@ -82,13 +82,13 @@ export const liveRoutes: FastifyPluginAsyncTypebox<LiveRoutes> = async (
       if (request.method === 'HEAD') return describeStream(reply).send()
       const stream = takePlace(callerOf(request).id)
       const bell = createSignal()
-      const tail = await movesTail.join(bell.ring).catch((error) => {
+      const tail = await movesTail.join(bell.notify).catch((error) => {
         stream.free()
         throw error
       })
       whenAborted(stream.signal, () => {
         tail.leave()
-        bell.ring()
+        bell.notify()
       })
       const token = tokenOf(request)
       const start = goesOnAfter ?? tail.now().unseen

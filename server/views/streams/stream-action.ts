@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { presentStatus } from '#model/actions/present.ts'
 import { isEnd } from '#model/actions/status.ts'
-import { isDatabaseAway } from '#platform/database/faults.ts'
+import { isOutage } from '#platform/database/outages.ts'
 import { writeEvent } from './event-text.ts'
 import type { Look, LookAtRun, LookedAtTarget, Move, TargetMove } from './look-at-run.ts'
 import type { LogEnd, Watch } from './news.ts'
@@ -41,7 +41,7 @@ export async function* streamAction(
       yield* tellNews()
       if (progress.isOver) return
     } catch (error) {
-      if (!isDatabaseAway(error)) throw error
+      if (!isOutage(error)) throw error
       // Everything is where it was: it is sent when the database is back.
       watch.wake()
       await pause(settings.awayMs, signal)

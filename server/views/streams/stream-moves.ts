@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { presentStatus } from '#model/actions/present.ts'
 import type { Database } from '#platform/database/connect.ts'
-import { isDatabaseAway } from '#platform/database/faults.ts'
+import { isOutage } from '#platform/database/outages.ts'
 import type { Signal } from '#platform/queue/signal.ts'
 import { writeEvent } from './event-text.ts'
 import type { TailMember } from './moves-tail.ts'
@@ -63,7 +63,7 @@ export async function* streamMoves(
         await bell.wait()
       }
     } catch (error) {
-      if (!isDatabaseAway(error)) throw error
+      if (!isOutage(error)) throw error
       await delay(settings.awayMs, undefined, { signal }).catch(() => {})
     }
   }

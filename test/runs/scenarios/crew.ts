@@ -11,9 +11,9 @@ import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { ConnectionSettings, Database } from '#platform/database/connect.ts'
 import { type Listener, openListener } from '#platform/database/listen.ts'
 import type { Log } from '#platform/queue/core.ts'
-import { reassignLostJobs } from '#platform/queue/hand-back.ts'
-import { startWorker, type Worker } from '#platform/queue/loop.ts'
+import { reassignLostJobs } from '#platform/queue/maintenance.ts'
 import type { Queue } from '#platform/queue/open-queue.ts'
+import { startWorker, type Worker } from '#platform/queue/worker.ts'
 import type { Actor, Script } from './script.ts'
 
 /** What workers share, whichever scenario they play in. */

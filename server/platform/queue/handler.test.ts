@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { sql } from 'kysely'
 import type { Attempt } from './core.ts'
-import { completeInTransaction, finishJobs, holdAttempt } from './fence.ts'
-import { handBack } from './hand-back.ts'
+import { completeJobs, createContext } from './handler.ts'
 import { createTestQueue, type TestQueue, until } from './test-queue.ts'
+import { handBack } from './write-outcomes.ts'
 
-/** Two attempts of one job: the second has taken it over from the first. */
-async function takenOver(t: TestQueue): Promise<{ stale: Attempt; current: Attempt }> {
+/** Two attempts of one job, which was reassigned from the first to the second. */
+async function reassign(t: TestQueue): Promise<{ stale: Attempt; current: Attempt }> {
   await t.enqueue('test.count')
   const [stale] = await t.queue.boss.fetch('test.count')
   await handBack(t.queue, 'test.count', [stale!])
@@ -16,32 +16,28 @@ async function takenOver(t: TestQueue): Promise<{ stale: Attempt; current: Attem
   return { stale: stale!, current: current! }
 }
 
-test('completion, failure and return by a stale attempt touch nothing', async (t) => {
+test('a stale attempt can neither complete, fail nor hand back the job', async (t) => {
   const test = await createTestQueue(t)
-  const { stale, current } = await takenOver(test)
-  assert.deepEqual(await finishJobs(test.queue, 'test.count', [stale]), [])
+  const { stale, current } = await reassign(test)
+  assert.deepEqual(await completeJobs(test.queue, 'test.count', [stale]), [])
   assert.deepEqual(await handBack(test.queue, 'test.count', [stale]), [])
   await test.queue.boss.fail('test.count', stale)
-  assert.deepEqual(await finishJobs(test.queue, 'test.count', [current]), [current.id])
+  assert.deepEqual(await completeJobs(test.queue, 'test.count', [current]), [current.id])
 })
 
-test('a stale attempt cannot write under the fence', async (t) => {
+test('a stale attempt cannot hold or complete the job', async (t) => {
   const test = await createTestQueue(t)
-  const { stale, current } = await takenOver(test)
+  const { stale, current } = await reassign(test)
   const { db } = test.queue
   const lost = { name: 'AttemptLostError' }
-  await assert.rejects(
-    db.transaction().execute((trx) => holdAttempt(trx, 'test.count', stale)),
-    lost,
-  )
-  await assert.rejects(
-    db.transaction().execute((trx) => completeInTransaction(test.queue, trx, 'test.count', stale)),
-    lost,
-  )
-  await db.transaction().execute((trx) => holdAttempt(trx, 'test.count', current))
+  const context = (attempt: Attempt) =>
+    createContext(test.queue, 'test.count', attempt, new AbortController().signal, () => {})
+  await assert.rejects(db.transaction().execute(context(stale).hold), lost)
+  await assert.rejects(db.transaction().execute(context(stale).complete), lost)
+  await db.transaction().execute(context(current).hold)
 })
 
-test('what a handler writes is undone when its attempt was lost meanwhile', async (t) => {
+test('the writes of a handler roll back when its attempt was lost meanwhile', async (t) => {
   const { queue, work, enqueue, logged } = await createTestQueue(t)
   await sql`create table effects (attempt int)`.execute(queue.db)
   const retried = Promise.withResolvers<void>()
@@ -65,7 +61,7 @@ test('what a handler writes is undone when its attempt was lost meanwhile', asyn
   await until(() => logged.some((line) => line.outcome === 'lost' && line.attempt === 1))
 })
 
-test('an attempt that lost its job learns it by its signal', async (t) => {
+test('the signal of an attempt that lost its job aborts', async (t) => {
   const { queue, work, enqueue } = await createTestQueue(t)
   const lost = Promise.withResolvers<unknown>()
   await work(
@@ -77,8 +73,8 @@ test('an attempt that lost its job learns it by its signal', async (t) => {
         await lost.promise
       },
     },
-    { beatMs: 20 },
+    { heartbeatMs: 20 },
   )
   await enqueue('test.count')
-  assert.match(String(await lost.promise), /taken the job over/)
+  assert.match(String(await lost.promise), /reassigned to another worker/)
 })

@@ -5,10 +5,10 @@ import { sql } from 'kysely'
 import { administer } from '#test/support/database.ts'
 import { createTestQueue, type LogLine, type TestQueue, until } from './test-queue.ts'
 
-// The outage itself is time that passes: with a heartbeat of one second, whatever ran now looks abandoned.
+// The outage itself takes time: with a heartbeat of one second, every running job then looks abandoned.
 const LONGER_THAN_HEARTBEAT_MS = 1_500
 
-test('after an outage finished work is recorded, running work goes on, and every job runs once', async (t) => {
+test('after an outage finished work is stored, running work continues, and every job runs once', async (t) => {
   const { queue, settings, work, enqueue, logged } = await createTestQueue(t)
   await sql`update queue.queue set heartbeat_seconds = 1`.execute(queue.db)
   const runs = new Map<number, number>()
@@ -23,40 +23,40 @@ test('after an outage finished work is recorded, running work goes on, and every
         await (number % 2 ? duringOutage.promise : afterOutage.promise)
       },
     },
-    { beatMs: 100, upkeepMs: 100, returnGraceMs: 3_000 },
+    { heartbeatMs: 100, maintenanceMs: 100, returnGraceMs: 3_000 },
   )
   await enqueue('test.count', 400)
   await started.promise
 
-  await cutOff(settings.database!)
+  await blockConnections(settings.database!)
   duringOutage.resolve()
   await until(() => logged.some((line) => line.level === 'error'))
   await delay(LONGER_THAN_HEARTBEAT_MS)
-  await letIn(settings.database!)
+  await allowConnections(settings.database!)
   afterOutage.resolve()
 
   await until(async () => (await unfinished(queue)) === 0)
   assert.equal(runs.size, 400)
   assert.deepEqual(new Set(runs.values()), new Set([1]))
-  await until(() => logged.some(saysBack))
+  await until(() => logged.some(isOutageEnd))
   assert.equal(logged.filter((line) => line.level === 'error').length, 1)
 })
 
-test('when the database returns, workers have a while to show that they live', async (t) => {
+test('after an outage, workers have a grace period to send a heartbeat', async (t) => {
   const { queue, settings, work, enqueue, logged } = await createTestQueue(t)
   await sql`update queue.queue set heartbeat_seconds = 1`.execute(queue.db)
   await enqueue('test.count')
   await queue.boss.fetch('test.count')
-  await work({}, { upkeepMs: 100, returnGraceMs: 1_000 })
-  await cutOff(settings.database!)
+  await work({}, { maintenanceMs: 100, returnGraceMs: 1_000 })
+  await blockConnections(settings.database!)
   await delay(LONGER_THAN_HEARTBEAT_MS)
-  await letIn(settings.database!)
-  const takenOver = (line: LogLine) => line.message === 'job taken over from a silent worker'
-  await until(() => logged.some(takenOver))
-  assert.ok(logged.find(takenOver)!.at - logged.find(saysBack)!.at > 900)
+  await allowConnections(settings.database!)
+  const reassigned = (line: LogLine) => line.message === 'worker lost; job reassigned'
+  await until(() => logged.some(reassigned))
+  assert.ok(logged.find(reassigned)!.at - logged.find(isOutageEnd)!.at > 900)
 })
 
-test('a worker stops in time while the database is away', async (t) => {
+test('a worker stops in time during an outage', async (t) => {
   const { settings, work, enqueue } = await createTestQueue(t)
   const started = Promise.withResolvers<void>()
   const finish = Promise.withResolvers<void>()
@@ -68,22 +68,22 @@ test('a worker stops in time while the database is away', async (t) => {
   })
   await enqueue('test.count')
   await started.promise
-  await cutOff(settings.database!)
+  await blockConnections(settings.database!)
   finish.resolve()
   await worker.stop({ graceMs: 100 })
 })
 
-async function cutOff(database: string): Promise<void> {
+async function blockConnections(database: string): Promise<void> {
   await administer(`alter database ${database} with allow_connections false`)
   await administer(`select pg_terminate_backend(pid) from pg_stat_activity where datname = '${database}'`)
 }
 
-async function letIn(database: string): Promise<void> {
+async function allowConnections(database: string): Promise<void> {
   await administer(`alter database ${database} with allow_connections true`)
 }
 
-function saysBack(line: LogLine): boolean {
-  return line.message === 'the queue reaches its database again'
+function isOutageEnd(line: LogLine): boolean {
+  return line.message === 'database available again'
 }
 
 async function unfinished(queue: TestQueue['queue']): Promise<number> {

@@ -4,11 +4,10 @@ import { once } from 'node:events'
 import test from 'node:test'
 import { sql } from 'kysely'
 import { countDeadLetters } from './dead-letters.ts'
-import { reassignLostJobs } from './hand-back.ts'
+import { enqueuePeriodicJobs, reassignLostJobs } from './maintenance.ts'
 import { createTestQueue, until } from './test-queue.ts'
-import { enqueuePeriodicJobs } from './upkeep.ts'
 
-test('the job of a killed worker process is taken over', async (t) => {
+test('the job of a killed worker process is reassigned', async (t) => {
   const { queue, settings, work, enqueue, logged } = await createTestQueue(t)
   await sql`update queue.queue set heartbeat_seconds = 2`.execute(queue.db)
   await enqueue('test.count')
@@ -18,17 +17,17 @@ test('the job of a killed worker process is taken over', async (t) => {
   })
   t.after(() => child.kill('SIGKILL'))
   await once(child.stdout, 'data')
-  const takenOver = Promise.withResolvers<number>()
+  const reassigned = Promise.withResolvers<number>()
   await work(
-    { 'test.count': async (_, { attempt }) => takenOver.resolve(attempt) },
-    { pollMs: 60_000, upkeepMs: 100 },
+    { 'test.count': async (_, { attempt }) => reassigned.resolve(attempt) },
+    { pollMs: 60_000, maintenanceMs: 100 },
   )
   child.kill('SIGKILL')
-  assert.equal(await takenOver.promise, 2)
-  await until(() => logged.some((line) => line.message === 'job taken over from a silent worker'))
+  assert.equal(await reassigned.promise, 2)
+  await until(() => logged.some((line) => line.message === 'worker lost; job reassigned'))
 })
 
-test('a living worker keeps its job, however long it takes', async (t) => {
+test('a live worker keeps its job, however long it takes', async (t) => {
   const { queue, work, enqueue } = await createTestQueue(t)
   await sql`update queue.queue set heartbeat_seconds = 1`.execute(queue.db)
   const finish = Promise.withResolvers<void>()
@@ -40,7 +39,7 @@ test('a living worker keeps its job, however long it takes', async (t) => {
         await finish.promise
       },
     },
-    { beatMs: 50, upkeepMs: 50 },
+    { heartbeatMs: 50, maintenanceMs: 50 },
   )
   await enqueue('test.count')
   const heartbeats = sql<{ old: boolean }>`
@@ -50,7 +49,7 @@ test('a living worker keeps its job, however long it takes', async (t) => {
   assert.equal(runs, 1)
 })
 
-test('a job that outlives worker after worker ends as a dead letter', async (t) => {
+test('a job that loses worker after worker becomes a dead letter', async (t) => {
   const { queue, enqueue } = await createTestQueue(t)
   await enqueue('test.hasty')
   let attempts = 0
@@ -64,7 +63,7 @@ test('a job that outlives worker after worker ends as a dead letter', async (t) 
   assert.equal(await countDeadLetters(queue), 1)
 })
 
-test('a periodic job is enqueued once per period, however many processes ask', async (t) => {
+test('a periodic job is enqueued once per period, however many processes try', async (t) => {
   const { queue } = await createTestQueue(t)
   await Promise.all([1, 2, 3, 4].map(() => enqueuePeriodicJobs(queue)))
   assert.equal((await queue.boss.findJobs('test.periodic')).length, 1)
@@ -74,9 +73,9 @@ test('a periodic job is enqueued once per period, however many processes ask', a
   assert.equal((await queue.boss.findJobs('test.periodic')).length, 1)
 })
 
-test('a worker puts the periodic jobs into the queue by itself', async (t) => {
+test('a worker enqueues the periodic jobs', async (t) => {
   const { work } = await createTestQueue(t)
   const ran = Promise.withResolvers<void>()
-  await work({ 'test.periodic': async () => ran.resolve() }, { upkeepMs: 50 })
+  await work({ 'test.periodic': async () => ran.resolve() }, { maintenanceMs: 50 })
   await ran.promise
 })

@@ -12,13 +12,13 @@ const NEVER_POLL = { pollMs: 60_000 }
 
 test('a job runs within 100 ms of its commit, without polling', async (t) => {
   const { work, enqueue } = await createTestQueue(t)
-  const bell = createSignal()
-  await work({ 'test.count': async () => bell.ring() }, NEVER_POLL)
+  const started = createSignal()
+  await work({ 'test.count': async () => started.notify() }, NEVER_POLL)
   await enqueue('test.count')
-  await bell.wait()
+  await started.wait()
   await enqueue('test.count')
   const committed = performance.now()
-  await bell.wait()
+  await started.wait()
   assert.ok(performance.now() - committed < 100)
 })
 
@@ -36,23 +36,23 @@ test('2,000 jobs run exactly once with two workers', async (t) => {
   assert.equal(new Set(runs).size, 2_000)
 })
 
-test('no more run at once than the catalogue allows', async (t) => {
+test('no more jobs run concurrently than the catalogue allows', async (t) => {
   const { queue, work, enqueue } = await createTestQueue(t)
-  let now = 0
-  let most = 0
+  let active = 0
+  let peak = 0
   await work({
     'test.count': async () => {
-      most = Math.max(most, ++now)
+      peak = Math.max(peak, ++active)
       await delay(20)
-      now--
+      active--
     },
   })
   await enqueue('test.count', 500)
   await until(async () => (await remaining(queue)) === 0)
-  assert.equal(most, 200)
+  assert.equal(peak, 200)
 })
 
-test('a deferred job waits for its time, and is not left waiting for a poll', async (t) => {
+test('a deferred job runs when it is due, not at the next poll', async (t) => {
   const { queue, work } = await createTestQueue(t)
   const ran = Promise.withResolvers<number>()
   await work({ 'test.count': async () => ran.resolve(Date.now()) }, NEVER_POLL)
@@ -71,7 +71,7 @@ test('a failed job is retried at once, and becomes a dead letter after its last 
     {
       'test.count': async (_, { attempt }) => {
         attempts.push(attempt)
-        throw new Error('no such luck')
+        throw new Error('handler failed')
       },
     },
     NEVER_POLL,
@@ -82,22 +82,22 @@ test('a failed job is retried at once, and becomes a dead letter after its last 
   const lines = logged.filter((line) => line.level === 'warn')
   assert.deepEqual(
     lines.map(({ job, attempt, outcome, error }) => ({ job, attempt, outcome, error })),
-    [1, 2, 3].map((attempt) => ({ job: 'test.count', attempt, outcome: 'failed', error: 'no such luck' })),
+    [1, 2, 3].map((attempt) => ({ job: 'test.count', attempt, outcome: 'failed', error: 'handler failed' })),
   )
 })
 
-test('an error text that the database cannot store does not keep the failure from being stored', async (t) => {
+test('a failure is stored even when its message contains characters that PostgreSQL rejects', async (t) => {
   const { queue, work, enqueue } = await createTestQueue(t)
   await work({
     'test.hasty': async () => {
-      throw new Error('zero \u0000 and half \ud800')
+      throw new Error('NUL \u0000 and a lone surrogate \ud800')
     },
   })
   await enqueue('test.hasty')
   await until(async () => (await countDeadLetters(queue)) === 1)
 })
 
-test('a timeout aborts the signal and counts as a failure', async (t) => {
+test('a timeout aborts the signal and fails the attempt', async (t) => {
   const { queue, work, enqueue, logged } = await createTestQueue(t)
   await work({
     'test.hasty': async (_, { signal }) => {
@@ -117,7 +117,7 @@ test('a handler that ignores its signal loses its slot', async (t) => {
   await until(async () => (await countDeadLetters(queue)) === 201)
 })
 
-test('a payload of another time that no longer fits is a failure, not a run', async (t) => {
+test('a stored payload that no longer matches its schema fails without running', async (t) => {
   const { queue, work } = await createTestQueue(t)
   let runs = 0
   await work({
@@ -148,7 +148,7 @@ test('a stopping worker lets running jobs finish', async (t) => {
   assert.equal(await remaining(queue), 0)
 })
 
-test('what does not finish in the grace of a stop is handed back and runs elsewhere at once', async (t) => {
+test('a job that does not finish within the grace period of a stop is handed back and runs elsewhere at once', async (t) => {
   const { work, enqueue, logged } = await createTestQueue(t)
   const started = Promise.withResolvers<void>()
   const worker = await work({
@@ -167,7 +167,7 @@ test('what does not finish in the grace of a stop is handed back and runs elsewh
   assert.ok(logged.some((line) => line.outcome === 'handed-back'))
 })
 
-test('a handler may end its job in its own transaction', async (t) => {
+test('a handler may complete its job in its own transaction', async (t) => {
   const { queue, work, enqueue, logged } = await createTestQueue(t)
   await work({
     'test.count': async (_, context) => {

@@ -1,0 +1,69 @@
+import { sql } from 'kysely'
+import type { OutageRetrier } from '#platform/database/outages.ts'
+import { type Log, type QueueCore, WAKE_CHANNEL } from './core.ts'
+import { repeat } from './repeat.ts'
+
+export type MaintenanceTimings = {
+  maintenanceMs: number
+  /** After an outage, or a pause of this process: how long live workers have to send a heartbeat. */
+  returnGraceMs: number
+}
+
+/** A job that has lost this many workers beyond its retries is assumed to kill them. */
+const LOST_WORKERS_ALLOWED = 3
+
+/**
+ * What some process of the cluster has to do for all: enqueue periodic jobs, reassign the jobs of lost workers,
+ * expire and delete old rows. Every worker process does it; the database ensures that each effect happens once.
+ */
+export async function runMaintenance(options: {
+  queue: QueueCore
+  retry: OutageRetrier
+  log: Log
+  timings: MaintenanceTimings
+  signal: AbortSignal
+}): Promise<void> {
+  const { queue, log, timings, signal } = options
+  let lastContact = performance.now()
+  let graceUntil = 0
+
+  async function runOnce(): Promise<void> {
+    await enqueuePeriodicJobs(queue)
+    // During an outage nobody's heartbeat arrived, which says nothing about the workers.
+    const now = performance.now()
+    if (now - lastContact > 2 * timings.maintenanceMs) graceUntil = now + timings.returnGraceMs
+    lastContact = now
+    if (now < graceUntil) return
+    for (const { job, id } of await reassignLostJobs(queue)) {
+      log.warn({ job, job_id: id }, 'worker lost; job reassigned')
+    }
+    await queue.boss.supervise()
+  }
+
+  await repeat(timings.maintenanceMs, signal, () => options.retry('maintenance', runOnce, signal), {
+    onError: (error) => log.error({ err: error }, 'queue maintenance failed'),
+  })
+}
+
+/** A period is a slot of the database's clock, and a slot takes one job. */
+export async function enqueuePeriodicJobs(queue: QueueCore): Promise<void> {
+  for (const [name, { everySeconds }] of Object.entries(queue.jobs)) {
+    if (everySeconds) await queue.boss.insert(name, [{ data: {}, singletonSeconds: everySeconds }])
+  }
+}
+
+/** Makes the jobs of lost workers ready again, whatever their retry delay. Safe in many processes at once. */
+export async function reassignLostJobs(queue: QueueCore): Promise<{ job: string; id: string }[]> {
+  const { rows } = await sql<{ job: string; id: string }>`
+    with ready as (
+      update queue.job
+      set state = 'retry', start_after = queue.job_now(), heartbeat_on = null
+      where state = 'active' and retry_count < retry_limit + ${LOST_WORKERS_ALLOWED}
+        and heartbeat_on + heartbeat_seconds * interval '1s' < queue.job_now()
+      returning name, id
+    ), woken as (
+      select pg_notify(${WAKE_CHANNEL}, name) from (select distinct name from ready) names
+    )
+    select name as job, id from ready where (select count(*) from woken) >= 0`.execute(queue.db)
+  return rows
+}

@@ -1,0 +1,170 @@
+import { sql } from 'kysely'
+import type { OutageRetrier } from '#platform/database/outages.ts'
+import { type Attempt, type Log, type QueueCore, WAKE_CHANNEL } from './core.ts'
+import { affectedIds, completeJobs } from './handler.ts'
+import type { Outcome } from './run-attempt.ts'
+
+export type FinishedAttempt = {
+  attempt: Attempt
+  outcome: Outcome
+  /** The handler has completed the job in its own transaction. */
+  written: boolean
+  startedAt: number
+  endedAt: number
+}
+
+/**
+ * Writes the outcomes of one job's attempts in batches. An outcome stays in memory until the database has stored
+ * it, so an outage loses no finished work. An outcome that the database rejects becomes a failed attempt, and
+ * does not affect the others of its batch.
+ */
+export type OutcomeWriter = {
+  add(finished: FinishedAttempt): void
+  /** Attempts whose outcome is not written yet. They still need their heartbeat. */
+  pending(): Attempt[]
+  /** Resolves when everything added so far is written, or `abandon` has aborted. */
+  drained(): Promise<void>
+}
+
+const MAX_BATCH = 500
+
+export function createOutcomeWriter(options: {
+  queue: QueueCore
+  job: string
+  retry: OutageRetrier
+  log: Log
+  batchMs: number
+  /** Aborts when outcomes that are still unwritten are to be dropped. */
+  abandon: AbortSignal
+  onWritten: (outcome: Outcome) => void
+}): OutcomeWriter {
+  const { queue, job, log, abandon } = options
+  const waiting: FinishedAttempt[] = []
+  let writing: FinishedAttempt[] = []
+  let timer: NodeJS.Timeout | undefined
+  let current: Promise<void> | undefined
+
+  function schedule(): void {
+    if (current) return
+    if (waiting.length >= MAX_BATCH) begin()
+    else timer ??= setTimeout(begin, options.batchMs)
+  }
+
+  function begin(): void {
+    clearTimeout(timer)
+    timer = undefined
+    if (current || waiting.length === 0) return
+    writing = waiting.splice(0, MAX_BATCH)
+    current = Promise.all([...Map.groupBy(writing, statementKey).values()].map(writeGroup))
+      .then(() => {})
+      .catch(() => log.warn({ job, jobs: writing.length }, 'worker stopped before outcomes were written'))
+      .finally(() => {
+        current = undefined
+        writing = []
+        if (waiting.length > 0) schedule()
+      })
+  }
+
+  /** All of one group have the same outcome. Throws only when `abandon` has aborted. */
+  async function writeGroup(group: FinishedAttempt[]): Promise<void> {
+    const { outcome } = group[0]!
+    const unwritten = group.filter((one) => !one.written).map((one) => one.attempt)
+    try {
+      const affected = new Set(unwritten.length > 0 ? await writeOutcome(outcome, unwritten) : [])
+      for (const one of group) logAttempt(one, one.written || affected.has(one.attempt.id))
+    } catch (error) {
+      if (abandon.aborted) throw error
+      if (group.length > 1) {
+        for (const one of group) await writeGroup([one])
+        return
+      }
+      await failInstead(group[0]!, error as Error)
+      return
+    }
+    options.onWritten(outcome)
+  }
+
+  /** The database rejected the outcome, so the attempt fails with that error. */
+  async function failInstead(finished: FinishedAttempt, error: Error): Promise<void> {
+    const failed: FinishedAttempt = { ...finished, outcome: { kind: 'failed', error }, written: false }
+    try {
+      const affected = await writeOutcome(failed.outcome, [finished.attempt])
+      logAttempt(failed, affected.length > 0)
+    } catch (cause) {
+      if (abandon.aborted) throw cause
+      // Without a heartbeat the job is soon reassigned, which also counts its attempts.
+      log.error({ err: cause, job, job_id: finished.attempt.id }, 'job outcome could not be written')
+    }
+    options.onWritten(failed.outcome)
+  }
+
+  function writeOutcome(outcome: Outcome, attempts: Attempt[]): Promise<string[]> {
+    const write = {
+      completed: () => completeJobs(queue, job, attempts),
+      failed: async () =>
+        affectedIds(await queue.boss.fail(job, attempts, { message: storableMessage(outcome) })),
+      'handed-back': () => handBack(queue, job, attempts),
+      lost: async () => [],
+    } satisfies Record<Outcome['kind'], () => Promise<string[]>>
+    return options.retry(`write outcomes of ${job}`, write[outcome.kind], abandon)
+  }
+
+  function logAttempt({ attempt, outcome, startedAt, endedAt }: FinishedAttempt, owned: boolean): void {
+    const kind = owned ? outcome.kind : 'lost'
+    const fields = {
+      job,
+      job_id: attempt.id,
+      attempt: attempt.retryCount + 1,
+      outcome: kind,
+      duration_ms: Math.round(endedAt - startedAt),
+      ...(outcome.kind === 'failed' && { error: outcome.error.message }),
+    }
+    const level = kind === 'completed' ? 'debug' : kind === 'handed-back' ? 'info' : 'warn'
+    log[level](fields, 'job attempt')
+  }
+
+  return {
+    add(finished) {
+      waiting.push(finished)
+      schedule()
+    },
+    pending: () => [...writing, ...waiting].map((one) => one.attempt),
+    async drained() {
+      while (current || waiting.length > 0) {
+        begin()
+        await current
+      }
+    },
+  }
+}
+
+/** pg-boss takes one error message per statement, so failures with the same message share a statement. */
+function statementKey({ outcome }: FinishedAttempt): string {
+  return outcome.kind === 'failed' ? `failed ${outcome.error.message}` : outcome.kind
+}
+
+/** jsonb accepts neither NUL nor a lone surrogate. */
+function storableMessage(outcome: Outcome): string {
+  const message = outcome.kind === 'failed' ? outcome.error.message : ''
+  return message.replaceAll('\u0000', '').slice(0, 2_000).toWellFormed()
+}
+
+/**
+ * Makes jobs ready again at once for any worker; returns the ids of those that these attempts still owned. Their
+ * retry budget does not change: they did not fail.
+ */
+export async function handBack(queue: QueueCore, name: string, attempts: Attempt[]): Promise<string[]> {
+  const { rows } = await sql<{ id: string }>`
+    with ready as (
+      update queue.job
+      set state = 'retry', start_after = queue.job_now(), heartbeat_on = null, retry_limit = retry_limit + 1
+      where name = ${name} and state = 'active'
+        and id = any(${attempts.map(({ id }) => id)}::uuid[])
+        and (id::text || ':' || retry_count) = any(${attempts.map((one) => `${one.id}:${one.retryCount}`)}::text[])
+      returning id
+    ), woken as (
+      select pg_notify(${WAKE_CHANNEL}, ${name}) from ready limit 1
+    )
+    select id from ready where (select count(*) from woken) >= 0`.execute(queue.db)
+  return rows.map((row) => row.id)
+}
