@@ -19,7 +19,7 @@ import { assertSameKey } from '#ops/commands/same-key.ts'
 import { type FirstStart, prepareFirstStart } from '#ops/first-start/first-start.ts'
 import { createMetrics } from '#ops/operations/metrics.ts'
 import { createAddressGuard } from '#platform/addresses/guard.ts'
-import { baseAddress, type Config, reachedAt } from '#platform/config.ts'
+import { baseUrlOf, type Config, guardUrl } from '#platform/config.ts'
 import { openKeyRing } from '#platform/crypto/key-ring.ts'
 import { createSecretBox } from '#platform/crypto/secret-box.ts'
 import { assertSupportedServer, type ConnectionSettings, openDatabase } from '#platform/database/connect.ts'
@@ -76,10 +76,10 @@ export async function startService(
   resources.defer(() => listener.close())
 
   let url: string | undefined
-  const baseUrl = () => url ?? baseAddress(config, config.port)
+  const baseUrl = () => url ?? baseUrlOf(config, config.port)
   const guard = createAddressGuard({
     allowTargets: config.allowTargets,
-    baseUrl: () => reachedAt(config, baseUrl()),
+    baseUrl: () => guardUrl(config, baseUrl()),
   })
   const { version } = JSON.parse(await readFile(new URL('../package.json', import.meta.url), 'utf8'))
 
@@ -163,7 +163,7 @@ export async function startService(
     })
     resources.defer(() => app.close())
     await app.listen({ host: config.host, port: config.port })
-    url = baseAddress(config, (app.server.address() as AddressInfo).port)
+    url = baseUrlOf(config, (app.server.address() as AddressInfo).port)
   }
 
   const running = resources.move()

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { resolve } from 'node:path'
 import { test } from 'node:test'
-import { baseAddress, type Config, ConfigError, reachedAt, readConfig, settings } from './config.ts'
+import { baseUrlOf, type Config, ConfigError, guardUrl, readConfig, settings } from './config.ts'
 
 const MIB = 1024 * 1024
 const KEY = 'ab'.repeat(32)
@@ -33,31 +33,31 @@ const DEFAULTS: Config = {
   stopGraceMs: 10_000,
 }
 
-/** For each setting: texts and what they mean; texts that are refused. */
-const EXAMPLES: { [Key in keyof Config]: { right: [string, Config[Key]][]; wrong: string[] } } = {
+/** For each setting: valid texts with their values, and invalid texts. */
+const EXAMPLES: { [Key in keyof Config]: { valid: [string, Config[Key]][]; invalid: string[] } } = {
   port: {
-    right: [
+    valid: [
       ['0', 0],
       ['65535', 65_535],
     ],
-    wrong: ['-1', '65536', '80a', '8e1', '0x50', ' 80', '7070.0'],
+    invalid: ['-1', '65536', '80a', '8e1', '0x50', ' 80', '7070.0'],
   },
   host: {
-    right: [
+    valid: [
       ['0.0.0.0', '0.0.0.0'],
       ['::', '::'],
       ['gantry.internal', 'gantry.internal'],
     ],
-    wrong: ['http://x', 'a b', '-x', 'a..b', 'host:80'],
+    invalid: ['http://x', 'a b', '-x', 'a..b', 'host:80'],
   },
   publicUrl: {
-    right: [
+    valid: [
       ['https://gantry.example.com', 'https://gantry.example.com'],
       ['HTTPS://Gantry.Example.com:443/', 'https://gantry.example.com'],
       ['http://10.0.0.1:7070/gantry//', 'http://10.0.0.1:7070/gantry'],
       ['https://gantry.example.com/?', 'https://gantry.example.com'],
     ],
-    wrong: [
+    invalid: [
       'gantry.example.com',
       'ftp://x',
       'https://x/?a=1',
@@ -68,85 +68,85 @@ const EXAMPLES: { [Key in keyof Config]: { right: [string, Config[Key]][]; wrong
     ],
   },
   home: {
-    right: [
+    valid: [
       ['/var/lib/gantry', '/var/lib/gantry'],
       ['there', resolve('there')],
     ],
-    wrong: [],
+    invalid: [],
   },
   databaseUrl: {
-    right: [
+    valid: [
       [POSTGRES, POSTGRES],
       ['postgresql:///gantry?host=/run', 'postgresql:///gantry?host=/run'],
     ],
-    wrong: ['mysql://x', 'localhost:5432', 'postgres'],
+    invalid: ['mysql://x', 'localhost:5432', 'postgres'],
   },
   role: {
-    right: [
+    valid: [
       ['all', 'all'],
       ['api', 'api'],
       ['worker', 'worker'],
     ],
-    wrong: ['API', 'web'],
+    invalid: ['API', 'web'],
   },
   adminEmail: {
-    right: [['me@example.org', 'me@example.org']],
-    wrong: ['me', 'me@', '@example.org', 'a b@c', `${'x'.repeat(250)}@y.org`],
+    valid: [['me@example.org', 'me@example.org']],
+    invalid: ['me', 'me@', '@example.org', 'a b@c', `${'x'.repeat(250)}@y.org`],
   },
   adminPassword: {
-    right: [
+    valid: [
       ['8 signs!', '8 signs!'],
       ['x'.repeat(255), 'x'.repeat(255)],
     ],
-    wrong: ['7 signs', 'x'.repeat(256)],
+    invalid: ['7 signs', 'x'.repeat(256)],
   },
-  secretKey: { right: [[KEY, KEY]], wrong: ['ab', 'z'.repeat(64), KEY.slice(1)] },
+  secretKey: { valid: [[KEY, KEY]], invalid: ['ab', 'z'.repeat(64), KEY.slice(1)] },
   allowTargets: {
-    right: [[' 10.0.0.0/8 , hooks.internal,::1,', ['10.0.0.0/8', 'hooks.internal', '::1']]],
-    wrong: ['10.0.0.0/33', 'http://hooks.internal', 'a b', '10.0.0.0/8 hooks.internal'],
+    valid: [[' 10.0.0.0/8 , hooks.internal,::1,', ['10.0.0.0/8', 'hooks.internal', '::1']]],
+    invalid: ['10.0.0.0/33', 'http://hooks.internal', 'a b', '10.0.0.0/8 hooks.internal'],
   },
   trustProxy: {
-    right: [['10.0.0.0/8, fd00::/8,192.0.2.1', ['10.0.0.0/8', 'fd00::/8', '192.0.2.1']]],
-    wrong: ['proxy.internal', '10.0.0.0/33', 'loopback'],
+    valid: [['10.0.0.0/8, fd00::/8,192.0.2.1', ['10.0.0.0/8', 'fd00::/8', '192.0.2.1']]],
+    invalid: ['proxy.internal', '10.0.0.0/33', 'loopback'],
   },
   sample: {
-    right: [
+    valid: [
       ['true', true],
       ['false', false],
     ],
-    wrong: ['1', 'no', 'False'],
+    invalid: ['1', 'no', 'False'],
   },
   maxPayload: {
-    right: [
+    valid: [
       ['1024', 1024],
       [`${25 * MIB}`, 25 * MIB],
     ],
-    wrong: ['1023', `${25 * MIB + 1}`, '1 MiB'],
+    invalid: ['1023', `${25 * MIB + 1}`, '1 MiB'],
   },
-  keepBodiesDays: { right: [['1', 1]], wrong: ['0', '3651'] },
+  keepBodiesDays: { valid: [['1', 1]], invalid: ['0', '3651'] },
   logLevel: {
-    right: [
+    valid: [
       ['debug', 'debug'],
       ['silent', 'silent'],
     ],
-    wrong: ['verbose', 'INFO'],
+    invalid: ['verbose', 'INFO'],
   },
-  databaseConnections: { right: [['2', 2]], wrong: ['1', '201'] },
-  accessTokenMinutes: { right: [['1', 1]], wrong: ['0', '43201'] },
-  refreshTokenDays: { right: [['365', 365]], wrong: ['0', '366'] },
-  requestTimeoutMs: { right: [['100', 100]], wrong: ['99', '600001'] },
-  heartbeatSeconds: { right: [['10', 10]], wrong: ['9', '61'] },
-  pollMs: { right: [['50', 50]], wrong: ['49', '60001'] },
-  deliveryPollMs: { right: [['50', 50]], wrong: ['49', '60001', 'soon'] },
-  stopGraceMs: { right: [['0', 0]], wrong: ['-1', '600001', '99999999999999999999'] },
+  databaseConnections: { valid: [['2', 2]], invalid: ['1', '201'] },
+  accessTokenMinutes: { valid: [['1', 1]], invalid: ['0', '43201'] },
+  refreshTokenDays: { valid: [['365', 365]], invalid: ['0', '366'] },
+  requestTimeoutMs: { valid: [['100', 100]], invalid: ['99', '600001'] },
+  heartbeatSeconds: { valid: [['10', 10]], invalid: ['9', '61'] },
+  pollMs: { valid: [['50', 50]], invalid: ['49', '60001'] },
+  deliveryPollMs: { valid: [['50', 50]], invalid: ['49', '60001', 'soon'] },
+  stopGraceMs: { valid: [['0', 0]], invalid: ['-1', '600001', '99999999999999999999'] },
 }
 
-/** Roles other than all need a database server, so one is always given. */
+/** Roles other than `all` require a database server, so one is always given. */
 function read(variable: string, text: string): Config {
   return readConfig({ DATABASE_URL: POSTGRES, [variable]: text })
 }
 
-test('an empty environment gives the defaults of the README', () => {
+test('an empty environment gives the documented defaults', () => {
   assert.deepEqual(readConfig({}), DEFAULTS)
 })
 
@@ -155,39 +155,39 @@ test('an empty variable counts as unset', () => {
   assert.deepEqual(readConfig(Object.fromEntries(variables)), DEFAULTS)
 })
 
-for (const [key, { right, wrong }] of Object.entries(EXAMPLES)) {
+for (const [key, { valid, invalid }] of Object.entries(EXAMPLES)) {
   const { variable } = settings[key as keyof Config]
 
   test(`${variable} is read from its text`, () => {
-    for (const [text, value] of right) {
+    for (const [text, value] of valid) {
       assert.deepEqual(read(variable, text)[key as keyof Config], value, text)
     }
   })
 
-  if (wrong.length > 0) {
-    test(`${variable} refuses what it cannot mean, and says what it can`, () => {
-      for (const text of wrong) {
-        assert.throws(() => read(variable, text), faultIn(variable), text)
+  if (invalid.length > 0) {
+    test(`${variable} rejects invalid values and says what is valid`, () => {
+      for (const text of invalid) {
+        assert.throws(() => read(variable, text), problemIn(variable), text)
       }
     })
   }
 }
 
-function faultIn(variable: string) {
+function problemIn(variable: string) {
   return (error: unknown) => {
     assert.ok(error instanceof ConfigError)
-    const [title, fault, ...more] = error.message.split('\n')
-    assert.equal(title, 'The configuration has a fault:')
-    assert.match(fault!, new RegExp(`^  - ${variable} must `))
+    const [title, problem, ...more] = error.message.split('\n')
+    assert.equal(title, 'Invalid configuration:')
+    assert.match(problem!, new RegExp(`^  - ${variable} must `))
     assert.deepEqual(more, [])
     return true
   }
 }
 
-test('every fault is listed at once', () => {
-  const faulty = Object.entries(EXAMPLES).filter(([, { wrong }]) => wrong.length > 0)
+test('every problem is listed at once', () => {
+  const rejecting = Object.entries(EXAMPLES).filter(([, { invalid }]) => invalid.length > 0)
   const environment = Object.fromEntries(
-    faulty.map(([key, { wrong }]) => [settings[key as keyof Config].variable, wrong[0]!]),
+    rejecting.map(([key, { invalid }]) => [settings[key as keyof Config].variable, invalid[0]!]),
   )
   assert.throws(
     () => readConfig(environment),
@@ -200,7 +200,7 @@ test('every fault is listed at once', () => {
   )
 })
 
-test('no fault repeats a secret', () => {
+test('no message contains a secret', () => {
   const environment = {
     GANTRY_SECRET_KEY: 'hunter2',
     GANTRY_ADMIN_PASSWORD: 'hunter2',
@@ -212,10 +212,10 @@ test('no fault repeats a secret', () => {
   )
 })
 
-test('a process that is only the API or only a worker needs a database server to share', () => {
+test('a process that is only the API or only a worker requires a shared database server', () => {
   for (const role of ['api', 'worker']) {
     assert.throws(() => readConfig({ GANTRY_ROLE: role }), {
-      message: `The configuration has a fault:\n  - GANTRY_ROLE=${role} needs DATABASE_URL: several processes share one database server`,
+      message: `Invalid configuration:\n  - GANTRY_ROLE=${role} requires DATABASE_URL: the processes share one database server`,
     })
   }
 })
@@ -225,8 +225,8 @@ test('no variable is read by two settings', () => {
   assert.equal(new Set(variables).size, variables.length)
 })
 
-test('the base address is the public one, else host and port as a browser can use them', () => {
-  const at = (host: string, publicUrl?: string) => baseAddress({ host, publicUrl }, 7070)
+test('the base URL is the public one, else host and port as a browser can use them', () => {
+  const at = (host: string, publicUrl?: string) => baseUrlOf({ host, publicUrl }, 7070)
   assert.equal(at('127.0.0.1', 'https://gantry.example.com'), 'https://gantry.example.com')
   assert.equal(at('127.0.0.1'), 'http://127.0.0.1:7070')
   assert.equal(at('0.0.0.0'), 'http://localhost:7070')
@@ -234,10 +234,10 @@ test('the base address is the public one, else host and port as a browser can us
   assert.equal(at('::1'), 'http://[::1]:7070')
 })
 
-test('a service that listens on every address does not count as reached over loopback only', () => {
+test('a service that listens on every address may not reach loopback', () => {
   const base = 'http://localhost:7070'
-  for (const HOST of ['0.0.0.0', '::']) assert.equal(reachedAt(readConfig({ HOST }), base), 'http://0.0.0.0')
-  assert.equal(reachedAt(readConfig({}), base), base)
+  for (const HOST of ['0.0.0.0', '::']) assert.equal(guardUrl(readConfig({ HOST }), base), 'http://0.0.0.0')
+  assert.equal(guardUrl(readConfig({}), base), base)
   const own = readConfig({ HOST: '0.0.0.0', GANTRY_URL: 'https://gantry.example' })
-  assert.equal(reachedAt(own, 'https://gantry.example'), 'https://gantry.example')
+  assert.equal(guardUrl(own, 'https://gantry.example'), 'https://gantry.example')
 })

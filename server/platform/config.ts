@@ -1,5 +1,5 @@
-// Everything that can be set from outside, in one schema. `readConfig` checks all of it at once; the
-// table in docs/configuration.md is generated from `settings` (scripts/configuration-table.ts); a test compares the two.
+// Every setting of the service, in one table. `readConfig` validates all of them at once; the table in
+// docs/configuration.md is generated from `settings` (scripts/configuration-table.ts), which a test enforces.
 import { resolve } from 'node:path'
 import ipaddr from 'ipaddr.js'
 import { decodeKeys } from '#platform/crypto/master-key.ts'
@@ -7,167 +7,141 @@ import { decodeKeys } from '#platform/crypto/master-key.ts'
 type Setting<Value> = {
   variable: string
   about: string
-  /** How the default reads in the README. */
+  /** The default as shown in the documentation. */
   shown: string
   read(text: string | undefined): Value
 }
 
-class Fault extends Error {}
+class InvalidSetting extends Error {}
 
 const MIB = 1024 * 1024
 
 export const settings = {
-  port: integer('PORT', 'Port of the API; 0 takes any free one', { fallback: 7070, min: 0, max: 65_535 }),
+  port: integer('PORT', 'Port of the API; 0 picks any free port', 7070, [0, 65_535]),
   host: setting('HOST', 'Address to listen on', '127.0.0.1', host),
-  publicUrl: setting(
+  publicUrl: optional(
     'GANTRY_URL',
-    'Public base address, used in hook URLs and links',
+    'Public base URL, used in hook URLs and links',
     'from HOST and PORT',
     baseUrl,
   ),
-  home: setting('GANTRY_HOME', 'Folder of the database, the repositories and the key', './data', (value) =>
-    resolve(value ?? 'data'),
-  ),
-  databaseUrl: setting(
+  home: setting('GANTRY_HOME', 'Folder for the database, the repositories and the key', './data', resolve),
+  databaseUrl: optional(
     'DATABASE_URL',
-    'A PostgreSQL 18 server of your own',
-    'unset: the embedded one',
+    'Your own PostgreSQL 18 server',
+    'unset: the embedded server',
     postgresUrl,
   ),
-  role: oneOf('GANTRY_ROLE', 'What this process does (`api` and `worker` need DATABASE_URL)', [
+  role: oneOf('GANTRY_ROLE', 'What this process runs (`api` and `worker` require DATABASE_URL)', [
     'all',
     'api',
     'worker',
   ]),
-  adminEmail: setting('GANTRY_ADMIN_EMAIL', 'E-mail address of the first user', 'admin@example.com', email),
-  adminPassword: setting(
+  adminEmail: setting('GANTRY_ADMIN_EMAIL', 'Email address of the first user', 'admin@example.com', email),
+  adminPassword: optional(
     'GANTRY_ADMIN_PASSWORD',
-    'Password of the first user, 8 characters or more',
+    'Password of the first user, at least 8 characters',
     'generated and printed once',
     password,
   ),
-  secretKey: setting(
+  secretKey: optional(
     'GANTRY_SECRET_KEY',
-    'Key that seals secrets: 64 hex characters, or 32 bytes as base64',
-    'a file under GANTRY_HOME',
+    'Key that encrypts secrets: 64 hex characters, or 32 bytes as base64',
+    'a file in GANTRY_HOME',
     secretKey,
   ),
-  allowTargets: setting(
+  allowTargets: list(
     'GANTRY_ALLOW_TARGETS',
-    'Private hosts or CIDRs that outgoing calls may reach, comma-separated',
-    'none',
-    targets,
+    'Private hosts or CIDRs that outgoing requests may reach, comma-separated',
+    'hosts, addresses or CIDRs',
+    (part) => isNetwork(part) || isHostName(part),
   ),
-  trustProxy: setting(
+  trustProxy: list(
     'GANTRY_TRUST_PROXY',
-    'CIDRs of proxies whose forwarding headers count, comma-separated',
-    'none',
-    cidrs,
+    'CIDRs of proxies whose forwarding headers are trusted, comma-separated',
+    'addresses or CIDRs',
+    isNetwork,
   ),
-  sample: truth('GANTRY_SAMPLE', 'Create a sample organization at the first start', true),
-  maxPayload: integer('GANTRY_MAX_PAYLOAD', 'Largest hook payload in bytes', {
-    fallback: MIB,
-    min: 1024,
-    max: 25 * MIB,
-  }),
-  keepBodiesDays: integer('GANTRY_KEEP_BODIES_DAYS', 'Days for which bodies of hook requests are kept', {
-    fallback: 30,
-    min: 1,
-    max: 3650,
-  }),
-  logLevel: oneOf('LOG_LEVEL', 'How much is logged', [
-    'info',
-    'fatal',
-    'error',
-    'warn',
-    'debug',
-    'trace',
-    'silent',
-  ]),
+  sample: flag('GANTRY_SAMPLE', 'Create a sample organization at the first start', true),
+  maxPayload: integer('GANTRY_MAX_PAYLOAD', 'Maximum hook payload in bytes', MIB, [1024, 25 * MIB]),
+  keepBodiesDays: integer(
+    'GANTRY_KEEP_BODIES_DAYS',
+    'Days to keep the bodies of hook requests',
+    30,
+    [1, 3650],
+  ),
+  logLevel: oneOf('LOG_LEVEL', 'Log level', ['info', 'fatal', 'error', 'warn', 'debug', 'trace', 'silent']),
   databaseConnections: integer(
     'GANTRY_DATABASE_CONNECTIONS',
     'Connections for requests; the queue and notifications open up to six more',
-    {
-      fallback: 10,
-      min: 2,
-      max: 200,
-    },
+    10,
+    [2, 200],
   ),
-  accessTokenMinutes: integer('GANTRY_ACCESS_TOKEN_MINUTES', 'Life of an access token', {
-    fallback: 720,
-    min: 1,
-    max: 43_200,
-  }),
-  refreshTokenDays: integer('GANTRY_REFRESH_TOKEN_DAYS', 'Life of a refresh token', {
-    fallback: 30,
-    min: 1,
-    max: 365,
-  }),
-  requestTimeoutMs: integer('GANTRY_REQUEST_TIMEOUT_MS', 'Time in which a request must have arrived whole', {
-    fallback: 30_000,
-    min: 100,
-    max: 600_000,
-  }),
-  heartbeatSeconds: integer('GANTRY_HEARTBEAT_SECONDS', 'A worker silent for this long loses its jobs', {
-    fallback: 20,
-    min: 10,
-    max: 60,
-  }),
-  pollMs: integer('GANTRY_POLL_MS', 'Longest wait for work when no notification comes', {
-    fallback: 5_000,
-    min: 50,
-    max: 60_000,
-  }),
-  deliveryPollMs: integer('GANTRY_DELIVERY_POLL_MS', 'Longest wait for a delivery that is due again', {
-    fallback: 1_000,
-    min: 50,
-    max: 60_000,
-  }),
-  stopGraceMs: integer('GANTRY_STOP_GRACE_MS', 'Time that running work has to end when stopping', {
-    fallback: 10_000,
-    min: 0,
-    max: 10_000,
-  }),
+  accessTokenMinutes: integer('GANTRY_ACCESS_TOKEN_MINUTES', 'Lifetime of an access token', 720, [1, 43_200]),
+  refreshTokenDays: integer('GANTRY_REFRESH_TOKEN_DAYS', 'Lifetime of a refresh token', 30, [1, 365]),
+  requestTimeoutMs: integer(
+    'GANTRY_REQUEST_TIMEOUT_MS',
+    'Time limit for receiving a whole request',
+    30_000,
+    [100, 600_000],
+  ),
+  heartbeatSeconds: integer(
+    'GANTRY_HEARTBEAT_SECONDS',
+    'The jobs of a worker without a heartbeat for this long are reassigned',
+    20,
+    [10, 60],
+  ),
+  pollMs: integer('GANTRY_POLL_MS', 'Maximum wait for jobs without a notification', 5_000, [50, 60_000]),
+  deliveryPollMs: integer(
+    'GANTRY_DELIVERY_POLL_MS',
+    'Maximum wait for a delivery that is due',
+    1_000,
+    [50, 60_000],
+  ),
+  stopGraceMs: integer(
+    'GANTRY_STOP_GRACE_MS',
+    'Time for running work to finish when stopping',
+    10_000,
+    [0, 10_000],
+  ),
 } satisfies Record<string, Setting<unknown>>
 
 export type Config = { [Key in keyof typeof settings]: ReturnType<(typeof settings)[Key]['read']> }
 
 export class ConfigError extends Error {}
 
-/** Reads the environment; an empty variable counts as unset. Throws one error that lists every fault. */
+/** Reads the environment; an empty variable counts as unset. Throws one error that lists every problem. */
 export function readConfig(environment: NodeJS.ProcessEnv): Config {
-  const faults: string[] = []
+  const problems: string[] = []
   const config: Record<string, unknown> = {}
   for (const [key, { variable, read }] of Object.entries(settings)) {
     try {
       config[key] = read(environment[variable] || undefined)
     } catch (error) {
-      if (!(error instanceof Fault)) throw error
-      faults.push(`${variable} ${error.message}`)
+      if (!(error instanceof InvalidSetting)) throw error
+      problems.push(`${variable} ${error.message}`)
     }
   }
   if (config.role !== 'all' && config.role !== undefined && !environment.DATABASE_URL) {
-    faults.push(`GANTRY_ROLE=${config.role} needs DATABASE_URL: several processes share one database server`)
+    problems.push(`GANTRY_ROLE=${config.role} requires DATABASE_URL: the processes share one database server`)
   }
-  if (faults.length > 0) {
-    throw new ConfigError(
-      `The configuration has ${faults.length === 1 ? 'a fault' : 'faults'}:\n${faults.map((fault) => `  - ${fault}`).join('\n')}`,
-    )
+  if (problems.length > 0) {
+    throw new ConfigError(`Invalid configuration:\n${problems.map((problem) => `  - ${problem}`).join('\n')}`)
   }
   return config as Config
 }
 
 /**
- * Where others find the service, as far as the rules for outgoing calls go: one that listens on every address is not
- * somebody's own machine, although `localhost` leads to it.
+ * The URL that decides whether outgoing requests may reach loopback. A service that listens on every address is not
+ * limited to its own machine, although `localhost` leads to it.
  */
-export function reachedAt({ publicUrl, host }: Pick<Config, 'publicUrl' | 'host'>, baseUrl: string): string {
-  const everywhere = ['0.0.0.0', '::', '[::]'].includes(host)
-  return publicUrl === undefined && everywhere ? 'http://0.0.0.0' : baseUrl
+export function guardUrl({ publicUrl, host }: Pick<Config, 'publicUrl' | 'host'>, baseUrl: string): string {
+  const listensEverywhere = ['0.0.0.0', '::', '[::]'].includes(host)
+  return publicUrl === undefined && listensEverywhere ? 'http://0.0.0.0' : baseUrl
 }
 
-/** The address under which people and senders reach this service. */
-export function baseAddress(config: Pick<Config, 'publicUrl' | 'host'>, port: number): string {
+/** The URL under which users and senders reach this service. */
+export function baseUrlOf(config: Pick<Config, 'publicUrl' | 'host'>, port: number): string {
   if (config.publicUrl !== undefined) return config.publicUrl
   const host = ['0.0.0.0', '::'].includes(config.host) ? 'localhost' : config.host
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
@@ -176,114 +150,107 @@ export function baseAddress(config: Pick<Config, 'publicUrl' | 'host'>, port: nu
 function setting<Value>(
   variable: string,
   about: string,
-  shown: string,
-  read: (text: string | undefined) => Value,
+  fallback: string,
+  parse: (text: string) => Value,
 ): Setting<Value> {
-  return { variable, about, shown, read }
+  return { variable, about, shown: fallback, read: (text = fallback) => parse(text) }
+}
+
+function optional(
+  variable: string,
+  about: string,
+  shown: string,
+  parse: (text: string) => string,
+): Setting<string | undefined> {
+  return { variable, about, shown, read: (text) => (text === undefined ? undefined : parse(text)) }
 }
 
 function integer(
   variable: string,
   about: string,
-  { fallback, min, max }: { fallback: number; min: number; max: number },
+  fallback: number,
+  [min, max]: [number, number],
 ): Setting<number> {
-  return setting(variable, `${about} (${min}–${max})`, String(fallback), (value) => {
-    if (value === undefined) return fallback
-    const number = /^\d{1,15}$/.test(value) ? Number(value) : Number.NaN
-    if (!(number >= min && number <= max)) throw new Fault(`must be a whole number from ${min} to ${max}`)
-    return number
+  return setting(variable, `${about} (${min}–${max})`, String(fallback), (text) => {
+    const number = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN
+    if (number >= min && number <= max) return number
+    throw new InvalidSetting(`must be an integer from ${min} to ${max}`)
   })
 }
 
+/** The first value is the default. */
 function oneOf<const Value extends string>(
   variable: string,
   about: string,
-  [fallback, ...others]: readonly [Value, ...Value[]],
+  values: readonly [Value, ...Value[]],
 ): Setting<Value> {
-  const values: readonly Value[] = [fallback, ...others]
-  return setting(variable, `${about}: ${values.join(', ')}`, fallback, (value) => {
-    if (value === undefined) return fallback
-    const known = values.find((one) => one === value)
-    if (known === undefined) throw new Fault(`must be one of ${values.join(', ')}`)
+  return setting(variable, `${about}: ${values.join(', ')}`, values[0], (text) => {
+    const known = values.find((value) => value === text)
+    if (known === undefined) throw new InvalidSetting(`must be one of ${values.join(', ')}`)
     return known
   })
 }
 
-function truth(variable: string, about: string, fallback: boolean): Setting<boolean> {
-  return setting(variable, about, String(fallback), (value) => {
-    if (value === undefined) return fallback
-    if (value !== 'true' && value !== 'false') throw new Fault('must be true or false')
-    return value === 'true'
+function flag(variable: string, about: string, fallback: boolean): Setting<boolean> {
+  return setting(variable, about, String(fallback), (text) => {
+    if (text !== 'true' && text !== 'false') throw new InvalidSetting('must be true or false')
+    return text === 'true'
   })
 }
 
-function host(value: string | undefined): string {
-  const address = value ?? '127.0.0.1'
-  if (!ipaddr.isValid(address) && !isHostName(address)) throw new Fault('must be an address or a host name')
-  return address
+function list(
+  variable: string,
+  about: string,
+  items: string,
+  isValid: (part: string) => boolean,
+): Setting<string[]> {
+  const read = (text = '') => {
+    const parts = text.split(',').flatMap((part) => part.trim() || [])
+    const invalid = parts.filter((part) => !isValid(part))
+    if (invalid.length > 0) throw new InvalidSetting(`must list ${items}; invalid: ${invalid.join(', ')}`)
+    return parts
+  }
+  return { variable, about, shown: 'none', read }
+}
+
+function host(text: string): string {
+  if (ipaddr.isValid(text) || isHostName(text)) return text
+  throw new InvalidSetting('must be an IP address or a host name')
 }
 
 function isHostName(text: string): boolean {
   return text.length <= 253 && /^\w([\w-]{0,61}\w)?(\.\w([\w-]{0,61}\w)?)*\.?$/.test(text)
 }
 
-function baseUrl(value: string | undefined): string | undefined {
-  if (value === undefined) return undefined
-  const url = URL.parse(value)
-  const plain = url && ['http:', 'https:'].includes(url.protocol) && !url.username && !url.password
-  if (!plain || url.search || url.hash)
-    throw new Fault('must be an http or https address without query, such as https://gantry.example.com')
-  return `${url.origin}${url.pathname}`.replace(/\/+$/, '')
-}
-
-function postgresUrl(value: string | undefined): string | undefined {
-  if (value === undefined) return undefined
-  const url = URL.parse(value)
-  if (!url || !['postgres:', 'postgresql:'].includes(url.protocol)) {
-    throw new Fault('must be a postgres:// address')
-  }
-  return value
-}
-
-function email(value: string | undefined): string {
-  const address = value ?? 'admin@example.com'
-  if (!/^[^\s@]+@[^\s@]+$/.test(address) || address.length > 255) throw new Fault('must be an e-mail address')
-  return address
-}
-
-function password(value: string | undefined): string | undefined {
-  if (value !== undefined && (value.length < 8 || value.length > 255))
-    throw new Fault('must have 8 to 255 characters')
-  return value
-}
-
-function secretKey(value: string | undefined): string | undefined {
-  if (value !== undefined && !decodeKeys(value))
-    throw new Fault('must be 64 hex characters, or 32 bytes as base64; older keys may follow, after commas')
-  return value
-}
-
-function list(value: string | undefined): string[] {
-  return (value ?? '')
-    .split(',')
-    .map((part) => part.trim())
-    .filter((part) => part !== '')
-}
-
-function targets(value: string | undefined): string[] {
-  const parts = list(value)
-  const wrong = parts.filter((part) => !isNetwork(part) && !isHostName(part))
-  if (wrong.length > 0) throw new Fault(`must list hosts, addresses or CIDRs; not one: ${wrong.join(', ')}`)
-  return parts
-}
-
-function cidrs(value: string | undefined): string[] {
-  const parts = list(value)
-  const wrong = parts.filter((part) => !isNetwork(part))
-  if (wrong.length > 0) throw new Fault(`must list addresses or CIDRs; not one: ${wrong.join(', ')}`)
-  return parts
-}
-
 function isNetwork(text: string): boolean {
   return ipaddr.isValid(text) || ipaddr.isValidCIDR(text)
+}
+
+function baseUrl(text: string): string {
+  const url = URL.parse(text)
+  const plain = url && ['http:', 'https:'].includes(url.protocol) && !url.username && !url.password
+  if (plain && !url.search && !url.hash) return `${url.origin}${url.pathname}`.replace(/\/+$/, '')
+  throw new InvalidSetting('must be an http or https URL without a query, such as https://gantry.example.com')
+}
+
+function postgresUrl(text: string): string {
+  if (['postgres:', 'postgresql:'].includes(URL.parse(text)?.protocol ?? '')) return text
+  throw new InvalidSetting('must be a postgres:// URL')
+}
+
+function email(text: string): string {
+  if (/^[^\s@]+@[^\s@]+$/.test(text) && text.length <= 255) return text
+  throw new InvalidSetting('must be an email address')
+}
+
+function password(text: string): string {
+  if (text.length >= 8 && text.length <= 255) return text
+  throw new InvalidSetting('must have 8 to 255 characters')
+}
+
+function secretKey(text: string): string {
+  if (decodeKeys(text)) return text
+  throw new InvalidSetting(
+    'must be 64 hex characters, or 32 bytes as base64; older keys may follow, after commas',
+  )
 }
