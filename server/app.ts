@@ -45,12 +45,12 @@ import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { Listener } from '#platform/database/listen.ts'
 import { installBodyParsing } from '#platform/http/body-parsing.ts'
-import { answerBrokenConnections } from '#platform/http/broken-requests.ts'
+import { replyToBrokenConnection } from '#platform/http/broken-requests.ts'
 import { replyWithError } from '#platform/http/errors.ts'
 import { installOpenApi } from '#platform/http/openapi.ts'
 import { logRequests } from '#platform/http/request-log.ts'
 import { errorSchema } from '#platform/http/schemas.ts'
-import { answerUnknownAddresses } from '#platform/http/unknown-addresses.ts'
+import { rejectUnknownRoutes } from '#platform/http/unknown-routes.ts'
 import { createValidatorCompiler } from '#platform/http/validation.ts'
 import { jobs } from '#platform/queue/jobs.ts'
 import { readQueueDepths } from '#platform/queue/queue-depths.ts'
@@ -133,7 +133,7 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
     trustProxy: config.trustProxy.length > 0 ? config.trustProxy : false,
     routerOptions: { maxParamLength: 512 },
     frameworkErrors: replyWithError,
-    clientErrorHandler: answerBrokenConnections,
+    clientErrorHandler: replyToBrokenConnection,
     return503OnClosing: false,
   })
 
@@ -150,15 +150,15 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
       directives: { defaultSrc: ["'self'"], frameAncestors: ["'none'"] },
     },
   })
-  answerUnknownAddresses(app)
+  rejectUnknownRoutes(app)
   enforceAccess(app, db, baseUrl)
   installBodyParsing(app)
   await installOpenApi(app, { version, baseUrl })
 
   const lives = { accessTokenMinutes: config.accessTokenMinutes, refreshTokenDays: config.refreshTokenDays }
-  keepSessionsAlive(app, { db, lives, baseUrl })
+  keepSessionsAlive(app, { db, lifetimes: lives, baseUrl })
   await app.register(operationsRoutes, { health: deps.health, version })
-  await app.register(accountRoutes, { db, lives, baseUrl })
+  await app.register(accountRoutes, { db, lifetimes: lives, baseUrl })
   const tree = createTree(db)
   await app.register(actionRoutes, { db, tree, baseUrl })
   await app.register(runRoutes, { db, tree, baseUrl, enqueue: deps.enqueue })

@@ -8,7 +8,7 @@ import { actorOf } from '#access/audit/actor.ts'
 import type { Actor } from '#access/audit/record.ts'
 import type { Caller } from '#access/authorization/caller.ts'
 import { type Access, callerOf, scopeOf } from '#access/authorization/enforce.ts'
-import { type Located, SEEN_AS } from '#access/authorization/locate.ts'
+import { type Located, VISIBLE_AS } from '#access/authorization/locate.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { Tables } from '#platform/database/tables.ts'
 import { notFound } from '#platform/http/errors.ts'
@@ -278,7 +278,7 @@ function paramsOf(path: string): TSchema | undefined {
 /** To read what they can see, callers need nothing more: then there is no 403. */
 function errorsOf(access: Access, method: string): number[] {
   const isAboutObject = access.kind === 'permissions'
-  const needsMore = isAboutObject && access.needs.some((need) => need !== `${SEEN_AS[access.of]}:view`)
+  const needsMore = isAboutObject && access.needs.some((need) => need !== `${VISIBLE_AS[access.of]}:view`)
   return [401, 422, ...(isAboutObject ? [404] : []), ...(needsMore || method !== 'GET' ? [403] : [])]
 }
 

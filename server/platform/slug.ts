@@ -18,7 +18,7 @@ const MOST_COUNTED = 5
  * Inserts something under the first slug of its name that nobody has: `shop`, `shop-2`, … and, when many have
  * that name, one with an ending by chance. `insert` says undefined when the slug is taken.
  */
-export async function insertUnderSlug<Row>(
+export async function insertWithSlug<Row>(
   name: string,
   insert: (slug: string) => Promise<Row | undefined>,
 ): Promise<Row> {

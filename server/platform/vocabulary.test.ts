@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {
   AUTH_TYPES,
+  displayName,
   ENVIRONMENT_TYPES,
   OPERATIONS,
   PROVIDER_TYPES,
@@ -9,7 +10,6 @@ import {
   REASONS,
   RESOURCE_TYPES,
   STATUSES,
-  spellNicely,
   TRIGGER_TYPES,
 } from './vocabulary.ts'
 
@@ -71,18 +71,18 @@ test('known languages and frameworks are spelled as their makers do, whatever th
     dotnet: '.NET',
     csharp: 'C#',
   }
-  for (const [word, spelling] of Object.entries(spellings)) assert.equal(spellNicely(word), spelling)
+  for (const [word, spelling] of Object.entries(spellings)) assert.equal(displayName(word), spelling)
 })
 
 test('free words get a capital and spaces, and nothing inherited is taken for a spelling', () => {
-  assert.equal(spellNicely('my_own-framework'), 'My own framework')
-  assert.equal(spellNicely('c#'), 'C#')
-  assert.equal(spellNicely('C++'), 'C++')
-  assert.equal(spellNicely('constructor'), 'Constructor')
-  assert.equal(spellNicely('éclair'), 'Éclair')
-  assert.equal(spellNicely(''), '')
+  assert.equal(displayName('my_own-framework'), 'My own framework')
+  assert.equal(displayName('c#'), 'C#')
+  assert.equal(displayName('C++'), 'C++')
+  assert.equal(displayName('constructor'), 'Constructor')
+  assert.equal(displayName('éclair'), 'Éclair')
+  assert.equal(displayName(''), '')
 })
 
 test('no language has no spelling', () => {
-  assert.equal(spellNicely(null), null)
+  assert.equal(displayName(null), null)
 })

@@ -110,7 +110,7 @@ const SPELLINGS: Record<string, string> = {
 }
 
 /** 'php' → 'PHP', 'next.js' → 'Next.js', 'my_framework' → 'My framework'. */
-export function spellNicely(word: string | null): string | null {
+export function displayName(word: string | null): string | null {
   if (word === null) return null
   const plain = word.toLowerCase().replace(/[^a-z0-9]/g, '')
   if (Object.hasOwn(SPELLINGS, plain)) return SPELLINGS[plain]!

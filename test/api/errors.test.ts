@@ -162,7 +162,7 @@ suite('the order of checks', () => {
     const viewer = await createMember(db, tree, 'viewer')
     const answer = await post(`${hooks}/incoming`, { ...invisible, token: viewer.token })
     assertRefused(answer, 'forbidden')
-    assert.equal(answer.body.message, 'You need the permission hook:add here.')
+    assert.equal(answer.body.message, 'This requires the permission hook:add.')
   })
 
   test('then come Accept, type, size, syntax, and at last the values', async () => {

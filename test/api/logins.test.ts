@@ -61,7 +61,7 @@ suite('login', () => {
     for (const { status, body, headers } of answers) {
       assert.equal(status, 401)
       assert.equal(body.code, 'unauthenticated')
-      assert.equal(body.message, 'E-mail or password is wrong.')
+      assert.equal(body.message, 'Incorrect email or password.')
       assert.equal(body.errors, null)
       assert.equal(headers['retry-after'], undefined)
     }
@@ -72,7 +72,7 @@ suite('login', () => {
     await deactivate(test, test.person)
     const { status, body } = await logIn(test)
     assert.equal(status, 401)
-    assert.equal(body.message, 'E-mail or password is wrong.')
+    assert.equal(body.message, 'Incorrect email or password.')
   })
 
   test('missing and mistyped fields are all named', async () => {

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { after, suite, test } from 'node:test'
 import type { Access, RouteAccess } from '#access/authorization/enforce.ts'
-import { SEEN_AS } from '#access/authorization/locate.ts'
+import { VISIBLE_AS } from '#access/authorization/locate.ts'
 import { BUILT_IN_ROLES, PERMISSIONS, ROLE_PERMISSIONS } from '#access/authorization/permissions.ts'
 import { openTestApp } from '#test/support/harness.ts'
 import {
@@ -151,7 +151,7 @@ suite('docs/permissions.md', () => {
   }
 
   function seenWith(access: Access): string {
-    return access.kind === 'permissions' ? `\`${SEEN_AS[access.of]}:view\`` : 'nothing'
+    return access.kind === 'permissions' ? `\`${VISIBLE_AS[access.of]}:view\`` : 'nothing'
   }
 })
 

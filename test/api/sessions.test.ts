@@ -38,7 +38,7 @@ suite('refresh tokens', () => {
     const second: Tokens = (await refresh(test, first.refresh_token)).body
     const { status, body } = await refresh(test, first.refresh_token)
     assert.equal(status, 401)
-    assert.equal(body.message, 'This refresh token was used before; log in again.')
+    assert.equal(body.message, 'This refresh token was already used; log in again.')
     assert.equal((await refresh(test, second.refresh_token)).status, 401)
     assert.equal(await isValid(test, first.access_token), false)
     assert.equal(await isValid(test, second.access_token), false)

@@ -1,30 +1,61 @@
 import { createHash } from 'node:crypto'
 import { sql, type Transaction } from 'kysely'
+import { type Static, Type } from 'typebox'
 import { verifyPassword } from '#platform/crypto/passwords.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { Tables } from '#platform/database/tables.ts'
+import { ApiError } from '#platform/http/errors.ts'
+import { Exactly } from '#platform/http/schemas.ts'
 
-export type LoginOutcome<Session> = { kind: 'in'; session: Session } | LoginRefusal
-export type LoginRefusal = { kind: 'wrong' } | { kind: 'throttled'; retryAfterSeconds: number }
+const WINDOW = sql`interval '15 minutes'`
+const MAX_FAILURES_PER_EMAIL = 10
+const MAX_FAILURES_PER_ADDRESS = 50
 
-export type LoginAttempt = { email: string; password: string; address: string }
+/** What both logins, for programs and for browsers, accept. */
+export const loginSchema = Exactly({
+  email: Type.String({ minLength: 1, maxLength: 255 }),
+  password: Type.String({ minLength: 1, maxLength: 255 }),
+})
 
-const WINDOW_MINUTES = 15
-const MOST_FAILURES_PER_EMAIL = 10
-const MOST_FAILURES_PER_ADDRESS = 50
+type LoginOutcome<Session> =
+  | { kind: 'logged-in'; session: Session }
+  | { kind: 'incorrect' }
+  | { kind: 'throttled'; retryAfterSeconds: number }
 
-/**
- * Unknown e-mail and wrong password look the same, also to a clock. `open` gives whoever is right their tokens,
- * in the transaction that counts the attempt.
- */
+type LoginAttempt = Static<typeof loginSchema> & { address: string }
+type OpenSession<Session> = (trx: Transaction<Tables>, userId: number) => Promise<Session>
+
+/** Returns the session that `open` makes, or throws the response to a failed login. */
 export async function logIn<Session>(
   db: Database,
   attempt: LoginAttempt,
-  open: (trx: Transaction<Tables>, userId: number) => Promise<Session>,
+  open: OpenSession<Session>,
+): Promise<Session> {
+  const outcome = await attemptLogin(db, attempt, open)
+  switch (outcome.kind) {
+    case 'logged-in':
+      return outcome.session
+    case 'incorrect':
+      throw new ApiError('unauthenticated', 'Incorrect email or password.')
+    case 'throttled':
+      throw new ApiError('too_many_requests', 'Too many failed logins; wait before you try again.', {
+        headers: { 'retry-after': String(outcome.retryAfterSeconds) },
+      })
+  }
+}
+
+/**
+ * An unknown email and an incorrect password are indistinguishable, also by timing. `open` issues the tokens in the
+ * transaction that counts the attempt.
+ */
+async function attemptLogin<Session>(
+  db: Database,
+  attempt: LoginAttempt,
+  open: OpenSession<Session>,
 ): Promise<LoginOutcome<Session>> {
   const subjects: Subject[] = [
-    { subject: subjectOf('email', attempt.email.toLowerCase()), most: MOST_FAILURES_PER_EMAIL },
-    { subject: subjectOf('address', attempt.address), most: MOST_FAILURES_PER_ADDRESS },
+    { subject: subjectOf('email', attempt.email.toLowerCase()), limit: MAX_FAILURES_PER_EMAIL },
+    { subject: subjectOf('address', attempt.address), limit: MAX_FAILURES_PER_ADDRESS },
   ]
   const retryAfterSeconds = await secondsUntilAllowed(db, subjects)
   if (retryAfterSeconds > 0) return { kind: 'throttled', retryAfterSeconds }
@@ -37,9 +68,9 @@ export async function logIn<Session>(
     .executeTakeFirst()
   const matches = await verifyPassword(attempt.password, user?.password_hash ?? null)
   return db.transaction().execute(async (trx): Promise<LoginOutcome<Session>> => {
-    // A thousand guesses made at once have all passed the check above. One by one they pass it again, so
-    // that no more than the limit learn whether they were right.
-    await holdSubjects(trx, subjects)
+    // A thousand concurrent guesses have all passed the check above. One by one they are checked again, so that
+    // no more of them than the limit learn whether they were correct.
+    await lockSubjects(trx, subjects)
     const retryAfterSeconds = await secondsUntilAllowed(trx, subjects)
     if (retryAfterSeconds > 0) return { kind: 'throttled', retryAfterSeconds }
     if (!user || !matches) {
@@ -47,44 +78,42 @@ export async function logIn<Session>(
         .insertInto('login_failures')
         .values(subjects.map(({ subject }) => ({ subject })))
         .execute()
-      return { kind: 'wrong' }
+      return { kind: 'incorrect' }
     }
     await trx.deleteFrom('login_failures').where('subject', '=', subjects[0]!.subject).execute()
-    return { kind: 'in', session: await open(trx, user.id) }
+    return { kind: 'logged-in', session: await open(trx, user.id) }
   })
 }
 
-type Subject = { subject: Buffer; most: number }
+type Subject = { subject: Buffer; limit: number }
 
-/** Always e-mail first, then address: two logins cannot wait for each other. */
-async function holdSubjects(trx: Transaction<Tables>, subjects: Subject[]): Promise<void> {
+/** Always email first, then address, so that two logins cannot deadlock. */
+async function lockSubjects(trx: Transaction<Tables>, subjects: Subject[]): Promise<void> {
   for (const { subject } of subjects) {
     await sql`select pg_advisory_xact_lock(${subject.readBigInt64BE()})`.execute(trx)
   }
 }
 
-/** How long until the oldest failure that counts leaves the window; 0 when below every limit. */
+/** The time until the oldest counted failure leaves the window; 0 when below every limit. */
 async function secondsUntilAllowed(db: Database, subjects: Subject[]): Promise<number> {
   const rows = await db
     .selectFrom('login_failures')
     .select(({ fn }) => [
       'subject',
       fn.countAll<number>().as('failures'),
-      sql<number>`ceil(extract(epoch from min(failed_at) + ${WINDOW_MINUTES}::int * interval '1 minute' - now()))::int`.as(
-        'seconds',
-      ),
+      sql<number>`ceil(extract(epoch from min(failed_at) + ${WINDOW} - now()))::int`.as('seconds'),
     ])
     .where(
       'subject',
       'in',
       subjects.map(({ subject }) => subject),
     )
-    .where('failed_at', '>', sql<string>`now() - ${WINDOW_MINUTES}::int * interval '1 minute'`)
+    .where('failed_at', '>', sql<string>`now() - ${WINDOW}`)
     .groupBy('subject')
     .execute()
   const waits = rows
     .filter((row) =>
-      subjects.some(({ subject, most }) => subject.equals(row.subject) && row.failures >= most),
+      subjects.some(({ subject, limit }) => subject.equals(row.subject) && row.failures >= limit),
     )
     .map((row) => Math.max(1, row.seconds))
   return Math.max(0, ...waits)

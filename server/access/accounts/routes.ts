@@ -5,19 +5,18 @@ import type { Database } from '#platform/database/connect.ts'
 import { ApiError, invalid, notFound } from '#platform/http/errors.ts'
 import { describePage, pageOf, pageQuery } from '#platform/http/pagination.ts'
 import { Exactly, errorResponses, Id, ref, Timestamp, TimestampOrNull } from '#platform/http/schemas.ts'
-import { logIn } from './login.ts'
-import { credentials, refusedLogin } from './login-words.ts'
+import { logIn, loginSchema } from './login.ts'
 import { createPersonalToken, listPersonalTokens, revokePersonalToken } from './personal-tokens.ts'
 import { cookieSessionRoutes } from './session-routes.ts'
-import { closeSession, openSession, refreshSession, type TokenLives } from './sessions.ts'
-import { toUser, userColumns, userSchema } from './user-schema.ts'
+import { closeSession, openSession, refreshSession, type TokenLifetimes } from './sessions.ts'
+import { loadUser, userSchema } from './user-schema.ts'
 
-export type AccountRoutes = { db: Database; lives: TokenLives; baseUrl: () => string }
+type AccountRoutes = { db: Database; lifetimes: TokenLifetimes; baseUrl: () => string }
 
 const tags = ['Accounts']
 
-/** Later years have five digits, and ISO 8601 four. */
-const END_OF_TIME = Date.UTC(10_000, 0)
+/** ISO 8601 has four digits for the year. */
+const YEAR_10000 = Date.UTC(10_000, 0)
 
 export const issuedTokens = Exactly({
   access_token: Type.String(),
@@ -36,9 +35,9 @@ const personalToken = {
 
 export const accountRoutes: FastifyPluginAsyncTypebox<AccountRoutes> = async (
   app,
-  { db, lives, baseUrl },
+  { db, lifetimes, baseUrl },
 ) => {
-  await app.register(cookieSessionRoutes, { db, lives, baseUrl })
+  await app.register(cookieSessionRoutes, { db, lifetimes, baseUrl })
 
   app.post(
     '/users/login',
@@ -49,15 +48,13 @@ export const accountRoutes: FastifyPluginAsyncTypebox<AccountRoutes> = async (
         operationId: 'logIn',
         summary: 'Log in',
         security: [],
-        body: credentials,
+        body: loginSchema,
         response: { 200: issuedTokens, ...errorResponses(400, 401, 422, 429) },
       },
     },
     async (request) => {
       const attempt = { ...request.body, address: request.ip }
-      const outcome = await logIn(db, attempt, (trx, userId) => openSession(trx, userId, lives))
-      if (outcome.kind !== 'in') throw refusedLogin(outcome)
-      return outcome.session
+      return logIn(db, attempt, (trx, userId) => openSession(trx, userId, lifetimes))
     },
   )
 
@@ -68,22 +65,22 @@ export const accountRoutes: FastifyPluginAsyncTypebox<AccountRoutes> = async (
       schema: {
         tags,
         operationId: 'refreshToken',
-        summary: 'Trade a refresh token for new tokens',
+        summary: 'Refresh an access token',
         description:
-          'Each refresh token works once. Using one a second time ends the whole login it came from.',
+          'Exchanges a refresh token for new tokens. Each refresh token works once; using it again revokes the whole login.',
         security: [],
         body: Exactly({ refresh_token: Type.String({ minLength: 1, maxLength: 512 }) }),
         response: { 200: issuedTokens, ...errorResponses(400, 401, 422) },
       },
     },
     async (request) => {
-      const outcome = await refreshSession(db, request.body.refresh_token, lives)
+      const outcome = await refreshSession(db, request.body.refresh_token, lifetimes)
       switch (outcome.kind) {
         case 'refreshed':
           return outcome.tokens
         case 'reused':
-          request.log.warn('a refresh token was used twice; its login was ended')
-          throw new ApiError('unauthenticated', 'This refresh token was used before; log in again.')
+          request.log.warn('refresh token reused; login revoked')
+          throw new ApiError('unauthenticated', 'This refresh token was already used; log in again.')
         case 'unknown':
           throw new ApiError('unauthenticated', 'This refresh token is not valid; log in again.')
       }
@@ -97,7 +94,8 @@ export const accountRoutes: FastifyPluginAsyncTypebox<AccountRoutes> = async (
       schema: {
         tags,
         operationId: 'logOut',
-        summary: 'Log out: end the login that the token belongs to',
+        summary: 'Log out',
+        description: 'Revokes the login that the token belongs to.',
         response: { 204: Type.Null(), ...errorResponses(401) },
       },
     },
@@ -114,16 +112,11 @@ export const accountRoutes: FastifyPluginAsyncTypebox<AccountRoutes> = async (
       schema: {
         tags,
         operationId: 'readMe',
-        summary: 'Who am I',
+        summary: 'Get the current user',
         response: { 200: ref(userSchema), ...errorResponses(401) },
       },
     },
-    async (request) => {
-      const { id } = callerOf(request)
-      return toUser(
-        await db.selectFrom('users').select(userColumns).where('id', '=', id).executeTakeFirstOrThrow(),
-      )
-    },
+    async (request) => loadUser(db, callerOf(request).id),
   )
 
   app.get(
@@ -133,18 +126,15 @@ export const accountRoutes: FastifyPluginAsyncTypebox<AccountRoutes> = async (
       schema: {
         tags,
         operationId: 'listPersonalAccessTokens',
-        summary: 'List my personal access tokens',
+        summary: 'List personal access tokens',
         querystring: Exactly(pageQuery),
         response: { 200: Type.Array(Exactly(personalToken)), ...errorResponses(401, 422) },
       },
     },
     async (request, reply) => {
       const page = pageOf(request.query)
-      const { rows, total } = await listPersonalTokens(db, callerOf(request).id, page)
-      describePage(request, reply, baseUrl(), page, {
-        total,
-        hasMore: page.offset + rows.length < total && rows.length > 0,
-      })
+      const { rows, extent } = await listPersonalTokens(db, callerOf(request).id, page)
+      describePage(request, reply, baseUrl(), page, extent)
       return rows
     },
   )
@@ -157,12 +147,10 @@ export const accountRoutes: FastifyPluginAsyncTypebox<AccountRoutes> = async (
         tags,
         operationId: 'createPersonalAccessToken',
         summary: 'Create a personal access token',
-        description: 'The answer is the only one that shows `token`.',
+        description: '`token` is returned only in this response.',
         body: Exactly({
           name: Type.String({ minLength: 1, maxLength: 60 }),
-          expires_at: Type.Optional(
-            Type.Unsafe<string | null>({ type: ['string', 'null'], format: 'date-time' }),
-          ),
+          expires_at: Type.Optional(TimestampOrNull),
         }),
         response: {
           201: Exactly({ ...personalToken, token: Type.String() }),
@@ -173,7 +161,7 @@ export const accountRoutes: FastifyPluginAsyncTypebox<AccountRoutes> = async (
     async (request, reply) => {
       const { name, expires_at } = request.body
       const expiresAt = expires_at == null ? null : new Date(expires_at)
-      if (expiresAt && !(expiresAt.getTime() > Date.now() && expiresAt.getTime() < END_OF_TIME)) {
+      if (expiresAt && !(expiresAt.getTime() > Date.now() && expiresAt.getTime() < YEAR_10000)) {
         throw invalid({ expires_at: ['must be a time in the future, before the year 10000'] })
       }
       return reply.code(201).send(await createPersonalToken(db, callerOf(request).id, { name, expiresAt }))

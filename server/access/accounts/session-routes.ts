@@ -2,17 +2,15 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
 import { callerOf, isByCookie, publicly, signedIn, tokenOf } from '#access/authorization/enforce.ts'
-import { isFromOwnPage, writeSessionCookie } from '#access/authorization/session-cookie.ts'
+import { isSameOrigin, writeSessionCookie } from '#access/authorization/session-cookie.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { ApiError } from '#platform/http/errors.ts'
 import { Exactly, errorResponses, named, ref, TextOrNull } from '#platform/http/schemas.ts'
-import { openCookieSession, renewCookieSession } from './cookie-sessions.ts'
-import { logIn } from './login.ts'
-import { credentials, refusedLogin } from './login-words.ts'
-import { closeSession, type TokenLives } from './sessions.ts'
-import { toUser, type User, userColumns, userSchema } from './user-schema.ts'
+import { logIn, loginSchema } from './login.ts'
+import { closeSession, openCookieSession, renewCookieSession, type TokenLifetimes } from './sessions.ts'
+import { loadUser, userSchema } from './user-schema.ts'
 
-type SessionRoutes = { db: Database; lives: TokenLives; baseUrl: () => string }
+type SessionRoutes = { db: Database; lifetimes: TokenLifetimes; baseUrl: () => string }
 
 const tags = ['Accounts']
 
@@ -22,21 +20,21 @@ export const sessionSchema = named(
     user: ref(userSchema),
     expires_at: TextOrNull({
       format: 'date-time',
-      description: 'Use puts it off, for up to 30 days; null for a token without an end.',
+      description: 'Extended by use, for up to 30 days; null for a token that does not expire.',
     }),
   }),
 )
 
 /**
- * Sessions go on for as long as they are used: whichever route is asked. What a browser gets by its cookie is
- * for nobody else to keep.
+ * Extends cookie sessions while they are used, on every route. Responses to a cookie are private: shared caches must
+ * not store them.
  */
-export function keepSessionsAlive(app: FastifyInstance, { db, lives, baseUrl }: SessionRoutes): void {
+export function keepSessionsAlive(app: FastifyInstance, { db, lifetimes, baseUrl }: SessionRoutes): void {
   app.addHook('onRequest', async (request, reply) => {
     if (!isByCookie(request)) return
     reply.header('cache-control', 'private, no-cache').header('vary', 'Cookie')
     const { id } = callerOf(request).token
-    const seconds = await renewCookieSession(db, id, lives)
+    const seconds = await renewCookieSession(db, id, lifetimes)
     if (seconds === undefined) return
     reply.header('set-cookie', writeSessionCookie({ token: tokenOf(request), seconds }, baseUrl()))
   })
@@ -44,7 +42,7 @@ export function keepSessionsAlive(app: FastifyInstance, { db, lives, baseUrl }: 
 
 export const cookieSessionRoutes: FastifyPluginAsyncTypebox<SessionRoutes> = async (
   app,
-  { db, lives, baseUrl },
+  { db, lifetimes, baseUrl },
 ) => {
   app.post(
     '/session',
@@ -53,23 +51,23 @@ export const cookieSessionRoutes: FastifyPluginAsyncTypebox<SessionRoutes> = asy
       schema: {
         tags,
         operationId: 'openSession',
-        summary: 'Sign a browser in',
+        summary: 'Sign in with a browser',
         description:
-          'The session is in the cookie `gantry_session`, which scripts cannot read. Requests that change something by it need the header `X-Gantry-Request: 1` and must come from pages of this service. Programs use POST /users/login.',
+          'Sets the cookie `gantry_session`, which scripts cannot read. Writes that it authenticates require the header `X-Gantry-Request: 1` and must come from pages of this service. Programs use POST /users/login.',
         security: [],
-        body: credentials,
+        body: loginSchema,
         response: { 200: ref(sessionSchema), ...errorResponses(400, 401, 403, 422, 429) },
       },
     },
     async (request, reply) => {
-      // Nobody is to be signed in, unawares, as somebody else.
-      if (!isFromOwnPage(request, baseUrl()))
-        throw new ApiError('forbidden', 'Pages of other sites cannot sign anybody in.')
+      // Login CSRF: another site must not sign a user in to a foreign account.
+      if (!isSameOrigin(request, baseUrl()))
+        throw new ApiError('forbidden', "Sign-in must come from Gantry's own pages.")
       const attempt = { ...request.body, address: request.ip }
-      const outcome = await logIn(db, attempt, (trx, userId) => openCookieSession(trx, userId, lives))
-      if (outcome.kind !== 'in') throw refusedLogin(outcome)
-      const { token, userId, expiresAt } = outcome.session
-      const seconds = lives.accessTokenMinutes * 60
+      const { token, userId, expiresAt } = await logIn(db, attempt, (trx, id) =>
+        openCookieSession(trx, id, lifetimes),
+      )
+      const seconds = lifetimes.accessTokenMinutes * 60
       reply.header('set-cookie', writeSessionCookie({ token, seconds }, baseUrl()))
       reply.header('cache-control', 'no-store')
       return { user: await loadUser(db, userId), expires_at: expiresAt }
@@ -83,7 +81,7 @@ export const cookieSessionRoutes: FastifyPluginAsyncTypebox<SessionRoutes> = asy
       schema: {
         tags,
         operationId: 'readSession',
-        summary: 'Who is signed in, and until when',
+        summary: 'Get the current session',
         response: { 200: ref(sessionSchema), ...errorResponses(401) },
       },
     },
@@ -107,7 +105,7 @@ export const cookieSessionRoutes: FastifyPluginAsyncTypebox<SessionRoutes> = asy
         tags,
         operationId: 'closeSession',
         summary: 'Sign out',
-        description: 'Ends the session at once, also for its event streams, and takes the cookie away.',
+        description: 'Ends the session at once, including its event streams, and clears the cookie.',
         response: { 204: Type.Null(), ...errorResponses(401, 403) },
       },
     },
@@ -118,11 +116,5 @@ export const cookieSessionRoutes: FastifyPluginAsyncTypebox<SessionRoutes> = asy
       reply.header('set-cookie', writeSessionCookie(null, baseUrl()))
       return reply.code(204).send(null)
     },
-  )
-}
-
-async function loadUser(db: Database, id: number): Promise<User> {
-  return toUser(
-    await db.selectFrom('users').select(userColumns).where('id', '=', id).executeTakeFirstOrThrow(),
   )
 }

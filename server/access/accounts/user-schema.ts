@@ -1,6 +1,5 @@
-import type { Selectable } from 'kysely'
 import { type Static, Type } from 'typebox'
-import type { UsersTable } from '#platform/database/tables.ts'
+import type { Database } from '#platform/database/connect.ts'
 import { Exactly, Id, named, Timestamp } from '#platform/http/schemas.ts'
 
 export const userSchema = named(
@@ -19,6 +18,7 @@ export const userSchema = named(
 
 export type User = Static<typeof userSchema>
 
+/** The public part of an account. */
 export const userColumns = [
   'id',
   'name',
@@ -28,10 +28,8 @@ export const userColumns = [
   'active',
   'created_at',
   'updated_at',
-] as const
+] as const satisfies (keyof User)[]
 
-/** What others may see of an account. */
-export function toUser(row: Pick<Selectable<UsersTable>, (typeof userColumns)[number]>): User {
-  const { id, name, email, url_slug, language, active, created_at, updated_at } = row
-  return { id, name, email, url_slug, language, active, created_at, updated_at }
+export async function loadUser(db: Database, id: number): Promise<User> {
+  return db.selectFrom('users').select(userColumns).where('id', '=', id).executeTakeFirstOrThrow()
 }

@@ -1,15 +1,12 @@
-// The audit room: who changed what in an organization, kept for good. Whoever changes something records it
-// in the same transaction, so that there is no change without its entry and no entry without its change.
+// The audit log: who changed what in an organization, stored permanently. Every change is recorded in its own
+// transaction, so that there is no change without its entry and no entry without its change.
 import type { Transaction } from 'kysely'
 import type { Tables } from '#platform/database/tables.ts'
 
-/** Who did it and from where; without a user it was the service itself. */
+/** Who made the change and from where; without a user it was the service itself. */
 export type Actor = { userId: number | null; ipAddress: string | null; requestId: string | null }
 
-/**
- * What happened to one thing. `before` and `after` are shown to people as they are: whoever records a change
- * leaves secrets out of them, or writes '********'.
- */
+/** A change of one resource. `before` and `after` are shown as they are: leave secrets out, or write '********'. */
 export type AuditedChange = {
   organizationId: number
   verb: string
@@ -26,20 +23,20 @@ export async function recordAudit(
   await recordAudits(trx, actor, [change])
 }
 
-/** The same for many things at once, such as everything that goes with an environment. */
+/** For many resources at once, such as everything that is removed with an environment. */
 export async function recordAudits(
   trx: Transaction<Tables>,
   actor: Actor,
   changes: readonly AuditedChange[],
 ): Promise<void> {
-  for (let start = 0; start < changes.length; start += MOST_AT_ONCE) {
-    const rows = changes.slice(start, start + MOST_AT_ONCE).map((change) => toRow(actor, change))
+  for (let start = 0; start < changes.length; start += MAX_BATCH) {
+    const rows = changes.slice(start, start + MAX_BATCH).map((change) => toRow(actor, change))
     await trx.insertInto('audit_entries').values(rows).execute()
   }
 }
 
 /** Far below the number of parameters that one statement may have. */
-const MOST_AT_ONCE = 1_000
+const MAX_BATCH = 1_000
 
 function toRow(actor: Actor, { organizationId, verb, subject, before, after }: AuditedChange) {
   return {

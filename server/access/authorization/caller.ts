@@ -6,7 +6,7 @@ import { shareLoads } from '#platform/database/share-loads.ts'
 import { DATABASE_STATE } from '#platform/database/state.ts'
 import { type BuiltInRole, type Grant, ROLE_PERMISSIONS } from './permissions.ts'
 
-/** Whoever made a request, with everything that decides what they may do. */
+/** The user behind a request, with everything that decides what they may do. */
 export type Caller = {
   id: number
   name: string
@@ -14,13 +14,13 @@ export type Caller = {
   is_instance_admin: boolean
   grants: Grant[]
   token: { id: number; kind: 'access' | 'personal'; family: string | null }
-  /** See the table tree_version: read here because every request asks for its caller anyway. */
+  /** See the table tree_version; read here because every request loads its caller anyway. */
   tree_version: number
-  /** As long as it stays the same, nothing has changed in the whole database (database/state.ts). */
+  /** While it stays the same, nothing in the whole database has changed (database/state.ts). */
   database_state: string
 }
 
-export type GrantRow = {
+type GrantRow = {
   built_in_role: BuiltInRole | null
   permissions: string[] | null
   organization_id: number
@@ -31,31 +31,25 @@ export type GrantRow = {
 /** Finds who a token belongs to; undefined for one that is unknown, expired or revoked. */
 export type FindCaller = (token: string) => Promise<Caller | undefined>
 
-/** Accounts and grants are read anew for each request: a revoked token or role counts at once, everywhere. */
+/** Reads accounts and grants for each request, so that a revoked token or role takes effect at once everywhere. */
 export function createCallerFinder(db: Database): FindCaller {
   const find = shareLoads((hashes) => loadCallers(db, hashes))
   return (token) => find(hashToken(token).toString('hex'))
 }
 
-type CallerRow = {
+type CallerRow = Omit<Caller, 'grants' | 'token'> & {
   hash: string
-  id: number
-  name: string
-  email: string
-  is_instance_admin: boolean
   token_id: number
   kind: 'access' | 'personal'
   family: string | null
-  is_use_unnoticed: boolean
-  tree_version: number
-  database_state: string
+  needs_touch: boolean
   grants: GrantRow[]
 }
 
-// Plain text: every request runs it, and building it anew would take longer than running it.
+// Plain text: every request runs it, and building it each time would take longer than running it.
 const CALLERS = `
   select encode(t.hash, 'hex') as hash, u.id, u.name, u.email, u.is_instance_admin, t.id as token_id, t.kind, t.family,
-    t.kind = 'personal' and coalesce(t.used_at < now() - interval '1 minute', true) as is_use_unnoticed,
+    t.kind = 'personal' and coalesce(t.used_at < now() - interval '1 minute', true) as needs_touch,
     (select version from tree_version) as tree_version, ${DATABASE_STATE} as database_state,
     (select coalesce(json_agg(json_build_object('built_in_role', g.built_in_role, 'permissions', r.permissions,
         'organization_id', g.organization_id, 'project_id', g.project_id, 'environment_id', g.environment_id)), '[]')
@@ -67,41 +61,36 @@ const CALLERS = `
 async function loadCallers(db: Database, hashes: string[]): Promise<Map<string, Caller>> {
   const values = [hashes.map((hash) => Buffer.from(hash, 'hex'))]
   const { rows } = await db.executeQuery<CallerRow>(CompiledQuery.raw(CALLERS, values))
-  const unnoticed = rows.filter((row) => row.is_use_unnoticed).map((row) => row.token_id)
-  if (unnoticed.length > 0) {
+  const untouched = rows.filter((row) => row.needs_touch).map((row) => row.token_id)
+  if (untouched.length > 0) {
     await db
       .updateTable('tokens')
       .set({ used_at: sql<string>`now()` })
-      .where(anyOf('id', unnoticed))
+      .where(anyOf('id', untouched))
       .execute()
   }
   return new Map(rows.map((row) => [row.hash, toCaller(row)]))
 }
 
-function toCaller({
-  id,
-  name,
-  email,
-  is_instance_admin,
-  token_id,
-  kind,
-  family,
-  tree_version,
-  database_state,
-  grants,
-}: CallerRow): Caller {
-  return {
-    id,
-    name,
-    email,
-    is_instance_admin,
-    grants: grants.map(toGrant),
-    token: { id: token_id, kind, family },
-    tree_version,
-    database_state,
-  }
+function toCaller({ hash: _, needs_touch: __, token_id, kind, family, grants, ...user }: CallerRow): Caller {
+  return { ...user, grants: grants.map(toGrant), token: { id: token_id, kind, family } }
 }
 
-export function toGrant({ built_in_role, permissions, ...place }: GrantRow): Grant {
-  return { ...place, permissions: built_in_role ? ROLE_PERMISSIONS[built_in_role] : new Set(permissions) }
+function toGrant({ built_in_role, permissions, ...scope }: GrantRow): Grant {
+  return { ...scope, permissions: built_in_role ? ROLE_PERMISSIONS[built_in_role] : new Set(permissions) }
+}
+
+/** What these users may do now, for work that is done on their behalf; nothing once they are inactive. */
+export async function loadGrants(
+  db: Database,
+  userIds: readonly number[],
+): Promise<Map<number, { grants: Grant[] }>> {
+  if (userIds.length === 0) return new Map()
+  const { rows } = await sql<GrantRow & { user_id: number }>`
+    select g.user_id, g.built_in_role, r.permissions, g.organization_id, g.project_id, g.environment_id
+    from grants g join users u on u.id = g.user_id left join roles r on r.id = g.role_id
+    where g.user_id = any(${userIds}::bigint[]) and u.active`.execute(db)
+  const byUser = Map.groupBy(rows, (row) => row.user_id)
+  const grantsOf = (id: number) => (byUser.get(id) ?? []).map(({ user_id: _, ...row }) => toGrant(row))
+  return new Map(userIds.map((id) => [id, { grants: grantsOf(id) }]))
 }

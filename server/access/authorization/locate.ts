@@ -1,8 +1,9 @@
+import { sql } from 'kysely'
 import type { Database } from '#platform/database/connect.ts'
 import type { HookType, ResourceType } from '#platform/database/tables.ts'
 import type { Resource, Scope } from './permissions.ts'
 
-/** The kinds of things that a route's address can name. */
+/** The kinds of objects that a route's URL can name. */
 export type Kind =
   | 'organization'
   | 'project'
@@ -17,11 +18,11 @@ export type Kind =
   | 'outgoing hook'
   | 'hook request'
 
-/** Where a thing stands and, for a resource or what a pipeline does, the kind of resource. */
+/** The scope of an object and, for a resource or what a pipeline runs on, the kind of resource. */
 export type Located = Scope & { resource_type?: ResourceType; hook_type?: HookType }
 
-/** Whose `view` permission makes a thing visible. */
-export const SEEN_AS: Record<Kind, Resource> = {
+/** The resource whose `view` permission makes an object visible. */
+export const VISIBLE_AS: Record<Kind, Resource> = {
   organization: 'organization',
   project: 'project',
   environment: 'environment',
@@ -36,7 +37,7 @@ export const SEEN_AS: Record<Kind, Resource> = {
   'hook request': 'hook',
 }
 
-/** Undefined when there is no such thing, or no longer. Actions and calls outlive what they are about. */
+/** Undefined when the object does not exist, or was removed. Actions and hook requests outlive what they belong to. */
 export async function locate(db: Database, kind: Kind, id: number | string): Promise<Located | undefined> {
   switch (kind) {
     case 'organization':
@@ -57,9 +58,19 @@ export async function locate(db: Database, kind: Kind, id: number | string): Pro
     case 'environment':
       return environments(db).where('environments.id', '=', Number(id)).executeTakeFirst()
     case 'server':
-      return resource('server', await serverPlace(db, Number(id)))
+      return environments(db)
+        .innerJoin('servers', 'servers.environment_id', 'environments.id')
+        .select(sql<'server'>`'server'`.as('resource_type'))
+        .where('servers.id', '=', Number(id))
+        .where('servers.deleted_at', 'is', null)
+        .executeTakeFirst()
     case 'application':
-      return resource('application', await applicationPlace(db, Number(id)))
+      return environments(db)
+        .innerJoin('applications', 'applications.environment_id', 'environments.id')
+        .select(sql<'application'>`'application'`.as('resource_type'))
+        .where('applications.id', '=', Number(id))
+        .where('applications.deleted_at', 'is', null)
+        .executeTakeFirst()
     case 'pipeline':
       return pipelines(db)
         .where('pipelines.id', '=', Number(id))
@@ -107,25 +118,7 @@ const environments = (db: Database) =>
     .select(['projects.organization_id', 'environments.project_id', 'environments.id as environment_id'])
     .where('environments.deleted_at', 'is', null)
 
-const serverPlace = (db: Database, id: number) =>
-  environments(db)
-    .innerJoin('servers', 'servers.environment_id', 'environments.id')
-    .where('servers.id', '=', id)
-    .where('servers.deleted_at', 'is', null)
-    .executeTakeFirst()
-
-const applicationPlace = (db: Database, id: number) =>
-  environments(db)
-    .innerJoin('applications', 'applications.environment_id', 'environments.id')
-    .where('applications.id', '=', id)
-    .where('applications.deleted_at', 'is', null)
-    .executeTakeFirst()
-
-function resource(resource_type: ResourceType, place: Scope | undefined): Located | undefined {
-  return place && { ...place, resource_type }
-}
-
-/** Also of removed environments: what they did is still to be seen. */
+/** Includes removed environments: their history stays visible. */
 const pipelines = (db: Database) =>
   db
     .selectFrom('pipelines')

@@ -1,5 +1,5 @@
-// The access room: who calls, and what they may do. This file is the whole rule; docs/permissions.md
-// shows it as tables, and a test holds the two together.
+// Authorization: who is calling, and what they may do. This file is the whole rule; docs/permissions.md shows it as
+// tables, and a test compares the two.
 
 export const RESOURCES = [
   'organization',
@@ -16,7 +16,7 @@ export const RESOURCES = [
 export const VERBS = ['view', 'add', 'edit', 'remove', 'run'] as const
 
 export type Resource = (typeof RESOURCES)[number]
-export type Verb = (typeof VERBS)[number]
+type Verb = (typeof VERBS)[number]
 export type Permission = `${Resource}:${Verb}`
 
 export const PERMISSIONS: readonly Permission[] = RESOURCES.flatMap((resource) =>
@@ -28,7 +28,7 @@ export type BuiltInRole = (typeof BUILT_IN_ROLES)[number]
 
 const views = PERMISSIONS.filter((permission) => permission.endsWith(':view'))
 
-/** What each built-in role may do, wherever it is granted and below. */
+/** What each built-in role allows, in the scope it is granted in and below. */
 export const ROLE_PERMISSIONS: Record<BuiltInRole, ReadonlySet<Permission>> = {
   owner: new Set(PERMISSIONS),
   admin: new Set(PERMISSIONS.filter((permission) => permission !== 'organization:remove')),
@@ -47,7 +47,7 @@ export const ROLE_PERMISSIONS: Record<BuiltInRole, ReadonlySet<Permission>> = {
   viewer: new Set(views),
 }
 
-/** A role that a user holds at one place of the tree: an organization, a project of it, an environment of that. */
+/** A role that a user holds in one scope: an organization, a project or an environment. */
 export type Grant = {
   permissions: ReadonlySet<string>
   organization_id: number
@@ -55,16 +55,16 @@ export type Grant = {
   environment_id: number | null
 }
 
-/** Where something stands in the tree. A project has no environment, an organization neither. */
+/** What an object belongs to. A project has no environment, an organization has neither. */
 export type Scope = { organization_id: number; project_id?: number | null; environment_id?: number | null }
 
-/** A grant reaches its own place and everything below; never what lies above or beside. */
-export function can(user: { grants: readonly Grant[] }, permission: Permission, where: Scope): boolean {
-  return user.grants.some((grant) => grant.permissions.has(permission) && reaches(grant, where))
+/** A grant covers its own scope and everything below it, nothing else. */
+export function can(user: { grants: readonly Grant[] }, permission: Permission, scope: Scope): boolean {
+  return user.grants.some((grant) => grant.permissions.has(permission) && covers(grant, scope))
 }
 
-function reaches(grant: Grant, where: Scope): boolean {
-  if (grant.organization_id !== where.organization_id) return false
-  if (grant.project_id !== null && grant.project_id !== where.project_id) return false
-  return grant.environment_id === null || grant.environment_id === where.environment_id
+function covers(grant: Grant, scope: Scope): boolean {
+  if (grant.organization_id !== scope.organization_id) return false
+  if (grant.project_id !== null && grant.project_id !== scope.project_id) return false
+  return grant.environment_id === null || grant.environment_id === scope.environment_id
 }

@@ -1,13 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http'
 
-// The cookie by which a browser is signed in, and how we know that one of our own pages asked. Pure.
+// The session cookie of a browser, and the CSRF rules for requests that it authenticates. Pure.
 
-export const SESSION_COOKIE = 'gantry_session'
+const SESSION_COOKIE = 'gantry_session'
 
-/**
- * The token in a Cookie header. None when there are several: a neighbour under the same domain may have
- * planted one, and nobody can tell which is ours.
- */
+/** The token in a Cookie header. None when there are several: another host of the same domain may have set one. */
 export function readSessionCookie(header: string | undefined): string | undefined {
   const start = `${SESSION_COOKIE}=`
   const values = (header ?? '')
@@ -18,7 +15,7 @@ export function readSessionCookie(header: string | undefined): string | undefine
   return values.length === 1 ? values[0] : undefined
 }
 
-/** A Set-Cookie header; without a token it takes the cookie away. */
+/** A Set-Cookie header; without a session it clears the cookie. */
 export function writeSessionCookie(
   session: { token: string; seconds: number } | null,
   baseUrl: string,
@@ -28,23 +25,23 @@ export function writeSessionCookie(
   return `${SESSION_COOKIE}=${token}; Path=/; Max-Age=${seconds}; HttpOnly; SameSite=Strict${secure}`
 }
 
-/** What tells who asked: `host` as the caller wrote it, or as a trusted proxy says that they did. */
-export type Asked = { method: string; headers: IncomingHttpHeaders; host: string }
+/** `host` is the one of the request, or the one that a trusted proxy forwarded. */
+export type RequestOrigin = { method: string; headers: IncomingHttpHeaders; host: string }
 
 /**
- * True when a request that only a cookie speaks for was meant by whoever uses the browser. Reading is always
- * fine: other sites cannot see the answer. Changing takes a header that no form of another site can send.
+ * Whether a cookie-authenticated request is safe from CSRF. Reads always are: other sites cannot see the response.
+ * Writes require a header that no form of another site can send.
  */
-export function isMeant({ method, headers, host }: Asked, baseUrl: string): boolean {
+export function passesCsrfCheck({ method, headers, host }: RequestOrigin, baseUrl: string): boolean {
   if (method === 'GET' || method === 'HEAD') return true
-  return headers['x-gantry-request'] === '1' && isFromOwnPage({ headers, host }, baseUrl)
+  return headers['x-gantry-request'] === '1' && isSameOrigin({ headers, host }, baseUrl)
 }
 
-/** True unless the browser says that a page of somebody else asked. Other callers than browsers say nothing. */
-export function isFromOwnPage({ headers, host }: Omit<Asked, 'method'>, baseUrl: string): boolean {
+/** True unless the browser reports a page of another site. Callers that are not browsers report nothing. */
+export function isSameOrigin({ headers, host }: Omit<RequestOrigin, 'method'>, baseUrl: string): boolean {
   const { origin, 'sec-fetch-site': site } = headers
   if (site !== undefined && site !== 'same-origin' && site !== 'none') return false
   if (origin === undefined) return true
-  const asking = URL.parse(origin)
-  return asking !== null && (asking.origin === URL.parse(baseUrl)?.origin || asking.host === host)
+  const page = URL.parse(origin)
+  return page !== null && (page.origin === URL.parse(baseUrl)?.origin || page.host === host)
 }

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import { buildConnector } from 'undici'
+import { isSameAddress } from '#platform/addresses/check-address.ts'
 import type { AddressGuard } from '#platform/addresses/guard.ts'
-import { isSameAddress } from '#platform/addresses/judge-address.ts'
 import { connectFault, isWorthAnotherAddress, SendFault } from './faults.ts'
 import type { Line } from './line.ts'
 
@@ -70,7 +70,7 @@ export function createConnector(options: {
 }
 
 async function judged(guard: AddressGuard, host: string): Promise<string[]> {
-  const verdict = await guard.judge(host)
+  const verdict = await guard.check(host)
   switch (verdict.kind) {
     case 'allowed':
       return verdict.addresses.slice(0, MOST_ADDRESSES)

@@ -45,7 +45,7 @@ test('a name that is public when it is judged and private when it is called is b
   })
   const sender = createSender({ guard, userAgent: 'Gantry/test' })
   t.after(() => sender.close())
-  assert.equal((await guard.judge('rebind.example')).kind, 'allowed')
+  assert.equal((await guard.check('rebind.example')).kind, 'allowed')
   const outcome = await sender.send(post(`http://rebind.example:${receiver.port}/`))
   assert.ok(outcome.kind === 'blocked')
   assert.equal(outcome.message, 'rebind.example (127.0.0.1) may not be reached: it is a loopback address.')

@@ -73,7 +73,7 @@ export async function previewHook(
 
 async function describeReceiver(guard: AddressGuard, url: string): Promise<Preview['receiver']> {
   const { hostname: host } = new URL(url)
-  const verdict = await guard.judge(host)
+  const verdict = await guard.check(host)
   if (verdict.kind === 'allowed')
     return { host, addresses: verdict.addresses, allowed: true, message: 'It may be called.' }
   return { host, addresses: [], allowed: false, message: verdict.message }

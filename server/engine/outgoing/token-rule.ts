@@ -1,4 +1,4 @@
-import { loadGrants } from '#access/authorization/grants.ts'
+import { loadGrants } from '#access/authorization/caller.ts'
 import { can } from '#access/authorization/permissions.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { OutgoingHook } from './outgoing-hooks.ts'

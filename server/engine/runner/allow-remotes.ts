@@ -12,7 +12,7 @@ export function allowRemotes(
   guard: AddressGuard,
 ): (remote: Remote, applicationId: number) => Promise<RemoteVerdict> {
   return async (remote, applicationId) => {
-    if (remote.host !== null) return guard.judge(remote.host)
+    if (remote.host !== null) return guard.check(remote.host)
     const maker = await db
       .selectFrom('applications')
       .innerJoin('users', 'users.id', 'applications.created_by')

@@ -1,4 +1,4 @@
-import { LONGEST_COLOUR } from '#platform/masking/neutralise.ts'
+import { MAX_COLOR_LENGTH } from '#platform/masking/sanitize.ts'
 
 /**
  * How much of a neutralised text, in characters of JavaScript, fits into so many bytes of UTF-8 without cutting a
@@ -17,7 +17,7 @@ export function fitting(text: string, mostBytes: number): number {
 }
 
 function beforeOpenColour(text: string, at: number): number {
-  const from = Math.max(0, at - LONGEST_COLOUR)
+  const from = Math.max(0, at - MAX_COLOR_LENGTH)
   const open = /\x1b\[?[0-9;:]*$/.exec(text.slice(from, at))
   return open ? from + open.index : at
 }

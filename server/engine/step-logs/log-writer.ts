@@ -1,7 +1,7 @@
 // The step logs room: what the steps of a run print, made harmless, without secrets, kept, and shown.
 
 import { createMaskers } from '#platform/masking/mask-stream.ts'
-import { createNeutraliser, neutraliseText } from '#platform/masking/neutralise.ts'
+import { createSanitizer, sanitizeText } from '#platform/masking/sanitize.ts'
 import { createCap, MOST_STEP_BYTES } from './cap.ts'
 import { fitting } from './cut-text.ts'
 
@@ -50,7 +50,7 @@ export function createLogWriter(options: LogWriterOptions): LogWriter {
   const { store, secrets, startOffset = 0, maxBytes = MOST_STEP_BYTES, flushMs = 100 } = options
   const flushBytes = Math.max(options.flushBytes ?? 64 * 1024, SMALLEST_CHUNK)
   const newMasker = createMaskers(secrets)
-  const [neutraliser, masker, cap] = [createNeutraliser(), newMasker(), createCap(maxBytes, startOffset)]
+  const [neutraliser, masker, cap] = [createSanitizer(), newMasker(), createCap(maxBytes, startOffset)]
 
   /** Kept, and not handed to `store` yet. */
   let waiting = ''
@@ -139,7 +139,7 @@ export function createLogWriter(options: LogWriterOptions): LogWriter {
     async line(text) {
       assertOpen()
       const own = newMasker()
-      keepLine(own.push(neutraliseText(text)) + own.flush())
+      keepLine(own.push(sanitizeText(text)) + own.flush())
       await room()
     },
     async close() {

@@ -1,7 +1,7 @@
 import type { ControlledTransaction } from 'kysely'
 import type { Actor } from '#access/audit/record.ts'
 import type { Caller } from '#access/authorization/caller.ts'
-import { loadGrants } from '#access/authorization/grants.ts'
+import { loadGrants } from '#access/authorization/caller.ts'
 import { ROLE_PERMISSIONS } from '#access/authorization/permissions.ts'
 import type { AddressGuard } from '#platform/addresses/guard.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'

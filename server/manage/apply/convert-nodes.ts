@@ -1,5 +1,5 @@
 import { isMap, isPair, isScalar, isSeq, type Node } from 'yaml'
-import { faultOfText, MAX_DEPTH } from '#platform/http/json-body.ts'
+import { MAX_DEPTH, unstorableReason } from '#platform/http/json-body.ts'
 import { fillText } from './fill-values.ts'
 import { type Fault, keyText, type Path, type Targets } from './positions.ts'
 
@@ -55,7 +55,7 @@ export function convert(
           ? 'is not a name'
           : Object.hasOwn(value, key)
             ? 'stands here twice'
-            : faultOfText(key)
+            : unstorableReason(key)
       if (fault) made.faults.push({ path: [...path, key.replaceAll('\0', '?')], message: fault, onKey: true })
       else value[key] = meet(pair.value as Node | null, [...path, key])
     }
@@ -80,7 +80,7 @@ export function convert(
       made.faults.push(...result.messages.map((message) => ({ path, message })))
       return text
     }
-    const fault = faultOfText(result.text)
+    const fault = unstorableReason(result.text)
     if (fault) made.faults.push({ path, message: fault })
     if (result.kind === 'filled') {
       for (const name of result.used) made.used.add(name)

@@ -20,7 +20,7 @@ const MOST_BYTES = 256 * 1024
 /** Asks the provider of a token whose it is. The token goes to the host of its own provider, and to no other. */
 export async function askProvider(credential: TokenToTry, guard: AddressGuard): Promise<Tried> {
   const url = apiOf(credential)
-  const verdict = await guard.judge(url.hostname)
+  const verdict = await guard.check(url.hostname)
   if (verdict.kind !== 'allowed') return { ok: false, message: verdict.message, details: {} }
   const deadline = AbortSignal.timeout(WITHIN_MS)
   try {

@@ -52,7 +52,7 @@ async function tryOne(
       provider: { code: provider, baseUrl },
       token: provider === 'ssh' || secret === null ? null : { username, secret },
       sshKey: provider === 'ssh' ? secret : null,
-      allowRemote: async ({ host }) => guard.judge(host!),
+      allowRemote: async ({ host }) => guard.check(host!),
       withinMs: WITHIN_MS,
     })
     if (probed.kind === 'unfit') return { kind: 'invalid', errors: { repository: [probed.message] } }

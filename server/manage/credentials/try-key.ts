@@ -19,7 +19,7 @@ const WITHIN_MS = 10_000
 
 /** Logs in with a key, runs nothing, and logs out. */
 export async function tryKey(place: SshPlace, privateKey: string, guard: AddressGuard): Promise<Tried> {
-  const verdict = place.isGuarded ? await guard.judge(place.host) : undefined
+  const verdict = place.isGuarded ? await guard.check(place.host) : undefined
   if (verdict && verdict.kind !== 'allowed') return { ok: false, message: verdict.message, details: {} }
   let shown: string | null = null
   const connection = await connectSsh({

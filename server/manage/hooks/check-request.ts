@@ -61,6 +61,6 @@ export async function checkReceiver(
   const unknown = new Promise<undefined>((resolve) =>
     setTimeout(resolve, LONGEST_LOOKUP_MS, undefined).unref(),
   )
-  const verdict = await Promise.race([guard.judge(host), unknown])
+  const verdict = await Promise.race([guard.check(host), unknown])
   return verdict?.kind === 'refused' ? { target_url: [verdict.message] } : undefined
 }

@@ -1,5 +1,5 @@
 import { sql, type Transaction } from 'kysely'
-import { type IssuedTokens, openSession, type TokenLives } from '#access/accounts/sessions.ts'
+import { type IssuedTokens, openSession, type TokenLifetimes } from '#access/accounts/sessions.ts'
 import { type Actor, recordAudit } from '#access/audit/record.ts'
 import { hashPassword } from '#platform/crypto/passwords.ts'
 import { hashToken, newUrlToken } from '#platform/crypto/tokens.ts'
@@ -70,7 +70,7 @@ const NOT_VALID: HttpProblem = {
 export async function acceptInvitation(
   db: Database,
   { token, name, password }: InvitationBody,
-  lives: TokenLives,
+  lives: TokenLifetimes,
   actor: Actor,
 ): Promise<AcceptOutcome> {
   const hash = hashToken(token)

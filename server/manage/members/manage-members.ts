@@ -5,7 +5,7 @@ import { anyOf } from '#platform/database/any-of.ts'
 import type { Tables } from '#platform/database/tables.ts'
 import { isOutdated } from '#platform/http/if-match.ts'
 import { conflict, type HttpProblem } from '#platform/http/problems.ts'
-import { insertUnderSlug } from '#platform/slug.ts'
+import { insertWithSlug } from '#platform/slug.ts'
 import {
   checkAuthority,
   describeGrants,
@@ -198,7 +198,7 @@ async function createAccount(
   trx: Transaction<Tables>,
   { email, name = email.split('@')[0]! }: MemberBody,
 ): Promise<Account> {
-  return insertUnderSlug(name, (url_slug) =>
+  return insertWithSlug(name, (url_slug) =>
     trx
       .insertInto('users')
       .values({ name, email, url_slug })

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { issuedTokens } from '#access/accounts/routes.ts'
-import type { TokenLives } from '#access/accounts/sessions.ts'
+import type { TokenLifetimes } from '#access/accounts/sessions.ts'
 import { actorOf } from '#access/audit/actor.ts'
 import { permissions, publicly } from '#access/authorization/enforce.ts'
 import { type ResourceDeps, resourceRoutes } from '#access/resource-routes.ts'
@@ -20,7 +20,7 @@ import {
   roleSchema,
 } from './schemas.ts'
 
-export const memberRoutes: FastifyPluginAsyncTypebox<ResourceDeps & { lives: TokenLives }> = async (
+export const memberRoutes: FastifyPluginAsyncTypebox<ResourceDeps & { lives: TokenLifetimes }> = async (
   app,
   deps,
 ) => {

@@ -8,7 +8,7 @@ import { rowVersion } from '#platform/database/row-version.ts'
 import type { Tables } from '#platform/database/tables.ts'
 import { isOutdated } from '#platform/http/if-match.ts'
 import { conflict, type HttpProblem, listNames } from '#platform/http/problems.ts'
-import { insertUnderSlug } from '#platform/slug.ts'
+import { insertWithSlug } from '#platform/slug.ts'
 import type { OrganizationBody, OrganizationChange } from './schemas.ts'
 
 export type ManageDeps = { actor: Actor }
@@ -25,7 +25,7 @@ export async function createOrganization(
   caller: Pick<Caller, 'id'>,
   { name }: OrganizationBody,
 ): Promise<Saved> {
-  const { id } = await insertUnderSlug(name, (url_slug) =>
+  const { id } = await insertWithSlug(name, (url_slug) =>
     trx
       .insertInto('organizations')
       .values({ name, url_slug, owner_id: caller.id })

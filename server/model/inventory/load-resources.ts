@@ -4,7 +4,7 @@ import type { User } from '#access/accounts/user-schema.ts'
 import { anyOf, byId } from '#platform/database/any-of.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { ApplicationsTable, CredentialsTable, ResourceType } from '#platform/database/tables.ts'
-import { AUTH_TYPES, PROVIDER_TYPES, PROVIDERS, spellNicely } from '#platform/vocabulary.ts'
+import { AUTH_TYPES, displayName, PROVIDER_TYPES, PROVIDERS } from '#platform/vocabulary.ts'
 import { parseRepository } from './repository.ts'
 
 // What runs, as far as it changes with the tree alone: what actions say about it (last deployments, the
@@ -175,10 +175,10 @@ function applicationData(row: Selectable<ApplicationsTable>) {
     repository_owner: owner,
     default_branch: row.default_branch,
     programming_language: row.programming_language,
-    programming_language_human_readable: spellNicely(row.programming_language),
+    programming_language_human_readable: displayName(row.programming_language),
     engine_version: row.engine_version,
     framework: row.framework,
-    framework_human_readable: spellNicely(row.framework),
+    framework_human_readable: displayName(row.framework),
     root_directory: row.root_directory,
     install_dependencies_command: row.install_dependencies_command,
     build_command: row.build_command,

@@ -1,4 +1,4 @@
-import { faultOfText } from '#platform/http/json-body.ts'
+import { unstorableReason } from '#platform/http/json-body.ts'
 
 export type VariableType = 'string' | 'integer' | 'boolean' | 'array'
 export type VariableValue = string | number | boolean | unknown[]
@@ -61,7 +61,7 @@ function faultOfContents(value: VariableValue): string | undefined {
         open.push(child ?? null)
       }
     }
-    const fault = texts.map(faultOfText).find((one) => one !== undefined)
+    const fault = texts.map(unstorableReason).find((one) => one !== undefined)
     if (fault) return fault
   }
   return undefined

@@ -1,7 +1,7 @@
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
-import { type AddressRules, judgeAddress } from './judge-address.ts'
+import { type AddressRules, checkAddress } from './check-address.ts'
 
 export type HostVerdict =
   /** What the name stands for now. A connection must go to one of these, and to no other. */
@@ -9,7 +9,7 @@ export type HostVerdict =
   | { kind: 'refused'; message: string }
   | { kind: 'unreachable'; message: string }
 
-export type AddressGuard = { judge(host: string): Promise<HostVerdict> }
+export type AddressGuard = { check(host: string): Promise<HostVerdict> }
 
 /** The addresses that a name has now; none when it has none. */
 export type Lookup = (name: string) => Promise<string[]>
@@ -27,14 +27,14 @@ export function createAddressGuard(options: {
   const hosts = new Set(options.allowTargets.map((target) => target.toLowerCase()))
 
   return {
-    async judge(host) {
+    async check(host) {
       const name = host.replace(/^\[|\]$/g, '').toLowerCase()
       const addresses = isIP(name) ? [name] : await resolve(name)
       if (addresses.length === 0)
         return { kind: 'unreachable', message: `The name ${name} cannot be resolved.` }
       const rules: AddressRules = { networks, loopback: isLoopback(new URL(options.baseUrl()).hostname) }
       for (const address of addresses) {
-        const verdict = judgeAddress(address, hosts.has(name) ? withAddress(rules, address) : rules)
+        const verdict = checkAddress(address, hosts.has(name) ? withAddress(rules, address) : rules)
         if (verdict.kind === 'refused') {
           const shown = address === name ? name : `${name} (${address})`
           return { kind: 'refused', message: `${shown} may not be reached: ${verdict.reason}.` }

@@ -1,5 +1,5 @@
 import { readFileSync, statSync } from 'node:fs'
-import { decodeKeys, type KeyPlace, keyFile, loadMasterKeys } from './master-key.ts'
+import { decodeKeys, type KeySource, keyFile, loadMasterKeys } from './master-key.ts'
 import type { KeyRing, Keys } from './secret-box.ts'
 
 /**
@@ -8,7 +8,7 @@ import type { KeyRing, Keys } from './secret-box.ts'
  * time; that costs a few microseconds, and secrets are rare. A key that has left the file still opens: a row that was
  * read before it left may be opened after. Keys of the environment stay as they are.
  */
-export async function openKeyRing(place: KeyPlace): Promise<KeyRing> {
+export async function openKeyRing(place: KeySource): Promise<KeyRing> {
   let keys = await loadMasterKeys(place)
   if (place.fromEnvironment !== undefined) return { current: () => keys, reread: () => keys }
 

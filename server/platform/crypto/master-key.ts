@@ -3,7 +3,7 @@ import { chmod, link, mkdir, open, readFile, rename, rm, stat, writeFile } from 
 import { dirname, join } from 'node:path'
 import type { Keys } from './secret-box.ts'
 
-export type KeyPlace = { home: string; fromEnvironment?: string }
+export type KeySource = { home: string; fromEnvironment?: string }
 
 const KEY_BYTES = 32
 
@@ -11,7 +11,7 @@ const KEY_BYTES = 32
  * The keys that seal secrets: GANTRY_SECRET_KEY, else a 0600 file under GANTRY_HOME, made when absent. There is
  * one, except while keys are rotated: then the new one comes first.
  */
-export async function loadMasterKeys(place: KeyPlace): Promise<Keys> {
+export async function loadMasterKeys(place: KeySource): Promise<Keys> {
   const existing = await findMasterKeys(place)
   if (existing) return existing
   await mkdir(place.home, { recursive: true, mode: 0o700 })
@@ -19,7 +19,7 @@ export async function loadMasterKeys(place: KeyPlace): Promise<Keys> {
 }
 
 /** The same for whoever must not make one. */
-export async function findMasterKeys({ home, fromEnvironment }: KeyPlace): Promise<Keys | null> {
+export async function findMasterKeys({ home, fromEnvironment }: KeySource): Promise<Keys | null> {
   if (fromEnvironment !== undefined) return parseKeys(fromEnvironment, 'GANTRY_SECRET_KEY')
   const path = keyFile(home)
   const existing = await readFile(path, 'utf8').catch(ignoreAbsent)

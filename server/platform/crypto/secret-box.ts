@@ -8,9 +8,9 @@ import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:
  */
 export type SecretBox = {
   /** `place` names table, row and column: `hooks/<id>/secret`. */
-  seal(plain: string, place: string): Buffer
+  seal(plain: string, aad: string): Buffer
   /** Throws when the value was not sealed with a known key for this very place. */
-  open(sealed: Buffer, place: string): string
+  open(sealed: Buffer, aad: string): string
 }
 
 /** The first key seals; every key opens what it sealed. */
@@ -34,21 +34,20 @@ export function createSecretBox(keys: Keys | KeyRing): SecretBox {
   const ring = 'current' in keys ? keys : { current: () => keys, reread: () => keys }
 
   return {
-    seal(plain, place) {
+    seal(plain, aad) {
       const [key] = ring.current()
       const nonce = randomBytes(NONCE_BYTES)
-      const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(Buffer.from(place))
+      const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(Buffer.from(aad))
       const ciphertext = Buffer.concat([cipher.update(plain, 'utf8'), cipher.final()])
       return Buffer.concat([Buffer.of(VERSION), keyId(key), nonce, cipher.getAuthTag(), ciphertext])
     },
-    open(sealed, place) {
-      if (sealed.length < HEADER_BYTES || sealed[0] !== VERSION)
-        throw new Error(`Not a sealed value: ${place}`)
+    open(sealed, aad) {
+      if (sealed.length < HEADER_BYTES || sealed[0] !== VERSION) throw new Error(`Not a sealed value: ${aad}`)
       const parts = split(sealed)
       const key = withId(ring.current(), parts.keyId) ?? withId(ring.reread(), parts.keyId)
-      if (!key) throw new Error(`${place} was sealed with a key that this process does not have`)
+      if (!key) throw new Error(`${aad} was sealed with a key that this process does not have`)
       const decipher = createDecipheriv('aes-256-gcm', key, parts.nonce)
-        .setAAD(Buffer.from(place))
+        .setAAD(Buffer.from(aad))
         .setAuthTag(parts.tag)
       return decipher.update(parts.ciphertext, undefined, 'utf8') + decipher.final('utf8')
     },

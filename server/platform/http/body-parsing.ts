@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { ApiError, invalid } from './errors.ts'
-import { faultOfText, parseJsonBody } from './json-body.ts'
+import { parseJsonBody, unstorableReason } from './json-body.ts'
 import './route-config.ts'
 
 /** Bodies are JSON and nothing else; Fastify would take plain text too. */
@@ -36,7 +36,7 @@ function refuseUnstorableQuery(query: Record<string, unknown>): void {
   for (const [name, value] of Object.entries(query ?? {})) {
     const fault = [value]
       .flat()
-      .map((one) => faultOfText(String(one)))
+      .map((one) => unstorableReason(String(one)))
       .find((one) => one !== undefined)
     if (fault) throw invalid({ [name.replaceAll('\0', '?')]: [fault] })
   }

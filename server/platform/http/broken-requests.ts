@@ -8,7 +8,7 @@ const CAUSES: Record<string, [ErrorCode, string]> = {
 }
 
 /** Requests that are not HTTP, or never end: they meet no route, but the answer has the usual form. */
-export function answerBrokenConnections(error: NodeJS.ErrnoException, socket: Socket): void {
+export function replyToBrokenConnection(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy()
     return

@@ -49,7 +49,7 @@ function inspect(value: unknown): ParsedBody {
 
   function meet(child: unknown, key: string | number, parent: Container | null): ParsedBody | undefined {
     if (typeof child === 'string') {
-      const fault = faultOfText(child)
+      const fault = unstorableReason(child)
       return fault ? { kind: 'unstorable', field: fieldOf(String(key), parent), message: fault } : undefined
     }
     if (typeof child !== 'object' || child === null) return undefined
@@ -63,7 +63,7 @@ function inspect(value: unknown): ParsedBody {
 
 function faultOfKey(key: string, holder: Container): ParsedBody | undefined {
   if (key === '__proto__') return { kind: 'malformed', message: 'The body has a key named __proto__.' }
-  const fault = faultOfText(key)
+  const fault = unstorableReason(key)
   if (!fault) return undefined
   return {
     kind: 'unstorable',
@@ -80,7 +80,7 @@ function fieldOf(key: string, holder: Container | null): string {
 }
 
 /** Why PostgreSQL could not store this text; undefined when it can. */
-export function faultOfText(text: string): string | undefined {
+export function unstorableReason(text: string): string | undefined {
   if (text.includes('\0')) return 'must not contain the character U+0000'
   if (!text.isWellFormed()) return 'must not contain half of a surrogate pair'
   return undefined

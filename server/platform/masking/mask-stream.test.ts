@@ -3,7 +3,7 @@ import { suite, test } from 'node:test'
 import fc from 'fast-check'
 import { createMasker } from './mask-stream.ts'
 import { MASK } from './masked.ts'
-import { COLOURS } from './neutralise.ts'
+import { COLORS } from './sanitize.ts'
 import { formsOf } from './secret-forms.ts'
 
 function mask(secrets: readonly string[], ...pieces: string[]): string {
@@ -184,8 +184,8 @@ suite('whatever the secrets and the text', () => {
   test('every character of every occurrence is covered, and no other', () => {
     fc.assert(
       fc.property(secrets, text, (secrets, text) => {
-        const plain = text.replaceAll(COLOURS, '')
-        assert.equal(mask(secrets, text).replaceAll(COLOURS, ''), maskNaively(secrets, plain))
+        const plain = text.replaceAll(COLORS, '')
+        assert.equal(mask(secrets, text).replaceAll(COLORS, ''), maskNaively(secrets, plain))
       }),
       { numRuns: 2_000 },
     )
@@ -206,7 +206,7 @@ suite('whatever the secrets and the text', () => {
       .map((texts) => texts.map((text, index) => `\x1b[${index}m${text}`))
     fc.assert(
       fc.property(secrets, numbered, (secrets, pieces) => {
-        const found = mask(secrets, ...pieces).match(COLOURS) ?? []
+        const found = mask(secrets, ...pieces).match(COLORS) ?? []
         assert.deepEqual(
           found,
           pieces.map((_, index) => `\x1b[${index}m`),

@@ -1,6 +1,6 @@
 import { createFinder, type Finder } from './find-any.ts'
 import { MASK } from './masked.ts'
-import { COLOURS } from './neutralise.ts'
+import { COLORS } from './sanitize.ts'
 import { formsOf } from './secret-forms.ts'
 
 /**
@@ -47,7 +47,7 @@ function maskWith(finder: Finder): Masker {
   function read(piece: string): void {
     const before = text.length
     let from = 0
-    for (const { 0: sequence, index } of piece.matchAll(COLOURS)) {
+    for (const { 0: sequence, index } of piece.matchAll(COLORS)) {
       text += piece.slice(from, index)
       colours.push({ at: text.length, sequence })
       from = index + sequence.length

@@ -1,4 +1,4 @@
-import { COLOURS, neutraliseText } from './neutralise.ts'
+import { COLORS, sanitizeText } from './sanitize.ts'
 
 /** Shorter ones are not masked: half of the log would be stars, and the stars would tell the secret. */
 const SHORTEST_SECRET = 4
@@ -28,7 +28,7 @@ export function formsOf(secrets: readonly string[]): string[] {
   return [...forms]
 }
 
-const plain = (text: string) => neutraliseText(text).replaceAll(COLOURS, '')
+const plain = (text: string) => sanitizeText(text).replaceAll(COLORS, '')
 
 function linesOf(value: string): string[] {
   const lines = value.split(/[\r\n]+/).map((line) => line.trim())

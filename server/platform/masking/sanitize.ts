@@ -10,30 +10,30 @@
  * - Other control characters, and those that turn the direction of writing around, are removed. Removed, not
  *   shown as symbols: a secret with NULs in between is whole again when it comes to masking.
  */
-export type Neutraliser = {
+export type Sanitizer = {
   push(bytes: Uint8Array): string
   /** Ends the stream: an unfinished character becomes U+FFFD, an unfinished sequence goes. */
   flush(): string
 }
 
 /** `ESC [ … m` as it is let through: always whole within one push. */
-export const COLOURS = /\x1b\[[0-9;:]*m/g
+export const COLORS = /\x1b\[[0-9;:]*m/g
 /** More than the longest that sets both colours at once. */
 const MOST_PARAMETERS = 48
-export const LONGEST_COLOUR = MOST_PARAMETERS + 3
+export const MAX_COLOR_LENGTH = MOST_PARAMETERS + 3
 
-export function createNeutraliser(): Neutraliser {
+export function createSanitizer(): Sanitizer {
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
-  const neutralise = createTextNeutraliser()
+  const sanitize = createTextSanitizer()
   return {
-    push: (bytes) => neutralise(decoder.decode(bytes, { stream: true })),
-    flush: () => neutralise(decoder.decode()),
+    push: (bytes) => sanitize(decoder.decode(bytes, { stream: true })),
+    flush: () => sanitize(decoder.decode()),
   }
 }
 
 /** The same for text that is there as a whole. */
-export function neutraliseText(text: string): string {
-  return createTextNeutraliser()(text.toWellFormed())
+export function sanitizeText(text: string): string {
+  return createTextSanitizer()(text.toWellFormed())
 }
 
 const [TAB, LINE_FEED, RETURN, ESCAPE] = [0x09, 0x0a, 0x0d, 0x1b]
@@ -41,7 +41,7 @@ const MOST_INTERMEDIATES = 4
 
 type State = 'text' | 'escape' | 'control' | 'string'
 
-function createTextNeutraliser(): (text: string) => string {
+function createTextSanitizer(): (text: string) => string {
   let state: State = 'text'
   /** What stands between the beginning of the sequence and here, when it matters for the end. */
   let parameters = ''

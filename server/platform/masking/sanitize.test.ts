@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import fc from 'fast-check'
-import { createNeutraliser, LONGEST_COLOUR, neutraliseText } from './neutralise.ts'
+import { createSanitizer, MAX_COLOR_LENGTH, sanitizeText } from './sanitize.ts'
 
 const ESC = '\x1b'
 const ST = `${ESC}\\`
 
 function neutralise(...pieces: (string | Uint8Array)[]): string {
-  const neutraliser = createNeutraliser()
+  const neutraliser = createSanitizer()
   return pieces.map((piece) => neutraliser.push(Buffer.from(piece as string))).join('') + neutraliser.flush()
 }
 
@@ -118,7 +118,7 @@ suite('sequences', () => {
   test('are given up when they grow beyond any use', () => {
     const endless = neutralise(`${ESC}[${'1'.repeat(1_000)}m`)
     assert.match(endless, /^1+m$/)
-    assert.ok(endless.length > 1_000 - LONGEST_COLOUR)
+    assert.ok(endless.length > 1_000 - MAX_COLOR_LENGTH)
     assert.match(neutralise(`${ESC}${' '.repeat(100)}x`), /^ {90,}x$/)
     assert.equal(neutralise(`${ESC}[${';'.repeat(1_000_000)}`).length > 999_000, true)
   })
@@ -181,7 +181,7 @@ suite('whatever is printed', () => {
       fc.property(anything, (bytes) => {
         const once = neutralise(bytes)
         assert.equal(neutralise(once), once)
-        assert.equal(neutraliseText(once), once)
+        assert.equal(sanitizeText(once), once)
       }),
     )
   })
@@ -189,7 +189,7 @@ suite('whatever is printed', () => {
   test('each piece ends with a whole character and a whole colour', () => {
     fc.assert(
       fc.property(fc.array(anything), (pieces) => {
-        const neutraliser = createNeutraliser()
+        const neutraliser = createSanitizer()
         for (const piece of pieces) {
           const text = neutraliser.push(piece)
           assert.ok(text.isWellFormed())

@@ -27,7 +27,7 @@ const GLOBAL_UNICAST = ipaddr.parse('2000::')
 export type AddressVerdict = { kind: 'allowed' } | { kind: 'refused'; reason: string }
 
 /** Judges one address in any spelling that the system would take for an address. Pure. */
-export function judgeAddress(text: string, rules: AddressRules): AddressVerdict {
+export function checkAddress(text: string, rules: AddressRules): AddressVerdict {
   if (!ipaddr.isValid(text)) return refused('it is not an IP address')
   const address = plainAddress(ipaddr.parse(text))
   if (METADATA.some((one) => same(address, ipaddr.parse(one)))) return refused('it is a metadata address')

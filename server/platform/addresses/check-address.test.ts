@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import ipaddr from 'ipaddr.js'
+import { checkAddress } from './check-address.ts'
 import { createAddressGuard } from './guard.ts'
-import { judgeAddress } from './judge-address.ts'
 
 const STRICT = { networks: [], loopback: false }
-const kind = (address: string, rules: Parameters<typeof judgeAddress>[1] = STRICT) =>
-  judgeAddress(address, rules).kind
+const kind = (address: string, rules: Parameters<typeof checkAddress>[1] = STRICT) =>
+  checkAddress(address, rules).kind
 
 test('public addresses are allowed', () => {
   for (const address of ['93.184.216.34', '2606:2800:220:1:248:1893:25c8:1946'])
@@ -34,7 +34,7 @@ test('a metadata address is refused whatever is allowed', () => {
 test('a guard allows loopback to a Gantry that is on loopback, and what its settings name', async () => {
   const guard = (baseUrl: string, ...allowTargets: string[]) =>
     createAddressGuard({ allowTargets, baseUrl: () => baseUrl })
-  const verdict = async (one: ReturnType<typeof guard>, host: string) => (await one.judge(host)).kind
+  const verdict = async (one: ReturnType<typeof guard>, host: string) => (await one.check(host)).kind
   assert.equal(await verdict(guard('http://127.0.0.1:7070'), '127.0.0.1'), 'allowed')
   assert.equal(await verdict(guard('http://127.0.0.1:7070'), 'localhost'), 'allowed')
   assert.equal(await verdict(guard('https://gantry.example.com'), '127.0.0.1'), 'refused')
@@ -53,10 +53,10 @@ test('a name that is being looked up is not looked up a second time', async () =
       return ['93.184.216.34']
     },
   })
-  const verdicts = await Promise.all(['one.example', 'one.example', 'two.example'].map(guard.judge))
+  const verdicts = await Promise.all(['one.example', 'one.example', 'two.example'].map(guard.check))
   assert.ok(verdicts.every(({ kind }) => kind === 'allowed'))
   assert.deepEqual(asked, ['one.example', 'two.example'])
-  await guard.judge('one.example')
+  await guard.check('one.example')
   assert.equal(asked.length, 3)
 })
 
@@ -67,7 +67,7 @@ test('a name is judged anew each time, and one private address among many is eno
     baseUrl: () => 'https://gantry.example.com',
     lookup: async () => answers.shift()!,
   })
-  assert.deepEqual(await guard.judge('a.example'), { kind: 'allowed', addresses: ['93.184.216.34'] })
-  assert.equal((await guard.judge('a.example')).kind, 'refused')
-  assert.equal((await guard.judge('a.example')).kind, 'unreachable')
+  assert.deepEqual(await guard.check('a.example'), { kind: 'allowed', addresses: ['93.184.216.34'] })
+  assert.equal((await guard.check('a.example')).kind, 'refused')
+  assert.equal((await guard.check('a.example')).kind, 'unreachable')
 })

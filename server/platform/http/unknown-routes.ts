@@ -6,7 +6,7 @@ import { pathAndQuery } from './request-target.ts'
  * 404 for addresses that do not exist, 405 with `Allow` for those that exist under other methods: said
  * before a body is read, so that its faults do not come first.
  */
-export function answerUnknownAddresses(app: FastifyInstance): void {
+export function rejectUnknownRoutes(app: FastifyInstance): void {
   const methodsByPattern = new Map<string, { pattern: RegExp; methods: Set<string> }>()
   app.addHook('onRoute', ({ url, method }) => {
     const known = methodsByPattern.get(url) ?? { pattern: patternOf(url), methods: new Set<string>() }
