@@ -40,7 +40,7 @@ suite('faults are told with line and column', () => {
     assert.deepEqual(errors[`${servers}.web-1.port`], ['line 12, column 15: must be an integer or null'])
     assert.match(
       errors[`${servers}.web-1.prot`]![0]!,
-      /^line 13, column 9: is not known here; known: provider_code/,
+      /^line 13, column 9: is not recognized; expected: provider_code/,
     )
     assert.deepEqual(errors[`${servers}.web-2.provider_code`], [
       'line 15, column 24: must be one of: local, ssh',

@@ -78,7 +78,7 @@ suite('bodies', () => {
 
   test('an unknown field is named, and so are the known ones', async () => {
     const answer = await post('/users/personal-access-tokens', { body: { name: 'x', expires: null } })
-    assertRefused(answer, 'invalid', { expires: ['is not known here; known: name, expires_at'] })
+    assertRefused(answer, 'invalid', { expires: ['is not recognized; expected: name, expires_at'] })
   })
 
   test('a JSON value that is not an object is 422', async () => {

@@ -81,7 +81,7 @@ suite('login', () => {
     assert.equal(status, 422)
     assert.deepEqual(body.errors, {
       email: ['is required'],
-      e_mail: ['is not known here; known: email, password'],
+      e_mail: ['is not recognized; expected: email, password'],
       password: ['must be a string'],
     })
   })

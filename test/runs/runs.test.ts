@@ -96,7 +96,7 @@ suite('a run', () => {
       'servers.2': ['999999 is not a server of this pipeline'],
     })
     assert.deepEqual(await faultsOf(run({ servers: [own, own] })), {
-      servers: ['must not list the same thing twice'],
+      servers: ['must not contain duplicates'],
     })
     assert.deepEqual(await faultsOf(run({ servers: [] })), { servers: ['must have 1 item or more'] })
     assert.deepEqual(await faultsOf(run({ servers: [0] })), { 'servers.0': ['must be 1 or more'] })

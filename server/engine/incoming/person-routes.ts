@@ -5,7 +5,7 @@ import { callerOf, permissions, scopeOf } from '#access/authorization/enforce.ts
 import { permalink } from '#model/actions/present.ts'
 import { ApiError, invalid, notFound } from '#platform/http/errors.ts'
 import { parseJsonBody } from '#platform/http/json-body.ts'
-import { originOf } from '#platform/http/request-origin.ts'
+import { originOf } from '#platform/http/requests.ts'
 import { Exactly, errorResponses, ref, Uuid } from '#platform/http/schemas.ts'
 import { callAnswerSchema, replyTo, rethrow } from './answer.ts'
 import { loadHook } from './compiled-hook.ts'

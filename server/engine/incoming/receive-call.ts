@@ -1,5 +1,5 @@
 import { randomUUIDv7 } from 'node:crypto'
-import { originOf } from '#platform/http/request-origin.ts'
+import { originOf } from '#platform/http/requests.ts'
 import type { CallRecord, Starter } from './call-to-store.ts'
 import type { CompiledHook } from './compiled-hook.ts'
 import { deliveryKey } from './delivery.ts'

@@ -1,8 +1,11 @@
+// Errors of the API: their codes, their form, and where each failure of a request becomes one.
+import { randomUUID } from 'node:crypto'
+import type { Socket } from 'node:net'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { isOutage } from '#platform/database/outages.ts'
 import { type ErrorsByField, errorsByField } from './validation.ts'
 
-/** Every code that `code` of an error answer can have; docs/errors.md explains each. */
+/** Every `code` of an error response and its status; docs/errors.md explains each. */
 export const ERROR_CODES = {
   malformed: 400,
   unauthenticated: 401,
@@ -25,7 +28,7 @@ export const ERROR_CODES = {
 
 export type ErrorCode = keyof typeof ERROR_CODES
 
-/** An answer other than success. Thrown by routes and checks, turned into a reply in one place, below. */
+/** A response other than success. Thrown by routes and checks; `replyWithError` sends it. */
 export class ApiError extends Error {
   readonly code: ErrorCode
   readonly errors: ErrorsByField | null
@@ -47,17 +50,17 @@ export class ApiError extends Error {
   }
 }
 
-export const notFound = () => new ApiError('not_found', 'There is nothing here, or nothing that you may see.')
+export const notFound = () => new ApiError('not_found', 'Not found, or not visible to you.')
 
 export const invalid = (errors: ErrorsByField) =>
-  new ApiError('invalid', 'Some of the given values are wrong; `errors` tells which and why.', { errors })
+  new ApiError('invalid', 'Validation failed; `errors` lists every problem by field.', { errors })
 
 const RETRY_AFTER_SECONDS = 2
 
 export const unavailable = () =>
   new ApiError(
     'unavailable',
-    'The service cannot take requests at the moment; try again shortly. Nothing was accepted.',
+    'The service is temporarily unavailable; try again shortly. Nothing was accepted.',
     {
       headers: { 'retry-after': String(RETRY_AFTER_SECONDS) },
     },
@@ -69,12 +72,12 @@ export function replyWithError(
   reply: FastifyReply,
 ): FastifyReply {
   const known = toApiError(error)
-  if (known.code === 'internal') request.log.error({ err: error }, 'a request failed unexpectedly')
-  if (known.code === 'unavailable') request.log.warn({ reason: error.message }, 'a request was turned away')
+  if (known.code === 'internal') request.log.error({ err: error }, 'request failed')
+  if (known.code === 'unavailable') request.log.warn({ reason: error.message }, 'request rejected')
   return (
     reply
       .code(known.status)
-      // Refusals of the framework itself come before the hook that sets it.
+      // Errors of the framework itself occur before the hook that sets it.
       .header('x-request-id', request.id)
       .headers(known.headers)
       .type('application/json; charset=utf-8')
@@ -87,7 +90,7 @@ export function errorBody(error: ApiError, requestId: string) {
   return { message: error.message, errors: error.errors, code: error.code, request_id: requestId }
 }
 
-/** Fastify's own refusals, by its error codes. */
+/** Fastify's own errors, by its codes. */
 const FASTIFY_ERRORS: Record<string, ErrorCode> = {
   FST_ERR_CTP_BODY_TOO_LARGE: 'too_large',
   FST_ERR_CTP_INVALID_MEDIA_TYPE: 'unsupported_media_type',
@@ -98,10 +101,10 @@ const FASTIFY_ERRORS: Record<string, ErrorCode> = {
 }
 
 const MESSAGES: Partial<Record<ErrorCode, string>> = {
-  too_large: 'The body is larger than this address accepts.',
+  too_large: 'The body is larger than this route accepts.',
   unsupported_media_type: 'The body must be JSON: send Content-Type: application/json.',
   malformed: 'The request is malformed.',
-  uri_too_long: 'The address is too long.',
+  uri_too_long: 'The URL is too long.',
 }
 
 function toApiError(error: FastifyError | ApiError): ApiError {
@@ -109,6 +112,34 @@ function toApiError(error: FastifyError | ApiError): ApiError {
   if (error.validation) return invalid(errorsByField(error.validation))
   if (isOutage(error)) return unavailable()
   const code = FASTIFY_ERRORS[error.code] ?? (error.statusCode === 400 ? 'malformed' : undefined)
-  if (code) return new ApiError(code, MESSAGES[code] ?? 'The request was refused.')
-  return new ApiError('internal', 'Something went wrong here; the request id helps to find it in the log.')
+  if (code) return new ApiError(code, MESSAGES[code] ?? 'The request was rejected.')
+  return new ApiError('internal', 'Internal error; the request id identifies it in the log.')
+}
+
+const CONNECTION_ERRORS: Record<string, [ErrorCode, string]> = {
+  ERR_HTTP_REQUEST_TIMEOUT: ['request_timeout', 'The request did not arrive in time.'],
+  HPE_HEADER_OVERFLOW: ['headers_too_large', 'The headers of the request are too large.'],
+}
+
+/** For requests that are not HTTP, or never end: they match no route, but the response has the usual form. */
+export function replyToBrokenConnection(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy()
+    return
+  }
+  const [code, message] = CONNECTION_ERRORS[error.code ?? ''] ?? [
+    'malformed',
+    'This is not a valid HTTP request.',
+  ]
+  const problem = new ApiError(code, message)
+  const requestId = randomUUID()
+  const body = JSON.stringify(errorBody(problem, requestId))
+  const head = [
+    `HTTP/1.1 ${problem.status} ${message}`,
+    'Content-Type: application/json; charset=utf-8',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    `X-Request-Id: ${requestId}`,
+    'Connection: close',
+  ]
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)
 }

@@ -1,14 +1,54 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { ApiError, invalid } from './errors.ts'
+import './requests.ts'
+
+/** Bodies are JSON and nothing else; Fastify would accept plain text too. */
+export function installBodyParsing(app: FastifyInstance): void {
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser(
+    /^application\/([\w.-]+\+)?json\s*(;|$)/i,
+    { parseAs: 'buffer' },
+    async (request: FastifyRequest, bytes: Buffer) => readBody(request, bytes),
+  )
+  app.addHook('preValidation', async (request) => {
+    if (request.body === undefined && request.routeOptions.config.bodyOptional) request.body = {}
+    rejectUnstorableQuery(request.query as Record<string, unknown>)
+  })
+}
+
+function readBody(request: FastifyRequest, bytes: Buffer): unknown {
+  // Clients that send Content-Type with every request send it without a body, too.
+  const mayBeEmpty = request.method === 'DELETE' || request.routeOptions.config.bodyOptional
+  if (bytes.length === 0 && mayBeEmpty) return undefined
+  const parsed = parseJsonBody(bytes)
+  switch (parsed.kind) {
+    case 'parsed':
+      return parsed.value
+    case 'malformed':
+      throw new ApiError('malformed', parsed.message)
+    case 'unstorable':
+      throw invalid({ [parsed.field]: [parsed.message] })
+  }
+}
+
+function rejectUnstorableQuery(query: Record<string, unknown>): void {
+  for (const [name, value] of Object.entries(query ?? {})) {
+    const reason = [value].flat().flatMap((one) => unstorableReason(String(one)) ?? [])[0]
+    if (reason) throw invalid({ [name.replaceAll('\0', '?')]: [reason] })
+  }
+}
+
 /**
  * Bytes → JSON value, or the reason why not. Stricter than `JSON.parse`: UTF-8 only, bounded depth, no
  * `__proto__` key, and no text that PostgreSQL cannot store (U+0000, lone surrogates).
  */
-export type ParsedBody =
+type ParsedBody =
   | { kind: 'parsed'; value: unknown }
   | { kind: 'malformed'; message: string }
   | { kind: 'unstorable'; field: string; message: string }
 
 export const MAX_DEPTH = 64
-const MOST_FIELD_CHARACTERS = 256
+const MAX_FIELD_LENGTH = 256
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
@@ -19,8 +59,7 @@ export function parseJsonBody(bytes: Buffer): ParsedBody {
   } catch {
     return { kind: 'malformed', message: 'The body is not valid UTF-8.' }
   }
-  if (text.trim() === '')
-    return { kind: 'malformed', message: 'The body is empty; a JSON value is expected.' }
+  if (text.trim() === '') return { kind: 'malformed', message: 'The body is empty; send a JSON value.' }
   let value: unknown
   try {
     value = JSON.parse(text)
@@ -32,25 +71,25 @@ export function parseJsonBody(bytes: Buffer): ParsedBody {
 
 type Container = { value: object; depth: number; key: string; parent: Container | null }
 
-/** Walks without recursion: depth is what an attacker chooses. So is width: a plain number costs nothing. */
+/** Walks without recursion, because the sender chooses the depth; and the width, so a plain number costs nothing. */
 function inspect(value: unknown): ParsedBody {
   const open: Container[] = []
-  let refusal = meet(value, '', null)
-  for (let item = open.pop(); item && !refusal; item = open.pop()) {
+  let problem = check(value, '', null)
+  for (let item = open.pop(); item && !problem; item = open.pop()) {
     if (Array.isArray(item.value)) {
-      for (let index = 0; index < item.value.length && !refusal; index++)
-        refusal = meet(item.value[index], index, item)
+      for (let index = 0; index < item.value.length && !problem; index++)
+        problem = check(item.value[index], index, item)
     } else {
       for (const [key, child] of Object.entries(item.value))
-        refusal ??= faultOfKey(key, item) ?? meet(child, key, item)
+        problem ??= checkKey(key, item) ?? check(child, key, item)
     }
   }
-  return refusal ?? { kind: 'parsed', value }
+  return problem ?? { kind: 'parsed', value }
 
-  function meet(child: unknown, key: string | number, parent: Container | null): ParsedBody | undefined {
+  function check(child: unknown, key: string | number, parent: Container | null): ParsedBody | undefined {
     if (typeof child === 'string') {
-      const fault = unstorableReason(child)
-      return fault ? { kind: 'unstorable', field: fieldOf(String(key), parent), message: fault } : undefined
+      const reason = unstorableReason(child)
+      return reason ? { kind: 'unstorable', field: fieldOf(String(key), parent), message: reason } : undefined
     }
     if (typeof child !== 'object' || child === null) return undefined
     const depth = parent === null ? 1 : parent.depth + 1
@@ -61,22 +100,19 @@ function inspect(value: unknown): ParsedBody {
   }
 }
 
-function faultOfKey(key: string, holder: Container): ParsedBody | undefined {
+function checkKey(key: string, holder: Container): ParsedBody | undefined {
   if (key === '__proto__') return { kind: 'malformed', message: 'The body has a key named __proto__.' }
-  const fault = unstorableReason(key)
-  if (!fault) return undefined
-  return {
-    kind: 'unstorable',
-    field: fieldOf(holder.key, holder.parent),
-    message: `has a key that ${fault}`,
-  }
+  const reason = unstorableReason(key)
+  if (!reason) return undefined
+  const field = fieldOf(holder.key, holder.parent)
+  return { kind: 'unstorable', field, message: `has a key that ${reason}` }
 }
 
 /** The dotted path of `key` in `holder`; the body itself has no key. */
 function fieldOf(key: string, holder: Container | null): string {
   const parts: string[] = []
   for (let at = holder, name = key; at; name = at.key, at = at.parent) parts.unshift(name)
-  return parts.join('.').slice(0, MOST_FIELD_CHARACTERS) || 'body'
+  return parts.join('.').slice(0, MAX_FIELD_LENGTH) || 'body'
 }
 
 /** Why PostgreSQL could not store this text; undefined when it can. */

@@ -6,10 +6,10 @@ export const nameFilter = {
     Type.String({
       minLength: 1,
       maxLength: 255,
-      // The one character that PostgreSQL's text cannot have.
+      // The one character that PostgreSQL's text cannot contain.
       pattern: '^[^\\u0000]*$',
       'x-hint': 'must be text',
-      description: 'A part of the name, in capitals or not.',
+      description: 'Part of the name; case-insensitive.',
     }),
   ),
 }

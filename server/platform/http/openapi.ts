@@ -1,7 +1,7 @@
 import swagger from '@fastify/swagger'
 import type { FastifyInstance } from 'fastify'
 
-/** The OpenAPI document, made from the schemas that validate; served by the operations room. */
+/** The OpenAPI document, generated from the schemas that validate requests. */
 export async function installOpenApi(
   app: FastifyInstance,
   { version, baseUrl }: { version: string; baseUrl: () => string },
@@ -12,32 +12,32 @@ export async function installOpenApi(
       info: {
         title: 'Gantry',
         version,
-        summary: 'Pipelines on your own servers, started and announced by webhooks.',
+        summary: 'Deployment pipelines on your own servers, triggered by webhooks and reported by webhooks.',
         description:
-          'JSON in and out. Send `Authorization: Bearer <access_token>` from `POST /users/login`. Lists are bare arrays with `Link` and `X-Total-Count` headers. Errors have one form everywhere: see the schema Error.',
+          'Requests and responses are JSON. Authenticate with `Authorization: Bearer <access_token>`, using a token from `POST /users/login`. Lists are plain arrays, paginated by the headers `Link` and `X-Total-Count`. All errors have the form of the schema Error.',
         license: { name: 'MIT', identifier: 'MIT' },
       },
-      // Filled in when the document is read: the port may be known only then.
+      // Set when the document is read: the port may be known only then.
       servers: [{ url: '/' }],
       security: [{ bearer: [] }],
       tags: [
         { name: 'Actions', description: 'Runs of pipelines.' },
-        { name: 'Hooks', description: 'Incoming hooks start runs; outgoing hooks tell about them.' },
+        { name: 'Hooks', description: 'Incoming hooks start runs; outgoing hooks report their status.' },
+        { name: 'Hook requests', description: 'Received calls and sent deliveries, which can be replayed.' },
+        { name: 'Pipelines', description: 'The steps of a run, and the resource it runs on.' },
         {
-          name: 'Hook requests',
-          description: 'Calls received and deliveries sent, to look at and to repeat.',
+          name: 'Applications',
+          description: 'What is deployed, to which servers, and with which variables.',
         },
-        { name: 'Pipelines', description: 'What a run consists of.' },
-        { name: 'Applications', description: 'What is deployed, where to, and with which variables.' },
         { name: 'Servers', description: 'Machines that pipelines run on.' },
-        { name: 'Credentials', description: 'Tokens and keys, which never come out again.' },
-        { name: 'Organizations', description: 'The top of the tree, and who changed what in it.' },
-        { name: 'Projects', description: 'What belongs together in an organization.' },
-        { name: 'Environments', description: 'Where a project runs.' },
-        { name: 'Members', description: 'Who belongs to an organization.' },
-        { name: 'Roles', description: 'Sets of permissions of an organization of its own.' },
-        { name: 'Accounts', description: 'Logging in, and tokens.' },
-        { name: 'Operations', description: 'Is it alive, is it ready, how is it doing.' },
+        { name: 'Credentials', description: 'Tokens and keys. They are write-only.' },
+        { name: 'Organizations', description: 'The root of all resources, and its audit log.' },
+        { name: 'Projects', description: 'Groups of environments in an organization.' },
+        { name: 'Environments', description: 'Stages of a project, such as staging or production.' },
+        { name: 'Members', description: 'Users of an organization, and their invitations.' },
+        { name: 'Roles', description: 'Custom sets of permissions.' },
+        { name: 'Accounts', description: 'Login, sessions and tokens.' },
+        { name: 'Operations', description: 'Health, readiness and metrics.' },
       ],
       components: { securitySchemes: { bearer: { type: 'http', scheme: 'bearer' } } },
     },
@@ -58,11 +58,11 @@ type Responses = Record<string, { description?: string }>
 const SUCCESSES: Record<string, string> = {
   200: 'Success',
   201: 'Created',
-  202: 'Accepted; it goes on in the background',
-  204: 'Done; the answer is empty',
+  202: 'Accepted; processing continues in the background',
+  204: 'Success, without a body',
 }
 
-/** Refusals are described where they are listed (`refusals`); what is left says the same on every route. */
+/** Errors are described by `errorResponses`; successes have the same description on every route. */
 function describeSuccesses(paths: object): void {
   for (const operations of Object.values(paths)) {
     for (const { responses } of Object.values<{ responses?: Responses }>(operations)) {

@@ -1,23 +1,28 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import { pathAndQuery } from './request-target.ts'
+import { pathAndQuery } from './requests.ts'
 
 export const DEFAULT_PER_PAGE = 25
-const MOST_PER_PAGE = 100
+const MAX_PER_PAGE = 100
 
-/** Totals are exact up to here; beyond, counting would cost more than the page. */
+/** Totals are exact up to this number; counting further would cost more than the page. */
 export const COUNT_LIMIT = 10_000
 
 export const pageQuery = {
   page: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: 1_000_000_000, default: 1, description: 'Which page, from 1.' }),
+    Type.Integer({
+      minimum: 1,
+      maximum: 1_000_000_000,
+      default: 1,
+      description: 'Page number, starting at 1.',
+    }),
   ),
   per_page: Type.Optional(
     Type.Integer({
       minimum: 1,
-      maximum: MOST_PER_PAGE,
+      maximum: MAX_PER_PAGE,
       default: DEFAULT_PER_PAGE,
-      description: 'How many on a page.',
+      description: 'Items per page.',
     }),
   ),
 }
@@ -29,7 +34,7 @@ export function pageOf(query: { page?: number; per_page?: number }): Page {
   return { limit, offset: ((query.page ?? 1) - 1) * limit }
 }
 
-/** What a list query found besides its rows: `total` may stop at COUNT_LIMIT + 1, `hasMore` never lies. */
+/** What a list query found besides its rows: `total` may stop at COUNT_LIMIT + 1, `hasMore` is always exact. */
 export type Extent = { total: number; hasMore: boolean }
 
 /** Sets `X-Total-Count` and `Link` (RFC 8288). */
@@ -44,7 +49,7 @@ export function describePage(
   reply.header('link', linkHeader(`${baseUrl}${pathAndQuery(request.url)}`, page, extent))
 }
 
-/** Pure: the relations that apply, each with the caller's own query kept. */
+/** Pure: the relations that apply, each with the rest of the caller's query. */
 export function linkHeader(url: string, { limit, offset }: Page, { total, hasMore }: Extent): string {
   const current = offset / limit + 1
   const last = total > COUNT_LIMIT ? undefined : Math.max(1, Math.ceil(total / limit))

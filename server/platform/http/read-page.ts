@@ -2,8 +2,8 @@ import { type SelectQueryBuilder, sql } from 'kysely'
 import type { Extent, Page } from './pagination.ts'
 
 /**
- * One page of what a query finds in a table, newest first, and how much there is in all. Exact: for things that
- * people make one by one. With `name`: only those that have it in their name, in capitals or not.
+ * One page of a query on a table, newest first, and the total. Exact: for resources that people create one by one.
+ * With `name`: only rows whose name contains it, case-insensitively.
  */
 export async function readPage<Tables, Table extends keyof Tables, Row>(
   query: SelectQueryBuilder<Tables, Table, Row>,

@@ -1,16 +1,16 @@
 /**
- * JSON for answers that are mostly made of parts that were shown before: a part that will never change is
- * declared stable, written once, and then copied.
+ * JSON for responses that mostly repeat parts of earlier ones: a part that never changes is marked stable, serialized
+ * once, and its text reused.
  */
 const stable = new WeakMap<object, string | undefined>()
 
-/** Promises that the object and everything in it stays as it is. */
+/** The caller guarantees that the object and everything in it never changes. */
 export function markStable<Value extends object>(value: Value): Value {
   if (!stable.has(value)) stable.set(value, undefined)
   return value
 }
 
-/** The same text as JSON.stringify gives, for values that came from JSON or could go there. */
+/** The same text as JSON.stringify, for values that JSON can represent. */
 export function stringifyStable(value: unknown): string {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value)
   if (stable.has(value)) return stableText(value)

@@ -1,10 +1,10 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { ApiError, notFound } from './errors.ts'
-import { pathAndQuery } from './request-target.ts'
+import { pathAndQuery } from './requests.ts'
 
 /**
- * 404 for addresses that do not exist, 405 with `Allow` for those that exist under other methods: said
- * before a body is read, so that its faults do not come first.
+ * 404 for URLs that do not exist, 405 with `Allow` for those that exist with other methods: sent before the body is
+ * read, so that its errors do not come first.
  */
 export function rejectUnknownRoutes(app: FastifyInstance): void {
   const methodsByPattern = new Map<string, { pattern: RegExp; methods: Set<string> }>()
@@ -14,10 +14,10 @@ export function rejectUnknownRoutes(app: FastifyInstance): void {
     methodsByPattern.set(url, known)
   })
   app.addHook('onRequest', async (request) => {
-    if (request.is404) throw refusalOf(request)
+    if (request.is404) throw errorFor(request)
   })
 
-  function refusalOf(request: FastifyRequest): ApiError {
+  function errorFor(request: FastifyRequest): ApiError {
     const path = pathAndQuery(request.url).split('?', 1)[0]!
     const methods = new Set<string>()
     for (const { pattern, methods: known } of methodsByPattern.values()) {
@@ -25,7 +25,7 @@ export function rejectUnknownRoutes(app: FastifyInstance): void {
     }
     if (methods.size === 0) return notFound()
     const allow = [...methods].sort().join(', ')
-    return new ApiError('method_not_allowed', `This address answers to ${allow} only.`, {
+    return new ApiError('method_not_allowed', `This URL supports only ${allow}.`, {
       headers: { allow },
     })
   }

@@ -32,11 +32,11 @@ test('every fault of a body is reported, each under its dotted path', () => {
   const wrong = { id: 0, kind: 'c', items: [{ name: 'x' }, { name: 'abcde', nam: 1 }], more: {}, extra: 1 }
   assert.deepEqual(body(schema, wrong), {
     errors: {
-      extra: ['is not known here; known: id, kind, items, more'],
+      extra: ['is not recognized; expected: id, kind, items, more'],
       id: ['must be 1 or more'],
       kind: ['must be one of: a, b'],
       'items.0.name': ['must have 2 characters or more'],
-      'items.1.nam': ['is not known here; known: name'],
+      'items.1.nam': ['is not recognized; expected: name'],
       'items.1.name': ['must have 4 characters or fewer'],
       'more.flag': ['is required'],
     },
@@ -53,7 +53,7 @@ test('each kind of fault has words of its own', () => {
     [Type.Array(Type.Integer(), { minItems: 1 }), [], 'must have 1 item or more'],
     [Type.Array(Type.Integer(), { minItems: 2 }), [1], 'must have 2 items or more'],
     [Type.Array(Type.Integer(), { maxItems: 1 }), [1, 2], 'must have 1 item or fewer'],
-    [Type.Array(Type.Integer(), { uniqueItems: true }), [1, 1], 'must not list the same thing twice'],
+    [Type.Array(Type.Integer(), { uniqueItems: true }), [1, 1], 'must not contain duplicates'],
     [Type.Literal('bearer'), 'x', 'must be "bearer"'],
     [Type.String({ pattern: '^a' }), 'b', 'must match ^a'],
     [Type.String({ pattern: '^a', 'x-hint': 'must begin with an a' }), 'b', 'must begin with an a'],

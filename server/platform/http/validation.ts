@@ -5,20 +5,20 @@ import type { TSchema } from 'typebox'
 
 export type ErrorsByField = Record<string, string[]>
 
-const MOST_ERRORS = 100
+const MAX_ERRORS = 100
 
 /**
- * Two validators: a body means what it says, while everything in an address is text, of which numbers and
- * booleans are made first. Not by Ajv's coercion, for which `0x1` and `1e0` are numbers too.
+ * Two validators: a body is validated as it is, while everything in a URL is text, from which numbers and booleans
+ * are parsed first. Not by Ajv's coercion, which accepts `0x1` and `1e0` as numbers.
  *
  * A schema is compiled when the first request needs it: compiling all two hundred takes longer than the rest of a start.
  */
 export function createValidatorCompiler(schemas: readonly TSchema[]): FastifySchemaCompiler<TSchema> {
   const options = { allErrors: true, removeAdditional: false, verbose: true, strict: false } as const
-  // No defaults in bodies either: in a change, a field that is not given keeps what is stored.
+  // No defaults in bodies: in an update, an omitted field keeps its stored value.
   const bodies = new Ajv({ ...options, useDefaults: false })
-  const addresses = new Ajv({ ...options, useDefaults: true })
-  for (const ajv of [bodies, addresses]) {
+  const urls = new Ajv({ ...options, useDefaults: true })
+  for (const ajv of [bodies, urls]) {
     addFormats.default(ajv)
     ajv.addSchema([...schemas])
   }
@@ -26,8 +26,8 @@ export function createValidatorCompiler(schemas: readonly TSchema[]): FastifySch
     const isBody = httpPart === 'body'
     let validate: ValidateFunction | undefined
     return (given: Record<string, unknown>) => {
-      validate ??= (isBody ? bodies : addresses).compile(schema)
-      const value = isBody ? given : readTexts(schema, given)
+      validate ??= (isBody ? bodies : urls).compile(schema)
+      const value = isBody ? given : parseTexts(schema, given)
       return validate(value) ? { value } : { error: validate.errors ?? [] }
     }
   }
@@ -35,29 +35,29 @@ export function createValidatorCompiler(schemas: readonly TSchema[]): FastifySch
 
 type Fields = { properties?: Record<string, { type?: unknown }> }
 
-function readTexts(schema: TSchema, texts: Record<string, unknown>): Record<string, unknown> {
+function parseTexts(schema: TSchema, texts: Record<string, unknown>): Record<string, unknown> {
   const { properties = {} } = schema as Fields
   return Object.fromEntries(
-    Object.entries(texts ?? {}).map(([name, text]) => [name, readText(properties[name]?.type, text)]),
+    Object.entries(texts ?? {}).map(([name, text]) => [name, parseText(properties[name]?.type, text)]),
   )
 }
 
-/** What is not written as the wanted type stays text, which validation then refuses. */
-function readText(type: unknown, text: unknown): unknown {
+/** Text that is not of the declared type stays text, which validation then rejects. */
+function parseText(type: unknown, text: unknown): unknown {
   if (typeof text !== 'string') return text
   if (type === 'integer' && /^-?(0|[1-9]\d*)$/.test(text)) return Number(text)
   if (type === 'boolean' && (text === 'true' || text === 'false')) return text === 'true'
   return text
 }
 
-/** All faults at once, under dotted field paths; what concerns the whole body stands under `body`. */
-export function errorsByField(faults: readonly ErrorObject[]): ErrorsByField {
+/** All errors, by dotted field path; those of the whole body are under `body`. */
+export function errorsByField(found: readonly ErrorObject[]): ErrorsByField {
   const errors: ErrorsByField = {}
-  for (const fault of faults.slice(0, MOST_ERRORS)) {
-    // Says only that one of its parts failed, which is reported by itself.
-    if (fault.keyword === 'if' || fault.keyword === 'anyOf') continue
-    const field = fieldOf(fault) || 'body'
-    const message = messageFor(fault)
+  for (const error of found.slice(0, MAX_ERRORS)) {
+    // Only says that one of its parts failed, which is reported on its own.
+    if (error.keyword === 'if' || error.keyword === 'anyOf') continue
+    const field = fieldOf(error) || 'body'
+    const message = messageFor(error)
     const known = Object.hasOwn(errors, field) ? errors[field]! : []
     if (!known.includes(message)) known.push(message)
     Object.defineProperty(errors, field, {
@@ -82,7 +82,7 @@ function messageFor({ keyword, params, message, parentSchema }: ErrorObject): st
     case 'required':
       return 'is required'
     case 'additionalProperties':
-      return `is not known here; known: ${Object.keys(parentSchema?.properties ?? {}).join(', ') || 'nothing'}`
+      return `is not recognized; expected: ${Object.keys(parentSchema?.properties ?? {}).join(', ') || 'nothing'}`
     case 'enum':
       return `must be one of: ${params.allowedValues.join(', ')}`
     case 'const':
@@ -102,13 +102,13 @@ function messageFor({ keyword, params, message, parentSchema }: ErrorObject): st
     case 'maximum':
       return `must be ${params.limit} or less`
     case 'uniqueItems':
-      return 'must not list the same thing twice'
+      return 'must not contain duplicates'
     case 'pattern':
       return parentSchema?.['x-hint'] ?? `must match ${params.pattern}`
     case 'format':
       return `must be a valid ${params.format}`
     default:
-      return message ?? 'is wrong'
+      return message ?? 'is invalid'
   }
 }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { acceptsJson, namesType } from './negotiation.ts'
+import { acceptsJson, namesType, pathAndQuery } from './requests.ts'
 
 test('no Accept header, or an empty one, accepts JSON', () => {
   for (const accept of [undefined, '', ' ']) assert.equal(acceptsJson(accept), true)
@@ -35,7 +35,7 @@ test('other types do not accept JSON', () => {
   for (const accept of headers) assert.equal(acceptsJson(accept), false, accept)
 })
 
-test('a type with the weight 0 is refused', () => {
+test('a type with the weight 0 is not accepted', () => {
   for (const accept of ['application/json;q=0', '*/*; q=0.000', 'text/html, application/json; Q=0.0']) {
     assert.equal(acceptsJson(accept), false, accept)
   }
@@ -47,11 +47,22 @@ test('the most specific range decides about JSON', () => {
   assert.equal(acceptsJson('*/*;q=0, application/*'), true)
 })
 
-test('a type is named by itself only, not by a wildcard', () => {
+test('a type is named only by itself, not by a wildcard', () => {
   for (const accept of ['text/event-stream', 'Text/Event-Stream; q=0.5', '*/*, text/event-stream']) {
     assert.equal(namesType(accept, 'text/event-stream'), true, accept)
   }
   for (const accept of [undefined, '', '*/*', 'text/*', 'text/event-stream;q=0', 'text/event-streams']) {
     assert.equal(namesType(accept, 'text/event-stream'), false, String(accept))
   }
+})
+
+test('a path is left as it is', () => {
+  for (const target of ['/', '/actions?page=2', '/a/http://b', '*', '//x'])
+    assert.equal(pathAndQuery(target), target)
+})
+
+test('an absolute URL loses its scheme and host', () => {
+  assert.equal(pathAndQuery('http://any.example:80/actions?page=2'), '/actions?page=2')
+  assert.equal(pathAndQuery('HTTPS://any.example/'), '/')
+  assert.equal(pathAndQuery('http://any.example?page=2'), '?page=2')
 })

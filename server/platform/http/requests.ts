@@ -1,0 +1,72 @@
+// What a request says about itself: its path, its origin, the types it accepts. And its one line in the log.
+import type { IncomingHttpHeaders } from 'node:http'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The route returns something other than JSON, whatever the caller accepts: a page. */
+    notJson?: boolean
+    /** The route returns this type, and only to callers that name it: an event stream. */
+    offers?: string
+    /** The body may be omitted. */
+    bodyOptional?: boolean
+  }
+}
+
+/** Clients may send an absolute URL in the request line (`GET http://host/path`), as they do to proxies. */
+export function pathAndQuery(target: string): string {
+  return target.replace(/^https?:\/\/[^/?#]*/i, '')
+}
+
+/** The `Origin` of a request, else its `User-Agent`. */
+export function originOf({ headers }: { headers: IncomingHttpHeaders }): string | null {
+  const origin = headers.origin ?? headers['user-agent']
+  return typeof origin === 'string' ? origin.slice(0, 512) : null
+}
+
+/** From the most specific range to the least: the first one in the header decides. */
+const JSON_RANGES = ['application/json', 'application/*', '*/*']
+
+/** True when the caller accepts JSON; without a header everything is accepted. */
+export function acceptsJson(accept: string | undefined): boolean {
+  if (accept === undefined || accept.trim() === '') return true
+  const accepted = new Map(accept.split(',').map(parseRange))
+  const decisive = JSON_RANGES.find((range) => accepted.has(range))
+  return decisive !== undefined && accepted.get(decisive) === true
+}
+
+/** True when the caller names exactly this type: a wildcard, or no header, is not enough. */
+export function namesType(accept: string | undefined, type: string): boolean {
+  return new Map((accept ?? '').split(',').map(parseRange)).get(type) === true
+}
+
+function parseRange(part: string): [range: string, accepted: boolean] {
+  const [range = '', ...parameters] = part.split(';').map((piece) => piece.trim().toLowerCase())
+  return [range, !parameters.some((parameter) => /^q=0(\.0{0,3})?$/.test(parameter))]
+}
+
+/**
+ * One wide line per request, and its id in the response. The route is logged, not the URL: a URL can carry the token
+ * of a hook.
+ */
+export function logRequests(
+  app: FastifyInstance,
+  callerId: (request: FastifyRequest) => number | null,
+): void {
+  app.addHook('onRequest', async (request, reply) => {
+    reply.header('x-request-id', request.id)
+  })
+  app.addHook('onResponse', async (request, reply) => {
+    request.log.info(
+      {
+        method: request.method,
+        route: request.routeOptions.url ?? null,
+        status: reply.statusCode,
+        ms: Math.round(reply.elapsedTime * 10) / 10,
+        ip: request.ip,
+        user_id: callerId(request),
+      },
+      'request',
+    )
+  })
+}
