@@ -12,11 +12,11 @@ export function slugify(name: string): string {
   return slug === '' ? 'unnamed' : slug
 }
 
-const MOST_COUNTED = 5
+const MAX_COUNTED = 5
 
 /**
- * Inserts something under the first slug of its name that nobody has: `shop`, `shop-2`, … and, when many have
- * that name, one with an ending by chance. `insert` says undefined when the slug is taken.
+ * Inserts a row with the first free slug of its name: `shop`, `shop-2`, … and, when many have that name, one with a
+ * random suffix. `insert` returns undefined when the slug is taken.
  */
 export async function insertWithSlug<Row>(
   name: string,
@@ -24,9 +24,9 @@ export async function insertWithSlug<Row>(
 ): Promise<Row> {
   const slug = slugify(name)
   for (let number = 1; ; number++) {
-    const ending =
-      number === 1 ? '' : number <= MOST_COUNTED ? `-${number}` : `-${randomBytes(4).toString('hex')}`
-    const row = await insert(slug + ending)
+    const suffix =
+      number === 1 ? '' : number <= MAX_COUNTED ? `-${number}` : `-${randomBytes(4).toString('hex')}`
+    const row = await insert(slug + suffix)
     if (row) return row
   }
 }

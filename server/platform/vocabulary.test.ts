@@ -13,7 +13,7 @@ import {
   TRIGGER_TYPES,
 } from './vocabulary.ts'
 
-test('the words of the API are those of the contract, in its order', () => {
+test('the values of the API are those of the contract, in its order', () => {
   const words = (text: string) => text.trim().split(/\s+/)
   assert.deepEqual(
     Object.keys(OPERATIONS),
@@ -37,7 +37,7 @@ test('the words of the API are those of the contract, in its order', () => {
   assert.deepEqual(Object.keys(AUTH_TYPES), words('token key none'))
 })
 
-test('every word has a form for people: a capital first, no underscores', () => {
+test('every value has a display name: capitalized, without underscores', () => {
   const tables = [
     OPERATIONS,
     STATUSES,

@@ -1,4 +1,4 @@
-// The words of the API and how people read them. docs/glossary.md explains them.
+// The enumerated values of the API and their display names. docs/glossary.md explains them.
 import type { ReasonCode, Status } from '#platform/database/tables.ts'
 
 export const OPERATIONS = {
@@ -70,7 +70,7 @@ export const PROVIDER_TYPES = {
 } as const
 export const AUTH_TYPES = { token: 'Token', key: 'Key', none: 'None' } as const
 
-/** Programming languages and frameworks are free words; these have a spelling of their own. */
+/** Programming languages and frameworks are free text; these have a special spelling. */
 const SPELLINGS: Record<string, string> = {
   angular: 'Angular',
   astro: 'Astro',

@@ -13,7 +13,7 @@ test('public addresses are allowed', () => {
     assert.equal(kind(address), 'allowed', address)
 })
 
-test('private, local and reserved addresses are refused, in every spelling', () => {
+test('private, local and reserved addresses are rejected, in every notation', () => {
   const addresses = `127.0.0.1 127.1.2.3 10.0.0.1 172.16.0.1 192.168.1.1 169.254.1.1 100.64.0.1 0.0.0.0
     224.0.0.1 255.255.255.255 ::1 :: fe80::1 fc00::1 ff02::1 ::ffff:127.0.0.1 ::ffff:7f00:1 ::127.0.0.1
     64:ff9b::7f00:1 64:ff9b::10.0.0.1 2002:7f00:1:: 2002:a00:1:: 2130706433 0x7f000001 0177.0.0.1 127.1
@@ -21,7 +21,7 @@ test('private, local and reserved addresses are refused, in every spelling', () 
   for (const address of addresses.split(/\s+/)) assert.equal(kind(address), 'refused', address)
 })
 
-test('a metadata address is refused whatever is allowed', () => {
+test('a metadata address is rejected whatever is allowed', () => {
   const everything = {
     networks: [ipaddr.parseCIDR('0.0.0.0/0'), ipaddr.parseCIDR('::/0')],
     loopback: true,
@@ -31,7 +31,7 @@ test('a metadata address is refused whatever is allowed', () => {
   assert.equal(kind('10.1.2.3', everything), 'allowed')
 })
 
-test('a guard allows loopback to a Gantry that is on loopback, and what its settings name', async () => {
+test('a guard allows loopback to a Gantry on loopback, and the targets in its settings', async () => {
   const guard = (baseUrl: string, ...allowTargets: string[]) =>
     createAddressGuard({ allowTargets, baseUrl: () => baseUrl })
   const verdict = async (one: ReturnType<typeof guard>, host: string) => (await one.check(host)).kind
@@ -43,7 +43,7 @@ test('a guard allows loopback to a Gantry that is on loopback, and what its sett
   assert.equal(await verdict(guard('https://gantry.example.com'), 'no-such-name.invalid'), 'unreachable')
 })
 
-test('a name that is being looked up is not looked up a second time', async () => {
+test('concurrent lookups of a name share one', async () => {
   const asked: string[] = []
   const guard = createAddressGuard({
     allowTargets: [],
@@ -60,7 +60,7 @@ test('a name that is being looked up is not looked up a second time', async () =
   assert.equal(asked.length, 3)
 })
 
-test('a name is judged anew each time, and one private address among many is enough to refuse it', async () => {
+test('a name is checked each time, and one private address among many is enough to reject it', async () => {
   const answers = [['93.184.216.34'], ['93.184.216.34', '10.0.0.1'], []]
   const guard = createAddressGuard({
     allowTargets: [],

@@ -1,15 +1,15 @@
-// The addresses room: which machines Gantry may call on somebody else's wish, be it a repository or a
-// receiver of webhooks. Whoever connects asks here, and connects to the very address that was judged.
+// Which addresses Gantry may connect to on behalf of a user, for a repository or a receiver of webhooks. Code that
+// connects checks here first, and connects to exactly the address that was checked.
 import ipaddr from 'ipaddr.js'
 
 export type AddressRules = {
-  /** Networks that may be reached although they are private. */
+  /** Private networks that may be reached. */
   networks: readonly [ipaddr.IPv4 | ipaddr.IPv6, number][]
-  /** When Gantry itself is reached over loopback only, it is somebody's own machine. */
+  /** Loopback is allowed when Gantry itself is reached over loopback only: on a developer's own machine. */
   loopback: boolean
 }
 
-/** Where clouds hand out credentials: never, whatever is allowed. */
+/** Where clouds serve credentials: never allowed. */
 const METADATA = [
   '169.254.169.254',
   '169.254.170.2',
@@ -24,9 +24,9 @@ const METADATA = [
 
 const GLOBAL_UNICAST = ipaddr.parse('2000::')
 
-export type AddressVerdict = { kind: 'allowed' } | { kind: 'refused'; reason: string }
+type AddressVerdict = { kind: 'allowed' } | { kind: 'refused'; reason: string }
 
-/** Judges one address in any spelling that the system would take for an address. Pure. */
+/** Checks one address in any notation that the system accepts. Pure. */
 export function checkAddress(text: string, rules: AddressRules): AddressVerdict {
   if (!ipaddr.isValid(text)) return refused('it is not an IP address')
   const address = plainAddress(ipaddr.parse(text))
@@ -37,13 +37,13 @@ export function checkAddress(text: string, rules: AddressRules): AddressVerdict 
   return range === 'unicast' ? { kind: 'allowed' } : refused(`it is not a public address (${range})`)
 }
 
-/** Whether a socket leads where it should, however the two addresses are written. */
+/** Whether a socket is connected to the intended address, in any notation. */
 export function isSameAddress(found: string | undefined, wanted: string): boolean {
   if (found === undefined || !ipaddr.isValid(found)) return false
   return same(ipaddr.process(found), ipaddr.process(wanted))
 }
 
-/** An IPv4 address in IPv6 clothes is that IPv4 address: mapped, translated (NAT64) or tunnelled (6to4). */
+/** An IPv4 address embedded in IPv6 counts as that IPv4 address: mapped, translated (NAT64) or tunneled (6to4). */
 function plainAddress(address: ipaddr.IPv4 | ipaddr.IPv6): ipaddr.IPv4 | ipaddr.IPv6 {
   if (address.kind() === 'ipv4') return address
   const six = address as ipaddr.IPv6
@@ -61,7 +61,7 @@ function fourOf(bytes: number[]): ipaddr.IPv4 {
   return ipaddr.fromByteArray(bytes) as ipaddr.IPv4
 }
 
-/** Of IPv6 only 2000::/3 is given out to the public; the library takes what nobody was given for public too. */
+/** Of IPv6 only 2000::/3 is allocated to the public; the library counts unallocated ranges as public, too. */
 function rangeOf(address: ipaddr.IPv4 | ipaddr.IPv6): string {
   const range = address.range()
   if (range !== 'unicast' || address.kind() === 'ipv4') return range

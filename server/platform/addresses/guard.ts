@@ -3,27 +3,27 @@ import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import { type AddressRules, checkAddress } from './check-address.ts'
 
-export type HostVerdict =
-  /** What the name stands for now. A connection must go to one of these, and to no other. */
+type HostVerdict =
+  /** What the name resolves to now. A connection must go to one of these addresses and to no other. */
   | { kind: 'allowed'; addresses: string[] }
   | { kind: 'refused'; message: string }
   | { kind: 'unreachable'; message: string }
 
 export type AddressGuard = { check(host: string): Promise<HostVerdict> }
 
-/** The addresses that a name has now; none when it has none. */
+/** The current addresses of a name; empty when there are none. */
 export type Lookup = (name: string) => Promise<string[]>
 
-/** `allowTargets`: networks, addresses and host names that may be reached although they are private. */
+/** `allowTargets`: private networks, addresses and host names that may be reached. */
 export function createAddressGuard(options: {
   allowTargets: readonly string[]
-  /** Of Gantry itself. */
+  /** The URL of Gantry itself. */
   baseUrl: () => string
-  /** The system's, unless given. */
+  /** The system resolver by default. */
   lookup?: Lookup
 }): AddressGuard {
-  const resolve = shareLookups(options.lookup ?? askSystem)
-  const networks = options.allowTargets.flatMap(readNetwork)
+  const resolve = shareLookups(options.lookup ?? lookupWithSystem)
+  const networks = options.allowTargets.flatMap(parseNetwork)
   const hosts = new Set(options.allowTargets.map((target) => target.toLowerCase()))
 
   return {
@@ -45,38 +45,38 @@ export function createAddressGuard(options: {
   }
 }
 
-async function askSystem(name: string): Promise<string[]> {
+async function lookupWithSystem(name: string): Promise<string[]> {
   const found = await lookup(name, { all: true, verbatim: true })
   return found.map(({ address }) => address)
 }
 
 /**
- * Those who ask for a name while it is being looked up share the answer: the system looks up only a few
- * names at a time, and a name that is slow to resolve must not take all of these places.
+ * Concurrent lookups of a name share one result: the system resolves only a few names at a time, and a slow one must
+ * not occupy all of these slots.
  */
-function shareLookups(look: Lookup): Lookup {
+function shareLookups(lookup: Lookup): Lookup {
   const running = new Map<string, Promise<string[]>>()
   return (name) => {
     const known = running.get(name)
     if (known) return known
-    const answer = look(name)
+    const result = lookup(name)
       .catch(() => [])
       .finally(() => running.delete(name))
-    running.set(name, answer)
-    return answer
+    running.set(name, result)
+    return result
   }
 }
 
-function readNetwork(target: string): AddressRules['networks'][number][] {
+function parseNetwork(target: string): AddressRules['networks'][number][] {
   if (ipaddr.isValidCIDR(target)) return [ipaddr.parseCIDR(target)]
   if (!ipaddr.isValid(target)) return []
   const address = ipaddr.parse(target)
   return [[address, address.kind() === 'ipv4' ? 32 : 128]]
 }
 
-/** A host that is allowed by name is allowed at whatever address it has now; metadata addresses never are. */
+/** A host that is allowed by name is allowed at any address it has now; metadata addresses never are. */
 function withAddress(rules: AddressRules, address: string): AddressRules {
-  return { ...rules, networks: [...rules.networks, ...readNetwork(address)] }
+  return { ...rules, networks: [...rules.networks, ...parseNetwork(address)] }
 }
 
 function isLoopback(host: string): boolean {

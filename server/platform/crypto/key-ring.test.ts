@@ -16,7 +16,7 @@ async function emptyHome(t: TestContext): Promise<string> {
   return home
 }
 
-test('a running box seals with the new key as soon as the key file was replaced', async (t) => {
+test('a running box seals with the new key as soon as the key file is replaced', async (t) => {
   const home = await emptyHome(t)
   const box = createSecretBox(await openKeyRing({ home }))
   const before = box.seal('secret', PLACE)
@@ -31,7 +31,7 @@ test('a running box seals with the new key as soon as the key file was replaced'
   assert.throws(() => started.open(before, PLACE), /a key that this process does not have/)
 })
 
-test('a value under a key that came later is opened', async (t) => {
+test('a value sealed with a newer key is opened', async (t) => {
   const home = await emptyHome(t)
   const box = createSecretBox(await openKeyRing({ home }))
   const [older] = await loadMasterKeys({ home })
@@ -40,7 +40,7 @@ test('a value under a key that came later is opened', async (t) => {
   assert.equal(box.open(createSecretBox([newer]).seal('secret', PLACE), PLACE), 'secret')
 })
 
-test('a key file that is gone or damaged takes no key from a running process', async (t) => {
+test('a missing or damaged key file removes no key from a running process', async (t) => {
   const home = await emptyHome(t)
   const box = createSecretBox(await openKeyRing({ home }))
   const sealed = box.seal('secret', PLACE)
@@ -50,7 +50,7 @@ test('a key file that is gone or damaged takes no key from a running process', a
   assert.equal(box.open(sealed, PLACE), 'secret')
 })
 
-test('a replaced key file is private and whole', async (t) => {
+test('a replaced key file is private and complete', async (t) => {
   const home = await emptyHome(t)
   const [older] = await loadMasterKeys({ home })
   const newer = randomBytes(32)
@@ -70,7 +70,7 @@ test('several keys are separated by commas or line breaks', () => {
   for (const text of texts) assert.deepEqual(decodeKeys(text), [first, second], text)
 })
 
-test('a list with something else in it is no list of keys', () => {
+test('a list with an invalid key is rejected', () => {
   const key = randomBytes(32).toString('hex')
   for (const text of ['', ',', `${key},`, `,${key}`, `${key},${key.slice(1)}`, `${key} ${key}`]) {
     assert.equal(decodeKeys(text), undefined, text)

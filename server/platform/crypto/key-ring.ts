@@ -3,23 +3,23 @@ import { decodeKeys, type KeySource, keyFile, loadMasterKeys } from './master-ke
 import type { KeyRing, Keys } from './secret-box.ts'
 
 /**
- * The keys of a running process. Those of the key file follow the file, because a rotation replaces it while
- * processes run: whoever seals after the file was replaced seals with its first key. So the file is looked at each
- * time; that costs a few microseconds, and secrets are rare. A key that has left the file still opens: a row that was
- * read before it left may be opened after. Keys of the environment stay as they are.
+ * The keys of a running process. Keys from the key file follow the file, because a rotation replaces it while
+ * processes run: once it is replaced, its first key seals. So the file is checked each time; that costs a few
+ * microseconds, and secrets are rare. A key that was removed from the file still opens: a row may have been read
+ * before the removal. Keys from the environment never change.
  */
-export async function openKeyRing(place: KeySource): Promise<KeyRing> {
-  let keys = await loadMasterKeys(place)
-  if (place.fromEnvironment !== undefined) return { current: () => keys, reread: () => keys }
+export async function openKeyRing(source: KeySource): Promise<KeyRing> {
+  let keys = await loadMasterKeys(source)
+  if (source.fromEnvironment !== undefined) return { current: () => keys, reread: () => keys }
 
-  const path = keyFile(place.home)
+  const path = keyFile(source.home)
   let seen = ''
 
   function reread(): Keys {
-    // A file that is gone or damaged for a moment takes no keys from a process that runs.
+    // A file that is temporarily missing or damaged removes no keys from a running process.
     seen = stateOf(path)
     const [first, ...others] = readKeys(path) ?? keys
-    keys = [first, ...withoutRepeats([...others, ...keys], first)]
+    keys = [first, ...deduplicate([...others, ...keys], first)]
     return keys
   }
 
@@ -32,7 +32,7 @@ function stateOf(path: string): string {
   return state ? `${state.ino} ${state.mtimeNs} ${state.size}` : ''
 }
 
-function withoutRepeats(keys: Buffer[], first: Buffer): Buffer[] {
+function deduplicate(keys: Buffer[], first: Buffer): Buffer[] {
   return keys.filter(
     (key, index) => !key.equals(first) && keys.findIndex((other) => other.equals(key)) === index,
   )

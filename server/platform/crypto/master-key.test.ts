@@ -14,7 +14,7 @@ async function emptyHome(t: TestContext): Promise<string> {
   return home
 }
 
-test('the first start makes a key that only its owner can read, the next one finds it again', async (t) => {
+test('the first start creates a key that only its owner can read, and the next one uses it', async (t) => {
   const home = join(await emptyHome(t), 'not', 'there', 'yet')
   const key = await loadMasterKey({ home })
   assert.equal(key.length, 32)
@@ -31,7 +31,7 @@ test('processes that start together agree on one key', async (t) => {
   assert.deepEqual(await readdir(home), ['secret.key'])
 })
 
-test('a key from the environment wins, and no file is written', async (t) => {
+test('a key from the environment takes precedence, and no file is written', async (t) => {
   const home = await emptyHome(t)
   const key = randomBytes(32)
   assert.deepEqual(await loadMasterKey({ home, fromEnvironment: key.toString('hex') }), key)
@@ -45,13 +45,13 @@ test('a key file with a line break at its end is read', async (t) => {
   assert.deepEqual(await loadMasterKey({ home }), key)
 })
 
-test('a damaged key file stops the start and stays as it is', async (t) => {
+test('a damaged key file prevents the start and stays unchanged', async (t) => {
   const home = await emptyHome(t)
   const path = join(home, 'secret.key')
   for (const content of ['', 'not a key', 'ab'.repeat(31)]) {
     await writeFile(path, content)
     await assert.rejects(loadMasterKey({ home }), {
-      message: `${path} does not hold a key: expected 64 hex characters, or 32 bytes as base64.`,
+      message: `${path} does not contain a valid key: expected 64 hex characters, or 32 bytes as base64.`,
     })
     assert.equal(await readFile(path, 'utf8'), content)
   }
@@ -68,7 +68,7 @@ test('a key is 32 bytes, as hex in any case or as base64 of either alphabet', ()
   for (const text of forms) assert.deepEqual(decodeKey(text), bytes, text)
 })
 
-test('anything else is no key', () => {
+test('anything else is not a key', () => {
   const wrong = [
     '',
     'ab'.repeat(31),

@@ -8,17 +8,17 @@ export type KeySource = { home: string; fromEnvironment?: string }
 const KEY_BYTES = 32
 
 /**
- * The keys that seal secrets: GANTRY_SECRET_KEY, else a 0600 file under GANTRY_HOME, made when absent. There is
- * one, except while keys are rotated: then the new one comes first.
+ * The keys that seal secrets: GANTRY_SECRET_KEY, else a 0600 file in GANTRY_HOME, created when absent. There is one,
+ * except during a rotation: then the new one comes first.
  */
-export async function loadMasterKeys(place: KeySource): Promise<Keys> {
-  const existing = await findMasterKeys(place)
+export async function loadMasterKeys(source: KeySource): Promise<Keys> {
+  const existing = await findMasterKeys(source)
   if (existing) return existing
-  await mkdir(place.home, { recursive: true, mode: 0o700 })
-  return createKeyFile(keyFile(place.home))
+  await mkdir(source.home, { recursive: true, mode: 0o700 })
+  return createKeyFile(keyFile(source.home))
 }
 
-/** The same for whoever must not make one. */
+/** The same without creating a file; null when there is no key. */
 export async function findMasterKeys({ home, fromEnvironment }: KeySource): Promise<Keys | null> {
   if (fromEnvironment !== undefined) return parseKeys(fromEnvironment, 'GANTRY_SECRET_KEY')
   const path = keyFile(home)
@@ -34,7 +34,7 @@ export function newKey(): Buffer {
   return randomBytes(KEY_BYTES)
 }
 
-/** 32 bytes as 64 hex characters or as base64; undefined when it is neither. */
+/** 32 bytes as 64 hex characters or as base64; undefined for anything else. */
 export function decodeKey(text: string): Buffer | undefined {
   if (/^[0-9a-fA-F]{64}$/.test(text)) return Buffer.from(text, 'hex')
   if (!/^[A-Za-z0-9+/_-]{43}=?$/.test(text)) return undefined
@@ -42,7 +42,7 @@ export function decodeKey(text: string): Buffer | undefined {
   return bytes.length === KEY_BYTES ? bytes : undefined
 }
 
-/** Several, separated by commas or line breaks; undefined when there is none, or one of them is none. */
+/** Several keys, separated by commas or line breaks; undefined when one of them is invalid. */
 export function decodeKeys(text: string): Keys | undefined {
   const [first, ...others] = text
     .trim()
@@ -56,17 +56,19 @@ export function encodeKeys(keys: Keys): string {
   return keys.map((key) => `${key.toString('hex')}\n`).join('')
 }
 
-/** `source` is named when the text does not hold keys. */
+/** `source` names the text in the error. */
 export function parseKeys(text: string, source: string): Keys {
   const keys = decodeKeys(text)
   if (!keys)
-    throw new Error(`${source} does not hold a key: expected 64 hex characters, or 32 bytes as base64.`)
+    throw new Error(
+      `${source} does not contain a valid key: expected 64 hex characters, or 32 bytes as base64.`,
+    )
   return keys
 }
 
 /**
- * All or nothing, and on the disk for certain before it returns: soon there are values that only these keys open.
- * The file stays with its owner, whoever calls. Of two callers at once one would be lost: hold a lock.
+ * Atomic, and flushed to disk before it returns: soon there are values that only these keys open. The file keeps its
+ * owner. Concurrent calls would overwrite each other: hold a lock.
  */
 export async function replaceKeyFile(path: string, keys: Keys): Promise<void> {
   const owner = await stat(path).catch(ignoreAbsent)
@@ -86,7 +88,7 @@ export async function replaceKeyFile(path: string, keys: Keys): Promise<void> {
   await folder.sync().finally(() => folder.close())
 }
 
-/** Written whole under another name and then linked: of two processes that start together one wins. */
+/** Written under another name and then linked: of two processes that start together one wins. */
 async function createKeyFile(path: string): Promise<Keys> {
   const draft = `${path}.${randomBytes(6).toString('hex')}`
   await writeFile(draft, encodeKeys([newKey()]), { mode: 0o600, flush: true })

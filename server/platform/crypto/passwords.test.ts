@@ -3,7 +3,7 @@ import { argon2Sync } from 'node:crypto'
 import { test } from 'node:test'
 import { generatePassword, hashPassword, verifyPassword } from './passwords.ts'
 
-test('a password is recognised by its hash, and no other is', async () => {
+test('only the right password matches a hash', async () => {
   const stored = await hashPassword('correct horse')
   assert.equal(await verifyPassword('correct horse', stored), true)
   for (const wrong of ['correct horsf', 'Correct horse', 'correct horse ', '']) {
@@ -11,13 +11,13 @@ test('a password is recognised by its hash, and no other is', async () => {
   }
 })
 
-test('a hash says how it was made and nothing about the password', async () => {
+test('a hash contains its parameters and nothing about the password', async () => {
   const stored = await hashPassword('correct horse')
   assert.match(stored, /^\$argon2id\$v=19\$m=19456,t=2,p=1\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}$/)
   assert.notEqual(stored, await hashPassword('correct horse'))
 })
 
-test('a hash made elsewhere with other costs is understood', async () => {
+test('a hash with other costs is verified', async () => {
   const nonce = Buffer.from('somesalt123')
   const hash = argon2Sync('argon2id', {
     message: 'password',
@@ -33,7 +33,7 @@ test('a hash made elsewhere with other costs is understood', async () => {
   assert.equal(await verifyPassword('passwort', stored), false)
 })
 
-test('without a stored hash, or with one that is none, every password is wrong', async () => {
+test('without a stored hash, or with an invalid one, no password matches', async () => {
   for (const stored of [
     null,
     '',
@@ -51,7 +51,7 @@ test('the same letters typed on another keyboard are the same password', async (
   assert.equal(await verifyPassword('cafe\u0301-nai\u0308ve', stored), true)
 })
 
-test('generated passwords are long, differ, and hold no look-alikes', () => {
+test('generated passwords are long and unique, and contain no look-alikes', () => {
   const passwords = Array.from({ length: 200 }, generatePassword)
   assert.equal(new Set(passwords).size, 200)
   for (const password of passwords) assert.match(password, /^[a-km-np-zA-HJ-NP-Z2-9]{20}$/)

@@ -10,7 +10,7 @@ const COST: Cost = { memory: 19_456, passes: 2, parallelism: 1 }
 const SALT_BYTES = 16
 const HASH_BYTES = 32
 
-/** argon2id in the usual `$argon2id$v=19$m=…,t=…,p=…$salt$hash` form, so that costs can be raised later. */
+/** argon2id in the standard `$argon2id$v=19$m=…,t=…,p=…$salt$hash` format, so that costs can be raised later. */
 export async function hashPassword(password: string): Promise<string> {
   const salt = randomBytes(SALT_BYTES)
   const hash = await derive(password, salt, COST)
@@ -19,8 +19,8 @@ export async function hashPassword(password: string): Promise<string> {
 }
 
 /**
- * Checks a password. Without a stored hash (unknown e-mail, account without password) it does the same
- * work and says no, so that the time taken tells nothing.
+ * Verifies a password. Without a stored hash (unknown email, account without password) it does the same work and
+ * returns false, so that timing reveals nothing.
  */
 export async function verifyPassword(password: string, stored: string | null): Promise<boolean> {
   const parts = stored === null ? null : parse(stored)
@@ -33,7 +33,7 @@ export async function verifyPassword(password: string, stored: string | null): P
   return timingSafeEqual(derived, hash) && parts !== null
 }
 
-/** A password that a person can copy from a terminal: 20 characters without look-alikes, 110 bits and more. */
+/** A password to copy from a terminal: 20 characters without look-alikes, at least 110 bits. */
 export function generatePassword(): string {
   const alphabet = 'abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789'
   return Array.from({ length: 20 }, () => alphabet[randomInt(alphabet.length)]).join('')

@@ -5,7 +5,7 @@ import { createSecretBox } from './secret-box.ts'
 
 const PLACE = 'hooks/1/secret'
 
-test('what was sealed for a place is opened there', () => {
+test('a sealed value opens with the same additional data', () => {
   const box = createSecretBox([randomBytes(32)])
   for (const plain of ['', 'secret', 'ä€😀', 'x'.repeat(100_000)]) {
     assert.equal(box.open(box.seal(plain, PLACE), PLACE), plain)
@@ -29,7 +29,7 @@ test('a sealed value cannot be moved to another row or column', () => {
     assert.throws(() => box.open(sealed, place))
 })
 
-test('a sealed value with any one byte changed is refused', () => {
+test('a sealed value with any byte changed is rejected', () => {
   const box = createSecretBox([randomBytes(32)])
   const sealed = box.seal('secret', PLACE)
   for (let index = 0; index < sealed.length; index++) {
@@ -39,7 +39,7 @@ test('a sealed value with any one byte changed is refused', () => {
   }
 })
 
-test('a sealed value that was cut short or made longer is refused', () => {
+test('a sealed value that was truncated or extended is rejected', () => {
   const box = createSecretBox([randomBytes(32)])
   const sealed = box.seal('secret', PLACE)
   for (let length = 0; length < sealed.length; length++) {
@@ -56,7 +56,7 @@ test('after a rotation the old key still opens, and the new one seals', () => {
   assert.equal(createSecretBox([newer]).open(rotated.seal('secret', PLACE), PLACE), 'secret')
 })
 
-test('a value sealed with a key that is gone is refused by name of its place', () => {
+test('an error about a missing key names the sealed value', () => {
   const sealed = createSecretBox([randomBytes(32)]).seal('secret', PLACE)
   assert.throws(() => createSecretBox([randomBytes(32)]).open(sealed, PLACE), {
     message: 'hooks/1/secret was sealed with a key that this process does not have',

@@ -1,15 +1,15 @@
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
 
 /**
- * Secrets at rest: AES-256-GCM. A sealed value carries the id of its key, so that keys can be rotated,
- * and is bound to the row and column it was sealed for, so that it cannot be moved to another.
+ * Secrets at rest: AES-256-GCM. A sealed value contains the id of its key, so that keys can be rotated, and is bound
+ * by its additional authenticated data to one row and column, so that it cannot be moved to another.
  *
  * Layout: version (1) | key id (4) | nonce (12) | tag (16) | ciphertext.
  */
 export type SecretBox = {
-  /** `place` names table, row and column: `hooks/<id>/secret`. */
+  /** `aad` names table, row and column: `hooks/<id>/secret`. */
   seal(plain: string, aad: string): Buffer
-  /** Throws when the value was not sealed with a known key for this very place. */
+  /** Throws when the value was not sealed with a known key and the same `aad`. */
   open(sealed: Buffer, aad: string): string
 }
 
@@ -18,9 +18,8 @@ export type Keys = readonly [Buffer, ...Buffer[]]
 
 /** Keys that change while the process runs (key-ring.ts). */
 export type KeyRing = {
-  /** As they are now. */
   current(): Keys
-  /** Looked up anew: a value has turned up whose key is not among them. */
+  /** Called when a value was sealed with a key that is not among the current ones. */
   reread(): Keys
 }
 
@@ -54,12 +53,12 @@ export function createSecretBox(keys: Keys | KeyRing): SecretBox {
   }
 }
 
-/** What a sealed value says about its key. It is no secret. */
+/** The id that a sealed value contains. It is not secret. */
 export function keyId(key: Buffer): Buffer {
   return createHash('sha256').update('gantry key id').update(key).digest().subarray(0, KEY_ID_BYTES)
 }
 
-/** Undefined for what is no sealed value. */
+/** Undefined when it is not a sealed value. */
 export function keyIdOf(sealed: Buffer): Buffer | undefined {
   return sealed.length >= HEADER_BYTES && sealed[0] === VERSION ? split(sealed).keyId : undefined
 }

@@ -9,7 +9,7 @@ import {
   type TokenKind,
 } from './tokens.ts'
 
-test('each kind of token is recognised by its prefix and carries 256 bits', () => {
+test('each kind of token has its prefix and 256 bits', () => {
   const prefixes: Record<TokenKind, string> = { access: 'gty_at_', refresh: 'gty_rt_', personal: 'gty_pat_' }
   for (const [kind, prefix] of Object.entries(prefixes)) {
     const token = newToken(kind as TokenKind)

@@ -1,4 +1,4 @@
-// The crypto room: random tokens, password hashes, and secrets at rest, all on node:crypto.
+// Cryptography: random tokens, password hashes and secrets at rest, built on node:crypto.
 import { hash, randomBytes } from 'node:crypto'
 
 export type TokenKind = 'access' | 'refresh' | 'personal'
@@ -9,12 +9,12 @@ const PREFIXES: Record<TokenKind, string> = {
   personal: 'gty_pat_',
 }
 
-/** 256 bits of chance behind a prefix by which a leaked token can be recognised. */
+/** 256 random bits after a prefix by which a leaked token can be recognized. */
 export function newToken(kind: TokenKind): string {
   return PREFIXES[kind] + randomBytes(32).toString('base64url')
 }
 
-/** What is stored instead of a token: tokens are random, so one plain hash is enough. */
+/** What is stored instead of a token: tokens are random, so a plain hash is enough. */
 export function hashToken(token: string): Buffer {
   return hash('sha256', token, 'buffer')
 }
@@ -24,12 +24,12 @@ export function newUrlToken(): string {
   return randomBytes(32).toString('base64url')
 }
 
-/** Signing key of an incoming hook: 256 bits, as the 64 characters that the sender is given. */
+/** Signing key of an incoming hook: 256 bits as 64 hex characters. */
 export function newHookSecret(): string {
   return randomBytes(32).toString('hex')
 }
 
-/** Signing key of an outgoing hook, in the form that Standard Webhooks libraries take. */
+/** Signing key of an outgoing hook, in the format of Standard Webhooks libraries. */
 export function newDeliverySecret(): string {
   return `whsec_${randomBytes(32).toString('base64')}`
 }

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 
-/** One parameter whatever the number of ids, so that the statement's text, and its plan, stay the same. */
+/** One parameter for any number of ids, so that the statement's text, and its plan, stay the same. */
 export function anyOf(column: string, ids: readonly number[]) {
   return sql<boolean>`${sql.ref(column)} = any(${[...new Set(ids)]}::bigint[])`
 }

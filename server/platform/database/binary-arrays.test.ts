@@ -17,7 +17,7 @@ async function connect(t: TestContext): Promise<pg.Client> {
   return client
 }
 
-test('every kind of column arrives as it was, also its nulls', async (t) => {
+test('every type of column is preserved, including nulls', async (t) => {
   const client = await connect(t)
   const { rows } = await client.query(
     `select * from unnest($1::int[], $2::bigint[], $3::uuid[], $4::text[], $5::bytea[], $6::json[], $7::jsonb[])
@@ -46,7 +46,7 @@ test('every kind of column arrives as it was, also its nulls', async (t) => {
   ])
 })
 
-test('no rows are no rows', async (t) => {
+test('no rows stay no rows', async (t) => {
   const client = await connect(t)
   const { rows } = await client.query('select * from unnest($1::int[], $2::text[]) as c (a, b)', [
     int4s([]),

@@ -1,6 +1,6 @@
 /**
- * Columns of many rows as arrays in PostgreSQL's binary form: `unnest($1::uuid[], $2::text[])` then reads
- * them without parsing text. Measured on the way of a call, this costs a fifth of rows in one JSON value.
+ * Columns of many rows as arrays in PostgreSQL's binary format: `unnest($1::uuid[], $2::text[])` then reads them
+ * without parsing text. Measured for incoming calls, this costs a fifth of passing the rows as one JSON value.
  */
 type ElementType = 'int4' | 'int8' | 'uuid' | 'text' | 'bytea' | 'json' | 'jsonb'
 
@@ -24,7 +24,7 @@ export const uuids = (values: readonly (string | null)[]) => encode('uuid', valu
 export const texts = (values: readonly (string | null)[]) => encodeTexts('text', values)
 export const byteas = (values: readonly (Buffer | null)[]) => encodeBytes(values)
 export const jsons = (values: readonly (object | null)[]) => encodeTexts('json', values.map(jsonText))
-/** The text behind one byte that tells the version of the format. */
+/** The text, after one byte with the version of the format. */
 export const jsonbs = (values: readonly (object | null)[]) =>
   encodeTexts('jsonb', values.map(jsonText), JSONB_VERSION)
 
@@ -57,7 +57,7 @@ function encodeBytes(values: readonly (Buffer | null)[]): Buffer {
   return into
 }
 
-/** Written straight into place: a buffer for each would be most of the work. */
+/** Written directly into the target: one buffer per value would be most of the work. */
 function encodeTexts(type: ElementType, values: readonly (string | null)[], prefix?: string): Buffer {
   const texts = prefix === undefined ? values : values.map((value) => value && prefix + value)
   const lengths = texts.map((value) => (value === null ? NULL_LENGTH : Buffer.byteLength(value)))

@@ -23,7 +23,7 @@ describe('a timestamp', () => {
     test(`${text} reads ${iso}`, () => assert.equal(isoFromPostgres(text), iso))
   }
 
-  test('comes out as it went in, whatever zone it was written in', async (t) => {
+  test('is read as it was written, in any time zone', async (t) => {
     const { db } = open(t)
     for (const written of ['2026-11-15T02:06:07.120Z', '2026-07-01T23:59:59.999+05:30']) {
       const { rows } = await sql<{ moment: string }>`select ${written}::timestamptz(3) as moment`.execute(db)
@@ -38,7 +38,7 @@ function open(t: { after(fn: () => Promise<void>): void }, onIdleError: (error: 
   return database
 }
 
-test('ids come out as numbers, alone and in arrays', async (t) => {
+test('ids are read as numbers, alone and in arrays', async (t) => {
   const { db } = open(t)
   const { rows } = await sql<Record<string, unknown>>`
     select 9007199254740991::bigint as id, count(*) as count, array[1, 2]::bigint[] as ids from (values (1), (2)) as two`.execute(
@@ -47,7 +47,7 @@ test('ids come out as numbers, alone and in arrays', async (t) => {
   assert.deepEqual(rows, [{ id: 9_007_199_254_740_991, count: 2, ids: [1, 2] }])
 })
 
-test('a session speaks UTC and ends what takes too long', async (t) => {
+test('a session uses UTC and has timeouts', async (t) => {
   const { db } = open(t)
   const { rows } =
     await sql`select current_setting('timezone') as zone, current_setting('statement_timeout') as statement,
@@ -60,7 +60,7 @@ test('a session speaks UTC and ends what takes too long', async (t) => {
   ])
 })
 
-test('a statement with parameters is prepared once for a connection', async (t) => {
+test('a statement with parameters is prepared once per connection', async (t) => {
   const { db } = open(t)
   await db.connection().execute(async (one) => {
     for (const number of [1, 2, 3]) await sql`select ${number}::int as prepared_by_this_test`.execute(one)
@@ -72,15 +72,15 @@ test('a statement with parameters is prepared once for a connection', async (t) 
   })
 })
 
-test('an idle connection that the server ends is told, does not end the process, and is replaced', async (t) => {
-  const { promise: told, resolve } = Promise.withResolvers<Error>()
+test('an idle connection that the server ends is reported, does not end the process, and is replaced', async (t) => {
+  const { promise: reported, resolve } = Promise.withResolvers<Error>()
   const { db } = open(t, resolve)
   const { rows } = await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(db)
   const killer = new pg.Client(settings)
   await killer.connect()
   await killer.query('select pg_terminate_backend($1)', [rows[0]!.pid])
   await killer.end()
-  assert.match((await told).message, /terminat/)
+  assert.match((await reported).message, /terminat/)
   const again = await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(db)
   assert.notEqual(again.rows[0]!.pid, rows[0]!.pid)
 })
@@ -91,18 +91,18 @@ test('a database that was never used can be closed, and closed again', async () 
   await database.close()
 })
 
-describe('a server of the user’s own', () => {
-  test('that is new enough is taken', async () => {
+describe('the server of DATABASE_URL', () => {
+  test('is accepted when it is new enough', async () => {
     await assertSupportedServer(settings)
   })
 
-  test('without the database is refused, and the reason told', async () => {
+  test('without the database is rejected with the reason', async () => {
     await assert.rejects(assertSupportedServer({ ...settings, database: 'nowhere' }), {
       message: 'The server of DATABASE_URL cannot be used: database "nowhere" does not exist',
     })
   })
 
-  test('where nobody listens is refused', async () => {
+  test('that does not listen is rejected', async () => {
     const server = createServer().listen(0, '127.0.0.1')
     await once(server, 'listening')
     const { port } = server.address() as { port: number }

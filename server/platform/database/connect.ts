@@ -1,5 +1,5 @@
-// The database room: one PostgreSQL dialect, reached through `pg` and typed by Kysely. Whoever needs
-// rows takes a `Database` (or a transaction) as its first argument; nobody opens a pool but this file.
+// The database: PostgreSQL, accessed through `pg` and typed by Kysely. Code that needs rows takes a `Database` (or a
+// transaction) as its first argument; only this file opens a pool.
 import { Kysely, PostgresDialect } from 'kysely'
 import pg from 'pg'
 import type { Tables } from './tables.ts'
@@ -18,7 +18,7 @@ const INT8 = 20
 const INT8_ARRAY = 1016
 const TIMESTAMPTZ = 1184
 
-// Ids stay far below 2^53, and timestamps leave the database in the form in which the API shows them.
+// Ids stay far below 2^53, and timestamps are read in the form that the API shows.
 const parsers: pg.CustomTypesConfig = {
   getTypeParser: ((oid: number, format?: 'text' | 'binary') => {
     if (format !== 'binary' && oid === INT8) return Number
@@ -41,11 +41,11 @@ export function isoFromPostgres(text: string): string {
   return `${text.slice(0, 10)}T${text.slice(11, 19)}.${fraction.padEnd(3, '0').slice(0, 3)}Z`
 }
 
-const MOST_STATEMENTS = 500
+const MAX_STATEMENTS = 500
 
 /**
  * Prepares every statement with parameters once per connection, under a name: planning a join of ten
- * tables takes longer than running it. The texts are ours and few; past a limit they stay unnamed.
+ * tables takes longer than running it. The statements are ours and few; past a limit they stay unnamed.
  */
 class PreparingClient extends pg.Client {
   static #names = new Map<string, string>()
@@ -61,7 +61,7 @@ class PreparingClient extends pg.Client {
 
   static #nameOf(text: string): string | undefined {
     const known = PreparingClient.#names.get(text)
-    if (known !== undefined || PreparingClient.#names.size >= MOST_STATEMENTS) return known
+    if (known !== undefined || PreparingClient.#names.size >= MAX_STATEMENTS) return known
     const name = `gantry_${PreparingClient.#names.size + 1}`
     PreparingClient.#names.set(text, name)
     return name
@@ -77,7 +77,7 @@ export function openDatabase(
     Client: PreparingClient,
     application_name: 'gantry',
     max: options.max ?? 10,
-    // A database that is away must be noticed in time to answer 503, not when the caller has given up.
+    // An outage must be detected in time to respond with 503, before the caller disconnects.
     connectionTimeoutMillis: 3_000,
     idleTimeoutMillis: 60_000,
     keepAlive: true,
@@ -85,9 +85,9 @@ export function openDatabase(
       '-c timezone=UTC -c statement_timeout=30s -c transaction_timeout=60s -c idle_in_transaction_session_timeout=60s',
     types: parsers,
   })
-  // An idle client that loses its server emits 'error'; unheard, that would end the process.
+  // An idle client that loses its server emits 'error'; without a listener that would end the process.
   pool.on('error', options.onIdleError)
-  // The same for a client in use between two statements; whoever uses it learns of it from the next one.
+  // The same for a client in use between two statements; its next statement fails.
   pool.on('connect', (client) => client.on('error', () => {}))
   const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) })
   // Kysely ends the pool only when it has used it.
@@ -98,9 +98,9 @@ export function openDatabase(
   return { db, pool, settings, close }
 }
 
-const OLDEST_SERVER = 18
+const MIN_VERSION = 18
 
-/** Says what is wrong with a server of the user's own before anything else trips over it. */
+/** Reports what is wrong with the server of DATABASE_URL before anything else fails because of it. */
 export async function assertSupportedServer(settings: ConnectionSettings): Promise<void> {
   const client = new pg.Client({ ...settings, application_name: 'gantry', connectionTimeoutMillis: 10_000 })
   client.on('error', () => {})
@@ -108,8 +108,8 @@ export async function assertSupportedServer(settings: ConnectionSettings): Promi
     await client.connect()
     const { rows } = await client.query('show server_version_num')
     const major = Math.floor(Number(rows[0].server_version_num) / 10_000)
-    if (major < OLDEST_SERVER)
-      throw new Error(`it runs PostgreSQL ${major}; Gantry needs ${OLDEST_SERVER} or newer`)
+    if (major < MIN_VERSION)
+      throw new Error(`it runs PostgreSQL ${major}; Gantry requires ${MIN_VERSION} or newer`)
   } catch (error) {
     throw new Error(`The server of DATABASE_URL cannot be used: ${(error as Error).message}`, {
       cause: error,

@@ -67,7 +67,7 @@ async function endListeners(): Promise<void> {
     await sender.query('select pg_terminate_backend($1, 5000)', [pid])
 }
 
-test('a subscriber hears its channel, in order, and no other', async (t) => {
+test('a subscriber receives the notifications of its channel, in order, and no others', async (t) => {
   const listener = await listen(t)
   const news = createSubscriber()
   await listener.subscribe('news', news.subscriber)
@@ -78,7 +78,7 @@ test('a subscriber hears its channel, in order, and no other', async (t) => {
   assert.equal(news.reconnections(), 0)
 })
 
-test('many subscribers share one connection, and each hears everything', async (t) => {
+test('many subscribers share one connection, and each receives everything', async (t) => {
   const listener = await listen(t)
   const all = [createSubscriber(), createSubscriber(), createSubscriber()]
   await listener.subscribe('shared', all[0]!.subscriber)
@@ -94,7 +94,7 @@ test('many subscribers share one connection, and each hears everything', async (
   assert.equal((await listenersBackends()).length, 1)
 })
 
-test('a connection that the server ends is made anew, everyone is told, and every channel is heard again', async (t) => {
+test('a connection that the server ends is reopened, every subscriber is notified, and every channel works again', async (t) => {
   const errors: Error[] = []
   const listener = await listen(t, (error) => errors.push(error))
   const [news, other] = [createSubscriber(), createSubscriber()]
@@ -115,7 +115,7 @@ test('a connection that the server ends is made anew, everyone is told, and ever
   assert.ok(errors.length >= 2, 'each loss was told')
 })
 
-test('a channel subscribed to while the connection is away is heard once it is back', async (t) => {
+test('a channel subscribed to while disconnected works after the reconnect', async (t) => {
   const listener = await listen(t)
   const first = createSubscriber()
   await listener.subscribe('first', first.subscriber)
@@ -129,7 +129,7 @@ test('a channel subscribed to while the connection is away is heard once it is b
   assert.deepEqual(late.payloads, ['heard'])
 })
 
-test('a server that refuses at the start is told to whoever opens, and not tried again', async () => {
+test('an error of the first connection is thrown, and not retried', async () => {
   const errors: Error[] = []
   const nowhere = { ...settings, database: 'nowhere' }
   await assert.rejects(openListener(nowhere, { onError: (error) => errors.push(error), retryMs: 1 }), {
@@ -138,7 +138,7 @@ test('a server that refuses at the start is told to whoever opens, and not tried
   assert.deepEqual(errors, [])
 })
 
-test('a closed listener leaves no connection behind and makes no new one', async () => {
+test('a closed listener leaves no connection open and opens no new one', async () => {
   const listener = await openListener(settings, { onError: () => {}, retryMs: 1 })
   await listener.subscribe('news', createSubscriber().subscriber)
   assert.equal((await listenersBackends()).length, 1)

@@ -2,9 +2,8 @@ import pg from 'pg'
 import type { ConnectionSettings } from './connect.ts'
 
 /**
- * One dedicated connection that LISTENs, for a whole process. It reconnects by itself for as long as it
- * is open. Notifications sent while it was away are lost: `onReconnect` tells every subscriber to look
- * for itself.
+ * One dedicated LISTEN connection for a whole process. It reconnects until it is closed. Notifications sent while it
+ * was disconnected are lost: `onReconnect` tells every subscriber to query for changes.
  */
 export type Listener = {
   subscribe(channel: string, subscriber: Subscriber): Promise<void>
@@ -13,7 +12,7 @@ export type Listener = {
 
 export type Subscriber = {
   onNotify(payload: string): void
-  /** From now on notifications are missed … */
+  /** From now on notifications are lost … */
   onDisconnect?(): void
   /** … until now. */
   onReconnect?(): void
@@ -43,7 +42,7 @@ export async function openListener(
     try {
       await next.connect()
       for (const channel of subscribers.keys()) await next.query(`listen ${pg.escapeIdentifier(channel)}`)
-      if (closed) throw new Error('The listener was closed while it connected')
+      if (closed) throw new Error('The listener was closed while connecting')
     } catch (error) {
       await next.end().catch(() => {})
       throw error

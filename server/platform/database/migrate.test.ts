@@ -15,7 +15,7 @@ async function migrationFiles(): Promise<string[]> {
 }
 
 describe('migrating', () => {
-  test('four processes at once bring an empty database up to date, and every migration is recorded once', async (t) => {
+  test('four concurrent processes migrate an empty database, and every migration is recorded once', async (t) => {
     const { settings, drop } = await createTestDatabase({ empty: true })
     t.after(drop)
     const program = `
@@ -42,7 +42,7 @@ describe('migrating', () => {
     await createTestTree(db)
   })
 
-  test('again changes nothing', async (t) => {
+  test('a second time changes nothing', async (t) => {
     const { settings, drop } = await createTestDatabase()
     t.after(drop)
     const { db, close } = openDatabase(settings, { onIdleError: () => {} })
@@ -53,7 +53,7 @@ describe('migrating', () => {
     assert.deepEqual((await recorded()).rows, rows)
   })
 
-  test('a database with hooks that are off learns since when they are', async (t) => {
+  test('sets off_since for the hooks of an older database', async (t) => {
     const { settings, drop } = await createTestDatabase({ empty: true })
     t.after(drop)
     const { db, close } = openDatabase(settings, { onIdleError: () => {} })
@@ -75,7 +75,7 @@ describe('migrating', () => {
     assert.deepEqual(offSince, { [on]: null, [paused]: updated_at, [failed]: '2026-01-02T03:04:05.678Z' })
   })
 
-  test('a database that cannot be migrated is left as it was, and the migration is named', async (t) => {
+  test('a failed migration changes nothing, and is named', async (t) => {
     const { settings, drop } = await createTestDatabase({ empty: true })
     t.after(drop)
     const { db, close } = openDatabase(settings, { onIdleError: () => {} })

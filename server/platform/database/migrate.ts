@@ -7,8 +7,8 @@ import type { Tables } from './tables.ts'
 const FOLDER = new URL('./migrations/', import.meta.url)
 
 /**
- * Brings the tables up to date, all files in one transaction. Any number of processes may call this at
- * once: the first takes a lock in the database, the others wait for it and find nothing left to do.
+ * Migrates to the latest schema, all files in one transaction. Any number of processes may call this concurrently:
+ * the first takes a lock in the database, the others wait for it and find nothing left to do.
  */
 export async function migrate(db: Database): Promise<void> {
   const { error, results } = await createMigrator(db).migrateToLatest()
@@ -18,7 +18,7 @@ export async function migrate(db: Database): Promise<void> {
   throw new Error(`${where}: ${error instanceof Error ? error.message : String(error)}`, { cause: error })
 }
 
-/** In a transaction of the caller's, when it is given one. */
+/** Runs in the caller's transaction when given one. */
 export function createMigrator(db: Kysely<Tables>): Migrator {
   return new Migrator({
     db,
@@ -28,7 +28,7 @@ export function createMigrator(db: Kysely<Tables>): Migrator {
   })
 }
 
-/** In their order. */
+/** In order. */
 export async function migrationNames(): Promise<string[]> {
   const files = (await readdir(FOLDER)).filter((name) => /^\d{4}-.*\.ts$/.test(name)).sort()
   return files.map((file) => file.slice(0, -'.ts'.length))

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { shareLoads } from './share-loads.ts'
 
-test('keys that are asked for while a load is under way share the next one', async () => {
+test('keys that are requested during a load share the next one', async () => {
   const loads: { keys: string[]; finish: () => void }[] = []
   const find = shareLoads<string>((keys) => {
     const { promise, resolve } = Promise.withResolvers<Map<string, string>>()
@@ -33,7 +33,7 @@ test('keys that are asked for while a load is under way share the next one', asy
   assert.equal(await late, 'F')
 })
 
-test('a key that the load does not find is undefined, and a failing load fails for its own keys only', async () => {
+test('a key that is not found is undefined, and a failing load affects only its own keys', async () => {
   const find = shareLoads<number>(async (keys) => {
     if (keys.includes('bad')) throw new Error('no')
     return new Map([['one', 1]])
@@ -43,7 +43,7 @@ test('a key that the load does not find is undefined, and a failing load fails f
   assert.equal(await find('two'), undefined)
 })
 
-test('no more than a hundred keys go into one load, and every question is answered', async () => {
+test('a load has at most a hundred keys, and every request gets its result', async () => {
   let largest = 0
   const find = shareLoads<string>(async (keys) => {
     largest = Math.max(largest, keys.length)

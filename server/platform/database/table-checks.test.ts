@@ -12,7 +12,7 @@ import {
 } from '#test/support/world.ts'
 import { openDatabase } from './connect.ts'
 
-describe('wrong states are refused by the tables', () => {
+describe('constraints reject invalid rows', () => {
   let close = async () => {}
   let db: ReturnType<typeof openDatabase>['db']
   let ours: TestTree
@@ -62,9 +62,9 @@ describe('wrong states are refused by the tables', () => {
   /** A right row of a table, and what makes it wrong: each refused by a check, a reference or uniqueness. */
   function refuses(table: string, good: () => Row, bad: Record<string, () => Row>): void {
     describe(table, () => {
-      test('takes a right row', () => insert(table, good()))
+      test('accepts a valid row', () => insert(table, good()))
       for (const [name, change] of Object.entries(bad)) {
-        test(`refuses ${name}`, async () => {
+        test(`rejects ${name}`, async () => {
           await assert.rejects(insert(table, { ...good(), ...change() }), (error: { code?: string }) => {
             assert.match(error.code ?? '', /^23(502|503|505|514|P01)$/, String(error))
             return true
@@ -402,12 +402,12 @@ describe('wrong states are refused by the tables', () => {
     },
   )
 
-  test('an e-mail address is one address however it is written', async () => {
+  test('an email address is unique regardless of case', async () => {
     const user = { name: 'x', email: ours.owner.email.toUpperCase(), url_slug: 'x' }
     await assert.rejects(insert('users', user), { code: '23505' })
   })
 
-  test('there is one tree version and one counter of blocks', async () => {
+  test('there is exactly one tree version and one block counter', async () => {
     await assert.rejects(insert('tree_version', { version: 7 }), { code: '23505' })
     await assert.rejects(insert('counted_action_blocks', { next_block: 7 }), { code: '23505' })
   })

@@ -15,7 +15,7 @@ test('a body that is empty or only white space says so', () => {
   for (const text of ['', ' \r\n\t']) {
     assert.deepEqual(parse(text), {
       kind: 'malformed',
-      message: 'The body is empty; a JSON value is expected.',
+      message: 'The body is empty; send a JSON value.',
     })
   }
 })
@@ -41,18 +41,18 @@ test('bytes that are not UTF-8 are malformed', () => {
   }
 })
 
-test('nesting is accepted up to the limit and refused one level further', () => {
+test('nesting is accepted up to the limit and rejected one level further', () => {
   assert.equal(parse(nested(MAX_DEPTH)).kind, 'parsed')
   const refusal = { kind: 'malformed', message: 'The body is nested deeper than 64 levels.' }
   assert.deepEqual(parse(nested(MAX_DEPTH + 1)), refusal)
   assert.deepEqual(parse(`${'{"a":'.repeat(MAX_DEPTH + 1)}1${'}'.repeat(MAX_DEPTH + 1)}`), refusal)
 })
 
-test('half a megabyte of brackets is refused, not a stack overflow', () => {
+test('half a megabyte of brackets is rejected without a stack overflow', () => {
   assert.equal(parse(nested(500_000)).kind, 'malformed')
 })
 
-test('a key named __proto__ is refused at any depth, also when it is escaped', () => {
+test('a key named __proto__ is rejected at any depth, even when escaped', () => {
   for (const text of ['{"__proto__":{}}', '{"a":[{"__proto__":1}]}', '{"\\u005f_proto__":1}']) {
     assert.deepEqual(parse(text), { kind: 'malformed', message: 'The body has a key named __proto__.' })
   }
@@ -64,7 +64,7 @@ test('keys that only look dangerous are data', () => {
   }
 })
 
-test('U+0000 and lone surrogates are named with the path of their field', () => {
+test('U+0000 and lone surrogates are reported with the path of their field', () => {
   const nul = 'must not contain the character U+0000'
   const half = 'must not contain half of a surrogate pair'
   const cases: [string, string, string][] = [
@@ -80,11 +80,11 @@ test('U+0000 and lone surrogates are named with the path of their field', () => 
   }
 })
 
-test('a whole surrogate pair is one character like any other', () => {
+test('a complete surrogate pair is a valid character', () => {
   assert.deepEqual(parse('"\\ud83d\\ude00"'), { kind: 'parsed', value: '😀' })
 })
 
-test('the path of a fault is cut, however long the keys are', () => {
+test('the path of an error is truncated, however long the keys are', () => {
   const answer = parse(JSON.stringify({ ['k'.repeat(5000)]: '\0' }))
   assert.equal(answer.kind === 'unstorable' && answer.field.length, 256)
 })

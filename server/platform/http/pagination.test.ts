@@ -62,7 +62,7 @@ test('a list of exactly the counting limit still has a last page', () => {
   })
 })
 
-test('the rest of the query stays as the caller gave it', () => {
+test('the rest of the query is preserved', () => {
   const header = linkHeader(
     `${URL}?filter[status]=failed,skipped&page=1&per_page=10&filter[created_after]=2026-01-01T00:00:00%2B02:00`,
     pageOf({ per_page: 10 }),

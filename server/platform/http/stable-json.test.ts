@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { markStable, stringifyStable } from './stable-json.ts'
 
-test('the text is that of JSON.stringify, whatever is declared stable', () => {
+test('the text equals JSON.stringify, whatever is marked stable', () => {
   const withStableParts = fc
     .jsonValue({ depthSize: 'medium' })
     .chain((value) => fc.tuple(fc.constant(value), fc.infiniteStream(fc.boolean())))

@@ -22,7 +22,7 @@ function check(httpPart: 'body' | 'querystring', schema: TSchema, value: unknown
 const body = (schema: TSchema, value: unknown) => check('body', schema, value)
 const query = (schema: TSchema, value: unknown) => check('querystring', schema, value)
 
-test('every fault of a body is reported, each under its dotted path', () => {
+test('every error of a body is reported under its dotted path', () => {
   const schema = Exactly({
     id: Id,
     kind: Word(['a', 'b'] as const),
@@ -43,7 +43,7 @@ test('every fault of a body is reported, each under its dotted path', () => {
   })
 })
 
-test('each kind of fault has words of its own', () => {
+test('each kind of error has its own message', () => {
   const cases: [TSchema, unknown, string][] = [
     [Type.String(), 1, 'must be a string'],
     [Type.Integer(), 1.5, 'must be an integer'],
@@ -65,13 +65,13 @@ test('each kind of fault has words of its own', () => {
   }
 })
 
-test('what concerns the whole body stands under body', () => {
+test('errors of the whole body are under body', () => {
   for (const value of [null, [], 'text', 1]) {
     assert.deepEqual(body(Exactly({}), value), { errors: { body: ['must be an object'] } })
   }
 })
 
-test('a body is never bent into shape', () => {
+test('a body is never coerced', () => {
   const schema = Exactly({
     n: Type.Optional(Type.Integer()),
     b: Type.Optional(Type.Boolean()),
@@ -90,12 +90,12 @@ test('a body is never bent into shape', () => {
   }
 })
 
-test('no default is written into a body: a field that is not given stays away', () => {
+test('no default is added to a body: an omitted field stays absent', () => {
   const schema = Exactly({ active: Type.Optional(Type.Boolean({ default: true })) })
   assert.deepEqual(body(schema, {}), { value: {} })
 })
 
-test('numbers and booleans are read out of the texts of an address, and defaults filled in', () => {
+test('numbers and booleans in a URL are parsed, and defaults added', () => {
   const schema = Exactly({
     page: Type.Optional(Type.Integer({ default: 1 })),
     active: Type.Optional(Type.Boolean()),
@@ -107,7 +107,7 @@ test('numbers and booleans are read out of the texts of an address, and defaults
   assert.deepEqual(query(schema, { page: '-7', active: 'true' }), { value: { page: -7, active: true } })
 })
 
-test('a number in an address is written in plain digits', () => {
+test('a number in a URL consists of plain digits', () => {
   const schema = Exactly({ id: Id })
   for (const id of ['', ' 1', '1 ', '+1', '01', '1.0', '1e0', '0x1', '0b1', '١', 'Infinity', 'null', '1,2']) {
     assert.deepEqual(query(schema, { id }), { errors: { id: ['must be an integer'] } }, id)
@@ -118,20 +118,20 @@ test('a number in an address is written in plain digits', () => {
   }
 })
 
-test('a boolean in an address is true or false', () => {
+test('a boolean in a URL is true or false', () => {
   const schema = Exactly({ active: Type.Boolean() })
   for (const active of ['1', '0', 'TRUE', 'yes', '', 'null']) {
     assert.deepEqual(query(schema, { active }), { errors: { active: ['must be a boolean'] } }, active)
   }
 })
 
-test('a parameter that is given twice is refused where one is expected', () => {
+test('a repeated parameter is rejected where one is expected', () => {
   assert.deepEqual(query(Exactly({ page: Type.Integer() }), { page: ['1', '2'] }), {
     errors: { page: ['must be an integer'] },
   })
 })
 
-test('the same words about the same field are said once', () => {
+test('the same message about a field is reported once', () => {
   const schema = Type.Unsafe<unknown>({
     type: 'object',
     properties: {
@@ -141,7 +141,7 @@ test('the same words about the same field are said once', () => {
   assert.deepEqual(body(schema, { v: 'x' }), { errors: { v: ['must be an integer', 'must be an array'] } })
 })
 
-test('a field named like something of Object.prototype is reported as a field', () => {
+test('a field named like a property of Object.prototype is reported as a field', () => {
   const { errors } = body(Exactly({}), JSON.parse('{"constructor":1,"__proto__":2,"toString":3}')) as {
     errors: ErrorsByField
   }
@@ -149,14 +149,14 @@ test('a field named like something of Object.prototype is reported as a field', 
   assert.equal(Object.getPrototypeOf(errors), Object.prototype)
 })
 
-test('a field whose name holds a slash or a tilde keeps it', () => {
+test('a field name with a slash or a tilde is preserved', () => {
   const schema = Type.Record(Type.String(), Type.Integer())
   assert.deepEqual(Object.keys((body(schema, { 'a/b~c': 'x' }) as { errors: ErrorsByField }).errors), [
     'a/b~c',
   ])
 })
 
-test('an answer to thousands of faults stays small', () => {
+test('a response to thousands of errors stays small', () => {
   const many = Object.fromEntries(
     Array.from({ length: 5_000 }, (_, index) => [`${'k'.repeat(500)}${index}`, 1]),
   )

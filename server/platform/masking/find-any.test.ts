@@ -8,7 +8,7 @@ const words = fc.array(fc.string({ unit: fc.constantFrom('a', 'b', 'é'), minLen
   maxLength: 8,
 })
 
-test('at every place the longest word that ends there is found', () => {
+test('finds the longest word that ends at each position', () => {
   fc.assert(
     fc.property(words, text, (words, text) => {
       const expected = Array.from(text, (_, index) => index + 1).flatMap((end) => {
@@ -23,7 +23,7 @@ test('at every place the longest word that ends there is found', () => {
   )
 })
 
-test('the depth is the longest end of the text that is the beginning of a word', () => {
+test('the depth is the longest suffix of the text that is a prefix of a word', () => {
   fc.assert(
     fc.property(words, text, (words, text) => {
       const finder = createFinder(words)

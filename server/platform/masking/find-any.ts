@@ -1,12 +1,12 @@
 /**
- * Finds all occurrences of many words (none of them empty) in a text that comes in pieces, in one pass, however many words there are
- * and however they overlap (Aho and Corasick's automaton). A state stands for the longest end of the text so far
- * that is the beginning of a word; state 0 is the empty one.
+ * Finds all occurrences of many words (none of them empty) in a stream of text in one pass, however many words there
+ * are and however they overlap (Aho–Corasick). A state is the longest suffix of the text so far that is a prefix of a
+ * word; state 0 is the empty one.
  */
 export type Finder = {
-  /** Reads `text` from `from` on; `found` is told of the longest word that ends at each place, if one does. */
+  /** Reads `text` from `from` on; calls `found` with the longest word that ends at each position, if any. */
   scan(text: string, from: number, state: number, found: (start: number, end: number) => void): number
-  /** How many of the characters read last could be the beginning of a word. */
+  /** How many of the last characters could be the beginning of a word. */
   depth(state: number): number
 }
 

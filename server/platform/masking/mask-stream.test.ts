@@ -12,23 +12,23 @@ function mask(secrets: readonly string[], ...pieces: string[]): string {
 }
 
 suite('a secret', () => {
-  test('is masked wherever it stands and however often', () => {
+  test('is masked wherever it occurs and however often', () => {
     assert.equal(mask(['hunter2'], 'hunter2 is hunter2, not hunter3'), `${MASK} is ${MASK}, not hunter3`)
     assert.equal(mask(['hunter2'], 'hunter2hunter2'), MASK + MASK)
     assert.equal(mask(['a.*b+'], 'axxb a.*b+'), `axxb ${MASK}`)
   })
 
-  test('that is cut into pieces is masked all the same', () => {
+  test('that is split into chunks is masked, too', () => {
     assert.equal(mask(['hunter2'], 'x hun', 'te', 'r2 y'), `x ${MASK} y`)
     assert.equal(mask(['hunter2'], ...'x hunter2 y'), `x ${MASK} y`)
   })
 
-  test('shorter than four characters, or of nothing but white space, is not masked', () => {
+  test('shorter than four characters, or of white space alone, is not masked', () => {
     assert.equal(mask(['', 'a', 'abc', '    ', '\n\n\n\n', '1'], 'abc    1\n\n\n\n'), 'abc    1\n\n\n\n')
     assert.equal(mask(['abcd'], 'abcd'), MASK)
   })
 
-  test('is found without the white space around it', () => {
+  test('is found without its surrounding white space', () => {
     assert.equal(mask([' hunter2\n'], 'hunter2'), MASK)
     assert.equal(mask(['ab  '], 'ab ab  '), `ab ${MASK}`)
   })
@@ -39,7 +39,7 @@ suite('a secret', () => {
     assert.equal(mask(['abab'], '-ababab-'), `-${MASK}-`)
   })
 
-  test('in colours is masked, and the colours come after the stars', () => {
+  test('with colors is masked, and the colors follow the mask', () => {
     assert.equal(
       mask(['hunter2'], '\x1b[1mhun', 'te\x1b[31mr', '2\x1b[0m!'),
       `\x1b[1m${MASK}\x1b[31m\x1b[0m!`,
@@ -59,7 +59,7 @@ suite('what is held back', () => {
     assert.equal(masker.push('er2'), 'er2')
   })
 
-  test('stays small, whatever comes', () => {
+  test('stays small for any input', () => {
     const masker = createMasker(['hunter2'])
     masker.push('h')
     for (let round = 0; round < 100; round++) masker.push('\x1b[31m'.repeat(1_000))
@@ -82,7 +82,7 @@ suite('a secret in another form', () => {
       assert.equal(mask([secret], `?q=${form}&x`), `?q=${MASK}&x`, form)
   })
 
-  test('is masked in JSON, of whichever language', () => {
+  test('is masked in JSON of any language', () => {
     for (const form of [
       JSON.stringify(secret),
       `"s3cr\\/t +\\"\\u00f6'&(~*)%20"`,
@@ -92,7 +92,7 @@ suite('a secret in another form', () => {
       assert.equal(mask([secret], `{"key":${form}}`), `{"key":"${MASK}"}`, form)
   })
 
-  test('is masked in what a shell prints of its commands', () => {
+  test('is masked in the command trace of a shell', () => {
     assert.equal(mask([secret], `+ echo 's3cr/t +"ö'\\''&(~*)%20'`), `+ echo '${MASK}'`)
   })
 
@@ -104,7 +104,7 @@ suite('a secret in another form', () => {
     )
   })
 
-  test('is masked in base64 inside of anything, but for the characters it shares', () => {
+  test('is masked in base64 inside a longer value, except for the characters it shares', () => {
     const bytes = fc.uint8Array({ maxLength: 12 })
     const value = fc
       .string({ unit: 'grapheme', minLength: 4, maxLength: 40 })
@@ -140,7 +140,7 @@ suite('a secret in another form', () => {
     }
   })
 
-  test('of many lines is masked as a whole, line by line, and with other line ends', () => {
+  test('with many lines is masked as a whole, line by line, and with other line endings', () => {
     const key = '-----BEGIN KEY-----\r\nMIIEvQIBADANBg\r\nkqhkiG9w0BAQEF\r\nAA==\r\n-----END KEY-----\r\n'
     assert.equal(mask([key], `<${key.trim()}>`), `<${MASK}>`)
     assert.equal(mask([key], `<${key.replaceAll('\r\n', '\n').trim()}>`), `<${MASK}>`)
@@ -148,7 +148,7 @@ suite('a secret in another form', () => {
     assert.equal(mask([key], JSON.stringify({ key: key.trim() })), `{"key":"${MASK}"}`)
   })
 
-  test('is masked as neutralising leaves it', () => {
+  test('is masked in its sanitized form', () => {
     assert.equal(mask(['one\0two\x1b[1m\u202ethree'], 'onetwothree'), MASK)
     assert.equal(mask(['one\rtwo'], 'one\ntwo'), MASK)
   })
@@ -161,7 +161,7 @@ suite('whatever the secrets and the text', () => {
     unit: fc.oneof({ weight: 8, arbitrary: unit }, fc.constant('\x1b[31m')),
     maxLength: 60,
   })
-  /** Whole characters and whole colours, as they come from neutralising. */
+  /** Whole characters and whole colors, as they come from neutralising. */
   const pieces = fc.array(text, { maxLength: 8 })
 
   /** Every character that belongs to an occurrence is covered; touching occurrences have stars of their own. */
@@ -191,7 +191,7 @@ suite('whatever the secrets and the text', () => {
     )
   })
 
-  test('the result does not depend on where it was cut', () => {
+  test('the result does not depend on how it was split', () => {
     fc.assert(
       fc.property(secrets, pieces, (secrets, pieces) => {
         assert.equal(mask(secrets, ...pieces), mask(secrets, pieces.join('')))
@@ -200,7 +200,7 @@ suite('whatever the secrets and the text', () => {
     )
   })
 
-  test('every colour is kept, in its order', () => {
+  test('every color is preserved, in order', () => {
     const numbered = fc
       .array(fc.string({ unit, maxLength: 6 }))
       .map((texts) => texts.map((text, index) => `\x1b[${index}m${text}`))
@@ -228,7 +228,7 @@ suite('whatever the secrets and the text', () => {
   })
 })
 
-test('the time grows with the text alone, also when the text almost matches', () => {
+test('the time depends on the length of the text only, even when it almost matches', () => {
   const secrets = Array.from({ length: 20 }, (_, index) => `ghp_${'x'.repeat(30)}${index}`)
   const timeOf = (text: string) => {
     const masker = createMasker([...secrets, 'a'.repeat(20_000)])

@@ -7,7 +7,7 @@ const maskBytes = (bytes: Buffer, secrets: string[]) => createMask(secrets).byte
 const SECRET = 'pa"ss wörd/+\\ of a sender'
 const masked = (text: string) => maskBytes(Buffer.from(text), [SECRET, 'another-secret-of-it']).toString()
 
-test('a secret is hidden as it is, as JSON, and as forms and addresses write it', () => {
+test('a secret is masked as plain text, in JSON, in forms and in URLs', () => {
   for (const written of [
     SECRET,
     JSON.stringify(SECRET).slice(1, -1),
@@ -19,7 +19,7 @@ test('a secret is hidden as it is, as JSON, and as forms and addresses write it'
   assert.equal(masked('{"a":"another-secret-of-it"}'), '{"a":"********"}')
 })
 
-test('all else stays to the byte, text or not', () => {
+test('everything else stays unchanged, text or not', () => {
   const bytes = Buffer.from(Array.from({ length: 512 }, (_, n) => n % 256))
   assert.deepEqual(maskBytes(bytes, [SECRET]), bytes)
   const hidden = maskBytes(Buffer.concat([bytes, Buffer.from(SECRET), bytes]), [SECRET])
@@ -27,16 +27,16 @@ test('all else stays to the byte, text or not', () => {
   assert.deepEqual(maskBytes(bytes, []), bytes)
 })
 
-test('a secret that holds another is hidden whole', () => {
+test('a secret that contains another is masked entirely', () => {
   const inner = 'x'.repeat(16)
   assert.equal(maskBytes(Buffer.from(`a${inner}b`), [inner, `a${inner}b`]).toString(), '********')
 })
 
-test('a value with a special meaning in replacements is nothing special', () => {
+test('a value with a special meaning in replacements is taken literally', () => {
   assert.equal(maskBytes(Buffer.from("$&$& $1 $'"), ['$&$&']).toString(), "******** $1 $'")
 })
 
-test('headers are masked by value, also those that came more than once', () => {
+test('headers are masked by value, including repeated ones', () => {
   const headers = { referer: `https://x/${SECRET}`, several: ['a', SECRET], other: 'b' }
   assert.deepEqual(createMask([SECRET]).headers(headers), {
     referer: 'https://x/********',
@@ -45,7 +45,7 @@ test('headers are masked by value, also those that came more than once', () => {
   })
 })
 
-test('a secret inside of something that is written in base64 is hidden as far as it goes', () => {
+test('a secret inside a base64 value is masked as far as possible', () => {
   const header = `Basic ${Buffer.from('robot:another-secret-of-it').toString('base64')}`
   assert.match(createMask(['another-secret-of-it']).text(header), /^Basic \S{8,9}\*{8}\S{0,2}$/)
 })

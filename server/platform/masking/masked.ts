@@ -1,7 +1,7 @@
-/** What is shown in the place of a secret, everywhere. */
+/** Shown instead of a secret, everywhere. */
 export const MASK = '********'
 
-/** An address without what stands behind its host: many receivers know by that who may call them. */
+/** Masks everything after the host of a URL: for many receivers the path is the credential. */
 export function maskPath(address: string): string {
   const [origin] = /^https?:\/\/[^/?#]+/i.exec(address) ?? ['']
   return address.length > origin.length + 1 ? `${origin}/${MASK}` : address

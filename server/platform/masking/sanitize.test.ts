@@ -6,42 +6,42 @@ import { createSanitizer, MAX_COLOR_LENGTH, sanitizeText } from './sanitize.ts'
 const ESC = '\x1b'
 const ST = `${ESC}\\`
 
-function neutralise(...pieces: (string | Uint8Array)[]): string {
-  const neutraliser = createSanitizer()
-  return pieces.map((piece) => neutraliser.push(Buffer.from(piece as string))).join('') + neutraliser.flush()
+function sanitize(...pieces: (string | Uint8Array)[]): string {
+  const sanitizer = createSanitizer()
+  return pieces.map((piece) => sanitizer.push(Buffer.from(piece as string))).join('') + sanitizer.flush()
 }
 
 /** In one piece, and byte by byte. */
 function assertBecomes(printed: string | Uint8Array, expected: string): void {
   const bytes = Buffer.from(printed as string)
-  assert.equal(neutralise(bytes), expected, JSON.stringify(printed))
-  assert.equal(neutralise(...Array.from(bytes, (byte) => Uint8Array.of(byte))), expected)
+  assert.equal(sanitize(bytes), expected, JSON.stringify(printed))
+  assert.equal(sanitize(...Array.from(bytes, (byte) => Uint8Array.of(byte))), expected)
 }
 
 suite('text', () => {
-  test('is left as it is, with its tabs and line ends', () => {
+  test('is unchanged, with its tabs and line breaks', () => {
     for (const text of ['', 'a\tb\nc\n', 'Größe 漢字 🙂 e\u0301 \u00a0\ufeff\u2028', '�'])
       assertBecomes(text, text)
   })
 
-  test('that is not UTF-8 shows where it is not', () => {
+  test('that is not UTF-8 gets replacement characters', () => {
     for (const bytes of [[0xff], [0xc3, 0x28], [0xed, 0xa0, 0x80], [0xf0, 0x9f, 0x99], [0x61, 0xe2, 0x82]])
       assertBecomes(Uint8Array.from(bytes), new TextDecoder().decode(Uint8Array.from(bytes)))
   })
 
-  test('of a character that is cut anywhere survives', () => {
+  test('with a character that is split anywhere is preserved', () => {
     const bytes = Buffer.from('🙂')
-    for (const at of [1, 2, 3]) assert.equal(neutralise(bytes.subarray(0, at), bytes.subarray(at)), '🙂')
+    for (const at of [1, 2, 3]) assert.equal(sanitize(bytes.subarray(0, at), bytes.subarray(at)), '🙂')
   })
 
-  test('ends its lines with a line feed, whatever they ended with', () => {
+  test('gets line feeds for all line endings', () => {
     assertBecomes('a\r\nb\rc\n\nd\r\r\ne\vf\fg\r', 'a\nb\nc\n\nd\n\ne\nf\ng\n')
     assertBecomes('10 %\r20 %\r100 %\r\n', '10 %\n20 %\n100 %\n')
   })
 })
 
 suite('control characters', () => {
-  test('go, and leave no gap in what they interrupt', () => {
+  test('are removed without a gap', () => {
     assertBecomes('s\0e\x07c\x08r\x0ee\x7ft\u0085\u009c', 'secret')
     assertBecomes(
       '\x00\x01\x02\x03\x04\x05\x06\x07\x08\x0e\x0f\x10\x11\x12\x13\x14\x15\x16\x17\x18\x19\x1a',
@@ -50,20 +50,20 @@ suite('control characters', () => {
     assertBecomes('\x1c\x1d\x1e\x1f\x7f', '')
   })
 
-  test('that turn the direction of writing around go as well', () => {
+  test('that change the text direction are removed, too', () => {
     assertBecomes('\u202aa\u202bb\u202cc\u202dd\u202ee\u2066f\u2067g\u2068h\u2069i', 'abcdefghi')
     assertBecomes('\u2029\u202f\u2065\u206a', '\u2029\u202f\u2065\u206a')
   })
 })
 
 suite('sequences', () => {
-  test('that set colours stay', () => {
-    for (const colour of ['0', '', '1;31', '38;5;208', '38;2;255;255;255;48;2;255;255;255', '4:3'])
-      assertBecomes(`a${ESC}[${colour}mb`, `a${ESC}[${colour}mb`)
+  test('that set colors stay', () => {
+    for (const color of ['0', '', '1;31', '38;5;208', '38;2;255;255;255;48;2;255;255;255', '4:3'])
+      assertBecomes(`a${ESC}[${color}mb`, `a${ESC}[${color}mb`)
     assertBecomes('\u009b31mred', `${ESC}[31mred`)
   })
 
-  test('of any other kind are dropped whole', () => {
+  test('of any other kind are removed entirely', () => {
     const others = [
       `${ESC}[2J`,
       `${ESC}[10;20H`,
@@ -98,7 +98,7 @@ suite('sequences', () => {
     for (const sequence of others) assertBecomes(`a${sequence}b`, 'ab')
   })
 
-  test('that never end hide at most the rest of their line', () => {
+  test('without an end remove at most the rest of their line', () => {
     for (const start of [
       `${ESC}]0;`,
       `${ESC}P`,
@@ -115,12 +115,12 @@ suite('sequences', () => {
     }
   })
 
-  test('are given up when they grow beyond any use', () => {
-    const endless = neutralise(`${ESC}[${'1'.repeat(1_000)}m`)
+  test('are abandoned when they become too long', () => {
+    const endless = sanitize(`${ESC}[${'1'.repeat(1_000)}m`)
     assert.match(endless, /^1+m$/)
     assert.ok(endless.length > 1_000 - MAX_COLOR_LENGTH)
-    assert.match(neutralise(`${ESC}${' '.repeat(100)}x`), /^ {90,}x$/)
-    assert.equal(neutralise(`${ESC}[${';'.repeat(1_000_000)}`).length > 999_000, true)
+    assert.match(sanitize(`${ESC}${' '.repeat(100)}x`), /^ {90,}x$/)
+    assert.equal(sanitize(`${ESC}[${';'.repeat(1_000_000)}`).length > 999_000, true)
   })
 })
 
@@ -154,44 +154,44 @@ suite('whatever is printed', () => {
     nasty.map((text) => new Uint8Array(Buffer.from(text))),
   )
 
-  test('the result is safe to store and to show', () => {
+  test('the result is safe to store and display', () => {
     const safe =
       /^(?:[\t\n -~\u00a0-\u2029\u202f-\u2065\u206a-\ud7ff\ue000-\uffff]|[\u{10000}-\u{10ffff}]|\x1b\[[0-9;:]*m)*$/u
     fc.assert(
       fc.property(anything, (bytes) => {
-        assert.match(neutralise(bytes), safe)
+        assert.match(sanitize(bytes), safe)
       }),
       { numRuns: 1_000 },
     )
   })
 
-  test('the result does not depend on where it was cut', () => {
+  test('the result does not depend on how it was split', () => {
     fc.assert(
       fc.property(anything, fc.array(fc.nat(80)), (bytes, cuts) => {
         const at = [0, ...cuts.sort((one, other) => one - other), bytes.length]
         const pieces = at.slice(1).map((end, index) => bytes.subarray(at[index], Math.max(end, at[index]!)))
-        assert.equal(neutralise(...pieces), neutralise(bytes))
+        assert.equal(sanitize(...pieces), sanitize(bytes))
       }),
       { numRuns: 1_000 },
     )
   })
 
-  test('doing it again changes nothing', () => {
+  test('sanitizing is idempotent', () => {
     fc.assert(
       fc.property(anything, (bytes) => {
-        const once = neutralise(bytes)
-        assert.equal(neutralise(once), once)
+        const once = sanitize(bytes)
+        assert.equal(sanitize(once), once)
         assert.equal(sanitizeText(once), once)
       }),
     )
   })
 
-  test('each piece ends with a whole character and a whole colour', () => {
+  test('each chunk ends with a complete character and a complete color', () => {
     fc.assert(
       fc.property(fc.array(anything), (pieces) => {
-        const neutraliser = createSanitizer()
+        const sanitizer = createSanitizer()
         for (const piece of pieces) {
-          const text = neutraliser.push(piece)
+          const text = sanitizer.push(piece)
           assert.ok(text.isWellFormed())
           assert.doesNotMatch(text, /\x1b(?!\[[0-9;:]*m)/)
         }

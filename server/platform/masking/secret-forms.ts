@@ -1,28 +1,28 @@
 import { COLORS, sanitizeText } from './sanitize.ts'
 
-/** Shorter ones are not masked: half of the log would be stars, and the stars would tell the secret. */
-const SHORTEST_SECRET = 4
-/** Of a secret of many lines, such as a private key, shorter lines are too likely to be something else. */
-const SHORTEST_LINE = 8
-/** Where `openssl base64` and `base64` begin a new line. */
+/** Shorter secrets are not masked: half of the log would be masked, which would reveal them. */
+const MIN_SECRET_LENGTH = 4
+/** Shorter lines of a multi-line secret, such as a private key, are too likely to be something else. */
+const MIN_LINE_LENGTH = 8
+/** The line lengths of `openssl base64` and `base64`. */
 const COLUMNS = [64, 76]
 
 /**
- * Pure: the texts in which secrets turn up in logs. Each secret as it is, its lines, and how it looks in URLs and
- * forms, in JSON, in what a shell prints with `set -x`, and in base64, by itself or as a part of something longer
- * (`user:secret`). White space around a secret does not count; one of nothing else is not masked.
+ * Pure: the texts in which secrets appear in logs. Each secret as it is, its lines, and its encodings in URLs and
+ * forms, in JSON, in the output of `set -x`, and in base64, alone or as part of a longer value (`user:secret`).
+ * Surrounding white space is ignored; a secret of white space alone is not masked.
  */
 export function formsOf(secrets: readonly string[]): string[] {
   const forms = new Set<string>()
   for (const secret of secrets) {
     const whole = secret.toWellFormed()
     const trimmed = whole.trim()
-    const value = trimmed.length < SHORTEST_SECRET ? whole : trimmed
-    if (trimmed === '' || value.length < SHORTEST_SECRET) continue
+    const value = trimmed.length < MIN_SECRET_LENGTH ? whole : trimmed
+    if (trimmed === '' || value.length < MIN_SECRET_LENGTH) continue
     const all = [value, value.replaceAll("'", `'\\''`), ...linesOf(value), ...inUrls(value), ...inJson(value)]
     for (const form of [...all, ...inBase64(value)]) {
-      // What is masked has been neutralised before, so a secret must be looked for in that form as well.
-      for (const text of [form, plain(form)]) if (text.length >= SHORTEST_SECRET) forms.add(text)
+      // The input of masking is sanitized, so secrets are searched in their sanitized form, too.
+      for (const text of [form, plain(form)]) if (text.length >= MIN_SECRET_LENGTH) forms.add(text)
     }
   }
   return [...forms]
@@ -32,10 +32,10 @@ const plain = (text: string) => sanitizeText(text).replaceAll(COLORS, '')
 
 function linesOf(value: string): string[] {
   const lines = value.split(/[\r\n]+/).map((line) => line.trim())
-  return lines.length === 1 ? [] : lines.filter((line) => line.length >= SHORTEST_LINE)
+  return lines.length === 1 ? [] : lines.filter((line) => line.length >= MIN_LINE_LENGTH)
 }
 
-/** Programs differ in which characters they leave alone, how they write a space, and the case of digits. */
+/** Programs differ in which characters they escape, how they encode a space, and the case of digits. */
 function inUrls(value: string): string[] {
   const component = encodeURIComponent(value)
   const strict = component.replaceAll(/[!'()*]/g, (character) => `%${hex(character)}`.toUpperCase())
@@ -44,7 +44,7 @@ function inUrls(value: string): string[] {
   return [...forms, ...forms.map((text) => text.replaceAll(/%../g, (digits) => digits.toLowerCase()))]
 }
 
-/** As JavaScript writes it, with slashes escaped (PHP), in pure ASCII (Python), and both. */
+/** As serialized by JavaScript, with escaped slashes (PHP), in pure ASCII (Python), and both. */
 function inJson(value: string): string[] {
   const text = JSON.stringify(value).slice(1, -1)
   const ascii = text.replaceAll(/[^\0-\x7e]/g, (unit) => `\\u${hex(unit).padStart(4, '0')}`)
@@ -52,8 +52,8 @@ function inJson(value: string): string[] {
 }
 
 /**
- * Three bytes are four characters, so what stands before the secret decides between three ways to write it. The
- * characters that it shares with what stands before and after it, of which it is at most four bits each, stay.
+ * Three bytes become four characters, so the text before the secret decides between three encodings. The characters
+ * that it shares with the text before and after it, with at most four of its bits each, are not masked.
  */
 function inBase64(value: string): string[] {
   const bytes = Buffer.from(value)
@@ -69,7 +69,7 @@ function inBase64(value: string): string[] {
 }
 
 function inLines(text: string, columns: number): string[] {
-  return text.length <= columns ? [] : text.match(new RegExp(`.{${SHORTEST_LINE},${columns}}`, 'g'))!
+  return text.length <= columns ? [] : text.match(new RegExp(`.{${MIN_LINE_LENGTH},${columns}}`, 'g'))!
 }
 
 function hex(unit: string): string {

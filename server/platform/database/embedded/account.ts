@@ -1,34 +1,34 @@
-// PostgreSQL refuses to run as root, so under root the server gets an unprivileged account.
+// PostgreSQL refuses to run as root, so Gantry as root runs the server under an unprivileged account.
 
 import { readFile } from 'node:fs/promises'
 import { userInfo } from 'node:os'
 
 export type Account = {
-  /** Who the server runs as, and who owns the data folder. */
+  /** The account that the server runs as and that owns the data folder. */
   uid: number
   gid: number
-  /** Spawn options: empty when that is ourselves. */
+  /** Spawn options: empty when it is the account of this process. */
   identity: { uid?: number; gid?: number }
-  /** The name of the account that Gantry itself runs as: the only one the server lets in. */
+  /** The name of the account that Gantry itself runs as: the only one that the server accepts. */
   gantry: string
 }
 
 type Owned = { folder: string; uid: number; gid: number }
 
-/** An existing data folder decides: its owner stays, even if a better account appeared on this machine since. */
+/** The owner of an existing data folder is used, even if a better account was added to this machine since. */
 export async function chooseAccount(data: Owned | undefined): Promise<Account> {
   const gantry = ownName()
   const [ownUid, ownGid] = [process.getuid!(), process.getgid!()]
   if (ownUid !== 0) return { uid: ownUid, gid: ownGid, identity: {}, gantry }
   if (process.platform !== 'linux') {
     throw new Error(
-      'the embedded PostgreSQL cannot run as root on this system: start Gantry as an ordinary user',
+      'the embedded PostgreSQL cannot run as root on this system: start Gantry as a regular user',
     )
   }
   const chosen = data ?? (await unprivilegedAccount())
   if (chosen.uid === 0) {
     throw new Error(
-      `${data?.folder} belongs to root, but PostgreSQL refuses to run as root: hand it over with chown -R nobody`,
+      `${data?.folder} belongs to root, but PostgreSQL refuses to run as root: change its owner with chown -R nobody`,
     )
   }
   const { uid, gid } = chosen
@@ -40,7 +40,7 @@ function ownName(): string {
     return userInfo().username
   } catch (cause) {
     throw new Error(
-      `uid ${process.getuid?.()} has no name in /etc/passwd, and PostgreSQL needs one: add the account, or set DATABASE_URL to a server of your own`,
+      `uid ${process.getuid?.()} has no name in /etc/passwd, and PostgreSQL requires one: add the account, or set DATABASE_URL to your own server`,
       { cause },
     )
   }
@@ -53,6 +53,6 @@ async function unprivilegedAccount(): Promise<{ uid: number; gid: number }> {
     if (account) return { uid: Number(account[2]), gid: Number(account[3]) }
   }
   throw new Error(
-    'PostgreSQL refuses to run as root, and there is neither an account "postgres" nor "nobody": add one, or start Gantry as an ordinary user',
+    'PostgreSQL refuses to run as root, and neither the account "postgres" nor "nobody" exists: add one, or start Gantry as a regular user',
   )
 }

@@ -6,7 +6,7 @@ import { provideBinaries } from './binaries.ts'
 import { gantryProcess, ordinaryUser, temporaryFolder, testAsRoot } from './fixtures.ts'
 import { ownFolder } from './folders.ts'
 
-test('a copy of the binaries that was cut short is not used but made anew', async (t) => {
+test('an incomplete copy of the binaries is replaced', async (t) => {
   const home = await temporaryFolder(t, ordinaryUser)
   const version = basename(dirname(dirname((await provideBinaries(home)).postgres)))
   const damaged = join(home, 'cache', version, 'bin')
@@ -19,11 +19,11 @@ test('a copy of the binaries that was cut short is not used but made anew', asyn
   }
   await gantryProcess(t, home, ordinaryUser)
   assert.ok((await stat(join(damaged, 'postgres'))).size > 1_000_000)
-  // The other part may belong to a process that is at work: it stays until it is old.
+  // The other partial copy may belong to a running process: it stays until it is old.
   assert.deepEqual((await readdir(join(home, 'cache'))).sort(), [version, `${version}.part-abc`])
 })
 
-testAsRoot('a folder in a shared place that belongs to someone else is not used', async (t) => {
+testAsRoot('a folder in a shared directory that belongs to another account is not used', async (t) => {
   const folder = await temporaryFolder(t, ordinaryUser)
-  await assert.rejects(ownFolder(folder, 0o700), /belongs to someone else/)
+  await assert.rejects(ownFolder(folder, 0o700), /belongs to another account/)
 })

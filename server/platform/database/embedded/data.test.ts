@@ -17,24 +17,24 @@ import {
 } from './fixtures.ts'
 import { startEmbeddedPostgres } from './start.ts'
 
-test('a data folder of another major version is refused with advice, and not touched', async (t) => {
+test('a data folder of another major version is rejected with advice, and not changed', async (t) => {
   const home = await temporaryFolder(t)
   await mkdir(join(home, 'postgres'))
   await writeFile(join(home, 'postgres/PG_VERSION'), '15\n')
   await assert.rejects(
     startEmbeddedPostgres({ home }),
-    /written by PostgreSQL 15, and this Gantry brings PostgreSQL 18: dump the data/,
+    /written by PostgreSQL 15, but this Gantry includes PostgreSQL 18: dump the data/,
   )
   assert.deepEqual(await readdir(join(home, 'postgres')), ['PG_VERSION'])
 })
 
-test('a link to a data folder that is not there is refused, never replaced by an empty database', async (t) => {
+test('a link to a missing data folder is rejected, never replaced by an empty database', async (t) => {
   const home = await temporaryFolder(t)
   await symlink(join(home, 'unplugged-disk'), join(home, 'postgres'))
-  await assert.rejects(startEmbeddedPostgres({ home }), /unplugged-disk, which is not there: bring .* back/)
+  await assert.rejects(startEmbeddedPostgres({ home }), /unplugged-disk, which does not exist: restore/)
 })
 
-test('a folder that is no database is refused, and not touched', async (t) => {
+test('a folder that is not a database is rejected, and not changed', async (t) => {
   const home = await temporaryFolder(t)
   await mkdir(join(home, 'postgres'))
   await writeFile(join(home, 'postgres/thesis.txt'), 'mine')
@@ -42,7 +42,7 @@ test('a folder that is no database is refused, and not touched', async (t) => {
   assert.deepEqual(await readdir(join(home, 'postgres')), ['thesis.txt'])
 })
 
-test('an initdb that was killed half-way is begun anew', async (t) => {
+test('an initdb that was killed halfway is started over', async (t) => {
   const home = await temporaryFolder(t)
   await mkdir(join(home, 'postgres.unfinished/base'), { recursive: true })
   await writeFile(join(home, 'postgres.unfinished/PG_VERSION'), '18\n')
@@ -64,14 +64,14 @@ test('a home that was moved, with its data on another disk, keeps its data', asy
   assert.deepEqual(await query(after.connection, 'select * from kept'), [{ answer: 42 }])
 })
 
-testAsRoot('root runs the home of an ordinary user, whose account keeps the data', async (t) => {
+testAsRoot('root runs the home of a regular user, whose account keeps the data', async (t) => {
   const home = await preparedHome(t, ordinaryUser)
   const { connection } = await start(t, { home })
   assert.equal((await query(connection, 'select 1')).length, 1)
   assert.equal((await stat(`/proc/${await postmasterOf(home)}`)).uid, ordinaryUser.uid)
 })
 
-testAsRoot('the data of another account is refused by name of the problem', async (t) => {
+testAsRoot('the data of another account is rejected with the reason', async (t) => {
   const home = await temporaryFolder(t, ordinaryUser)
   await mkdir(join(home, 'postgres'), { mode: 0o700 })
   const checkout = await checkoutForEveryone()
@@ -82,5 +82,5 @@ testAsRoot('the data of another account is refused by name of the problem', asyn
     ...ordinaryUser,
     cwd: '/',
   })
-  assert.match(stdout, /belongs to another account \(uid 0, ours is 65534\)/)
+  assert.match(stdout, /belongs to another account \(uid 0, Gantry runs as 65534\)/)
 })

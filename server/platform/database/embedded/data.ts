@@ -1,6 +1,6 @@
-// The data folder, <home>/postgres. The server reaches it, and its socket inside it, through its own working
-// folder (/proc/self/cwd): a process keeps the folder it was started in even when its account may not enter the
-// folders above. So the data stays below GANTRY_HOME with 0700 everywhere, also under /root, and moves with it.
+// The data folder, <home>/postgres. The server accesses it, and its socket inside it, through its own working
+// directory (/proc/self/cwd): a process keeps the folder it was started in even when its account may not enter the
+// folders above. So the data stays in GANTRY_HOME with mode 0700, even below /root, and moves with it.
 
 import { execFile } from 'node:child_process'
 import {
@@ -22,18 +22,18 @@ import type { Binaries } from './binaries.ts'
 
 export type DatabaseFolder = { folder: string; uid: number; gid: number }
 
-/** What a server that is started inside its data folder calls that folder. Only Linux has such a name. */
+/** The path by which a server that is started inside its data folder refers to it. Only Linux has one. */
 export function asSeenByServer(data: string): string {
   return process.platform === 'linux' ? '/proc/self/cwd' : data
 }
 
-/** Nothing else: the key of Gantry's secrets and the PG* variables of our environment are not the server's. */
+/** Nothing else: the server must not inherit Gantry's secret key or PG* variables. */
 export const SERVER_ENVIRONMENT = {
   PATH: '/usr/local/bin:/usr/bin:/bin',
   LANG: process.platform === 'darwin' ? 'en_US.UTF-8' : 'C.UTF-8',
 }
 
-/** Undefined when there is none yet. Throws, having touched nothing, when there is one that we must not use. */
+/** Undefined when there is none yet. Throws, without changing anything, when the existing one must not be used. */
 export async function findDatabaseFolder(home: string, major: string): Promise<DatabaseFolder | undefined> {
   const path = join(home, 'postgres')
   const entry = await lstat(path).catch(ignoreAbsent)
@@ -41,14 +41,14 @@ export async function findDatabaseFolder(home: string, major: string): Promise<D
   const folder = await realpath(path).catch(ignoreAbsent)
   if (!folder) {
     throw new Error(
-      `${path} points to ${await readlink(path)}, which is not there: bring the database folder back, or remove the link to begin with an empty database`,
+      `${path} points to ${await readlink(path)}, which does not exist: restore the database folder, or remove the link to start with an empty database`,
     )
   }
   const { uid, gid } = await lstat(folder)
   const ownUid = process.getuid!()
   if (ownUid !== 0 && uid !== ownUid) {
     throw new Error(
-      `${path} belongs to another account (uid ${uid}, ours is ${ownUid}): start Gantry as that account, or chown -R the folder`,
+      `${path} belongs to another account (uid ${uid}, Gantry runs as ${ownUid}): start Gantry as that account, or chown -R the folder`,
     )
   }
   const version = (await readFile(join(folder, 'PG_VERSION'), 'utf8').catch(ignoreAbsent))?.trim()
@@ -58,13 +58,13 @@ export async function findDatabaseFolder(home: string, major: string): Promise<D
   }
   if (version !== major) {
     throw new Error(
-      `${path} was written by PostgreSQL ${version}, and this Gantry brings PostgreSQL ${major}: dump the data with the Gantry that wrote it (pg_dump) and load it into a new home, or move the folder away to begin with an empty database. Nothing was changed`,
+      `${path} was written by PostgreSQL ${version}, but this Gantry includes PostgreSQL ${major}: dump the data with the Gantry that wrote it (pg_dump) and load it into a new home, or move the folder away to start with an empty database. Nothing was changed`,
     )
   }
   return { folder, uid, gid }
 }
 
-/** Made under another name first, so that an initdb cut short by a kill is never taken for a database. */
+/** Created under another name first, so that an interrupted initdb is never mistaken for a database. */
 export async function createDatabaseFolder(plan: {
   home: string
   binaries: Binaries
@@ -83,27 +83,27 @@ export async function createDatabaseFolder(plan: {
     ...['--auth-local', 'peer', '--auth-host', 'reject', '--no-instructions'],
     ...(plan.settings.fsync === 'off' ? ['--no-sync'] : []),
   ]
-  const surroundings = { cwd: unfinished, env: SERVER_ENVIRONMENT, ...account.identity }
+  const spawnOptions = { cwd: unfinished, env: SERVER_ENVIRONMENT, ...account.identity }
   try {
-    await promisify(execFile)(plan.binaries.initdb, options, surroundings)
+    await promisify(execFile)(plan.binaries.initdb, options, spawnOptions)
   } catch (error) {
     await rm(unfinished, { recursive: true, force: true })
-    const said = String((error as { stderr?: string }).stderr ?? '').trim()
-    throw new Error(`the database could not be created in ${home}: ${said || (error as Error).message}`)
+    const output = String((error as { stderr?: string }).stderr ?? '').trim()
+    throw new Error(`the database could not be created in ${home}: ${output || (error as Error).message}`)
   }
   await rename(unfinished, folder)
-  // Otherwise a power cut could bring the old name back, and the next start would remove the data as unfinished.
+  // Otherwise a power cut could restore the old name, and the next start would delete the data as unfinished.
   await syncFolder(home)
   return folder
 }
 
-/** Only the account that Gantry runs as gets in, as the role gantry. Written at each start: that account may change. */
+/** Only the account that Gantry runs as may connect, as the role gantry. Written at each start: it may change. */
 export async function writeAccessRules(data: string, account: Account): Promise<void> {
   await replaceFile(join(data, 'pg_hba.conf'), 'local all gantry peer map=gantry\n', account)
   await replaceFile(join(data, 'pg_ident.conf'), `gantry "${account.gantry}" gantry\n`, account)
 }
 
-/** Exclusive creation does not follow a link: the folder is not ours, and we may be root. */
+/** Exclusive creation does not follow links: another account owns the folder, and this process may be root. */
 async function replaceFile(path: string, text: string, account: Account): Promise<void> {
   await rm(path, { force: true })
   const file = await open(path, 'wx', 0o600)

@@ -1,8 +1,8 @@
 import { chmod, lstat, mkdir } from 'node:fs/promises'
 
 /**
- * Makes the folder, or takes an existing one only if nobody else can have put anything into it: in a shared
- * place such as /tmp the name may have been taken by another account.
+ * Creates the folder, or uses an existing one only if no other account can have written to it: in a shared directory
+ * such as /tmp another account may have created it.
  */
 export async function ownFolder(path: string, mode: number): Promise<void> {
   try {
@@ -11,22 +11,22 @@ export async function ownFolder(path: string, mode: number): Promise<void> {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
     const folder = await lstat(path)
     const ours = folder.isDirectory() && folder.uid === process.getuid!() && (folder.mode & 0o022) === 0
-    if (!ours) throw new Error(`${path} exists already and belongs to someone else: it is not used`)
+    if (!ours) throw new Error(`${path} exists and belongs to another account`)
   }
-  // Said explicitly, as mkdir's mode is cut by the umask.
+  // Set explicitly, because the umask restricts mkdir's mode.
   await chmod(path, mode)
 }
 
-/** The first place where the folder can be had. */
+/** The first of the paths that can be used. */
 export async function firstOwnFolder(paths: string[], mode: number): Promise<string> {
-  const refusals: string[] = []
+  const problems: string[] = []
   for (const path of paths) {
     try {
       await ownFolder(path, mode)
       return path
     } catch (error) {
-      refusals.push((error as Error).message)
+      problems.push((error as Error).message)
     }
   }
-  throw new Error(`no usable folder: ${refusals.join('; ')}`)
+  throw new Error(`no usable folder: ${problems.join('; ')}`)
 }

@@ -7,7 +7,7 @@ import { test } from 'node:test'
 import { provideBinaries } from './binaries.ts'
 import { eventually, gantryProcess, isRunning, postmasterOf, preparedHome, query, start } from './fixtures.ts'
 
-test('a Gantry killed with -9 takes its server along, and the next start has what was committed', async (t) => {
+test('a Gantry killed with -9 takes its server down, and the next start has everything committed', async (t) => {
   const home = await preparedHome(t)
   const killed = await gantryProcess(t, home)
   await query(killed.connection, 'create table kept as select 42 as answer')
@@ -22,7 +22,7 @@ test('a Gantry killed with -9 takes its server along, and the next start has wha
   assert.deepEqual(await query(connection, 'select * from kept'), [{ answer: 42 }])
 })
 
-test('the server goes down by itself when its Gantry is killed, without a next start', async (t) => {
+test('the server stops when its Gantry is killed, without another start', async (t) => {
   const home = await preparedHome(t)
   const killed = await gantryProcess(t, home)
   const server = await postmasterOf(home)
@@ -31,17 +31,17 @@ test('the server goes down by itself when its Gantry is killed, without a next s
   await assert.rejects(stat(join(home, 'postgres/postmaster.pid')), { code: 'ENOENT' })
 })
 
-test('a server that outlived its Gantry is stopped and started anew', async (t) => {
+test('a server that outlived its Gantry is stopped and replaced', async (t) => {
   const home = await preparedHome(t)
   const orphan = await orphanServer(home)
   const notes: string[] = []
   const { connection } = await start(t, { home, say: (note) => notes.push(note) })
-  assert.deepEqual(notes, [`stopping a PostgreSQL that a killed Gantry left behind (process ${orphan})`])
+  assert.deepEqual(notes, [`stopping a PostgreSQL server left over from a killed Gantry (process ${orphan})`])
   assert.equal((await query(connection, 'select 1')).length, 1)
   assert.notEqual(await postmasterOf(home), orphan)
 })
 
-test('a server killed with -9 comes back by itself, though a backend of the old one still computes', async (t) => {
+test('a server killed with -9 is restarted, although a backend of the old one is still busy', async (t) => {
   const home = await preparedHome(t)
   const notes: string[] = []
   const { connection } = await start(t, { home, say: (note) => notes.push(note) })
@@ -57,10 +57,10 @@ test('a server killed with -9 comes back by itself, though a backend of the old 
   process.kill(await postmasterOf(home), 'SIGKILL')
   await busy
   assert.deepEqual(await eventually(() => query(connection, 'select * from kept')), [{ answer: 42 }])
-  assert.match(notes[0] ?? '', /ended by itself \(signal SIGKILL\): starting it again/)
+  assert.match(notes[0] ?? '', /exited unexpectedly \(signal SIGKILL\); restarting it/)
 })
 
-test('stop while the server is coming back leaves nothing running', async (t) => {
+test('stopping during a restart of the server leaves nothing running', async (t) => {
   const home = await preparedHome(t)
   const { promise: noticed, resolve: notice } = Promise.withResolvers<void>()
   const server = await start(t, { home, say: () => notice() })
@@ -71,7 +71,7 @@ test('stop while the server is coming back leaves nothing running', async (t) =>
   assert.ok(pid === 0 || !isRunning(pid))
 })
 
-test('lock files that name an unrelated process, or nobody, do not stand in the way', async (t) => {
+test('lock files of an unrelated process, or of none, do not prevent a start', async (t) => {
   const home = await preparedHome(t)
   const { uid, gid } = await stat(join(home, 'postgres'))
   const stranger = spawn('sleep', ['600'], { uid, gid, cwd: '/' })

@@ -1,6 +1,6 @@
-// Processes of an earlier run on this data folder. Whoever calls holds the lock of the home, so no living Gantry
-// owns them. They are stopped, not adopted: a server started anew is our child (its end is noticed), dies with us,
-// and has the settings of this start; a fast shutdown costs well below a second.
+// Processes of an earlier run on this data folder. The caller holds the lock of the home, so no live Gantry owns
+// them. They are stopped, not adopted: a new server is our child (its exit is noticed), dies with us, and has the
+// settings of this start; a fast shutdown takes well below a second.
 
 import { execFile } from 'node:child_process'
 import { readdir, readFile, readlink, rm } from 'node:fs/promises'
@@ -8,39 +8,37 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { promisify } from 'node:util'
 
-type Say = (message: string) => void
-
 const FAST_SHUTDOWN_MS = 30_000
 const LOST_BACKENDS_MS = 500
 const IMMEDIATE_SHUTDOWN_MS = 10_000
 
-export async function stopLeftovers(data: string, say: Say): Promise<void> {
+export async function stopLeftovers(data: string, say: (message: string) => void): Promise<void> {
   const named = await namedProcess(data)
   if (named === undefined) return
   const running = await serverProcesses(data, named)
   if (running.includes(named)) {
-    say(`stopping a PostgreSQL that a killed Gantry left behind (process ${named})`)
+    say(`stopping a PostgreSQL server left over from a killed Gantry (process ${named})`)
     signal(named, 'SIGINT')
   }
-  // Backends whose server was killed notice it when they wait next; one that computes may not for hours.
+  // Backends whose server was killed notice it when they next wait; a busy one may not for hours.
   const patience = running.includes(named) ? FAST_SHUTDOWN_MS : LOST_BACKENDS_MS
   const lingering = await waitUntilGone(data, named, patience)
   for (const pid of lingering) signal(pid, 'SIGQUIT')
   const stuck = await waitUntilGone(data, named, IMMEDIATE_SHUTDOWN_MS)
-  if (stuck.length > 0) throw new Error(`PostgreSQL processes on ${data} do not end: ${stuck.join(', ')}`)
+  if (stuck.length > 0) throw new Error(`PostgreSQL processes on ${data} do not exit: ${stuck.join(', ')}`)
   if (process.platform === 'linux') await removeStaleLocks(data)
 }
 
 /**
- * PostgreSQL removes these itself unless the process number in them is in use again, which in a container it
- * soon is. Here it is proven that no server has this folder: we hold the home's lock and saw no process in it.
+ * PostgreSQL removes these itself unless their process id is in use again, which is likely in a container. Here no
+ * server can be using this folder: we hold the home's lock and found no process in it.
  */
 async function removeStaleLocks(data: string): Promise<void> {
   await rm(join(data, 'postmaster.pid'), { force: true })
   await rm(join(data, '.s.PGSQL.5432.lock'), { force: true })
 }
 
-/** 0 when the file is there but names nobody; undefined after a clean shutdown. */
+/** 0 when the file exists but contains no process id; undefined after a clean shutdown. */
 async function namedProcess(data: string): Promise<number | undefined> {
   const text = await readFile(join(data, 'postmaster.pid'), 'utf8').catch(() => undefined)
   return text === undefined ? undefined : Number.parseInt(text, 10) || 0
@@ -55,7 +53,7 @@ async function waitUntilGone(data: string, named: number, patience: number): Pro
   }
 }
 
-/** PostgreSQL processes at work in this very folder: a number read from a file is no proof, it may be reused. */
+/** PostgreSQL processes that run in this folder: a process id from a file proves nothing, it may be reused. */
 async function serverProcesses(data: string, named: number): Promise<number[]> {
   if (process.platform !== 'linux') return (await isPostgres(named)) ? [named] : []
   const running: number[] = []

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { gantryProcess, preparedHome, query, start } from './fixtures.ts'
 import { startEmbeddedPostgres } from './start.ts'
 
-test('a home in use by another Gantry is refused with its process number, and that one is not disturbed', async (t) => {
+test('a home in use by another Gantry is rejected with its process id, and that one is not affected', async (t) => {
   const home = await preparedHome(t)
   const other = await gantryProcess(t, home)
   await assert.rejects(startEmbeddedPostgres({ home }), {
@@ -12,7 +12,7 @@ test('a home in use by another Gantry is refused with its process number, and th
   assert.equal((await query(other.connection, 'select 1')).length, 1)
 })
 
-test('a second start within one process is refused, and still refused a third time', async (t) => {
+test('a second start within one process is rejected, and so is a third', async (t) => {
   const home = await preparedHome(t)
   await start(t, { home })
   await assert.rejects(startEmbeddedPostgres({ home }), /another Gantry is running/)

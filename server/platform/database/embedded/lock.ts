@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { type FileLock, tryLock } from '#platform/file-lock.ts'
 
-export type HomeLock = { release(): void }
+type HomeLock = { release(): void }
 
 const PATIENCE_MS = 300
 
@@ -24,7 +24,7 @@ export async function lockHome(home: string): Promise<HomeLock> {
   }
 }
 
-/** Patient for a moment: a process that was just killed lets go a little later. */
+/** Retries briefly: a process that was just killed releases its lock a moment later. */
 async function acquire(path: string, holder: string): Promise<FileLock> {
   const deadline = performance.now() + PATIENCE_MS
   for (;;) {

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { preparedHome, start } from './fixtures.ts'
 import { capLog, logPath, logSize } from './log.ts'
 
-test('a log grown too large is set aside as one older piece, and the server goes on in the emptied file', async (t) => {
+test('a log that is too large is rotated to one older file, and the server continues in the truncated file', async (t) => {
   const home = await preparedHome(t)
   const server = await start(t, { home })
   await appendFile(logPath(home), 'x'.repeat(6 * 1024 * 1024))

@@ -1,4 +1,4 @@
-// One run of the server: from spawn until it is ready, and to its end.
+// One run of the server: from spawn until it is ready, and until it exits.
 
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -23,7 +23,7 @@ export type ServerPlan = {
 }
 
 export type Server = {
-  /** Resolves, with the reason, when the server has gone. */
+  /** Resolves with the reason when the server has exited. */
   ended: Promise<string>
   stop(): Promise<void>
 }
@@ -41,29 +41,29 @@ const SETTINGS = {
   synchronous_commit: 'on',
   max_wal_size: '2GB',
   jit: 'off',
-  // Parallel queries gain little on a small machine, and a container's 64 MB of /dev/shm make them fail.
+  // Parallel queries gain little on a small machine, and fail with a container's 64 MB of /dev/shm.
   max_parallel_workers: '0',
   timezone: 'UTC',
   log_timezone: 'UTC',
   log_checkpoints: 'off',
-  // Errors come back to Gantry as answers anyway; in the log their texts would show values. So would details.
+  // Gantry receives the errors anyway; in the log, their messages and details would show values.
   log_min_messages: 'log',
   log_min_error_statement: 'panic',
   log_error_verbosity: 'terse',
   log_statement: 'none',
 }
 
-/** Resolves when the server takes connections. Leaves no process behind when it throws. */
+/** Resolves when the server accepts connections. Leaves no process behind when it throws. */
 export async function launchServer(plan: ServerPlan, cancelled?: AbortSignal): Promise<Server> {
   const { home, data, say } = plan
   await stopLeftovers(data, say)
   await capLog(home)
   const logStart = await logSize(home)
   const { child, server } = await spawnServer(plan)
-  const giveUp = new AbortController()
-  server.ended.then(() => giveUp.abort())
-  const signals = [giveUp.signal, AbortSignal.timeout(READY_WITHIN_MS), ...(cancelled ? [cancelled] : [])]
-  const ready = await becomesReady(data, child, AbortSignal.any(signals))
+  const exited = new AbortController()
+  server.ended.then(() => exited.abort())
+  const signals = [exited.signal, AbortSignal.timeout(READY_WITHIN_MS), ...(cancelled ? [cancelled] : [])]
+  const ready = await waitUntilReady(data, child, AbortSignal.any(signals))
   if (ready) return server
   await server.stop()
   throw new Error(`PostgreSQL did not start (${await server.ended}): ${await logTail(home, logStart)}`)
@@ -78,7 +78,7 @@ async function spawnServer(plan: ServerPlan): Promise<{ child: ChildProcess; ser
     ...plan.settings,
   }
   const command = [
-    ...(await diesWithUs(account)),
+    ...(await parentDeathWrapper(account)),
     ...[binaries.postgres, '-D', asSeenByServer(data)],
     ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
   ]
@@ -88,22 +88,22 @@ async function spawnServer(plan: ServerPlan): Promise<{ child: ChildProcess; ser
       cwd: data,
       env: SERVER_ENVIRONMENT,
       stdio: ['ignore', log.fd, log.fd],
-      // Its own session: Ctrl+C is for Gantry, which still needs the database while it ends.
+      // Its own session: Ctrl+C is for Gantry, which still needs the database while it stops.
       detached: true,
       ...account.identity,
     })
-    // Followed at once: a server that refuses its settings may have ended before the log is closed.
-    return { child, server: follow(child) }
+    // Watched at once: a server that rejects its settings may exit before the log is closed.
+    return { child, server: watch(child) }
   } finally {
     await log.close()
   }
 }
 
 /**
- * The wrapper that makes the kernel shut the server down when Gantry is killed. It runs as the server's account
- * already: a change of account after it would undo the request. Without it the next start stops what was left.
+ * The wrapper that makes the kernel shut the server down when Gantry is killed. It already runs as the server's
+ * account: a later change of account would cancel the request. Without it the next start stops the leftovers.
  */
-async function diesWithUs(account: Account): Promise<string[]> {
+async function parentDeathWrapper(account: Account): Promise<string[]> {
   const wrapper = ['setpriv', '--pdeathsig', 'INT']
   try {
     await promisify(execFile)(wrapper[0]!, [...wrapper.slice(1), 'true'], {
@@ -117,7 +117,7 @@ async function diesWithUs(account: Account): Promise<string[]> {
   }
 }
 
-function follow(child: ChildProcess): Server {
+function watch(child: ChildProcess): Server {
   const ended = once(child, 'exit').then(
     ([code, signal]) => (signal ? `signal ${signal}` : `exit code ${code}`),
     (error: Error) => error.message,
@@ -126,16 +126,16 @@ function follow(child: ChildProcess): Server {
     ended,
     async stop() {
       child.kill('SIGINT')
-      const impatience = setTimeout(() => child.kill('SIGQUIT'), FAST_SHUTDOWN_MS)
+      const timer = setTimeout(() => child.kill('SIGQUIT'), FAST_SHUTDOWN_MS)
       await ended
-      clearTimeout(impatience)
+      clearTimeout(timer)
     },
   }
 }
 
-/** The server notes its state in its pid file. Asking there, not by connecting, keeps refusals out of the log. */
-async function becomesReady(data: string, child: ChildProcess, giveUp: AbortSignal): Promise<boolean> {
-  while (!giveUp.aborted) {
+/** The server writes its state to its pid file. Reading it, instead of connecting, keeps errors out of the log. */
+async function waitUntilReady(data: string, child: ChildProcess, signal: AbortSignal): Promise<boolean> {
+  while (!signal.aborted) {
     const lines = (await readFile(join(data, 'postmaster.pid'), 'utf8').catch(() => '')).split('\n')
     if (Number(lines[0]) === child.pid && lines[7]?.trim() === 'ready') return true
     await pause(5)

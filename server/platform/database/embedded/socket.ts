@@ -1,36 +1,33 @@
-// The folder through which clients reach the server's socket. The socket lies in the data folder (0700); the
-// path to it may have 107 bytes at most, so a deep home gets a short private folder with a link.
+// The folder through which clients reach the server's socket. The socket is in the data folder (0700); its path may
+// have 107 bytes at most, so a deep home gets a short private folder with a link.
 
 import { createHash } from 'node:crypto'
 import { lutimes, readlink, rm, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { firstOwnFolder, ownFolder } from './folders.ts'
 
-export type SocketFolder = {
+type SocketFolder = {
   folder: string
-  /** Call it now and then: cleaners of temporary files take what looks old. */
+  /** Call it periodically: cleaners of temporary files delete what looks old. */
   keep(): Promise<void>
   remove(): Promise<void>
 }
 
-// macOS allows 104 bytes, with the closing zero.
-const LONGEST_PATH = process.platform === 'linux' ? 107 : 103
+// macOS allows 104 bytes, including the terminating zero.
+const MAX_PATH_BYTES = process.platform === 'linux' ? 107 : 103
 
 export async function provideSocketFolder(data: string): Promise<SocketFolder> {
-  const nothing = async () => {}
-  if (Buffer.byteLength(join(data, '.s.PGSQL.5432')) <= LONGEST_PATH) {
-    return { folder: data, keep: nothing, remove: nothing }
+  const noop = async () => {}
+  if (Buffer.byteLength(join(data, '.s.PGSQL.5432')) <= MAX_PATH_BYTES) {
+    return { folder: data, keep: noop, remove: noop }
   }
   const name = `gantry-${createHash('sha256').update(data).digest('hex').slice(0, 16)}`
-  // Only root may write to /run, and no cleaner visits it.
-  const places = process.getuid!() === 0 ? ['/run', '/tmp'] : ['/tmp']
-  const shelter = await firstOwnFolder(
-    places.map((place) => join(place, name)),
-    0o700,
-  )
-  const folder = join(shelter, 'postgres')
+  // Only root may write to /run, and it is never cleaned.
+  const paths = (process.getuid!() === 0 ? ['/run', '/tmp'] : ['/tmp']).map((parent) => join(parent, name))
+  const privateFolder = await firstOwnFolder(paths, 0o700)
+  const folder = join(privateFolder, 'postgres')
   const keep = async () => {
-    await ownFolder(shelter, 0o700)
+    await ownFolder(privateFolder, 0o700)
     const target = await readlink(folder).catch(() => undefined)
     if (target !== data) {
       await rm(folder, { recursive: true, force: true })
@@ -40,5 +37,5 @@ export async function provideSocketFolder(data: string): Promise<SocketFolder> {
     await lutimes(folder, now, now)
   }
   await keep()
-  return { folder, keep, remove: () => rm(shelter, { recursive: true, force: true }) }
+  return { folder, keep, remove: () => rm(privateFolder, { recursive: true, force: true }) }
 }

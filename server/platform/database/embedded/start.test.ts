@@ -16,7 +16,7 @@ import {
 } from './fixtures.ts'
 import { startEmbeddedPostgres } from './start.ts'
 
-test('a fresh home gets a database that only its own account reaches, and only by a private socket', async (t) => {
+test('a new home gets a database that only its own account can reach, through a private socket', async (t) => {
   const home = join(await temporaryFolder(t), 'home')
   const { connection } = await start(t, { home })
 
@@ -43,7 +43,7 @@ test('a fresh home gets a database that only its own account reaches, and only b
   }
 })
 
-test('stop ends the server, and the next start finds what was committed', async (t) => {
+test('stop ends the server, and the next start has everything committed', async (t) => {
   const home = await preparedHome(t)
   const first = await start(t, { home })
   await query(first.connection, 'create table kept as select 42 as answer')
@@ -57,7 +57,7 @@ test('stop ends the server, and the next start finds what was committed', async 
   assert.deepEqual(await query(second.connection, 'select * from kept'), [{ answer: 42 }])
 })
 
-test('the server inherits nothing of our environment, and our PG variables do not mislead the connection', async (t) => {
+test('the server inherits nothing from our environment, and PG variables do not affect the connection', async (t) => {
   const home = await preparedHome(t)
   const strangers = {
     GANTRY_SECRET_KEY: 'a-key-to-hide',
@@ -97,7 +97,7 @@ testAsRoot(
   },
 )
 
-test('an ordinary user runs the server as himself, from a copy in his home', async (t) => {
+test('a regular user runs the server under their own account, from a copy in their home', async (t) => {
   const home = await preparedHome(t, ordinaryUser)
   const other = await gantryProcess(t, home, ordinaryUser)
   const server = await stat(`/proc/${await postmasterOf(home)}`)
@@ -106,7 +106,7 @@ test('an ordinary user runs the server as himself, from a copy in his home', asy
   assert.ok(other.connection.host.startsWith(home))
 })
 
-test('a home too deep for a socket path is reached through a short private folder, gone after stop', async (t) => {
+test('a home too deep for a socket path is reached through a short private folder, removed by stop', async (t) => {
   const home = join(await temporaryFolder(t), 'deep/'.repeat(25))
   await mkdir(home, { recursive: true })
   await rename(await preparedHome(t), home)
@@ -119,7 +119,7 @@ test('a home too deep for a socket path is reached through a short private folde
   await assert.rejects(stat(join(host, '..')), { code: 'ENOENT' })
 })
 
-test('a start that PostgreSQL refuses is told in its own words, and leaves the home usable', async (t) => {
+test('a start that PostgreSQL rejects reports its own message, and leaves the home usable', async (t) => {
   const home = await preparedHome(t)
   const refused = startEmbeddedPostgres({ home, settings: { fsync: 'off', shared_buffers: 'plenty' } })
   await assert.rejects(refused, /did not start .*invalid value for parameter "shared_buffers": "plenty"/s)

@@ -1,6 +1,5 @@
-// The PostgreSQL that comes with Gantry: a real server of our own, below GANTRY_HOME, reached by a private
-// socket only. This file is the public door and keeps the server running; each file beside it is
-// one thing that has to be right before a server can run:
+// The embedded PostgreSQL: a real server in GANTRY_HOME, reachable only through a private socket. This file is the
+// entry point and keeps the server running; each file beside it handles one precondition of running a server:
 //   lock (one Gantry per home) → data folder → account → binaries → leftovers of a killed run → server.
 
 import { mkdir, realpath } from 'node:fs/promises'
@@ -14,36 +13,36 @@ import { capLog } from './log.ts'
 import { launchServer, type Server, type ServerPlan } from './server.ts'
 import { provideSocketFolder } from './socket.ts'
 
-/** Usable as pg.ClientConfig. Port and ssl are said so that PGPORT and PGSSLMODE of our own environment are not. */
+/** Usable as pg.ClientConfig. Port and ssl are explicit so that PGPORT and PGSSLMODE have no effect. */
 export type PostgresConnection = { host: string; port: number; ssl: false; user: string; database: string }
 
 export type EmbeddedPostgres = {
   connection: PostgresConnection
-  /** The account that it runs as. */
+  /** The account that the server runs as. */
   uid: number
-  /** Full stop: open transactions are rolled back; resolves when the server has gone. May be called twice. */
+  /** Rolls back open transactions; resolves when the server has exited. Idempotent. */
   stop(): Promise<void>
 }
 
 export type EmbeddedOptions = {
   /** GANTRY_HOME; created (0700) if absent. */
   home: string
-  /** Extra postgresql settings; they win over ours. */
+  /** Additional PostgreSQL settings; they override ours. */
   settings?: Record<string, string>
-  /** Takes one-line notes for a person. */
+  /** Prints a one-line message for the operator. */
   say?: (message: string) => void
 }
 
 const HOUSEKEEPING_MS = 60_000
-const LONGEST_BACKOFF_MS = 5_000
+const MAX_BACKOFF_MS = 5_000
 
 /**
- * Call it from the main thread: the kernel's 'parent died' signal, which takes the server down after a kill -9,
- * belongs to the thread that started it.
+ * Call it from the main thread: the kernel's parent-death signal, which stops the server after a kill -9, belongs to
+ * the thread that started it.
  */
 export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<EmbeddedPostgres> {
   const { settings = {}, say = () => {} } = options
-  // What was set up is taken down in reverse: by stop(), or here when a later part fails.
+  // Disposed in reverse order: by stop(), or here when a later part fails.
   await using resources = new AsyncDisposableStack()
   await mkdir(options.home, { recursive: true, mode: 0o700 })
   const home = await realpath(options.home)
@@ -75,19 +74,19 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<E
   }, HOUSEKEEPING_MS).unref()
   resources.defer(() => clearInterval(housekeeping))
 
-  const kept = resources.move()
+  const owned = resources.move()
   let stopped: Promise<void> | undefined
   return {
     connection,
     uid: account.uid,
     stop: () => {
-      stopped ??= kept.disposeAsync()
+      stopped ??= owned.disposeAsync()
       return stopped
     },
   }
 }
 
-/** A server that ends by itself is started again, for ever: giving up would leave Gantry without its memory. */
+/** Restarts a server that exits unexpectedly, without limit: Gantry cannot work without its database. */
 function keepRunning(first: Server, plan: ServerPlan): { stop(): Promise<void> } {
   const stopping = new AbortController()
   const { signal } = stopping
@@ -99,16 +98,18 @@ function keepRunning(first: Server, plan: ServerPlan): { stop(): Promise<void> }
       const since = performance.now()
       const reason = await server.ended
       if (signal.aborted) return
-      plan.say(`PostgreSQL ended by itself (${reason}): starting it again`)
-      if (performance.now() - since > LONGEST_BACKOFF_MS) backoff = 0
+      plan.say(`PostgreSQL exited unexpectedly (${reason}); restarting it`)
+      if (performance.now() - since > MAX_BACKOFF_MS) backoff = 0
       for (let launched = false; !launched; ) {
         await pause(backoff, undefined, { signal })
-        backoff = Math.min(Math.max(backoff * 2, 100), LONGEST_BACKOFF_MS)
+        backoff = Math.min(Math.max(backoff * 2, 100), MAX_BACKOFF_MS)
         try {
           server = await launchServer(plan, signal)
           launched = true
         } catch (error) {
-          plan.say(`PostgreSQL is not back yet, next try in ${backoff} ms: ${(error as Error).message}`)
+          plan.say(
+            `PostgreSQL could not be restarted, retrying in ${backoff} ms: ${(error as Error).message}`,
+          )
         }
       }
     }
@@ -122,7 +123,7 @@ function keepRunning(first: Server, plan: ServerPlan): { stop(): Promise<void> }
       stopping.abort()
       await server.stop()
       await watching
-      // A launch that was under way may have come up since.
+      // A launch that was in progress may have finished since.
       await server.stop()
     },
   }
@@ -140,7 +141,7 @@ async function ensureDatabase(connection: PostgresConnection): Promise<void> {
 
 async function query(connection: PostgresConnection, text: string): Promise<void> {
   const client = new Client(connection)
-  // Without a listener a lost connection would end the process; the query fails all the same.
+  // Without a listener a lost connection would end the process; the query fails anyway.
   client.on('error', () => {})
   try {
     await client.connect()
