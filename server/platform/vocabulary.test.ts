@@ -54,11 +54,11 @@ test('every value has a display name: capitalized, without underscores', () => {
   }
 })
 
-test('the reason code of the spec reads as the spec says', () => {
+test('the reason code in the spec has the display name of the spec', () => {
   assert.equal(REASONS.PENDING, 'Pending')
 })
 
-test('known languages and frameworks are spelled as their makers do, whatever the sender wrote', () => {
+test('known languages and frameworks get their official spelling', () => {
   const spellings: Record<string, string> = {
     php: 'PHP',
     PHP: 'PHP',
@@ -74,7 +74,7 @@ test('known languages and frameworks are spelled as their makers do, whatever th
   for (const [word, spelling] of Object.entries(spellings)) assert.equal(displayName(word), spelling)
 })
 
-test('free words get a capital and spaces, and nothing inherited is taken for a spelling', () => {
+test('other words are capitalized and spaced, and inherited properties are not spellings', () => {
   assert.equal(displayName('my_own-framework'), 'My own framework')
   assert.equal(displayName('c#'), 'C#')
   assert.equal(displayName('C++'), 'C++')
@@ -83,6 +83,6 @@ test('free words get a capital and spaces, and nothing inherited is taken for a 
   assert.equal(displayName(''), '')
 })
 
-test('no language has no spelling', () => {
+test('null stays null', () => {
   assert.equal(displayName(null), null)
 })

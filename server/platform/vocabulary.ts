@@ -32,16 +32,16 @@ export const STATUSES: Record<Status, string> = {
 export const REASONS: Record<ReasonCode, string> = {
   PENDING: 'Pending',
   QUEUED: 'Queued',
-  WAITING_CONCURRENCY_PIPELINE: 'Waiting for an earlier run of the pipeline',
-  WAITING_CONCURRENCY_TARGET: 'Waiting for an earlier run on the server',
+  WAITING_CONCURRENCY_PIPELINE: 'Waiting: pipeline busy',
+  WAITING_CONCURRENCY_TARGET: 'Waiting: server busy',
   IN_PROGRESS: 'In progress',
   COMPLETED: 'Completed',
   FAILED: 'Failed',
-  FAILED_TIMEOUT: 'Failed: a step took too long',
-  FAILED_CANCELLED: 'Failed: cancelled by a person',
-  FAILED_WORKER_LOST: 'Failed: the worker was lost',
-  FAILED_UNREACHABLE: 'Failed: the server could not be reached',
-  FAILED_SOURCE: 'Failed: the source was not found',
+  FAILED_TIMEOUT: 'Step timed out',
+  FAILED_CANCELLED: 'Canceled by a user',
+  FAILED_WORKER_LOST: 'Worker lost',
+  FAILED_UNREACHABLE: 'Server unreachable',
+  FAILED_SOURCE: 'Source not found',
   SKIPPED: 'Skipped',
 }
 

@@ -1,4 +1,4 @@
-// Being signed in by a cookie: who gets one, how long it lives, and what only our own pages may do with it.
+// Cookie sessions: sign-in, lifetime, and CSRF protection.
 import assert from 'node:assert/strict'
 import { after, suite, test } from 'node:test'
 import { sql } from 'kysely'
@@ -15,7 +15,7 @@ const passwordHash = await hashPassword(PASSWORD)
 const shared = await openTestApp({ after }, { live: { recheckMs: 50 } })
 const { db, request } = shared
 
-/** A person who has just signed in, from a network address of their own. */
+/** A user who has just signed in, from their own network address. */
 async function signIn() {
   const person = await createPerson(db, { passwordHash })
   const address = `2001:db8:1::${person.id}`
@@ -32,7 +32,7 @@ const tokenIn = ({ headers }: Answer) => /^gantry_session=([^;]*)/.exec(String(h
 
 const asking = (cookie: string, more: Record<string, string> = {}) => ({ headers: { cookie, ...more } })
 
-/** How many seconds the stored token has left. */
+/** The remaining lifetime of the stored token. */
 async function secondsLeft(token: string): Promise<number> {
   const { rows } = await sql<{ seconds: number }>`
     select extract(epoch from expires_at - now())::int as seconds from tokens where hash = ${hashToken(token)}`.execute(
@@ -41,7 +41,7 @@ async function secondsLeft(token: string): Promise<number> {
   return rows[0]!.seconds
 }
 
-/** As if the session had been opened, and last renewed, so long ago. */
+/** Makes the session look as if it had been opened, and last renewed, that long ago. */
 async function grow(token: string, { openedAgo, left }: { openedAgo: string; left: string }): Promise<void> {
   await sql`
     update tokens set created_at = now() - ${openedAgo}::interval, expires_at = now() + ${left}::interval
@@ -49,7 +49,7 @@ async function grow(token: string, { openedAgo, left }: { openedAgo: string; lef
 }
 
 suite('signing in', () => {
-  test('the cookie is out of reach for scripts and other sites, and says as much as the user may know', async () => {
+  test('the cookie is inaccessible to scripts and other sites', async () => {
     const { person, answer, token, cookie } = await signIn()
     const attributes = String(answer.headers['set-cookie']).split('; ').slice(1)
     assert.deepEqual(attributes, ['Path=/', 'Max-Age=43200', 'HttpOnly', 'SameSite=Strict'])
@@ -65,12 +65,12 @@ suite('signing in', () => {
     assert.equal((await request('GET', '/users/me', asking(cookie))).body.id, person.id)
   })
 
-  test('under https the cookie never travels without', () => {
+  test('with https the cookie is Secure', () => {
     const written = writeSessionCookie({ token: 'gty_at_1', seconds: 60 }, 'https://gantry.test/below')
     assert.equal(written, 'gantry_session=gty_at_1; Path=/; Max-Age=60; HttpOnly; SameSite=Strict; Secure')
   })
 
-  test('a wrong password gives no cookie, and counts like one of the other login', async () => {
+  test('an incorrect password sets no cookie, and counts like one of the other login', async () => {
     const person = await createPerson(db, { passwordHash })
     const guess = (url: string, number: number) =>
       request('POST', url, {
@@ -87,13 +87,13 @@ suite('signing in', () => {
     assert.ok(Number(throttled.headers['retry-after']) > 0)
   })
 
-  test('all faults of the body are told at once', async () => {
+  test('all errors of the body are reported at once', async () => {
     const { status, body } = await request('POST', '/session', { body: { email: '', remember: true } })
     assert.equal(status, 422)
     assert.deepEqual(Object.keys(body.errors).sort(), ['email', 'password', 'remember'])
   })
 
-  test('a page of another site signs nobody in', async () => {
+  test('a page of another site cannot sign a user in', async () => {
     const { person, address } = await signIn()
     const body = { email: person.email, password: PASSWORD }
     const foreign: Record<string, string>[] = [
@@ -109,7 +109,7 @@ suite('signing in', () => {
 })
 
 suite('signing out', () => {
-  test('ends the session and takes the cookie away', async () => {
+  test('ends the session and clears the cookie', async () => {
     const { cookie } = await signIn()
     const answer = await request('DELETE', '/session', asking(cookie, OWN))
     assert.equal(answer.status, 204)
@@ -120,20 +120,20 @@ suite('signing out', () => {
     assert.equal((await request('GET', '/session', asking(cookie))).status, 401)
   })
 
-  test('takes the cookie away although it was due for renewal', async () => {
+  test('clears the cookie although it was due for renewal', async () => {
     const { cookie, token } = await signIn()
     await grow(token, { openedAgo: '11 hours', left: '1 hour' })
     const answer = await request('DELETE', '/session', asking(cookie, OWN))
     assert.match(String(answer.headers['set-cookie']), /^gantry_session=; /)
   })
 
-  test('without a session there is nothing to end', async () => {
+  test('is 401 without a session', async () => {
     assert.equal((await request('DELETE', '/session', { headers: OWN })).status, 401)
   })
 })
 
 suite('the life of a session', () => {
-  test('is left alone in its first half', async () => {
+  test('is not renewed in its first half', async () => {
     const { cookie, token } = await signIn()
     await grow(token, { openedAgo: '5 hours', left: '7 hours' })
     const answer = await request('GET', '/users/me', asking(cookie))
@@ -141,7 +141,7 @@ suite('the life of a session', () => {
     assert.ok((await secondsLeft(token)) <= 7 * 3_600)
   })
 
-  test('begins anew with a use in its second half, and the cookie with it', async () => {
+  test('is renewed by use in its second half, with the cookie', async () => {
     const { cookie, token } = await signIn()
     await grow(token, { openedAgo: '7 hours', left: '5 hours' })
     const answer = await request('GET', '/users/me', asking(cookie))
@@ -151,7 +151,7 @@ suite('the life of a session', () => {
     assert.equal(answer.headers['cache-control'], 'private, no-cache')
   })
 
-  test('is never longer than that of a login, however much it is used', async () => {
+  test('is never longer than that of a login, however often it is used', async () => {
     const { cookie, token } = await signIn()
     await grow(token, { openedAgo: '29 days 20 hours', left: '1 hour' })
     const answer = await request('GET', '/users/me', asking(cookie))
@@ -162,13 +162,13 @@ suite('the life of a session', () => {
     assert.equal(again.headers['set-cookie'], undefined)
   })
 
-  test('is over when nobody has used it in time', async () => {
+  test('ends when it is not used in time', async () => {
     const { cookie, token } = await signIn()
     await grow(token, { openedAgo: '13 hours', left: '-1 second' })
     assert.equal((await request('GET', '/users/me', asking(cookie))).status, 401)
   })
 
-  test('of the token of a program is not put off, in a cookie or out of it', async () => {
+  test("of a program's token is not extended, in a cookie or a header", async () => {
     const { id } = await createPerson(db)
     const token = await createAccessToken(db, id, new Date(Date.now() + 60_000))
     assert.equal((await request('GET', '/users/me', asking(`gantry_session=${token}`))).status, 200)
@@ -176,7 +176,7 @@ suite('the life of a session', () => {
     assert.ok((await secondsLeft(token)) <= 60)
   })
 
-  test('is not put off by a request that nobody meant', async () => {
+  test('is not extended by a request that fails the CSRF check', async () => {
     const { cookie, token } = await signIn()
     await grow(token, { openedAgo: '11 hours', left: '1 hour' })
     assert.equal((await request('DELETE', '/session', asking(cookie))).status, 403)
@@ -198,7 +198,7 @@ suite('changing something by a cookie', () => {
     ['for a page that hides where it is from', { ...OWN, origin: 'null' }],
   ]
   for (const [why, headers] of FORBIDDEN) {
-    test(`is refused ${why}`, async () => {
+    test(`is rejected ${why}`, async () => {
       const { cookie, person } = await signIn()
       const answer = await change(cookie, headers)
       assert.equal(answer.status, 403)
@@ -223,12 +223,12 @@ suite('changing something by a cookie', () => {
     })
   }
 
-  test('what is not there is 404 before it is 403', async () => {
+  test('a missing object is 404 before it is 403', async () => {
     const { cookie } = await signIn()
     assert.equal((await request('POST', '/actions/999999/cancel', asking(cookie))).status, 404)
   })
 
-  test('a token in the header needs none of this, and wins over the cookie', async () => {
+  test('a token in the header requires none of this, and takes precedence over the cookie', async () => {
     const { cookie } = await signIn()
     const other = await createPerson(db)
     const both = { ...asking(cookie), token: other.token }
@@ -239,14 +239,14 @@ suite('changing something by a cookie', () => {
     assert.equal(made.headers['set-cookie'], undefined)
   })
 
-  test('a wrong token in the header is not made up for by the cookie', async () => {
+  test('an invalid token in the header is not replaced by the cookie', async () => {
     const { cookie } = await signIn()
     for (const authorization of ['Bearer gty_at_unknown', 'Basic abc', 'Bearer', '']) {
       assert.equal((await request('GET', '/users/me', asking(cookie, { authorization }))).status, 401)
     }
   })
 
-  test('with two cookies of the name nobody is signed in', async () => {
+  test('two session cookies authenticate nobody', async () => {
     const { cookie } = await signIn()
     const other = await signIn()
     for (const both of [`${cookie}; ${other.cookie}`, `gantry_session=; ${cookie}`]) {
@@ -256,7 +256,7 @@ suite('changing something by a cookie', () => {
   })
 })
 
-test('event streams take the cookie, and close when the session ends', async () => {
+test('event streams accept the cookie, and close when the session ends', async () => {
   const tree = await createTestTree(db)
   await sql`update users set password_hash = ${passwordHash} where id = ${tree.owner.id}`.execute(db)
   const signedIn = await request('POST', '/session', {

@@ -1,4 +1,4 @@
-// What is refused before anybody looks at values, in which order, and what is told when something is broken here.
+// Errors before validation and their order, and the responses to internal failures.
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { after, suite, test } from 'node:test'
@@ -22,14 +22,14 @@ const post = (url: string, options: RequestOptions) => request('POST', url, { to
 const get = (url: string, options: RequestOptions = {}) => request('GET', url, { token, ...options })
 
 suite('addresses and methods', () => {
-  test('an unknown address is 404, with and without a token', async () => {
+  test('an unknown URL is 404, with and without a token', async () => {
     for (const url of ['/nowhere', '/Actions', '/actions/1/2', '/hooks/sideways/1', '/.env']) {
       assertRefused(await get(url), 'not_found')
       assertRefused(await request('GET', url), 'not_found')
     }
   })
 
-  test('another method on a known address is 405 and names those that there are', async () => {
+  test('another method on a known URL is 405 and lists the supported ones', async () => {
     const cases: [string, string, string][] = [
       ['POST', '/actions', 'GET, HEAD'],
       ['PATCH', '/actions/1', 'GET, HEAD'],
@@ -45,7 +45,7 @@ suite('addresses and methods', () => {
     }
   })
 
-  test('an unknown address or method is refused before a body is looked at', async () => {
+  test('an unknown URL or method is rejected before the body is read', async () => {
     for (const options of [
       { rawBody: '{' },
       { rawBody: 'x', headers: TEXT },
@@ -56,15 +56,15 @@ suite('addresses and methods', () => {
     }
   })
 
-  test('a broken escape in an address is 400', async () => {
+  test('an invalid escape in a URL is 400', async () => {
     for (const url of ['/actions/%E0%A4%A', '/actions/%', '/%zz']) assertRefused(await get(url), 'malformed')
   })
 
-  test('an address with an endless part is 414', async () => {
+  test('a URL with a very long segment is 414', async () => {
     assertRefused(await get(`/actions/${'1'.repeat(600)}`), 'uri_too_long')
   })
 
-  test('HEAD is answered like GET, without the body', async () => {
+  test('HEAD responds like GET, without the body', async () => {
     const found = await request('HEAD', '/users/me', { token })
     assert.equal(found.status, 200)
     assert.equal(found.text, '')
@@ -76,14 +76,14 @@ suite('addresses and methods', () => {
 })
 
 suite('headers', () => {
-  test('whoever does not accept JSON gets 406', async () => {
+  test('a caller that does not accept JSON gets 406', async () => {
     for (const accept of ['text/html', 'application/xml', 'application/json;q=0', 'image/*, text/*']) {
       assertRefused(await get('/actions', { headers: { accept } }), 'not_acceptable')
       assertRefused(await request('GET', '/', { headers: { accept } }), 'not_acceptable')
     }
   })
 
-  test('probes and pages are answered whatever is accepted', async () => {
+  test('probes and pages ignore Accept', async () => {
     for (const url of ['/healthz', '/readyz', '/docs']) {
       assert.equal((await request('GET', url, { headers: { accept: 'image/png' } })).status, 200, url)
     }
@@ -103,19 +103,19 @@ suite('headers', () => {
     }
   })
 
-  test('every way to declare JSON is taken', async () => {
+  test('every notation of the JSON type is accepted', async () => {
     for (const type of ['application/json; charset=utf-8', 'Application/JSON', 'application/vnd.x+json']) {
       const options = { rawBody: '{"name":"x"}', headers: { 'content-type': type } }
       assert.equal((await post('/users/personal-access-tokens', options)).status, 201, type)
     }
   })
 
-  test('GET needs neither header, and does not mind them', async () => {
+  test('GET requires neither header, and accepts both', async () => {
     assert.equal((await get('/users/me')).status, 200)
     assert.equal((await get('/users/me', { headers: TEXT })).status, 200)
   })
 
-  test('every answer carries an id of its own and the headers that keep browsers safe', async () => {
+  test('every response has its own id and the security headers', async () => {
     const answers = [
       await get('/users/me'),
       await request('GET', '/docs'),
@@ -132,7 +132,7 @@ suite('headers', () => {
     }
   })
 
-  test('the id of a request is ours, not the caller’s', async () => {
+  test('the caller cannot choose the request id', async () => {
     const { headers } = await get('/users/me', { headers: { 'x-request-id': 'mine', 'request-id': 'mine' } })
     assert.match(headers['x-request-id']!, /^[0-9a-f-]{36}$/)
   })
@@ -141,13 +141,13 @@ suite('headers', () => {
 suite('the order of checks', () => {
   const invisible = { rawBody: '{', headers: { ...HTML_ONLY, ...TEXT } }
 
-  test('without a token everything is 401, also what does not exist', async () => {
+  test('without a token everything is 401, even what does not exist', async () => {
     for (const id of [tree.pipelineId, 999_999, 'abc']) {
       assertRefused(await request('POST', `/pipelines/${id}/hooks/incoming`, invisible), 'unauthenticated')
     }
   })
 
-  test('a bad request about something invisible is 404, as if it were not there', async () => {
+  test('an invalid request about an invisible object is 404', async () => {
     const stranger = await createPerson(db)
     for (const id of [tree.pipelineId, 999_999]) {
       const answer = await request('POST', `/pipelines/${id}/hooks/incoming`, {
@@ -158,14 +158,14 @@ suite('the order of checks', () => {
     }
   })
 
-  test('a bad request of someone who may not is 403', async () => {
+  test('an invalid request without permission is 403', async () => {
     const viewer = await createMember(db, tree, 'viewer')
     const answer = await post(`${hooks}/incoming`, { ...invisible, token: viewer.token })
     assertRefused(answer, 'forbidden')
     assert.equal(answer.body.message, 'This requires the permission hook:add.')
   })
 
-  test('then come Accept, type, size, syntax, and at last the values', async () => {
+  test('then come Accept, type, size, syntax, and finally the values', async () => {
     const accept = { ...HTML_ONLY, ...TEXT }
     const large = Buffer.alloc(2 * MIB, 0x7b)
     assertRefused(await post(`${hooks}/incoming`, { rawBody: large, headers: accept }), 'not_acceptable')
@@ -178,7 +178,7 @@ suite('the order of checks', () => {
     assertInvalid(await post(`${hooks}/incoming`, { body: {} }), 'name')
   })
 
-  test('wrong values are told before a state that forbids the request', async () => {
+  test('invalid values are reported before a conflicting state', async () => {
     const full = await createTestTree(db)
     const url = `/pipelines/${full.pipelineId}/hooks/incoming`
     const create = (body: object) => request('POST', url, { token: full.owner.token, body })
@@ -188,7 +188,7 @@ suite('the order of checks', () => {
     assertRefused(await create({ name: 'x' }), 'conflict')
   })
 
-  test('wrong values are told before an If-Match that does not match', async () => {
+  test('invalid values are reported before an If-Match that does not match', async () => {
     const { body: hook } = await post(`${hooks}/incoming`, { body: { name: 'x' } })
     const change = (body: object) =>
       request('PUT', `/hooks/incoming/${hook.id}`, { token, body, headers: { 'if-match': '"0"' } })
@@ -197,7 +197,7 @@ suite('the order of checks', () => {
   })
 })
 
-test('while the database is away everything is 503 with Retry-After, and works again when it is back', async (t) => {
+test('during a database outage everything is 503 with Retry-After, and works again afterwards', async (t) => {
   const test = await openTestApp(t, {
     health: { checkDatabase: async () => void (await sql`select 1`.execute(test.db)) },
   })
@@ -232,7 +232,7 @@ test('a service whose queue does not work is alive but not ready', async (t) => 
   assert.equal(answer.headers['retry-after'], '2')
 })
 
-test('a fault of our own is 500 without a word about the inside', async (t) => {
+test('an internal error is 500 without internal details', async (t) => {
   const fault = async () => {
     throw new Error('select secret from /srv/gantry/app.ts')
   }

@@ -45,7 +45,7 @@ describe('an action about which everything is known', () => {
     const { id, status, status_human_readable, status_reason_code, status_reason_human_readable } = action
     assert.deepEqual(
       [id, status, status_human_readable, status_reason_code, status_reason_human_readable],
-      [full.id, 'failed', 'Failed', 'FAILED_TIMEOUT', 'Failed: a step took too long'],
+      [full.id, 'failed', 'Failed', 'FAILED_TIMEOUT', 'Step timed out'],
     )
     assert.deepEqual([action.type, action.type_human_readable], ['deploy', 'Deploy'])
     assert.equal(action.url_web_permalink, permalink(full.id))
@@ -91,7 +91,7 @@ describe('an action about which everything is known', () => {
       status_reason_human_readable: readable,
     })
     const done = status('completed', 'COMPLETED', 'Completed')
-    const late = status('failed', 'FAILED_TIMEOUT', 'Failed: a step took too long')
+    const late = status('failed', 'FAILED_TIMEOUT', 'Step timed out')
     const left = status('skipped', 'SKIPPED', 'Skipped')
     const times = { started_at: full.started_at, completed_at: full.completed_at, ...dated }
     const step = (targetId: number, order: number, said: ReturnType<typeof status>) => ({

@@ -1,4 +1,4 @@
-// Bodies, ids and queries that cannot be right, and what is told about them.
+// Invalid bodies, ids and queries, and the errors about them.
 import assert from 'node:assert/strict'
 import { after, suite, test } from 'node:test'
 import { openTestApp, type RequestOptions } from '#test/support/harness.ts'
@@ -16,7 +16,7 @@ const post = (url: string, options: RequestOptions) => request('POST', url, { to
 const get = (url: string, options: RequestOptions = {}) => request('GET', url, { token, ...options })
 
 suite('bodies', () => {
-  test('a body that is not JSON is 400 and says why', async () => {
+  test('a body that is not JSON is 400 with the reason', async () => {
     const cases: [string | Buffer, RegExp][] = [
       ['{', /not valid JSON/],
       ["{'name':1}", /not valid JSON/],
@@ -39,13 +39,13 @@ suite('bodies', () => {
     }
   })
 
-  test('ten megabytes are 413, and so is one byte more than one', async () => {
+  test('ten megabytes are 413, and so is one byte above the limit', async () => {
     assertRefused(await post(`${hooks}/incoming`, { rawBody: Buffer.alloc(10 * MIB, 32) }), 'too_large')
     assertRefused(await post(`${hooks}/incoming`, { rawBody: Buffer.alloc(MIB + 1, 32) }), 'too_large')
     assertRefused(await post(`${hooks}/incoming`, { rawBody: Buffer.alloc(MIB, 32) }), 'malformed')
   })
 
-  test('all faults of a body are told at once', async () => {
+  test('all errors of a body are reported at once', async () => {
     const body = {
       name: '',
       requires_secret: 'yes',
@@ -76,7 +76,7 @@ suite('bodies', () => {
     )
   })
 
-  test('an unknown field is named, and so are the known ones', async () => {
+  test('an unknown field is reported with the known ones', async () => {
     const answer = await post('/users/personal-access-tokens', { body: { name: 'x', expires: null } })
     assertRefused(answer, 'invalid', { expires: ['is not recognized; expected: name, expires_at'] })
   })
@@ -89,11 +89,11 @@ suite('bodies', () => {
     }
   })
 
-  test('no body at all is 422 where one is needed', async () => {
+  test('a missing body is 422 where one is required', async () => {
     assertRefused(await post('/users/personal-access-tokens', {}), 'invalid', { body: ['must be an object'] })
   })
 
-  test('text that PostgreSQL cannot store is 422 under its field, also deep inside', async () => {
+  test('text that PostgreSQL cannot store is 422 under its field, at any depth', async () => {
     const nul = await post(`${hooks}/incoming`, { rawBody: '{"name":"a\\u0000b"}' })
     assertRefused(nul, 'invalid', { name: ['must not contain the character U+0000'] })
     const half = await post(`${hooks}/outgoing`, {
@@ -122,7 +122,7 @@ suite('ids and queries', () => {
     'null',
   ]
 
-  test('an id that cannot be one is 422', async () => {
+  test('an invalid id is 422', async () => {
     await createAction(db, tree)
     for (const id of wrongIds) {
       assertInvalid(await get(`/actions/${id}`), 'action_id')
@@ -131,7 +131,7 @@ suite('ids and queries', () => {
     }
   })
 
-  test('the largest id that can be one is 404 when there is no such thing', async () => {
+  test('the largest valid id is 404 when it does not exist', async () => {
     for (const url of ['/actions/9007199254740991', '/pipelines/9007199254740991/hooks']) {
       assertRefused(await get(url), 'not_found')
     }
@@ -169,7 +169,7 @@ suite('ids and queries', () => {
     }
   })
 
-  test('every wrong filter is told at once', async () => {
+  test('every invalid filter is reported at once', async () => {
     const query = 'filter[status]=lost&filter[project_id]=x&filter[hook_id]=1&filter[created_after]=yesterday'
     assertInvalid(
       await get(`/actions?${query}`),

@@ -1,4 +1,4 @@
-// Logging in with e-mail and password, and how often one may guess.
+// Login with email and password, and its rate limits.
 import assert from 'node:assert/strict'
 import { after, suite, test } from 'node:test'
 import { sql } from 'kysely'
@@ -10,7 +10,7 @@ import { createPerson } from '#test/support/world.ts'
 const arrange = await openAccounts({ after })
 
 suite('login', () => {
-  test('the right e-mail and password give tokens that work', async () => {
+  test('the correct email and password return valid tokens', async () => {
     const test = await arrange()
     const { status, body } = await logIn(test)
     assert.equal(status, 200)
@@ -22,7 +22,7 @@ suite('login', () => {
     assert.ok(await isValid(test, body.access_token))
   })
 
-  test('tokens live as long as the settings say', async (t) => {
+  test('tokens have the configured lifetimes', async (t) => {
     const environment = { GANTRY_ACCESS_TOKEN_MINUTES: '5', GANTRY_REFRESH_TOKEN_DAYS: '2' }
     const test = await arrange(await openTestApp(t, { environment }))
     const { body } = await logIn(test)
@@ -37,7 +37,7 @@ suite('login', () => {
     ])
   })
 
-  test('no token is stored as text', async () => {
+  test('no token is stored in plain text', async () => {
     const test = await arrange()
     const { body } = await logIn(test)
     const { rows } = await sql<{ row: string }>`select tokens::text as row from tokens`.execute(test.db)
@@ -46,12 +46,12 @@ suite('login', () => {
     assert.equal(stored.includes(body.refresh_token), false)
   })
 
-  test('the e-mail address is the same in upper and lower case', async () => {
+  test('the email address is case-insensitive', async () => {
     const test = await arrange()
     assert.equal((await logIn(test, test.person.email.toUpperCase())).status, 200)
   })
 
-  test('a wrong password and an unknown e-mail get the same answer', async () => {
+  test('an incorrect password and an unknown email get the same response', async () => {
     const test = await arrange()
     const answers = [
       await logIn(test, test.person.email, 'wrong'),
@@ -67,7 +67,7 @@ suite('login', () => {
     }
   })
 
-  test('a deactivated account cannot log in, and looks like an unknown one', async () => {
+  test('a deactivated account cannot log in, and is indistinguishable from an unknown one', async () => {
     const test = await arrange()
     await deactivate(test, test.person)
     const { status, body } = await logIn(test)
@@ -75,7 +75,7 @@ suite('login', () => {
     assert.equal(body.message, 'Incorrect email or password.')
   })
 
-  test('missing and mistyped fields are all named', async () => {
+  test('missing and unknown fields are all reported', async () => {
     const { request } = await arrange()
     const { status, body } = await request('POST', '/users/login', { body: { e_mail: 'x', password: 1 } })
     assert.equal(status, 422)
@@ -86,7 +86,7 @@ suite('login', () => {
     })
   })
 
-  test('a token is not needed, and a bad one does not matter', async () => {
+  test('a token is not required, and an invalid one is ignored', async () => {
     const { request, person } = await arrange()
     const body = { email: person.email, password: PASSWORD }
     assert.equal((await request('POST', '/users/login', { body, token: 'gty_at_nonsense' })).status, 200)
@@ -94,7 +94,7 @@ suite('login', () => {
 })
 
 suite('throttling of logins', () => {
-  /** Failures of the past, without the time that real ones take. */
+  /** Past failures, without the time that real ones take. */
   async function fail(
     test: Arranged,
     about: { email?: string; address?: string },
@@ -116,7 +116,7 @@ suite('throttling of logins', () => {
     assert.ok(Number.isInteger(seconds) && seconds >= 1 && seconds <= about.atMost, `${seconds} seconds`)
   }
 
-  test('the eleventh wrong guess at an e-mail is turned away, whatever its case and wherever it comes from', async () => {
+  test('the eleventh guess for an email is throttled, in any case and from any address', async () => {
     const test = await arrange()
     for (let guess = 1; guess <= 10; guess++) {
       assert.equal(
@@ -128,40 +128,40 @@ suite('throttling of logins', () => {
     assertThrottled(await logIn(test, upper, 'guess 11', `${test.address}:11`), { atMost: 900 })
   })
 
-  test('a throttled e-mail is turned away with the right password too', async () => {
+  test('a throttled email is rejected even with the correct password', async () => {
     const test = await arrange()
     await fail(test, test.person, 10, '14 minutes')
     assertThrottled(await logIn(test), { atMost: 60 })
   })
 
-  test('an e-mail that no account has is throttled like one that has', async () => {
+  test('an unknown email is throttled like a known one', async () => {
     const test = await arrange()
     await fail(test, { email: 'nobody@example.com' }, 10)
     assertThrottled(await logIn(test, 'nobody@example.com'), { atMost: 840 })
   })
 
-  test('an address with fifty wrong guesses is turned away for every e-mail, others are not', async () => {
+  test('an address with fifty failures is throttled for every email, others are not', async () => {
     const test = await arrange()
     await fail(test, { address: test.address }, 50)
     assertThrottled(await logIn(test), { atMost: 840 })
     assert.equal((await logIn(test, test.person.email, PASSWORD, `${test.address}:2`)).status, 200)
   })
 
-  test('one guess below each limit is still answered', async () => {
+  test('one guess below each limit is not throttled', async () => {
     const test = await arrange()
     await fail(test, test.person, 9)
     await fail(test, { address: test.address }, 49)
     assert.equal((await logIn(test)).status, 200)
   })
 
-  test('failures older than a quarter of an hour no longer count', async () => {
+  test('failures older than 15 minutes no longer count', async () => {
     const test = await arrange()
     await fail(test, test.person, 50, '15 minutes 1 second')
     await fail(test, { address: test.address }, 50, '15 minutes 1 second')
     assert.equal((await logIn(test)).status, 200)
   })
 
-  test('a successful login forgives the guesses at its e-mail, not those of its address', async () => {
+  test('a successful login resets the failures of its email, not those of its address', async () => {
     const test = await arrange()
     await fail(test, test.person, 9)
     await fail(test, { address: test.address }, 49)
@@ -171,7 +171,7 @@ suite('throttling of logins', () => {
     assert.equal((await logIn(test, test.person.email, PASSWORD, `${test.address}:2`)).status, 200)
   })
 
-  test('guesses made all at once are not answered beyond the limit', async () => {
+  test('concurrent guesses cannot exceed the limit', async () => {
     const test = await arrange()
     const guesses = Array.from({ length: 25 }, (_, index) =>
       logIn(test, test.person.email, `guess ${index}`, `${test.address}:${index}`),
@@ -181,13 +181,13 @@ suite('throttling of logins', () => {
     assert.equal(statuses.filter((status) => status === 429).length, 15)
   })
 
-  test('many right logins at once all succeed', async () => {
+  test('many concurrent correct logins all succeed', async () => {
     const test = await arrange()
     const logins = Array.from({ length: 20 }, () => logIn(test))
     for (const { status } of await Promise.all(logins)) assert.equal(status, 200)
   })
 
-  test('the address is that of the connection unless a trusted proxy names another', async (t) => {
+  test('the address is that of the connection unless a trusted proxy forwards another', async (t) => {
     const headers = { 'x-forwarded-for': '203.0.113.9' }
     const body = { email: 'nobody@example.com', password: 'wrong' }
     for (const [environment, address] of [

@@ -1,5 +1,5 @@
-// Throws whatever can be thrown at every route of the app: whoever calls and whatever they send, the answer is
-// never a fault of ours, and every refusal has the contract's form.
+// Fuzzes every route of the app: whatever is sent, by any caller, the response is never an internal error, and every
+// error has the form of the contract.
 import assert from 'node:assert/strict'
 import { after, suite, test } from 'node:test'
 import fc from 'fast-check'
@@ -14,7 +14,7 @@ import {
   type TestTree,
 } from '#test/support/world.ts'
 
-/** Unsigned, so that strange payloads are read. */
+/** Unsigned, so that arbitrary payloads are accepted. */
 const HOOK_SETTINGS = {
   variables: [
     { name: 'branch', path: 'ref', type: 'string', required: false },
@@ -22,13 +22,13 @@ const HOOK_SETTINGS = {
   ],
 }
 const RUNS = 1_500
-/** The first is the same every time; the other is told when something fails. */
+/** The first is fixed; the other is reported when something fails. */
 const SEEDS = [20_261_115, Math.floor(Math.random() * 2 ** 31)]
 
 const { app, db, request } = await openTestApp({ after })
 const tree = await createTestTree(db)
 const actionId = await createAction(db, tree)
-/** For requests that may take it apart. */
+/** For requests that may damage it. */
 let spare = await createSpareTree()
 let urlToken = ''
 const hooks = { incoming: await createHook('incoming'), outgoing: await createHook('outgoing') }
@@ -99,17 +99,17 @@ const junk = fc.letrec<{ value: unknown }>((tie) => ({
   ),
 })).value
 
-/** Mostly what the schema wants, here and there something else: so that faults behind the validation are met. */
+/** Mostly what the schema requires, with a few deviations, so that errors behind the validation are found. */
 function near(schema: Schema, depth = 0): fc.Arbitrary<unknown> {
-  const wanted = wantedBy(schema, depth)
+  const wanted = validFor(schema, depth)
   return fc.oneof({ weight: 60, arbitrary: wanted }, { weight: 1, arbitrary: junk })
 }
 
-function wantedBy(schema: Schema, depth: number): fc.Arbitrary<unknown> {
+function validFor(schema: Schema, depth: number): fc.Arbitrary<unknown> {
   if (depth > 6) return fc.constant(null)
   if (schema.$ref) return near(document.components.schemas[schema.$ref.split('/').at(-1)!]!, depth + 1)
   if (schema.enum) {
-    // The first is the commonest, here as in life.
+    // The first is the most common.
     return fc.oneof(
       { weight: 4, arbitrary: fc.constant(schema.enum[0]) },
       { weight: 1, arbitrary: fc.constantFrom(...schema.enum) },
@@ -203,7 +203,7 @@ type Sent = {
   rawBody?: string | Buffer
 }
 
-/** A part of an address that varies: something real, or nothing of the kind. */
+/** A path parameter: an existing object, or an arbitrary value. */
 const realThings: [RegExp, () => string][] = [
   [/^\/hooks\/:/, () => urlToken],
   [/^\/hook-requests\//, () => hookRequestId],
@@ -283,21 +283,21 @@ function requestTo({ method, url }: { method: string; url: string }): fc.Arbitra
   })
 }
 
-/** What takes a body can go wrong in more ways. */
+/** Routes with a body can fail in more ways. */
 function weighted(route: { method: string; url: string }) {
   const weight = route.method === 'HEAD' ? 1 : ['POST', 'PUT'].includes(route.method) ? 8 : 3
   return { weight, arbitrary: requestTo(route) }
 }
 
 async function send(sent: Sent): Promise<Answer> {
-  // Whoever logs out needs a token to lose.
+  // Logging out revokes its token, so it gets its own.
   const losesToken = /^\/(users\/logout|session)/.test(sent.url) && sent.token === tree.owner.token
   const token = losesToken ? await createAccessToken(db, tree.owner.id) : sent.token
   return request(sent.method, sent.url, { ...sent, token })
 }
 
 function check(sent: Sent, answer: Answer): void {
-  // Pages that are not built yet are said to be so.
+  // Pages that are not built yet respond with a notice.
   if (sent.url.startsWith('/app') && answer.status === 503) return
   assert.ok(answer.status < 500, `${sent.method} ${sent.url}: ${answer.status} ${answer.text}`)
   assert.ok(answer.headers['x-request-id'])
@@ -308,13 +308,13 @@ function check(sent: Sent, answer: Answer): void {
   assert.equal(ERROR_CODES[code as keyof typeof ERROR_CODES], answer.status)
   assert.equal(request_id, answer.headers['x-request-id'])
   if (code === 'invalid') assert.notEqual(errors, null)
-  // What stands in the way, and which id names nothing, is told by field as well.
+  // Conflicts and unknown ids are reported by field, too.
   if (!['invalid', 'conflict', 'not_found', 'forbidden'].includes(code)) assert.equal(errors, null)
   if (errors !== null) assert.ok(Object.values<string[]>(errors).flat().length > 0)
 }
 
-/** Keeps the world as rich as it was: what was removed comes back, what was made goes. */
-async function tidyUp(sent: Sent, answer: Answer): Promise<void> {
+/** Restores the data: what was removed comes back, what was created is removed. */
+async function restoreData(sent: Sent, answer: Answer): Promise<void> {
   if (sent.method === 'DELETE' && answer.status === 204) {
     if (sent.url.startsWith('/hooks/incoming')) hooks.incoming = await createHook('incoming')
     if (sent.url.startsWith('/hooks/outgoing')) hooks.outgoing = await createHook('outgoing')
@@ -353,11 +353,11 @@ suite('no request whatsoever is answered with a fault of ours', () => {
           const answer = await send(sent)
           statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1)
           check(sent, answer)
-          await tidyUp(sent, answer)
+          await restoreData(sent, answer)
         }),
         { seed, numRuns: RUNS, includeErrorInReport: true },
       )
-      // The requests were strange, but not so strange that none got through.
+      // Some of the requests succeeded.
       for (const status of [200, 201, 204, 400, 401, 404, 422])
         assert.ok(statuses.has(status), `no ${status}`)
     })

@@ -1,6 +1,5 @@
-// Holds docs/permissions.md and the running app together, and then asks every route of the app as those who
-// must be refused. A new route needs a row on that page, and an address in `things` when its path has a part
-// that varies.
+// Compares docs/permissions.md with the running app, and then calls every route as users who must be rejected. A new
+// route needs a row on that page, and a URL in `objects` when its path has parameters.
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { after, suite, test } from 'node:test'
@@ -20,18 +19,18 @@ const { app, db, request } = await openTestApp({ after })
 const page = await readFile(new URL('../../docs/permissions.md', import.meta.url), 'utf8')
 const routes = app.accessTable.filter(({ method }) => method !== 'HEAD')
 
-/** Routes that take a POST, and only read: a viewer may call them. */
+/** POST routes that only read: a viewer may call them. */
 const READING_POSTS = ['POST /pipelines/{id}/plan']
-/** And some that only read, but show what not every viewer may see. */
+/** And some that only read, but show more than every viewer may see. */
 const GUARDED_READS = ['GET /organizations/{id}/audit', 'GET /organizations/{id}/export']
 
 const tree = await createTestTree(db)
 const viewer = await createMember(db, tree, 'viewer')
 const outsider = (await createTestTree(db)).owner
-const things = await createThings()
+const objects = await createObjects()
 
-/** Real things of the tree: the longest beginning of a route's path that is found here gives its address. */
-async function createThings(): Promise<Record<string, string>> {
+/** Real objects: the longest prefix of a route's path found here provides its URL. */
+async function createObjects(): Promise<Record<string, string>> {
   const { token } = tree.owner
   const create = async (url: string, body: object): Promise<{ id: string; url?: string }> => {
     const answer = await request('POST', url, { token, body })
@@ -89,40 +88,40 @@ async function createThings(): Promise<Record<string, string>> {
   }
 }
 
-function addressOf({ url }: RouteAccess): string {
-  const known = Object.keys(things)
+function urlOf({ url }: RouteAccess): string {
+  const known = Object.keys(objects)
     .filter((start) => url === start || url.startsWith(`${start}/`))
     .sort((one, other) => other.length - one.length)[0]
-  const address = known === undefined ? url : things[known] + url.slice(known.length)
+  const address = known === undefined ? url : objects[known] + url.slice(known.length)
   assert.ok(
     !address.includes(':'),
-    `${url} is about something that this test does not make; add it to things`,
+    `${url} is about something that this test does not make; add it to objects`,
   )
   return address
 }
 
 const nameOf = ({ method, url }: RouteAccess) => `${method} ${url.replaceAll(/:(\w+)/g, '{$1}')}`
-/** They never end, but are open only to those who name event streams: here 406 says that one may. See live.test.ts. */
+/** They never end, and require callers to accept event streams: here 406 means that access is granted. */
 const isStream = ({ url }: RouteAccess) => url.endsWith('/stream')
 const isWriting = ({ method }: RouteAccess) => method !== 'GET'
 const ask = (route: RouteAccess, token?: string) => {
   const body = isWriting(route) && route.method !== 'DELETE' ? {} : undefined
-  return request(route.method, addressOf(route), { token, body })
+  return request(route.method, urlOf(route), { token, body })
 }
 
 suite('docs/permissions.md', () => {
-  test('has one row for each route, which says what the code demands', () => {
+  test('has one row for each route, with the access that the code requires', () => {
     const rows = [...page.matchAll(/^\| `([A-Z]+ \/[^`]*)` \| (.+?) \|(.*)\|$/gm)]
     const documented = rows.map(
       ([, name, who, seen]) => `${name}: ${who}; seen with ${seen!.trim() || 'nothing'}`,
     )
     const demanded = routes.map(
-      (route) => `${nameOf(route)}: ${describe(route.access)}; seen with ${seenWith(route.access)}`,
+      (route) => `${nameOf(route)}: ${describe(route.access)}; seen with ${visibleWith(route.access)}`,
     )
     assert.deepEqual(documented.sort(), demanded.sort())
   })
 
-  test('has one row for each permission, which says what role has it', () => {
+  test('has one row for each permission, with the roles that have it', () => {
     assert.ok(page.includes(`| permission | ${BUILT_IN_ROLES.join(' | ')} |`))
     const documented = [...page.matchAll(/^\| `(\w+:\w+)` \|(.*)\|$/gm)]
     assert.deepEqual(
@@ -142,7 +141,7 @@ suite('docs/permissions.md', () => {
       case 'public':
         return 'public'
       case 'signed-in':
-        return access.shows ? `signed in: shows by \`${access.shows}\`` : 'signed in: own things'
+        return access.shows ? `signed in: shows by \`${access.shows}\`` : 'signed in: own objects'
       case 'instance-admin':
         return `instance administrator${access.orLoopback ? ', or this machine' : ''}`
       case 'permissions':
@@ -150,12 +149,12 @@ suite('docs/permissions.md', () => {
     }
   }
 
-  function seenWith(access: Access): string {
+  function visibleWith(access: Access): string {
     return access.kind === 'permissions' ? `\`${VISIBLE_AS[access.of]}:view\`` : 'nothing'
   }
 })
 
-test('HEAD demands what GET demands', () => {
+test('HEAD requires what GET requires', () => {
   for (const { url, access } of app.accessTable.filter(({ method }) => method === 'HEAD')) {
     const twin = app.accessTable.find((route) => route.method === 'GET' && route.url === url)
     assert.deepEqual(twin?.access, access, url)
@@ -169,9 +168,9 @@ suite('without a token', () => {
 
   for (const route of routes) {
     if (documented.has(nameOf(route))) {
-      test(`${nameOf(route)} is answered`, async () => {
+      test(`${nameOf(route)} is public`, async () => {
         const { status, text } = await ask(route)
-        // Those that take a body have their own reasons to refuse this one.
+        // Routes with a body may reject this one.
         assert.ok(isWriting(route) ? status !== 401 && status < 500 : status === 200, text)
       })
     } else {
@@ -183,7 +182,7 @@ suite('without a token', () => {
     }
   }
 
-  test('metrics are open to this machine, unless a proxy speaks for somebody else', async () => {
+  test('metrics are open to this machine, unless a proxy forwards the request', async () => {
     for (const address of ['127.0.0.1', '::1', '::ffff:127.0.0.1']) {
       assert.equal((await request('GET', '/metrics', { address })).status, 200)
       for (const name of ['x-forwarded-for', 'forwarded']) {
@@ -226,7 +225,7 @@ suite('the owner of another organization', () => {
             assert.equal((await ask(route, outsider.token)).status, 406)
           })
         } else if (route.url === '/overview') {
-          test(`finds nothing of anybody else in ${name}`, async () => {
+          test(`sees nothing of other users in ${name}`, async () => {
             const { status, body } = await ask(route, outsider.token)
             assert.equal(status, 200)
             assert.deepEqual([body.running, body.failures, body.deliveries.failing], [[], [], []])
@@ -235,7 +234,7 @@ suite('the owner of another organization', () => {
           test(`gets an empty list from ${name}`, async () => {
             const { status, body, headers } = await ask(route, outsider.token)
             assert.equal(status, 200)
-            // Everybody sees organizations of their own.
+            // Every user sees their own organizations.
             const foreign = body.filter(({ id }: { id: number }) => id === tree.organizationId)
             assert.deepEqual(route.url === '/organizations' ? foreign : body, [])
             assert.equal(headers['x-total-count'], route.url === '/organizations' ? '1' : '0')
@@ -245,7 +244,7 @@ suite('the owner of another organization', () => {
     }
   }
 
-  test('finds nothing of anybody else among their own things', async () => {
+  test('sees nothing of other users among their own objects', async () => {
     const own = routes.filter(
       ({ url, access }) => access.kind === 'signed-in' && access.shows === undefined && !url.includes(':'),
     )
@@ -271,7 +270,7 @@ suite('a viewer', () => {
     })
   }
 
-  test('may read what signed-in people are shown', async () => {
+  test('may read what signed-in users are shown', async () => {
     const shown = routes.filter(({ access }) => access.kind === 'signed-in' && access.shows)
     for (const route of shown.filter((one) => !isStream(one))) {
       const { status, body } = await ask(route, viewer.token)
@@ -281,9 +280,9 @@ suite('a viewer', () => {
   })
 })
 
-test('after all of this the things of the tree are as they were', async () => {
+test('after all of this the objects are unchanged', async () => {
   for (const thing of ['/actions/:action_id', '/hooks/incoming/:hook_id', '/hooks/outgoing/:hook_id']) {
-    assert.equal((await request('GET', things[thing]!, { token: tree.owner.token })).status, 200, thing)
+    assert.equal((await request('GET', objects[thing]!, { token: tree.owner.token })).status, 200, thing)
   }
   const mine = await request('GET', '/users/personal-access-tokens', { token: tree.owner.token })
   assert.equal(mine.body.length, 1)
@@ -296,7 +295,7 @@ test('an instance administrator sees nothing of an organization without a grant 
   }
   for (const route of routes.filter(({ access }) => access.kind === 'instance-admin')) {
     const { status } = await ask(route, admin.token)
-    // Those that take a body have their own reasons to refuse this one.
+    // Routes with a body may reject this one.
     assert.equal(status, isWriting(route) ? 422 : 200, nameOf(route))
   }
 })

@@ -1,4 +1,4 @@
-// Personal access tokens: making, listing, using and revoking them.
+// Personal access tokens: creating, listing, using and revoking them.
 import assert from 'node:assert/strict'
 import { after, suite, test } from 'node:test'
 import { createToken, expire, isValid, openAccounts } from '#test/support/accounts.ts'
@@ -7,7 +7,7 @@ import { createPerson } from '#test/support/world.ts'
 const arrange = await openAccounts({ after })
 
 suite('personal access tokens', () => {
-  test('a token is shown once, when it is made, and works', async () => {
+  test('a token is shown once, when it is created, and works', async () => {
     const test = await arrange()
     const { request, person } = test
     const made = await request('POST', '/users/personal-access-tokens', {
@@ -25,7 +25,7 @@ suite('personal access tokens', () => {
     assert.ok(await isValid(test, token))
   })
 
-  test('the list says when a token was last used', async () => {
+  test('the list shows when a token was last used', async () => {
     const test = await arrange()
     const { token } = await createToken(test, test.person)
     await isValid(test, token)
@@ -61,7 +61,7 @@ suite('personal access tokens', () => {
     assert.deepEqual(await page('per_page=2&page=9'), { ids: [], links: { first: 1, prev: 3, last: 3 } })
   })
 
-  test('a revoked token works no more and leaves the list; a second time there is nothing to revoke', async () => {
+  test('a revoked token stops working and is no longer listed; revoking it again is 404', async () => {
     const test = await arrange()
     const { request, person } = test
     const { id, token } = await createToken(test, person)
@@ -75,7 +75,7 @@ suite('personal access tokens', () => {
     assert.equal((await revoke()).status, 404)
   })
 
-  test('the tokens of somebody else are neither listed nor revoked', async () => {
+  test('tokens of other users can neither be listed nor revoked', async () => {
     const test = await arrange()
     const { request, person } = test
     const stranger = await createPerson(test.db)
@@ -100,7 +100,7 @@ suite('personal access tokens', () => {
     assert.ok(await isValid(test, person.token))
   })
 
-  test('a token stops working at the time that was set for it', async () => {
+  test('a token stops working when it expires', async () => {
     const test = await arrange()
     const expires_at = new Date(Date.now() + 3_600_000).toISOString()
     const made = await createToken(test, test.person, { expires_at })
@@ -110,7 +110,7 @@ suite('personal access tokens', () => {
     assert.equal(await isValid(test, made.token), false)
   })
 
-  test('every way of writing a time of the future is taken and shown in UTC', async () => {
+  test('every notation of a future time is accepted and shown in UTC', async () => {
     const test = await arrange()
     const forms = [
       ['2040-05-06T07:08:09Z', '2040-05-06T07:08:09.000Z'],
@@ -123,7 +123,7 @@ suite('personal access tokens', () => {
     }
   })
 
-  test('a time that is past, too far or none at all is refused', async () => {
+  test('a time that is past, too distant or invalid is rejected', async () => {
     const { request, person } = await arrange()
     for (const expires_at of [
       '2020-01-01T00:00:00Z',
@@ -143,7 +143,7 @@ suite('personal access tokens', () => {
     }
   })
 
-  test('a token needs a name of 1 to 60 characters', async () => {
+  test('a token requires a name of 1 to 60 characters', async () => {
     const { request, person } = await arrange()
     for (const name of ['', 'x'.repeat(61), null, 1]) {
       const answer = await request('POST', '/users/personal-access-tokens', {

@@ -1,4 +1,4 @@
-// What no HTTP client would send: garbage, headers and bodies without end or in a trickle.
+// What no HTTP client would send: garbage, endless headers and bodies, or a slow trickle of bytes.
 import assert from 'node:assert/strict'
 import { type AddressInfo, connect } from 'node:net'
 import { suite, test } from 'node:test'
@@ -20,7 +20,7 @@ suite('over a real connection', () => {
     }
   }
 
-  test('garbage is answered with 400', async (t) => {
+  test('garbage is 400', async (t) => {
     const { speak } = await listen(t)
     const wrong = [
       'hello\r\n\r\n',
@@ -34,7 +34,7 @@ suite('over a real connection', () => {
     for (const text of wrong) assertRefused(await speak(text), 'malformed')
   })
 
-  test('headers without end are answered with 431', async (t) => {
+  test('endless headers are 431', async (t) => {
     const { speak } = await listen(t)
     assertRefused(
       await speak(`GET / HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`),
@@ -42,14 +42,14 @@ suite('over a real connection', () => {
     )
   })
 
-  test('a body announced as too large is refused before it is sent', async (t) => {
+  test('a body declared as too large is rejected before it is sent', async (t) => {
     const { speak } = await listen(t)
     const head =
       'POST /users/login HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/json\r\n'
     assertRefused(await speak(`${head}Content-Length: 10485760\r\n\r\n`), 'too_large')
   })
 
-  test('a body that grows too large without announcing it is refused', async (t) => {
+  test('a body that becomes too large without declaring it is rejected', async (t) => {
     const { speak } = await listen(t)
     const head =
       'POST /users/login HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/json\r\n'
@@ -58,19 +58,19 @@ suite('over a real connection', () => {
     assertRefused(answer, 'too_large')
   })
 
-  test('headers that trickle in are cut off with 408', async (t) => {
+  test('headers that trickle in are 408', async (t) => {
     const { trickle } = await listen(t)
     assertRefused(await trickle('GET / HTTP/1.1\r\nHost: x\r\nX-Slow: '), 'request_timeout')
   })
 
-  test('a body that trickles in is cut off with 408', async (t) => {
+  test('a body that trickles in is 408', async (t) => {
     const { trickle } = await listen(t)
     const head =
       'POST /users/login HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 900000\r\n\r\n'
     assertRefused(await trickle(head), 'request_timeout')
   })
 
-  test('a request line may name the whole address', async (t) => {
+  test('a request line may contain an absolute URL', async (t) => {
     const { speak, db } = await listen(t)
     const { token } = await createPerson(db)
     const rest = `HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer ${token}\r\nContent-Length: 0\r\n\r\n`
@@ -82,14 +82,14 @@ suite('over a real connection', () => {
   })
 })
 
-/** Sends raw text, one piece after the other as the connection takes them, and reads the answer to its end. */
+/** Sends raw text, chunk after chunk as the connection accepts them, and reads the response to its end. */
 function speak(port: number, texts: string[]): Promise<Answer> {
   return converse(port, (socket) => {
     for (const text of texts) socket.write(text, 'latin1')
   })
 }
 
-/** Sends a beginning and then a byte at a time, for as long as the other side listens. */
+/** Sends a beginning and then a byte at a time, until the other side closes the connection. */
 function trickle(port: number, beginning: string): Promise<Answer> {
   return converse(port, (socket) => {
     socket.write(beginning)
@@ -102,7 +102,7 @@ function converse(port: number, talk: (socket: ReturnType<typeof connect>) => vo
   return new Promise((resolve, reject) => {
     const socket = connect(port, '127.0.0.1', () => talk(socket))
     const chunks: Buffer[] = []
-    // Whoever is cut off while sending may be told so by a reset, after the answer.
+    // A connection that is cut off while sending may end with a reset, after the response.
     socket.on('error', () => {})
     socket.on('data', (chunk) => chunks.push(Buffer.from(chunk)))
     socket.on('close', () => {

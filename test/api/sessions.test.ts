@@ -1,4 +1,4 @@
-// What comes of a login: its tokens, how long they live, and how they end.
+// The tokens of a login: their lifetime, refresh and revocation.
 import assert from 'node:assert/strict'
 import { after, suite, test } from 'node:test'
 import { sql } from 'kysely'
@@ -20,7 +20,7 @@ import { createAccessToken } from '#test/support/world.ts'
 const arrange = await openAccounts({ after })
 
 suite('refresh tokens', () => {
-  test('a refresh token gives a new pair, and the old access token goes on working', async () => {
+  test('a refresh token returns a new pair, and the old access token stays valid', async () => {
     const test = await arrange()
     const first: Tokens = (await logIn(test)).body
     const { status, body: second } = await refresh(test, first.refresh_token)
@@ -32,7 +32,7 @@ suite('refresh tokens', () => {
     assert.equal((await refresh(test, second.refresh_token)).status, 200)
   })
 
-  test('a refresh token used twice ends the whole login: every token that came of it', async () => {
+  test('a reused refresh token revokes the whole login with all its tokens', async () => {
     const test = await arrange()
     const first: Tokens = (await logIn(test)).body
     const second: Tokens = (await refresh(test, first.refresh_token)).body
@@ -44,7 +44,7 @@ suite('refresh tokens', () => {
     assert.equal(await isValid(test, second.access_token), false)
   })
 
-  test('other logins of the same person are not ended with it', async () => {
+  test('other logins of the same user are not affected', async () => {
     const test = await arrange()
     const other: Tokens = (await logIn(test)).body
     const first: Tokens = (await logIn(test)).body
@@ -54,7 +54,7 @@ suite('refresh tokens', () => {
     assert.equal((await refresh(test, other.refresh_token)).status, 200)
   })
 
-  test('of two uses at once one succeeds, and then the login is over', async () => {
+  test('of two concurrent uses one succeeds, and then the login is revoked', async () => {
     const test = await arrange()
     const first: Tokens = (await logIn(test)).body
     const answers = await Promise.all([
@@ -67,12 +67,12 @@ suite('refresh tokens', () => {
     assert.equal((await refresh(test, winner.body.refresh_token)).status, 401)
   })
 
-  test('tokens that are being made while their login is ended do not outlive it', async () => {
+  test('tokens issued during a revocation do not survive it', async () => {
     for (const end of ['reuse', 'logout'] as const) {
       const test = await arrange()
       const first: Tokens = (await logIn(test)).body
       const second: Tokens = (await refresh(test, first.refresh_token)).body
-      // New tokens point to their user: while that row is held, their making cannot finish.
+      // New tokens reference their user: while that row is locked, they cannot be inserted.
       const held = await test.db.startTransaction().execute()
       await held.selectFrom('users').select('id').where('id', '=', test.person.id).forUpdate().execute()
       const making = refresh(test, second.refresh_token)
@@ -94,7 +94,7 @@ suite('refresh tokens', () => {
     }
   })
 
-  /** Until so many statements of the app wait for a lock. */
+  /** Waits until this many statements of the app wait for a lock. */
   async function untilWaiting({ db }: Arranged, count: number): Promise<void> {
     for (;;) {
       const { rows } = await sql`select from pg_stat_activity
@@ -103,7 +103,7 @@ suite('refresh tokens', () => {
     }
   }
 
-  test('nothing but a living refresh token is taken', async () => {
+  test('only a valid refresh token is accepted', async () => {
     const test = await arrange()
     const { body: tokens } = await logIn(test)
     for (const token of [tokens.access_token, 'gty_rt_nonsense', ' ', `${tokens.refresh_token} `]) {
@@ -114,14 +114,14 @@ suite('refresh tokens', () => {
     assert.ok(await isValid(test, tokens.access_token))
   })
 
-  test('an expired refresh token is not taken', async () => {
+  test('an expired refresh token is rejected', async () => {
     const test = await arrange()
     const { body: tokens } = await logIn(test)
     await expire(test, tokens.refresh_token)
     assert.equal((await refresh(test, tokens.refresh_token)).status, 401)
   })
 
-  test('a refresh token of a deactivated account is not taken', async () => {
+  test('a refresh token of a deactivated account is rejected', async () => {
     const test = await arrange()
     const { body: tokens } = await logIn(test)
     await deactivate(test, test.person)
@@ -130,7 +130,7 @@ suite('refresh tokens', () => {
 })
 
 suite('logout', () => {
-  test('logging out ends the login: access and refresh tokens, also those of before a refresh', async () => {
+  test('logging out revokes all access and refresh tokens of the login, including those before a refresh', async () => {
     const test = await arrange()
     const first: Tokens = (await logIn(test)).body
     const second: Tokens = (await refresh(test, first.refresh_token)).body
@@ -142,14 +142,14 @@ suite('logout', () => {
     assert.equal((await refresh(test, second.refresh_token)).status, 401)
   })
 
-  test('other logins go on', async () => {
+  test('other logins stay valid', async () => {
     const test = await arrange()
     const [one, other] = [await logIn(test), await logIn(test)]
     await test.request('POST', '/users/logout', { token: one.body.access_token })
     assert.ok(await isValid(test, other.body.access_token))
   })
 
-  test('a personal access token that logs out ends alone', async () => {
+  test('logging out with a personal access token revokes only that token', async () => {
     const test = await arrange()
     const { token } = await createToken(test, test.person)
     assert.equal((await test.request('POST', '/users/logout', { token })).status, 204)
@@ -157,7 +157,7 @@ suite('logout', () => {
     assert.ok(await isValid(test, test.person.token))
   })
 
-  test('a body is not needed, with or without a content type', async () => {
+  test('a body is not required, with or without a content type', async () => {
     const { db, request, person } = await arrange()
     const options = [{}, { body: {} }, { headers: { 'content-type': 'application/json' } }]
     for (const more of options) {
@@ -168,7 +168,7 @@ suite('logout', () => {
 })
 
 suite('who am I', () => {
-  test('me is the account of the token, without its password', async () => {
+  test('users/me returns the account of the token, without its password', async () => {
     const { request, person } = await arrange()
     const { status, body, text } = await request('GET', '/users/me', { token: person.token })
     assert.equal(status, 200)
@@ -189,18 +189,18 @@ suite('who am I', () => {
     assert.equal(text.includes('argon2'), false)
   })
 
-  test('an expired access token is refused', async () => {
+  test('an expired access token is rejected', async () => {
     const test = await arrange()
     assert.equal(await isValid(test, await createAccessToken(test.db, test.person.id, new Date())), false)
   })
 
-  test('a refresh token opens nothing', async () => {
+  test('a refresh token does not authenticate', async () => {
     const test = await arrange()
     const { body } = await logIn(test)
     assert.equal(await isValid(test, body.refresh_token), false)
   })
 
-  test('tokens of a deactivated account stop at once, and work again when it is back', async () => {
+  test('tokens of a deactivated account stop working at once, and work again when it is reactivated', async () => {
     const test = await arrange()
     const { token } = await createToken(test, test.person)
     await deactivate(test, test.person)
@@ -210,7 +210,7 @@ suite('who am I', () => {
     assert.ok(await isValid(test, test.person.token))
   })
 
-  test('whatever else stands in Authorization is 401 with a challenge', async () => {
+  test('any other Authorization header is 401 with a challenge', async () => {
     const { request, person } = await arrange()
     const wrong = [
       '',
@@ -238,7 +238,7 @@ suite('who am I', () => {
     }
   })
 
-  test('the scheme is the same in any case', async () => {
+  test('the scheme is case-insensitive', async () => {
     const { request, person } = await arrange()
     for (const scheme of ['bearer', 'BEARER', 'Bearer  ']) {
       const headers = { authorization: `${scheme} ${person.token}` }
@@ -247,7 +247,7 @@ suite('who am I', () => {
   })
 })
 
-test('pruning removes what can never be used again and nothing else', async () => {
+test('pruning removes only what can never be used again', async () => {
   const test = await arrange()
   const { body: tokens } = await logIn(test)
   const { token } = await createToken(test, test.person)

@@ -203,8 +203,8 @@ const WORDS: Record<string, string> = {
   IN_PROGRESS: 'In progress',
   COMPLETED: 'Completed',
   FAILED: 'Failed',
-  FAILED_CANCELLED: 'Failed: cancelled by a person',
-  FAILED_UNREACHABLE: 'Failed: the server could not be reached',
+  FAILED_CANCELLED: 'Canceled by a user',
+  FAILED_UNREACHABLE: 'Server unreachable',
   SKIPPED: 'Skipped',
 }
 

@@ -1,4 +1,4 @@
-// What tests of accounts share: an account and a network address of each test's own, and what one does with tokens.
+// Shared by tests of accounts: a separate account and network address per test, and operations on tokens.
 import assert from 'node:assert/strict'
 import { sql } from 'kysely'
 import { hashPassword } from '#platform/crypto/passwords.ts'
@@ -11,7 +11,7 @@ export const PASSWORD = 'correct horse battery'
 export type Tokens = { access_token: string; refresh_token: string }
 export type Arranged = TestApp & { person: Person; address: string }
 
-/** The app that all tests of a file share, with an account of each test's own. */
+/** The app that all tests of a file share, with a separate account per test. */
 export async function openAccounts(t: Parameters<typeof openTestApp>[0]) {
   const app = await openTestApp(t)
   const passwordHash = await hashPassword(PASSWORD)

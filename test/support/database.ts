@@ -20,7 +20,7 @@ export function testServer(): TestServer {
   return JSON.parse(text)
 }
 
-/** A database of one's own: a copy of the migrated template, or empty. */
+/** A separate database: a copy of the migrated template, or empty. */
 export async function createTestDatabase(options: { empty?: boolean } = {}): Promise<TestDatabase> {
   const database = `test_${randomBytes(8).toString('hex')}`
   const template = options.empty ? 'template0' : TEMPLATE_DATABASE

@@ -2,15 +2,15 @@ import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { until } from './until.ts'
 
-/** A place in a step's command where it waits until it is let go. */
+/** A point in a step's command where it waits until the gate opens. */
 export type Gate = {
   command: string
-  /** A file that whoever waits here has open, with everything that it started. */
+  /** A file that the waiting step has open, with everything it started. */
   held: string
-  /** How often a step came here. */
+  /** How often a step reached the gate. */
   entered(): Promise<number>
   reached(times?: number): Promise<void>
-  /** How often one was let go. */
+  /** How often a step passed the gate. */
   left(): Promise<number>
   open(): Promise<void>
   shut(): Promise<void>

@@ -21,11 +21,11 @@ import { createTestDatabase } from './database.ts'
 export type TestApp = {
   app: FastifyInstance
   db: Database
-  /** Where the app's database is, to reach it past the app's pool. */
+  /** The app's database, for access outside the app's pool. */
   settings: ConnectionSettings
   box: SecretBox
   calls: Receiver
-  /** Every SQL statement sent by the app's pool, in order; empty it to count anew. */
+  /** Every SQL statement sent by the app's pool, in order; clear it to start over. */
   statements: string[]
   request(method: string, url: string, options?: RequestOptions): Promise<Answer>
 }
@@ -37,7 +37,7 @@ export type RequestOptions = {
   rawBody?: string | Buffer
   address?: string
 }
-// biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
+// biome-ignore lint/suspicious/noExplicitAny: tests read responses of every shape
 export type Answer = { status: number; headers: Record<string, string>; body: any; text: string }
 
 export const TEST_BASE_URL = 'http://gantry.test'

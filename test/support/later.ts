@@ -1,28 +1,28 @@
 type Closer = { after(fn: () => Promise<void>): void }
 
-const endings = new WeakMap<Closer, (() => unknown)[]>()
+const cleanups = new WeakMap<Closer, (() => unknown)[]>()
 
 /**
- * What to do when a test has ended, last thing first: a server is stopped before its folder goes. (Hooks of the
- * test runner itself run in the order in which they were given, and not at all after one that failed.)
+ * Runs cleanups after a test in reverse order: a server is stopped before its folder is removed. (Hooks of the test
+ * runner itself run in the order of registration, and not at all after one that failed.)
  */
-export function later(t: Closer, end: () => unknown): void {
-  const known = endings.get(t)
+export function later(t: Closer, cleanUp: () => unknown): void {
+  const known = cleanups.get(t)
   if (known) {
-    known.push(end)
+    known.push(cleanUp)
     return
   }
-  const list = [end]
-  endings.set(t, list)
+  const list = [cleanUp]
+  cleanups.set(t, list)
   t.after(async () => {
-    const faults: unknown[] = []
+    const errors: unknown[] = []
     for (const one of list.toReversed()) {
       try {
         await one()
       } catch (error) {
-        faults.push(error)
+        errors.push(error)
       }
     }
-    if (faults.length > 0) throw faults[0]
+    if (errors.length > 0) throw errors[0]
   })
 }

@@ -1,4 +1,4 @@
-// What tests of the overview share: the app, and asking for the overview as somebody.
+// Shared by tests of the overview: the app, and requesting the overview as a user.
 import assert from 'node:assert/strict'
 import { openTestApp } from './harness.ts'
 

@@ -1,4 +1,4 @@
-// Gantry as an operator runs it: a process of its own.
+// Gantry as an operator runs it: a separate process.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -14,7 +14,7 @@ type Closer = { after(fn: () => Promise<void>): void }
 export type GantryProcess = {
   /** Undefined for a worker. */
   url: string | undefined
-  /** Everything it has said to people so far. */
+  /** Everything it has printed for the operator so far. */
   output: string[]
   /** The log, line by line. */
   log: string[]
@@ -35,7 +35,7 @@ export async function temporaryHome(t: Closer): Promise<string> {
   return home
 }
 
-/** Resolves when it is ready; rejects, with what it said, when it ends instead. */
+/** Resolves when it is ready; rejects with its output when it exits instead. */
 export async function startGantry(t: Closer, environment: Record<string, string>): Promise<GantryProcess> {
   const startedAt = performance.now()
   const child = spawn(process.execPath, [MAIN], {
@@ -56,7 +56,7 @@ export async function startGantry(t: Closer, environment: Record<string, string>
     if (/^gantry (worker )?ready/.test(line)) ready.resolve()
   })
   const timer = setTimeout(() => ready.reject(new Error('not ready in time')), READY_WITHIN_MS)
-  await Promise.race([ready.promise, ended.then(() => Promise.reject(new Error('it ended')))])
+  await Promise.race([ready.promise, ended.then(() => Promise.reject(new Error('it exited')))])
     .catch((error: Error) => {
       throw new Error(`Gantry did not start (${error.message}):\n${[...output, ...log].join('\n')}`)
     })
@@ -88,7 +88,7 @@ export async function call(
   method: string,
   path: string,
   options: { token?: string; body?: unknown } = {},
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
+  // biome-ignore lint/suspicious/noExplicitAny: tests read responses of every shape
 ): Promise<{ status: number; headers: Headers; body: any }> {
   const response = await fetch(`${gantry.url}${path}`, {
     method,

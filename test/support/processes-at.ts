@@ -1,16 +1,16 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 
-/** Processes, other than this one, that have to do with one of these places: by their text, folder or files. */
-export function processesAt(places: string[]): string[] {
-  const isThere = (text: string) => places.some((place) => text.includes(place))
+/** Other processes that use one of these paths, in their command line, environment, working directory or files. */
+export function processesAt(paths: string[]): string[] {
+  const isThere = (text: string) => paths.some((path) => text.includes(path))
   return readdirSync('/proc').flatMap((pid) => {
     if (!/^\d+$/.test(pid) || Number(pid) === process.pid) return []
     const about = [
-      look(() => readFileSync(`/proc/${pid}/cmdline`, 'latin1').replaceAll('\0', ' ')),
-      look(() => readFileSync(`/proc/${pid}/environ`, 'latin1')),
-      look(() => readlinkSync(`/proc/${pid}/cwd`)),
-      ...look(() =>
-        readdirSync(`/proc/${pid}/fd`).map((fd) => look(() => readlinkSync(`/proc/${pid}/fd/${fd}`))),
+      tryRead(() => readFileSync(`/proc/${pid}/cmdline`, 'latin1').replaceAll('\0', ' ')),
+      tryRead(() => readFileSync(`/proc/${pid}/environ`, 'latin1')),
+      tryRead(() => readlinkSync(`/proc/${pid}/cwd`)),
+      ...tryRead(() =>
+        readdirSync(`/proc/${pid}/fd`).map((fd) => tryRead(() => readlinkSync(`/proc/${pid}/fd/${fd}`))),
       ),
     ]
     const [text] = about
@@ -18,8 +18,8 @@ export function processesAt(places: string[]): string[] {
   })
 }
 
-/** A process may end, or be somebody else's, while one looks. */
-function look<Result extends string | string[]>(read: () => Result): Result | '' {
+/** A process may exit meanwhile, or belong to another account. */
+function tryRead<Result extends string | string[]>(read: () => Result): Result | '' {
   try {
     return read()
   } catch {

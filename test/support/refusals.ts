@@ -1,9 +1,9 @@
-// What every refusal looks like, whatever it is about.
+// The form of every error response.
 import assert from 'node:assert/strict'
 import { ERROR_CODES, type ErrorCode } from '#platform/http/errors.ts'
 import type { Answer } from './harness.ts'
 
-/** The contract's form, and nothing of the inside of the service in it. */
+/** The form of the contract, without internal details of the service. */
 export function assertRefused(
   answer: Answer,
   code: ErrorCode,
@@ -20,7 +20,7 @@ export function assertRefused(
   assert.doesNotMatch(answer.text, /node_modules|\.ts\b|file:|\bat \w+ \(|\bselect\b|\brelation\b/i)
 }
 
-/** As above, for faults whose texts are told elsewhere. */
+/** As above, for validation errors whose messages are tested elsewhere. */
 export function assertInvalid(answer: Answer, ...fields: string[]): void {
   assertRefused(answer, 'invalid', answer.body.errors)
   assert.deepEqual(Object.keys(answer.body.errors).sort(), fields.sort())

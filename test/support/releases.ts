@@ -1,4 +1,4 @@
-// What lies in the folder of an application on a server.
+// The contents of an application's folder on a server.
 import { readdir, readFile, readlink } from 'node:fs/promises'
 import { join } from 'node:path'
 
@@ -10,7 +10,7 @@ export async function liveRelease(base: string): Promise<string | null> {
 
 export const liveFile = (base: string, file: string) => readFile(join(base, 'current', file), 'utf8')
 
-/** Everything in the folder of releases, finished or not. */
+/** Everything in the releases folder, finished or not. */
 export async function releasesIn(base: string): Promise<string[]> {
   return (await readdir(join(base, 'releases')).catch(() => [])).sort()
 }

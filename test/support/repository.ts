@@ -1,4 +1,4 @@
-// A git repository to deploy from, made in a folder of its own and gone after the test.
+// A git repository to deploy from, created in a temporary folder and removed after the test.
 import { execFile } from 'node:child_process'
 import { mkdtemp, realpath, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -10,10 +10,10 @@ import { later } from './later.ts'
 type Closer = { after(fn: () => Promise<void>): void }
 
 /** A text, an executable or a symbolic link; null removes the file. */
-export type FileWish = string | Buffer | { executable: string } | { linkTo: string } | null
+export type FileContent = string | Buffer | { executable: string } | { linkTo: string } | null
 
 export type CommitWish = {
-  /** Default: main. Made by its first commit. */
+  /** Default: main. Created by its first commit. */
   branch?: string
   message?: string
   author?: { name: string; email: string }
@@ -27,8 +27,8 @@ export type TestRepository = {
   /** Bare. */
   folder: string
   /** On top of the branch, whose other files stay. Returns the hash. */
-  commit(files: Record<string, FileWish>, wish?: CommitWish): Promise<string>
-  /** Makes it or moves it. */
+  commit(files: Record<string, FileContent>, wish?: CommitWish): Promise<string>
+  /** Creates it or moves it. */
   branch(name: string, at: string): Promise<void>
   removeBranch(name: string): Promise<void>
   /** Annotated when it has a message. */
@@ -41,7 +41,7 @@ const BORN = 1_793_520_000
 
 export async function makeRepository(
   t: Closer,
-  wish: { name?: string; files?: Record<string, FileWish>; hashes?: 'sha1' | 'sha256' } = {},
+  wish: { name?: string; files?: Record<string, FileContent>; hashes?: 'sha1' | 'sha256' } = {},
 ): Promise<TestRepository> {
   const parent = await realpath(await mkdtemp(join(tmpdir(), 'gantry-repository-')))
   later(t, () => rm(parent, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 }))
@@ -76,7 +76,7 @@ export async function makeRepository(
 type Commit = Required<Omit<CommitWish, 'branch'>> & { ref: string; exists: boolean }
 
 /** What `git fast-import` reads: a whole commit in one process, without a working folder. */
-function commitStream(files: Record<string, FileWish>, commit: Commit): Buffer {
+function commitStream(files: Record<string, FileContent>, commit: Commit): Buffer {
   const who = `${commit.author.name} <${commit.author.email}> ${commit.time} +0000\n`
   const parts: (string | Buffer)[] = [`commit ${commit.ref}\nmark :1\nauthor ${who}committer ${who}`]
   parts.push(...data(commit.message))
@@ -93,12 +93,12 @@ function data(content: string | Buffer): (string | Buffer)[] {
   return [`data ${Buffer.byteLength(content)}\n`, content, '\n']
 }
 
-function modeOf(file: Exclude<FileWish, null>): string {
+function modeOf(file: Exclude<FileContent, null>): string {
   if (typeof file === 'string' || Buffer.isBuffer(file)) return '100644'
   return 'linkTo' in file ? '120000' : '100755'
 }
 
-function contentOf(file: Exclude<FileWish, null>): string | Buffer {
+function contentOf(file: Exclude<FileContent, null>): string | Buffer {
   if (typeof file === 'string' || Buffer.isBuffer(file)) return file
   return 'linkTo' in file ? file.linkTo : file.executable
 }
@@ -109,7 +109,7 @@ async function runGit(args: string[], input: string | Buffer = ''): Promise<stri
   return (await run).stdout.trim()
 }
 
-/** Nothing of whoever runs the tests. */
+/** Independent of the account that runs the tests. */
 const ENVIRONMENT = {
   PATH: process.env.PATH,
   LC_ALL: 'C.UTF-8',

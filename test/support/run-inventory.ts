@@ -1,4 +1,4 @@
-// What runs need to have in the database: environments, servers, applications and pipelines.
+// What runs need in the database: environments, servers, applications and pipelines.
 import { chmod, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Insertable } from 'kysely'
@@ -10,7 +10,7 @@ import type { ApplicationsTable, PipelinesTable, ServersTable } from '#platform/
 import type { Sshd } from './sshd.ts'
 import { grantRole, type Person } from './world.ts'
 
-/** A step that a person wrote; the name of a built-in one stands for itself. */
+/** A custom step, or the name of a built-in one. */
 export type StepWish =
   | string
   | { name: string; command: string; idempotent?: boolean; timeout_seconds?: number }
@@ -20,7 +20,7 @@ export type ApplicationWish = Partial<Insertable<ApplicationsTable>> & {
 
 export const BUILT_IN: string[] = DEPLOY_STEPS.map(({ name }) => name)
 
-/** The built-in steps of a deploy, with others behind those that are named. */
+/** The built-in steps of a deploy, with others after the named ones. */
 export function deployWith(behind: Record<string, StepWish | StepWish[]>): StepWish[] {
   return BUILT_IN.flatMap((name) => [name, ...[behind[name] ?? []].flat()])
 }
@@ -53,14 +53,14 @@ export async function createInventory(
     return id
   }
 
-  /** A root folder that Gantry makes itself. */
+  /** A root folder that Gantry creates itself. */
   const newLocalServer = () => ({
     name: `here-${++count}`,
     provider_code: 'local' as const,
     root_directory: join(folder, `site-${count}`),
   })
 
-  /** An account of an sshd. Its root folder is there, and anybody's. */
+  /** An account of an sshd. Its root folder exists and is writable by everyone. */
   async function newSshServer({ hostKey, privateKey, ...sshd }: Sshd, account: number) {
     const root_directory = join(folder, `site-${++count}`)
     await mkdir(root_directory)

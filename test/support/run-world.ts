@@ -1,5 +1,5 @@
-// Runs as people see them: Gantry's own processes, real git repositories, and servers to deploy to. What the API
-// cannot make yet is put into the database.
+// Runs end to end: Gantry's own processes, real git repositories, and servers to deploy to. What the API cannot
+// create yet is inserted into the database.
 import assert from 'node:assert/strict'
 import { createHmac, randomBytes } from 'node:crypto'
 import { chmod, mkdir, mkdtemp, realpath, rm } from 'node:fs/promises'
@@ -18,7 +18,7 @@ import { until } from './until.ts'
 import { createPerson } from './world.ts'
 
 type Closer = { after(fn: () => Promise<void>): void }
-// biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
+// biome-ignore lint/suspicious/noExplicitAny: tests read responses of every shape
 type Json = any
 
 export type Deployable = {
@@ -32,19 +32,19 @@ export type Deployable = {
 
 export type RunWorld = Awaited<ReturnType<typeof openRunWorld>>
 
-/** `roles`: the processes to begin with. */
+/** `roles`: the processes to start with. */
 export async function openRunWorld(
   t: Closer,
   options: {
     roles?: ('all' | 'api' | 'worker')[]
     environment?: Record<string, string>
-    /** A server of one's own, to stop and start; else a database of the test run's. */
+    /** A separate server, to stop and start; by default a database of the test run. */
     database?: ConnectionSettings & { host: string; user: string; port?: number }
   } = {},
 ) {
   const folder = await realpath(await mkdtemp(join(tmpdir(), 'gantry-runs-')))
   later(t, () => rm(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 }))
-  // Under root, steps run under other accounts.
+  // As root, steps run under other accounts.
   await chmod(folder, 0o755)
   const notes = join(folder, 'notes')
   await mkdir(notes)
@@ -76,7 +76,7 @@ export async function openRunWorld(
     return call(api, method, path, { token: inventory.owner.token, body })
   }
 
-  /** What it deploys, where and how, all its own. */
+  /** A separate application with its repository, servers and pipeline. */
   async function makeDeployable(wish: {
     repository: string
     servers?: number | (Partial<Insertable<ServersTable>> & { root_directory: string })[]
@@ -171,7 +171,7 @@ export async function openRunWorld(
     })
   }
 
-  /** What a step printed, on the target with this position. */
+  /** The output of a step on the target with this position. */
   async function logOf(actionId: number, stepName: string, position = 0): Promise<string> {
     const target = (await show(actionId)).targets[position]
     const step = target.steps.find(({ name }: { name: string }) => name === stepName)
@@ -181,7 +181,7 @@ export async function openRunWorld(
     return body.step.output
   }
 
-  /** It ended so; if not, the failure shows why. */
+  /** Asserts the reason of the end; the failure shows the cause. */
   async function endedWith(reason: string, actionId: number): Promise<Json> {
     const action = await ended(actionId)
     if (action.status_reason_code !== reason) {
@@ -218,7 +218,7 @@ export async function openRunWorld(
     completed,
     logOf,
     makeGate: (name: string) => createGate(notes, name),
-    /** Nothing works on targets or with repositories any more, save processes of these numbers. */
+    /** Asserts that no process works on targets or repositories any more, except those with these ids. */
     async nothingRuns(except: ReadonlySet<number> = new Set()): Promise<void> {
       let strays: string[] = []
       await until('nothing is left running', 60_000, () => {

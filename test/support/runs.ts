@@ -1,4 +1,4 @@
-// What tests of runs share: asking for a run, trying one again, cancelling one, and what is stored of it.
+// Shared by tests of runs: starting, retrying and canceling a run, and what is stored about it.
 import assert from 'node:assert/strict'
 import type { Commit } from '#platform/database/tables.ts'
 import { assertRefused, openCalls } from './calls.ts'
@@ -91,7 +91,7 @@ export async function openRuns(t: Parameters<typeof openCalls>[0]) {
     return id
   }
 
-  /** A deploy that has completed, and is the live one by now. */
+  /** A deploy that has completed and is live. */
   async function deployed(at: TestTree, digit: string, more: object = {}): Promise<number> {
     const id = await createAction(db, at, {
       release_name: `2026010100000${digit}-${digit.repeat(8)}`,

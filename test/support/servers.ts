@@ -1,4 +1,4 @@
-// What tests of servers share: an organization with people and keys, and bodies that make servers.
+// Shared by tests of servers: an organization with users and keys, and bodies that create servers.
 import assert from 'node:assert/strict'
 import { openTestApp } from './harness.ts'
 import { createMember, createPerson, createTestTree, grantRole } from './world.ts'

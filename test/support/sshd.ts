@@ -1,4 +1,4 @@
-// A real OpenSSH server on a loopback port, with keys of its own, for as long as a test needs it.
+// A real OpenSSH server on a loopback port, with its own keys, for the duration of a test.
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
@@ -18,18 +18,18 @@ export type Sshd = {
   port: number
   /** `ssh-ed25519 AAAA…`, without a comment. */
   hostKey: string
-  /** Lets in every one of `accounts`. */
+  /** Accepted for all of `accounts`. */
   privateKey: string
-  /** The file of the public keys that are let in, as any of `accounts`. */
+  /** The file of public keys that are accepted for all of `accounts`. */
   authorizedKeys: string
-  /** Under root two targets, else the account that runs the tests. */
+  /** As root two targets, else the account that runs the tests. */
   accounts: SshAccount[]
   stop(): Promise<void>
 }
 
 const PROGRAM = '/usr/sbin/sshd'
 const READY_WITHIN_MS = 20_000
-/** Made once and left: they are part of the machine from then on, like a package. */
+/** Created once and kept: they are part of the machine from then on, like a package. */
 const TARGETS = ['gantry-target-1', 'gantry-target-2']
 
 const run = promisify(execFile)
@@ -37,7 +37,7 @@ const run = promisify(execFile)
 type SshdOptions = {
   /** Further lines of sshd_config. */
   settings?: string[]
-  /** A public key that is let in as well. */
+  /** Another accepted public key. */
   authorized?: string
 }
 
@@ -47,7 +47,7 @@ export async function startSshd(
 ): Promise<Sshd> {
   const folder = await mkdtemp(join(tmpdir(), 'gantry-sshd-'))
   later(t, () => rm(folder, { recursive: true, force: true }))
-  // Accounts read who may come in for themselves.
+  // Each account reads its own authorized keys.
   await chmod(folder, 0o755)
   const accounts = process.getuid!() === 0 ? await targetAccounts() : [ownAccount()]
   const [hostKey, privateKey] = [join(folder, 'host'), join(folder, 'client')]
@@ -101,19 +101,19 @@ async function startOnFreePort(launch: (port: number) => Promise<ChildProcess>) 
     const port = await freePort()
     const server = await launch(port)
     const ended = once(server, 'exit')
-    let said = ''
+    let output = ''
     server.stderr!.on('data', (chunk) => {
-      said = (said + chunk).slice(-10_000)
+      output = (output + chunk).slice(-10_000)
     })
     const listening = new Promise<boolean>((resolve) => {
-      server.stderr!.on('data', () => said.includes('Server listening') && resolve(true))
+      server.stderr!.on('data', () => output.includes('Server listening') && resolve(true))
       ended.then(() => resolve(false))
       setTimeout(resolve, READY_WITHIN_MS, false).unref()
     })
     if (await listening) return { process: server, port, ended }
     server.kill('SIGKILL')
-    // Somebody else may have taken the port meanwhile.
-    if (tries === 5) throw new Error(`sshd did not start:\n${said}`)
+    // Another process may have taken the port meanwhile.
+    if (tries === 5) throw new Error(`sshd did not start:\n${output}`)
   }
 }
 
@@ -131,12 +131,12 @@ function ownAccount(): SshAccount {
   return { name: username, home: homedir }
 }
 
-/** Test files run side by side, so two of them may be at this together. */
+/** Test files run concurrently, so two of them may do this at the same time. */
 async function targetAccounts(): Promise<SshAccount[]> {
   await mkdir('/run/sshd', { recursive: true, mode: 0o755 })
   for (const name of TARGETS) {
     if (homeOf(name) !== undefined) continue
-    // A password that fits nothing; without any, sshd takes the account for locked.
+    // An impossible password; without any, sshd considers the account locked.
     await run('useradd', ['-m', '-s', '/bin/bash', '-p', '*', name]).catch((error) => {
       if (homeOf(name) === undefined) throw error
     })
@@ -163,6 +163,6 @@ function kill(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL')
   } catch {
-    // Gone already.
+    // Already exited.
   }
 }

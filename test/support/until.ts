@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 
-/** Polls for a truth; what is thrown on the way is the reason when it does not come. */
+/** Polls until `probe` returns a truthy value; errors of `probe` are thrown. */
 export async function until<Result>(
   what: string,
   withinMs: number,

@@ -22,17 +22,17 @@ function granted(place: { organization_id: number; project_id?: number; environm
 
 const mayAdd = (user: { grants: Grant[] }, where: Parameters<typeof can>[2]) => can(user, 'hook:add', where)
 
-test('someone without grants may do nothing', () => {
+test('a user without grants may do nothing', () => {
   for (const permission of PERMISSIONS) assert.equal(can({ grants: [] }, permission, ENVIRONMENT), false)
 })
 
-test('a grant on an organization reaches everything in it', () => {
+test('a grant on an organization covers everything in it', () => {
   const user = granted(ORGANIZATION)
   for (const place of [ORGANIZATION, PROJECT, ENVIRONMENT]) assert.equal(mayAdd(user, place), true)
   assert.equal(mayAdd(user, { ...ENVIRONMENT, organization_id: 9 }), false)
 })
 
-test('a grant on a project reaches its environments, not its organization and not its neighbours', () => {
+test('a grant on a project covers its environments, not its organization or other projects', () => {
   const user = granted(PROJECT)
   assert.equal(mayAdd(user, PROJECT), true)
   assert.equal(mayAdd(user, ENVIRONMENT), true)
@@ -41,7 +41,7 @@ test('a grant on a project reaches its environments, not its organization and no
   assert.equal(mayAdd(user, { ...ENVIRONMENT, project_id: 9 }), false)
 })
 
-test('a grant on an environment reaches nothing above or beside it', () => {
+test('a grant on an environment covers nothing outside it', () => {
   const user = granted(ENVIRONMENT)
   assert.equal(mayAdd(user, ENVIRONMENT), true)
   for (const place of [
@@ -54,7 +54,7 @@ test('a grant on an environment reaches nothing above or beside it', () => {
   }
 })
 
-test('the same ids in another organization are another place', () => {
+test('the same ids in another organization are another scope', () => {
   for (const place of [PROJECT, ENVIRONMENT]) {
     assert.equal(mayAdd(granted({ ...place, organization_id: 9 }), ENVIRONMENT), false)
   }
@@ -66,7 +66,7 @@ test('a grant gives its own permissions only', () => {
   assert.deepEqual(given, ['hook:add'])
 })
 
-test('grants add up, each at its own place', () => {
+test('grants add up, each in its own scope', () => {
   const user: { grants: Grant[] } = {
     grants: [
       { permissions: ROLE_PERMISSIONS.viewer, organization_id: 1, project_id: null, environment_id: null },
@@ -95,7 +95,7 @@ test('a viewer only views', () => {
   assert.ok([...ROLE_PERMISSIONS.viewer].every((permission) => permission.endsWith(':view')))
 })
 
-test('a developer touches no member, no role, no secret and no place', () => {
+test('a developer cannot change members, roles, secrets or the tree', () => {
   const resources = ['member', 'credential', 'organization', 'project', 'environment']
   const touching = [...ROLE_PERMISSIONS.developer].filter((permission: Permission) => {
     const [resource, verb] = permission.split(':')

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { later } from '#test/support/later.ts'
-import { type FileWish, makeRepository } from '#test/support/repository.ts'
+import { type FileContent, makeRepository } from '#test/support/repository.ts'
 import {
   type Attempt,
   activateRelease,
@@ -73,7 +73,7 @@ export async function demand(command: DeployCommand, input?: Buffer): Promise<st
   return output
 }
 
-export async function archiveOf(t: Closer, files: Record<string, FileWish>): Promise<Buffer> {
+export async function archiveOf(t: Closer, files: Record<string, FileContent>): Promise<Buffer> {
   const { folder } = await makeRepository(t, { files })
   const args = ['--git-dir', folder, 'archive', '--format=tar', 'main']
   const { stdout } = await promisify(execFile)('git', args, { encoding: 'buffer', maxBuffer: 2 ** 26 })

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import type { FileWish } from '#test/support/repository.ts'
+import type { FileContent } from '#test/support/repository.ts'
 import { extractRelease, finishRelease, takeLock } from './deploy-steps.ts'
 import {
   archiveOf,
@@ -19,7 +19,7 @@ import {
 } from './fixtures.ts'
 
 type Wish = {
-  files?: Record<string, FileWish>
+  files?: Record<string, FileContent>
   /** In the shared folder before the deploy. */
   shared?: Record<string, string | { linkTo: string }>
   paths: string[]
