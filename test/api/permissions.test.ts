@@ -92,12 +92,9 @@ function urlOf({ url }: RouteAccess): string {
   const known = Object.keys(objects)
     .filter((start) => url === start || url.startsWith(`${start}/`))
     .sort((one, other) => other.length - one.length)[0]
-  const address = known === undefined ? url : objects[known] + url.slice(known.length)
-  assert.ok(
-    !address.includes(':'),
-    `${url} is about something that this test does not make; add it to objects`,
-  )
-  return address
+  const path = known === undefined ? url : objects[known] + url.slice(known.length)
+  assert.ok(!path.includes(':'), `${url} names an object that this test does not create; add it to objects`)
+  return path
 }
 
 const nameOf = ({ method, url }: RouteAccess) => `${method} ${url.replaceAll(/:(\w+)/g, '{$1}')}`
@@ -141,7 +138,7 @@ suite('docs/permissions.md', () => {
       case 'public':
         return 'public'
       case 'signed-in':
-        return access.shows ? `signed in: shows by \`${access.shows}\`` : 'signed in: own objects'
+        return access.shows ? `signed in: shows by \`${access.shows}\`` : 'signed in: own account'
       case 'instance-admin':
         return `instance administrator${access.orLoopback ? ', or this machine' : ''}`
       case 'permissions':

@@ -35,15 +35,15 @@ const HOUSE = {
     "import type { stove } from '#upper/kitchen/stove.ts'\nimport '#lower/well.ts'\nexport type Roof = typeof stove\n",
 }
 
-test('the code imports what docs/architecture.md allows, all of it and nothing else', async () => {
+test('the imports of the code match docs/architecture.md exactly', async () => {
   assert.deepEqual(await checkImports(join(import.meta.dirname, '../..')), [])
 })
 
-test('a house that follows its page has no problems', async (t) => {
+test('code that follows its page has no problems', async (t) => {
   assert.deepEqual(await problemsOf(t, {}), [])
 })
 
-test('an import that points up is found, also when it takes only a type or happens late', async (t) => {
+test('an import of a higher layer is reported, even of a type or a dynamic one', async (t) => {
   const type = { 'server/lower/cellar/wine.ts': "import {\n  type Roof,\n} from '../../roof.ts'\n" }
   assert.match(
     (await problemsOf(t, type)).join('\n'),
@@ -58,7 +58,7 @@ test('an import that points up is found, also when it takes only a type or happe
   )
 })
 
-test('an import inside a layer needs its pair, in that direction', async (t) => {
+test('an import inside a layer requires its pair, in that direction', async (t) => {
   const sideways = { 'server/lower/cellar/wine.ts': "export { water as wine } from '#lower/well.ts'\n" }
   assert.deepEqual(await problemsOf(t, sideways), [
     'server/lower/cellar/wine.ts imports server/lower/well.ts: lower/cellar and lower/well are not a listed pair of their layer',
@@ -72,11 +72,11 @@ test('an import inside a layer needs its pair, in that direction', async (t) => 
   }
   assert.deepEqual(await problemsOf(t, back), [
     'server/upper/pantry/jar.ts imports server/upper/kitchen/stove.ts: upper/pantry and upper/kitchen are not a listed pair of their layer',
-    'rooms import each other in a circle: upper/kitchen → upper/pantry → upper/kitchen',
+    'import cycle between rooms: upper/kitchen → upper/pantry → upper/kitchen',
   ])
 })
 
-test('a room that the page does not list is found, also one inside another room', async (t) => {
+test('a room that the page does not list is reported, even inside another room', async (t) => {
   const problems = await problemsOf(t, {
     'server/lower/attic/box.ts': 'export const box = 1\n',
     'server/lower/cellar/shelf/jar.ts': 'export const jar = 1\n',
@@ -87,7 +87,7 @@ test('a room that the page does not list is found, also one inside another room'
   ])
 })
 
-test('a listed room that is gone, a pair that nobody uses and a picture that differs are found', async (t) => {
+test('a missing room, an unused pair and a different picture are reported', async (t) => {
   const page = PAGE.replace('| | `well` | water |', '| | `well` | water |\n| | `garden` | gone |').concat(
     '| `lower/cellar` | `well` |\n',
   )
@@ -98,13 +98,13 @@ test('a listed room that is gone, a pair that nobody uses and a picture that dif
   ])
 })
 
-test('a circle between files of one room is found', async (t) => {
+test('a cycle between files of one room is reported', async (t) => {
   const files = {
     'server/lower/cellar/wine.ts': "import type { Rack } from './rack.ts'\nexport type Wine = Rack\n",
     'server/lower/cellar/rack.ts': "import type { Wine } from './wine.ts'\nexport type Rack = Wine\n",
   }
   assert.deepEqual(await problemsOf(t, files), [
-    'files import each other in a circle: server/lower/cellar/rack.ts → server/lower/cellar/wine.ts → server/lower/cellar/rack.ts',
+    'import cycle between files: server/lower/cellar/rack.ts → server/lower/cellar/wine.ts → server/lower/cellar/rack.ts',
   ])
 })
 

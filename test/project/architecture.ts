@@ -1,6 +1,6 @@
 // Checks the imports under server/ against docs/architecture.md: the layers from top to bottom with their
 // rooms, and the pairs of rooms that may import each other inside a layer. The page is exact in both
-// directions: an import it does not allow is a problem, and so is a pair nobody uses or a room that is gone.
+// directions: an import it does not allow is a problem, and so is an unused pair or a room that does not exist.
 
 import { readdir, readFile } from 'node:fs/promises'
 import { basename, dirname, join, relative, resolve } from 'node:path'
@@ -13,7 +13,7 @@ type SourceFile = { path: string; room: string; imports: string[] }
 /** The files directly under server/: the composition root, which may import every room. */
 const ROOT = 'composition root'
 
-/** Paths are relative to `root`. An empty list means that the code is built the way the page says. */
+/** Paths are relative to `root`. An empty list means that the code follows the page. */
 export async function checkImports(root: string): Promise<string[]> {
   const page = await readFile(join(root, 'docs', 'architecture.md'), 'utf8')
   const layout = readLayout(page)
@@ -24,9 +24,9 @@ export async function checkImports(root: string): Promise<string[]> {
     ...roomProblems(layout, new Set(roomGraph.keys())),
     ...files.flatMap((file) => importProblems(file, layout)),
     ...unusedPairs(layout, roomGraph),
-    ...circles(roomGraph).map((circle) => `rooms import each other in a circle: ${circle.join(' → ')}`),
-    ...circles(new Map(files.map((file) => [file.path, file.imports]))).map(
-      (circle) => `files import each other in a circle: ${circle.join(' → ')}`,
+    ...cycles(roomGraph).map((cycle) => `import cycle between rooms: ${cycle.join(' → ')}`),
+    ...cycles(new Map(files.map((file) => [file.path, file.imports]))).map(
+      (cycle) => `import cycle between files: ${cycle.join(' → ')}`,
     ),
   ]
 }
@@ -53,7 +53,7 @@ function tableUnder(page: string, ...columns: string[]): string[][] {
   return rows.map((row) => row.split('|').slice(1, -1))
 }
 
-/** What stands in backticks. */
+/** The names in backticks. */
 function namesIn(cell = ''): string[] {
   return [...cell.matchAll(/`([^`]+)`/g)].map((match) => match[1]!)
 }
@@ -97,7 +97,7 @@ function roomOf(path: string): string {
   return parts.length === 2 ? parts.join('/').replace(/\.ts$/, '') : parts.slice(0, -1).join('/')
 }
 
-/** Import and re-export statements, `import(…)` of a plain text, types included; packages are left out. */
+/** Import and re-export statements and `import(…)` of a literal, types included; packages are left out. */
 const SPECIFIERS = [
   /^\s*(?:import|export)\b[^'"`;]*?\bfrom\s*['"]([^'"]+)['"]/gm,
   /^\s*import\s*['"]([^'"]+)['"]/gm,
@@ -165,8 +165,8 @@ function groupByRoom(files: SourceFile[]): Graph {
   return graph
 }
 
-/** One circle for each way back that a walk through the whole graph meets; the last name is the first again. */
-function circles(graph: Graph): string[][] {
+/** One cycle for each back edge of a depth-first walk; the last name repeats the first. */
+function cycles(graph: Graph): string[][] {
   const found: string[][] = []
   const done = new Set<string>()
   const trail: string[] = []

@@ -39,12 +39,12 @@ test('every bench prints a line for each of its figures', { timeout: 120_000 }, 
   )
 })
 
-test('a bench that does not exist is refused by name', async () => {
+test('an unknown bench is rejected by name', async () => {
   const refused = promisify(execFile)(process.execPath, [RUN, 'nonsense'])
   await assert.rejects(refused, { code: 2, stderr: /no such bench: nonsense/ })
 })
 
-test('a missed goal is said in one line', () => {
+test('a missed goal is reported in one line', () => {
   const goal = { of: 'ratio', is: 'at least', limit: 0.35 } as const
   const figure: Figure = { name: 'read', value: 900, unit: '/s', ratio: 0.2, floor: 'constant-json', goal }
   assert.equal(isReached(figure), false)

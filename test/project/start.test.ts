@@ -8,7 +8,7 @@ import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { ADMIN_ENVIRONMENT, call, logInAsAdmin, startGantry, temporaryHome } from '#test/support/process.ts'
 
-test('a first start makes a user and a sample, and a second start finds them', async (t) => {
+test('the first start creates a user and a sample, and the second start uses them', async (t) => {
   const home = await temporaryHome(t)
   const first = await startGantry(t, { GANTRY_HOME: home })
   const line = first.output.find((one) => one.startsWith('first start'))
@@ -35,7 +35,7 @@ test('a first start makes a user and a sample, and a second start finds them', a
   assert.equal(await second.stop(), 0)
 })
 
-test('GANTRY_SAMPLE=false makes a user and nothing else', async (t) => {
+test('GANTRY_SAMPLE=false creates a user and nothing else', async (t) => {
   const gantry = await startGantry(t, {
     GANTRY_HOME: await temporaryHome(t),
     GANTRY_SAMPLE: 'false',
@@ -59,7 +59,7 @@ test('a home below a folder that only its owner can enter works', async (t) => {
   assert.equal(await gantry.stop(), 0)
 })
 
-test('a second process with the same home is refused and says why', async (t) => {
+test('a second process with the same home exits with the reason', async (t) => {
   const home = await temporaryHome(t)
   const first = await startGantry(t, { GANTRY_HOME: home, ...ADMIN_ENVIRONMENT })
   await assert.rejects(
@@ -70,7 +70,7 @@ test('a second process with the same home is refused and says why', async (t) =>
   assert.equal(await first.stop(), 0)
 })
 
-test('a faulty configuration stops the start with every fault at once', async (t) => {
+test('an invalid configuration prevents the start and lists every problem', async (t) => {
   const environment = {
     PORT: 'many',
     GANTRY_ROLE: 'worker',
@@ -78,14 +78,18 @@ test('a faulty configuration stops the start with every fault at once', async (t
     GANTRY_HOME: await temporaryHome(t),
   }
   await assert.rejects(startGantry(t, environment), (error: Error) => {
-    for (const fault of ['PORT must be', 'GANTRY_URL must be', 'GANTRY_ROLE=worker needs DATABASE_URL']) {
-      assert.ok(error.message.includes(fault), fault)
+    for (const problem of [
+      'PORT must be',
+      'GANTRY_URL must be',
+      'GANTRY_ROLE=worker requires DATABASE_URL',
+    ]) {
+      assert.ok(error.message.includes(problem), problem)
     }
     return true
   })
 })
 
-test('a database server that cannot be used stops the start with a reason', async (t) => {
+test('an unusable database server prevents the start with the reason', async (t) => {
   const environment = {
     DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none',
     GANTRY_HOME: await temporaryHome(t),
@@ -96,7 +100,7 @@ test('a database server that cannot be used stops the start with a reason', asyn
   )
 })
 
-test('an address that is taken stops the start, and the embedded database with it', async (t) => {
+test('a port in use prevents the start, and stops the embedded database', async (t) => {
   const first = await startGantry(t, { GANTRY_HOME: await temporaryHome(t), ...ADMIN_ENVIRONMENT })
   const home = await temporaryHome(t)
   const port = new URL(first.url!).port
@@ -105,7 +109,7 @@ test('an address that is taken stops the start, and the embedded database with i
   assert.equal(await first.stop(), 0)
 })
 
-test('secrets of the environment reach no log line', async (t) => {
+test('secrets from the environment do not appear in the log', async (t) => {
   const gantry = await startGantry(t, {
     GANTRY_HOME: await temporaryHome(t),
     LOG_LEVEL: 'trace',
@@ -130,7 +134,7 @@ test('secrets of the environment reach no log line', async (t) => {
   }
 })
 
-test('of two commands begun together one installs, and a later one finds all done', async (t) => {
+test('of two concurrent commands one installs, and a later one has nothing to do', async (t) => {
   const project = await mkdtemp(join(tmpdir(), 'gantry-ensure-'))
   t.after(() => rm(project, { recursive: true, force: true }))
   await mkdir(join(project, 'scripts'))
