@@ -1,14 +1,17 @@
-// npm run screenshots: every page, light and dark, wide and narrow, into docs/screenshots. The data is made here, by
-// a Gantry of its own that is thrown away afterwards.
+// npm run screenshots: takes the screenshots that the docs use, into docs/screenshots; with `-- --all` every page, light
+// and dark, wide and narrow. The data comes from a temporary Gantry.
 import { once } from 'node:events'
-import { mkdir, rm } from 'node:fs/promises'
+import { mkdir } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import type { Page } from 'playwright-core'
-import { openPage, openPagesWorld, type PagesWorld, settled } from '#test/pages/world.ts'
+import { isLoaded, openPage, openPagesWorld, type PagesWorld } from '#test/pages/world.ts'
 import { until } from '#test/support/until.ts'
 
+/** The ones that README and docs show. */
+const USED = ['actions-light-wide', 'action-failed-light-wide', 'overview-dark-wide']
+const isAll = process.argv.includes('--all')
 const FOLDER = fileURLToPath(new URL('../docs/screenshots', import.meta.url))
 const LOOKS = [
   { name: 'light-wide', colorScheme: 'light', width: 1280, height: 860 },
@@ -17,7 +20,7 @@ const LOOKS = [
   { name: 'dark-narrow', colorScheme: 'dark', width: 360, height: 740 },
 ] as const
 
-/** The steps of a pipeline that fails at its third. */
+/** The steps of a pipeline whose third one fails. */
 const CHECKS = [
   ['check-disk', 'df -h / ; sleep 0.3'],
   [
@@ -25,22 +28,21 @@ const CHECKS = [
     'for host in shop api admin; do echo "$host.example.com: valid for 61 days"; sleep 0.1; done',
   ],
   [
-    'check-answers',
+    'check-responses',
     String.raw`sleep 0.4
 printf 'GET /          \033[32m200\033[0m  41 ms\n'
 printf 'GET /cart      \033[32m200\033[0m  87 ms\n'
 printf 'GET /checkout  \033[31m503\033[0m  2004 ms\n'
-printf '\033[1;31mcheckout does not answer: the payment service is unreachable\033[0m\n'
+printf '\033[1;31mcheckout is down: the payment service is unreachable\033[0m\n'
 exit 1`,
   ],
-  ['report', 'echo all is well'],
+  ['report', 'echo all checks passed'],
 ] as const
 
-const ends: (() => unknown)[] = []
+const cleanups: (() => unknown)[] = []
 try {
-  const world = await openPagesWorld({ after: (end) => ends.push(end) })
-  const pages = await furnish(world)
-  await rm(FOLDER, { recursive: true, force: true })
+  const world = await openPagesWorld({ after: (cleanUp) => cleanups.push(cleanUp) })
+  const pages = await populate(world)
   await mkdir(FOLDER, { recursive: true })
   const { page } = await openPage(world, '/app/overview')
   await page.route((url) => url.pathname === '/overview', addHistory)
@@ -48,23 +50,25 @@ try {
     await page.emulateMedia({ colorScheme: look.colorScheme })
     await page.setViewportSize(look)
     for (const [name, path] of Object.entries(pages)) {
+      if (!isAll && !USED.includes(`${name}-${look.name}`)) continue
       await page.goto(path)
       await page.getByRole('heading', { level: 1 }).waitFor()
-      await settled(page)
+      await isLoaded(page)
+      if (/\d/.test(path)) await page.getByRole('navigation', { name: 'Scope' }).waitFor()
       await page.screenshot({ path: `${FOLDER}/${name}-${look.name}.png`, scale: 'css' })
     }
   }
   await world.open('finish')
 } finally {
-  for (const end of ends.toReversed()) await end()
+  for (const cleanUp of cleanups.toReversed()) await cleanUp()
 }
 
-/** Something of everything: runs that went well, one that failed, one that runs, receivers that hear and that do not. */
-async function furnish(world: PagesWorld): Promise<Record<string, string>> {
+/** A bit of everything: completed runs, a failed one, a running one, receivers that respond and that do not. */
+async function populate(world: PagesWorld): Promise<Record<string, string>> {
   const { api, pipelineId } = world
   const receiver = createServer((_, response) => response.writeHead(204).end()).listen(0, '127.0.0.1')
   await once(receiver, 'listening')
-  ends.push(() => receiver.close())
+  cleanups.push(() => receiver.close())
   const { port } = receiver.address() as AddressInfo
   const chat = await api('POST', '/pipelines/1/hooks/outgoing', {
     name: 'Team chat',
@@ -106,7 +110,7 @@ async function furnish(world: PagesWorld): Promise<Record<string, string>> {
     'hook-incoming': `/app/hooks/incoming/${push.body.id}`,
     'hook-outgoing': `/app/hooks/outgoing/${chat.body.id}`,
     members: '/app/members',
-    'pipeline-own-steps': `/app/pipelines/${pipelineId}`,
+    'pipeline-custom-steps': `/app/pipelines/${pipelineId}`,
   }
 }
 
@@ -119,7 +123,7 @@ async function ended({ api }: PagesWorld, id: number): Promise<number> {
   return id
 }
 
-/** A Gantry that is a minute old has no history to show; this one is made up. */
+/** A Gantry that is a minute old has no history; this one is made up. */
 async function addHistory(route: Parameters<Parameters<Page['route']>[1]>[0]): Promise<void> {
   const response = await route.fetch()
   const overview = await response.json()
