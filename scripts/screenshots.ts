@@ -20,24 +20,24 @@ const LOOKS = [
   { name: 'dark-narrow', colorScheme: 'dark', width: 360, height: 740 },
 ] as const
 
-/** The steps of a pipeline whose third one fails. */
-const CHECKS = [
-  ['check-disk', 'df -h / ; sleep 0.3'],
-  [
-    'check-certificates',
-    'for host in shop api admin; do echo "$host.example.com: valid for 61 days"; sleep 0.1; done',
-  ],
-  [
-    'check-responses',
-    String.raw`sleep 0.4
-printf 'GET /          \033[32m200\033[0m  41 ms\n'
-printf 'GET /cart      \033[32m200\033[0m  87 ms\n'
-printf 'GET /checkout  \033[31m503\033[0m  2004 ms\n'
-printf '\033[1;31mcheckout is down: the payment service is unreachable\033[0m\n'
-exit 1`,
-  ],
-  ['report', 'echo all checks passed'],
-] as const
+/** A step that fails the deployment. */
+const MIGRATE = String.raw`printf 'applying \033[1m0041_add_orders_region\033[0m … \033[32mok\033[0m\n'
+sleep 0.3
+printf 'applying \033[1m0042_orders_region_not_null\033[0m …\n'
+sleep 0.4
+printf '\033[1;31mERROR: column "region" of relation "orders" contains null values\033[0m\n'
+printf '\033[33mrolled back 0042; 0041 stays applied\033[0m\n'
+exit 3`
+
+/** Names that look like a real installation. */
+const NAMES = {
+  '/organizations/1': 'Acme',
+  '/projects/1': 'Web shop',
+  '/environments/1': 'Production',
+  '/servers/1': 'web-1',
+  '/applications/1': 'Shop',
+  '/pipelines/1': 'Deploy shop',
+}
 
 const cleanups: (() => unknown)[] = []
 try {
@@ -55,7 +55,8 @@ try {
       await page.getByRole('heading', { level: 1 }).waitFor()
       await isLoaded(page)
       if (/\d/.test(path)) await page.getByRole('navigation', { name: 'Scope' }).waitFor()
-      await page.screenshot({ path: `${FOLDER}/${name}-${look.name}.png`, scale: 'css' })
+      const fullPage = name.startsWith('action-')
+      await page.screenshot({ path: `${FOLDER}/${name}-${look.name}.png`, scale: 'css', fullPage })
     }
   }
   await world.open('finish')
@@ -86,23 +87,20 @@ async function populate(world: PagesWorld): Promise<Record<string, string>> {
     })
     return ((await answer.json()) as { action_id: number }).action_id
   }
+  for (const [path, name] of Object.entries(NAMES)) await api('PUT', path, { name })
   const deployed = []
   for (let run = 0; run < 6; run++) deployed.push(await ended(world, await deploy()))
 
-  const checks = await api('POST', '/pipelines/server/1', { name: 'Nightly checks', operation: 'get_status' })
-  for (const [name, command] of CHECKS)
-    await api('POST', `/pipelines/${checks.body.id}/steps`, { name, command })
-  const failed = await api('POST', `/pipelines/${checks.body.id}/actions`, {
-    trigger_comment: 'Before the launch',
-  })
-  await ended(world, failed.body.id)
+  const after = 'build-application'
+  await api('POST', '/pipelines/1/steps', { name: 'migrate', command: MIGRATE, trigger_after: after })
+  const failed = await ended(world, await deploy())
 
   await world.open('speak')
   await world.callHook({ greeting: 'hello' })
   return {
     overview: '/app/overview',
     actions: '/app/actions',
-    'action-failed': `/app/actions/${failed.body.id}`,
+    'action-failed': `/app/actions/${failed}`,
     'action-deployed': `/app/actions/${deployed.at(-1)}`,
     pipelines: '/app/pipelines',
     pipeline: '/app/pipelines/1',

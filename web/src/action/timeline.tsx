@@ -25,7 +25,7 @@ export function Timeline({ action, selected, select }: Selection & { action: Act
   return (
     <Paper withBorder className={classes.timeline}>
       <Patterns />
-      <div className={classes.lane} aria-hidden="true">
+      <div className={classes.row} aria-hidden="true">
         <span />
         <div className={classes.axis}>
           {scale.ticks.map((tick) => (
@@ -41,7 +41,7 @@ export function Timeline({ action, selected, select }: Selection & { action: Act
           (index < MAX_EXPANDED || target.status === 'failed' || selected?.targetId === target.id)
         return (
           <div key={target.id} className={classes.target}>
-            <div className={classes.lane}>
+            <div className={classes.row}>
               <UnstyledButton
                 className={classes.button}
                 fw={600}
@@ -70,7 +70,7 @@ function Steps({ target, scale, selected, select }: Selection & { target: Target
       {target.steps.map((step) => {
         const isSelected = selected?.targetId === target.id && selected.order === step.order
         return (
-          <li key={step.order} className={classes.lane} data-selected={isSelected || undefined}>
+          <li key={step.order} className={classes.row} data-selected={isSelected || undefined}>
             <UnstyledButton
               className={classes.button}
               pl="lg"
