@@ -80,6 +80,7 @@ describe('the pages', () => {
     await world.open('finish')
     await page.getByRole('button', { name: 'Retry' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Retry' }).click()
+    await page.getByText(/^Started #/).waitFor()
     await page.getByText('Retry of').waitFor()
     assert.notEqual(new URL(page.url()).pathname, `/app/actions/${id}`)
     await page.getByText('All targets completed.').waitFor()

@@ -11,25 +11,21 @@ import { createApi } from './api/api.ts'
 import { createConnection } from './api/connection.ts'
 import { createQueryClient } from './api/queries.ts'
 import { type Services, ServicesContext } from './api/services.ts'
+import { createEmitter } from './api/signals.ts'
 import { createActionEvents } from './api/streams.ts'
 import { App } from './app.tsx'
 
 const theme = createTheme({ components: { Paper: Paper.extend({ defaultProps: { radius: 'md' } }) } })
 const connection = createConnection()
-const sessionListeners = new Set<() => void>()
+const sessionEnded = createEmitter()
 const truncatedLists = new Set<string>()
 const services: Services = {
   connection,
   actionEvents: createActionEvents(),
-  onSessionEnded(listener) {
-    sessionListeners.add(listener)
-    return () => sessionListeners.delete(listener)
-  },
+  onSessionEnded: sessionEnded.subscribe,
   api: createApi({
     onUnreachable: connection.markUnreachable,
-    onSessionEnded() {
-      for (const listener of sessionListeners) listener()
-    },
+    onSessionEnded: sessionEnded.emit,
     onTruncated({ url, shown, total }) {
       if (truncatedLists.has(url)) return
       truncatedLists.add(url)

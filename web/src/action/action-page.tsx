@@ -63,7 +63,14 @@ function LoadedAction({ action, subscribeToLogs }: ActionProps) {
       <Section id="timeline" title="Targets and steps">
         <Timeline action={action} selected={selected} select={select} />
       </Section>
-      {selected && <StepLog action={action} selected={selected} subscribeToLogs={subscribeToLogs} />}
+      {selected && (
+        <StepLog
+          key={`${selected.targetId}.${selected.order}`}
+          action={action}
+          selected={selected}
+          subscribeToLogs={subscribeToLogs}
+        />
+      )}
       <NotificationsSection action={action} />
     </>
   )
@@ -97,7 +104,6 @@ function StepLog({ action, selected, subscribeToLogs }: ActionProps & { selected
         </Text>
       )}
       <LogView
-        key={`${selected.targetId}.${selected.order}`}
         log={log}
         step={step}
         name={`${step.name} on ${server}`}

@@ -27,7 +27,7 @@ export function Timeline({ action, selected, select }: Selection & { action: Act
       <Patterns />
       <div className={classes.row} aria-hidden="true">
         <span />
-        <div className={classes.axis}>
+        <div className={`dimmed ${classes.axis}`}>
           {scale.ticks.map((tick) => (
             <span key={tick.at} style={{ left: `${tick.at}%` }}>
               {tick.label}
@@ -151,7 +151,7 @@ function Hatch({ status, size, stripe, angle }: HatchProps) {
       patternUnits="userSpaceOnUse"
       patternTransform={`rotate(${angle})`}
     >
-      <rect width={size} height={size} fillOpacity="0.55" />
+      <rect width={size} height={size} fillOpacity="0.7" />
       <rect width={stripe} height={size} />
     </pattern>
   )

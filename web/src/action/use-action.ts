@@ -1,12 +1,12 @@
 // One action, kept current: by its own stream while the page is visible, by the stream of all actions otherwise.
 import { useDocumentVisibility } from '@mantine/hooks'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
-import { useCallback, useEffect, useRef } from 'react'
-import { queryKeys, throttle } from '../api/queries.ts'
+import { useEffect, useState } from 'react'
+import { queryKeys } from '../api/queries.ts'
 import { useServices } from '../api/services.ts'
+import { createEmitter, throttle } from '../api/signals.ts'
 import { openStream } from '../api/streams.ts'
 import type { LogText } from '../api-types.ts'
-import type { SubscribeToLogs } from '../log/use-step-log.ts'
 import { hasEnded } from '../ui/status.ts'
 
 const REFETCH_INTERVAL_MS = 300
@@ -14,7 +14,7 @@ const REFETCH_INTERVAL_MS = 300
 export function useAction(id: string) {
   const { api, actionEvents } = useServices()
   const queries = useQueryClient()
-  const logListeners = useRef(new Set<(text: LogText) => void>())
+  const [logs] = useState(createEmitter<[LogText]>)
   const isVisible = useDocumentVisibility() === 'visible'
   const query = useQuery({
     queryKey: queryKeys.action(id),
@@ -44,9 +44,7 @@ export function useAction(id: string) {
           refetch()
           stream?.close()
         },
-        log(text: LogText) {
-          for (const listener of logListeners.current) listener(text)
-        },
+        log: logs.emit,
       })
     }
     return () => {
@@ -54,12 +52,7 @@ export function useAction(id: string) {
       unsubscribe()
       stream?.close()
     }
-  }, [actionEvents, queries, id, isActive, isVisible])
+  }, [actionEvents, queries, logs, id, isActive, isVisible])
 
-  const subscribeToLogs: SubscribeToLogs = useCallback((listener) => {
-    logListeners.current.add(listener)
-    return () => logListeners.current.delete(listener)
-  }, [])
-
-  return { query, subscribeToLogs }
+  return { query, subscribeToLogs: logs.subscribe }
 }

@@ -3,7 +3,7 @@ import { memo, type RefObject, useCallback, useEffect, useMemo, useRef } from 'r
 import { Link } from 'wouter'
 import { type UpdateSearch, useSearch } from '../scope/scope.ts'
 import { Loaded, PageHeader } from '../ui/page.tsx'
-import { Pager, StatusBadge } from '../ui/parts.tsx'
+import { DataTable, Pager, StatusBadge } from '../ui/parts.tsx'
 import { Age, Duration } from '../ui/time.tsx'
 import classes from './actions.module.css'
 import { FilterBar } from './filter-bar.tsx'
@@ -33,7 +33,17 @@ export default function ActionsPage() {
             {rows.length === 0 ? (
               <Empty isFiltered={isFiltered(filters)} clear={() => filter(NO_FILTERS)} />
             ) : (
-              <ActionsTable rows={rows} ref={list} />
+              <DataTable
+                columns={COLUMNS}
+                ref={list}
+                highlightOnHover
+                className={classes.table}
+                aria-label="Actions, newest first"
+              >
+                {rows.map((row) => (
+                  <ActionRow key={row.id} row={row} />
+                ))}
+              </DataTable>
             )}
             <Pager
               label="Pages of actions"
@@ -58,34 +68,6 @@ export default function ActionsPage() {
 }
 
 const COLUMNS = ['Action', 'Status', 'Resource', 'Environment', 'Triggered by', 'Duration', 'Created']
-
-function ActionsTable({ rows, ref }: { rows: Row[]; ref: RefObject<HTMLTableSectionElement | null> }) {
-  return (
-    <Paper withBorder className="table-frame">
-      <Table
-        highlightOnHover
-        horizontalSpacing="md"
-        className={classes.table}
-        aria-label="Actions, newest first"
-      >
-        <Table.Thead>
-          <Table.Tr>
-            {COLUMNS.map((column) => (
-              <Table.Th key={column} scope="col">
-                {column}
-              </Table.Th>
-            ))}
-          </Table.Tr>
-        </Table.Thead>
-        <Table.Tbody ref={ref}>
-          {rows.map((row) => (
-            <ActionRow key={row.id} row={row} />
-          ))}
-        </Table.Tbody>
-      </Table>
-    </Paper>
-  )
-}
 
 /** Renders again only when its row changes. */
 const ActionRow = memo(function ActionRow({ row }: { row: Row }) {

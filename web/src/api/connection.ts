@@ -2,19 +2,20 @@
 // request back while "offline" and repeats it afterwards.
 import { onlineManager } from '@tanstack/react-query'
 import { useSyncExternalStore } from 'react'
+import { createEmitter } from './signals.ts'
 
 const POLL_INTERVAL_MS = 1_500
 
 export type Connection = ReturnType<typeof createConnection>
 
 export function createConnection() {
-  const listeners = new Set<() => void>()
+  const changed = createEmitter()
   let reachable = true
 
   function setReachable(value: boolean): void {
     reachable = value
     onlineManager.setOnline(value)
-    for (const listener of listeners) listener()
+    changed.emit()
   }
 
   async function pollUntilReachable(): Promise<void> {
@@ -34,10 +35,7 @@ export function createConnection() {
       setReachable(false)
       void pollUntilReachable()
     },
-    subscribe(listener: () => void) {
-      listeners.add(listener)
-      return () => listeners.delete(listener)
-    },
+    subscribe: changed.subscribe,
   }
 }
 

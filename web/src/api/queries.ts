@@ -64,15 +64,3 @@ export function combineQueries<Data>(results: UseQueryResult<Data>[]): QueryStat
     refetch: () => failed?.refetch(),
   }
 }
-
-/** Runs at most once in `ms`, at the end of it. */
-export function throttle(run: () => void, ms: number): { (): void; cancel(): void } {
-  let timer: ReturnType<typeof setTimeout> | undefined
-  const call = () => {
-    timer ??= setTimeout(() => {
-      timer = undefined
-      run()
-    }, ms)
-  }
-  return Object.assign(call, { cancel: () => clearTimeout(timer) })
-}

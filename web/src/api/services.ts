@@ -3,7 +3,7 @@ import { type QueryKey, useQueryClient } from '@tanstack/react-query'
 import { createContext, useContext, useEffect } from 'react'
 import type { Api } from './api.ts'
 import type { Connection } from './connection.ts'
-import { throttle } from './queries.ts'
+import { throttle } from './signals.ts'
 import type { ActionEvents } from './streams.ts'
 
 export type Services = {

@@ -2,7 +2,7 @@
 // tab that holds the lock reads it and broadcasts. Without locks (plain HTTP from another machine) each tab reads
 // its own.
 import type { ActionMove } from '../api-types.ts'
-import { throttle } from './queries.ts'
+import { createEmitter, throttle } from './signals.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: each handler declares the type of its own data
 type EventHandlers = Record<string, (data: any) => void>
@@ -49,7 +49,7 @@ const BATCH_MS = 200
 export type ActionEventListener = {
   onEvents(events: ActionMove[]): void
   /** Events may have been missed: refetch. */
-  onGap?(): void
+  onGap(): void
 }
 
 export type ActionEvents = ReturnType<typeof createActionEvents>
@@ -58,28 +58,18 @@ type Message = { kind: 'events'; events: ActionMove[] } | { kind: 'gap' }
 type Deliver = (message: Message) => void
 
 export function createActionEvents() {
-  const listeners = new Set<ActionEventListener>()
+  const messages = createEmitter<[Message]>()
   let stopReading: (() => void) | undefined
-
-  const deliver: Deliver = (message) => {
-    for (const listener of listeners) {
-      if (message.kind === 'events') listener.onEvents(message.events)
-      else listener.onGap?.()
-    }
-  }
-
   return {
     start() {
-      stopReading ??= navigator.locks ? readShared(deliver) : readOwn(deliver)
+      stopReading ??= navigator.locks ? readShared(messages.emit) : readOwn(messages.emit)
     },
     stop() {
       stopReading?.()
       stopReading = undefined
     },
-    subscribe(listener: ActionEventListener): () => void {
-      listeners.add(listener)
-      return () => listeners.delete(listener)
-    },
+    subscribe: ({ onEvents, onGap }: ActionEventListener) =>
+      messages.subscribe((message) => (message.kind === 'events' ? onEvents(message.events) : onGap())),
   }
 }
 

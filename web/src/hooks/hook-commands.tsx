@@ -1,21 +1,18 @@
 // Commands that manage hooks through the API, ready to be copied.
 import { Box, Code, Text, Title } from '@mantine/core'
+import type { ReactNode } from 'react'
 import type { Hook } from '../api-types.ts'
 import { CopyButton, Section } from '../ui/parts.tsx'
 import { curlCommand } from './curl.ts'
 
-type CommandProps = { title?: string; method: string; path: string; body?: unknown }
+type CommandProps = { title: string; method: string; path: string; body?: unknown }
 
 /** A curl command. The token stays in a shell variable. */
 export function Command({ title, ...request }: CommandProps) {
   const command = curlCommand({ base: window.location.origin, ...request })
   return (
     <>
-      {title && (
-        <Title order={3} size="h6" mt="sm" mb={4}>
-          {title}
-        </Title>
-      )}
+      <Subheading>{title}</Subheading>
       <Box pos="relative">
         {/* What scrolls must be reachable by keyboard. */}
         <Code block tabIndex={0} fz="sm">
@@ -26,6 +23,14 @@ export function Command({ title, ...request }: CommandProps) {
         </Box>
       </Box>
     </>
+  )
+}
+
+export function Subheading({ children }: { children: ReactNode }) {
+  return (
+    <Title order={3} size="h6" mt="sm" mb={4}>
+      {children}
+    </Title>
   )
 }
 

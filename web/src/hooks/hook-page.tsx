@@ -47,8 +47,9 @@ function HookDetails({ hook }: { hook: Hook }) {
       <Paper withBorder p="md">
         <DataList>
           <Fact label={isIncoming ? 'Triggers' : 'Notifies about'}>
-            <PipelineLink id={hook.pipeline_id} /> <span className="dimmed">{hook.action_type}</span>
+            <PipelineLink id={hook.pipeline_id} />
           </Fact>
+          <Fact label="Operation">{hook.action_type}</Fact>
           <Fact label="URL">
             <code>{isIncoming ? hook.url : hook.target_url}</code>
           </Fact>

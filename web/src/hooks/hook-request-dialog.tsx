@@ -1,4 +1,4 @@
-import { Button, Code, Text, Title } from '@mantine/core'
+import { Button, Code, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { queryKeys } from '../api/queries.ts'
@@ -8,7 +8,7 @@ import { formatDateTime } from '../ui/format.ts'
 import { Loaded } from '../ui/page.tsx'
 import { Dialog } from '../ui/parts.tsx'
 import { outcomeLabel } from '../ui/status.ts'
-import { Command } from './hook-commands.tsx'
+import { Command, Subheading } from './hook-commands.tsx'
 
 export function HookRequestButton({ id }: { id: string }) {
   const [isOpen, setOpen] = useState(false)
@@ -42,12 +42,12 @@ function HookRequest({ id }: { id: string }) {
             {request.attempt !== null && `, attempt ${request.attempt}`}
             {request.error && `. ${request.error}`}
           </Text>
-          <Heading>Request</Heading>
+          <Subheading>Request</Subheading>
           <Code block>
             {`${request.method} ${request.url}\n${headerLines(request.request_headers)}`.trimEnd()}
           </Code>
           <Body text={request.request_body} encoding={request.request_body_encoding} />
-          <Heading>Response {request.response_status_code ?? ''}</Heading>
+          <Subheading>Response {request.response_status_code ?? ''}</Subheading>
           {request.response_headers && <Code block>{headerLines(request.response_headers)}</Code>}
           <Body text={request.response_body} encoding={request.response_body_encoding} />
           <Command
@@ -58,14 +58,6 @@ function HookRequest({ id }: { id: string }) {
         </div>
       )}
     </Loaded>
-  )
-}
-
-function Heading({ children }: { children: React.ReactNode }) {
-  return (
-    <Title order={3} size="h6" mt="sm" mb={4}>
-      {children}
-    </Title>
   )
 }
 

@@ -1,6 +1,6 @@
 // The log of one step: what is stored, then what the stream adds. Text from the stream is used only if it continues
 // exactly where the log ends; otherwise the rest is read.
-import { useEffect, useRef, useState } from 'react'
+import { useEffect, useState } from 'react'
 import { ApiError, UnreachableError } from '../api/api.ts'
 import { useApi } from '../api/services.ts'
 import type { LogText } from '../api-types.ts'
@@ -14,20 +14,21 @@ export type StepLogState = { lines: LogLines; version: number; isLoading: boolea
 
 const RETRY_DELAY_MS = 1_000
 
+/** Of one step for as long as the component is mounted: key it by the step. */
 export function useStepLog(step: StepPath, isRunning: boolean, subscribe: SubscribeToLogs): StepLogState {
   const api = useApi()
   const { actionId, targetId, order } = step
-  const [state, setState] = useState<StepLogState>(() => emptyState())
-  const current = useRef({ path: '', lines: state.lines })
+  const [state, setState] = useState<StepLogState>(() => ({
+    lines: createLogLines(),
+    /** Counts changes: the lines grow in place. */
+    version: 0,
+    isLoading: true,
+    error: undefined,
+  }))
+  const { lines } = state
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: when the step has ended, its log is read to the end once more
   useEffect(() => {
-    const path = `${actionId}/${targetId}/${order}`
-    if (current.current.path !== path) {
-      current.current = { path, lines: createLogLines() }
-      setState({ ...emptyState(), lines: current.current.lines })
-    }
-    const { lines } = current.current
     const aborting = new AbortController()
     let reading: Promise<void> | undefined
     let frame: number | undefined
@@ -35,11 +36,11 @@ export function useStepLog(step: StepPath, isRunning: boolean, subscribe: Subscr
 
     function show(more: Partial<StepLogState> = {}): void {
       if (more.error !== undefined || more.isLoading !== undefined)
-        setState((now) => ({ ...now, ...more, lines, version: now.version + 1 }))
+        setState((now) => ({ ...now, ...more, version: now.version + 1 }))
       else
         frame ??= requestAnimationFrame(() => {
           frame = undefined
-          setState((now) => ({ ...now, lines, version: now.version + 1 }))
+          setState((now) => ({ ...now, version: now.version + 1 }))
         })
     }
 
@@ -90,11 +91,7 @@ export function useStepLog(step: StepPath, isRunning: boolean, subscribe: Subscr
       clearTimeout(timer)
       if (frame !== undefined) cancelAnimationFrame(frame)
     }
-  }, [api, actionId, targetId, order, subscribe, isRunning])
+  }, [api, lines, actionId, targetId, order, subscribe, isRunning])
 
   return state
-}
-
-function emptyState(): StepLogState {
-  return { lines: createLogLines(), version: 0, isLoading: true, error: undefined }
 }

@@ -1,5 +1,5 @@
 // Who may do what. Read-only: members and roles are managed through the API.
-import { DataList, Table, Text, Title } from '@mantine/core'
+import { DataList, Table, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { ApiError } from '../api/api.ts'
 import { queryKeys } from '../api/queries.ts'
@@ -9,7 +9,7 @@ import { NoOrganization } from '../scope/each-environment.tsx'
 import { useScope } from '../scope/scope.ts'
 import { useEnvironment, useOrganizations, useProject } from '../scope/tree.ts'
 import { Loaded, PageHeader } from '../ui/page.tsx'
-import { DataTable, Fact } from '../ui/parts.tsx'
+import { DataTable, Fact, Section } from '../ui/parts.tsx'
 
 export default function MembersPage() {
   const [scope] = useScope()
@@ -21,12 +21,12 @@ export default function MembersPage() {
           const shown = all.filter(({ id }) => scope.organization === undefined || id === scope.organization)
           if (shown.length === 0) return <NoOrganization />
           return shown.map(({ id, name, owner }) => (
-            <section key={id} aria-label={name} className="section">
-              <Title order={2} size="h4" mb="xs">
-                {name} <span className="dimmed">owned by {owner.name}</span>
-              </Title>
+            <Section key={id} id={`organization-${id}`} title={name}>
+              <Text mb="xs" className="dimmed">
+                Owned by {owner.name}
+              </Text>
               <OrganizationMembers organizationId={id} />
-            </section>
+            </Section>
           ))
         }}
       </Loaded>

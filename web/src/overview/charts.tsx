@@ -55,7 +55,7 @@ function BarChart({ caption, max, maxLabel, series, dates, format }: BarChartPro
   return (
     <figure className={classes.chart}>
       <div aria-hidden="true">
-        <div className={classes.max}>{maxLabel}</div>
+        <div className={`dimmed ${classes.max}`}>{maxLabel}</div>
         <svg
           className={classes.bars}
           viewBox={`0 0 ${Math.max(1, dates.length)} ${HEIGHT}`}
@@ -87,7 +87,7 @@ function BarChart({ caption, max, maxLabel, series, dates, format }: BarChartPro
             )
           })}
         </svg>
-        <div className={classes.dates}>
+        <div className={`dimmed ${classes.dates}`}>
           <span>{dates[0]}</span>
           <span>{dates.at(-1)}</span>
         </div>

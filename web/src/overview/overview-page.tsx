@@ -90,7 +90,7 @@ type TileProps = { name: string; value: number; to?: string; isBad?: boolean }
 function Tile({ name, value, to, isBad }: TileProps) {
   return (
     <Paper withBorder px="md" py="xs" data-bad={isBad || undefined}>
-      <dt>{to ? <Link href={to}>{name}</Link> : name}</dt>
+      <dt className="dimmed">{to ? <Link href={to}>{name}</Link> : name}</dt>
       <dd className="numeric">
         {value >= 10_000 ? '10000+' : value}
         {isBad && <VisuallyHidden> (needs attention)</VisuallyHidden>}

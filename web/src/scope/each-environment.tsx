@@ -1,11 +1,12 @@
 // Pages that list what is in environments: those of the selected scope, else of the first projects.
-import { List, Paper, Text, Title } from '@mantine/core'
+import { List, Text } from '@mantine/core'
 import { useQueries } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
 import { combineQueries } from '../api/queries.ts'
 import { useApi } from '../api/services.ts'
 import type { Environment, Organization } from '../api-types.ts'
 import { Loaded } from '../ui/page.tsx'
+import { Section, SectionCard } from '../ui/parts.tsx'
 import { useScope } from './scope.ts'
 import { projectsQuery, useEnvironment, useEnvironments, useOrganizations } from './tree.ts'
 
@@ -55,14 +56,11 @@ function ProjectEnvironments({
 }
 
 function EnvironmentSection({ environment, children }: Render & { environment: Environment }) {
-  const { name, project } = environment
+  const { id, name, project } = environment
   return (
-    <section aria-label={`${project.name} / ${name}`} className="section">
-      <Title order={2} size="h4" mb="xs">
-        {name} <span className="dimmed">{project.name}</span>
-      </Title>
+    <Section id={`environment-${id}`} title={`${project.name} / ${name}`}>
       {children(environment)}
-    </section>
+    </Section>
   )
 }
 
@@ -140,10 +138,7 @@ export function NoOrganization() {
 
 export function GettingStarted() {
   return (
-    <Paper component="section" withBorder p="md" aria-labelledby="getting-started">
-      <Title order={2} size="h4" id="getting-started" mb="xs">
-        Get started
-      </Title>
+    <SectionCard id="get-started" title="Get started">
       <List type="ordered" spacing="xs">
         <List.Item>Add a server: this machine, or one that Gantry reaches over SSH.</List.Item>
         <List.Item>Add an application: a repository and the servers it runs on.</List.Item>
@@ -155,6 +150,6 @@ export function GettingStarted() {
       <Text mt="sm">
         All four are created through the API: see the <a href="/docs">API reference</a>.
       </Text>
-    </Paper>
+    </SectionCard>
   )
 }

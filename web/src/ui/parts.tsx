@@ -9,20 +9,23 @@ import {
   type ModalProps,
   Paper,
   Table,
+  type TableProps,
   Title,
   VisuallyHidden,
 } from '@mantine/core'
 import { useClipboard } from '@mantine/hooks'
-import { type ReactNode, useEffect, useState } from 'react'
+import { type ReactNode, type Ref, useEffect, useState } from 'react'
 import type { Hook } from '../api-types.ts'
 import { STATUS_ICONS, STATUS_LABELS, type Status } from './status.ts'
 import classes from './status-badge.module.css'
 
+type SectionProps = { id: string; title: ReactNode; size?: 'h4' | 'h5'; children: ReactNode }
+
 /** A part of a page with a heading. */
-export function Section({ id, title, children }: { id: string; title: ReactNode; children: ReactNode }) {
+export function Section({ id, title, size = 'h4', children }: SectionProps) {
   return (
     <section aria-labelledby={id} className="section">
-      <Title order={2} size="h4" id={id} mb="xs">
+      <Title order={2} size={size} id={id} mb="xs">
         {title}
       </Title>
       {children}
@@ -31,13 +34,10 @@ export function Section({ id, title, children }: { id: string; title: ReactNode;
 }
 
 /** The same in a frame. */
-export function SectionCard({ id, title, children }: { id: string; title: string; children: ReactNode }) {
+export function SectionCard(props: SectionProps) {
   return (
-    <Paper component="section" withBorder p="md" aria-labelledby={id}>
-      <Title order={2} size="h5" id={id} mb="xs">
-        {title}
-      </Title>
-      {children}
+    <Paper withBorder p="md">
+      <Section size="h5" {...props} />
     </Paper>
   )
 }
@@ -55,11 +55,18 @@ export function Fact({ label, className, children }: FactProps) {
   )
 }
 
-/** Scrolls sideways in its frame where it is too wide. */
-export function DataTable({ columns, children }: { columns: string[]; children: ReactNode }) {
+type DataTableProps = Pick<TableProps, 'className' | 'aria-label' | 'highlightOnHover'> & {
+  columns: string[]
+  /** The rows. */
+  children: ReactNode
+  ref?: Ref<HTMLTableSectionElement>
+}
+
+/** Scrolls sideways in its frame where it is too wide. `ref` is the table's body. */
+export function DataTable({ columns, children, ref, ...rest }: DataTableProps) {
   return (
     <Paper withBorder className="table-frame">
-      <Table horizontalSpacing="sm">
+      <Table horizontalSpacing="sm" {...rest}>
         <Table.Thead>
           <Table.Tr>
             {columns.map((column) => (
@@ -69,7 +76,7 @@ export function DataTable({ columns, children }: { columns: string[]; children: 
             ))}
           </Table.Tr>
         </Table.Thead>
-        <Table.Tbody>{children}</Table.Tbody>
+        <Table.Tbody ref={ref}>{children}</Table.Tbody>
       </Table>
     </Paper>
   )
