@@ -56,6 +56,7 @@ try {
       await isLoaded(page)
       if (/\d/.test(path)) await page.getByRole('navigation', { name: 'Scope' }).waitFor()
       const fullPage = name.startsWith('action-')
+      if (fullPage) await page.getByRole('link', { name: 'Team chat' }).first().waitFor()
       await page.screenshot({ path: `${FOLDER}/${name}-${look.name}.png`, scale: 'css', fullPage })
     }
   }

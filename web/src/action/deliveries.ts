@@ -1,7 +1,7 @@
 // Groups delivery attempts into deliveries: did the receiver get it? Pure.
 import type { HookRequestRecord } from '../api-types.ts'
 
-export type Delivery = ReturnType<typeof toDelivery>
+type Delivery = ReturnType<typeof toDelivery>
 
 /** Attempts name the first attempt of their delivery. Newest delivery first. */
 export function groupDeliveries(requests: HookRequestRecord[]): Delivery[] {

@@ -84,7 +84,9 @@ function RequestRow({ request, state, attempts = 1, name, children }: RequestRow
     <Table.Tr>
       <Table.Td>{BADGES[state]}</Table.Td>
       <Table.Td>
-        <Link href={`/hooks/${type}/${hook_id}`}>{name ?? `${type} hook`}</Link>
+        <Link href={`/hooks/${type}/${hook_id}`}>
+          {name ?? (type === 'incoming' ? 'Incoming hook' : 'Outgoing hook')}
+        </Link>
         <br />
         {children}
       </Table.Td>

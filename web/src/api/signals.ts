@@ -1,6 +1,4 @@
-// Callbacks for many, and not too often.
-
-export type Emitter<Args extends unknown[] = []> = ReturnType<typeof createEmitter<Args>>
+// Callbacks: an emitter for many listeners, and a throttle.
 
 export function createEmitter<Args extends unknown[] = []>() {
   const listeners = new Set<(...args: Args) => void>()
@@ -25,5 +23,9 @@ export function throttle(run: () => void, ms: number): { (): void; cancel(): voi
       run()
     }, ms)
   }
-  return Object.assign(call, { cancel: () => clearTimeout(timer) })
+  const cancel = () => {
+    clearTimeout(timer)
+    timer = undefined
+  }
+  return Object.assign(call, { cancel })
 }

@@ -46,7 +46,7 @@ export function openStream(url: string, handlers: EventHandlers): { close(): voi
 /** Events within this time are delivered together. */
 const BATCH_MS = 200
 
-export type ActionEventListener = {
+type ActionEventListener = {
   onEvents(events: ActionMove[]): void
   /** Events may have been missed: refetch. */
   onGap(): void

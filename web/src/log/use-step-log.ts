@@ -6,7 +6,7 @@ import { useApi } from '../api/services.ts'
 import type { LogText } from '../api-types.ts'
 import { createLogLines, type LogLines } from './log-lines.ts'
 
-export type StepPath = { actionId: number; targetId: number; order: number }
+type StepPath = { actionId: number; targetId: number; order: number }
 /** Calls back with each chunk of log text on the action's stream, until unsubscribed. */
 export type SubscribeToLogs = (listener: (text: LogText) => void) => () => void
 

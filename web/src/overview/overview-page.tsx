@@ -133,7 +133,7 @@ function FailingHookItem({ hook }: { hook: FailingHook }) {
         : `failed ${failures === 1 ? 'once' : plural(failures, 'time')}`}
       {hook.failing_since && (
         <span className="dimmed">
-          , since <Age of={hook.failing_since} />
+          , first failure <Age of={hook.failing_since} />
         </span>
       )}
       {hook.open_until && <NextAttempt at={hook.open_until} />}

@@ -136,7 +136,7 @@ export function NoOrganization() {
   )
 }
 
-export function GettingStarted() {
+function GettingStarted() {
   return (
     <SectionCard id="get-started" title="Get started">
       <List type="ordered" spacing="xs">

@@ -6,7 +6,7 @@ import { useApi } from '../api/services.ts'
 import type { Grant, Role } from '../api-types.ts'
 import { useSession } from './session.ts'
 
-export type ScopeIds = { organizationId: number; projectId: number; environmentId: number }
+type ScopeIds = { organizationId: number; projectId: number; environmentId: number }
 
 const ROLES_THAT_RUN: readonly (string | null)[] = ['owner', 'admin', 'developer']
 

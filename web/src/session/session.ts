@@ -2,7 +2,7 @@ import { createContext, useContext } from 'react'
 import type { Answer } from '../api/api.ts'
 
 export type SessionUser = Answer<'GET /session'>['user']
-export type Session = { user: SessionUser; signOut(): Promise<void> }
+type Session = { user: SessionUser; signOut(): Promise<void> }
 
 export const SessionContext = createContext<Session | undefined>(undefined)
 

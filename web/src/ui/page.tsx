@@ -111,7 +111,7 @@ function useRunningCount(): number {
 }
 
 /** For people who wait in another tab: the status or, without one, whether anything is running. */
-export function PageTitle({ title, status }: { title: string; status?: Status | undefined }) {
+function PageTitle({ title, status }: { title: string; status?: Status | undefined }) {
   const running = useRunningCount()
   useEffect(() => {
     const prefix = status ? `${STATUS_ICONS[status]} ` : running > 0 ? `(${running}) ` : ''
