@@ -1,5 +1,5 @@
-// Builds the dashboard's pages when their sources have changed since the last time. Plain JavaScript without
-// dependencies, like ensure.mjs, which has to run before.
+// Builds the dashboard if its sources have changed since the last build. Plain JavaScript without dependencies, like
+// ensure.mjs, which has to run first.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
@@ -13,15 +13,15 @@ const dist = join(web, 'dist')
 const stamp = join(dist, '.built')
 const COMPRESSIBLE = ['.css', '.html', '.js', '.json', '.svg', '.txt', '.webmanifest']
 
-const wanted = existsSync(join(web, 'index.html')) ? fingerprint() : undefined
-const isCurrent = existsSync(stamp) && readFileSync(stamp, 'utf8') === wanted
+const expected = existsSync(join(web, 'index.html')) ? fingerprint() : undefined
+const isCurrent = existsSync(stamp) && readFileSync(stamp, 'utf8') === expected
 
-// The API does not need the pages: a fault in them is told, and keeps nothing else from starting.
-if (wanted !== undefined && !isCurrent && !build()) {
-  console.error("gantry: the dashboard's pages could not be built; see above. All else works without them.")
+// The API does not need the pages: a failed build is reported and does not keep Gantry from starting.
+if (expected !== undefined && !isCurrent && !build()) {
+  console.error('gantry: failed to build the dashboard; see above. Everything else works without it.')
 }
 
-/** Names and contents of all sources, and what they are built with. */
+/** Of the names and contents of all sources, and of what they are built with. */
 function fingerprint() {
   const hash = createHash('sha256').update(readFileSync(join(root, 'package-lock.json')))
   hash.update(readFileSync(fileURLToPath(import.meta.url)))
@@ -40,14 +40,14 @@ function sources(folder) {
   })
 }
 
-/** In a folder of its own, which then takes the place of the old one: of two builds at once either may win. */
+/** Into a separate folder, which then replaces the old one: of two concurrent builds either may win. */
 function build() {
-  console.log("gantry: building the dashboard's pages…")
+  console.log('gantry: building the dashboard…')
   const fresh = join(web, `.dist-${process.pid}`)
   try {
     if (!runVite(fresh)) return false
     for (const path of sources(fresh)) compress(path)
-    writeFileSync(join(fresh, '.built'), wanted)
+    writeFileSync(join(fresh, '.built'), expected)
     replaceDist(fresh)
     return true
   } catch (error) {
@@ -58,7 +58,7 @@ function build() {
   }
 }
 
-/** With the Node that was installed beside it: the machine's own may be too old. */
+/** With the Node that was installed with the dependencies: the machine's own may be too old. */
 function runVite(outDir) {
   const installed = join(root, 'node_modules', '.bin', 'node')
   const node = existsSync(installed) ? installed : process.execPath
@@ -83,7 +83,7 @@ function replaceDist(fresh) {
     renameSync(dist, old)
     renameSync(fresh, dist)
   } catch (error) {
-    // Somebody else was quicker, and has put the same there.
+    // A concurrent build was faster, and its result is the same.
     if (!['ENOENT', 'ENOTEMPTY', 'EEXIST'].includes(error.code)) throw error
   } finally {
     rmSync(old, { recursive: true, force: true })

@@ -1,14 +1,17 @@
-// npm run screenshots: every page, light and dark, wide and narrow, into docs/screenshots. The data is made here, by
-// a Gantry of its own that is thrown away afterwards.
+// npm run screenshots: takes the screenshots that the docs use, into docs/screenshots; with `-- --all` every page, light
+// and dark, wide and narrow. The data comes from a temporary Gantry.
 import { once } from 'node:events'
-import { mkdir, rm } from 'node:fs/promises'
+import { mkdir } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import type { Page } from 'playwright-core'
-import { openPage, openPagesWorld, type PagesWorld, settled } from '#test/pages/world.ts'
+import { isLoaded, openPage, openPagesWorld, type PagesWorld } from '#test/pages/world.ts'
 import { until } from '#test/support/until.ts'
 
+/** The ones that README and docs show. */
+const USED = ['actions-light-wide', 'action-failed-light-wide', 'overview-dark-wide']
+const isAll = process.argv.includes('--all')
 const FOLDER = fileURLToPath(new URL('../docs/screenshots', import.meta.url))
 const LOOKS = [
   { name: 'light-wide', colorScheme: 'light', width: 1280, height: 860 },
@@ -17,30 +20,29 @@ const LOOKS = [
   { name: 'dark-narrow', colorScheme: 'dark', width: 360, height: 740 },
 ] as const
 
-/** The steps of a pipeline that fails at its third. */
-const CHECKS = [
-  ['check-disk', 'df -h / ; sleep 0.3'],
-  [
-    'check-certificates',
-    'for host in shop api admin; do echo "$host.example.com: valid for 61 days"; sleep 0.1; done',
-  ],
-  [
-    'check-answers',
-    String.raw`sleep 0.4
-printf 'GET /          \033[32m200\033[0m  41 ms\n'
-printf 'GET /cart      \033[32m200\033[0m  87 ms\n'
-printf 'GET /checkout  \033[31m503\033[0m  2004 ms\n'
-printf '\033[1;31mcheckout does not answer: the payment service is unreachable\033[0m\n'
-exit 1`,
-  ],
-  ['report', 'echo all is well'],
-] as const
+/** A step that fails the deployment. */
+const MIGRATE = String.raw`printf 'applying \033[1m0041_add_orders_region\033[0m … \033[32mok\033[0m\n'
+sleep 0.3
+printf 'applying \033[1m0042_orders_region_not_null\033[0m …\n'
+sleep 0.4
+printf '\033[1;31mERROR: column "region" of relation "orders" contains null values\033[0m\n'
+printf '\033[33mrolled back 0042; 0041 stays applied\033[0m\n'
+exit 3`
 
-const ends: (() => unknown)[] = []
+/** Names that look like a real installation. */
+const NAMES = {
+  '/organizations/1': 'Acme',
+  '/projects/1': 'Web shop',
+  '/environments/1': 'Production',
+  '/servers/1': 'web-1',
+  '/applications/1': 'Shop',
+  '/pipelines/1': 'Deploy shop',
+}
+
+const cleanups: (() => unknown)[] = []
 try {
-  const world = await openPagesWorld({ after: (end) => ends.push(end) })
-  const pages = await furnish(world)
-  await rm(FOLDER, { recursive: true, force: true })
+  const world = await openPagesWorld({ after: (cleanUp) => cleanups.push(cleanUp) })
+  const pages = await populate(world)
   await mkdir(FOLDER, { recursive: true })
   const { page } = await openPage(world, '/app/overview')
   await page.route((url) => url.pathname === '/overview', addHistory)
@@ -48,23 +50,27 @@ try {
     await page.emulateMedia({ colorScheme: look.colorScheme })
     await page.setViewportSize(look)
     for (const [name, path] of Object.entries(pages)) {
+      if (!isAll && !USED.includes(`${name}-${look.name}`)) continue
       await page.goto(path)
       await page.getByRole('heading', { level: 1 }).waitFor()
-      await settled(page)
-      await page.screenshot({ path: `${FOLDER}/${name}-${look.name}.png`, scale: 'css' })
+      await isLoaded(page)
+      if (/\d/.test(path)) await page.getByRole('navigation', { name: 'Scope' }).waitFor()
+      const fullPage = name.startsWith('action-')
+      if (fullPage) await page.getByRole('link', { name: 'Team chat' }).first().waitFor()
+      await page.screenshot({ path: `${FOLDER}/${name}-${look.name}.png`, scale: 'css', fullPage })
     }
   }
   await world.open('finish')
 } finally {
-  for (const end of ends.toReversed()) await end()
+  for (const cleanUp of cleanups.toReversed()) await cleanUp()
 }
 
-/** Something of everything: runs that went well, one that failed, one that runs, receivers that hear and that do not. */
-async function furnish(world: PagesWorld): Promise<Record<string, string>> {
+/** A bit of everything: completed runs, a failed one, a running one, receivers that respond and that do not. */
+async function populate(world: PagesWorld): Promise<Record<string, string>> {
   const { api, pipelineId } = world
   const receiver = createServer((_, response) => response.writeHead(204).end()).listen(0, '127.0.0.1')
   await once(receiver, 'listening')
-  ends.push(() => receiver.close())
+  cleanups.push(() => receiver.close())
   const { port } = receiver.address() as AddressInfo
   const chat = await api('POST', '/pipelines/1/hooks/outgoing', {
     name: 'Team chat',
@@ -82,23 +88,20 @@ async function furnish(world: PagesWorld): Promise<Record<string, string>> {
     })
     return ((await answer.json()) as { action_id: number }).action_id
   }
+  for (const [path, name] of Object.entries(NAMES)) await api('PUT', path, { name })
   const deployed = []
   for (let run = 0; run < 6; run++) deployed.push(await ended(world, await deploy()))
 
-  const checks = await api('POST', '/pipelines/server/1', { name: 'Nightly checks', operation: 'get_status' })
-  for (const [name, command] of CHECKS)
-    await api('POST', `/pipelines/${checks.body.id}/steps`, { name, command })
-  const failed = await api('POST', `/pipelines/${checks.body.id}/actions`, {
-    trigger_comment: 'Before the launch',
-  })
-  await ended(world, failed.body.id)
+  const after = 'build-application'
+  await api('POST', '/pipelines/1/steps', { name: 'migrate', command: MIGRATE, trigger_after: after })
+  const failed = await ended(world, await deploy())
 
   await world.open('speak')
   await world.callHook({ greeting: 'hello' })
   return {
     overview: '/app/overview',
     actions: '/app/actions',
-    'action-failed': `/app/actions/${failed.body.id}`,
+    'action-failed': `/app/actions/${failed}`,
     'action-deployed': `/app/actions/${deployed.at(-1)}`,
     pipelines: '/app/pipelines',
     pipeline: '/app/pipelines/1',
@@ -106,7 +109,7 @@ async function furnish(world: PagesWorld): Promise<Record<string, string>> {
     'hook-incoming': `/app/hooks/incoming/${push.body.id}`,
     'hook-outgoing': `/app/hooks/outgoing/${chat.body.id}`,
     members: '/app/members',
-    'pipeline-own-steps': `/app/pipelines/${pipelineId}`,
+    'pipeline-custom-steps': `/app/pipelines/${pipelineId}`,
   }
 }
 
@@ -119,7 +122,7 @@ async function ended({ api }: PagesWorld, id: number): Promise<number> {
   return id
 }
 
-/** A Gantry that is a minute old has no history to show; this one is made up. */
+/** A Gantry that is a minute old has no history; this one is made up. */
 async function addHistory(route: Parameters<Parameters<Page['route']>[1]>[0]): Promise<void> {
   const response = await route.fetch()
   const overview = await response.json()

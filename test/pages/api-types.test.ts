@@ -9,13 +9,13 @@ import { type OpenApiDocument, writeApiTypes } from './api-types.ts'
 const FILE = fileURLToPath(new URL('../../web/src/api-types.ts', import.meta.url))
 const BIOME = fileURLToPath(new URL('../../node_modules/.bin/biome', import.meta.url))
 
-test("the pages' types are those of the API (UPDATE=1 writes them anew)", async (t) => {
+test("the pages' types match the API (UPDATE=1 regenerates them)", async (t) => {
   const { app } = await openTestApp(t)
   const types = await format(writeApiTypes(app.swagger() as unknown as OpenApiDocument))
   if (process.env.UPDATE === '1') await writeFile(FILE, types)
   assert.ok(
     (await readFile(FILE, 'utf8')) === types,
-    'web/src/api-types.ts is old: run this test with UPDATE=1',
+    'web/src/api-types.ts is out of date: run this test with UPDATE=1',
   )
 })
 

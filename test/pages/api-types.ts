@@ -1,5 +1,5 @@
-// Writes the types of the API, as far as the dashboard uses it, out of the OpenAPI document. Only what the
-// operations named here reach is written, so a change elsewhere in the API leaves the file alone.
+// Generates the types of the API, as far as the dashboard uses it, from the OpenAPI document. Only what the operations
+// listed here refer to is written, so a change elsewhere in the API leaves the file alone.
 
 type Schema = {
   $ref?: string
@@ -61,7 +61,7 @@ export const USED_OPERATIONS = [
   'GET /organizations/{id}/roles',
 ]
 
-/** The data of events on streams, which no operation's JSON mentions. */
+/** The data of events on streams, which no operation's JSON refers to. */
 const USED_SCHEMAS = ['Error', 'ActionMove', 'TargetMove', 'StepMove', 'LogText', 'StreamEnd']
 
 export function writeApiTypes(document: OpenApiDocument): string {
@@ -73,7 +73,7 @@ export function writeApiTypes(document: OpenApiDocument): string {
     .sort(([one], [other]) => (one < other ? -1 : 1))
     .map(([name, type]) => `export type ${name} = ${type}\n`)
   return [
-    '// Made from the OpenAPI document by test/pages/api-types.test.ts; not written by hand.\n',
+    '// Generated from the OpenAPI document by test/pages/api-types.test.ts; do not edit.\n',
     ...schemas,
     `export type Operations = {\n${operations.join('')}}\n`,
   ].join('\n')
@@ -83,8 +83,8 @@ function writeOperation(document: OpenApiDocument, name: string, needed: Set<str
   const [method, path] = name.split(' ') as [string, string]
   const operation = document.paths[path]?.[method.toLowerCase()]
   if (!operation) throw new Error(`the API has no ${name}`)
-  const ofPlace = (place: string) => {
-    const parameters = (operation.parameters ?? []).filter((parameter) => parameter.in === place)
+  const parametersIn = (location: string) => {
+    const parameters = (operation.parameters ?? []).filter((parameter) => parameter.in === location)
     const properties = Object.fromEntries(parameters.map(({ name, schema }) => [name, schema]))
     const required = parameters.filter((parameter) => parameter.required).map(({ name }) => name)
     return parameters.length === 0 ? 'undefined' : writeObject({ properties, required }, needed)
@@ -93,8 +93,8 @@ function writeOperation(document: OpenApiDocument, name: string, needed: Set<str
   const answers = Object.entries(operation.responses).filter(([status]) => status.startsWith('2'))
   const answer = answers.map(([, response]) => jsonOf(response)).find((schema) => schema !== undefined)
   const parts = [
-    `path: ${ofPlace('path')}`,
-    `query: ${ofPlace('query')}`,
+    `path: ${parametersIn('path')}`,
+    `query: ${parametersIn('query')}`,
     `body: ${body ? writeType(body, needed) : 'undefined'}`,
     `answer: ${answer ? writeType(answer, needed) : 'null'}`,
   ]

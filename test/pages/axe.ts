@@ -3,8 +3,8 @@ import type { Page } from 'playwright-core'
 
 type Violation = { id: string; impact: string | null; nodes: { html: string; failureSummary: string }[] }
 
-/** What stands in the way of people with a screen reader, a keyboard or weak eyes: the serious faults, in words. */
-export async function findBarriers(page: Page): Promise<string[]> {
+/** Serious and critical accessibility violations, as text. */
+export async function findViolations(page: Page): Promise<string[]> {
   if (!(await page.evaluate('"axe" in window'))) await page.evaluate(axe.source)
   const { violations } = (await page.evaluate('axe.run(document, { resultTypes: ["violations"] })')) as {
     violations: Violation[]

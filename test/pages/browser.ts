@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import { type Browser, chromium } from 'playwright-core'
 
-const PLACES = [
+const PATHS = [
   '/usr/bin/chromium',
   '/usr/bin/chromium-browser',
   '/usr/bin/google-chrome',
@@ -10,7 +10,7 @@ const PLACES = [
 ]
 
 export function findChromium(): string {
-  const found = [process.env.CHROMIUM, ...PLACES].find((path) => path !== undefined && existsSync(path))
+  const found = [process.env.CHROMIUM, ...PATHS].find((path) => path !== undefined && existsSync(path))
   if (!found) throw new Error('no Chromium found: install it (apt-get install chromium) or set CHROMIUM')
   return found
 }
@@ -18,7 +18,7 @@ export function findChromium(): string {
 export async function openBrowser(): Promise<Browser> {
   return chromium.launch({
     executablePath: findChromium(),
-    // Root and many containers cannot have it; the pages here are our own.
+    // Root and many containers cannot use it; the pages are our own.
     chromiumSandbox: false,
     args: ['--disable-dev-shm-usage', '--disable-gpu', '--no-first-run'],
   })

@@ -12,7 +12,7 @@ import Fastify from 'fastify'
 import { readBuiltPages } from '#views/dashboard/built-pages.ts'
 import { pageRoutes } from '#views/dashboard/page-routes.ts'
 
-/** A folder of its own, gone after the test. */
+/** A temporary folder, removed after the test. */
 async function createFolder(t: TestContext): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'gantry-pages-'))
   t.after(() => rm(folder, { recursive: true }))
@@ -45,18 +45,18 @@ suite('the pages', () => {
     'assets/index-DH2EUxFj.js.gz': gzipSync(SCRIPT),
   }
 
-  test('every view is the one page, which is asked for again each time', async (t) => {
+  test('every view is the same page, which is revalidated each time', async (t) => {
     const { get } = await open(t, BUILT)
     for (const url of ['/app', '/app/', '/app/actions', '/app/actions/12?tab=log', '/app/a.b/c', '/app/*']) {
-      const answer = await get(url)
-      assert.equal(answer.statusCode, 200, url)
-      assert.equal(answer.body, BUILT['index.html'])
-      assert.equal(answer.headers['content-type'], 'text/html; charset=utf-8')
-      assert.equal(answer.headers['cache-control'], 'no-cache')
+      const response = await get(url)
+      assert.equal(response.statusCode, 200, url)
+      assert.equal(response.body, BUILT['index.html'])
+      assert.equal(response.headers['content-type'], 'text/html; charset=utf-8')
+      assert.equal(response.headers['cache-control'], 'no-cache')
     }
   })
 
-  test('nothing from elsewhere can run in it, or frame it', async (t) => {
+  test('no other origin can run code in it, or frame it', async (t) => {
     const { get } = await open(t, BUILT)
     assert.equal(
       (await get('/app')).headers['content-security-policy'],
@@ -64,7 +64,7 @@ suite('the pages', () => {
     )
   })
 
-  test('files whose names change with them are kept for ever, others are not', async (t) => {
+  test('files with a content hash in their name are cached forever, others are not', async (t) => {
     const { get } = await open(t, BUILT)
     const script = await get('/app/assets/index-DH2EUxFj.js')
     assert.equal(script.body, SCRIPT)
@@ -73,10 +73,10 @@ suite('the pages', () => {
     assert.equal((await get('/app/icon.svg')).headers['cache-control'], 'no-cache')
   })
 
-  test('are sent in the smallest form that is accepted, each with a tag of its own', async (t) => {
+  test('are sent in the smallest accepted encoding, each with its own ETag', async (t) => {
     const { get } = await open(t, BUILT)
-    const ask = (accept: string) => get('/app/assets/index-DH2EUxFj.js', { 'accept-encoding': accept })
-    const [brotli, gzip, plain] = [await ask('gzip, br'), await ask('gzip'), await ask('identity')]
+    const getAs = (accept: string) => get('/app/assets/index-DH2EUxFj.js', { 'accept-encoding': accept })
+    const [brotli, gzip, plain] = [await getAs('gzip, br'), await getAs('gzip'), await getAs('identity')]
     assert.equal(brotli.headers['content-encoding'], 'br')
     assert.equal(brotliDecompressSync(brotli.rawPayload).toString(), SCRIPT)
     assert.equal(gzip.headers['content-encoding'], 'gzip')
@@ -88,7 +88,7 @@ suite('the pages', () => {
     assert.equal(plain.headers.vary, 'Accept-Encoding')
   })
 
-  test('what the browser has already is not sent again', async (t) => {
+  test('what the browser has cached is not sent again', async (t) => {
     const { get } = await open(t, BUILT)
     const { etag } = (await get('/app')).headers
     const again = await get('/app', { 'if-none-match': String(etag) })
@@ -97,9 +97,9 @@ suite('the pages', () => {
     assert.equal((await get('/app', { 'if-none-match': '"other"' })).statusCode, 200)
   })
 
-  test('no address leads out of the folder, or to what is no page', async (t) => {
+  test('no URL leads out of the folder, or to a file that is not a page', async (t) => {
     const { get } = await open(t, BUILT)
-    const addresses = [
+    const urls = [
       '/app/missing.js',
       '/app/.built',
       '/app/assets/index-DH2EUxFj.js.br',
@@ -109,10 +109,10 @@ suite('the pages', () => {
       '/app//etc/hosts.txt',
       '/app/constructor.js',
     ]
-    for (const url of addresses) assert.equal((await get(url)).statusCode, 404, url)
+    for (const url of urls) assert.equal((await get(url)).statusCode, 404, url)
   })
 
-  test('HEAD says what GET would', async (t) => {
+  test('HEAD returns the headers of GET', async (t) => {
     const { app, get } = await open(t, BUILT)
     const head = await app.inject({ method: 'HEAD', url: '/app' })
     assert.equal(head.statusCode, 200)
@@ -120,7 +120,7 @@ suite('the pages', () => {
     assert.equal(head.headers['content-length'], (await get('/app')).headers['content-length'])
   })
 
-  test('before they are built, everybody is told what to do; after, they are there', async (t) => {
+  test('respond with 503 and what to do until they are built', async (t) => {
     const { get, write } = await open(t, {})
     const early = await get('/app/actions')
     assert.equal(early.statusCode, 503)
@@ -135,7 +135,7 @@ suite('the pages', () => {
 suite('building the pages', () => {
   const root = new URL('../..', import.meta.url)
 
-  /** A checkout with a page of its own, beside the installed packages. */
+  /** A checkout with one page, which shares the installed packages. */
   async function createCheckout(t: TestContext): Promise<string> {
     const checkout = await createFolder(t)
     await mkdir(join(checkout, 'scripts'))
@@ -150,15 +150,12 @@ suite('building the pages', () => {
     return checkout
   }
 
-  const build = async (checkout: string) => {
-    const run = promisify(execFile)(process.execPath, ['scripts/build-web.mjs'], { cwd: checkout })
-    const { stdout, stderr } = await run
-    return { said: stdout, complained: stderr }
-  }
+  const build = (checkout: string) =>
+    promisify(execFile)(process.execPath, ['scripts/build-web.mjs'], { cwd: checkout })
 
   test('happens when the sources have changed, and only then', async (t) => {
     const checkout = await createCheckout(t)
-    assert.match((await build(checkout)).said, /building/)
+    assert.match((await build(checkout)).stdout, /building/)
     const first = await readBuiltPages(pathToFileURL(`${checkout}/web/dist/`))
     const script = [...first!.keys()].find((path) => path.endsWith('.js'))!
     assert.ok(first!.get(script)!.isHashed)
@@ -166,12 +163,12 @@ suite('building the pages', () => {
       first!.get(script)!.forms.map(({ encoding }) => encoding),
       ['br', 'gzip', null],
     )
-    assert.equal((await build(checkout)).said, '')
+    assert.equal((await build(checkout)).stdout, '')
 
     await writeFile(join(checkout, 'web/src/main.js'), 'document.title = "other"')
-    assert.match((await build(checkout)).said, /building/)
+    assert.match((await build(checkout)).stdout, /building/)
     const second = await readBuiltPages(pathToFileURL(`${checkout}/web/dist/`))
-    assert.ok(!second!.has(script), 'what is old is gone')
+    assert.ok(!second!.has(script), 'the old file is gone')
     assert.deepEqual((await readdir(join(checkout, 'web'))).sort(), [
       'dist',
       'index.html',
@@ -180,17 +177,17 @@ suite('building the pages', () => {
     ])
   })
 
-  test('that fails is told, keeps the pages that were there, and keeps nothing from starting', async (t) => {
+  test('that fails is reported, leaves the old pages in place, and does not fail the start', async (t) => {
     const checkout = await createCheckout(t)
     await build(checkout)
     await writeFile(join(checkout, 'web/src/main.js'), 'import "./missing.js"')
-    assert.match((await build(checkout)).complained, /could not be built/)
+    assert.match((await build(checkout)).stderr, /failed to build/)
     assert.ok(await readBuiltPages(pathToFileURL(`${checkout}/web/dist/`)))
   })
 
-  test('is nothing where there are no pages', async (t) => {
+  test('does nothing where there are no pages', async (t) => {
     const checkout = await createCheckout(t)
     await rm(join(checkout, 'web'), { recursive: true })
-    assert.deepEqual(await build(checkout), { said: '', complained: '' })
+    assert.deepEqual(await build(checkout), { stdout: '', stderr: '' })
   })
 })

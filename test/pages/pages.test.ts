@@ -4,10 +4,10 @@ import { after, before, describe, it } from 'node:test'
 import type { Page } from 'playwright-core'
 import { ADMIN } from '#test/support/process.ts'
 import { until } from '#test/support/until.ts'
-import { findBarriers } from './axe.ts'
-import { testPlaces } from './places.ts'
+import { findViolations } from './axe.ts'
 import { testRunPage } from './run-page.ts'
-import { focusIsOn, goTo, openPage, openPagesWorld, type PagesWorld, settled, signIn } from './world.ts'
+import { testScopes } from './scopes.ts'
+import { focusIsOn, goTo, isLoaded, openPage, openPagesWorld, type PagesWorld, signIn } from './world.ts'
 
 const LOOKS = [
   { colorScheme: 'light', width: 1200, height: 800 },
@@ -24,27 +24,27 @@ describe('the pages', () => {
     for (const end of ends) await end()
   })
 
-  it('ask who you are, say when it is wrong, and go on to where you wanted to go', async () => {
-    const { page, faults, close } = await openPage(world, '/app/actions?status=failed', null)
+  it('require a sign-in, reject a wrong password, and continue at the requested URL', async () => {
+    const { page, errors, close } = await openPage(world, '/app/actions?status=failed', null)
     await signIn(page, { ...ADMIN, password: 'not the password' })
-    await page.getByRole('alert').getByText('do not go together').waitFor()
+    await page.getByRole('alert').getByText('Incorrect email or password').waitFor()
     await signIn(page, ADMIN)
     await page.getByRole('heading', { name: 'Actions' }).waitFor()
     assert.equal(new URL(page.url()).search, '?status=failed')
     assert.equal(await page.getByLabel('Status').inputValue(), 'failed')
     await page.getByRole('button', { name: 'Sign out' }).click()
-    await page.getByLabel('E-mail').waitFor()
-    assert.deepEqual(faults, [])
+    await page.getByLabel('Email').waitFor()
+    assert.deepEqual(errors, [])
     await close()
   })
 
-  it('show a call of a hook as it runs: in the list without reload, then step by step with its log', async () => {
-    const { page, faults, close } = await openPage(world, '/app/actions')
-    await page.getByText('Nothing has run here yet.').waitFor()
+  it('show a hook call as it runs: in the list without a reload, then step by step with its log', async () => {
+    const { page, errors, close } = await openPage(world, '/app/actions')
+    await page.getByText('No runs yet').waitFor()
     const id = await world.callHook({ greeting: 'hello' })
     const row = page.locator(`[data-action="${id}"]`)
     await row.getByText('In progress').waitFor()
-    assert.match(await row.innerText(), /Outside world/)
+    assert.match(await row.innerText(), /External service/)
 
     await page.keyboard.press('j')
     await page.keyboard.press('Enter')
@@ -61,70 +61,71 @@ describe('the pages', () => {
     await page.getByRole('button', { name: /speak Completed/ }).click()
     await log.getByText('last words').waitFor()
     await world.open('finish')
-    await page.getByText('Every target completed.').waitFor()
-    await page.getByText('Accepted: it started an action').waitFor()
-    await until('the title says so', 20_000, async () => (await page.title()).startsWith('✓'))
+    await page.getByText('All targets completed.').waitFor()
+    await page.getByText('Accepted: started a run').waitFor()
+    await until('the title shows it', 20_000, async () => (await page.title()).startsWith('✓'))
     assert.match(await page.getByText('greeting').first().innerText(), /greeting/)
-    assert.deepEqual(faults, [])
+    assert.deepEqual(errors, [])
     await close()
   })
 
-  it('cancel a run after asking, and run it again', async () => {
+  it('cancel a run after confirmation, and retry it', async () => {
     await world.open('speak')
     await world.close('finish')
     const id = await world.callHook({})
-    const { page, faults, close } = await openPage(world, `/app/actions/${id}`)
+    const { page, errors, close } = await openPage(world, `/app/actions/${id}`)
     await page.getByRole('button', { name: 'Cancel' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click()
-    await page.getByText('A person cancelled it.').waitFor()
+    await page.getByText('Canceled by a user.').waitFor()
     await world.open('finish')
     await page.getByRole('button', { name: 'Retry' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Retry' }).click()
+    await page.getByText(/^Started #/).waitFor()
     await page.getByText('Retry of').waitFor()
     assert.notEqual(new URL(page.url()).pathname, `/app/actions/${id}`)
-    await page.getByText('Every target completed.').waitFor()
-    assert.deepEqual(faults, [])
+    await page.getByText('All targets completed.').waitFor()
+    assert.deepEqual(errors, [])
     await close()
   })
 
-  it('keep filters in the address, through a reload', async () => {
+  it('store filters in the URL, through a reload', async () => {
     const { page, close } = await openPage(world, '/app/actions')
     await page.locator('[data-action]').first().waitFor()
     await page.keyboard.press('/')
     await page.getByLabel('Status').selectOption('failed')
-    await page.getByLabel('Started by').selectOption('hook')
+    await page.getByLabel('Trigger').selectOption('hook')
     await rowsAre(page, 1)
     await page.reload()
     await page.locator('[data-action]').first().waitFor()
     assert.equal(await page.getByLabel('Status').inputValue(), 'failed')
     assert.equal(await page.locator('[data-action]').count(), 1)
     await page.getByLabel('Status').selectOption('skipped')
-    await page.getByText('No action matches these filters.').waitFor()
+    await page.getByText('No actions match these filters').waitFor()
     await close()
   })
 
-  it('say that Gantry is away, keep what is there, and go on by themselves when it is back', async () => {
-    const { page, faults, close } = await openPage(world, '/app/actions?status=failed%2Ccompleted')
+  it('say that Gantry is unreachable, keep what they show, and update once it is back', async () => {
+    const { page, errors, close } = await openPage(world, '/app/actions?status=failed%2Ccompleted')
     await page.locator('[data-action]').first().waitFor()
     const start = await world.stop()
-    await page.getByLabel('Started by').selectOption('retry')
-    await page.getByText('Gantry cannot be reached.').waitFor()
+    await page.getByLabel('Trigger').selectOption('retry')
+    await page.getByText('Gantry is unreachable.').waitFor()
     await start()
-    await page.getByText('Gantry cannot be reached.').waitFor({ state: 'detached' })
+    await page.getByText('Gantry is unreachable.').waitFor({ state: 'detached' })
     await rowsAre(page, 1)
     assert.match(page.url(), /status=failed%2Ccompleted&trigger=retry/)
-    await page.getByLabel('Started by').selectOption('')
+    await page.getByLabel('Trigger').selectOption('')
     const id = await world.callHook({})
     await page.locator(`[data-action="${id}"]`).waitFor()
-    assert.deepEqual(faults, [])
+    assert.deepEqual(errors, [])
     await close()
   })
 
-  it('let whoever loses the session sign in again above their work', async () => {
+  it('let people sign in again above their work when the session ends', async () => {
     const { page, close } = await openPage(world, '/app/actions?status=completed')
     await page.locator('[data-action]').first().waitFor()
     await page.context().clearCookies()
-    await page.getByLabel('Kind').selectOption('custom')
+    await page.getByLabel('Operation').selectOption('custom')
     await page.getByText('Your session has ended').waitFor()
     await page.getByRole('dialog').getByLabel('Password', { exact: true }).fill(ADMIN.password)
     await page.getByRole('dialog').getByRole('button', { name: 'Sign in' }).click()
@@ -134,134 +135,137 @@ describe('the pages', () => {
     await close()
   })
 
-  it('offer a viewer nothing to run, and the API refuses as well', async () => {
+  it('offer viewers nothing to run, and the API rejects it as well', async () => {
     await world.openAll()
     const id = await world.callHook({})
-    const { page, faults, close } = await openPage(world, `/app/actions/${id}`, world.viewer)
-    await page.getByText('Every target completed.').waitFor()
+    const { page, errors, close } = await openPage(world, `/app/actions/${id}`, world.viewer)
+    await page.getByText('All targets completed.').waitFor()
     assert.equal(await page.getByRole('button', { name: 'Retry' }).count(), 0)
     await page.goto(`/app/pipelines/${world.pipelineId}`)
     await page.getByRole('heading', { name: 'Two steps' }).waitFor()
     assert.equal(await page.getByRole('button', { name: 'Run' }).count(), 0)
-    const refused = await page.request.post(`/actions/${id}/retry`, {
+    const rejected = await page.request.post(`/actions/${id}/retry`, {
       headers: { 'x-gantry-request': '1' },
       data: {},
     })
-    assert.equal(refused.status(), 403)
-    assert.deepEqual(faults, [])
+    assert.equal(rejected.status(), 403)
+    assert.deepEqual(errors, [])
     await close()
   })
 
-  it('run a pipeline with a comment and variables, after showing what would happen', async () => {
+  it('run a pipeline with a comment and variables, after a preview', async () => {
     await world.openAll()
-    const { page, faults, close } = await openPage(world, '/app/pipelines')
+    const { page, errors, close } = await openPage(world, '/app/pipelines')
     await page.getByRole('link', { name: 'Two steps' }).click()
     await page.getByRole('button', { name: 'Run' }).press('Enter')
     const dialog = page.getByRole('dialog')
     await dialog.getByText('1 server, 2 steps each').waitFor()
-    assert.deepEqual(await findBarriers(page), [])
+    assert.deepEqual(await findViolations(page), [])
     await page.keyboard.press('Escape')
     await focusIsOn(page, 'Run')
     await page.keyboard.press('Enter')
-    await dialog.getByLabel('Comment').fill('by hand')
+    await dialog.getByLabel('Comment').fill('manual run')
     await dialog.getByLabel('Variables').fill('greeting=good morning')
     await dialog.getByRole('button', { name: 'Run' }).click()
-    await page.getByText('Every target completed.').waitFor()
-    await page.getByText('by hand').waitFor()
-    assert.deepEqual(faults, [])
+    await page.getByText('All targets completed.').waitFor()
+    await page.getByText('manual run').waitFor()
+    assert.deepEqual(errors, [])
     await close()
   })
 
-  it('show what hooks were called with, what they told, and how to manage them', async () => {
+  it('show the calls and deliveries of hooks, and the commands that manage them', async () => {
     await world.callHook({ greeting: 'for the record' })
-    const { page, faults, close } = await openPage(world, '/app/hooks')
-    await page.getByRole('link', { name: 'Outside world' }).click()
+    const { page, errors, close } = await openPage(world, '/app/hooks')
+    await page.getByRole('link', { name: 'External service' }).click()
     await page.getByRole('button', { name: 'Details' }).first().click()
     await page.getByRole('dialog').getByText('for the record').waitFor()
     assert.match(await page.getByRole('dialog').innerText(), /curl -X POST .*\/replay/)
     await page.getByRole('button', { name: 'Close' }).press('Enter')
     await focusIsOn(page, 'Details')
     await page.goBack()
-    await page.getByRole('link', { name: 'Deaf receiver' }).click()
-    await page.getByText('The receiver could not be reached').first().waitFor()
-    await page.getByText(/attempts failed/).waitFor()
+    await page.getByRole('link', { name: 'Unreachable receiver' }).click()
+    await page.getByText('Receiver unreachable').first().waitFor()
+    await page.getByText(/attempts? failed/).waitFor()
     assert.match(await page.locator('body').innerText(), /\/preview'/)
-    assert.deepEqual(faults, [])
+    assert.deepEqual(errors, [])
     await close()
   })
 
-  it('let the invited choose a password, and sign in with it', async () => {
-    const login = { email: 'new@example.com', password: 'something of my own' }
+  it('let invited people set a password and sign in with it', async () => {
+    const login = { email: 'new@example.com', password: 'a password of my own' }
     const { body } = await world.api('POST', '/organizations/1/members', {
       email: login.email,
       role: 'viewer',
     })
     const { page, close } = await openPage(world, new URL(body.invitation_url).pathname, null)
-    await page.getByLabel('Your name').fill('Nora New')
+    await page.getByLabel('Name').fill('Nora New')
     await page.getByLabel('Password', { exact: true }).fill(login.password)
-    await page.getByRole('button', { name: 'Set the password' }).click()
+    await page.getByRole('button', { name: 'Set password' }).click()
     await page.getByRole('link', { name: 'Sign in' }).click()
     await signIn(page, login)
     await page.getByRole('heading', { name: 'Overview' }).waitFor()
     await close()
   })
 
-  it('open a log of ten megabytes, and find its last line', async () => {
+  it('open a log of nine megabytes, and find its last line', async () => {
     await world.openAll()
-    const id = await world.runLoudly()
-    const { page, faults, close } = await openPage(world, `/app/actions/${id}`)
-    await page.getByText('Every target completed.').waitFor()
+    const id = await world.runWithLongLog()
+    const { page, errors, close } = await openPage(world, `/app/actions/${id}`)
+    await page.getByText('All targets completed.').waitFor()
     const log = page.getByLabel(/^Log of/)
     await log.getByText('line of a long log').first().waitFor()
     await page.getByLabel('Search the log').fill('needle at the end')
     await page.getByText('1 of 1').waitFor()
     await page.keyboard.press('Enter')
     await log.getByText('needle at the end').waitFor()
-    assert.ok((await log.locator('[data-index]').count()) < 300, 'only what is in sight is drawn')
-    assert.deepEqual(faults, [])
+    assert.ok((await log.locator('[data-index]').count()) < 300, 'only visible lines are rendered')
+    assert.deepEqual(errors, [])
     await close()
   })
 
-  it('answer an address that leads nowhere with a way out', async () => {
+  it('show a way out where a URL leads nowhere', async () => {
     const { page, close } = await openPage(world, '/app/actions/999999')
-    await page.getByRole('heading', { name: 'There is no such action here' }).waitFor()
-    const nowhere = [
+    await page.getByRole('heading', { name: 'This action does not exist' }).waitFor()
+    const unknown = [
       ['/app/nowhere', 'page'],
       ['/app/actions/none', 'action'],
       ['/app/pipelines/999999', 'pipeline'],
       ['/app/hooks/incoming/none', 'hook'],
     ] as const
-    for (const [path, what] of nowhere) {
+    for (const [path, what] of unknown) {
       await goTo(page, path)
-      await page.getByRole('heading', { name: `There is no such ${what} here` }).waitFor()
+      await page.getByRole('heading', { name: `This ${what} does not exist` }).waitFor()
     }
     await page.getByRole('link', { name: 'All actions' }).click()
     await page.locator('[data-action]').first().waitFor()
     await close()
   })
 
-  it('have no serious fault of accessibility, no error and no forbidden style, light, dark and narrow', async () => {
-    const { page, faults, close } = await openPage(world, '/app/overview')
+  it('have no serious accessibility violation, no error and no injected style, light, dark and narrow', async () => {
+    const { page, errors, close } = await openPage(world, '/app/overview')
     await page.getByRole('heading', { level: 1 }).waitFor()
     const id = await world.callHook({})
     for (const path of world.everyPage(id)) {
       await goTo(page, path)
       await page.getByRole('heading', { level: 1 }).waitFor()
-      await settled(page)
+      await isLoaded(page)
       for (const look of LOOKS) {
         await page.emulateMedia(look)
         await page.setViewportSize(look)
-        assert.deepEqual(await findBarriers(page), [], `${path} (${look.colorScheme})`)
+        assert.deepEqual(await findViolations(page), [], `${path} (${look.colorScheme})`)
         const isTooWide = await page.evaluate('document.documentElement.scrollWidth > window.innerWidth')
         assert.equal(isTooWide, false, `${path} is wider than ${look.width}`)
       }
+      assert.equal(await page.locator('style').count(), 0, `${path} has a style element`)
     }
-    assert.deepEqual(faults, [])
+    for (const next of ['light', 'dark', 'auto'])
+      await page.getByRole('button', { name: `Switch to ${next}` }).click()
+    assert.deepEqual(errors, [])
     await close()
   })
 
   testRunPage(() => world)
-  describe('of several projects', () => testPlaces(() => world))
+  describe('of several projects', () => testScopes(() => world))
 })
 
 async function rowsAre(page: Page, count: number): Promise<void> {

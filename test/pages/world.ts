@@ -1,4 +1,4 @@
-// What the tests of the pages stand on: Gantry as a process, with a pipeline whose steps wait for the test, a hook, a
+// What the tests of the pages run against: Gantry as a process, with a pipeline whose steps wait for the test, hooks, a
 // viewer, and a browser.
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -31,25 +31,25 @@ export type PagesWorld = {
   pipelineId: number
   hookUrl: string
   viewer: Login
-  /** Lets the steps that wait at this place go on. */
+  /** Lets steps that wait at this gate continue. */
   open(gate: string): Promise<void>
   close(gate: string): Promise<void>
-  /** No step waits any more. */
+  /** No step waits anymore. */
   openAll(): Promise<void>
-  /** Addresses of one page of each kind. */
+  /** The path of one page of each kind. */
   everyPage(actionId: number): string[]
-  /** Calls the hook as the outside world does; the id of the action that it started. */
+  /** Calls the hook as another service does. Returns the id of the action that it started. */
   callHook(body: unknown): Promise<number>
-  /** Deploys the sample, and waits for the end. */
+  /** Deploys the sample application, and waits until it completes. */
   deploy(): Promise<{ id: number; release: string }>
-  /** A project with one environment, in which there are a server, a pipeline and a hook. */
-  makeProject(name: string, environment: string): Promise<{ projectId: number; environmentId: number }>
-  /** Somebody with this one role, who has accepted. */
+  /** A project with one environment that has a server, a pipeline and a hook. */
+  createProject(name: string, environment: string): Promise<{ projectId: number; environmentId: number }>
+  /** A member with this one grant, who has accepted the invitation. */
   invite(email: string, grant: Record<string, unknown>): Promise<Login>
-  /** Runs a step that prints nearly as much as is kept of one; the action's id. */
-  runLoudly(): Promise<number>
+  /** Runs a step whose output is nearly as long as a log may be. Returns the action's id. */
+  runWithLongLog(): Promise<number>
   api(method: string, path: string, body?: unknown): ReturnType<typeof call>
-  /** Stops Gantry and gives back what starts it again, at the same address. */
+  /** Stops Gantry. Returns what starts it again, at the same URL. */
   stop(): Promise<() => Promise<void>>
 }
 
@@ -58,25 +58,25 @@ const BUILD = fileURLToPath(new URL('../../scripts/build-web.mjs', import.meta.u
 export async function openPagesWorld(t: Closer): Promise<PagesWorld> {
   spawnSync(process.execPath, [BUILD], { stdio: 'ignore' })
   const home = await temporaryHome(t)
-  const gates = await makeGates(t)
+  const gates = await createGates(t)
   const environment = { ...ADMIN_ENVIRONMENT, GANTRY_HOME: home, PORT: String(await freePort()) }
   let gantry: GantryProcess = await startGantry(t, environment)
   const url = gantry.url!
   const token = await logInAsAdmin(gantry)
   const api = (method: string, path: string, body?: unknown) => call({ url }, method, path, { token, body })
-  const make = async <Made>(path: string, body: unknown): Promise<Made> => {
+  const create = async <Created>(path: string, body: unknown): Promise<Created> => {
     const answer = await api('POST', path, body)
     if (answer.status >= 300) throw new Error(`${path}: ${answer.status} ${JSON.stringify(answer.body)}`)
     return answer.body
   }
 
-  const { id: pipelineId } = await make<{ id: number }>('/pipelines/server/1', {
+  const { id: pipelineId } = await create<{ id: number }>('/pipelines/server/1', {
     name: 'Two steps',
     operation: 'custom',
     max_parallel_actions: 0,
   })
   const waitFor = (gate: string) => `until [ -e '${join(gates, gate)}' ]; do sleep 0.05; done`
-  await make(`/pipelines/${pipelineId}/steps`, {
+  await create(`/pipelines/${pipelineId}/steps`, {
     name: 'speak',
     command: [
       "echo 'first words'",
@@ -85,17 +85,17 @@ export async function openPagesWorld(t: Closer): Promise<PagesWorld> {
       "echo 'last words'",
     ].join('\n'),
   })
-  await make(`/pipelines/${pipelineId}/steps`, { name: 'finish', command: waitFor('finish') })
-  const hook = await make<{ id: string; url: string }>(`/pipelines/${pipelineId}/hooks/incoming`, {
-    name: 'Outside world',
+  await create(`/pipelines/${pipelineId}/steps`, { name: 'finish', command: waitFor('finish') })
+  const hook = await create<{ id: string; url: string }>(`/pipelines/${pipelineId}/hooks/incoming`, {
+    name: 'External service',
     settings: { variables: [{ name: 'greeting', type: 'string', required: false }] },
   })
-  // Nobody listens there: port 9 is for throwing things away.
-  const telling = await make<{ id: string }>(`/pipelines/${pipelineId}/hooks/outgoing`, {
-    name: 'Deaf receiver',
-    target_url: 'http://127.0.0.1:9/told',
+  // Nothing listens on port 9, the discard port.
+  const outgoing = await create<{ id: string }>(`/pipelines/${pipelineId}/hooks/outgoing`, {
+    name: 'Unreachable receiver',
+    target_url: 'http://127.0.0.1:9/notify',
   })
-  const invite = (email: string, grant: Record<string, unknown>) => inviteSomebody(url, make, email, grant)
+  const invite = (email: string, grant: Record<string, unknown>) => inviteMember(url, create, email, grant)
   const viewer = await invite('viewer@example.com', { name: 'Vera Viewer', role: 'viewer' })
   const browser = await openBrowser()
   later(t, () => browser.close())
@@ -121,7 +121,7 @@ export async function openPagesWorld(t: Closer): Promise<PagesWorld> {
         `/app/pipelines/${pipelineId}`,
         '/app/hooks',
         `/app/hooks/incoming/${hook.id}`,
-        `/app/hooks/outgoing/${telling.id}`,
+        `/app/hooks/outgoing/${outgoing.id}`,
         '/app/members',
         '/app/nowhere',
       ]
@@ -129,38 +129,41 @@ export async function openPagesWorld(t: Closer): Promise<PagesWorld> {
     api,
     invite,
     async deploy() {
-      const { id } = await make<{ id: number }>('/pipelines/1/actions', {})
+      const { id } = await create<{ id: number }>('/pipelines/1/actions', {})
       return until('the deploy has completed', 20_000, async () => {
         const { status, action_data } = (await api('GET', `/actions/${id}`)).body
         return status === 'completed' ? { id, release: action_data.release_name } : undefined
       })
     },
-    async makeProject(name, environment) {
-      const project = await make<{ id: number }>('/organizations/1/projects', { name })
-      const { id: environmentId } = await make<{ id: number }>(`/projects/${project.id}/environments`, {
+    async createProject(name, environment) {
+      const project = await create<{ id: number }>('/organizations/1/projects', { name })
+      const { id: environmentId } = await create<{ id: number }>(`/projects/${project.id}/environments`, {
         name: environment,
         type: environment.toLowerCase(),
       })
-      const server = await make<{ id: number }>(`/environments/${environmentId}/servers`, {
+      const server = await create<{ id: number }>(`/environments/${environmentId}/servers`, {
         name: `${name} 1`,
         provider_code: 'local',
         root_directory: join(home, 'sites'),
       })
-      const pipeline = await make<{ id: number }>(`/pipelines/server/${server.id}`, {
+      const pipeline = await create<{ id: number }>(`/pipelines/server/${server.id}`, {
         name: `Restart ${name}`,
         operation: 'restart',
       })
-      await make(`/pipelines/${pipeline.id}/hooks/incoming`, { name: `Call of ${name}` })
+      await create(`/pipelines/${pipeline.id}/hooks/incoming`, { name: `Deploy ${name}` })
       return { projectId: project.id, environmentId }
     },
-    async runLoudly() {
-      const loud = await make<{ id: number }>('/pipelines/server/1', { name: 'Loud', operation: 'reload' })
-      await make(`/pipelines/${loud.id}/steps`, {
-        name: 'shout',
+    async runWithLongLog() {
+      const verbose = await create<{ id: number }>('/pipelines/server/1', {
+        name: 'Long log',
+        operation: 'reload',
+      })
+      await create(`/pipelines/${verbose.id}/steps`, {
+        name: 'print',
         command:
           "yes 'line of a long log, one of very many that are all alike' | head -c 9M; echo; echo 'needle at the end'",
       })
-      return (await make<{ id: number }>(`/pipelines/${loud.id}/actions`, {})).id
+      return (await create<{ id: number }>(`/pipelines/${verbose.id}/actions`, {})).id
     },
     async callHook(body) {
       const response = await fetch(hook.url, {
@@ -180,33 +183,34 @@ export async function openPagesWorld(t: Closer): Promise<PagesWorld> {
 }
 
 /**
- * A page of somebody who has signed in, at this address; of nobody, in a browser that has never been here. What goes
- * wrong in it is gathered in `faults`.
+ * A page of a signed-in person, or with `null` of nobody, in a fresh browser. `errors` collects what goes wrong in it:
+ * exceptions, console errors, and violations of the content security policy.
  */
 export async function openPage(
   world: Pick<PagesWorld, 'browser' | 'url'>,
   path: string,
   login: Login | null = ADMIN,
-): Promise<{ page: Page; faults: string[]; close(): Promise<void> }> {
+): Promise<{ page: Page; errors: string[]; close(): Promise<void> }> {
   const context = await contextOf(world, login)
   const page = await context.newPage()
-  const faults: string[] = []
-  page.on('pageerror', (error) => faults.push(error.message))
+  const errors: string[] = []
+  page.on('pageerror', (error) => errors.push(error.message))
   page.on('console', (message) => {
-    // That an answer was no success is the browser's remark about the network, not a fault of the page.
-    const isRemark = message.text().startsWith('Failed to load resource')
-    if (message.type() === 'error' && !isRemark) faults.push(message.text())
+    // An error response is the browser's remark about the network, not an error of the page.
+    const isResponse = message.text().startsWith('Failed to load resource')
+    if (message.type() === 'error' && !isResponse) errors.push(message.text())
   })
   await page.goto(path)
-  return { page, faults, close: () => (login ? page.close() : context.close()) }
+  return { page, errors, close: () => (login ? page.close() : context.close()) }
 }
 
-/** Whoever has signed in once stays so: their next page finds the scripts where the last one left them. */
+/** One context per person: their next page finds the scripts in the cache. */
 async function contextOf({ browser, url }: Pick<PagesWorld, 'browser' | 'url'>, login: Login | null) {
   const known = login && contexts.get(browser)?.get(login.email)
   if (known) return known
   const context = await browser.newContext({ baseURL: url, viewport: { width: 1200, height: 800 } })
   context.setDefaultTimeout(20_000)
+  await context.addInitScript(REPORT_POLICY_VIOLATIONS)
   if (!login) return context
   await openSession(context, login)
   const ofBrowser = contexts.get(browser) ?? new Map()
@@ -214,54 +218,57 @@ async function contextOf({ browser, url }: Pick<PagesWorld, 'browser' | 'url'>, 
   return context
 }
 
+const REPORT_POLICY_VIOLATIONS = `addEventListener('securitypolicyviolation', (event) =>
+  console.error('blocked by the content security policy:', event.violatedDirective, event.blockedURI))`
+
 const contexts = new WeakMap<Browser, Map<string, BrowserContext>>()
 
-/** As the form does it, without the form. */
+/** Signs in without the form. */
 async function openSession(context: BrowserContext, data: Login): Promise<void> {
   const answer = await context.request.post('/session', { data, headers: { 'x-gantry-request': '1' } })
   if (!answer.ok()) throw new Error(`POST /session: ${answer.status()} ${await answer.text()}`)
 }
 
 export async function signIn(page: Page, { email, password }: Login): Promise<void> {
-  await page.getByLabel('E-mail').fill(email)
+  await page.getByLabel('Email').fill(email)
   await page.getByLabel('Password', { exact: true }).fill(password)
   await page.getByRole('button', { name: 'Sign in' }).click()
 }
 
-/** Nothing on the page is still being read. */
-export async function settled(page: Page): Promise<void> {
-  await until('everything was read', 20_000, async () => {
-    return !/Loading |Reading…/.test(await page.locator('body').innerText())
+/** Nothing on the page is still loading. */
+export async function isLoaded(page: Page): Promise<void> {
+  await until('everything is loaded', 20_000, async () => {
+    return !/Loading /.test(await page.locator('body').innerText())
   })
 }
 
-/** As a link does it: the browser loads only what is new. */
+/** Navigates like a link, without loading the scripts again. */
 export async function goTo(page: Page, path: string): Promise<void> {
   await page.evaluate(`history.pushState(null, '', ${JSON.stringify(path)})`)
 }
 
-/** The keyboard is at the button with this text. */
+/** The button with this text has the focus. */
 export async function focusIsOn(page: Page, button: string): Promise<void> {
-  const look = 'document.activeElement?.textContent'
-  await until(`the keyboard is at ${button}`, 20_000, async () => (await page.evaluate(look)) === button)
+  const focused = 'document.activeElement?.textContent'
+  await until(`${button} has the focus`, 20_000, async () => (await page.evaluate(focused)) === button)
 }
 
-/** A folder that whatever account runs steps can look into. */
-async function makeGates(t: Closer): Promise<string> {
+/** A folder that any account that runs steps can read. */
+async function createGates(t: Closer): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'gantry-gates-'))
   later(t, () => rm(folder, { recursive: true, force: true }))
   await chmod(folder, 0o755)
   return folder
 }
 
-async function inviteSomebody(
+async function inviteMember(
   url: string,
-  make: <Made>(path: string, body: unknown) => Promise<Made>,
+  create: <Created>(path: string, body: unknown) => Promise<Created>,
   email: string,
   grant: Record<string, unknown>,
 ): Promise<Login> {
-  const login = { email, password: 'only here to look' }
-  const { invitation_url } = await make<{ invitation_url: string }>('/organizations/1/members', {
+  const login = { email, password: 'read-only visitor' }
+  const { invitation_url } = await create<{ invitation_url: string }>('/organizations/1/members', {
     email,
     ...grant,
   })

@@ -1,4 +1,4 @@
-// Made from the OpenAPI document by test/pages/api-types.test.ts; not written by hand.
+// Generated from the OpenAPI document by test/pages/api-types.test.ts; do not edit.
 
 export type Action = {
   id: number

@@ -1,11 +1,10 @@
 import { lazy, Suspense } from 'react'
 import { Redirect, Route, Switch } from 'wouter'
 import { SessionGate } from './session/session-gate.tsx'
-import { Loading } from './shell/loading.tsx'
-import { NotFound } from './shell/not-found.tsx'
-import { Shell } from './shell/shell.tsx'
+import { Loading, NotFound } from './ui/page.tsx'
+import { Shell } from './ui/shell.tsx'
 
-// One file per page: whoever follows a permalink loads that page and nothing else.
+// One chunk per page: a permalink loads that page and nothing else.
 const OverviewPage = lazy(() => import('./overview/overview-page.tsx'))
 const ActionsPage = lazy(() => import('./actions/actions-page.tsx'))
 const ActionPage = lazy(() => import('./action/action-page.tsx'))
@@ -18,26 +17,20 @@ const MembersPage = lazy(() => import('./members/members-page.tsx'))
 
 export function App() {
   return (
-    <Switch>
-      <Route path="/invitation/:token">
-        {({ token }) => (
-          <Suspense fallback={<Loading what="the page" />}>
-            <InvitationPage token={token} />
-          </Suspense>
-        )}
-      </Route>
-      <Route>
-        <Pages />
-      </Route>
-    </Switch>
+    <Suspense fallback={<Loading what="page" />}>
+      <Switch>
+        <Route path="/invitation/:token">{({ token }) => <InvitationPage token={token} />}</Route>
+        <Route component={SignedInPages} />
+      </Switch>
+    </Suspense>
   )
 }
 
-function Pages() {
+function SignedInPages() {
   return (
     <SessionGate>
       <Shell>
-        <Suspense fallback={<Loading what="the page" />}>
+        <Suspense fallback={<Loading what="page" />}>
           <Switch>
             <Route path="/">
               <Redirect to="/overview" replace />

@@ -1,7 +1,8 @@
-// The dashboard: what runs, what failed and why, and what the outside world was told. It only shows what the API
-// says and asks of the API what a person may ask of it; every rule is on the other side.
+// The dashboard: what is running, what failed and why, and who was notified. It shows what the API returns and sends
+// what a person requests; every rule is enforced by the API.
 import './styles.ts'
-import { MantineProvider } from '@mantine/core'
+import { createTheme, MantineProvider, Paper } from '@mantine/core'
+import { Notifications, notifications } from '@mantine/notifications'
 import { QueryClientProvider } from '@tanstack/react-query'
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
@@ -10,32 +11,40 @@ import { createApi } from './api/api.ts'
 import { createConnection } from './api/connection.ts'
 import { createQueryClient } from './api/queries.ts'
 import { type Services, ServicesContext } from './api/services.ts'
+import { createEmitter } from './api/signals.ts'
+import { createActionEvents } from './api/streams.ts'
 import { App } from './app.tsx'
-import { createLiveMoves } from './live/moves.ts'
 
+const theme = createTheme({ components: { Paper: Paper.extend({ defaultProps: { radius: 'md' } }) } })
 const connection = createConnection()
-const sessionListeners = new Set<() => void>()
+const sessionEnded = createEmitter()
+const truncatedLists = new Set<string>()
 const services: Services = {
   connection,
-  moves: createLiveMoves(),
-  session: {
-    subscribe(listener) {
-      sessionListeners.add(listener)
-      return () => sessionListeners.delete(listener)
-    },
-  },
+  actionEvents: createActionEvents(),
+  onSessionEnded: sessionEnded.subscribe,
   api: createApi({
-    onAway: connection.markAway,
-    onSessionEnded() {
-      for (const listener of sessionListeners) listener()
+    onUnreachable: connection.markUnreachable,
+    onSessionEnded: sessionEnded.emit,
+    onTruncated({ url, shown, total }) {
+      if (truncatedLists.has(url)) return
+      truncatedLists.add(url)
+      const message = `Showing the first ${shown} of ${total} items of ${url}. Use the API for the rest.`
+      notifications.show({ title: 'List truncated', message, color: 'orange', autoClose: false })
     },
   }),
 }
 
 createRoot(document.getElementById('root')!).render(
   <StrictMode>
-    {/* The variables come as a file (styles.ts): a policy without inline styles stops the provider's own. */}
-    <MantineProvider defaultColorScheme="auto" withCssVariables={false} withGlobalClasses={false}>
+    {/* The CSS variables come from a file (styles.ts): the content security policy blocks the provider's own. */}
+    <MantineProvider
+      theme={theme}
+      defaultColorScheme="auto"
+      withCssVariables={false}
+      withGlobalClasses={false}
+    >
+      <Notifications position="bottom-right" />
       <QueryClientProvider client={createQueryClient()}>
         <ServicesContext value={services}>
           <Router base="/app">

@@ -1,22 +1,19 @@
-// From moments to places on the timeline, in percent. Pure.
+// Maps times to positions on the timeline, in percent. Pure.
 
-export type TimeScale = {
-  /** Where a span begins and how wide it is. */
-  place(from: string, to: string | null): { left: number; width: number }
-  ticks: { at: number; label: string }[]
-}
+export type TimeScale = ReturnType<typeof timeScale>
 
 const TICK_SECONDS = [
   0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1_800, 3_600, 7_200, 21_600, 86_400,
 ]
-const MOST_TICKS = 6
+const MAX_TICKS = 6
 
-export function timeScale(from: number, to: number, now: number): TimeScale {
+export function timeScale(from: number, to: number, now: number) {
   const length = Math.max(to - from, 100)
-  const percent = (moment: number) => Math.min(100, Math.max(0, ((moment - from) / length) * 100))
+  const percent = (time: number) => Math.min(100, Math.max(0, ((time - from) / length) * 100))
   return {
-    place(begin, end) {
-      const left = percent(Date.parse(begin))
+    /** Where a span starts, and how wide it is. */
+    span(start: string, end: string | null) {
+      const left = percent(Date.parse(start))
       return { left, width: Math.max(0, percent(end === null ? now : Date.parse(end)) - left) }
     },
     ticks: ticksOf(length).map((ms) => ({ at: (ms / length) * 100, label: tickLabel(ms / 1_000) })),
@@ -24,7 +21,7 @@ export function timeScale(from: number, to: number, now: number): TimeScale {
 }
 
 function ticksOf(length: number): number[] {
-  const step = (TICK_SECONDS.find((seconds) => length / (seconds * 1_000) <= MOST_TICKS) ?? 604_800) * 1_000
+  const step = (TICK_SECONDS.find((seconds) => length / (seconds * 1_000) <= MAX_TICKS) ?? 604_800) * 1_000
   return Array.from({ length: Math.floor((length * 0.97) / step) + 1 }, (_, index) => index * step)
 }
 

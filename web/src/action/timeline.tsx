@@ -1,94 +1,92 @@
-// Targets × steps over time. Each step is a button; its bar is a picture that says nothing the button does not.
-// Colours differ in brightness as well, and failed, running and skipped bars have patterns of their own.
+// Targets × steps over time. Each step is a button; its bar shows nothing that the button does not say. Colors differ
+// in brightness as well, and failed, running and skipped bars have their own patterns.
+import { Paper, UnstyledButton, VisuallyHidden } from '@mantine/core'
 import { useState } from 'react'
 import type { Action, Step, Target } from '../api-types.ts'
-import { Duration } from '../words/age.tsx'
-import { useSeconds } from '../words/now.ts'
-import { StatusBadge } from '../words/status.tsx'
-import { hasEnded, STATUS_SIGNS, STATUS_WORDS } from '../words/statuses.ts'
-import { formatDuration } from '../words/time.ts'
+import { formatDuration } from '../ui/format.ts'
+import { StatusBadge } from '../ui/parts.tsx'
+import { hasEnded, STATUS_ICONS, STATUS_LABELS } from '../ui/status.ts'
+import { Duration, useSeconds } from '../ui/time.tsx'
 import classes from './action.module.css'
-import type { StepChoice } from './choose-step.ts'
+import { type StepRef, serverName } from './steps.ts'
 import { type TimeScale, timeScale } from './time-scale.ts'
 
-const OPEN_AT_FIRST = 4
+/** Targets after these start collapsed. */
+const MAX_EXPANDED = 4
 
-type TimelineProps = { action: Action; chosen: StepChoice | undefined; open(step: StepChoice): void }
+type Selection = { selected: StepRef | undefined; select(step: StepRef): void }
 
-export function Timeline({ action, chosen, open }: TimelineProps) {
-  const isRunning = !hasEnded(action.status) && action.started_at !== null
-  const now = useSeconds(isRunning)
+export function Timeline({ action, selected, select }: Selection & { action: Action }) {
+  const now = useSeconds(!hasEnded(action.status) && action.started_at !== null)
   const from = Date.parse(action.started_at ?? action.created_at)
   const to = action.completed_at ? Date.parse(action.completed_at) : Math.max(now, from)
   const scale = timeScale(from, to, to)
-  const [opened, setOpened] = useState<Record<number, boolean>>({})
+  const [expanded, setExpanded] = useState<Record<number, boolean>>({})
   return (
-    <div className={`card ${classes.timeline}`}>
+    <Paper withBorder className={classes.timeline}>
       <Patterns />
-      <Axis scale={scale} />
+      <div className={classes.row} aria-hidden="true">
+        <span />
+        <div className={`dimmed ${classes.axis}`}>
+          {scale.ticks.map((tick) => (
+            <span key={tick.at} style={{ left: `${tick.at}%` }}>
+              {tick.label}
+            </span>
+          ))}
+        </div>
+      </div>
       {action.targets.map((target, index) => {
-        const isOpen =
-          opened[target.id] ??
-          (index < OPEN_AT_FIRST || target.status === 'failed' || chosen?.targetId === target.id)
+        const isExpanded =
+          expanded[target.id] ??
+          (index < MAX_EXPANDED || target.status === 'failed' || selected?.targetId === target.id)
         return (
           <div key={target.id} className={classes.target}>
-            <div className={classes.lane}>
-              <button
-                type="button"
-                className={classes.targetName}
-                aria-expanded={isOpen}
-                onClick={() => setOpened({ ...opened, [target.id]: !isOpen })}
+            <div className={classes.row}>
+              <UnstyledButton
+                className={classes.button}
+                fw={600}
+                aria-expanded={isExpanded}
+                onClick={() => setExpanded({ ...expanded, [target.id]: !isExpanded })}
               >
-                <span aria-hidden="true">{isOpen ? '▾' : '▸'}</span>{' '}
-                {target.resource_data?.name ?? `#${target.resource_id}`}
-              </button>
-              {isOpen ? (
-                <span className={classes.targetState}>
-                  <StatusBadge status={target.status} reason={target.status_reason_human_readable} />
-                </span>
+                <span aria-hidden="true">{isExpanded ? '▾' : '▸'}</span> {serverName(target)}
+              </UnstyledButton>
+              {isExpanded ? (
+                <StatusBadge status={target.status} label={target.status_reason_human_readable} />
               ) : (
                 <Bars steps={target.steps} scale={scale} />
               )}
             </div>
-            {isOpen && <Steps target={target} scale={scale} chosen={chosen} open={open} />}
+            {isExpanded && <Steps target={target} scale={scale} selected={selected} select={select} />}
           </div>
         )
       })}
-    </div>
+    </Paper>
   )
 }
 
-type StepsProps = {
-  target: Target
-  scale: TimeScale
-  chosen: StepChoice | undefined
-  open(step: StepChoice): void
-}
-
-function Steps({ target, scale, chosen, open }: StepsProps) {
+function Steps({ target, scale, selected, select }: Selection & { target: Target; scale: TimeScale }) {
   return (
-    <ol className={classes.steps}>
+    <ol className="plain-list">
       {target.steps.map((step) => {
-        const isChosen = chosen?.targetId === target.id && chosen.order === step.order
+        const isSelected = selected?.targetId === target.id && selected.order === step.order
         return (
-          <li key={step.order} className={classes.lane} data-chosen={isChosen || undefined}>
-            <button
-              type="button"
-              className={classes.step}
+          <li key={step.order} className={classes.row} data-selected={isSelected || undefined}>
+            <UnstyledButton
+              className={classes.button}
+              pl="lg"
+              fz="sm"
               data-status={step.status}
-              aria-pressed={isChosen}
+              aria-pressed={isSelected}
               title={step.description ?? undefined}
-              onClick={() => open({ targetId: target.id, order: step.order })}
+              onClick={() => select({ targetId: target.id, order: step.order })}
             >
-              <span className={classes.sign} aria-hidden="true">
-                {STATUS_SIGNS[step.status]}
+              <span className={classes.icon} aria-hidden="true">
+                {STATUS_ICONS[step.status]}
               </span>
               <span className={classes.stepName}>{step.name}</span>
-              <span className="hidden-words">{STATUS_WORDS[step.status]}</span>
-              <span className={classes.stepTime}>
-                <Duration from={step.started_at} to={step.completed_at} />
-              </span>
-            </button>
+              <VisuallyHidden>{STATUS_LABELS[step.status]}</VisuallyHidden>
+              <Duration from={step.started_at} to={step.completed_at} />
+            </UnstyledButton>
             <Bars steps={[step]} scale={scale} />
           </li>
         )
@@ -100,18 +98,16 @@ function Steps({ target, scale, chosen, open }: StepsProps) {
 function Bars({ steps, scale }: { steps: Step[]; scale: TimeScale }) {
   return (
     <svg className={classes.bars} aria-hidden="true">
-      {scale.ticks.map((tick) => (
-        <line key={tick.at} x1={`${tick.at}%`} x2={`${tick.at}%`} y1="0" y2="100%" className={classes.tick} />
+      {scale.ticks.map(({ at }) => (
+        <line key={at} x1={`${at}%`} x2={`${at}%`} y1="0" y2="100%" />
       ))}
       {steps.map((step) => {
         if (step.started_at === null) return null
-        const { left, width } = scale.place(step.started_at, step.completed_at)
-        const took =
-          step.completed_at === null ? null : Date.parse(step.completed_at) - Date.parse(step.started_at)
+        const { left, width } = scale.span(step.started_at, step.completed_at)
+        const ms = step.completed_at && Date.parse(step.completed_at) - Date.parse(step.started_at)
         return (
           <rect
             key={step.order}
-            className={classes.bar}
             data-status={step.status}
             x={`${left}%`}
             width={`${width}%`}
@@ -120,8 +116,8 @@ function Bars({ steps, scale }: { steps: Step[]; scale: TimeScale }) {
             rx="2"
           >
             <title>
-              {step.name}: {STATUS_WORDS[step.status]}
-              {took !== null && `, ${formatDuration(took)}`}
+              {step.name}: {STATUS_LABELS[step.status]}
+              {typeof ms === 'number' && `, ${formatDuration(ms)}`}
             </title>
           </rect>
         )
@@ -130,47 +126,33 @@ function Bars({ steps, scale }: { steps: Step[]; scale: TimeScale }) {
   )
 }
 
-function Axis({ scale }: { scale: TimeScale }) {
-  return (
-    <div className={classes.lane} aria-hidden="true">
-      <span className={classes.axisLabel} />
-      <div className={classes.axis}>
-        {scale.ticks.map((tick) => (
-          <span key={tick.at} style={{ left: `${tick.at}%` }}>
-            {tick.label}
-          </span>
-        ))}
-      </div>
-    </div>
-  )
-}
-
-/** Once for the page; bars refer to them by name. */
+/** Rendered once; bars refer to them by id. */
 function Patterns() {
   return (
     <svg width="0" height="0" className={classes.patterns} aria-hidden="true">
       <defs>
-        <pattern
-          id="hatch-failed"
-          width="8"
-          height="8"
-          patternUnits="userSpaceOnUse"
-          patternTransform="rotate(45)"
-        >
-          <rect width="8" height="8" className={classes.failedGround} />
-          <rect width="3" height="8" className={classes.failedLine} />
-        </pattern>
-        <pattern
-          id="hatch-running"
-          width="12"
-          height="12"
-          patternUnits="userSpaceOnUse"
-          patternTransform="rotate(-45)"
-        >
-          <rect width="12" height="12" className={classes.runningGround} />
-          <rect width="6" height="12" className={classes.runningLine} />
-        </pattern>
+        <Hatch status="failed" size={8} stripe={3} angle={45} />
+        <Hatch status="in-progress" size={12} stripe={6} angle={-45} />
       </defs>
     </svg>
+  )
+}
+
+type HatchProps = { status: string; size: number; stripe: number; angle: number }
+
+function Hatch({ status, size, stripe, angle }: HatchProps) {
+  return (
+    <pattern
+      id={`hatch-${status}`}
+      data-status={status}
+      className={classes.hatch}
+      width={size}
+      height={size}
+      patternUnits="userSpaceOnUse"
+      patternTransform={`rotate(${angle})`}
+    >
+      <rect width={size} height={size} fillOpacity="0.7" />
+      <rect width={stripe} height={size} />
+    </pattern>
   )
 }

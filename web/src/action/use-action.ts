@@ -1,79 +1,58 @@
-// One action, kept current: by its own stream while somebody looks at it, by the stream of all moves otherwise.
+// One action, kept current: by its own stream while the page is visible, by the stream of all actions otherwise.
+import { useDocumentVisibility } from '@mantine/hooks'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
-import { useCallback, useEffect, useRef, useState } from 'react'
+import { useEffect, useState } from 'react'
+import { queryKeys } from '../api/queries.ts'
 import { useServices } from '../api/services.ts'
+import { createEmitter, throttle } from '../api/signals.ts'
+import { openStream } from '../api/streams.ts'
 import type { LogText } from '../api-types.ts'
-import { openStream } from '../live/event-source.ts'
-import type { ListenToLogs } from '../log/use-step-log.ts'
-import { hasEnded } from '../words/statuses.ts'
+import { hasEnded } from '../ui/status.ts'
 
-const READ_AT_MOST_EVERY_MS = 300
+const REFETCH_INTERVAL_MS = 300
 
 export function useAction(id: string) {
-  const { api, moves } = useServices()
+  const { api, actionEvents } = useServices()
   const queries = useQueryClient()
-  const logListeners = useRef(new Set<(text: LogText) => void>())
-  const isVisible = useIsVisible()
+  const [logs] = useState(createEmitter<[LogText]>)
+  const isVisible = useDocumentVisibility() === 'visible'
   const query = useQuery({
-    queryKey: ['action', id],
+    queryKey: queryKeys.action(id),
     queryFn: ({ signal }) =>
-      api.ask('GET /actions/{action_id}', { path: { action_id: id as unknown as number }, signal }),
+      api.request('GET /actions/{action_id}', { path: { action_id: id as unknown as number }, signal }),
   })
-  const isOver = query.data === undefined || hasEnded(query.data.status)
+  const isActive = query.data !== undefined && !hasEnded(query.data.status)
 
   useEffect(() => {
-    let timer: ReturnType<typeof setTimeout> | undefined
-    const readAgain = () => {
-      timer ??= setTimeout(() => {
-        timer = undefined
-        void queries.invalidateQueries({ queryKey: ['action', id] })
-        void queries.invalidateQueries({ queryKey: ['hook-requests-of', id] })
-      }, READ_AT_MOST_EVERY_MS)
-    }
-    // What moved while nobody looked.
-    if (isVisible && !isOver) readAgain()
-    const leave = moves.listen({
-      onMoves: (batch) => batch.some((move) => String(move.action_id) === id) && readAgain(),
-      onGap: readAgain,
+    const refetch = throttle(() => {
+      void queries.invalidateQueries({ queryKey: queryKeys.action(id) })
+      void queries.invalidateQueries({ queryKey: queryKeys.actionHookRequests(id) })
+    }, REFETCH_INTERVAL_MS)
+    const unsubscribe = actionEvents.subscribe({
+      onEvents: (events) => events.some((event) => String(event.action_id) === id) && refetch(),
+      onGap: refetch,
     })
-    const stream =
-      isOver || !isVisible
-        ? undefined
-        : openStream(`/actions/${encodeURIComponent(id)}/stream`, {
-            on: {
-              action: readAgain,
-              target: readAgain,
-              step: readAgain,
-              end() {
-                readAgain()
-                stream?.close()
-              },
-              log(text: LogText) {
-                for (const listener of logListeners.current) listener(text)
-              },
-            },
-          })
+    let stream: { close(): void } | undefined
+    if (isVisible && isActive) {
+      // What changed while the page was hidden.
+      refetch()
+      stream = openStream(`/actions/${encodeURIComponent(id)}/stream`, {
+        action: refetch,
+        target: refetch,
+        step: refetch,
+        end() {
+          refetch()
+          stream?.close()
+        },
+        log: logs.emit,
+      })
+    }
     return () => {
-      clearTimeout(timer)
-      leave()
+      refetch.cancel()
+      unsubscribe()
       stream?.close()
     }
-  }, [moves, queries, id, isOver, isVisible])
+  }, [actionEvents, queries, logs, id, isActive, isVisible])
 
-  const listenToLogs: ListenToLogs = useCallback((listener) => {
-    logListeners.current.add(listener)
-    return () => logListeners.current.delete(listener)
-  }, [])
-
-  return { query, listenToLogs }
-}
-
-function useIsVisible(): boolean {
-  const [isVisible, setVisible] = useState(document.visibilityState === 'visible')
-  useEffect(() => {
-    const look = () => setVisible(document.visibilityState === 'visible')
-    document.addEventListener('visibilitychange', look)
-    return () => document.removeEventListener('visibilitychange', look)
-  }, [])
-  return isVisible
+  return { query, subscribeToLogs: logs.subscribe }
 }

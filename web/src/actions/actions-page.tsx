@@ -1,151 +1,141 @@
-import { Button, NativeSelect, Title } from '@mantine/core'
-import { useCallback, useMemo, useRef } from 'react'
-import { useSearchParams } from 'wouter'
-import { Fault } from '../shell/fault.tsx'
-import { Loading } from '../shell/loading.tsx'
-import { PageTitle } from '../shell/page-title.tsx'
-import { ActionRow } from './action-row.tsx'
+import { Button, Kbd, NativeSelect, Paper, Table, Text } from '@mantine/core'
+import { memo, type RefObject, useCallback, useEffect, useMemo, useRef } from 'react'
+import { Link } from 'wouter'
+import { type UpdateSearch, useSearch } from '../scope/scope.ts'
+import { Loaded, PageHeader } from '../ui/page.tsx'
+import { DataTable, Pager, StatusBadge } from '../ui/parts.tsx'
+import { Age, Duration } from '../ui/time.tsx'
 import classes from './actions.module.css'
 import { FilterBar } from './filter-bar.tsx'
-import { isFiltered, PAGE_SIZES, readFilters } from './filters.ts'
-import { useListKeys } from './use-list-keys.ts'
+import { isFiltered, NO_FILTERS, PAGE_SIZES, readFilters } from './filters.ts'
+import type { Row } from './rows.ts'
 import { useRows } from './use-rows.ts'
 
 export default function ActionsPage() {
-  const [search, setSearch] = useSearchParams()
+  const [search, update] = useSearch()
   const filters = useMemo(() => readFilters(search), [search])
-  const { data, error, isPending, refetch } = useRows(filters)
   const filterBar = useRef<HTMLFieldSetElement>(null)
-  const list = useRef<HTMLUListElement>(null)
-
-  const change = useCallback(
-    (values: Record<string, string>) =>
-      setSearch((before) => {
-        const after = new URLSearchParams(before)
-        if (!('page' in values)) after.delete('page')
-        for (const [name, value] of Object.entries(values))
-          if (value === '') after.delete(name)
-          else after.set(name, value)
-        return after
-      }),
-    [setSearch],
-  )
-  useListKeys({ list, focusFilter: () => filterBar.current?.querySelector('select')?.focus() })
-
+  const list = useRef<HTMLTableSectionElement>(null)
+  useListKeys(list, () => filterBar.current?.querySelector('select')?.focus())
+  // Other filters, other pages.
+  const filter: UpdateSearch = useCallback((values) => update({ page: '', ...values }), [update])
   return (
     <>
-      <PageTitle title="Actions" />
-      <div className="page-head">
-        <Title order={1} size="h2">
-          Actions
-        </Title>
-        <p className={classes.keys}>
-          <kbd>j</kbd> <kbd>k</kbd> move, <kbd>Enter</kbd> opens, <kbd>/</kbd> filters
-        </p>
-      </div>
-      <FilterBar ref={filterBar} filters={filters} change={change} />
-      {error && !data ? (
-        <Fault error={error} what="actions" retry={refetch} />
-      ) : isPending ? (
-        <Loading what="actions" />
-      ) : data.rows.length === 0 ? (
-        <Nothing
-          filtered={isFiltered(filters)}
-          clear={() => change({ status: '', type: '', trigger: '', pipeline: '', hook: '' })}
-        />
-      ) : (
-        <div className="table-frame">
-          <div className={classes.head} aria-hidden="true">
-            <span>Action</span>
-            <span>Status</span>
-            <span>What</span>
-            <span>Environment</span>
-            <span>Started by</span>
-            <span>Duration</span>
-            <span>Age</span>
-          </div>
-          <ul className={classes.rows} ref={list} aria-label="Actions, newest first">
-            {data.rows.map((row) => (
-              <ActionRow key={row.id} row={row} />
-            ))}
-          </ul>
-        </div>
-      )}
-      {data && (
-        <Pages
-          page={filters.page}
-          perPage={filters.perPage}
-          total={data.total}
-          shown={data.rows.length}
-          change={change}
-        />
-      )}
+      <PageHeader title="Actions">
+        <Text size="sm" className={`dimmed ${classes.keys}`}>
+          <Kbd>j</Kbd> <Kbd>k</Kbd> move, <Kbd>Enter</Kbd> opens, <Kbd>/</Kbd> filters
+        </Text>
+      </PageHeader>
+      <FilterBar ref={filterBar} filters={filters} change={filter} />
+      <Loaded query={useRows(filters)} what="actions">
+        {({ rows, total, hasNext }) => (
+          <>
+            {rows.length === 0 ? (
+              <Empty isFiltered={isFiltered(filters)} clear={() => filter(NO_FILTERS)} />
+            ) : (
+              <DataTable
+                columns={COLUMNS}
+                ref={list}
+                highlightOnHover
+                className={classes.table}
+                aria-label="Actions, newest first"
+              >
+                {rows.map((row) => (
+                  <ActionRow key={row.id} row={row} />
+                ))}
+              </DataTable>
+            )}
+            <Pager
+              label="Pages of actions"
+              page={filters.page}
+              total={total || String(rows.length)}
+              hasNext={hasNext}
+              go={(page) => update({ page: page === 1 ? '' : page })}
+            >
+              <NativeSelect
+                size="xs"
+                aria-label="Rows per page"
+                value={String(filters.perPage)}
+                onChange={({ currentTarget: { value } }) => filter({ per_page: value === '25' ? '' : value })}
+                data={PAGE_SIZES.map((size) => ({ value: String(size), label: `${size} rows` }))}
+              />
+            </Pager>
+          </>
+        )}
+      </Loaded>
     </>
   )
 }
 
-function Nothing({ filtered, clear }: { filtered: boolean; clear(): void }) {
-  if (filtered)
-    return (
-      <div className={classes.nothing}>
-        <p>No action matches these filters.</p>
-        <Button variant="default" onClick={clear}>
-          Clear the filters
+const COLUMNS = ['Action', 'Status', 'Resource', 'Environment', 'Triggered by', 'Duration', 'Created']
+
+/** Renders again only when its row changes. */
+const ActionRow = memo(function ActionRow({ row }: { row: Row }) {
+  return (
+    <Table.Tr className={classes.row} data-action={row.id}>
+      <Table.Td>
+        <Link href={`/actions/${row.id}`} className={classes.link}>
+          #{row.id}
+        </Link>
+      </Table.Td>
+      <Table.Td>
+        <StatusBadge status={row.status} label={row.reason} />
+      </Table.Td>
+      <Table.Td>
+        <strong>{row.resource}</strong> <span className="dimmed">{row.type}</span>
+      </Table.Td>
+      <Table.Td>
+        {row.environment} <span className="dimmed">{row.project}</span>
+      </Table.Td>
+      <Table.Td>{row.trigger}</Table.Td>
+      <Table.Td>
+        <Duration from={row.startedAt} to={row.completedAt} />
+      </Table.Td>
+      <Table.Td className="numeric">
+        <Age of={row.createdAt} />
+      </Table.Td>
+    </Table.Tr>
+  )
+})
+
+function Empty({ isFiltered, clear }: { isFiltered: boolean; clear(): void }) {
+  return (
+    <Paper withBorder p="xl" ta="center">
+      <Text>{isFiltered ? 'No actions match these filters' : 'No runs yet'}</Text>
+      {isFiltered ? (
+        <Button variant="default" mt="md" onClick={clear}>
+          Clear filters
         </Button>
-      </div>
-    )
-  return (
-    <div className={classes.nothing}>
-      <p>Nothing has run here yet.</p>
-      <p className="quiet">
-        Run a pipeline from its page, or send a call to one of its incoming hooks. The run appears here by
-        itself.
-      </p>
-    </div>
+      ) : (
+        <Text className="dimmed">
+          Run a pipeline from its page, or call one of its incoming hooks. Runs appear here as they start.
+        </Text>
+      )}
+    </Paper>
   )
 }
 
-type PagesProps = {
-  page: number
-  perPage: number
-  total: string
-  shown: number
-  change(values: Record<string, string>): void
+/** j and k move through the links of the rows, which Enter opens; / focuses the filters. */
+function useListKeys(list: RefObject<HTMLElement | null>, focusFilters: () => void): void {
+  useEffect(() => {
+    function onKey(event: KeyboardEvent): void {
+      const isTyping =
+        event.target instanceof HTMLElement &&
+        event.target.matches('input, textarea, select, [contenteditable]')
+      if (event.ctrlKey || event.metaKey || event.altKey || isTyping) return
+      if (event.key === '/') focusFilters()
+      else if (event.key === 'j' || event.key === 'k') moveFocus(list.current, event.key === 'j' ? 1 : -1)
+      else return
+      event.preventDefault()
+    }
+    window.addEventListener('keydown', onKey)
+    return () => window.removeEventListener('keydown', onKey)
+  })
 }
 
-function Pages({ page, perPage, total, shown, change }: PagesProps) {
-  const isLast = shown < perPage || page * perPage >= (Number.parseInt(total, 10) || 0)
-  const hasMore = total.endsWith('+') ? shown === perPage : !isLast
-  return (
-    <nav className={classes.pages} aria-label="Pages of actions">
-      <Button
-        variant="default"
-        size="xs"
-        disabled={page === 1}
-        onClick={() => change({ page: page === 2 ? '' : String(page - 1) })}
-      >
-        Newer
-      </Button>
-      <span className="numbers">
-        Page {page} · {total || shown} in all
-      </span>
-      <Button
-        variant="default"
-        size="xs"
-        disabled={!hasMore}
-        onClick={() => change({ page: String(page + 1) })}
-      >
-        Older
-      </Button>
-      <NativeSelect
-        size="xs"
-        aria-label="Rows on a page"
-        value={String(perPage)}
-        onChange={(event) =>
-          change({ per_page: event.currentTarget.value === '25' ? '' : event.currentTarget.value })
-        }
-        data={PAGE_SIZES.map((size) => ({ value: String(size), label: `${size} rows` }))}
-      />
-    </nav>
-  )
+function moveFocus(list: HTMLElement | null, by: 1 | -1): void {
+  const links = [...(list?.querySelectorAll<HTMLAnchorElement>('a') ?? [])]
+  const here = links.indexOf(document.activeElement as HTMLAnchorElement)
+  const next = here === -1 ? (by === 1 ? 0 : links.length - 1) : here + by
+  links[Math.min(Math.max(next, 0), links.length - 1)]?.focus()
 }

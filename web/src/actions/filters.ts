@@ -1,8 +1,8 @@
-// What the list shows, as it stands in the address bar. Pure.
-import { type Place, placeFilters, readPlace } from '../shell/place.ts'
+// What the list shows, as the URL says. Pure.
+import { readScope, type Scope, scopeFilters } from '../scope/scope.ts'
 
 export type Filters = {
-  place: Place
+  scope: Scope
   status: string
   type: string
   trigger: string
@@ -13,18 +13,24 @@ export type Filters = {
 }
 
 export const PAGE_SIZES = [25, 50, 100]
+/** Empty values, which clear every filter but the scope. */
+export const NO_FILTERS = { status: '', type: '', trigger: '', pipeline: '', hook: '' }
 
-/** Whatever stands in the address: what makes no sense is left out rather than refused. */
+/** Invalid parameters are ignored rather than rejected. */
 export function readFilters(search: URLSearchParams): Filters {
+  const text = (name: string, pattern = /^/) => {
+    const value = search.get(name) ?? ''
+    return pattern.test(value) ? value : ''
+  }
   const perPage = Number(search.get('per_page'))
   const page = Number(search.get('page'))
   return {
-    place: readPlace(search),
-    status: search.get('status') ?? '',
-    type: search.get('type') ?? '',
-    trigger: search.get('trigger') ?? '',
-    pipeline: /^\d+$/.test(search.get('pipeline') ?? '') ? search.get('pipeline')! : '',
-    hook: /^[0-9a-f-]{36}$/i.test(search.get('hook') ?? '') ? search.get('hook')! : '',
+    scope: readScope(search),
+    status: text('status'),
+    type: text('type'),
+    trigger: text('trigger'),
+    pipeline: text('pipeline', /^\d+$/),
+    hook: text('hook', /^[0-9a-f-]{36}$/i),
     page: Number.isSafeInteger(page) && page > 0 ? page : 1,
     perPage: PAGE_SIZES.includes(perPage) ? perPage : 25,
   }
@@ -32,7 +38,7 @@ export function readFilters(search: URLSearchParams): Filters {
 
 export function toQuery(filters: Filters) {
   return {
-    ...placeFilters(filters.place),
+    ...scopeFilters(filters.scope),
     'filter[status]': filters.status || undefined,
     'filter[type]': filters.type || undefined,
     'filter[trigger_type]': filters.trigger || undefined,
@@ -47,32 +53,33 @@ export function isFiltered({ status, type, trigger, pipeline, hook }: Filters): 
   return [status, type, trigger, pipeline, hook].some((filter) => filter !== '')
 }
 
-/** What a filter looks at; an action that has just begun is held against them here, without reading the list again. */
-export type Filtered = {
+/** What filters look at, as far as it is known. A new action is matched here, without reading the list again. */
+export type Filterable = {
   status: string
-  type: string
-  trigger: string
   pipelineId: number
-  hookId: string | null
-  organizationId: number
-  projectId: number
   environmentId: number
+  type?: string
+  trigger?: string
+  hookId?: string | null
+  organizationId?: number
+  projectId?: number
 }
 
-export function matches({ place, ...filters }: Filters, action: Filtered): boolean {
+/** Unknown fields match. */
+export function matches({ scope, ...filters }: Filters, action: Filterable): boolean {
   return (
-    isAnyOf(filters.status, action.status) &&
-    isAnyOf(filters.type, action.type) &&
-    isAnyOf(filters.trigger, action.trigger) &&
-    isAnyOf(filters.pipeline, String(action.pipelineId)) &&
-    isAnyOf(filters.hook, action.hookId ?? '') &&
-    (place.organization ?? action.organizationId) === action.organizationId &&
-    (place.project ?? action.projectId) === action.projectId &&
-    (place.environment ?? action.environmentId) === action.environmentId
+    matchesAny(filters.status, action.status) &&
+    matchesAny(filters.type, action.type) &&
+    matchesAny(filters.trigger, action.trigger) &&
+    matchesAny(filters.pipeline, action.pipelineId) &&
+    matchesAny(filters.hook, action.hookId) &&
+    matchesAny(scope.organization, action.organizationId) &&
+    matchesAny(scope.project, action.projectId) &&
+    matchesAny(scope.environment, action.environmentId)
   )
 }
 
-/** Several values with commas between them mean any of them; none means every one. */
-function isAnyOf(filter: string, value: string): boolean {
-  return filter === '' || filter.split(',').includes(value)
+/** A filter may be several values, separated by commas; an empty one matches everything. */
+export function matchesAny(filter: string | number = '', value: string | number | null | undefined): boolean {
+  return filter === '' || value === undefined || String(filter).split(',').includes(String(value))
 }

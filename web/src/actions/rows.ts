@@ -1,27 +1,13 @@
-// The rows of the list, and how moves change them. An action is 20 kB of JSON, of which a row shows a dozen words:
-// only these are kept, and a row that did not change stays the same object, so that it is not drawn again. Pure.
+// The rows of the list, and how events change them. An action is 20 kB of JSON, of which a row shows a dozen words:
+// only these are stored, and an unchanged row stays the same object, so that it does not render again. Pure.
 import type { ActionListItem, ActionMove } from '../api-types.ts'
-import { hasEnded, type Status } from '../words/statuses.ts'
-import { type Filtered, type Filters, matches } from './filters.ts'
+import { hasEnded, triggerLabel } from '../ui/status.ts'
+import { type Filterable, type Filters, matches } from './filters.ts'
 
-export type Row = {
-  id: number
-  status: Status
-  reason: string
-  type: string
-  resource: string
-  environment: string
-  project: string
-  trigger: string
-  who: string
-  startedAt: string | null
-  completedAt: string | null
-  createdAt: string
-}
+export type Row = ReturnType<typeof toRow>
+export type Rows = { rows: Row[]; total: string; hasNext: boolean }
 
-export type Rows = { rows: Row[]; total: string }
-
-export function toRow(action: ActionListItem): Row {
+export function toRow(action: ActionListItem) {
   const from = action.triggered_from
   return {
     id: action.id,
@@ -31,56 +17,54 @@ export function toRow(action: ActionListItem): Row {
     resource: action.resource.data?.name ?? `#${action.resource.id}`,
     environment: action.environment.name,
     project: action.project.name,
-    trigger: from.trigger_type,
-    who: from.name ?? from.email ?? '',
+    trigger: triggerLabel(from.trigger_type, from.name ?? from.email),
     startedAt: action.started_at,
     completedAt: action.completed_at,
     createdAt: action.created_at,
   }
 }
 
-/** Rows that say the same stay the objects they were. */
-export function keepSame(before: Row[] | undefined, after: Row[]): Row[] {
+/** Equal rows stay the objects they were. */
+export function reuseRows(before: Row[] | undefined, after: Row[]): Row[] {
   if (!before) return after
   const known = new Map(before.map((row) => [row.id, row]))
   return after.map((row) => {
     const old = known.get(row.id)
-    return old && isSame(old, row) ? old : row
+    return old && isEqual(old, row) ? old : row
   })
 }
 
-function isSame(one: Row, other: Row): boolean {
+function isEqual(one: Row, other: Row): boolean {
   return (Object.keys(one) as (keyof Row)[]).every((key) => one[key] === other[key])
 }
 
-/** `strangers` are ids of actions that began and are not in the list: they may belong there. */
-export function applyMoves(rows: Row[], moves: ActionMove[]): { rows: Row[]; strangers: number[] } {
-  const latest = new Map<number, ActionMove[]>()
-  for (const move of moves) latest.set(move.action_id, [...(latest.get(move.action_id) ?? []), move])
+/** `unlisted` are ids of actions that are not in the list but may belong there. */
+export function applyEvents(rows: Row[], events: ActionMove[]): { rows: Row[]; unlisted: number[] } {
+  const byAction = Map.groupBy(events, (event) => event.action_id)
   const listed = new Set(rows.map((row) => row.id))
   return {
-    rows: rows.map((row) => (latest.get(row.id) ?? []).reduce(applyMove, row)),
-    strangers: [...latest.keys()].filter((id) => !listed.has(id)),
+    rows: rows.map((row) => (byAction.get(row.id) ?? []).reduce(applyEvent, row)),
+    unlisted: [...byAction.keys()].filter((id) => !listed.has(id)),
   }
 }
 
-function applyMove(row: Row, move: ActionMove): Row {
+function applyEvent(row: Row, event: ActionMove): Row {
   const after = {
     ...row,
-    status: move.status,
-    reason: move.status_reason_human_readable,
-    startedAt: row.startedAt ?? (move.status === 'in-progress' ? move.occurred_at : null),
-    completedAt: hasEnded(move.status) ? move.occurred_at : row.completedAt,
+    status: event.status,
+    reason: event.status_reason_human_readable,
+    startedAt: row.startedAt ?? (event.status === 'in-progress' ? event.occurred_at : null),
+    completedAt: hasEnded(event.status) ? event.occurred_at : row.completedAt,
   }
-  return isSame(row, after) ? row : after
+  return isEqual(row, after) ? row : after
 }
 
-/** Puts actions that were read one by one where they belong on the first page. */
-export function insert(rows: Row[], found: { row: Row; filtered: Filtered }[], filters: Filters): Row[] {
-  const fitting = found.filter(({ filtered }) => matches(filters, filtered)).map(({ row }) => row)
-  if (fitting.length === 0) return rows
-  const ids = new Set(fitting.map((row) => row.id))
-  return [...fitting, ...rows.filter((row) => !ids.has(row.id))]
+/** Inserts actions that were read one by one into the first page. */
+export function insert(rows: Row[], found: { row: Row; action: Filterable }[], filters: Filters): Row[] {
+  const matching = found.filter(({ action }) => matches(filters, action)).map(({ row }) => row)
+  if (matching.length === 0) return rows
+  const ids = new Set(matching.map((row) => row.id))
+  return [...matching, ...rows.filter((row) => !ids.has(row.id))]
     .sort((one, other) => other.id - one.id)
     .slice(0, filters.perPage)
 }

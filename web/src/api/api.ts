@@ -1,46 +1,47 @@
-// The way to the API: every call of the pages goes through here, with the cookie of the session.
-import type { Error as ApiError, Operations } from '../api-types.ts'
+// Every API request of the pages goes through here, authenticated by the session cookie.
+import type { Error as ErrorBody, Operations } from '../api-types.ts'
 
-type Given<Name extends string, Value> = Value extends undefined
+type Optional<Name extends string, Value> = Value extends undefined
   ? unknown
   : Partial<Value> extends Value
     ? { [Key in Name]?: Value }
     : { [Key in Name]: Value }
-type Input<Call extends keyof Operations> = Given<'path', Operations[Call]['path']> &
-  Given<'query', Operations[Call]['query']> &
-  Given<'body', Operations[Call]['body']> & { signal?: AbortSignal }
+type Input<Route extends keyof Operations> = Optional<'path', Operations[Route]['path']> &
+  Optional<'query', Operations[Route]['query']> &
+  Optional<'body', Operations[Route]['body']> & { signal?: AbortSignal }
 
-export type Answer<Call extends keyof Operations> = Operations[Call]['answer']
+export type Answer<Route extends keyof Operations> = Operations[Route]['answer']
+type Item<Route extends keyof Operations> = Answer<Route> extends Array<infer One> ? One : never
 
-/** A list's page; `total` is what the server counted, `10000+` when it stopped counting. */
-export type Page<Item> = { items: Item[]; total: string }
+/** One page of a list. `total` is the server's count: `10000+` where it stopped counting. */
+export type Page<One> = { items: One[]; total: string; hasNext: boolean }
 
-/** The API answered, and the answer is no. */
-export class Refusal extends Error {
+/** The API responded with an error. */
+export class ApiError extends Error {
   readonly status: number
-  readonly code: string
-  readonly fields: Record<string, string[]>
-  constructor(status: number, body: Partial<ApiError>) {
-    super(body.message ?? `The service answered with ${status}.`)
+  readonly fields: [string, string[]][]
+  constructor(status: number, body: Partial<ErrorBody>) {
+    super(body.message ?? `The service responded with status ${status}.`)
     this.status = status
-    this.code = body.code ?? ''
-    this.fields = (body.errors as Record<string, string[]> | null | undefined) ?? {}
+    this.fields = Object.entries(body.errors ?? {})
   }
 }
 
-/** The API did not answer, or only to say that it cannot work now. */
-export class Away extends Error {}
+/** The API did not respond, or only to say that it is unavailable. */
+export class UnreachableError extends Error {}
 
-/** What calls tell the rest of the pages, whoever made them. */
-export type Listener = { onAway(): void; onSessionEnded(): void }
-
-export type Api = {
-  ask<Call extends keyof Operations>(call: Call, input: Input<Call>): Promise<Answer<Call>>
-  askPage<Call extends keyof Operations>(
-    call: Call,
-    input: Input<Call>,
-  ): Promise<Page<Answer<Call> extends Array<infer Item> ? Item : never>>
+export type ApiListener = {
+  onUnreachable(): void
+  onSessionEnded(): void
+  /** A list has more items than `all` loads. */
+  onTruncated(list: { url: string; shown: number; total: string }): void
 }
+
+const PER_PAGE = 100
+/** Bounds `all`: a list this long needs a filter, not more requests. */
+const MAX_PAGES = 20
+
+export type Api = ReturnType<typeof createApi>
 
 type AnyInput = {
   path?: Record<string, string | number>
@@ -49,10 +50,10 @@ type AnyInput = {
   signal?: AbortSignal
 }
 
-export function createApi(listener: Listener): Api {
-  async function send(call: string, input: AnyInput): Promise<Response> {
-    const [method, path] = call.split(' ') as [string, string]
-    const response = await fetch(addressOf(path, input), {
+export function createApi(listener: ApiListener) {
+  async function send(route: string, input: AnyInput): Promise<Response> {
+    const [method, path] = route.split(' ') as [string, string]
+    const response = await fetch(urlOf(path, input), {
       method,
       headers: {
         accept: 'application/json',
@@ -64,34 +65,61 @@ export function createApi(listener: Listener): Api {
       credentials: 'same-origin',
     }).catch((error: unknown) => {
       if (input.signal?.aborted) throw error
-      listener.onAway()
-      throw new Away('Gantry cannot be reached.')
+      listener.onUnreachable()
+      throw new UnreachableError('Gantry is unreachable.')
     })
     if (response.ok) return response
-    const refusal = new Refusal(response.status, await response.json().catch(() => ({})))
+    const body = (await response.json().catch(() => ({}))) as Partial<ErrorBody>
+    const error = new ApiError(response.status, body)
     if ([502, 503, 504].includes(response.status)) {
-      listener.onAway()
-      throw new Away(refusal.message)
+      listener.onUnreachable()
+      throw new UnreachableError(error.message)
     }
-    // Signing in is the one call whose 401 says nothing about a session.
-    if (response.status === 401 && call !== 'POST /session') listener.onSessionEnded()
-    throw refusal
+    // Signing in is the one request whose 401 says nothing about a session.
+    if (response.status === 401 && route !== 'POST /session') listener.onSessionEnded()
+    throw error
+  }
+
+  async function page<Route extends keyof Operations>(
+    route: Route,
+    input: Input<Route>,
+  ): Promise<Page<Item<Route>>> {
+    const response = await send(route, input as AnyInput)
+    return {
+      items: (await response.json()) as Item<Route>[],
+      total: response.headers.get('x-total-count') ?? '',
+      hasNext: /rel="next"/.test(response.headers.get('link') ?? ''),
+    }
   }
 
   return {
-    async ask(call, input) {
-      const response = await send(call, input as AnyInput)
-      return response.status === 204 ? null : await response.json()
+    page,
+    async request<Route extends keyof Operations>(route: Route, input: Input<Route>): Promise<Answer<Route>> {
+      const response = await send(route, input as AnyInput)
+      return response.status === 204 ? null : ((await response.json()) as Answer<Route>)
     },
-    async askPage(call, input) {
-      const response = await send(call, input as AnyInput)
-      return { items: await response.json(), total: response.headers.get('x-total-count') ?? '' }
+    /** Every item of a list, page after page. */
+    async all<Route extends keyof Operations>(route: Route, input: Input<Route>): Promise<Item<Route>[]> {
+      const items: Item<Route>[] = []
+      for (let number = 1; ; number++) {
+        const query = { per_page: PER_PAGE, page: number }
+        const { items: more, total, hasNext } = await page(route, { ...input, query } as Input<Route>)
+        items.push(...more)
+        if (!hasNext) return items
+        if (number < MAX_PAGES) continue
+        listener.onTruncated({
+          url: urlOf(route.split(' ')[1]!, input as AnyInput),
+          shown: items.length,
+          total,
+        })
+        return items
+      }
     },
   }
 }
 
-function addressOf(path: string, { path: names = {}, query = {} }: AnyInput): string {
-  const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(names[name])))
+function urlOf(path: string, { path: params = {}, query = {} }: AnyInput): string {
+  const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(params[name])))
   const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== '')
   const search = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString()
   return search === '' ? filled : `${filled}?${search}`

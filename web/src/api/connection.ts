@@ -1,51 +1,44 @@
-// Whether the service can be reached. While it cannot, nothing is asked of it but whether it is back: every other
-// question waits (TanStack Query holds them while "offline") and is asked again then.
+// Whether the service is reachable. While it is not, only its health is polled: TanStack Query holds every other
+// request back while "offline" and repeats it afterwards.
 import { onlineManager } from '@tanstack/react-query'
 import { useSyncExternalStore } from 'react'
+import { createEmitter } from './signals.ts'
 
-const ASK_EVERY_MS = 1_500
+const POLL_INTERVAL_MS = 1_500
 
-export type Connection = {
-  isAway(): boolean
-  markAway(): void
-  subscribe(listener: () => void): () => void
-}
+export type Connection = ReturnType<typeof createConnection>
 
-export function createConnection(): Connection {
-  const listeners = new Set<() => void>()
-  let away = false
+export function createConnection() {
+  const changed = createEmitter()
+  let reachable = true
 
-  function tell(value: boolean): void {
-    if (away === value) return
-    away = value
-    onlineManager.setOnline(!away)
-    for (const listener of listeners) listener()
+  function setReachable(value: boolean): void {
+    reachable = value
+    onlineManager.setOnline(value)
+    changed.emit()
   }
 
-  async function watch(): Promise<void> {
-    while (away) {
-      await new Promise((resolve) => setTimeout(resolve, ASK_EVERY_MS))
-      const answer = await fetch('/healthz', { cache: 'no-store' }).catch(() => undefined)
-      if (answer?.ok) tell(false)
+  async function pollUntilReachable(): Promise<void> {
+    while (!reachable) {
+      await new Promise((resolve) => setTimeout(resolve, POLL_INTERVAL_MS))
+      const response = await fetch('/healthz', { cache: 'no-store' }).catch(() => undefined)
+      if (response?.ok) setReachable(true)
     }
   }
 
   // The browser's own idea of being online says nothing about a service on this very machine.
   onlineManager.setEventListener(() => () => {})
   return {
-    isAway: () => away,
-    markAway() {
-      if (away) return
-      tell(true)
-      void watch()
+    isReachable: () => reachable,
+    markUnreachable() {
+      if (!reachable) return
+      setReachable(false)
+      void pollUntilReachable()
     },
-    subscribe(listener) {
-      listeners.add(listener)
-      return () => listeners.delete(listener)
-    },
+    subscribe: changed.subscribe,
   }
 }
 
-export function useIsAway(connection: Connection): boolean {
-  return useSyncExternalStore(connection.subscribe, connection.isAway)
+export function useIsReachable({ subscribe, isReachable }: Connection): boolean {
+  return useSyncExternalStore(subscribe, isReachable)
 }

@@ -1,5 +1,34 @@
-import { QueryClient } from '@tanstack/react-query'
-import { Away } from './api.ts'
+// TanStack Query: its client, every query key, and how several queries become one.
+import { QueryClient, type UseQueryResult } from '@tanstack/react-query'
+import type { Scope } from '../scope/scope.ts'
+import { ApiError, UnreachableError } from './api.ts'
+
+type Id = string | number
+
+/** The one list of query keys. A shorter key invalidates every key that starts with it. */
+export const queryKeys = {
+  overview: (scope?: Scope) => (scope ? ['overview', scope] : ['overview']),
+  runningCount: ['running-count'],
+  actions: (query?: string) => (query ? ['actions', query] : ['actions']),
+  action: (id: Id) => ['action', String(id)],
+  actionHookRequests: (id: Id) => ['action-hook-requests', String(id)],
+  organizations: ['organizations'],
+  projects: (organizationId: Id | undefined) => ['projects', organizationId],
+  project: (id: Id | undefined) => ['project', id],
+  environments: (projectId: Id | undefined) => ['environments', projectId],
+  environment: (id: Id | undefined) => ['environment', id],
+  members: (organizationId: Id) => ['members', organizationId],
+  grants: (organizationId: Id | undefined, userId: Id) => ['grants', organizationId, userId],
+  resources: (environmentId: Id) => ['resources', environmentId],
+  pipelines: (resourceType: string, resourceId: Id) => ['pipelines', resourceType, resourceId],
+  pipeline: (id: Id) => ['pipeline', String(id)],
+  recentRuns: (pipelineId: Id) => ['recent-runs', pipelineId],
+  plan: (pipelineId: Id, body: unknown) => ['plan', pipelineId, body],
+  hooks: (pipelineId: Id) => ['hooks', pipelineId],
+  hook: (type: string, id: Id) => ['hook', type, id],
+  hookRequests: (hookId: Id, page: number) => ['hook-requests', hookId, page],
+  hookRequest: (id: Id) => ['hook-request', id],
+} as const
 
 export function createQueryClient(): QueryClient {
   return new QueryClient({
@@ -7,16 +36,31 @@ export function createQueryClient(): QueryClient {
       queries: {
         staleTime: 5_000,
         refetchOnReconnect: 'always',
-        // A service that is away is asked again when it is back, however long that takes. A refusal stays one.
-        retry: (failures, error) => error instanceof Away || (failures < 1 && !isAnswer(error)),
+        // An outage is retried for as long as it lasts; an error response is final.
+        retry: (failures, error) =>
+          error instanceof UnreachableError || (failures < 1 && !(error instanceof ApiError)),
         retryDelay: 300,
       },
-      // A run must not start later than its person believes: what cannot be asked now is not kept for later.
+      // A run must not start later than its person believes: no mutation waits for the connection.
       mutations: { networkMode: 'always', retry: false },
     },
   })
 }
 
-function isAnswer(error: Error): boolean {
-  return 'status' in error
+/** What pages need of a query, or of several. */
+export type QueryState<Data> = {
+  data: Data | undefined
+  error: Error | null
+  refetch(): unknown
+}
+
+/** Complete when all are; for `useQueries({ combine })`. */
+export function combineQueries<Data>(results: UseQueryResult<Data>[]): QueryState<Data[]> {
+  const failed = results.find((result) => result.error && result.data === undefined)
+  const isComplete = results.every((result) => result.data !== undefined)
+  return {
+    data: isComplete ? results.map((result) => result.data!) : undefined,
+    error: failed?.error ?? null,
+    refetch: () => failed?.refetch(),
+  }
 }

@@ -1,13 +1,18 @@
-import { createContext, useContext } from 'react'
-import type { LiveMoves } from '../live/moves.ts'
+// What every page needs, created once in main.tsx and passed by context.
+import { type QueryKey, useQueryClient } from '@tanstack/react-query'
+import { createContext, useContext, useEffect } from 'react'
 import type { Api } from './api.ts'
 import type { Connection } from './connection.ts'
+import { throttle } from './signals.ts'
+import type { ActionEvents } from './streams.ts'
 
-/** What every page needs, made once in main.tsx. */
-export type Services = { api: Api; connection: Connection; moves: LiveMoves; session: SessionSignal }
-
-/** Rings when the service no longer knows the session. */
-export type SessionSignal = { subscribe(listener: () => void): () => void }
+export type Services = {
+  api: Api
+  connection: Connection
+  actionEvents: ActionEvents
+  /** Calls back when the service no longer accepts the session. */
+  onSessionEnded(listener: () => void): () => void
+}
 
 export const ServicesContext = createContext<Services | undefined>(undefined)
 
@@ -18,3 +23,18 @@ export function useServices(): Services {
 }
 
 export const useApi = (): Api => useServices().api
+
+/** Refetches these queries when actions change, at most once in `everyMs`. */
+export function useRefetchOnActionEvents(queryKey: QueryKey, everyMs: number): void {
+  const { actionEvents } = useServices()
+  const queries = useQueryClient()
+  // biome-ignore lint/correctness/useExhaustiveDependencies: callers pass constant keys
+  useEffect(() => {
+    const refetch = throttle(() => void queries.invalidateQueries({ queryKey }), everyMs)
+    const unsubscribe = actionEvents.subscribe({ onEvents: refetch, onGap: refetch })
+    return () => {
+      refetch.cancel()
+      unsubscribe()
+    }
+  }, [actionEvents, queries])
+}

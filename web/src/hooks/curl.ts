@@ -1,7 +1,7 @@
-type Call = { base: string; method: string; path: string; body?: unknown }
+type Request = { base: string; method: string; path: string; body?: unknown }
 
-/** Everything between single quotes: nothing in an address or a body can end them. Pure. */
-export function curlCommand({ base, method, path, body }: Call): string {
+/** Everything is single-quoted: nothing in a URL or a body can end the quotes. Pure. */
+export function curlCommand({ base, method, path, body }: Request): string {
   const lines = [
     `curl -X ${method} ${quote(base + path)}`,
     '-H "Authorization: Bearer $GANTRY_TOKEN"',

@@ -1,21 +1,21 @@
-// How a hook has fared lately, in one sentence. Pure.
+// The recent health of a hook, in one sentence. Pure.
 import type { HookRequestRecord } from '../api-types.ts'
-import { isGoodOutcome } from '../words/outcomes.ts'
+import { isSuccess, plural } from '../ui/status.ts'
 
-/** `requests` newest first. */
-export function healthInWords(requests: HookRequestRecord[]): string {
+/** `requests` are newest first. */
+export function healthSummary(requests: HookRequestRecord[]): string {
   const [newest] = requests
-  if (!newest) return 'Nothing has come or gone through it yet.'
-  const what = newest.type === 'incoming' ? 'calls' : 'attempts'
-  const bad = requests.filter(({ outcome }) => !isGoodOutcome(outcome) && !isNeutral(outcome))
-  if (bad.length === 0) return `The last ${requests.length} ${what} went well.`
-  const inARow = requests.findIndex(({ outcome }) => isGoodOutcome(outcome))
-  const streak = inARow === -1 ? requests.length : inARow
-  const tail = streak > 1 ? `, the last ${streak} in a row` : ''
-  return `${bad.length} of the last ${requests.length} ${what} failed${tail}.`
+  if (!newest) return 'No requests yet'
+  const noun = newest.type === 'incoming' ? 'call' : 'attempt'
+  const failed = requests.filter(({ outcome }) => !isSuccess(outcome) && !isNeutral(outcome))
+  if (failed.length === 0) return `No failures in the last ${plural(requests.length, noun)}`
+  const firstSuccess = requests.findIndex(({ outcome }) => isSuccess(outcome))
+  const streak = firstSuccess === -1 ? requests.length : firstSuccess
+  const tail = streak > 1 ? `, the latest ${streak} in a row` : ''
+  return `${failed.length} of the last ${plural(requests.length, noun)} failed${tail}`
 }
 
-/** Neither good nor bad: nothing was to be done. */
+/** Neither success nor failure: nothing had to be done. */
 function isNeutral(outcome: string): boolean {
   return outcome === 'ignored' || outcome === 'superseded'
 }

@@ -1,15 +1,14 @@
-import { Button } from '@mantine/core'
+import { Button, Code, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
+import { queryKeys } from '../api/queries.ts'
 import { useApi } from '../api/services.ts'
 import type { HookRequestDetail } from '../api-types.ts'
-import { Dialog } from '../shell/dialog.tsx'
-import { Fault } from '../shell/fault.tsx'
-import { Loading } from '../shell/loading.tsx'
-import { OUTCOME_WORDS } from '../words/outcomes.ts'
-import { formatMoment } from '../words/time.ts'
-import { Command } from './command.tsx'
-import classes from './hooks.module.css'
+import { formatDateTime } from '../ui/format.ts'
+import { Loaded } from '../ui/page.tsx'
+import { Dialog } from '../ui/parts.tsx'
+import { outcomeLabel } from '../ui/status.ts'
+import { Command, Subheading } from './hook-commands.tsx'
 
 export function HookRequestButton({ id }: { id: string }) {
   const [isOpen, setOpen] = useState(false)
@@ -20,63 +19,71 @@ export function HookRequestButton({ id }: { id: string }) {
       </Button>
       {isOpen && (
         <Dialog close={() => setOpen(false)} title="Request and response" size="xl">
-          <Detail id={id} />
+          <HookRequest id={id} />
         </Dialog>
       )}
     </>
   )
 }
 
-function Detail({ id }: { id: string }) {
+function HookRequest({ id }: { id: string }) {
   const api = useApi()
-  const { data, error, refetch } = useQuery({
-    queryKey: ['hook-request', id],
-    queryFn: ({ signal }) => api.ask('GET /hook-requests/{id}', { path: { id }, signal }),
+  const query = useQuery({
+    queryKey: queryKeys.hookRequest(id),
+    queryFn: ({ signal }) => api.request('GET /hook-requests/{id}', { path: { id }, signal }),
   })
-  if (error) return <Fault error={error} what="hook request" retry={refetch} />
-  if (!data) return <Loading what="the request" />
   return (
-    <div className={classes.detail}>
-      <p>
-        {OUTCOME_WORDS[data.outcome] ?? data.outcome}. {formatMoment(data.created_at)}
-        {data.duration_ms !== null && `, ${data.duration_ms} ms`}
-        {data.attempt !== null && `, attempt ${data.attempt}`}
-        {data.error && `. ${data.error}`}
-      </p>
-      <h3>Request</h3>
-      <pre>
-        {data.method} {data.url}
-        {headerLines(data.request_headers)}
-      </pre>
-      <Body text={data.request_body} encoding={data.request_body_encoding} />
-      <h3>Response {data.response_status_code ?? ''}</h3>
-      {data.response_headers && <pre>{headerLines(data.response_headers).trimStart()}</pre>}
-      <Body text={data.response_body} encoding={data.response_body_encoding} />
-      <h3>{data.type === 'incoming' ? 'Run it again' : 'Send it again'}</h3>
-      <Command method="POST" path={`/hook-requests/${data.id}/replay`} />
-    </div>
+    <Loaded query={query} what="hook request">
+      {(request) => (
+        <div className="wrap">
+          <Text>
+            {outcomeLabel(request)}. {formatDateTime(request.created_at)}
+            {request.duration_ms !== null && `, ${request.duration_ms} ms`}
+            {request.attempt !== null && `, attempt ${request.attempt}`}
+            {request.error && `. ${request.error}`}
+          </Text>
+          <Subheading>Request</Subheading>
+          <Code block>
+            {`${request.method} ${request.url}\n${headerLines(request.request_headers)}`.trimEnd()}
+          </Code>
+          <Body text={request.request_body} encoding={request.request_body_encoding} />
+          <Subheading>Response {request.response_status_code ?? ''}</Subheading>
+          {request.response_headers && <Code block>{headerLines(request.response_headers)}</Code>}
+          <Body text={request.response_body} encoding={request.response_body_encoding} />
+          <Command
+            title={request.type === 'incoming' ? 'Replay this call' : 'Send it again'}
+            method="POST"
+            path={`/hook-requests/${request.id}/replay`}
+          />
+        </div>
+      )}
+    </Loaded>
   )
 }
 
 function headerLines(headers: HookRequestDetail['request_headers']): string {
   return Object.entries(headers ?? {})
-    .map(([name, value]) => `\n${name}: ${String(value)}`)
-    .join('')
+    .map(([name, value]) => `${name}: ${String(value)}`)
+    .join('\n')
 }
 
 function Body({ text, encoding }: { text: string | null; encoding: string }) {
   if (text === null || text === '')
-    return <p className="quiet">No body, or none that is kept or yours to see.</p>
+    return (
+      <Text className="dimmed" size="sm">
+        Body not stored
+      </Text>
+    )
   return (
-    <pre>
+    <Code block mah="20rem" mt={4} tabIndex={0}>
       {encoding === 'base64' && '(base64) '}
-      {readable(text)}
-    </pre>
+      {prettyJson(text)}
+    </Code>
   )
 }
 
-/** JSON with its structure visible, anything else as it came. */
-function readable(text: string): string {
+/** Indented if it is JSON, otherwise as received. */
+function prettyJson(text: string): string {
   try {
     return JSON.stringify(JSON.parse(text), null, 2)
   } catch {

@@ -1,94 +1,85 @@
-// Hooks and how they fare. Only to look at: hooks are managed through the API, and the pages give the commands for it.
-import { Title } from '@mantine/core'
+// Hooks and their state. Read-only: hooks are managed through the API, and the page shows the commands.
+import { Group, Paper, Text, Title } from '@mantine/core'
 import { useQueries } from '@tanstack/react-query'
 import { Link } from 'wouter'
+import { combineQueries } from '../api/queries.ts'
 import { useApi } from '../api/services.ts'
 import type { Hook } from '../api-types.ts'
-import { type PipelineOf, usePipelines } from '../pipelines/inventory.ts'
-import { Fault } from '../shell/fault.tsx'
-import { Loading } from '../shell/loading.tsx'
-import { PageTitle } from '../shell/page-title.tsx'
-import { EachEnvironment } from '../shell/place-chooser.tsx'
-import { Command } from './command.tsx'
-import { HookState } from './hook-state.tsx'
-import classes from './hooks.module.css'
+import { hooksQuery, type ResourcePipeline, usePipelines } from '../pipelines/pipelines.ts'
+import { EachEnvironment } from '../scope/each-environment.tsx'
+import { Loaded, PageHeader } from '../ui/page.tsx'
+import { HookBadge } from '../ui/parts.tsx'
+import { Command, TokenHint } from './hook-commands.tsx'
 
 export default function HooksPage() {
   return (
     <>
-      <PageTitle title="Hooks" />
-      <div className="page-head">
-        <Title order={1} size="h2">
-          Hooks
-        </Title>
-      </div>
-      <EachEnvironment>{(environment) => <HooksOf environmentId={environment.id} />}</EachEnvironment>
+      <PageHeader title="Hooks" />
+      <EachEnvironment>{({ id }) => <EnvironmentHooks environmentId={id} />}</EachEnvironment>
     </>
   )
 }
 
-function HooksOf({ environmentId }: { environmentId: number }) {
+function EnvironmentHooks({ environmentId }: { environmentId: number }) {
+  return (
+    <Loaded query={usePipelines(environmentId)} what="pipelines">
+      {(pipelines) => <PipelineHooks pipelines={pipelines} />}
+    </Loaded>
+  )
+}
+
+function PipelineHooks({ pipelines }: { pipelines: ResourcePipeline[] }) {
   const api = useApi()
-  const { pipelines, error } = usePipelines(environmentId)
-  const results = useQueries({
-    queries: (pipelines ?? []).map(({ pipeline }) => ({
-      queryKey: ['hooks', pipeline.id],
-      queryFn: ({ signal }: { signal: AbortSignal }) =>
-        api.ask('GET /pipelines/{id}/hooks', { path: { id: pipeline.id }, query: {}, signal }),
-    })),
+  const query = useQueries({
+    queries: pipelines.map(({ pipeline }) => hooksQuery(api, pipeline.id)),
+    combine: combineQueries,
   })
-  const failed = results.find((result) => result.error && !result.data)
-  if (error && !pipelines) return <Fault error={error} what="hooks" retry={() => window.location.reload()} />
-  if (failed?.error) return <Fault error={failed.error} what="hooks" retry={failed.refetch} />
-  if (!pipelines || results.some((result) => !result.data)) return <Loading what="hooks" />
-  const hooks = pipelines.flatMap((of, index) => results[index]!.data!.map((hook) => ({ hook, of })))
   return (
-    <>
-      {hooks.length === 0 ? (
-        <p className="quiet">No hook here yet.</p>
-      ) : (
-        <ul className={classes.cards}>
-          {hooks.map(({ hook, of }) => (
-            <HookCard key={hook.id} hook={hook} of={of} />
-          ))}
-        </ul>
+    <Loaded query={query} what="hooks">
+      {(lists) => (
+        <>
+          {lists.flat().length === 0 && <span className="dimmed">No hooks yet</span>}
+          <ul className="plain-list cards">
+            {lists.flatMap((hooks, index) =>
+              hooks.map((hook) => <HookCard key={hook.id} hook={hook} {...pipelines[index]!} />),
+            )}
+          </ul>
+          {pipelines[0] && <CreateCommands pipelineId={pipelines[0].pipeline.id} />}
+        </>
       )}
-      {pipelines[0] && <Creating pipelineId={pipelines[0].pipeline.id} />}
-    </>
+    </Loaded>
   )
 }
 
-function HookCard({ hook, of }: { hook: Hook; of: PipelineOf }) {
+function HookCard({ hook, pipeline, resource }: ResourcePipeline & { hook: Hook }) {
+  const isIncoming = hook.type === 'incoming'
   return (
-    <li className="card">
-      <div className={classes.cardHead}>
-        <h3>
-          <span aria-hidden="true">{hook.type === 'incoming' ? '→ ' : '← '}</span>
+    <Paper component="li" withBorder p="md" className="wrap">
+      <Group gap="xs">
+        <Title order={3} size="h5">
+          <span aria-hidden="true">{isIncoming ? '→ ' : '← '}</span>
           <Link href={`/hooks/${hook.type}/${hook.id}`}>{hook.name}</Link>
-        </h3>
-        <HookState hook={hook} />
-      </div>
-      <p className={classes.about}>
-        {hook.type === 'incoming' ? 'A call runs' : 'Told about'}{' '}
-        <Link href={`/pipelines/${of.pipeline.id}`}>{of.pipeline.name}</Link>{' '}
-        <span className="quiet">{of.resource.name}</span>
-      </p>
-      <code>{hook.type === 'incoming' ? hook.url : hook.target_url}</code>
-      {hook.disabled_reason && <p className={classes.about}>{hook.disabled_reason}</p>}
-    </li>
+        </Title>
+        <HookBadge hook={hook} />
+      </Group>
+      <Text size="sm" my="xs">
+        {isIncoming ? 'Triggers' : 'Notifies about'}{' '}
+        <Link href={`/pipelines/${pipeline.id}`}>{pipeline.name}</Link>{' '}
+        <span className="dimmed">{resource.name}</span>
+      </Text>
+      <code>{isIncoming ? hook.url : hook.target_url}</code>
+      {hook.disabled_reason && <Text size="sm">{hook.disabled_reason}</Text>}
+    </Paper>
   )
 }
 
-function Creating({ pipelineId }: { pipelineId: number }) {
+function CreateCommands({ pipelineId }: { pipelineId: number }) {
   return (
-    <details className={classes.creating}>
+    <details className="section">
       <summary>Create a hook</summary>
-      <p className="quiet">
-        Hooks are managed through the API. Put a personal access token into <code>GANTRY_TOKEN</code>; the
-        answer shows the secret this once.
-      </p>
-      <h3>One that runs the pipeline</h3>
+      <TokenHint>The response shows the secret only once.</TokenHint>
       <Command
+        title="Incoming: triggers the pipeline"
         method="POST"
         path={`/pipelines/${pipelineId}/hooks/incoming`}
         body={{
@@ -97,8 +88,8 @@ function Creating({ pipelineId }: { pipelineId: number }) {
           settings: { variables: [{ name: 'branch', path: 'ref', type: 'string', required: false }] },
         }}
       />
-      <h3>One that tells others</h3>
       <Command
+        title="Outgoing: notifies another service"
         method="POST"
         path={`/pipelines/${pipelineId}/hooks/outgoing`}
         body={{

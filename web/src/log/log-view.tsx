@@ -1,27 +1,28 @@
-import { Button, TextInput } from '@mantine/core'
+import { Button, Group, TextInput } from '@mantine/core'
 import { useVirtualizer } from '@tanstack/react-virtual'
-import { useDeferredValue, useEffect, useMemo, useRef, useState } from 'react'
-import { CopyButton } from '../shell/copy-button.tsx'
-import { withoutColours } from './ansi.ts'
+import { memo, useDeferredValue, useEffect, useMemo, useRef, useState } from 'react'
+import type { Step } from '../api-types.ts'
+import { CopyButton } from '../ui/parts.tsx'
+import { parseLine, type Span, type Style, stripColors } from './ansi.ts'
 import classes from './log.module.css'
-import { LogLine } from './log-line.tsx'
 import type { StepLogState } from './use-step-log.ts'
 
 const LINE_HEIGHT = 20
 
-/** `fileName`: what its file is called once it is downloaded. */
-type LogViewProps = { log: StepLogState; isRunning: boolean; name: string; fileName: string }
+/** `fileName`: of the download. */
+type LogViewProps = { log: StepLogState; step: Step; name: string; fileName: string }
 
-export function LogView({ log, isRunning, name, fileName }: LogViewProps) {
+export function LogView({ log, step, name, fileName }: LogViewProps) {
   const { lines, version } = log
+  const isRunning = step.status === 'in-progress'
   const frame = useRef<HTMLDivElement>(null)
-  const [follows, setFollows] = useState(true)
-  const [wraps, setWraps] = useState(true)
-  const [words, setWords] = useState('')
-  const [chosen, setChosen] = useState(0)
-  const sought = useDeferredValue(words)
+  const [isFollowing, setFollowing] = useState(true)
+  const [isWrapping, setWrapping] = useState(true)
+  const [query, setQuery] = useState('')
+  const [current, setCurrent] = useState(0)
+  const searched = useDeferredValue(query)
   // biome-ignore lint/correctness/useExhaustiveDependencies: the lines grow in place; `version` says when
-  const found = useMemo(() => lines.find(sought), [lines, version, sought])
+  const matches = useMemo(() => lines.find(searched), [lines, version, searched])
   const count = lines.count()
   const rows = useVirtualizer({
     count,
@@ -32,79 +33,77 @@ export function LogView({ log, isRunning, name, fileName }: LogViewProps) {
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: `version` says that there is more to follow
   useEffect(() => {
-    if (follows && isRunning && count > 0) rows.scrollToIndex(count - 1, { align: 'end' })
-  }, [count, version, follows, isRunning])
+    if (isFollowing && isRunning && count > 0) rows.scrollToIndex(count - 1, { align: 'end' })
+  }, [count, version, isFollowing, isRunning])
 
-  function go(by: number): void {
-    if (found.length === 0) return
-    const next = (chosen + by + found.length) % found.length
-    setChosen(next)
-    setFollows(false)
-    rows.scrollToIndex(found[next]!, { align: 'center' })
+  function goToMatch(by: number): void {
+    if (matches.length === 0) return
+    const next = (current + by + matches.length) % matches.length
+    setCurrent(next)
+    setFollowing(false)
+    rows.scrollToIndex(matches[next]!, { align: 'center' })
   }
 
   return (
     <div>
-      <div className={classes.tools}>
+      <Group gap="xs" mb="xs">
         <TextInput
           size="xs"
           aria-label="Search the log"
           placeholder="Search"
-          value={words}
+          value={query}
           onChange={(event) => {
-            setWords(event.currentTarget.value)
-            setChosen(0)
+            setQuery(event.currentTarget.value)
+            setCurrent(0)
           }}
           onKeyDown={(event) => {
-            if (event.key === 'Enter') go(event.shiftKey ? -1 : 1)
+            if (event.key === 'Enter') goToMatch(event.shiftKey ? -1 : 1)
           }}
         />
-        {words !== '' && (
-          <span className={classes.found} role="status">
-            {found.length === 0
-              ? 'nothing found'
-              : `${Math.min(chosen + 1, found.length)} of ${found.length}`}
+        {query !== '' && (
+          <span className="dimmed" role="status">
+            {matches.length === 0
+              ? 'no matches'
+              : `${Math.min(current + 1, matches.length)} of ${matches.length}`}
           </span>
         )}
-        <Toggle on={wraps} set={setWraps} name="Wrap" />
-        {isRunning && <Toggle on={follows} set={setFollows} name="Follow" />}
-        <CopyButton size="xs" disabled={count === 0} text={() => withoutColours(lines.whole())} />
+        <Toggle on={isWrapping} set={setWrapping} name="Wrap" />
+        {isRunning && <Toggle on={isFollowing} set={setFollowing} name="Follow" />}
+        <CopyButton size="xs" disabled={count === 0} text={() => stripColors(lines.text())} />
         <Button
           size="xs"
           variant="default"
           disabled={count === 0}
-          onClick={() => download(lines.whole(), fileName)}
+          onClick={() => download(lines.text(), fileName)}
         >
           Download
         </Button>
-      </div>
+      </Group>
       <section
         className={classes.frame}
         ref={frame}
         // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
         tabIndex={0}
         aria-label={`Log of ${name}`}
-        data-wraps={wraps}
+        data-wraps={isWrapping}
         onWheel={(event) => {
-          if (event.deltaY < 0) setFollows(false)
+          if (event.deltaY < 0) setFollowing(false)
         }}
       >
-        {log.fault !== undefined ? (
-          <p className={classes.empty}>{log.fault}</p>
-        ) : count === 0 ? (
-          <p className={classes.empty}>{emptyWords(log, isRunning)}</p>
+        {log.error !== undefined || count === 0 ? (
+          <p className={classes.empty}>{log.error ?? emptyText(log, step)}</p>
         ) : (
-          <div className={classes.all} style={{ height: rows.getTotalSize() }}>
+          <div className={classes.lines} style={{ height: rows.getTotalSize() }}>
             {rows.getVirtualItems().map((item) => (
               <div
                 key={item.key}
-                ref={wraps ? rows.measureElement : undefined}
+                ref={isWrapping ? rows.measureElement : undefined}
                 data-index={item.index}
                 className={classes.line}
-                data-found={found.length > 0 && found[chosen] === item.index ? '' : undefined}
+                data-match={matches.length > 0 && matches[current] === item.index ? '' : undefined}
                 style={{ transform: `translateY(${item.start}px)` }}
               >
-                <LogLine number={item.index + 1} {...lines.line(item.index)} words={sought} />
+                <LogLine number={item.index + 1} {...lines.line(item.index)} query={searched} />
               </div>
             ))}
           </div>
@@ -114,9 +113,10 @@ export function LogView({ log, isRunning, name, fileName }: LogViewProps) {
   )
 }
 
-function emptyWords({ isReading }: StepLogState, isRunning: boolean): string {
-  if (isReading) return 'Reading…'
-  return isRunning ? 'Nothing printed so far.' : 'This step printed nothing.'
+function emptyText({ isLoading }: StepLogState, { status, started_at }: Step): string {
+  if (isLoading) return 'Loading log…'
+  if (started_at === null) return 'Not started'
+  return status === 'in-progress' ? 'No output yet' : 'No output'
 }
 
 function Toggle({ on, set, name }: { on: boolean; set(on: boolean): void; name: string }) {
@@ -134,4 +134,54 @@ function download(text: string, name: string): void {
   link.download = name
   link.click()
   URL.revokeObjectURL(url)
+}
+
+type LogLineProps = { number: number; text: string; style: Style; query: string }
+
+const LogLine = memo(function LogLine({ number, text, style, query }: LogLineProps) {
+  return (
+    <>
+      <span className={classes.number} aria-hidden="true">
+        {number}
+      </span>
+      <span className={classes.text}>
+        {parseLine(text, style).spans.map((span, index) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: spans have no identity but their position
+          <LogSpan key={index} span={span} query={query} />
+        ))}
+      </span>
+    </>
+  )
+})
+
+function LogSpan({ span, query }: { span: Span; query: string }) {
+  const text = query === '' ? span.text : highlight(span.text, query)
+  const { foreground, background, ...flags } = span.style
+  if (Object.keys(span.style).length === 0) return text
+  return (
+    <span
+      className={Object.keys(flags)
+        .map((flag) => classes[flag])
+        .join(' ')}
+      style={{ color: cssColor(foreground), background: cssColor(background) }}
+    >
+      {text}
+    </span>
+  )
+}
+
+function cssColor(color: number | string | undefined): string | undefined {
+  return typeof color === 'number' ? `var(--terminal-${color})` : color
+}
+
+function highlight(text: string, query: string) {
+  const parts = []
+  const lower = text.toLowerCase()
+  const wanted = query.toLowerCase()
+  let from = 0
+  for (let at = lower.indexOf(wanted); at !== -1; at = lower.indexOf(wanted, from)) {
+    parts.push(text.slice(from, at), <mark key={at}>{text.slice(at, at + wanted.length)}</mark>)
+    from = at + wanted.length
+  }
+  return [...parts, text.slice(from)]
 }

@@ -1,63 +1,67 @@
-// The log of one step: what is stored, then what the stream brings. The stream is only taken at its word where it goes
-// on exactly at the end of what is here; otherwise the rest is read.
-import { useEffect, useRef, useState } from 'react'
-import { Away, Refusal } from '../api/api.ts'
+// The log of one step: what is stored, then what the stream adds. Text from the stream is used only if it continues
+// exactly where the log ends; otherwise the rest is read.
+import { useEffect, useState } from 'react'
+import { ApiError, UnreachableError } from '../api/api.ts'
 import { useApi } from '../api/services.ts'
 import type { LogText } from '../api-types.ts'
 import { createLogLines, type LogLines } from './log-lines.ts'
 
-export type StepAddress = { actionId: number; targetId: number; order: number }
-/** Calls back with each piece of log that the stream of the action brings; the result stops it. */
-export type ListenToLogs = (listener: (text: LogText) => void) => () => void
+type StepPath = { actionId: number; targetId: number; order: number }
+/** Calls back with each chunk of log text on the action's stream, until unsubscribed. */
+export type SubscribeToLogs = (listener: (text: LogText) => void) => () => void
 
-export type StepLogState = { lines: LogLines; version: number; isReading: boolean; fault: string | undefined }
+export type StepLogState = { lines: LogLines; version: number; isLoading: boolean; error: string | undefined }
 
-const READ_AGAIN_AFTER_MS = 1_000
+const RETRY_DELAY_MS = 1_000
 
-export function useStepLog(step: StepAddress, isRunning: boolean, listen: ListenToLogs): StepLogState {
+/** Of one step for as long as the component is mounted: key it by the step. */
+export function useStepLog(step: StepPath, isRunning: boolean, subscribe: SubscribeToLogs): StepLogState {
   const api = useApi()
   const { actionId, targetId, order } = step
-  const [state, setState] = useState<StepLogState>(() => emptyState())
-  const kept = useRef({ of: '', lines: state.lines })
+  const [state, setState] = useState<StepLogState>(() => ({
+    lines: createLogLines(),
+    /** Counts changes: the lines grow in place. */
+    version: 0,
+    isLoading: true,
+    error: undefined,
+  }))
+  const { lines } = state
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: when the step has ended its log is read to the end once more
+  // biome-ignore lint/correctness/useExhaustiveDependencies: when the step has ended, its log is read to the end once more
   useEffect(() => {
-    const address = `${actionId}/${targetId}/${order}`
-    if (kept.current.of !== address) {
-      kept.current = { of: address, lines: createLogLines() }
-      setState({ ...emptyState(), lines: kept.current.lines })
-    }
-    const { lines } = kept.current
-    const leaving = new AbortController()
+    const aborting = new AbortController()
     let reading: Promise<void> | undefined
     let frame: number | undefined
     let timer: ReturnType<typeof setTimeout> | undefined
 
     function show(more: Partial<StepLogState> = {}): void {
-      if (more.fault !== undefined || more.isReading !== undefined)
-        setState((now) => ({ ...now, ...more, lines, version: now.version + 1 }))
+      if (more.error !== undefined || more.isLoading !== undefined)
+        setState((now) => ({ ...now, ...more, version: now.version + 1 }))
       else
         frame ??= requestAnimationFrame(() => {
           frame = undefined
-          setState((now) => ({ ...now, lines, version: now.version + 1 }))
+          setState((now) => ({ ...now, version: now.version + 1 }))
         })
     }
 
     async function read(): Promise<void> {
       try {
-        const { step } = await api.ask('GET /actions/{action_id}/targets/{target_id}/steps/{order}/logs', {
-          path: { action_id: actionId, target_id: targetId, order },
-          query: { after: lines.size() },
-          signal: leaving.signal,
-        })
+        const { step } = await api.request(
+          'GET /actions/{action_id}/targets/{target_id}/steps/{order}/logs',
+          {
+            path: { action_id: actionId, target_id: targetId, order },
+            query: { after: lines.size() },
+            signal: aborting.signal,
+          },
+        )
         lines.append(step.output)
-        show({ isReading: false, fault: undefined })
+        show({ isLoading: false, error: undefined })
       } catch (error) {
-        if (leaving.signal.aborted) return
-        if (error instanceof Refusal && error.status !== 401)
-          return show({ isReading: false, fault: error.message })
-        if (error instanceof Away || error instanceof Refusal)
-          timer = setTimeout(readRest, READ_AGAIN_AFTER_MS)
+        if (aborting.signal.aborted) return
+        if (error instanceof ApiError && error.status !== 401)
+          return show({ isLoading: false, error: error.message })
+        if (error instanceof UnreachableError || error instanceof ApiError)
+          timer = setTimeout(readRest, RETRY_DELAY_MS)
       }
     }
 
@@ -67,13 +71,13 @@ export function useStepLog(step: StepAddress, isRunning: boolean, listen: Listen
       })
     }
 
-    const stop = listen((piece) => {
-      if (piece.target_id !== targetId || piece.step_order !== order) return
-      if (reading) return void reading.then(() => take(piece))
-      take(piece)
+    const unsubscribe = subscribe((chunk) => {
+      if (chunk.target_id !== targetId || chunk.step_order !== order) return
+      if (reading) return void reading.then(() => append(chunk))
+      append(chunk)
     })
 
-    function take({ offset, text }: LogText): void {
+    function append({ offset, text }: LogText): void {
       if (offset > lines.size()) readRest()
       if (offset !== lines.size()) return
       lines.append(text)
@@ -82,16 +86,12 @@ export function useStepLog(step: StepAddress, isRunning: boolean, listen: Listen
 
     readRest()
     return () => {
-      leaving.abort()
-      stop()
+      aborting.abort()
+      unsubscribe()
       clearTimeout(timer)
       if (frame !== undefined) cancelAnimationFrame(frame)
     }
-  }, [api, actionId, targetId, order, listen, isRunning])
+  }, [api, lines, actionId, targetId, order, subscribe, isRunning])
 
   return state
-}
-
-function emptyState(): StepLogState {
-  return { lines: createLogLines(), version: 0, isReading: true, fault: undefined }
 }

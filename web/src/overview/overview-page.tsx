@@ -1,171 +1,116 @@
-import { Title } from '@mantine/core'
-import { useQuery, useQueryClient } from '@tanstack/react-query'
-import { type ReactNode, useEffect } from 'react'
+import { Paper, VisuallyHidden } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
 import { Link } from 'wouter'
-import { useServices } from '../api/services.ts'
-import type { Overview, OverviewRun } from '../api-types.ts'
-import { Fault } from '../shell/fault.tsx'
-import { Loading } from '../shell/loading.tsx'
-import { PageTitle } from '../shell/page-title.tsx'
-import { placeFilters, placeSearch } from '../shell/place.ts'
-import { usePlace } from '../shell/use-place.ts'
-import { Age, Duration } from '../words/age.tsx'
-import { StatusBadge } from '../words/status.tsx'
-import { NextTry } from '../words/telling-state.tsx'
-import { DurationPlot, RunsPlot } from './day-plots.tsx'
+import { queryKeys } from '../api/queries.ts'
+import { useApi, useRefetchOnActionEvents } from '../api/services.ts'
+import type { FailingHook, Overview, OverviewRun } from '../api-types.ts'
+import { scopeFilters, scopeSearch, useScope } from '../scope/scope.ts'
+import { Loaded, PageHeader } from '../ui/page.tsx'
+import { SectionCard, StatusBadge } from '../ui/parts.tsx'
+import { plural } from '../ui/status.ts'
+import { Age, Duration, NextAttempt } from '../ui/time.tsx'
+import { DurationChart, RunsChart } from './charts.tsx'
 import classes from './overview.module.css'
 
-const READ_AT_MOST_EVERY_MS = 1_500
-const READ_AT_LEAST_EVERY_MS = 15_000
+const MIN_REFETCH_INTERVAL_MS = 1_500
+const MAX_REFETCH_INTERVAL_MS = 15_000
 
 export default function OverviewPage() {
-  const { data, error, refetch } = useOverview()
+  const api = useApi()
+  const [scope] = useScope()
+  useRefetchOnActionEvents(queryKeys.overview(), MIN_REFETCH_INTERVAL_MS)
+  const query = useQuery({
+    queryKey: queryKeys.overview(scope),
+    refetchInterval: MAX_REFETCH_INTERVAL_MS,
+    queryFn: ({ signal }) => api.request('GET /overview', { query: scopeFilters(scope), signal }),
+  })
   return (
     <>
-      <PageTitle title="Overview" />
-      <div className="page-head">
-        <Title order={1} size="h2">
-          Overview
-        </Title>
-      </div>
-      {data ? (
-        <Everything overview={data} />
-      ) : error ? (
-        <Fault error={error} what="overview" retry={refetch} />
-      ) : (
-        <Loading what="the overview" />
-      )}
+      <PageHeader title="Overview" />
+      <Loaded query={query} what="overview">
+        {(overview) => <OverviewDetails overview={overview} />}
+      </Loaded>
     </>
   )
 }
 
-function useOverview() {
-  const { api, moves } = useServices()
-  const queries = useQueryClient()
-  const [place] = usePlace()
-  useEffect(() => {
-    let timer: ReturnType<typeof setTimeout> | undefined
-    const renew = () => {
-      timer ??= setTimeout(() => {
-        timer = undefined
-        void queries.invalidateQueries({ queryKey: ['overview'] })
-      }, READ_AT_MOST_EVERY_MS)
-    }
-    const leave = moves.listen({ onMoves: renew, onGap: renew })
-    return () => {
-      clearTimeout(timer)
-      leave()
-    }
-  }, [moves, queries])
-  return useQuery({
-    queryKey: ['overview', place],
-    refetchInterval: READ_AT_LEAST_EVERY_MS,
-    queryFn: ({ signal }) => api.ask('GET /overview', { query: placeFilters(place), signal }),
-  })
-}
-
-function Everything({ overview }: { overview: Overview }) {
+function OverviewDetails({ overview }: { overview: Overview }) {
   const { running, failures, deliveries, workers, queue } = overview
-  const [place] = usePlace()
-  const actions = (status: string) => `/actions${placeSearch(place, { status })}`
-  const ready = sum(queue.depths.map((depth) => depth.ready))
-  const dead = sum(queue.depths.map((depth) => depth.dead))
+  const [scope] = useScope()
+  const actions = (status: string) => `/actions${scopeSearch(scope, { status })}`
+  const ready = queue.depths.reduce((total, depth) => total + depth.ready, 0)
+  const dead = queue.depths.reduce((total, depth) => total + depth.dead, 0)
+  const { failing, pending, failed_last_day: undelivered } = deliveries
   return (
     <>
       <dl className={classes.tiles}>
-        <Tile name="Running now" value={running.length} to={actions('in-progress')} />
+        <Tile name="Running" value={running.length} to={actions('in-progress')} />
         <Tile
-          name="Failed in a day"
+          name="Failed (24 h)"
           value={failures.length}
           to={actions('failed')}
-          bad={failures.length > 0}
+          isBad={failures.length > 0}
         />
-        <Tile name="Hooks failing" value={deliveries.failing.length} bad={deliveries.failing.length > 0} />
-        <Tile name="Deliveries waiting" value={deliveries.pending} />
-        <Tile
-          name="Given up in a day"
-          value={deliveries.failed_last_day}
-          bad={deliveries.failed_last_day > 0}
-        />
-        <Tile name="Workers alive" value={workers.alive} bad={workers.alive === 0} />
-        <Tile name="Jobs ready" value={ready} />
-        {dead > 0 && <Tile name="Dead letters" value={dead} bad />}
+        <Tile name="Failing hooks" value={failing.length} isBad={failing.length > 0} />
+        <Tile name="Pending deliveries" value={pending} />
+        <Tile name="Undelivered (24 h)" value={undelivered} isBad={undelivered > 0} />
+        <Tile name="Workers online" value={workers.alive} isBad={workers.alive === 0} />
+        <Tile name="Queue depth" value={ready} />
+        {dead > 0 && <Tile name="Dead letters" value={dead} isBad />}
       </dl>
-      <div className={classes.columns}>
-        <Section id="running" title="Running now">
-          <Runs runs={running} none="Nothing runs at the moment." />
-        </Section>
-        <Section id="failures" title="Failures of the last day">
-          <Runs runs={failures} none="Nothing has failed in the last day." />
-        </Section>
-        <Section id="days" title="Runs per day">
-          <RunsPlot days={overview.runs_per_day} />
-        </Section>
-        <Section id="durations" title="Median duration">
-          <DurationPlot days={overview.median_duration_seconds_per_day} />
-        </Section>
+      <div className={`columns ${classes.sections}`}>
+        <SectionCard id="running" title="Running">
+          <Runs runs={running} empty="Nothing is running" />
+        </SectionCard>
+        <SectionCard id="failures" title="Failed (24 h)">
+          <Runs runs={failures} empty="No failures in the last 24 hours" />
+        </SectionCard>
+        <SectionCard id="days" title="Runs per day">
+          <RunsChart days={overview.runs_per_day} />
+        </SectionCard>
+        <SectionCard id="durations" title="Median duration">
+          <DurationChart days={overview.median_duration_seconds_per_day} />
+        </SectionCard>
       </div>
-      {deliveries.failing.length > 0 && (
-        <Section id="deliveries" title="Receivers that cannot be told">
-          <ul className={classes.list}>
-            {deliveries.failing.map((hook) => (
-              <li key={hook.hook_id}>
-                <Link href={`/hooks/outgoing/${hook.hook_id}`}>{hook.name}</Link>{' '}
-                {hook.disabled_at
-                  ? `was switched off: ${hook.disabled_reason ?? 'it failed for too long'}`
-                  : `failed ${hook.failures_in_a_row} times in a row`}
-                {hook.failing_since && (
-                  <span className="quiet">
-                    , first <Age of={hook.failing_since} />
-                  </span>
-                )}
-                {hook.open_until && <NextTry at={hook.open_until} />}
-              </li>
+      {failing.length > 0 && (
+        <SectionCard id="deliveries" title="Failing outgoing hooks">
+          <ul className={`plain-list ${classes.list}`}>
+            {failing.map((hook) => (
+              <FailingHookItem key={hook.hook_id} hook={hook} />
             ))}
           </ul>
-        </Section>
+        </SectionCard>
       )}
     </>
   )
 }
 
-type TileProps = { name: string; value: number; to?: string; bad?: boolean }
+type TileProps = { name: string; value: number; to?: string; isBad?: boolean }
 
-function Tile({ name, value, to, bad }: TileProps) {
+function Tile({ name, value, to, isBad }: TileProps) {
   return (
-    <div className="card" data-bad={bad || undefined}>
-      <dt>{to ? <Link href={to}>{name}</Link> : name}</dt>
-      <dd className="numbers">
+    <Paper withBorder px="md" py="xs" data-bad={isBad || undefined}>
+      <dt className="dimmed">{to ? <Link href={to}>{name}</Link> : name}</dt>
+      <dd className="numeric">
         {value >= 10_000 ? '10000+' : value}
-        {bad && <span className="hidden-words"> (look at this)</span>}
+        {isBad && <VisuallyHidden> (needs attention)</VisuallyHidden>}
       </dd>
-    </div>
+    </Paper>
   )
 }
 
-function Section({ id, title, children }: { id: string; title: string; children: ReactNode }) {
+function Runs({ runs, empty }: { runs: OverviewRun[]; empty: string }) {
+  if (runs.length === 0) return <span className="dimmed">{empty}</span>
   return (
-    <section className={`card ${classes.section}`} aria-labelledby={id}>
-      <Title order={2} size="h5" id={id} mb="xs">
-        {title}
-      </Title>
-      {children}
-    </section>
-  )
-}
-
-function Runs({ runs, none }: { runs: OverviewRun[]; none: string }) {
-  if (runs.length === 0) return <p className="quiet">{none}</p>
-  return (
-    <ul className={classes.list}>
+    <ul className={`plain-list ${classes.list}`}>
       {runs.map((run) => (
         <li key={run.id}>
-          <StatusBadge status={run.status} reason={run.status_reason_human_readable} />{' '}
+          <StatusBadge status={run.status} label={run.status_reason_human_readable} />{' '}
           <Link href={`/actions/${run.id}`}>
-            {run.type_human_readable} {run.resource_name} #{run.id}
+            {run.pipeline.name} #{run.id}
           </Link>{' '}
-          <span className="quiet">
-            {run.environment.name} of {run.project.name} ·{' '}
+          <span className="dimmed">
+            {run.resource_name} · {run.project.name} / {run.environment.name} ·{' '}
             {run.completed_at === null ? (
               <Duration from={run.started_at} to={null} />
             ) : (
@@ -178,6 +123,20 @@ function Runs({ runs, none }: { runs: OverviewRun[]; none: string }) {
   )
 }
 
-function sum(values: number[]): number {
-  return values.reduce((total, value) => total + value, 0)
+function FailingHookItem({ hook }: { hook: FailingHook }) {
+  const failures = hook.failures_in_a_row
+  return (
+    <li>
+      <Link href={`/hooks/outgoing/${hook.hook_id}`}>{hook.name}</Link>{' '}
+      {hook.disabled_at
+        ? `disabled: ${hook.disabled_reason ?? 'failed for too long'}`
+        : `failed ${failures === 1 ? 'once' : plural(failures, 'time')}`}
+      {hook.failing_since && (
+        <span className="dimmed">
+          , first failure <Age of={hook.failing_since} />
+        </span>
+      )}
+      {hook.open_until && <NextAttempt at={hook.open_until} />}
+    </li>
+  )
 }

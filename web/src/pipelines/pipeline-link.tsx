@@ -1,8 +1,8 @@
 import { Link } from 'wouter'
-import { usePipeline } from './inventory.ts'
+import { usePipeline } from './pipelines.ts'
 
-/** By its name, as soon as that is known and the person may see it. */
+/** By name, once it is known and if the person may see it. */
 export function PipelineLink({ id }: { id: number }) {
-  const { data } = usePipeline(String(id))
+  const { data } = usePipeline(id)
   return <Link href={`/pipelines/${id}`}>{data?.name ?? `Pipeline ${id}`}</Link>
 }

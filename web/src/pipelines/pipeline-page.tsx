@@ -1,77 +1,58 @@
-import { Button, Title } from '@mantine/core'
+import { Button, Code, DataList, List, Stack } from '@mantine/core'
 import { useState } from 'react'
 import type { Pipeline, PipelineStep } from '../api-types.ts'
-import { useMayRun } from '../session/use-may-run.ts'
-import { Fault } from '../shell/fault.tsx'
-import { Loading } from '../shell/loading.tsx'
-import { PageTitle } from '../shell/page-title.tsx'
-import { TrailTo } from '../shell/trail.tsx'
-import { useEnvironment } from '../shell/tree.ts'
-import { usePipeline } from './inventory.ts'
-import { LastRuns } from './last-runs.tsx'
+import { ScopeBreadcrumbs } from '../scope/scope-breadcrumbs.tsx'
+import { useEnvironment } from '../scope/tree.ts'
+import { useCanRun } from '../session/permissions.ts'
+import { Loaded, PageHeader } from '../ui/page.tsx'
+import { Fact, SectionCard } from '../ui/parts.tsx'
 import { PipelineLink } from './pipeline-link.tsx'
-import classes from './pipelines.module.css'
+import { usePipeline } from './pipelines.ts'
+import { RecentRuns } from './recent-runs.tsx'
 import { RunDialog } from './run-dialog.tsx'
 
 export default function PipelinePage({ id }: { id: string }) {
-  const { data, error, refetch } = usePipeline(id)
-  if (data) return <OnePipeline pipeline={data} />
-  if (error) return <Fault error={error} what="pipeline" retry={refetch} />
-  return <Loading what="the pipeline" />
+  return (
+    <Loaded query={usePipeline(id)} what="pipeline">
+      {(pipeline) => <PipelineDetails pipeline={pipeline} />}
+    </Loaded>
+  )
 }
 
-function OnePipeline({ pipeline }: { pipeline: Pipeline }) {
+function PipelineDetails({ pipeline }: { pipeline: Pipeline }) {
   const { environment_id: environmentId, project_id: projectId } = pipeline
   const { data, error } = useEnvironment(environmentId)
-  // Grants hang on the organization, which not everybody may look at.
-  const mayRun = useMayRun(
-    data
-      ? { organizationId: data.project.organization.id, projectId, environmentId }
-      : error
-        ? 'unknown'
-        : undefined,
-  )
+  // Grants belong to the organization, which not everybody may see.
+  const scope = data && { organizationId: data.project.organization.id, projectId, environmentId }
+  const canRun = useCanRun(scope ?? (error ? 'unknown' : undefined))
   const [isRunning, setRunning] = useState(false)
   return (
     <>
-      <PageTitle title={pipeline.name} />
-      <TrailTo page="/pipelines" environmentId={environmentId} />
-      <div className="page-head">
-        <Title order={1} size="h2">
-          {pipeline.name}
-        </Title>
-        {mayRun && <Button onClick={() => setRunning(true)}>Run</Button>}
-      </div>
+      <ScopeBreadcrumbs page="/pipelines" environment={data} />
+      <PageHeader title={pipeline.name}>
+        {canRun && <Button onClick={() => setRunning(true)}>Run</Button>}
+      </PageHeader>
       {isRunning && <RunDialog pipeline={pipeline} close={() => setRunning(false)} />}
-      <div className={classes.columns}>
-        <section className="card" aria-labelledby="steps">
-          <Title order={2} size="h4" id="steps">
-            Steps
-          </Title>
+      <div className="columns">
+        <SectionCard id="steps" title="Steps">
           {pipeline.steps.length === 0 ? (
-            <p className="quiet">It has no step yet, so it cannot run.</p>
+            <span className="dimmed">No steps yet: this pipeline cannot run.</span>
           ) : (
-            <ol className={classes.steps}>
+            <List type="ordered" spacing="xs">
               {pipeline.steps.map((step) => (
                 <StepItem key={step.id} step={step} />
               ))}
-            </ol>
+            </List>
           )}
-        </section>
-        <div>
-          <section className="card" aria-labelledby="runs">
-            <Title order={2} size="h4" id="runs" mb="xs">
-              Last runs
-            </Title>
-            <LastRuns pipelineId={pipeline.id} />
-          </section>
-          <section className="card" aria-labelledby="rules" style={{ marginTop: '1rem' }}>
-            <Title order={2} size="h4" id="rules" mb="xs">
-              Rules
-            </Title>
-            <Rules pipeline={pipeline} />
-          </section>
-        </div>
+        </SectionCard>
+        <Stack gap="sm">
+          <SectionCard id="runs" title="Recent runs">
+            <RecentRuns pipelineId={pipeline.id} />
+          </SectionCard>
+          <SectionCard id="settings" title="Settings">
+            <Settings pipeline={pipeline} />
+          </SectionCard>
+        </Stack>
       </div>
     </>
   )
@@ -79,46 +60,47 @@ function OnePipeline({ pipeline }: { pipeline: Pipeline }) {
 
 function StepItem({ step }: { step: PipelineStep }) {
   return (
-    <li>
-      <strong>{step.name}</strong> {step.built_in && <span className="quiet">built in</span>}{' '}
-      {step.idempotent && <span className="quiet">may be repeated</span>}
+    <List.Item className="wrap">
+      <strong>{step.name}</strong> {step.built_in && <span className="dimmed">built-in</span>}{' '}
+      {step.idempotent && <span className="dimmed">idempotent</span>}
       {step.description && <div>{step.description}</div>}
-      {step.command !== null && <pre>{step.command}</pre>}
-    </li>
+      {step.command !== null && (
+        <Code block mah="12rem" tabIndex={0}>
+          {step.command}
+        </Code>
+      )}
+    </List.Item>
   )
 }
 
-const POLICIES = {
-  queue: 'waits for its turn',
-  latest: 'waits; older waiting hook runs are skipped for newer ones',
-  reject: 'is refused',
+const QUEUE_POLICIES = {
+  queue: 'queue',
+  latest: 'queue, and skip older queued hook runs',
+  reject: 'reject',
 } as const
 
-function Rules({ pipeline }: { pipeline: Pipeline }) {
+function Settings({ pipeline }: { pipeline: Pipeline }) {
+  const { max_parallel_actions: limit, rollout, run_after } = pipeline
   return (
-    <dl className={classes.facts}>
-      <dt>Kind</dt>
-      <dd>{pipeline.operation_human_readable}</dd>
-      <dt>At once</dt>
-      <dd>{pipeline.max_parallel_actions === 0 ? 'no limit' : pipeline.max_parallel_actions}</dd>
-      <dt>A run too many</dt>
-      <dd>{POLICIES[pipeline.queue_policy]}</dd>
-      <dt>Rollout</dt>
-      <dd>
-        {pipeline.rollout === null
+    <DataList labelWidth="10rem">
+      <Fact label="Operation">{pipeline.operation_human_readable}</Fact>
+      <Fact label="Max concurrent runs">{limit === 0 ? 'unlimited' : limit}</Fact>
+      <Fact label="When busy">{QUEUE_POLICIES[pipeline.queue_policy]}</Fact>
+      <Fact label="Rollout">
+        {rollout === null
           ? 'all servers at once'
-          : `${pipeline.rollout.batch} at a time, at most ${pipeline.rollout.max_failed} may fail`}
-      </dd>
-      <dt>Runs after</dt>
-      <dd>
-        {pipeline.run_after.length === 0
+          : `batches of ${rollout.batch}, at most ${rollout.max_failed} may fail`}
+      </Fact>
+      <Fact label="Runs after">
+        {run_after.length === 0
           ? 'no other pipeline'
-          : pipeline.run_after.map((id) => (
+          : run_after.map((id, index) => (
               <span key={id}>
-                <PipelineLink id={id} />{' '}
+                {index > 0 && ', '}
+                <PipelineLink id={id} />
               </span>
             ))}
-      </dd>
-    </dl>
+      </Fact>
+    </DataList>
   )
 }

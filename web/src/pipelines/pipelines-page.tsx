@@ -1,55 +1,49 @@
-import { Title } from '@mantine/core'
+import { Paper, Text, Title } from '@mantine/core'
 import { Link } from 'wouter'
-import { Fault } from '../shell/fault.tsx'
-import { Loading } from '../shell/loading.tsx'
-import { PageTitle } from '../shell/page-title.tsx'
-import { EachEnvironment } from '../shell/place-chooser.tsx'
-import { type PipelineOf, usePipelines } from './inventory.ts'
-import { LastRuns } from './last-runs.tsx'
-import classes from './pipelines.module.css'
+import { EachEnvironment } from '../scope/each-environment.tsx'
+import { Loaded, PageHeader } from '../ui/page.tsx'
+import { plural } from '../ui/status.ts'
+import { type ResourcePipeline, usePipelines } from './pipelines.ts'
+import { RecentRuns } from './recent-runs.tsx'
 
 export default function PipelinesPage() {
   return (
     <>
-      <PageTitle title="Pipelines" />
-      <div className="page-head">
-        <Title order={1} size="h2">
-          Pipelines
-        </Title>
-      </div>
-      <EachEnvironment>{(environment) => <PipelinesOf environmentId={environment.id} />}</EachEnvironment>
+      <PageHeader title="Pipelines" />
+      <EachEnvironment>{({ id }) => <EnvironmentPipelines environmentId={id} />}</EachEnvironment>
     </>
   )
 }
 
-function PipelinesOf({ environmentId }: { environmentId: number }) {
-  const { pipelines, error } = usePipelines(environmentId)
-  if (error && !pipelines)
-    return <Fault error={error} what="pipelines" retry={() => window.location.reload()} />
-  if (!pipelines) return <Loading what="pipelines" />
-  if (pipelines.length === 0) return <p className="quiet">No pipeline here yet.</p>
+function EnvironmentPipelines({ environmentId }: { environmentId: number }) {
   return (
-    <ul className={classes.cards}>
-      {pipelines.map((one) => (
-        <PipelineCard key={one.pipeline.id} {...one} />
-      ))}
-    </ul>
+    <Loaded query={usePipelines(environmentId)} what="pipelines">
+      {(pipelines) =>
+        pipelines.length === 0 ? (
+          <span className="dimmed">No pipelines yet</span>
+        ) : (
+          <ul className="plain-list cards">
+            {pipelines.map((one) => (
+              <PipelineCard key={one.pipeline.id} {...one} />
+            ))}
+          </ul>
+        )
+      }
+    </Loaded>
   )
 }
 
-function PipelineCard({ pipeline, resource }: PipelineOf) {
+function PipelineCard({ pipeline, resource }: ResourcePipeline) {
   return (
-    <li className="card">
-      <h3 className={classes.name}>
+    <Paper component="li" withBorder p="md">
+      <Title order={3} size="h5" className="wrap">
         <Link href={`/pipelines/${pipeline.id}`}>{pipeline.name}</Link>
-      </h3>
-      <p className={classes.about}>
+      </Title>
+      <Text mb="xs" size="sm">
         {pipeline.operation_human_readable} · {resource.name}{' '}
-        <span className="quiet">
-          {pipeline.steps.length} {pipeline.steps.length === 1 ? 'step' : 'steps'}
-        </span>
-      </p>
-      <LastRuns pipelineId={pipeline.id} />
-    </li>
+        <span className="dimmed">{plural(pipeline.steps.length, 'step')}</span>
+      </Text>
+      <RecentRuns pipelineId={pipeline.id} />
+    </Paper>
   )
 }

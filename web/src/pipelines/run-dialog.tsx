@@ -1,78 +1,70 @@
-import { Alert, Button, Checkbox, Group, NativeSelect, Stack, Textarea, TextInput } from '@mantine/core'
+import { Button, Checkbox, Group, NativeSelect, Paper, Stack, Textarea, TextInput } from '@mantine/core'
+import { type UseFormReturnType, useForm } from '@mantine/form'
+import { notifications } from '@mantine/notifications'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { useDeferredValue, useState } from 'react'
+import { useDeferredValue } from 'react'
 import { useLocation } from 'wouter'
-import { Refusal } from '../api/api.ts'
+import { queryKeys } from '../api/queries.ts'
 import { useApi } from '../api/services.ts'
 import type { Pipeline, RunPlan } from '../api-types.ts'
-import { Dialog } from '../shell/dialog.tsx'
-import classes from './pipelines.module.css'
-import { NO_WISH, type RunBody, toBody, type Wish } from './run-wish.ts'
-import { usePlan } from './use-plan.ts'
+import { ErrorAlert } from '../ui/page.tsx'
+import { Dialog } from '../ui/parts.tsx'
+import { plural } from '../ui/status.ts'
+import { usePlan } from './pipelines.ts'
+import { EMPTY_INPUT, type RunBody, type RunInput, toBody } from './run-input.ts'
 
 export function RunDialog({ pipeline, close }: { pipeline: Pipeline; close(): void }) {
   const api = useApi()
   const queries = useQueryClient()
   const [, navigate] = useLocation()
-  const [wish, setWish] = useState<Wish>(NO_WISH)
-  const change = (part: Partial<Wish>) => setWish((now) => ({ ...now, ...part }))
+  const form = useForm<RunInput>({ initialValues: EMPTY_INPUT })
   const isDeploy = pipeline.operation === 'deploy'
   const servers = usePlan(pipeline.id, {}).data?.targets ?? []
   const ids = servers.map((target) => target.resource_id)
-  const body = toBody(wish, isDeploy, ids)
+  const body = toBody(form.values, isDeploy, ids)
   const run = useMutation({
-    mutationFn: () => api.ask('POST /pipelines/{id}/actions', { path: { id: pipeline.id }, body }),
-    onSuccess(action) {
-      void queries.invalidateQueries({ queryKey: ['last-runs', pipeline.id] })
-      navigate(`/actions/${action.id}`)
+    mutationFn: () => api.request('POST /pipelines/{id}/actions', { path: { id: pipeline.id }, body }),
+    onSuccess({ id }) {
+      void queries.invalidateQueries({ queryKey: queryKeys.recentRuns(pipeline.id) })
+      notifications.show({ message: `Started ${pipeline.name} #${id}` })
+      navigate(`/actions/${id}`)
     },
   })
-
   return (
     <Dialog close={close} title={`Run ${pipeline.name}`} size="lg">
-      <form
-        onSubmit={(event) => {
-          event.preventDefault()
-          run.mutate()
-        }}
-      >
+      <form onSubmit={form.onSubmit(() => run.mutate())}>
         <Stack gap="sm">
-          {isDeploy && <Source wish={wish} change={change} />}
+          {isDeploy && <SourceFields form={form} />}
           {servers.length > 1 && (
             <Checkbox.Group
               label="Servers"
-              value={ids.filter((id) => !wish.without.includes(id)).map(String)}
-              onChange={(chosen) => change({ without: ids.filter((id) => !chosen.includes(String(id))) })}
+              value={ids.filter((id) => !form.values.excluded.includes(id)).map(String)}
+              onChange={(selected) =>
+                form.setFieldValue(
+                  'excluded',
+                  ids.filter((id) => !selected.includes(String(id))),
+                )
+              }
             >
-              <div className={classes.servers}>
-                {servers.map((target) => (
-                  <Checkbox
-                    key={target.resource_id}
-                    value={String(target.resource_id)}
-                    label={target.resource_data.name}
-                  />
+              <Group gap="md">
+                {servers.map(({ resource_id, resource_data }) => (
+                  <Checkbox key={resource_id} value={String(resource_id)} label={resource_data.name} />
                 ))}
-              </div>
+              </Group>
             </Checkbox.Group>
           )}
-          <TextInput
-            label="Comment"
-            maxLength={255}
-            value={wish.comment}
-            onChange={(event) => change({ comment: event.currentTarget.value })}
-          />
+          <TextInput label="Comment" maxLength={255} {...form.getInputProps('comment')} />
           <Textarea
             label="Variables"
-            description="One name=value in each line; steps see them as GANTRY_VAR_NAME."
+            description="One name=value per line. Steps see each as GANTRY_VAR_NAME."
             rows={2}
-            value={wish.variables}
-            onChange={(event) => change({ variables: event.currentTarget.value })}
+            {...form.getInputProps('variables')}
           />
           <Preview pipelineId={pipeline.id} body={body} />
-          {run.error && <Faults error={run.error} />}
+          {run.error && <ErrorAlert error={run.error} />}
           <Group justify="flex-end">
             <Button variant="default" onClick={close}>
-              Leave it
+              Cancel
             </Button>
             <Button type="submit" loading={run.isPending} disabled={body.servers?.length === 0}>
               Run
@@ -84,33 +76,26 @@ export function RunDialog({ pipeline, close }: { pipeline: Pipeline; close(): vo
   )
 }
 
-function Source({ wish, change }: { wish: Wish; change(part: Partial<Wish>): void }) {
+function SourceFields({ form }: { form: UseFormReturnType<RunInput> }) {
   return (
     <Group grow align="end">
       <NativeSelect
-        label="What"
-        value={wish.type}
-        onChange={(event) => change({ type: event.currentTarget.value as Wish['type'] })}
+        label="Type"
         data={[
           { value: 'deploy', label: 'Deploy' },
-          { value: 'redeploy', label: 'Deploy the live commit again' },
+          { value: 'redeploy', label: 'Redeploy the live commit' },
           { value: 'rollback', label: 'Roll back' },
         ]}
+        {...form.getInputProps('type')}
       />
-      {wish.type === 'deploy' && (
+      {form.values.type === 'deploy' && (
         <>
           <NativeSelect
-            label="From"
-            value={wish.sourceType}
-            onChange={(event) => change({ sourceType: event.currentTarget.value as Wish['sourceType'] })}
+            label="Source"
             data={['branch', 'tag', 'commit']}
+            {...form.getInputProps('sourceType')}
           />
-          <TextInput
-            label="Name"
-            placeholder="the default branch"
-            value={wish.sourceRef}
-            onChange={(event) => change({ sourceRef: event.currentTarget.value })}
-          />
+          <TextInput label="Name" placeholder="default branch" {...form.getInputProps('sourceRef')} />
         </>
       )}
     </Group>
@@ -120,44 +105,36 @@ function Source({ wish, change }: { wish: Wish; change(part: Partial<Wish>): voi
 function Preview({ pipelineId, body }: { pipelineId: number; body: RunBody }) {
   const { data, error } = usePlan(pipelineId, useDeferredValue(body))
   return (
-    <div className={classes.plan} role="status">
-      {error ? <Faults error={error} /> : data ? <Plan plan={data} /> : 'Planning…'}
-    </div>
+    <Paper withBorder p="sm" role="status">
+      {error ? <ErrorAlert error={error} /> : data ? <Plan plan={data} /> : 'Planning…'}
+    </Paper>
   )
 }
 
 function Plan({ plan }: { plan: RunPlan }) {
   const { source, targets } = plan
   const batches = new Set(targets.map((target) => target.batch)).size
+  const steps = targets[0]?.steps ?? []
   return (
     <>
       <strong>
-        {targets.length} {targets.length === 1 ? 'server' : 'servers'}
-        {batches > 1 && ` in ${batches} batches`}, {targets[0]?.steps.length ?? 0} steps each
+        {plural(targets.length, 'server')}
+        {batches > 1 && ` in ${batches} batches`}, {plural(steps.length, 'step')} each
       </strong>
       {source?.source_ref && (
         <div>
-          {source.type} of {source.source_type} <code>{source.source_ref}</code>{' '}
+          {source.type} {source.source_type} <code>{source.source_ref}</code>{' '}
           {source.commit_hash && <code>{source.commit_hash.slice(0, 8)}</code>}
         </div>
       )}
-      {plan.would_wait_human_readable && <div>It would wait: {plan.would_wait_human_readable}</div>}
-      <div className="quiet">{targets.map((target) => target.resource_data.name).join(', ')}</div>
-      <div className="quiet">{targets[0]?.steps.map((step) => step.name).join(' → ')}</div>
-    </>
-  )
-}
-
-function Faults({ error }: { error: Error }) {
-  const fields = error instanceof Refusal ? Object.entries(error.fields) : []
-  return (
-    <Alert color="red" variant="light" role="alert">
-      {error.message}
-      {fields.map(([field, faults]) => (
-        <div key={field}>
-          <code>{field}</code> {faults.join('; ')}
+      {plan.would_wait !== null && (
+        <div>
+          Will queue behind earlier runs{' '}
+          {plan.would_wait === 'WAITING_CONCURRENCY_TARGET' ? 'on the server' : 'of this pipeline'}
         </div>
-      ))}
-    </Alert>
+      )}
+      <div className="dimmed">{targets.map((target) => target.resource_data.name).join(', ')}</div>
+      <div className="dimmed">{steps.map((step) => step.name).join(' → ')}</div>
+    </>
   )
 }

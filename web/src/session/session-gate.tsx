@@ -1,59 +1,59 @@
-// Nobody without a session sees a page. Whoever has none signs in at the very address they came to, so there is no
-// way back to find; whoever loses it in the middle of work signs in above their work, which stays as it is.
+// Without a session there are no pages. People sign in at the URL they came to, so nothing redirects; when a session
+// ends in the middle of work, the sign-in dialog opens above the page, which stays as it is.
 import { Modal, Text } from '@mantine/core'
 import { useQueryClient } from '@tanstack/react-query'
 import { type ReactNode, useCallback, useEffect, useState } from 'react'
-import { Away, Refusal } from '../api/api.ts'
-import { useIsAway } from '../api/connection.ts'
+import { ApiError, UnreachableError } from '../api/api.ts'
+import { useIsReachable } from '../api/connection.ts'
 import { useServices } from '../api/services.ts'
-import { ConnectionBanner } from '../shell/connection-banner.tsx'
-import { Loading } from '../shell/loading.tsx'
+import { Loading } from '../ui/page.tsx'
+import { ConnectionBanner } from '../ui/shell.tsx'
 import { SessionContext, type SessionUser } from './session.ts'
 import { SignInForm, SignInPage } from './sign-in.tsx'
 
 type State =
   | { kind: 'unknown' }
-  | { kind: 'out' }
-  | { kind: 'in'; user: SessionUser }
+  | { kind: 'signed-out' }
+  | { kind: 'signed-in'; user: SessionUser }
   | { kind: 'ended'; user: SessionUser }
 
 export function SessionGate({ children }: { children: ReactNode }) {
-  const { api, connection, moves, session } = useServices()
+  const { api, connection, actionEvents, onSessionEnded } = useServices()
   const queries = useQueryClient()
-  const isAway = useIsAway(connection)
+  const isReachable = useIsReachable(connection)
   const [state, setState] = useState<State>({ kind: 'unknown' })
 
   useEffect(() => {
-    if (state.kind !== 'unknown' || isAway) return
+    if (state.kind !== 'unknown' || !isReachable) return
     api
-      .ask('GET /session', {})
-      .then(({ user }) => setState({ kind: 'in', user }))
+      .request('GET /session', {})
+      .then(({ user }) => setState({ kind: 'signed-in', user }))
       .catch((error: unknown) => {
-        if (!(error instanceof Away)) setState({ kind: 'out' })
+        if (!(error instanceof UnreachableError)) setState({ kind: 'signed-out' })
       })
-  }, [api, state.kind, isAway])
+  }, [api, state.kind, isReachable])
 
   useEffect(
     () =>
-      session.subscribe(() =>
-        setState((now) => (now.kind === 'in' ? { kind: 'ended', user: now.user } : now)),
+      onSessionEnded(() =>
+        setState((now) => (now.kind === 'signed-in' ? { kind: 'ended', user: now.user } : now)),
       ),
-    [session],
+    [onSessionEnded],
   )
 
   useEffect(() => {
-    if (state.kind !== 'in') return
-    moves.start()
-    return moves.stop
-  }, [moves, state.kind])
+    if (state.kind !== 'signed-in') return
+    actionEvents.start()
+    return actionEvents.stop
+  }, [actionEvents, state.kind])
 
   const signIn = useCallback(
     async (email: string, password: string) => {
-      const { user } = await api.ask('POST /session', { body: { email, password } })
-      // What another person saw is not for this one.
+      const { user } = await api.request('POST /session', { body: { email, password } })
+      // What another person loaded must not be shown to this one.
       setState((now) => {
         if (now.kind !== 'ended' || now.user.id !== user.id) queries.clear()
-        return { kind: 'in', user }
+        return { kind: 'signed-in', user }
       })
       await queries.invalidateQueries()
     },
@@ -61,21 +61,21 @@ export function SessionGate({ children }: { children: ReactNode }) {
   )
 
   const signOut = useCallback(async () => {
-    await api.ask('DELETE /session', {}).catch((error: unknown) => {
-      if (!(error instanceof Refusal)) throw error
+    await api.request('DELETE /session', {}).catch((error: unknown) => {
+      if (!(error instanceof ApiError)) throw error
     })
     queries.clear()
-    setState({ kind: 'out' })
+    setState({ kind: 'signed-out' })
   }, [api, queries])
 
   if (state.kind === 'unknown')
     return (
       <>
-        {isAway && <ConnectionBanner />}
+        <ConnectionBanner />
         <Loading what="Gantry" />
       </>
     )
-  if (state.kind === 'out') return <SignInPage signIn={signIn} />
+  if (state.kind === 'signed-out') return <SignInPage signIn={signIn} />
   return (
     <SessionContext value={{ user: state.user, signOut }}>
       {children}
@@ -89,7 +89,7 @@ export function SessionGate({ children }: { children: ReactNode }) {
         centered
       >
         <Text size="sm" mb="md">
-          Sign in again to go on where you are. Nothing on this page is lost.
+          Sign in again to continue. Nothing on this page is lost.
         </Text>
         <SignInForm signIn={signIn} email={state.user.email} />
       </Modal>

@@ -1,10 +1,8 @@
 import { createContext, useContext } from 'react'
 import type { Answer } from '../api/api.ts'
 
-export type SessionAnswer = Answer<'GET /session'>
-export type SessionUser = SessionAnswer['user']
-
-export type Session = { user: SessionUser; signOut(): Promise<void> }
+export type SessionUser = Answer<'GET /session'>['user']
+type Session = { user: SessionUser; signOut(): Promise<void> }
 
 export const SessionContext = createContext<Session | undefined>(undefined)
 

@@ -1,72 +1,83 @@
-import { Alert, Button, PasswordInput, Stack, TextInput, Title } from '@mantine/core'
-import { type FormEvent, useEffect, useState } from 'react'
-import { Refusal } from '../api/api.ts'
-import classes from './sign-in.module.css'
+import {
+  Alert,
+  Button,
+  Center,
+  Paper,
+  PasswordInput,
+  type PasswordInputProps,
+  Stack,
+  Text,
+  TextInput,
+  Title,
+} from '@mantine/core'
+import { useForm } from '@mantine/form'
+import { useMutation } from '@tanstack/react-query'
+import { type ReactNode, useEffect } from 'react'
+import { ApiError } from '../api/api.ts'
 
 type SignIn = (email: string, password: string) => Promise<void>
 
 export function SignInPage({ signIn }: { signIn: SignIn }) {
-  useEffect(() => {
-    document.title = 'Sign in · Gantry'
-  }, [])
   return (
-    <main className={classes.page}>
-      <div className={classes.card}>
-        <Title order={1} size="h2">
-          Gantry
-        </Title>
-        <p className={classes.lead}>Sign in to see what runs, what failed, and who was told.</p>
-        <SignInForm signIn={signIn} />
-      </div>
-    </main>
+    <AccountPage title="Sign in" heading="Gantry">
+      <Text className="dimmed" mb="md">
+        Sign in to see what is running, what failed and why.
+      </Text>
+      <SignInForm signIn={signIn} />
+    </AccountPage>
   )
 }
 
-export function SignInForm({ signIn, email }: { signIn: SignIn; email?: string }) {
-  const [fault, setFault] = useState<string>()
-  const [isBusy, setBusy] = useState(false)
+type AccountPageProps = { title: string; heading: string; children: ReactNode }
 
-  async function submit(event: FormEvent<HTMLFormElement>) {
-    event.preventDefault()
-    const form = new FormData(event.currentTarget)
-    setBusy(true)
-    setFault(undefined)
-    try {
-      await signIn(String(form.get('email')).trim(), String(form.get('password')))
-    } catch (error) {
-      setFault(inWords(error))
-      setBusy(false)
-    }
-  }
-
+/** The layout of pages for people who are not signed in. */
+export function AccountPage({ title, heading, children }: AccountPageProps) {
+  useEffect(() => {
+    document.title = `${title} · Gantry`
+  }, [title])
   return (
-    <form onSubmit={submit}>
+    <Center component="main" mih="100dvh" p="md">
+      <Paper withBorder p="xl" w="min(24rem, 100%)">
+        <Title order={1} size="h2">
+          {heading}
+        </Title>
+        {children}
+      </Paper>
+    </Center>
+  )
+}
+
+/** `email`: of the person whose session has ended. */
+export function SignInForm({ signIn, email }: { signIn: SignIn; email?: string }) {
+  const form = useForm({ mode: 'uncontrolled', initialValues: { email: email ?? '', password: '' } })
+  const { mutate, isPending, error } = useMutation({
+    mutationFn: (values: typeof form.values) => signIn(values.email.trim(), values.password),
+  })
+  return (
+    <form onSubmit={form.onSubmit((values) => mutate(values))}>
       <Stack gap="sm">
-        {fault && (
-          <Alert color="red" variant="light" role="alert">
-            {fault}
+        {error && (
+          <Alert color="red" role="alert">
+            {errorMessage(error)}
           </Alert>
         )}
         <TextInput
-          label="E-mail"
-          name="email"
+          label="Email"
           type="email"
           autoComplete="username"
-          defaultValue={email}
           required
           withAsterisk={false}
           data-autofocus={email === undefined || undefined}
+          key={form.key('email')}
+          {...form.getInputProps('email')}
         />
-        <PasswordInput
-          label="Password"
-          name="password"
+        <PasswordField
           autoComplete="current-password"
-          required
-          withAsterisk={false}
           data-autofocus={email !== undefined || undefined}
-          visibilityToggleButtonProps={{ 'aria-label': 'Show the password' }}
+          key={form.key('password')}
+          {...form.getInputProps('password')}
         />
-        <Button type="submit" loading={isBusy} fullWidth mt="xs">
+        <Button type="submit" loading={isPending} fullWidth mt="xs">
           Sign in
         </Button>
       </Stack>
@@ -74,8 +85,19 @@ export function SignInForm({ signIn, email }: { signIn: SignIn; email?: string }
   )
 }
 
-function inWords(error: unknown): string {
-  if (!(error instanceof Refusal)) return 'Gantry cannot be reached right now. Try again in a moment.'
-  if (error.status === 401) return 'This e-mail and password do not go together.'
-  return error.message
+export function PasswordField(props: PasswordInputProps & { 'data-autofocus'?: true | undefined }) {
+  return (
+    <PasswordInput
+      label="Password"
+      required
+      withAsterisk={false}
+      visibilityToggleButtonProps={{ 'aria-label': 'Show password' }}
+      {...props}
+    />
+  )
+}
+
+function errorMessage(error: Error): string {
+  if (!(error instanceof ApiError)) return 'Gantry is unreachable. Try again in a moment.'
+  return error.status === 401 ? 'Incorrect email or password' : error.message
 }

@@ -1,0 +1,68 @@
+import { Group } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { Link } from 'wouter'
+import { queryKeys } from '../api/queries.ts'
+import { useApi } from '../api/services.ts'
+import { formatDuration } from '../ui/format.ts'
+import { plural, STATUS_LABELS } from '../ui/status.ts'
+import classes from './pipelines.module.css'
+import { median, type Run, successRate, toRun } from './run-stats.ts'
+
+const SHOWN = 20
+
+/** The recent runs as bars, as high as they took long, and what they add up to. */
+export function RecentRuns({ pipelineId }: { pipelineId: number }) {
+  const api = useApi()
+  const { data } = useQuery({
+    queryKey: queryKeys.recentRuns(pipelineId),
+    staleTime: 15_000,
+    queryFn: async ({ signal }) => {
+      const query = { 'filter[pipeline_id]': String(pipelineId), per_page: SHOWN }
+      return (await api.request('GET /actions', { query, signal })).map(toRun)
+    },
+  })
+  if (!data) return <span className="dimmed">Loading runs…</span>
+  if (data.length === 0) return <span className="dimmed">No runs yet</span>
+  const rate = successRate(data)
+  const typical = median(data.flatMap(({ seconds }) => seconds ?? []))
+  return (
+    <>
+      <Sparkline runs={data.toReversed()} />
+      <Group gap="md" fz="sm" mt="xs">
+        {rate !== null && <span>{Math.round(rate * 100)}% succeeded</span>}
+        {typical !== null && <span>median {formatDuration(typical * 1_000)}</span>}
+        <Link href={`/actions?pipeline=${pipelineId}`}>
+          {data.length === SHOWN ? `last ${SHOWN} runs` : plural(data.length, 'run')}
+        </Link>
+      </Group>
+    </>
+  )
+}
+
+function Sparkline({ runs }: { runs: Run[] }) {
+  const longest = Math.max(...runs.map(({ seconds }) => seconds ?? 0), 0.001)
+  const width = 100 / SHOWN
+  const failed = runs.filter(({ status }) => status === 'failed').length
+  return (
+    <svg className={classes.sparkline} viewBox="0 0 100 28" preserveAspectRatio="none" role="img">
+      <title>{`Last ${plural(runs.length, 'run')}: ${failed} failed`}</title>
+      {runs.map((run, index) => {
+        const height = run.seconds === null ? 3 : Math.max(3, (run.seconds / longest) * 28)
+        return (
+          <rect
+            key={run.id}
+            data-status={run.status}
+            x={(SHOWN - runs.length + index) * width + 0.6}
+            width={width - 1.2}
+            y={28 - height}
+            height={height}
+          >
+            <title>
+              #{run.id} {STATUS_LABELS[run.status]}
+            </title>
+          </rect>
+        )
+      })}
+    </svg>
+  )
+}

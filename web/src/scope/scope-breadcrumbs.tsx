@@ -1,0 +1,29 @@
+import { Breadcrumbs } from '@mantine/core'
+import { Link } from 'wouter'
+import type { Environment } from '../api-types.ts'
+import { scopeSearch } from './scope.ts'
+
+type ScopeBreadcrumbsProps = {
+  /** The page that lists what else is in each scope. */
+  page: '/actions' | '/pipelines' | '/hooks'
+  /** Undefined while, or where, it cannot be read. */
+  environment: Environment | undefined
+}
+
+/** The scope of an object: two projects may have a pipeline of the same name. */
+export function ScopeBreadcrumbs({ page, environment }: ScopeBreadcrumbsProps) {
+  if (!environment) return null
+  const { project } = environment
+  const inOrganization = { organization: project.organization.id }
+  const inProject = { ...inOrganization, project: project.id }
+  const inEnvironment = { ...inProject, environment: environment.id }
+  return (
+    <nav aria-label="Scope">
+      <Breadcrumbs mb="xs" fz="sm">
+        <Link href={page + scopeSearch(inOrganization)}>{project.organization.name}</Link>
+        <Link href={page + scopeSearch(inProject)}>{project.name}</Link>
+        <Link href={page + scopeSearch(inEnvironment)}>{environment.name}</Link>
+      </Breadcrumbs>
+    </nav>
+  )
+}

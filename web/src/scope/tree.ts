@@ -1,0 +1,57 @@
+// Organizations, projects and environments, as far as the person may see them. They change rarely.
+import { queryOptions, useQuery } from '@tanstack/react-query'
+import type { Api } from '../api/api.ts'
+import { queryKeys } from '../api/queries.ts'
+import { useApi } from '../api/services.ts'
+
+const CACHED = { staleTime: 60_000 }
+
+export function useOrganizations() {
+  const api = useApi()
+  return useQuery({
+    ...CACHED,
+    queryKey: queryKeys.organizations,
+    queryFn: ({ signal }) => api.all('GET /organizations', { signal }),
+  })
+}
+
+export function projectsQuery(api: Api, organization: number | undefined) {
+  return queryOptions({
+    ...CACHED,
+    queryKey: queryKeys.projects(organization),
+    enabled: organization !== undefined,
+    queryFn: ({ signal }) =>
+      api.all('GET /organizations/{id}/projects', { path: { id: organization! }, signal }),
+  })
+}
+
+export function useEnvironments(project: number | undefined) {
+  const api = useApi()
+  return useQuery({
+    ...CACHED,
+    queryKey: queryKeys.environments(project),
+    enabled: project !== undefined,
+    queryFn: ({ signal }) => api.all('GET /projects/{id}/environments', { path: { id: project! }, signal }),
+  })
+}
+
+export function useProject(id: number | null | undefined) {
+  const api = useApi()
+  return useQuery({
+    ...CACHED,
+    queryKey: queryKeys.project(id ?? undefined),
+    enabled: typeof id === 'number',
+    queryFn: ({ signal }) => api.request('GET /projects/{id}', { path: { id: id! }, signal }),
+  })
+}
+
+/** Includes its project and organization, even for people who may see neither. */
+export function useEnvironment(id: number | null | undefined) {
+  const api = useApi()
+  return useQuery({
+    ...CACHED,
+    queryKey: queryKeys.environment(id ?? undefined),
+    enabled: typeof id === 'number',
+    queryFn: ({ signal }) => api.request('GET /environments/{id}', { path: { id: id! }, signal }),
+  })
+}

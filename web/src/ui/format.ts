@@ -1,0 +1,39 @@
+// Durations, ages and URLs as people read them. Pure.
+
+export function formatDuration(ms: number): string {
+  if (ms < 1_000) return `${Math.max(0, Math.round(ms))} ms`
+  if (ms < 10_000) return `${(ms / 1_000).toFixed(1)} s`
+  const seconds = Math.floor(ms / 1_000)
+  if (seconds < 60) return `${seconds} s`
+  const minutes = Math.floor(seconds / 60)
+  if (minutes < 60) return `${minutes} min ${String(seconds % 60).padStart(2, '0')} s`
+  return `${Math.floor(minutes / 60)} h ${String(minutes % 60).padStart(2, '0')} min`
+}
+
+export function formatAge(ms: number): string {
+  const seconds = Math.floor(ms / 1_000)
+  if (seconds < 5) return 'just now'
+  if (seconds < 60) return `${seconds} s ago`
+  if (seconds < 3_600) return `${Math.floor(seconds / 60)} min ago`
+  if (seconds < 86_400) return `${Math.floor(seconds / 3_600)} h ago`
+  const days = Math.floor(seconds / 86_400)
+  return days === 1 ? 'yesterday' : `${days} days ago`
+}
+
+// Created once: a formatter costs more than a thousand of its results.
+const dateTime = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' })
+
+export function formatDateTime(iso: string): string {
+  return dateTime.format(new Date(iso))
+}
+
+/** The URL if it is safe to link to: a repository could name `javascript:`. */
+export function safeUrl(url: string | null | undefined): string | undefined {
+  return url && ['http:', 'https:'].includes(URL.parse(url)?.protocol ?? '') ? url : undefined
+}
+
+/** Each log of an action has its own name: the same step runs on every server. */
+export function logFileName(actionId: number, step: string, server: string): string {
+  const name = `action-${actionId}-${step}-on-${server}`.replaceAll(/[^\p{L}\p{N}._-]+/gu, '-')
+  return `${name}.log`
+}

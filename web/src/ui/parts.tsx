@@ -1,0 +1,162 @@
+// Small compositions of Mantine components that several pages share.
+import {
+  Badge,
+  Button,
+  type ButtonProps,
+  DataList,
+  Group,
+  Modal,
+  type ModalProps,
+  Paper,
+  Table,
+  type TableProps,
+  Title,
+  VisuallyHidden,
+} from '@mantine/core'
+import { useClipboard } from '@mantine/hooks'
+import { type ReactNode, type Ref, useEffect, useState } from 'react'
+import type { Hook } from '../api-types.ts'
+import { STATUS_ICONS, STATUS_LABELS, type Status } from './status.ts'
+import classes from './status-badge.module.css'
+
+type SectionProps = { id: string; title: ReactNode; size?: 'h4' | 'h5'; children: ReactNode }
+
+/** A part of a page with a heading. */
+export function Section({ id, title, size = 'h4', children }: SectionProps) {
+  return (
+    <section aria-labelledby={id} className="section">
+      <Title order={2} size={size} id={id} mb="xs">
+        {title}
+      </Title>
+      {children}
+    </section>
+  )
+}
+
+/** The same in a frame. */
+export function SectionCard(props: SectionProps) {
+  return (
+    <Paper withBorder p="md">
+      <Section size="h5" {...props} />
+    </Paper>
+  )
+}
+
+type FactProps = { label: string; className?: string | undefined; children: ReactNode }
+
+/** A label and a value in a Mantine `DataList`; nothing without a value. */
+export function Fact({ label, className, children }: FactProps) {
+  if (!children) return null
+  return (
+    <DataList.Item className={className}>
+      <DataList.ItemLabel>{label}</DataList.ItemLabel>
+      <DataList.ItemValue className="wrap">{children}</DataList.ItemValue>
+    </DataList.Item>
+  )
+}
+
+type DataTableProps = Pick<TableProps, 'className' | 'aria-label' | 'highlightOnHover'> & {
+  columns: string[]
+  /** The rows. */
+  children: ReactNode
+  ref?: Ref<HTMLTableSectionElement>
+}
+
+/** Scrolls sideways in its frame where it is too wide. `ref` is the table's body. */
+export function DataTable({ columns, children, ref, ...rest }: DataTableProps) {
+  return (
+    <Paper withBorder className="table-frame">
+      <Table horizontalSpacing="sm" {...rest}>
+        <Table.Thead>
+          <Table.Tr>
+            {columns.map((column) => (
+              <Table.Th key={column} scope="col">
+                {column}
+              </Table.Th>
+            ))}
+          </Table.Tr>
+        </Table.Thead>
+        <Table.Tbody ref={ref}>{children}</Table.Tbody>
+      </Table>
+    </Paper>
+  )
+}
+
+type PagerProps = { label: string; page: number; total: string; hasNext: boolean; go(page: number): void }
+
+/** `children` follow the buttons. */
+export function Pager({ label, page, total, hasNext, go, children }: PagerProps & { children?: ReactNode }) {
+  return (
+    <Group component="nav" gap="sm" mt="sm" aria-label={label}>
+      <Button size="xs" variant="default" disabled={page === 1} onClick={() => go(page - 1)}>
+        Newer
+      </Button>
+      <span className="numeric">
+        Page {page} · {total} total
+      </span>
+      <Button size="xs" variant="default" disabled={!hasNext} onClick={() => go(page + 1)}>
+        Older
+      </Button>
+      {children}
+    </Group>
+  )
+}
+
+type DialogProps = Pick<ModalProps, 'title' | 'size' | 'centered' | 'children'> & { close(): void }
+
+/** Open for as long as it is rendered. Closing it returns the focus to where it was. */
+export function Dialog({ close, ...rest }: DialogProps) {
+  const [opener] = useState(() => document.activeElement)
+  useEffect(
+    () => () => {
+      // Mantine returns the focus only for dialogs that stay mounted while they are closed.
+      if (opener instanceof HTMLElement && opener.isConnected) opener.focus({ preventScroll: true })
+    },
+    [opener],
+  )
+  // Locking the scroll would inject a style element, which the content security policy blocks.
+  return (
+    <Modal {...rest} opened onClose={close} lockScroll={false} closeButtonProps={{ 'aria-label': 'Close' }} />
+  )
+}
+
+type CopyButtonProps = Pick<ButtonProps, 'size' | 'disabled' | 'className'> & { text(): string }
+
+export function CopyButton({ text, ...rest }: CopyButtonProps) {
+  const { copy, copied, error } = useClipboard()
+  // Browsers offer the clipboard only to pages from HTTPS or from this machine.
+  if (!navigator.clipboard) return null
+  const result = error ? 'Copy failed' : copied ? 'Copied' : ''
+  return (
+    <>
+      <Button {...rest} variant="default" onClick={() => copy(text())}>
+        {result || 'Copy'}
+      </Button>
+      <VisuallyHidden role="status">{result}</VisuallyHidden>
+    </>
+  )
+}
+
+type StatusBadgeProps = { status: Status; label?: string; icon?: string }
+
+/** The status, or a more specific label in its color. */
+export function StatusBadge({ status, label, icon = STATUS_ICONS[status] }: StatusBadgeProps) {
+  return (
+    // A variant that Mantine does not know leaves the colors to the style sheet.
+    <Badge
+      variant="status"
+      size="lg"
+      className={classes.badge}
+      data-status={status}
+      leftSection={<span aria-hidden="true">{icon}</span>}
+    >
+      {label || STATUS_LABELS[status]}
+    </Badge>
+  )
+}
+
+export function HookBadge({ hook }: { hook: Pick<Hook, 'active' | 'disabled_at'> }) {
+  if (hook.disabled_at) return <StatusBadge status="failed" label="Disabled" />
+  if (hook.active) return <StatusBadge status="completed" label="Active" />
+  return <StatusBadge status="skipped" label="Inactive" icon="–" />
+}
