@@ -90,7 +90,9 @@ type Remove<Path extends string> = Operation & {
 type Check<Path extends string, Schema extends TSchema, Report extends TSchema> = Operation & {
   body: Schema
   report: Report & { $id: string }
-  run: (call: Call<Path, Schema>) => Promise<{ kind: 'tried'; check: Static<Report> } | HttpProblem>
+  run: (
+    call: Call<Path, Schema>,
+  ) => Promise<{ kind: 'checked' | 'tried'; check: Static<Report> } | HttpProblem>
 }
 
 const KEEPS =
