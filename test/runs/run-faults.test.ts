@@ -74,7 +74,7 @@ suite('a fault of Gantry', { concurrency: true }, () => {
     const [broken, fine] = action.targets
     assert.deepEqual(reasonsOf(broken), ['FAILED', 'SKIPPED'])
     assert.deepEqual(reasonsOf(fine), ['COMPLETED', 'COMPLETED'])
-    assert.match(await logOf(id, 'one'), /^Gantry could not begin this run, .* Gantry's own log\.\n$/)
+    assert.match(await logOf(id, 'one'), /^Gantry could not start this run\. .* Gantry's own log\.\n$/)
     assert.equal(await jobsOf(broken.id), 0)
     const lines = toldOf(broken.id)
     assert.equal(lines.length, 10)
@@ -83,7 +83,7 @@ suite('a fault of Gantry', { concurrency: true }, () => {
       assert.equal(err.message, 'no room for this row')
     }
     assert.deepEqual(
-      lines.map(({ given_up }) => given_up),
+      lines.map(({ final }) => final),
       [...Array(9).fill(false), true],
     )
     await stop()
@@ -121,7 +121,7 @@ suite('a fault of Gantry', { concurrency: true }, () => {
     assert.deepEqual(reasonsOf(target), ['FAILED', 'SKIPPED'])
     assert.match(
       await logOf(action.id, 'step'),
-      /Something went wrong inside Gantry while this step ran\. .* Gantry's own log\.\n$/,
+      /An internal error in Gantry interrupted this step\. .* Gantry's own log\.\n$/,
     )
     const [line, ...others] = toldOf(target.id)
     assert.equal(others.length, 0)
@@ -140,8 +140,8 @@ suite('a fault of Gantry', { concurrency: true }, () => {
     await interfere('insert on step_log_chunks', condition, refuse('the key swordfish-1234 is unwanted'))
     const action = await completed(await run(shop.pipelineId))
     const log = await logOf(action.id, 'step')
-    assert.equal(log.match(/Something went wrong inside Gantry/g)?.length, 2)
-    assert.match(log, /tried again\.\n.*begins again here\.\nbefore\nexplode\n$/)
+    assert.equal(log.match(/An internal error in Gantry/g)?.length, 2)
+    assert.match(log, /It is retried\.\n.*A new attempt starts here\.\nbefore\nexplode\n$/)
     assert.equal(toldOf(action.targets[0].id).length, 2)
   })
 

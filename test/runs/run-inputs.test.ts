@@ -37,7 +37,7 @@ suite('what a run deploys', () => {
     )
     assert.match(await fault({ source_ref: 'a..b' }), /cannot be the name of a branch/)
     assert.match(await fault({ source_type: 'commit', source_ref: 'main' }), /is no commit/)
-    assert.equal(await fault({ source_type: 'tag' }), 'is required: which tag?')
+    assert.equal(await fault({ source_type: 'tag' }), 'is required when source_type is tag')
     assert.equal(
       await fault({ source_type: 'tag', source_ref: 'refs/heads/x' }),
       'is the full name of a branch, not of a tag',
@@ -47,7 +47,7 @@ suite('what a run deploys', () => {
   test('can be chosen only for pipelines that deploy', async () => {
     await addStep(tree.serverPipelineId, 'restart', 1)
     const url = `/pipelines/${tree.serverPipelineId}/actions`
-    const why = ['is for pipelines that deploy an application']
+    const why = ['is only for deploy pipelines']
     assert.deepEqual(
       await faultsOf(ask(url, { source_type: 'branch', source_ref: 'main', type: 'deploy' })),
       {
@@ -67,7 +67,7 @@ suite('what a run deploys', () => {
 
   test('is the commit of the live release for a redeploy, in a release of its own', async () => {
     const at = await createTestTree(db)
-    assert.match(await reasonOf(run({ type: 'redeploy' }, { at })), /no live release yet/)
+    assert.match(await reasonOf(run({ type: 'redeploy' }, { at })), /no live release/)
     await deployed(at, '1')
     await deployed(at, '2')
     const { action_data } = await started(run({ type: 'redeploy' }, { at }))
@@ -79,7 +79,7 @@ suite('what a run deploys', () => {
 
   test('is the release before the live one for a rollback, whichever pipeline made it', async () => {
     const at = await createTestTree(db)
-    assert.match(await reasonOf(run({ type: 'rollback' }, { at })), /no live release yet/)
+    assert.match(await reasonOf(run({ type: 'rollback' }, { at })), /no live release/)
     const other = await addDeployPipeline(at, 'Deploy by hand')
     await deployed({ ...at, pipelineId: other }, '1')
     assert.match(await reasonOf(run({ type: 'rollback' }, { at })), /no release before the live one/)
@@ -96,7 +96,7 @@ suite('what a run deploys', () => {
 
   test('cannot be chosen for a redeploy or a rollback', async () => {
     for (const type of ['redeploy', 'rollback']) {
-      const why = [`cannot be chosen: a ${type} takes an earlier release`]
+      const why = [`cannot be set: a ${type} uses an earlier release`]
       assert.deepEqual(await faultsOf(run({ type, source_type: 'tag', source_ref: 'v1' })), {
         source_type: why,
         source_ref: why,

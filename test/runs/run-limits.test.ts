@@ -185,7 +185,7 @@ suite('limits', { concurrency: true }, () => {
       const { pipelineId } = await makeCustom([{ name: 'flood', command }])
       const action = await completed(await run(pipelineId))
       const log = await logOf(action.id, 'flood')
-      assert.ok(log.endsWith('\n[output cut: 10 MiB are kept per step]\n'))
+      assert.ok(log.endsWith('\n[output truncated: the limit is 10 MiB per step]\n'))
       const kept = Buffer.byteLength(log)
       assert.ok(kept > 10 * 2 ** 20 - 100 && kept < 10 * 2 ** 20 + 200, `${kept} bytes`)
     })
@@ -200,7 +200,7 @@ suite('limits', { concurrency: true }, () => {
     test('that is killed by the system says by which signal', async () => {
       const { pipelineId } = await makeCustom([{ name: 'shot', command: 'kill -KILL $$' }])
       const action = await endedWith('FAILED', await run(pipelineId))
-      assert.match(await logOf(action.id, 'shot'), /ended by SIGKILL/)
+      assert.match(await logOf(action.id, 'shot'), /killed by SIGKILL/)
     })
 
     test('that may write no more fails, and the release before stays live', async (t) => {
@@ -213,7 +213,7 @@ suite('limits', { concurrency: true }, () => {
       const first = await completed(await run(shop.pipelineId))
       await mkdir(join(world.notes, 'full'))
       const second = await endedWith('FAILED', await run(shop.pipelineId))
-      assert.match(await logOf(second.id, 'write'), /File size limit exceeded|ended by SIGXFSZ/)
+      assert.match(await logOf(second.id, 'write'), /File size limit exceeded|killed by SIGXFSZ/)
       assert.equal(await liveRelease(shop.bases[0]!), first.action_data.release_name)
     })
   })

@@ -38,7 +38,7 @@ suite('a retry', () => {
       .execute()
     assert.equal(
       await reasonOf(retry(first, { at })),
-      'The action has not ended yet; cancel it first, or wait.',
+      'The action has not ended yet. Cancel it first, or wait.',
     )
     await cancel(first, { at })
     await addStep(at.pipelineId, 'smoke-test', 7)
@@ -162,7 +162,7 @@ suite('cancelling', () => {
       await createAction(db, tree, FAILED),
       await createAction(db, tree, { cancelled_at: new Date(), cancelled_by: tree.owner.id }),
     ]
-    for (const id of ended) assert.equal(await reasonOf(cancel(id)), 'The action has ended already.')
+    for (const id of ended) assert.equal(await reasonOf(cancel(id)), 'The action has already ended.')
   })
 
   test('lets the next one have the place', async () => {

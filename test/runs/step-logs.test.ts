@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, suite, test } from 'node:test'
 import { sql } from 'kysely'
 import { createLogWriter, type LogChunk } from '#engine/step-logs/log-writer.ts'
-import { endOfLog, type StoredLog, storeChunk } from '#engine/step-logs/store-chunk.ts'
+import { endOfLog, type LogOwner, storeChunk } from '#engine/step-logs/store-chunk.ts'
 import { ACTIONS_CHANNEL } from '#model/actions/channel.ts'
 import { openListener } from '#platform/database/listen.ts'
 import { openTestApp } from '#test/support/harness.ts'
@@ -27,7 +27,7 @@ async function createLog() {
     .orderBy('position')
     .limit(1)
     .executeTakeFirstOrThrow()
-  const log: StoredLog = { targetId, stepOrder: 1, attempt: 1 }
+  const log: LogOwner = { targetId, stepOrder: 1, attempt: 1 }
   const url = `/actions/${actionId}/targets/${targetId}/steps/1/logs`
   return { actionId, targetId, log, url }
 }
@@ -36,7 +36,7 @@ function chunkAt(startOffset: number, text: string): LogChunk {
   return { startOffset, text, bytes: Buffer.byteLength(text) }
 }
 
-async function fill(log: StoredLog, texts: readonly string[]): Promise<void> {
+async function fill(log: LogOwner, texts: readonly string[]): Promise<void> {
   let offset = 0
   for (const text of texts) {
     assert.deepEqual(await storeChunk(db, log, chunkAt(offset, text)), { kind: 'stored' })
@@ -87,7 +87,7 @@ suite('storing', () => {
     )
     const about = `log ${actionId} ${targetId} 1 `
     assert.deepEqual(await toldSoFar(about), [`${about}4`, `${about}11`])
-    assert.equal(await endOfLog(db, log), 11)
+    assert.equal((await endOfLog(db, log)).offset, 11)
   })
 
   test('a chunk of an attempt that has lost its target is refused, and nobody hears of it', async () => {
@@ -99,7 +99,7 @@ suite('storing', () => {
     })
     assert.deepEqual(await chunksOf(log), [])
     assert.deepEqual(await toldSoFar(`log ${actionId} `), [])
-    assert.equal(await endOfLog(db, log), 0)
+    assert.equal((await endOfLog(db, log)).offset, 0)
   })
 
   test('a chunk waits for a take-over that is under way, and is then refused', async () => {
@@ -121,7 +121,7 @@ suite('storing', () => {
       await until(someoneWaitsForLock)
       return { taken }
     })
-    assert.equal(await taken, 7)
+    assert.deepEqual(await taken, { offset: 7, isLineOpen: true })
   })
 
   test('a chunk that is stored again changes nothing; another one in its place is a fault', async () => {
@@ -129,9 +129,9 @@ suite('storing', () => {
     await fill(log, ['one'])
     assert.deepEqual(await storeChunk(db, log, chunkAt(0, 'one')), { kind: 'stored' })
     assert.equal((await chunksOf(log)).length, 1)
-    await assert.rejects(storeChunk(db, log, chunkAt(0, 'two')), /Another chunk begins at 0/)
+    await assert.rejects(storeChunk(db, log, chunkAt(0, 'two')), /has another chunk at 0/)
     await takeOver(log.targetId)
-    await assert.rejects(storeChunk(db, { ...log, attempt: 2 }, chunkAt(0, 'one')), /Another chunk/)
+    await assert.rejects(storeChunk(db, { ...log, attempt: 2 }, chunkAt(0, 'one')), /has another chunk/)
   })
 
   test('of a transaction that is taken back nothing is told', async () => {

@@ -5,32 +5,33 @@ import { type PipelineDefinition, type PlannedTarget, planRun } from '#model/pip
 import { acquireSlots } from '#model/pipelines/queue-policy.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { ReasonCode } from '#platform/database/tables.ts'
+import { conflict, type HttpProblem } from '#platform/http/problems.ts'
 import { REASONS } from '#platform/vocabulary.ts'
-import { settleWish, type Unsettled } from './run-pipeline.ts'
+import { resolveRun } from './run-pipeline.ts'
 import type { RunInput, RunPlan } from './schemas.ts'
-import { BUSY, impossible, type Taken } from './start-run.ts'
+import { BUSY, type DeploySource } from './start-run.ts'
 
-export type PlanOutcome = { kind: 'planned'; plan: RunPlan } | Unsettled
+export type PlanOutcome = { kind: 'planned'; plan: RunPlan } | HttpProblem
 
-/** What a run would do at this moment, refused for the same reasons. Starts nothing, and locks nothing. */
-export function planWish(db: Database, pipelineId: number, wish: RunInput): Promise<PlanOutcome> {
+/** What a run would do now, with the same checks. Starts nothing, and locks nothing. */
+export function planPipeline(db: Database, pipelineId: number, input: RunInput): Promise<PlanOutcome> {
   return db.transaction().execute(async (trx): Promise<PlanOutcome> => {
-    const settled = await settleWish(trx, pipelineId, wish)
-    if (settled.kind !== 'settled') return settled
-    const { definition } = settled.pipeline
+    const resolved = await resolveRun(trx, pipelineId, input)
+    if (resolved.kind !== 'resolved') return resolved
+    const { definition } = resolved.pipeline
     const plan = planRun(definition)
-    if (plan.kind === 'impossible') return plan
-    const [hasPlace] = await acquireSlots(trx, [definition])
-    if (!hasPlace) return impossible(BUSY)
+    if (plan.kind === 'impossible') return conflict(plan.reason)
+    const [hasSlot] = await acquireSlots(trx, [definition])
+    if (!hasSlot) return conflict(BUSY)
     const reason = await findWaitingReason(trx, definition, plan.targets)
     return {
       kind: 'planned',
       plan: {
         targets: await describeTargets(trx, pipelineId, plan.targets),
-        source: describeSource(settled.taken),
+        source: describeSource(resolved.source),
         would_wait: reason,
         would_wait_human_readable: reason && REASONS[reason],
-        variables: wish.variables ?? {},
+        variables: input.variables ?? {},
       },
     }
   })
@@ -62,13 +63,13 @@ async function describeTargets(
   }))
 }
 
-function describeSource({ deployment, commit, release_name }: Taken): RunPlan['source'] {
+function describeSource({ deployment, commit, release_name }: DeploySource): RunPlan['source'] {
   if (!deployment) return null
-  const { type, source_type, source_ref, repository } = deployment
-  return { type, source_type, source_ref, repository, commit_hash: commit?.hash ?? null, release_name }
+  const { provider_name, ...source } = deployment
+  return { ...source, commit_hash: commit?.hash ?? null, release_name }
 }
 
-/** Whoever was there before goes first: a run waits as long as others use up the limit, or wait for it. */
+/** First come, first served: a run waits while earlier ones use up the limit, or wait for it. */
 async function findWaitingReason(
   db: Database,
   { id, maxParallelActions }: PipelineDefinition,

@@ -1,23 +1,30 @@
 import type { Transaction } from 'kysely'
-import type { Enqueueing } from '#engine/scheduling/enqueueing.ts'
-import { startChildren } from '#engine/scheduling/start-children.ts'
+import type { Enqueue } from '#engine/scheduling/jobs.ts'
+import { startChildren, startOf } from '#engine/scheduling/start-children.ts'
 import { type Start, startActions } from '#model/actions/start-actions.ts'
-import { firstState } from '#model/actions/status.ts'
 import { planRows, planRun } from '#model/pipelines/plan.ts'
 import { acquireSlots, lockPipelines } from '#model/pipelines/queue-policy.ts'
+import type { Database } from '#platform/database/connect.ts'
 import type { Commit, Deployment, Tables } from '#platform/database/tables.ts'
+import { conflict, type HttpProblem } from '#platform/http/problems.ts'
 import type { RunnablePipeline } from './load-pipeline.ts'
 
-/** The person who asks, and from where. */
-export type Asker = { id: number; name: string; email: string; address: string; origin: string | null }
+export type RunDeps = { db: Database; enqueue: Enqueue }
 
-/** What a deploy takes; all null for other operations. */
-export type Taken = { deployment: Deployment | null; commit: Commit | null; release_name: string | null }
+/** The user who starts a run, and from where. */
+export type Requester = { id: number; name: string; email: string; address: string; origin: string | null }
 
-export const NOTHING_TAKEN: Taken = { deployment: null, commit: null, release_name: null }
+/** What a deploy uses; all null for other operations. */
+export type DeploySource = {
+  deployment: Deployment | null
+  commit: Commit | null
+  release_name: string | null
+}
 
-/** What makes a run differ from any other run of its pipeline. */
-export type Particulars = Taken &
+export const NO_SOURCE: DeploySource = { deployment: null, commit: null, release_name: null }
+
+/** What distinguishes a run from other runs of its pipeline. */
+export type RunDetails = DeploySource &
   Pick<
     Start,
     | 'trigger_type'
@@ -29,51 +36,44 @@ export type Particulars = Taken &
     | 'retry_of'
   >
 
-export type Started = { kind: 'started'; actionId: number } | Impossible
-/** The state of things forbids the run. Nothing was stored. */
-export type Impossible = { kind: 'impossible'; reason: string }
+export type StartOutcome = { kind: 'started'; actionId: number } | HttpProblem
 
-/** Starts a run on all servers of the definition, and the runs that follow it, and asks the queue for it. */
+/** Starts a run on all servers of the definition, with the runs that follow it, and enqueues it. */
 export async function startRun(
   trx: Transaction<Tables>,
+  enqueue: Enqueue,
   { definition, credentialId }: RunnablePipeline,
-  asker: Asker,
-  particulars: Particulars,
-  enqueue: Enqueueing,
-): Promise<Started> {
+  requester: Requester,
+  details: RunDetails,
+): Promise<StartOutcome> {
   const plan = planRun(definition)
-  if (plan.kind === 'impossible') return plan
-  if (!(await holdPipeline(trx, definition.id))) return impossible(REMOVED)
+  if (plan.kind === 'impossible') return conflict(plan.reason)
+  if (!(await lockAgainstDeletion(trx, definition.id))) return conflict(DELETED)
   if (definition.queuePolicy === 'reject') {
     await lockPipelines(trx, [definition])
-    const [hasPlace] = await acquireSlots(trx, [definition])
-    if (!hasPlace) return impossible(BUSY)
+    const [hasSlot] = await acquireSlots(trx, [definition])
+    if (!hasSlot) return conflict(BUSY)
   }
-  const { status, reason } = firstState({ waitsForParent: false })
   const start: Start = {
-    plan: 0,
-    environment_id: definition.environmentId,
-    pipeline_id: definition.id,
-    type: definition.operation,
-    status,
-    status_reason_code: reason,
-    origin: asker.origin,
-    trigger_name: asker.name,
-    trigger_email: asker.email,
-    ip_address: asker.address,
-    triggered_by: asker.id,
+    ...startOf(definition, 0, { waitsForParent: false }),
+    origin: requester.origin,
+    trigger_name: requester.name,
+    trigger_email: requester.email,
+    ip_address: requester.address,
+    triggered_by: requester.id,
     credential_id: credentialId,
     parent_id: null,
-    ...particulars,
+    ...details,
   }
-  const [actionId] = await startActions(trx, [start], planRows(plan, 0))
-  if (definition.hasFollowers) await startChildren(trx, [actionId!])
-  await enqueue.runs(trx, [actionId!])
-  return { kind: 'started', actionId: actionId! }
+  const [id] = await startActions(trx, [start], planRows(plan, 0))
+  const actionId = id!
+  if (definition.hasFollowers) await startChildren(trx, [actionId])
+  await enqueue.runs(trx, [actionId])
+  return { kind: 'started', actionId }
 }
 
-/** From here to the end of the transaction it cannot be removed: a removed pipeline has no unfinished runs. */
-async function holdPipeline(trx: Transaction<Tables>, id: number): Promise<boolean> {
+/** Until the transaction ends it cannot be deleted: a deleted pipeline has no unfinished runs. */
+async function lockAgainstDeletion(trx: Transaction<Tables>, id: number): Promise<boolean> {
   const row = await trx
     .selectFrom('pipelines')
     .select('id')
@@ -84,15 +84,5 @@ async function holdPipeline(trx: Transaction<Tables>, id: number): Promise<boole
   return row !== undefined
 }
 
-export const REMOVED = 'The pipeline was removed.'
-export const BUSY = 'The pipeline is busy, and its queue policy is to reject further runs.'
-
-export function impossible(reason: string): Impossible {
-  return { kind: 'impossible', reason }
-}
-
-/** The same pipeline with only some of its servers, in the order that they have there. */
-export function onServers(pipeline: RunnablePipeline, ids: ReadonlySet<number>): RunnablePipeline {
-  const servers = pipeline.definition.servers.filter(({ id }) => ids.has(id))
-  return { ...pipeline, definition: { ...pipeline.definition, servers } }
-}
+export const DELETED = 'The pipeline was deleted.'
+export const BUSY = 'The pipeline is busy, and its queue policy rejects further runs.'

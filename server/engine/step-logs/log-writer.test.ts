@@ -179,7 +179,7 @@ suite('more than a step may keep', () => {
     await log.writer.close()
     assert.equal(
       log.text(),
-      `${'x'.repeat(1023)}y\n[output cut: 1 KiB are kept per step]\nTimed out after 600 s\n`,
+      `${'x'.repeat(1023)}y\n[output truncated: the limit is 1 KiB per step]\nTimed out after 600 s\n`,
     )
   })
 
@@ -188,7 +188,7 @@ suite('more than a step may keep', () => {
     await log.writer.line('Attempt 2')
     await log.write('output\n')
     await log.writer.close()
-    assert.equal(log.text(), '\nAttempt 2\n[output cut: 1 KiB are kept per step]\n')
+    assert.equal(log.text(), '\nAttempt 2\n[output truncated: the limit is 1 KiB per step]\n')
   })
 
   test('does not stop the command that prints it', async () => {
@@ -198,7 +198,7 @@ suite('more than a step may keep', () => {
     for await (const bytes of command.stdout) await log.writer.write(bytes)
     assert.equal((await ended)[0], 7)
     await log.writer.close()
-    const notice = '[output cut: 10 MiB are kept per step]\n'
+    const notice = '[output truncated: the limit is 10 MiB per step]\n'
     assert.equal(Buffer.byteLength(log.text()), 10 * 2 ** 20 + 1 + notice.length)
     assert.ok(log.text().endsWith(`\n${notice}`))
   })

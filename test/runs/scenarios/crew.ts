@@ -1,12 +1,9 @@
 import { sql } from 'kysely'
 import { createRepositories } from '#adapters/repositories/repositories.ts'
-import { createCancellations } from '#engine/runner/cancellations.ts'
-import type { RunnerDeps } from '#engine/runner/deps.ts'
-import { createPerform } from '#engine/runner/perform.ts'
-import { createDeploySteps } from '#engine/runner/perform-deploy.ts'
-import { runTarget } from '#engine/runner/run-target.ts'
-import { advanceActions } from '#engine/scheduling/advance.ts'
-import { createEnqueueing } from '#engine/scheduling/enqueueing.ts'
+import { type RunnerDeps, runTarget } from '#engine/runner/run-target.ts'
+import { createStepHandler } from '#engine/runner/step-handlers.ts'
+import { createEnqueue, scheduleActions } from '#engine/scheduling/jobs.ts'
+import { openTargetLifecycle } from '#engine/scheduling/target-lifecycle.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { ConnectionSettings, Database } from '#platform/database/connect.ts'
 import { type Listener, openListener } from '#platform/database/listen.ts'
@@ -45,7 +42,7 @@ const TIMINGS = {
 
 export function createCrew(ground: Ground, script: Script): Crew {
   const { db, box, settings, queue } = ground
-  const enqueue = createEnqueueing(queue)
+  const enqueue = createEnqueue(queue)
   const onError = (error: Error) => void script.faults.push(error.message)
   const repositories = createRepositories({
     folder: '/nowhere',
@@ -54,15 +51,14 @@ export function createCrew(ground: Ground, script: Script): Crew {
   const lost: (Member & { ended: Promise<void> })[] = []
   let member: Member | undefined
 
-  async function partsFor(actor: Actor, listener: Listener): Promise<RunnerDeps> {
+  async function depsFor(actor: Actor, listener: Listener): Promise<RunnerDeps> {
     return {
       db,
       box,
       log: logFaults(actor, script.faults),
-      enqueueTargets: enqueue.targets,
-      cancellations: await createCancellations(db, listener, onError),
+      lifecycle: await openTargetLifecycle({ db, listener, enqueueTargets: enqueue.targets, onError }),
       reach: script.reachAs(actor),
-      perform: createPerform(createDeploySteps({ db, repositories })),
+      handleStep: createStepHandler({ db, repositories }),
     }
   }
 
@@ -83,14 +79,14 @@ export function createCrew(ground: Ground, script: Script): Crew {
       if (member) await leave(take(), NEVER_MS)
       const listener = await openListener(settings, { onError })
       const actor: Actor = { isLost: false, awake: Promise.withResolvers() }
-      const parts = await partsFor(actor, listener)
+      const deps = await depsFor(actor, listener)
       const worker = await startWorker({
         queue,
         listener,
         handlers: {
-          'actions.run': ({ action_ids }) => advanceActions(db, action_ids, enqueue.targets),
+          'actions.run': ({ action_ids }) => scheduleActions(db, action_ids, enqueue.targets),
           ...(duties === 'everything' && {
-            'targets.run': ({ target_id }, context) => runTarget(parts, target_id, context),
+            'targets.run': ({ target_id }, context) => runTarget(deps, target_id, context),
           }),
         },
         log: logFaults(actor, script.faults),

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { sql } from 'kysely'
-import { createEnqueueing } from '#engine/scheduling/enqueueing.ts'
-import { sweepPlaces } from '#engine/scheduling/sweep.ts'
+import { createEnqueue, sweepSlots } from '#engine/scheduling/jobs.ts'
 import type { TestApp } from '#test/support/harness.ts'
 import { readCondition, waitFor } from './conditions.ts'
 import type { Crew, Ground } from './crew.ts'
@@ -51,7 +50,7 @@ export async function play(
       .where('environment_id', '=', stage.environmentId)
       .where('status', '=', 'waiting')
       .execute()
-    await sweepPlaces(ground.db, createEnqueueing(ground.queue).targets, assert.ifError)
+    await sweepSlots(ground.db, createEnqueue(ground.queue).targets, assert.ifError)
   }
 
   async function work(word: Extract<Line, { worker: string }>['worker']): Promise<void> {

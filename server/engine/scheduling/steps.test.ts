@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { isEnd, type State } from '#model/actions/status.ts'
 import type { StoredStep } from '#platform/database/tables.ts'
-import { beginAt, endWith, goOn } from './step-changes.ts'
+import { completeStep, endSteps, startAt } from './steps.ts'
 
 const at = (minute: number) => new Date(Date.UTC(2026, 10, 15, 6, minute)).toISOString()
 const COMPLETED: State = { status: 'completed', reason: 'COMPLETED' }
@@ -29,9 +29,9 @@ const told = (steps: readonly StoredStep[]) =>
   })
 
 test('the steps of a target run one after the other', () => {
-  const begun = beginAt(unbegun(3), 1, at(1))
+  const begun = startAt(unbegun(3), 1, at(1))
   assert.deepEqual(told(begun), ['in-progress IN_PROGRESS 1 -', 'pending PENDING - -', 'pending PENDING - -'])
-  const further = goOn(begun, 1, at(2))
+  const further = completeStep(begun, 1, at(2))
   assert.deepEqual(told(further), [
     'completed COMPLETED 1 2',
     'in-progress IN_PROGRESS 2 -',
@@ -40,8 +40,8 @@ test('the steps of a target run one after the other', () => {
 })
 
 test('a step that fails ends the target: what was done stays, the rest is skipped', () => {
-  const steps = goOn(beginAt(unbegun(3), 1, at(1)), 1, at(2))
-  assert.deepEqual(told(endWith(steps, 2, FAILED, at(3))), [
+  const steps = completeStep(startAt(unbegun(3), 1, at(1)), 1, at(2))
+  assert.deepEqual(told(endSteps(steps, FAILED, at(3), 2)), [
     'completed COMPLETED 1 2',
     'failed FAILED 2 3',
     'skipped SKIPPED - 3',
@@ -49,16 +49,16 @@ test('a step that fails ends the target: what was done stays, the rest is skippe
 })
 
 test('the last step ends the target well', () => {
-  const steps = goOn(beginAt(unbegun(2), 1, at(1)), 1, at(2))
-  assert.deepEqual(told(endWith(steps, 2, COMPLETED, at(3))), [
+  const steps = completeStep(startAt(unbegun(2), 1, at(1)), 1, at(2))
+  assert.deepEqual(told(endSteps(steps, COMPLETED, at(3), 2)), [
     'completed COMPLETED 1 2',
     'completed COMPLETED 2 3',
   ])
 })
 
 test('beginning again at a step makes it and those after it as if they had not run', () => {
-  const steps = goOn(goOn(beginAt(unbegun(4), 1, at(1)), 1, at(2)), 2, at(3))
-  assert.deepEqual(told(beginAt(steps, 2, at(4))), [
+  const steps = completeStep(completeStep(startAt(unbegun(4), 1, at(1)), 1, at(2)), 2, at(3))
+  assert.deepEqual(told(startAt(steps, 2, at(4))), [
     'completed COMPLETED 1 2',
     'in-progress IN_PROGRESS 4 -',
     'pending PENDING - -',
@@ -67,8 +67,8 @@ test('beginning again at a step makes it and those after it as if they had not r
 })
 
 test('a change touches the time of what it changes, and nothing that was over before', () => {
-  const steps = goOn(beginAt(unbegun(3), 1, at(1)), 1, at(2))
-  const ended = endWith(steps, 2, FAILED, at(3))
+  const steps = completeStep(startAt(unbegun(3), 1, at(1)), 1, at(2))
+  const ended = endSteps(steps, FAILED, at(3), 2)
   assert.equal(ended[0], steps[0])
   assert.deepEqual(
     ended.map(({ updated_at }) => updated_at),
@@ -82,14 +82,14 @@ test('however often a target begins again, at most one step runs, done before an
     fc.property(fc.integer({ min: 1, max: 6 }), moves, fc.boolean(), (count, list, isFine) => {
       let minute = 1
       let order = 1
-      let steps = beginAt(unbegun(count), 1, at(minute))
+      let steps = startAt(unbegun(count), 1, at(minute))
       for (const move of list) {
         minute += 1
         if (move !== 'go-on') {
           order = (move % order) + 1
-          steps = beginAt(steps, order, at(minute))
+          steps = startAt(steps, order, at(minute))
         } else if (order < count) {
-          steps = goOn(steps, order, at(minute))
+          steps = completeStep(steps, order, at(minute))
           order += 1
         }
         const statuses = steps.map(({ status }) => status)
@@ -103,7 +103,7 @@ test('however often a target begins again, at most one step runs, done before an
           assert.equal(completed_at !== null, isEnd(status))
         }
       }
-      const ended = endWith(steps, order, isFine && order === count ? COMPLETED : FAILED, at(minute + 1))
+      const ended = endSteps(steps, isFine && order === count ? COMPLETED : FAILED, at(minute + 1), order)
       assert.ok(ended.every(({ status, completed_at }) => isEnd(status) && completed_at !== null))
     }),
   )

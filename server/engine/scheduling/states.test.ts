@@ -3,7 +3,8 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { canMove, isEnd, type State } from '#model/actions/status.ts'
 import type { StoredStep } from '#platform/database/tables.ts'
-import { actionState, endOfTarget, endSteps, leftOutTargets, openTargets } from './derive.ts'
+import { actionState, readyTargets, skippedTargets } from './states.ts'
+import { endOfTarget, endSteps } from './steps.ts'
 
 type Target = State & { id: number; batch: number }
 
@@ -56,7 +57,7 @@ test('an action none of whose targets ran is skipped', () => {
 
 test('the targets of a batch are open when the batches before it are over', () => {
   const batches = [1, 1, 2, 2, 3]
-  const open = (...states: State[]) => idsOf(openTargets(targetsOf(states, batches)))
+  const open = (...states: State[]) => idsOf(readyTargets(targetsOf(states, batches)))
   assert.deepEqual(open(PENDING, PENDING, PENDING, PENDING, PENDING), [1, 2])
   assert.deepEqual(open(COMPLETED, RUNNING, PENDING, PENDING, PENDING), [])
   assert.deepEqual(open(COMPLETED, FAILED, PENDING, PENDING, PENDING), [3, 4])
@@ -68,7 +69,7 @@ test('the targets of a batch are open when the batches before it are over', () =
 test('later batches are left out when more targets have failed than may', () => {
   const batches = [1, 1, 2, 3]
   const leftOut = (maxFailed: number, ...states: State[]) =>
-    idsOf(leftOutTargets(targetsOf(states, batches), maxFailed))
+    idsOf(skippedTargets(targetsOf(states, batches), maxFailed))
   assert.deepEqual(leftOut(0, COMPLETED, COMPLETED, PENDING, PENDING), [])
   assert.deepEqual(leftOut(0, FAILED, RUNNING, PENDING, PENDING), [3, 4])
   assert.deepEqual(leftOut(1, FAILED, RUNNING, PENDING, PENDING), [])
@@ -92,8 +93,8 @@ test('whatever fails, a rollout goes batch by batch, stops after one failure too
       )
       let state = QUEUED
       for (;;) {
-        for (const target of leftOutTargets(targets, maxFailed)) Object.assign(target, SKIPPED)
-        for (const target of openTargets(targets)) Object.assign(target, QUEUED)
+        for (const target of skippedTargets(targets, maxFailed)) Object.assign(target, SKIPPED)
+        for (const target of readyTargets(targets)) Object.assign(target, QUEUED)
         const next = actionState(targets)
         assert.ok(next.status === state.status || canMove(state.status, next.status))
         state = next

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { countDown } from './run-step.ts'
+import { countDown } from './step.ts'
 
 test('a step has all of its time when it begins, whatever the clock shows', () => {
   for (let shown = 0.1; shown < 100_000; shown += 7.3) assert.equal(countDown(7, () => shown)(), 7_000)
