@@ -1,15 +1,14 @@
 import { sql } from 'kysely'
 import { loadServers } from '#model/inventory/load-resources.ts'
-import { loadSteps } from '#model/pipelines/load-steps.ts'
+import { loadSteps, presentSteps } from '#model/pipelines/load-steps.ts'
 import { type PipelineDefinition, type PlannedTarget, planRun } from '#model/pipelines/plan.ts'
 import { acquireSlots } from '#model/pipelines/queue-policy.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { ReasonCode } from '#platform/database/tables.ts'
 import { conflict, type HttpProblem } from '#platform/http/problems.ts'
 import { REASONS } from '#platform/vocabulary.ts'
-import { resolveRun } from './run-pipeline.ts'
 import type { RunInput, RunPlan } from './schemas.ts'
-import { BUSY, type DeploySource } from './start-run.ts'
+import { BUSY, type DeploySource, resolveRun } from './start-run.ts'
 
 export type PlanOutcome = { kind: 'planned'; plan: RunPlan } | HttpProblem
 
@@ -44,16 +43,8 @@ async function describeTargets(
 ): Promise<RunPlan['targets']> {
   const ids = targets.map(({ serverId }) => serverId)
   const servers = new Map((await loadServers(db, ids)).map((server) => [server.id, server]))
-  const steps = (await loadSteps(db, [pipelineId])).map((step, index) => ({
-    order: index + 1,
-    name: step.name,
-    description: step.description,
-    built_in: step.built_in,
-    command: step.command,
-    run_as_user: step.run_as_user,
-    timeout_seconds: step.timeout_seconds,
-    idempotent: step.idempotent,
-  }))
+  const rows = await loadSteps(db, [pipelineId])
+  const steps = presentSteps(rows).map(({ id, created_at, updated_at, ...step }) => step)
   return targets.map(({ serverId, batch }) => ({
     resource_type: 'server',
     resource_id: serverId,

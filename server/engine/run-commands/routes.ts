@@ -12,10 +12,9 @@ import { originOf } from '#platform/http/request-origin.ts'
 import { Exactly, errorResponses, Id, ref } from '#platform/http/schemas.ts'
 import { planPipeline } from './plan-run.ts'
 import { retryAction } from './retry-action.ts'
-import { runPipeline } from './run-pipeline.ts'
 import { emptyBody, runBody, runPlanSchema } from './schemas.ts'
 import { createRunReader } from './show-run.ts'
-import type { Requester, RunDeps, StartOutcome } from './start-run.ts'
+import { type Requester, type RunDeps, runPipeline, type StartOutcome } from './start-run.ts'
 
 export type RunRoutes = RunDeps & { tree: Tree; baseUrl: () => string }
 

@@ -1,4 +1,4 @@
-import { type Static, Type } from 'typebox'
+import { type Static, type TObject, Type } from 'typebox'
 import { serverResourceSchema } from '#model/actions/schemas.ts'
 import type { VariableValue } from '#model/payload/coerce.ts'
 import type { ReasonCode } from '#platform/database/tables.ts'
@@ -55,6 +55,15 @@ export const runBody = Exactly(
   },
 )
 
+const source = {
+  type: Type.String(),
+  source_type: TextOrNull(),
+  source_ref: TextOrNull(),
+  repository: TextOrNull(),
+  commit_hash: TextOrNull(),
+  release_name: TextOrNull(),
+}
+
 /** What a run would do. */
 export const runPlanSchema = named(
   'RunPlan',
@@ -79,23 +88,9 @@ export const runPlanSchema = named(
         ),
       }),
     ),
-    source: Type.Unsafe<{
-      type: string
-      source_type: string | null
-      source_ref: string | null
-      repository: string | null
-      commit_hash: string | null
-      release_name: string | null
-    } | null>({
+    source: Type.Unsafe<Static<TObject<typeof source>> | null>({
       type: ['object', 'null'],
-      properties: {
-        type: { type: 'string' },
-        source_type: { type: ['string', 'null'] },
-        source_ref: { type: ['string', 'null'] },
-        repository: { type: ['string', 'null'] },
-        commit_hash: { type: ['string', 'null'] },
-        release_name: { type: ['string', 'null'] },
-      },
+      properties: source,
       description:
         'The source of a deploy; null for other operations. The commit of a branch is resolved when the run starts.',
     }),

@@ -67,7 +67,7 @@ async function resolve(
   { run, step, attempt, ...context }: StepContext,
 ): Promise<{ commit: Commit } | StepOutcome> {
   const { commit, deployment } = run
-  const { access, repository, provider, id } = run.application!
+  const { id, repository, provider, token, sshKey } = run.application!
   const resolvedBefore = commit?.hash != null
   const source = resolvedBefore
     ? { type: 'commit' as const, ref: commit!.hash! }
@@ -80,11 +80,8 @@ async function resolve(
       applicationId: id,
       repository,
       provider,
-      token:
-        access?.kind === 'token'
-          ? { secret: access.secret, ...(access.username && { username: access.username }) }
-          : null,
-      sshKey: access?.kind === 'key' ? access.secret : null,
+      token,
+      sshKey,
       source,
       resolvedBefore,
       agreement: agreeOnCommit(db, attempt, signal),

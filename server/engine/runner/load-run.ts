@@ -66,12 +66,14 @@ export type DeployedApplication = {
   sharedPaths: string[]
   deploymentsKeep: number
   variables: { name: string; value: string; hidden: boolean }[]
-  access: { kind: 'token'; username: string | null; secret: string } | { kind: 'key'; secret: string } | null
+  /** How to log in to the repository: a token, or an SSH key. */
+  token: { secret: string; username?: string } | null
+  sshKey: string | null
 }
 
 type Sealed = {
   server: Omit<ServerToReach, 'privateKey'> & { credentialId: number | null; secret: string | null }
-  application: Omit<DeployedApplication, 'variables' | 'access' | 'provider'> & {
+  application: Omit<DeployedApplication, 'variables' | 'provider' | 'token' | 'sshKey'> & {
     credential: {
       id: number
       code: string
@@ -153,7 +155,8 @@ function toRun({ stepCount, targetReleaseName, steps, ...row }: Row, box: Secret
   const application = row.application && openApplication(row.application, open)
   const isRollback = row.deployment?.type === 'rollback'
   const hidden = application?.variables.filter((variable) => variable.hidden) ?? []
-  const secrets = [server.privateKey, application?.access?.secret, ...hidden.map(({ value }) => value)]
+  const { token, sshKey } = application ?? {}
+  const secrets = [server.privateKey, token?.secret, sshKey, ...hidden.map(({ value }) => value)]
   return {
     ...row,
     targetId,
@@ -174,16 +177,14 @@ function openServer({ credentialId, secret, ...server }: Sealed['server'], open:
 
 function openApplication(sealed: Sealed['application'], open: Open): DeployedApplication {
   const { credential, variables, ...application } = sealed
+  const secret = credential?.secret && open(credential.secret, credentialAad(credential.id))
+  const isKey = credential?.auth_type === 'key'
   return {
     ...application,
     provider: credential && { code: credential.code, baseUrl: credential.base_url },
-    access: credential?.secret
-      ? {
-          kind: credential.auth_type === 'key' ? 'key' : 'token',
-          username: credential.username,
-          secret: open(credential.secret, credentialAad(credential.id)),
-        }
-      : null,
+    token:
+      secret && !isKey ? { secret, ...(credential!.username && { username: credential!.username }) } : null,
+    sshKey: secret && isKey ? secret : null,
     variables: variables.map(({ id, value, ...variable }) => ({
       ...variable,
       value: open(value, variableAad(id)),

@@ -1,5 +1,4 @@
-import type { Readable } from 'node:stream'
-import type { CommandEnd, Executor } from '#adapters/executors/executor.ts'
+import type { CommandEnd, CommandRequest, Executor } from '#adapters/executors/executor.ts'
 import type { TargetAttempt } from '#engine/scheduling/target-lifecycle.ts'
 import type { ReasonCode } from '#platform/database/tables.ts'
 import { AbortedError } from '#platform/queue/run-attempt.ts'
@@ -38,14 +37,7 @@ const GRACE_MS = 10_000
 /** When the worker stops: it has waited already, and must exit soon. */
 const STOPPING_GRACE_MS = 1_000
 
-export type Command = {
-  command: string
-  environment: Record<string, string>
-  workingFolder?: string | null
-  runAsUser?: string | null
-  input?: Readable
-  onOutput?: (chunk: Buffer) => Promise<void> | void
-}
+export type Command = Partial<CommandRequest> & Pick<CommandRequest, 'command' | 'environment'>
 
 /** For `StepContext.leftMs`. */
 export function countDown(timeoutSeconds: number, clock = () => performance.now()): () => number {

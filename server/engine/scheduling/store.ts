@@ -76,19 +76,13 @@ export async function storeMoves(trx: Transaction<Tables>, at: string, moves: Mo
 
 async function storeTargets(trx: Transaction<Tables>, at: string, moves: Moves['targets']): Promise<void> {
   if (moves.length === 0) return
-  const targets = [...new Set(moves.map(({ target }) => target))].map((target) => ({
-    id: target.id,
-    status: target.status,
-    reason: target.reason,
-    started_at: target.startedAt,
-    completed_at: isEnd(target.status) ? at : null,
-    steps: target.steps,
-  }))
+  const targets = [...new Set(moves.map(({ target }) => target))]
+  const changed = targets.map((target) => ({ ...target, completedAt: isEnd(target.status) ? at : null }))
   await sql`
-    update targets set status = moved.status, status_reason_code = moved.reason, started_at = moved.started_at,
-      completed_at = moved.completed_at, steps = moved.steps, updated_at = ${at}
-    from json_to_recordset(${JSON.stringify(targets)}::json) as moved
-      (id bigint, status text, reason text, started_at timestamptz, completed_at timestamptz, steps jsonb)
+    update targets set status = moved.status, status_reason_code = moved.reason, started_at = moved."startedAt",
+      completed_at = moved."completedAt", steps = moved.steps, updated_at = ${at}
+    from json_to_recordset(${JSON.stringify(changed)}::json) as moved
+      (id bigint, status text, reason text, "startedAt" timestamptz, "completedAt" timestamptz, steps jsonb)
     where targets.id = moved.id`.execute(trx)
   // Of a target, then of its steps; a missing `order` becomes null.
   const rows = moves.flatMap(({ target, stepMoves, previous, status, reason }) =>
@@ -104,21 +98,17 @@ async function storeTargets(trx: Transaction<Tables>, at: string, moves: Moves['
 }
 
 async function storeActions(trx: Transaction<Tables>, at: string, { slotted, actions: moves }: Moves) {
-  const changed = [...new Set([...slotted, ...moves.map(({ action }) => action)])]
-  if (changed.length === 0) return
-  const rows = changed.map((action) => ({
-    id: action.id,
-    status: action.status,
-    reason: action.reason,
-    has_place: action.hasSlot,
-    started_at: action.startedAt,
-    completed_at: isEnd(action.status) ? at : null,
+  const actions = [...new Set([...slotted, ...moves.map(({ action }) => action)])]
+  if (actions.length === 0) return
+  const changed = actions.map(({ targets, ...action }) => ({
+    ...action,
+    completedAt: isEnd(action.status) ? at : null,
   }))
   await sql`
-    update actions set status = moved.status, status_reason_code = moved.reason, has_place = moved.has_place,
-      started_at = moved.started_at, completed_at = moved.completed_at, updated_at = ${at}
-    from json_to_recordset(${JSON.stringify(rows)}::json) as moved
-      (id bigint, status text, reason text, has_place boolean, started_at timestamptz, completed_at timestamptz)
+    update actions set status = moved.status, status_reason_code = moved.reason, has_place = moved."hasSlot",
+      started_at = moved."startedAt", completed_at = moved."completedAt", updated_at = ${at}
+    from json_to_recordset(${JSON.stringify(changed)}::json) as moved
+      (id bigint, status text, reason text, "hasSlot" boolean, "startedAt" timestamptz, "completedAt" timestamptz)
     where actions.id = moved.id`.execute(trx)
   await recordEvents(
     trx,
