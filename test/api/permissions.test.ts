@@ -102,7 +102,7 @@ function addressOf({ url }: RouteAccess): string {
 }
 
 const nameOf = ({ method, url }: RouteAccess) => `${method} ${url.replaceAll(/:(\w+)/g, '{$1}')}`
-/** They never end, but are open only to those who name event streams: here 406 says that one may. See live.test.ts. */
+/** They never end, but are open only to those who name event streams: here 406 says that one may. See streams.test.ts. */
 const isStream = ({ url }: RouteAccess) => url.endsWith('/stream')
 const isWriting = ({ method }: RouteAccess) => method !== 'GET'
 const ask = (route: RouteAccess, token?: string) => {

@@ -1,5 +1,6 @@
 // What steps print, from the writer into the database and out of the API again.
 import assert from 'node:assert/strict'
+import { EventEmitter, once } from 'node:events'
 import { after, suite, test } from 'node:test'
 import { sql } from 'kysely'
 import { createLogWriter, type LogChunk } from '#engine/step-logs/log-writer.ts'
@@ -7,14 +8,21 @@ import { endOfLog, type LogOwner, storeChunk } from '#engine/step-logs/store-chu
 import { ACTIONS_CHANNEL } from '#model/actions/channel.ts'
 import { openListener } from '#platform/database/listen.ts'
 import { openTestApp } from '#test/support/harness.ts'
+import { untilLockWait } from '#test/support/until.ts'
 import { createAction, createMember, createPerson, createTestTree, grantRole } from '#test/support/world.ts'
 
 const { db, settings, request, statements } = await openTestApp({ after })
 const tree = await createTestTree(db)
 
-const told: string[] = []
+const notifications: string[] = []
+const arrivals = new EventEmitter()
 const listener = await openListener(settings, { onError: () => {} })
-await listener.subscribe(ACTIONS_CHANNEL, { onNotify: (payload) => told.push(payload) })
+await listener.subscribe(ACTIONS_CHANNEL, {
+  onNotify: (payload) => {
+    notifications.push(payload)
+    arrivals.emit(payload)
+  },
+})
 after(() => listener.close())
 
 /** The log of the first step of the first target of a new action, held by attempt 1. */
@@ -48,29 +56,16 @@ function chunksOf({ targetId }: { targetId: number }) {
   return db.selectFrom('step_log_chunks').selectAll().where('target_id', '=', targetId).execute()
 }
 
-const takeOver = (targetId: number) =>
+const reassign = (targetId: number) =>
   db.updateTable('targets').set({ attempt: 2 }).where('id', '=', targetId).execute()
 
 /** Notifications arrive in order: once this one is there, all that were sent before it are. */
-async function toldSoFar(about: string): Promise<string[]> {
+async function notificationsAbout(prefix: string): Promise<string[]> {
   const mark = `mark ${Math.random()}`
+  const arrived = once(arrivals, mark)
   await sql`select pg_notify(${ACTIONS_CHANNEL}, ${mark})`.execute(db)
-  await until(async () => told.includes(mark))
-  return told.filter((payload) => payload.startsWith(about))
-}
-
-async function until(holds: () => Promise<boolean>): Promise<void> {
-  const deadline = Date.now() + 20_000
-  while (!(await holds())) {
-    assert.ok(Date.now() < deadline, 'waited in vain')
-    await new Promise((resolve) => setTimeout(resolve, 5))
-  }
-}
-
-const someoneWaitsForLock = async () => {
-  const { rows } = await sql<{ count: number }>`select count(*) from pg_stat_activity
-    where datname = current_database() and wait_event_type = 'Lock'`.execute(db)
-  return rows[0]!.count > 0
+  await arrived
+  return notifications.filter((payload) => payload.startsWith(prefix))
 }
 
 suite('storing', () => {
@@ -86,19 +81,19 @@ suite('storing', () => {
       ],
     )
     const about = `log ${actionId} ${targetId} 1 `
-    assert.deepEqual(await toldSoFar(about), [`${about}4`, `${about}11`])
+    assert.deepEqual(await notificationsAbout(about), [`${about}4`, `${about}11`])
     assert.equal((await endOfLog(db, log)).offset, 11)
   })
 
   test('a chunk of an attempt that has lost its target is refused, and nobody hears of it', async () => {
     const { actionId, targetId, log } = await createLog()
-    await takeOver(targetId)
+    await reassign(targetId)
     assert.deepEqual(await storeChunk(db, log, chunkAt(0, 'late')), { kind: 'refused' })
     assert.deepEqual(await storeChunk(db, { ...log, targetId: 999_999 }, chunkAt(0, 'x')), {
       kind: 'refused',
     })
     assert.deepEqual(await chunksOf(log), [])
-    assert.deepEqual(await toldSoFar(`log ${actionId} `), [])
+    assert.deepEqual(await notificationsAbout(`log ${actionId} `), [])
     assert.equal((await endOfLog(db, log)).offset, 0)
   })
 
@@ -107,30 +102,30 @@ suite('storing', () => {
     const { outcome } = await db.transaction().execute(async (trx) => {
       await trx.updateTable('targets').set({ attempt: 2 }).where('id', '=', targetId).execute()
       const outcome = storeChunk(db, log, chunkAt(0, 'late'))
-      await until(someoneWaitsForLock)
+      await untilLockWait(db)
       return { outcome }
     })
     assert.deepEqual(await outcome, { kind: 'refused' })
   })
 
-  test('a take-over waits for a chunk that is under way, and then finds it', async () => {
+  test('a new attempt waits for a chunk in flight, and then finds it', async () => {
     const { targetId, log } = await createLog()
     const { taken } = await db.transaction().execute(async (trx) => {
       await storeChunk(trx, log, chunkAt(0, 'in time'))
-      const taken = takeOver(targetId).then(() => endOfLog(db, log))
-      await until(someoneWaitsForLock)
+      const taken = reassign(targetId).then(() => endOfLog(db, log))
+      await untilLockWait(db)
       return { taken }
     })
     assert.deepEqual(await taken, { offset: 7, isLineOpen: true })
   })
 
-  test('a chunk that is stored again changes nothing; another one in its place is a fault', async () => {
+  test('storing a chunk again changes nothing; another chunk at its offset is an error', async () => {
     const { log } = await createLog()
     await fill(log, ['one'])
     assert.deepEqual(await storeChunk(db, log, chunkAt(0, 'one')), { kind: 'stored' })
     assert.equal((await chunksOf(log)).length, 1)
     await assert.rejects(storeChunk(db, log, chunkAt(0, 'two')), /has another chunk at 0/)
-    await takeOver(log.targetId)
+    await reassign(log.targetId)
     await assert.rejects(storeChunk(db, { ...log, attempt: 2 }, chunkAt(0, 'one')), /has another chunk/)
   })
 
@@ -143,7 +138,7 @@ suite('storing', () => {
         throw new Error('taken back')
       })
       .catch(() => {})
-    assert.deepEqual(await toldSoFar(`log ${actionId} `), [])
+    assert.deepEqual(await notificationsAbout(`log ${actionId} `), [])
   })
 
   test('whatever bytes a command prints can be stored and read again', async () => {
