@@ -1,4 +1,4 @@
-// What keeps a target from being stuck for ever: one that cannot be prepared ends, one without a job gets another.
+// No target is stuck forever: one that cannot be prepared fails, one without a job gets another.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { sql } from 'kysely'
@@ -33,7 +33,7 @@ async function jobsOf(targetId: number): Promise<number> {
   return rows.length
 }
 
-test('a run whose secrets cannot be opened is unreadable, and says so without them', async () => {
+test('a run whose secrets cannot be decrypted is unreadable, and the message does not leak them', async () => {
   const tree = await createTestTree(db)
   const run = await loadRun(db, box, await targetIdOf(await createAction(db, tree)))
   assert.ok('kind' in run)

@@ -1,4 +1,4 @@
-// What steps print, from the writer into the database and out of the API again.
+// Step output: from the writer into the database, and out of the API.
 import assert from 'node:assert/strict'
 import { EventEmitter, once } from 'node:events'
 import { after, suite, test } from 'node:test'
@@ -59,7 +59,7 @@ function chunksOf({ targetId }: { targetId: number }) {
 const reassign = (targetId: number) =>
   db.updateTable('targets').set({ attempt: 2 }).where('id', '=', targetId).execute()
 
-/** Notifications arrive in order: once this one is there, all that were sent before it are. */
+/** Notifications arrive in order: once this one is here, all earlier ones are. */
 async function notificationsAbout(prefix: string): Promise<string[]> {
   const mark = `mark ${Math.random()}`
   const arrived = once(arrivals, mark)
@@ -69,7 +69,7 @@ async function notificationsAbout(prefix: string): Promise<string[]> {
 }
 
 suite('storing', () => {
-  test('a chunk is kept, and told of with the offset after it', async () => {
+  test('a chunk is stored, and notified with its end offset', async () => {
     const { actionId, targetId, log } = await createLog()
     await fill(log, ['one\n', 'zwölf\n'])
     const rows = await chunksOf(log)
@@ -85,7 +85,7 @@ suite('storing', () => {
     assert.equal((await endOfLog(db, log)).offset, 11)
   })
 
-  test('a chunk of an attempt that has lost its target is refused, and nobody hears of it', async () => {
+  test('a chunk of an attempt that has lost its target is rejected without a notification', async () => {
     const { actionId, targetId, log } = await createLog()
     await reassign(targetId)
     assert.deepEqual(await storeChunk(db, log, chunkAt(0, 'late')), { kind: 'refused' })
@@ -97,7 +97,7 @@ suite('storing', () => {
     assert.equal((await endOfLog(db, log)).offset, 0)
   })
 
-  test('a chunk waits for a take-over that is under way, and is then refused', async () => {
+  test('a chunk waits for a new attempt in progress, and is then rejected', async () => {
     const { targetId, log } = await createLog()
     const { outcome } = await db.transaction().execute(async (trx) => {
       await trx.updateTable('targets').set({ attempt: 2 }).where('id', '=', targetId).execute()
@@ -129,7 +129,7 @@ suite('storing', () => {
     await assert.rejects(storeChunk(db, { ...log, attempt: 2 }, chunkAt(0, 'one')), /has another chunk/)
   })
 
-  test('of a transaction that is taken back nothing is told', async () => {
+  test('a transaction that rolls back notifies nobody', async () => {
     const { actionId, log } = await createLog()
     await db
       .transaction()
@@ -141,7 +141,7 @@ suite('storing', () => {
     assert.deepEqual(await notificationsAbout(`log ${actionId} `), [])
   })
 
-  test('whatever bytes a command prints can be stored and read again', async () => {
+  test('any bytes that a command prints can be stored and read back', async () => {
     const { log, url } = await createLog()
     const texts: string[] = []
     const writer = createLogWriter({
@@ -183,7 +183,7 @@ suite('reading', () => {
     assert.deepEqual(Object.keys(body), ['step', 'target', 'updated_at'])
   })
 
-  test('a step that has printed nothing has an empty log, as old as its last move', async () => {
+  test('a step without output has an empty log, dated by its last move', async () => {
     const { url } = await createLog()
     const { body, headers } = await request('GET', url, { token })
     assert.equal(body.step.output, '')
@@ -191,7 +191,7 @@ suite('reading', () => {
     assert.equal(headers['x-gantry-log-offset'], '0')
   })
 
-  test('the rest after an offset is given, from the beginning of a character', async () => {
+  test('reading after an offset starts at a character boundary', async () => {
     const { log, url } = await createLog()
     await fill(log, ['añ', '🙂z', 'end'])
     const rests = {
@@ -215,7 +215,7 @@ suite('reading', () => {
     }
   })
 
-  test('whoever follows a log gets every byte of it once', async () => {
+  test('following a log returns every byte once', async () => {
     const { log, url } = await createLog()
     const texts = Array.from({ length: 20 }, (_, index) => `Zeile ${index} 🙂\n`)
     let [output, offset, after] = ['', 0, '0']
@@ -229,7 +229,7 @@ suite('reading', () => {
     assert.equal(output, texts.join(''))
   })
 
-  test('the logs of other steps and targets are not mixed in', async () => {
+  test('logs of other steps and targets are not mixed in', async () => {
     const { targetId, log, url } = await createLog()
     const other = await createLog()
     await fill(log, ['first'])
@@ -258,7 +258,7 @@ suite('reading', () => {
     assert.equal((await request('GET', `${url}?after=${after}`, { token })).body.step.output, line)
   })
 
-  test('a log that does not exist is 404, an address that makes no sense 422', async () => {
+  test('a missing log is 404, an invalid URL 422', async () => {
     const { actionId, targetId, url } = await createLog()
     const other = await createLog()
     const wrong = {
@@ -287,7 +287,7 @@ suite('reading', () => {
     }
   })
 
-  test('it takes action:view in the environment of the action', async () => {
+  test('reading requires action:view in the environment of the action', async () => {
     const { url } = await createLog()
     const statusFor = async (token?: string) => (await request('GET', url, { token })).status
     assert.equal(await statusFor((await createMember(db, tree, 'viewer')).token), 200)
@@ -300,7 +300,7 @@ suite('reading', () => {
     assert.equal(await statusFor(guest.token), 200)
   })
 
-  test('HEAD tells the offset without the log', async () => {
+  test('HEAD returns the offset without the log', async () => {
     const { log, url } = await createLog()
     await fill(log, ['one\n'])
     const { status, headers, text } = await request('HEAD', url, { token })

@@ -33,7 +33,7 @@ export type Run = {
   isActivated: boolean
   /** The release was there before this run: a rollback that only switches to it. */
   isRolledBack: boolean
-  /** An earlier attempt may have begun to make the release, so this one makes another. */
+  /** An earlier attempt may have started to build the release, so this one builds another. */
   needsNewRelease: boolean
   server: ServerToReach
   steps: StepDefinition[]

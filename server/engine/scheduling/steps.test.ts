@@ -9,7 +9,7 @@ const at = (minute: number) => new Date(Date.UTC(2026, 10, 15, 6, minute)).toISO
 const COMPLETED: State = { status: 'completed', reason: 'COMPLETED' }
 const FAILED: State = { status: 'failed', reason: 'FAILED' }
 
-const unbegun = (count: number): StoredStep[] =>
+const notStarted = (count: number): StoredStep[] =>
   Array.from({ length: count }, (_, index) => ({
     order: index + 1,
     step_id: index + 10,
@@ -22,17 +22,21 @@ const unbegun = (count: number): StoredStep[] =>
   }))
 
 /** Status, begin and end of each, in minutes. */
-const told = (steps: readonly StoredStep[]) =>
+const summary = (steps: readonly StoredStep[]) =>
   steps.map(({ status, reason, started_at, completed_at }) => {
     const minute = (time: string | null) => (time === null ? '-' : new Date(time).getUTCMinutes())
     return `${status} ${reason} ${minute(started_at)} ${minute(completed_at)}`
   })
 
 test('the steps of a target run one after the other', () => {
-  const begun = startAt(unbegun(3), 1, at(1))
-  assert.deepEqual(told(begun), ['in-progress IN_PROGRESS 1 -', 'pending PENDING - -', 'pending PENDING - -'])
-  const further = completeStep(begun, 1, at(2))
-  assert.deepEqual(told(further), [
+  const started = startAt(notStarted(3), 1, at(1))
+  assert.deepEqual(summary(started), [
+    'in-progress IN_PROGRESS 1 -',
+    'pending PENDING - -',
+    'pending PENDING - -',
+  ])
+  const further = completeStep(started, 1, at(2))
+  assert.deepEqual(summary(further), [
     'completed COMPLETED 1 2',
     'in-progress IN_PROGRESS 2 -',
     'pending PENDING - -',
@@ -40,25 +44,25 @@ test('the steps of a target run one after the other', () => {
 })
 
 test('a step that fails ends the target: what was done stays, the rest is skipped', () => {
-  const steps = completeStep(startAt(unbegun(3), 1, at(1)), 1, at(2))
-  assert.deepEqual(told(endSteps(steps, FAILED, at(3), 2)), [
+  const steps = completeStep(startAt(notStarted(3), 1, at(1)), 1, at(2))
+  assert.deepEqual(summary(endSteps(steps, FAILED, at(3), 2)), [
     'completed COMPLETED 1 2',
     'failed FAILED 2 3',
     'skipped SKIPPED - 3',
   ])
 })
 
-test('the last step ends the target well', () => {
-  const steps = completeStep(startAt(unbegun(2), 1, at(1)), 1, at(2))
-  assert.deepEqual(told(endSteps(steps, COMPLETED, at(3), 2)), [
+test('the last step completes the target', () => {
+  const steps = completeStep(startAt(notStarted(2), 1, at(1)), 1, at(2))
+  assert.deepEqual(summary(endSteps(steps, COMPLETED, at(3), 2)), [
     'completed COMPLETED 1 2',
     'completed COMPLETED 2 3',
   ])
 })
 
-test('beginning again at a step makes it and those after it as if they had not run', () => {
-  const steps = completeStep(completeStep(startAt(unbegun(4), 1, at(1)), 1, at(2)), 2, at(3))
-  assert.deepEqual(told(startAt(steps, 2, at(4))), [
+test('restarting at a step resets it and those after it', () => {
+  const steps = completeStep(completeStep(startAt(notStarted(4), 1, at(1)), 1, at(2)), 2, at(3))
+  assert.deepEqual(summary(startAt(steps, 2, at(4))), [
     'completed COMPLETED 1 2',
     'in-progress IN_PROGRESS 4 -',
     'pending PENDING - -',
@@ -66,8 +70,8 @@ test('beginning again at a step makes it and those after it as if they had not r
   ])
 })
 
-test('a change touches the time of what it changes, and nothing that was over before', () => {
-  const steps = completeStep(startAt(unbegun(3), 1, at(1)), 1, at(2))
+test('a change updates the time of what it changes, and nothing that was over before', () => {
+  const steps = completeStep(startAt(notStarted(3), 1, at(1)), 1, at(2))
   const ended = endSteps(steps, FAILED, at(3), 2)
   assert.equal(ended[0], steps[0])
   assert.deepEqual(
@@ -76,13 +80,13 @@ test('a change touches the time of what it changes, and nothing that was over be
   )
 })
 
-test('however often a target begins again, at most one step runs, done before and pending after, until it ends', () => {
+test('however often a target restarts, at most one step runs, with completed ones before and pending ones after', () => {
   const moves = fc.array(fc.oneof(fc.constant('go-on' as const), fc.nat()), { maxLength: 12 })
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 6 }), moves, fc.boolean(), (count, list, isFine) => {
       let minute = 1
       let order = 1
-      let steps = startAt(unbegun(count), 1, at(minute))
+      let steps = startAt(notStarted(count), 1, at(minute))
       for (const move of list) {
         minute += 1
         if (move !== 'go-on') {

@@ -4,7 +4,7 @@ import { releaseChildren, skipAction } from './assign-slots.ts'
 import { lockScheduling, openSchedulingPass } from './scheduling-pass.ts'
 
 /**
- * Skips the runs of these pipelines that hooks have started, that have not begun, and that a newer one
+ * Skips the runs of these pipelines that hooks have started, that have not started, and that a newer one
  * supersedes. Runs that users started stay. The slots that become free are assigned when the newer run is
  * scheduled.
  */
