@@ -2,7 +2,7 @@ import type { Transaction } from 'kysely'
 import type { Enqueue } from '#engine/scheduling/jobs.ts'
 import { startChildren, startOf } from '#engine/scheduling/start-children.ts'
 import { type Start, startActions } from '#model/actions/start-actions.ts'
-import { planRows, planRun } from '#model/pipelines/plan.ts'
+import { type PipelineDefinition, planRows, planRun } from '#model/pipelines/plan.ts'
 import { acquireSlots, lockPipelines } from '#model/pipelines/queue-policy.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { Commit, Deployment, Tables } from '#platform/database/tables.ts'
@@ -33,18 +33,8 @@ export type DeploySource = {
 
 export const NO_SOURCE: DeploySource = { deployment: null, commit: null, release_name: null }
 
-/** What distinguishes a run from other runs of its pipeline. */
-export type RunDetails = DeploySource &
-  Pick<
-    Start,
-    | 'trigger_type'
-    | 'trigger_comment'
-    | 'hook_id'
-    | 'hook_request_id'
-    | 'hook_parsed_variables'
-    | 'variables'
-    | 'retry_of'
-  >
+/** What distinguishes a run from other runs of its pipeline by the same user. */
+type RunDetails = Omit<Start, 'credential_id' | keyof ReturnType<typeof newStart>>
 
 export type StartOutcome = { kind: 'started'; actionId: number } | HttpProblem
 
@@ -130,22 +120,17 @@ export async function startRun(
     const [hasSlot] = await acquireSlots(trx, [definition])
     if (!hasSlot) return conflict(BUSY)
   }
-  const start: Start = {
-    ...startOf(definition, 0, { waitsForParent: false }),
-    origin: requester.origin,
-    trigger_name: requester.name,
-    trigger_email: requester.email,
-    ip_address: requester.address,
-    triggered_by: requester.id,
-    credential_id: credentialId,
-    parent_id: null,
-    ...details,
-  }
+  const start: Start = { ...newStart(definition, requester), credential_id: credentialId, ...details }
   const [id] = await startActions(trx, [start], planRows(plan, 0))
   const actionId = id!
   if (definition.hasFollowers) await startChildren(trx, [actionId])
   await enqueue.runs(trx, [actionId])
   return { kind: 'started', actionId }
+}
+
+function newStart(definition: PipelineDefinition, { id, name, email, address, origin }: Requester) {
+  const trigger = { triggered_by: id, trigger_name: name, trigger_email: email, ip_address: address, origin }
+  return { ...startOf(definition, 0, { waitsForParent: false }), ...trigger, parent_id: null }
 }
 
 /** Until the transaction ends it cannot be deleted: a deleted pipeline has no unfinished runs. */

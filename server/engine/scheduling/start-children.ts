@@ -3,7 +3,7 @@ import { type Start, startActions } from '#model/actions/start-actions.ts'
 import { firstState } from '#model/actions/status.ts'
 import { loadDefinitions } from '#model/pipelines/load-definitions.ts'
 import { type PipelineDefinition, planRows, planRun } from '#model/pipelines/plan.ts'
-import type { Deployment, Tables } from '#platform/database/tables.ts'
+import type { Tables } from '#platform/database/tables.ts'
 
 /** What the runs of a pipeline have in common. `plan` numbers the plan that they refer to. */
 export function startOf(definition: PipelineDefinition, plan: number, start: { waitsForParent: boolean }) {
@@ -13,19 +13,11 @@ export function startOf(definition: PipelineDefinition, plan: number, start: { w
   return { plan, environment_id: environmentId, pipeline_id: id, type: operation, ...state }
 }
 
-type Child = {
-  parent_id: number
-  pipeline_id: number
-  parent_pipeline: string
-  /** Of the parent, wherever it got them. */
-  variables: Record<string, unknown>
-  /** Of the parent, when it deploys the same repository. */
-  deployment: Deployment | null
-  repository: string | null
-  default_branch: string | null
-  provider_code: string | null
-  credential_id: number | null
-}
+/** `variables` are those of the parent, wherever it got them. */
+type Child = Pick<
+  Start,
+  'parent_id' | 'pipeline_id' | 'trigger_name' | 'variables' | 'deployment' | 'credential_id'
+>
 
 /**
  * Starts the runs that follow these ones, together with them: pending until their parent has completed. A
@@ -43,14 +35,13 @@ export async function startChildren(trx: Transaction<Tables>, parentIds: readonl
   const starts = children.flatMap((child): Start[] => {
     const number = numbers.get(child.pipeline_id)
     if (number === undefined) return []
-    const { definition } = runnable[number]!
     return [
       {
-        ...startOf(definition, number, { waitsForParent: true }),
+        ...child,
+        ...startOf(runnable[number]!.definition, number, { waitsForParent: true }),
         trigger_type: 'pipeline',
         trigger_comment: null,
         origin: null,
-        trigger_name: child.parent_pipeline,
         trigger_email: null,
         ip_address: null,
         triggered_by: null,
@@ -58,13 +49,9 @@ export async function startChildren(trx: Transaction<Tables>, parentIds: readonl
         hook_request_id: null,
         // Its steps get the variables; shown as a hook's they would suggest a call that never came.
         hook_parsed_variables: {},
-        variables: child.variables,
-        deployment: definition.operation === 'deploy' ? deploymentOf(child) : null,
         commit: null,
         release_name: null,
-        credential_id: child.credential_id,
         retry_of: null,
-        parent_id: child.parent_id,
       },
     ]
   })
@@ -73,12 +60,16 @@ export async function startChildren(trx: Transaction<Tables>, parentIds: readonl
   if (ids.length > 0) await startChildren(trx, ids)
 }
 
+/** A child deploys the source of its parent, if that has the same repository; of a rollback, as a new release. */
 async function findChildren(trx: Transaction<Tables>, parentIds: readonly number[]): Promise<Child[]> {
   const { rows } = await sql<Child>`
-    select a.id as parent_id, p.id as pipeline_id, of_parent.name as parent_pipeline,
-      coalesce(a.variables, a.hook_parsed_variables) as variables, application.repository, application.default_branch,
-      application.credential_id, credential.provider_code,
-      case when a.deployment ->> 'repository' = application.repository then a.deployment end as deployment
+    select a.id as parent_id, p.id as pipeline_id, of_parent.name as trigger_name,
+      coalesce(a.variables, a.hook_parsed_variables) as variables, application.credential_id,
+      case when p.operation = 'deploy' then
+        case when a.deployment ->> 'repository' = application.repository then a.deployment
+          else jsonb_build_object('source_type', 'branch', 'source_ref', application.default_branch,
+            'repository', application.repository, 'provider_name', credential.provider_code)
+        end || '{"type": "deploy"}' end as deployment
     from actions a
     join pipelines of_parent on of_parent.id = a.pipeline_id
     join pipeline_run_after link on link.after_pipeline_id = a.pipeline_id
@@ -88,15 +79,4 @@ async function findChildren(trx: Transaction<Tables>, parentIds: readonly number
     where a.id = any(${parentIds}::bigint[])
     order by a.id, p.id`.execute(trx)
   return rows
-}
-
-/** The source is the parent's; a child of a rollback builds a new release from that source. */
-function deploymentOf(child: Child): Deployment {
-  const source = child.deployment ?? {
-    source_type: 'branch',
-    source_ref: child.default_branch,
-    repository: child.repository,
-    provider_name: child.provider_code,
-  }
-  return { ...source, type: 'deploy' }
 }

@@ -14,9 +14,10 @@ import type { ScheduledAction, ScheduledTarget } from './store.ts'
 type Trx = Transaction<Tables>
 
 /**
- * All that the runner reports to scheduling. Each call is one transaction, holds the job, and may be repeated
- * when its answer was lost. Expected order: `begin`, then on the attempt `completeStep` for every step but the
- * last, then `end`, then `release` whatever happened. `abandon` is for a target that cannot begin.
+ * Everything that the runner reports to scheduling. Each call is one transaction that holds the job (`locked` holds
+ * the target instead), and may be repeated when its answer was lost. Call order: `begin`, then on the attempt
+ * `completeStep` for every step but the last, then `end`; `release` whatever happened. `abandon` is for a target that
+ * cannot begin.
  */
 export type TargetLifecycle = {
   /**
