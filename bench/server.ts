@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { pino } from 'pino'
 import { publicly } from '#access/authorization/enforce.ts'
 import { createReceiver } from '#engine/incoming/receiver.ts'
-import { createEnqueueing } from '#engine/scheduling/enqueueing.ts'
+import { createEnqueue } from '#engine/scheduling/jobs.ts'
 import { createAddressGuard } from '#platform/addresses/guard.ts'
 import { readConfig } from '#platform/config.ts'
 import { createSecretBox } from '#platform/crypto/secret-box.ts'
@@ -40,7 +40,7 @@ async function open(settings: ConnectionSettings): Promise<{ port: number }> {
   resources.defer(() => listener.close())
   const queue = await openQueue({ settings, onError })
   resources.defer(() => queue.close())
-  const enqueue = createEnqueueing(queue)
+  const enqueue = createEnqueue(queue)
   const calls = await createReceiver({
     db: database.db,
     box,

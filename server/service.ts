@@ -11,9 +11,7 @@ import { createReceiver } from '#engine/incoming/receiver.ts'
 import { startDelivering } from '#engine/outgoing/deliver.ts'
 import { readDeliveryDepths } from '#engine/outgoing/delivery-depths.ts'
 import { openRunner } from '#engine/runner/runner.ts'
-import { advanceActions } from '#engine/scheduling/advance.ts'
-import { createEnqueueing } from '#engine/scheduling/enqueueing.ts'
-import { sweepPlaces } from '#engine/scheduling/sweep.ts'
+import { createEnqueue, scheduleActions, sweepSlots } from '#engine/scheduling/jobs.ts'
 import { createTree } from '#model/inventory/tree.ts'
 import { assertSameKey } from '#ops/commands/same-key.ts'
 import { type FirstStart, prepareFirstStart } from '#ops/first-start/first-start.ts'
@@ -70,7 +68,7 @@ export async function startService(
   const queue = await openQueue({ settings, onError: fault('queue') })
   resources.defer(() => queue.close())
 
-  const enqueue = createEnqueueing(queue)
+  const enqueue = createEnqueue(queue)
 
   const listener = await openListener(settings, { onError: fault('listener') })
   resources.defer(() => listener.close())
@@ -97,9 +95,9 @@ export async function startService(
     })
     resources.defer(() => runner.close())
     const handlers: JobHandlers = {
-      'actions.run': ({ action_ids }) => advanceActions(db, action_ids, enqueue.targets),
+      'actions.run': ({ action_ids }) => scheduleActions(db, action_ids, enqueue.targets),
       'targets.run': ({ target_id }, context) => runner.run(target_id, context),
-      'scheduling.sweep': () => sweepPlaces(db, enqueue.targets, fault('scheduling')),
+      'scheduling.sweep': () => sweepSlots(db, enqueue.targets, fault('scheduling')),
       'queue.probe': answerProbe,
       'accounts.prune-tokens': () => pruneTokens(db),
       'actions.count-blocks': async () => {

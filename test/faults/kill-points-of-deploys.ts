@@ -118,7 +118,7 @@ export function pointsOfDeploys(stage: KillStage): Points {
         async check() {
           const action = await endedWith('FAILED_WORKER_LOST', id)
           assert.equal(action.targets[0].current_step.name, 'wait')
-          assert.match(await logOf(id, 'wait'), /the step may not be repeated/)
+          assert.match(await logOf(id, 'wait'), /the step cannot be repeated safely/)
           assert.deepEqual([await gate.entered(), await gate.left(), await mark.times()], [1, 0, 0])
           assert.equal(await liveRelease(shop.base), null)
         },

@@ -15,7 +15,7 @@ import { startSshd } from '#test/support/sshd.ts'
 import { until } from '#test/support/until.ts'
 
 export const MOST_MS = 60_000
-export const TAKEN_OVER = /Another one begins again here\.\n/
+export const TAKEN_OVER = /A new attempt starts here\.\n/
 export const REPEATABLE = { idempotent: true }
 
 /** A run on its way to its point. */

@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict'
 import { Writable } from 'node:stream'
 import { after, test } from 'node:test'
-import { setTimeout } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { pino } from 'pino'
 import { openTestApp } from '#test/support/harness.ts'
+import { untilLockWait } from '#test/support/until.ts'
 import { addEnvironment, createMember, createTestTree } from '#test/support/world.ts'
 
 const faults: string[] = []
@@ -196,25 +196,12 @@ test('whoever is given an environment and its project waits for the project firs
   const answer = await db.transaction().execute(async (trx) => {
     await sql`select from projects where id = ${tree.projectId} for no key update`.execute(trx)
     const pending = request('PUT', `${organization}/members/${changed[0]!.id}`, { token, body: { grants } })
-    await untilSomebodyWaits()
+    await untilLockWait(db)
     await sql`select from environments where id = ${environmentId} for no key update nowait`.execute(trx)
     return { pending }
   })
   assert.equal((await answer.pending).status, 200)
 })
-
-async function untilSomebodyWaits(): Promise<void> {
-  const end = performance.now() + 30_000
-  for (;;) {
-    const { rows } = await sql`
-      select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`.execute(
-      db,
-    )
-    if (rows.length > 0) return
-    if (performance.now() > end) throw new Error('nobody waits')
-    await setTimeout(20)
-  }
-}
 
 async function made(url: string, body: object): Promise<{ id: number }> {
   const answer = await request('POST', url, { token, body })

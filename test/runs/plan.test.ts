@@ -1,4 +1,4 @@
-// POST /pipelines/{id}/plan: what a run would do, without a run.
+// POST /pipelines/{id}/plan: previews a run.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { DEPLOY_STEPS } from '#model/pipelines/built-in-steps.ts'
@@ -30,10 +30,10 @@ async function countRuns(): Promise<number> {
   return count
 }
 
-test('a plan shows every target with every step, what is taken and with which variables; it runs nothing', async () => {
+test('a plan shows every target with every step, the source and the variables; it starts nothing', async () => {
   const before = await countRuns()
-  const wish = { source_type: 'tag', source_ref: 'refs/tags/v1', variables: { region: 'eu' } }
-  const { status, body, text } = await plan(wish, { token: viewer.token })
+  const input = { source_type: 'tag', source_ref: 'refs/tags/v1', variables: { region: 'eu' } }
+  const { status, body, text } = await plan(input, { token: viewer.token })
   assert.equal(status, 200, text)
   assert.deepEqual(
     body.targets.map((target: { resource_id: number; batch: number; resource_data: { name: string } }) => [
@@ -64,7 +64,7 @@ test('a plan shows every target with every step, what is taken and with which va
   assert.equal(await countRuns(), before)
 })
 
-test('a plan goes by batches and by the servers that are named', async () => {
+test('a plan respects batches and selected servers', async () => {
   const at = await createTestTree(db)
   await db
     .updateTable('pipelines')
@@ -80,9 +80,9 @@ test('a plan goes by batches and by the servers that are named', async () => {
   )
 })
 
-test('a plan is refused for the reasons for which a run is', async () => {
+test('a plan is rejected for the same reasons as a run', async () => {
   const at = await createTestTree(db)
-  const wishes = [
+  const inputs = [
     { servers: [999_999] },
     { source_type: 'tag' },
     { source_ref: 'a..b' },
@@ -90,11 +90,11 @@ test('a plan is refused for the reasons for which a run is', async () => {
     { type: 'rollback' },
     { nonsense: true },
   ]
-  for (const wish of wishes) {
-    const planned = await plan(wish, { at })
-    const run = await ask(`/pipelines/${at.pipelineId}/actions`, wish, { at })
+  for (const input of inputs) {
+    const planned = await plan(input, { at })
+    const run = await ask(`/pipelines/${at.pipelineId}/actions`, input, { at })
     const reasons = [planned, run].map(({ status, body }) => ({ status, ...body, request_id: null }))
-    assert.ok(planned.status >= 400, JSON.stringify(wish))
+    assert.ok(planned.status >= 400, JSON.stringify(input))
     assert.deepEqual(reasons[0], reasons[1])
   }
   assert.equal((await ask(`/pipelines/${at.serverPipelineId}/plan`, {}, { at })).status, 409, 'no step')
@@ -107,7 +107,7 @@ test('a plan is refused for the reasons for which a run is', async () => {
   assert.equal((await plan({}, { token: at.owner.token })).status, 404)
 })
 
-test('a plan tells what the run would wait for', async () => {
+test('a plan says what the run would wait for', async () => {
   const at = await createTestTree(db)
   const waitingFor = async () => (await plan({}, { at })).body.would_wait
   const setPipeline = (columns: object) =>

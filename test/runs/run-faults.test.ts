@@ -1,5 +1,5 @@
-// Faults of Gantry's own, which nobody's command or network is to blame for. Here the database refuses a row: the
-// run ends, its log says so in plain words, and the operator finds the reason. Nobody else is held up.
+// Internal errors of Gantry, not of a command or the network. Here the database rejects a row: the run fails, its log
+// says so, and the operator finds the cause. Other runs are not affected.
 import assert from 'node:assert/strict'
 import { after, suite, test } from 'node:test'
 import { sql } from 'kysely'
@@ -18,7 +18,7 @@ await sql`
     select exists (select from targets t join actions a on a.id = t.action_id join pipelines p on p.id = a.pipeline_id
       where t.id = target and p.application_id = application) $$`.execute(db)
 
-/** The database does this instead of what it is asked to. */
+/** Makes the database do this instead of the requested write. */
 async function interfere(event: string, condition: string, instead: string): Promise<() => Promise<void>> {
   const name = `interference_${++count}`
   const table = event.split(' ').at(-1)!
@@ -35,7 +35,7 @@ async function interfere(event: string, condition: string, instead: string): Pro
 
 const refuse = (why: string) => `raise exception '${why}'`
 
-/** Steps of people alone, on the servers of an application that has a secret. */
+/** Custom steps only, on the servers of an application that has a secret. */
 async function makeSteps(steps: StepWish[], servers = 1): Promise<Deployable> {
   return makeDeployable({
     repository: 'file:///nowhere.git',
@@ -46,8 +46,8 @@ async function makeSteps(steps: StepWish[], servers = 1): Promise<Deployable> {
   })
 }
 
-/** Lines of the log about a target, as an operator reads them. */
-const toldOf = (targetId: number) =>
+/** Lines of the process log about a target. */
+const logLinesOf = (targetId: number) =>
   gantry!.log.map((line) => JSON.parse(line)).filter(({ target_id }) => target_id === targetId)
 
 const jobsOf = async (targetId: number) =>
@@ -58,8 +58,8 @@ const reasonsOf = (target: { steps: { status_reason_code: string }[] }) =>
 
 const LEVEL_ERROR = 50
 
-suite('a fault of Gantry', { concurrency: true }, () => {
-  test('at the beginning of a target ends it after some tries; the other server and the next run go on', async () => {
+suite('an internal error', { concurrency: true }, () => {
+  test('at the start of a target fails it after ten attempts; the other server and the next run continue', async () => {
     const two = [
       { name: 'one', command: 'echo one' },
       { name: 'two', command: 'echo two' },
@@ -74,16 +74,16 @@ suite('a fault of Gantry', { concurrency: true }, () => {
     const [broken, fine] = action.targets
     assert.deepEqual(reasonsOf(broken), ['FAILED', 'SKIPPED'])
     assert.deepEqual(reasonsOf(fine), ['COMPLETED', 'COMPLETED'])
-    assert.match(await logOf(id, 'one'), /^Gantry could not begin this run, .* Gantry's own log\.\n$/)
+    assert.match(await logOf(id, 'one'), /^Gantry could not start this run\. .* Gantry's own log\.\n$/)
     assert.equal(await jobsOf(broken.id), 0)
-    const lines = toldOf(broken.id)
+    const lines = logLinesOf(broken.id)
     assert.equal(lines.length, 10)
     for (const { level, err } of lines) {
       assert.equal(level, LEVEL_ERROR)
       assert.equal(err.message, 'no room for this row')
     }
     assert.deepEqual(
-      lines.map(({ given_up }) => given_up),
+      lines.map(({ final }) => final),
       [...Array(9).fill(false), true],
     )
     await stop()
@@ -91,7 +91,7 @@ suite('a fault of Gantry', { concurrency: true }, () => {
     await completed(await run(shop.pipelineId))
   })
 
-  test('in the row of a target ends it too, whatever is left of its steps', async () => {
+  test('in the row of a target fails it too, whatever its steps are', async () => {
     const shop = await makeSteps([{ name: 'only', command: 'true' }], 2)
     const condition = `new.server_id = ${shop.serverIds[0]}`
     await interfere('insert on targets', condition, `new.steps := '[]'`)
@@ -99,14 +99,14 @@ suite('a fault of Gantry', { concurrency: true }, () => {
     const [broken, fine] = action.targets
     assert.deepEqual([broken.status, fine.status], ['failed', 'completed'])
     assert.equal(await jobsOf(broken.id), 0)
-    assert.ok(toldOf(broken.id).length > 0)
+    assert.ok(logLinesOf(broken.id).length > 0)
   })
 
   const explode = `echo before; echo explode`
   const exploding = ({ applicationId }: Deployable) =>
     `new.text like '%explode%' and is_target_of(new.target_id, ${applicationId})`
 
-  test('inside a step that may not be repeated ends it, in plain words, and the operator finds the reason', async () => {
+  test('inside a step that is not idempotent fails it, and the process log has the cause', async () => {
     const shop = await makeSteps([
       { name: 'step', command: explode },
       { name: 'never', command: 'true' },
@@ -121,9 +121,9 @@ suite('a fault of Gantry', { concurrency: true }, () => {
     assert.deepEqual(reasonsOf(target), ['FAILED', 'SKIPPED'])
     assert.match(
       await logOf(action.id, 'step'),
-      /Something went wrong inside Gantry while this step ran\. .* Gantry's own log\.\n$/,
+      /An internal error in Gantry interrupted this step\. .* Gantry's own log\.\n$/,
     )
-    const [line, ...others] = toldOf(target.id)
+    const [line, ...others] = logLinesOf(target.id)
     assert.equal(others.length, 0)
     assert.deepEqual(
       [line.level, line.action_id, line.target_id, line.step_order, line.step, line.attempt],
@@ -134,47 +134,47 @@ suite('a fault of Gantry', { concurrency: true }, () => {
     assert.equal(await jobsOf(target.id), 0)
   })
 
-  test('inside a step that may be repeated is tried again, and forgotten when it is over', async () => {
+  test('inside an idempotent step is retried until it succeeds', async () => {
     const shop = await makeSteps([{ name: 'step', command: explode, idempotent: true }])
     const condition = `${exploding(shop)} and new.attempt < 3`
     await interfere('insert on step_log_chunks', condition, refuse('the key swordfish-1234 is unwanted'))
     const action = await completed(await run(shop.pipelineId))
     const log = await logOf(action.id, 'step')
-    assert.equal(log.match(/Something went wrong inside Gantry/g)?.length, 2)
-    assert.match(log, /tried again\.\n.*begins again here\.\nbefore\nexplode\n$/)
-    assert.equal(toldOf(action.targets[0].id).length, 2)
+    assert.equal(log.match(/An internal error in Gantry/g)?.length, 2)
+    assert.match(log, /It is retried\.\n.*A new attempt starts here\.\nbefore\nexplode\n$/)
+    assert.equal(logLinesOf(action.targets[0].id).length, 2)
   })
 
-  test('inside a step that may be repeated, every time anew, ends it after some tries', async () => {
+  test('inside an idempotent step, every time, fails it after ten attempts', async () => {
     const shop = await makeSteps([{ name: 'step', command: explode, idempotent: true }])
     await interfere('insert on step_log_chunks', exploding(shop), refuse('always'))
     const action = await endedWith('FAILED', await run(shop.pipelineId))
-    const lines = toldOf(action.targets[0].id)
+    const lines = logLinesOf(action.targets[0].id)
     assert.deepEqual(
       lines.map(({ attempt }) => attempt),
       [1, 2, 3, 4, 5, 6, 7, 8, 9, 10],
     )
   })
 
-  test('inside a step is not hidden by a log that takes nothing at all', async () => {
+  test('inside a step is not hidden by a log that cannot be written', async () => {
     const shop = await makeSteps([{ name: 'step', command: 'echo hello' }])
     const condition = `is_target_of(new.target_id, ${shop.applicationId})`
     await interfere('insert on step_log_chunks', condition, refuse('no chunk at all'))
     const action = await endedWith('FAILED', await run(shop.pipelineId))
-    assert.ok(toldOf(action.targets[0].id).some(({ err }) => err.message === 'no chunk at all'))
+    assert.ok(logLinesOf(action.targets[0].id).some(({ err }) => err.message === 'no chunk at all'))
   })
 
-  test('in a deploy that was put together wrongly ends it', async (t) => {
+  test('in a deploy with missing steps fails it', async (t) => {
     const repository = await makeRepository(t, { files: { a: 'a' } })
     const steps = ['check-app-environment', 'activate-new-release']
     const shop = await makeDeployable({ repository: repository.address, steps })
     const action = await endedWith('FAILED', await run(shop.pipelineId))
     assert.equal(action.targets[0].current_step.name, 'activate-new-release')
-    assert.equal(toldOf(action.targets[0].id).length, 1)
+    assert.equal(logLinesOf(action.targets[0].id).length, 1)
   })
 })
 
-test('in the end nothing of all this still runs, and no secret is in the log', async () => {
+test('no process is left running, and no secret is in the log', async () => {
   await world.nothingRuns()
   assert.doesNotMatch(gantry!.log.join('\n'), /swordfish/)
 })

@@ -1,4 +1,4 @@
-// POST /pipelines/{id}/actions: what a run is given, the source that it deploys and variables.
+// POST /pipelines/{id}/actions: the input of a run, its source and variables.
 import assert from 'node:assert/strict'
 import { after, suite, test } from 'node:test'
 import { loadRun } from '#engine/runner/load-run.ts'
@@ -10,10 +10,10 @@ const runs = await openRuns({ after })
 const { api, db, tree, makeHook, call, ask, run, retry, cancel } = runs
 const { readAction, targetsOf, addStep, addDeployPipeline, deployed } = runs
 
-suite('what a run deploys', () => {
-  test('is a branch unless something else is said; full names say it themselves', async () => {
+suite('the source of a run', () => {
+  test('is a branch by default; full ref names carry their type', async () => {
     const hash = 'ab12'.repeat(10)
-    const wishes: [object, [string, string]][] = [
+    const inputs: [object, [string, string]][] = [
       [{ source_ref: 'next' }, ['branch', 'next']],
       [{ source_type: 'branch' }, ['branch', 'main']],
       [{ source_type: 'tag', source_ref: 'v1.2' }, ['tag', 'v1.2']],
@@ -22,32 +22,32 @@ suite('what a run deploys', () => {
       [{ source_ref: 'refs/tags/v2' }, ['tag', 'v2']],
       [{ type: 'deploy', source_ref: 'next' }, ['branch', 'next']],
     ]
-    for (const [wish, source] of wishes) {
-      const { deployment } = (await started(run(wish))).action_data
+    for (const [input, source] of inputs) {
+      const { deployment } = (await started(run(input))).action_data
       assert.deepEqual([deployment.source_type, deployment.source_ref], source)
       assert.equal(deployment.type, 'deploy')
     }
   })
 
-  test('must be possible: no name that git would refuse, no kind without a name', async () => {
-    const fault = async (wish: object) => (await faultsOf(run(wish))).source_ref[0]
+  test('must be valid: no name that git rejects, no type without a name', async () => {
+    const errorOf = async (input: object) => (await faultsOf(run(input))).source_ref[0]
     assert.equal(
-      await fault({ source_ref: '--upload-pack=x' }),
+      await errorOf({ source_ref: '--upload-pack=x' }),
       '"--upload-pack=x" cannot be the name of a branch.',
     )
-    assert.match(await fault({ source_ref: 'a..b' }), /cannot be the name of a branch/)
-    assert.match(await fault({ source_type: 'commit', source_ref: 'main' }), /is no commit/)
-    assert.equal(await fault({ source_type: 'tag' }), 'is required: which tag?')
+    assert.match(await errorOf({ source_ref: 'a..b' }), /cannot be the name of a branch/)
+    assert.match(await errorOf({ source_type: 'commit', source_ref: 'main' }), /is no commit/)
+    assert.equal(await errorOf({ source_type: 'tag' }), 'is required when source_type is tag')
     assert.equal(
-      await fault({ source_type: 'tag', source_ref: 'refs/heads/x' }),
+      await errorOf({ source_type: 'tag', source_ref: 'refs/heads/x' }),
       'is the full name of a branch, not of a tag',
     )
   })
 
-  test('can be chosen only for pipelines that deploy', async () => {
+  test('can be set only for deploy pipelines', async () => {
     await addStep(tree.serverPipelineId, 'restart', 1)
     const url = `/pipelines/${tree.serverPipelineId}/actions`
-    const why = ['is for pipelines that deploy an application']
+    const why = ['is only for deploy pipelines']
     assert.deepEqual(
       await faultsOf(ask(url, { source_type: 'branch', source_ref: 'main', type: 'deploy' })),
       {
@@ -65,9 +65,9 @@ suite('what a run deploys', () => {
     )
   })
 
-  test('is the commit of the live release for a redeploy, in a release of its own', async () => {
+  test('is the commit of the live release for a redeploy, in a new release', async () => {
     const at = await createTestTree(db)
-    assert.match(await reasonOf(run({ type: 'redeploy' }, { at })), /no live release yet/)
+    assert.match(await reasonOf(run({ type: 'redeploy' }, { at })), /no live release/)
     await deployed(at, '1')
     await deployed(at, '2')
     const { action_data } = await started(run({ type: 'redeploy' }, { at }))
@@ -77,9 +77,9 @@ suite('what a run deploys', () => {
     assert.deepEqual([type, source_type, source_ref], ['redeploy', 'commit', commitOf('2').hash])
   })
 
-  test('is the release before the live one for a rollback, whichever pipeline made it', async () => {
+  test('is the release before the live one for a rollback, whichever pipeline deployed it', async () => {
     const at = await createTestTree(db)
-    assert.match(await reasonOf(run({ type: 'rollback' }, { at })), /no live release yet/)
+    assert.match(await reasonOf(run({ type: 'rollback' }, { at })), /no live release/)
     const other = await addDeployPipeline(at, 'Deploy by hand')
     await deployed({ ...at, pipelineId: other }, '1')
     assert.match(await reasonOf(run({ type: 'rollback' }, { at })), /no release before the live one/)
@@ -94,9 +94,9 @@ suite('what a run deploys', () => {
     assert.deepEqual([type, source_type, source_ref], ['rollback', 'commit', commitOf('1').hash])
   })
 
-  test('cannot be chosen for a redeploy or a rollback', async () => {
+  test('cannot be set for a redeploy or a rollback', async () => {
     for (const type of ['redeploy', 'rollback']) {
-      const why = [`cannot be chosen: a ${type} takes an earlier release`]
+      const why = [`cannot be set: a ${type} uses an earlier release`]
       assert.deepEqual(await faultsOf(run({ type, source_type: 'tag', source_ref: 'v1' })), {
         source_type: why,
         source_ref: why,
@@ -108,7 +108,7 @@ suite('what a run deploys', () => {
 suite('variables', () => {
   const given = { Release: 'v1', count: -7, 'dry-run': false, hosts: ['a', { b: 1 }] }
 
-  /** Without a credential, which no test can open. */
+  /** Without a credential, which tests cannot decrypt. */
   async function treeToRun(): Promise<TestTree> {
     const at = await createTestTree(db)
     await db
@@ -124,7 +124,7 @@ suite('variables', () => {
     return loaded.hookVariables
   }
 
-  test('reach the steps, and are not taken for those of a hook', async () => {
+  test('reach the steps, and are not shown as those of a hook', async () => {
     const at = await treeToRun()
     const action = await started(run({ variables: given }, { at }))
     assert.deepEqual(action.triggered_from.hook_parsed_variables, {})
@@ -133,12 +133,12 @@ suite('variables', () => {
     assert.deepEqual(await variablesOfRun(bare.id), {})
   })
 
-  test('do not choose the source, as those of a hook do', async () => {
+  test('do not select the source, as those of a hook do', async () => {
     const { deployment } = (await started(run({ variables: { branch: 'next' } }))).action_data
     assert.equal(deployment.source_ref, 'main')
   })
 
-  test('are those of the call when a hook has started the run, and its retry has them too', async () => {
+  test('come from the call when a hook has started the run, and a retry keeps them', async () => {
     const at = await treeToRun()
     const hook = await makeHook(withVariables({ name: 'tag' }), at)
     const id = assertStarted(await call(hook, { tag: 'v3' }))
@@ -148,7 +148,7 @@ suite('variables', () => {
     assert.deepEqual(await variablesOfRun(again.id), { tag: 'v3' })
   })
 
-  test('of a call reach the runs that follow, and those after them, which show none: no hook started them', async () => {
+  test('of a call reach all descendants, which show none: no hook started them', async () => {
     const at = await treeToRun()
     const [next, last] = [await addDeployPipeline(at, 'Next'), await addDeployPipeline(at, 'Last')]
     for (const [pipeline_id, after_pipeline_id] of [
@@ -174,7 +174,7 @@ suite('variables', () => {
     assert.deepEqual(await variablesOfRun(again.id), { tag: 'v3' })
   })
 
-  test('have names and values like those of hooks: every fault is named', async () => {
+  test('follow the rules of hook variables: every error is listed', async () => {
     const variables = {
       '1st': 'x',
       'a b': 'x',
@@ -183,15 +183,15 @@ suite('variables', () => {
       long: 'x'.repeat(64 * 1024 + 1),
       large: 2 ** 53,
     }
-    const faults = await faultsOf(run({ variables }))
-    assert.deepEqual(Object.keys(faults).sort(), [
+    const errors = await faultsOf(run({ variables }))
+    assert.deepEqual(Object.keys(errors).sort(), [
       'variables.1st',
       'variables.a b',
       'variables.large',
       'variables.long',
       'variables.same',
     ])
-    assert.deepEqual(faults['variables.long'], ['is longer than 64 KiB'])
+    assert.deepEqual(errors['variables.long'], ['is longer than 64 KiB'])
     const wrongKinds = await faultsOf(run({ variables: { a: null, b: { c: 1 }, d: 1.5 } }))
     assert.deepEqual(Object.keys(wrongKinds), ['variables.a', 'variables.b', 'variables.d'])
     const many = Object.fromEntries(Array.from({ length: 101 }, (_, index) => [`v${index}`, index]))

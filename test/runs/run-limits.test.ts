@@ -1,4 +1,4 @@
-// How many runs there are at a time, with two workers, and what a step cannot do: stay, flood, refuse to end.
+// Concurrency limits with two workers, and what a step cannot do: stay, flood, refuse to end.
 import assert from 'node:assert/strict'
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -25,11 +25,11 @@ const world = await openRunWorld(all, { roles: ['api', 'worker', 'worker'] })
 const { makeCustom, makeDeployable, makeHook, fire, run, completed, endedWith, logOf, db } = world
 
 suite('limits', { concurrency: true }, () => {
-  suite('at the same time', () => {
+  suite('concurrency', () => {
     const RUNS = 50
     const PIPELINE_LIMIT = 3
 
-    test('fifty runs keep the limits of their pipeline and servers at every instant, and go in their order', async () => {
+    test('fifty runs never exceed the limits of their pipeline and servers, and run in order', async () => {
       const servers = [world.newLocalServer(), world.newLocalServer()].map((server, index) => ({
         ...server,
         name: `web-${index + 1}`,
@@ -37,7 +37,7 @@ suite('limits', { concurrency: true }, () => {
       }))
       const gate = world.makeGate('fifty')
       const busy = join(world.notes, 'busy')
-      // Whoever finds another one at work on the same server fails.
+      // A step that finds another one on the same server fails.
       const alone = `mkdir "${busy}-$GANTRY_SERVER" && sleep 0.0$((RANDOM % 5)) && rmdir "${busy}-$GANTRY_SERVER"`
       const shop = await makeDeployable({
         repository: 'file:///nowhere',
@@ -47,7 +47,7 @@ suite('limits', { concurrency: true }, () => {
       })
       const hook = await makeHook(shop.pipelineId)
       const ids: number[] = []
-      // Calls that come together may be stored in any order; these are the first in any case.
+      // Concurrent calls may be stored in any order; these are the first in any case.
       for (let n = 0; n < PIPELINE_LIMIT; n += 1) ids.push(await fire(hook))
       ids.push(...(await Promise.all(Array.from({ length: RUNS - PIPELINE_LIMIT }, () => fire(hook)))))
       ids.sort((one, other) => one - other)
@@ -71,13 +71,13 @@ suite('limits', { concurrency: true }, () => {
       assert.deepEqual(started, ids, 'they started in their order')
 
       for (const serverId of shop.serverIds) {
-        const placed = new Set<number>()
+        const slotted = new Set<number>()
         const order: number[] = []
         for (const move of await movesOn(serverId)) {
-          if (move.status === 'queued' || move.status === 'in-progress') placed.add(move.action_id)
-          else placed.delete(move.action_id)
+          if (move.status === 'queued' || move.status === 'in-progress') slotted.add(move.action_id)
+          else slotted.delete(move.action_id)
           if (move.status === 'in-progress') order.push(move.action_id)
-          assert.ok(placed.size <= 1, `${[...placed]} have a place on server ${serverId}`)
+          assert.ok(slotted.size <= 1, `${[...slotted]} have a slot on server ${serverId}`)
         }
         assert.deepEqual(order, ids, 'every server took them in their order')
       }
@@ -101,7 +101,7 @@ suite('limits', { concurrency: true }, () => {
   suite('a step', { concurrency: true }, () => {
     const TERM_IS_IGNORED = `trap '' TERM; ( trap '' TERM; while :; do sleep 1; done ) &`
 
-    test('that ignores being asked to end is ended when its run is cancelled', async () => {
+    test('that ignores SIGTERM is killed when its run is cancelled', async () => {
       const gate = world.makeGate('stubborn')
       const { pipelineId } = await makeCustom([
         { name: 'stubborn', command: `exec 8>>'${gate.held}'; ${TERM_IS_IGNORED} ${gate.command}` },
@@ -120,7 +120,7 @@ suite('limits', { concurrency: true }, () => {
       assert.deepEqual(processesAt([gate.held]), [])
     })
 
-    test('that takes longer than it may is ended, with all that it started', async () => {
+    test('that times out is ended, with all its processes', async () => {
       const gate = world.makeGate('slow')
       const command = `exec 8>>'${gate.held}'; setsid sleep 1000 & disown; ${gate.command}`
       const { pipelineId } = await makeCustom([{ name: 'slow', command, timeout_seconds: 1 }])
@@ -137,7 +137,7 @@ suite('limits', { concurrency: true }, () => {
         .where('name', '=', 'get-new-release')
         .execute()
 
-    test('of Gantry that waits for a repository ends when its time is up', async (t) => {
+    test('that is built in and waits for a repository times out', async (t) => {
       const repository = await makeRepository(t, { files: { a: 'a' } })
       const silence = () => new Promise<boolean>(() => {})
       const host = await serveGit(t, { folder: dirname(repository.folder), before: silence })
@@ -147,7 +147,7 @@ suite('limits', { concurrency: true }, () => {
       assert.match(await logOf(action.id, 'get-new-release'), /Fetching .*\nTimed out after 1 s/)
     })
 
-    test('of Gantry has one time limit for all that it does', async (t) => {
+    test('that is built in has one timeout for everything it does', async (t) => {
       const repository = await makeRepository(t, { files: { a: 'a' } })
       const late = () => pause(2_000, false)
       const host = await serveGit(t, { folder: dirname(repository.folder), before: late })
@@ -159,7 +159,7 @@ suite('limits', { concurrency: true }, () => {
       await limitNewRelease(shop.pipelineId, 3)
       const id = await run(shop.pipelineId)
       await gate.reached()
-      // Two seconds for the lock on the server and two for the first answer of the host: each is in time.
+      // Two seconds for the lock on the server and two for the first answer of the host: each alone is in time.
       const holder = spawn('flock', [join(shop.bases[0]!, '.gantry/lock'), '-c', 'echo held; sleep 2'])
       later(t, () => holder.kill())
       await once(holder.stdout, 'data')
@@ -180,12 +180,12 @@ suite('limits', { concurrency: true }, () => {
       assert.deepEqual(processesAt([held]), [])
     })
 
-    test('that prints fifty megabytes keeps ten of them, and a line that says so', async () => {
+    test('that prints 50 MB keeps 10 MiB, and a line that says so', async () => {
       const command = 'yes "a line of some length" | head -c 52428800; echo the end'
       const { pipelineId } = await makeCustom([{ name: 'flood', command }])
       const action = await completed(await run(pipelineId))
       const log = await logOf(action.id, 'flood')
-      assert.ok(log.endsWith('\n[output cut: 10 MiB are kept per step]\n'))
+      assert.ok(log.endsWith('\n[output truncated: the limit is 10 MiB per step]\n'))
       const kept = Buffer.byteLength(log)
       assert.ok(kept > 10 * 2 ** 20 - 100 && kept < 10 * 2 ** 20 + 200, `${kept} bytes`)
     })
@@ -197,13 +197,13 @@ suite('limits', { concurrency: true }, () => {
       assert.match(await logOf(action.id, 'mute'), /^before\nThe command exited with code 7\.\n$/)
     })
 
-    test('that is killed by the system says by which signal', async () => {
+    test('that is killed by the system logs the signal', async () => {
       const { pipelineId } = await makeCustom([{ name: 'shot', command: 'kill -KILL $$' }])
       const action = await endedWith('FAILED', await run(pipelineId))
-      assert.match(await logOf(action.id, 'shot'), /ended by SIGKILL/)
+      assert.match(await logOf(action.id, 'shot'), /killed by SIGKILL/)
     })
 
-    test('that may write no more fails, and the release before stays live', async (t) => {
+    test('that runs out of space fails, and the previous release stays live', async (t) => {
       const repository = await makeRepository(t, { files: { a: 'a' } })
       const command = `[ ! -e '${world.notes}/full' ] || { ulimit -f 1; head -c 100000 /dev/zero > big; }`
       const shop = await makeDeployable({
@@ -213,12 +213,12 @@ suite('limits', { concurrency: true }, () => {
       const first = await completed(await run(shop.pipelineId))
       await mkdir(join(world.notes, 'full'))
       const second = await endedWith('FAILED', await run(shop.pipelineId))
-      assert.match(await logOf(second.id, 'write'), /File size limit exceeded|ended by SIGXFSZ/)
+      assert.match(await logOf(second.id, 'write'), /File size limit exceeded|killed by SIGXFSZ/)
       assert.equal(await liveRelease(shop.bases[0]!), first.action_data.release_name)
     })
   })
 
-  // Mounting takes root; what a full disk does to a step is tried above for everybody.
+  // Mounting requires root; the test above covers a full disk without it.
   const underRoot = smallDisk === null ? () => {} : test
   underRoot(
     'a disk that becomes full while a release is unpacked leaves the live one, and nothing half-made',
@@ -250,7 +250,7 @@ suite('limits', { concurrency: true }, () => {
   )
 })
 
-test('in the end nothing of all this still runs', () => world.nothingRuns())
+test('no process is left running', () => world.nothingRuns())
 
 async function mountDisk(mebibytes: number): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'gantry-disk-'))

@@ -1,10 +1,9 @@
-// What keeps a target from being stuck for ever: one that cannot be prepared ends, one without a job gets another.
+// No target is stuck forever: one that cannot be prepared fails, one without a job gets another.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { sql } from 'kysely'
 import { loadRun } from '#engine/runner/load-run.ts'
-import { createEnqueueing } from '#engine/scheduling/enqueueing.ts'
-import { sweepPlaces } from '#engine/scheduling/sweep.ts'
+import { createEnqueue, sweepSlots } from '#engine/scheduling/jobs.ts'
 import { openQueue } from '#platform/queue/open-queue.ts'
 import { openTestApp } from '#test/support/harness.ts'
 import { later } from '#test/support/later.ts'
@@ -14,7 +13,7 @@ const file = { after }
 const { db, box, settings } = await openTestApp({ after: (end: () => Promise<void>) => later(file, end) })
 const queue = await openQueue({ settings, onError: () => {} })
 later(file, () => queue.close())
-const enqueue = createEnqueueing(queue)
+const enqueue = createEnqueue(queue)
 
 async function targetIdOf(actionId: number): Promise<number> {
   const target = await db
@@ -34,11 +33,11 @@ async function jobsOf(targetId: number): Promise<number> {
   return rows.length
 }
 
-test('a run whose secrets cannot be opened is unreadable, and says so without them', async () => {
+test('a run whose secrets cannot be decrypted is unreadable, and the message does not leak them', async () => {
   const tree = await createTestTree(db)
   const run = await loadRun(db, box, await targetIdOf(await createAction(db, tree)))
   assert.ok('kind' in run)
-  assert.match(run.message, /^The run cannot be prepared: /)
+  assert.match(run.message, /^Cannot prepare the run: /)
 })
 
 test('a target that should run and has no job gets one, once', async () => {
@@ -54,10 +53,10 @@ test('a target that should run and has no job gets one, once', async () => {
       update targets set status = 'in-progress', status_reason_code = 'IN_PROGRESS', completed_at = null,
         updated_at = now() - ${age}::interval where id = ${targetId}`.execute(db)
   await setAge('30 seconds')
-  await sweepPlaces(db, enqueue.targets, assert.ifError)
+  await sweepSlots(db, enqueue.targets, assert.ifError)
   assert.equal(await jobsOf(targetId), 0)
   await setAge('2 minutes')
-  await sweepPlaces(db, enqueue.targets, assert.ifError)
-  await sweepPlaces(db, enqueue.targets, assert.ifError)
+  await sweepSlots(db, enqueue.targets, assert.ifError)
+  await sweepSlots(db, enqueue.targets, assert.ifError)
   assert.equal(await jobsOf(targetId), 1)
 })

@@ -1,4 +1,4 @@
-// POST /actions/{id}/retry and /actions/{id}/cancel: trying a run again, and cancelling one.
+// POST /actions/{id}/retry and /actions/{id}/cancel.
 import assert from 'node:assert/strict'
 import { after, suite, test } from 'node:test'
 import { sql } from 'kysely'
@@ -25,7 +25,7 @@ const QUEUED = {
 } as const
 
 suite('a retry', () => {
-  test('repeats an ended action for the person who asks: servers, variables, hook and commit', async () => {
+  test('repeats an ended action for the requester: servers, variables, hook and commit', async () => {
     const at = await createTestTree(db)
     const hook = await makeHook(withVariables({ name: 'branch' }), at)
     const first = assertStarted(await call(hook, { branch: 'next' }))
@@ -38,7 +38,7 @@ suite('a retry', () => {
       .execute()
     assert.equal(
       await reasonOf(retry(first, { at })),
-      'The action has not ended yet; cancel it first, or wait.',
+      'The action has not ended yet. Cancel it first, or wait.',
     )
     await cancel(first, { at })
     await addStep(at.pipelineId, 'smoke-test', 7)
@@ -76,7 +76,7 @@ suite('a retry', () => {
     assert.equal(await jobsFor(action.id), 1)
   })
 
-  test('asks for the same source when no commit was found', async () => {
+  test('uses the same source when no commit was resolved', async () => {
     const first = await started(run({ source_type: 'tag', source_ref: 'v9', variables: { a: 1 } }))
     await cancel(first.id)
     const again = await started(retry(first.id))
@@ -86,7 +86,7 @@ suite('a retry', () => {
     assert.equal(again.trigger_comment, null)
   })
 
-  test('of a rollback goes back to the same release', async () => {
+  test('of a rollback rolls back to the same release', async () => {
     const at = await createTestTree(db)
     await deployed(at, '1')
     await deployed(at, '2')
@@ -112,7 +112,7 @@ suite('a retry', () => {
     assert.equal(await countActions(at), 2)
   })
 
-  test('can be asked for twice at once: these are two', async () => {
+  test('can be requested twice at the same time: both start', async () => {
     const first = await createAction(db, tree, FAILED)
     const [one, other] = await Promise.all([started(retry(first)), started(retry(first))])
     assert.notEqual(one.id, other.id)
@@ -129,7 +129,7 @@ suite('a retry', () => {
 })
 
 suite('cancelling', () => {
-  test('ends at once what has not begun, with its event; twice is once', async () => {
+  test('ends immediately what has not started, with its event; it is idempotent', async () => {
     const developer = await createMember(db, tree, 'developer')
     const { id } = await started(run())
     const { status, body } = await cancel(id, { token: developer.token })
@@ -147,7 +147,7 @@ suite('cancelling', () => {
     )
   })
 
-  test('leaves to its worker what has begun', async () => {
+  test('leaves to the worker what has started', async () => {
     const id = await createAction(db, tree, { ...RUNNING, has_place: true }, RUNNING)
     const { status, body } = await cancel(id)
     assert.equal(status, 202)
@@ -156,16 +156,16 @@ suite('cancelling', () => {
     assert.ok((await rowOf(id)).cancelled_at)
   })
 
-  test('is 409 for what has ended by itself, even when the wish came in time', async () => {
+  test('is 409 for what has ended by itself, even when the request came in time', async () => {
     const ended = [
       await createAction(db, tree),
       await createAction(db, tree, FAILED),
       await createAction(db, tree, { cancelled_at: new Date(), cancelled_by: tree.owner.id }),
     ]
-    for (const id of ended) assert.equal(await reasonOf(cancel(id)), 'The action has ended already.')
+    for (const id of ended) assert.equal(await reasonOf(cancel(id)), 'The action has already ended.')
   })
 
-  test('lets the next one have the place', async () => {
+  test('frees the slot for the next run', async () => {
     const at = await createTestTree(db)
     const idle = { ...QUEUED, status: 'pending', status_reason_code: 'PENDING' } as const
     const first = await createAction(db, at, { ...QUEUED, has_place: true }, QUEUED)

@@ -1,4 +1,4 @@
-// From a signed call to files on servers: Gantry as a process of its own, real git, a real sshd.
+// From a signed call to files on servers: Gantry as a separate process, real git, a real sshd.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { mkdir, readFile, readlink, rm, stat, writeFile } from 'node:fs/promises'
@@ -19,11 +19,11 @@ const sshd = await startSshd(all)
 const { makeDeployable, makeHook, fire, run, completed, endedWith, logOf, ask } = world
 
 suite('runs', { concurrency: true }, () => {
-  suite('a deploy that cannot be', { concurrency: true }, () => {
-    /** One good release; whatever happens afterwards must leave it live, and nothing beside it. */
-    async function deployOnce(t: Parameters<typeof makeRepository>[0], wish: object = {}) {
+  suite('a deploy that fails', { concurrency: true }, () => {
+    /** One good release; whatever happens afterwards must leave it live, and nothing else behind. */
+    async function deployOnce(t: Parameters<typeof makeRepository>[0], input: object = {}) {
       const repository = await makeRepository(t, { files: { 'index.html': 'good' } })
-      const shop = await makeDeployable({ repository: repository.address, ...wish })
+      const shop = await makeDeployable({ repository: repository.address, ...input })
       const { action_data } = await completed(await run(shop.pipelineId))
       return { repository, shop, release: action_data.release_name as string }
     }
@@ -36,7 +36,7 @@ suite('runs', { concurrency: true }, () => {
       }
     }
 
-    test('refs that do not exist, or are made to do harm, end with FAILED_SOURCE and a line that says so', async (t) => {
+    test('missing and malicious refs end with FAILED_SOURCE and a line that says so', async (t) => {
       const { shop, release } = await deployOnce(t)
       const hook = await makeHook(shop.pipelineId, 'branch', 'commit')
       const refs: [object, RegExp][] = [
@@ -60,7 +60,7 @@ suite('runs', { concurrency: true }, () => {
       await assertUntouched(shop, release)
     })
 
-    test('a repository that has vanished ends with FAILED_SOURCE', async (t) => {
+    test('a missing repository ends with FAILED_SOURCE', async (t) => {
       const { repository, shop, release } = await deployOnce(t)
       await rm(repository.folder, { recursive: true })
       const action = await endedWith('FAILED_SOURCE', await run(shop.pipelineId))
@@ -70,7 +70,7 @@ suite('runs', { concurrency: true }, () => {
       await completed(await run(shop.pipelineId, { type: 'redeploy' }))
     })
 
-    test('a server that refuses, hangs, or shows another host key ends with FAILED_UNREACHABLE', async (t) => {
+    test('a server that refuses, hangs, or has another host key ends with FAILED_UNREACHABLE', async (t) => {
       const { repository } = await deployOnce(t)
       const silent = createServer((socket) => socket.on('error', () => {})).listen(0, '127.0.0.1')
       await once(silent, 'listening')
@@ -102,7 +102,7 @@ suite('runs', { concurrency: true }, () => {
       )
     })
 
-    test('one server of two that is away fails the action and leaves the other deployed', async (t) => {
+    test('one unreachable server of two fails the action and leaves the other deployed', async (t) => {
       const repository = await makeRepository(t, { files: { 'index.html': 'good' } })
       const away = { ...(await world.newSshServer(sshd, 0)), login_name: 'nobody-of-that-name' }
       const shop = await makeDeployable({
@@ -113,11 +113,11 @@ suite('runs', { concurrency: true }, () => {
       assert.equal(action.summary.targets.completed, 1)
       assert.equal(action.summary.targets.failed, 1)
       assert.equal(await liveFile(shop.bases[0]!, 'index.html'), 'good')
-      // One server serves it: that is what people would go back from.
+      // One server serves it, so it is the one to roll back from.
       assert.equal(action.resource.data.last_deployments.live.id, action.id)
     })
 
-    test('a folder that is in the way of current is named, and left alone', async (t) => {
+    test('a folder in place of `current` is reported, and left alone', async (t) => {
       const repository = await makeRepository(t, { files: { 'index.html': 'good' } })
       const shop = await makeDeployable({
         repository: repository.address,
@@ -133,7 +133,7 @@ suite('runs', { concurrency: true }, () => {
   })
 
   suite('a deploy', { concurrency: true }, () => {
-    test('a signed call brings the new release to both servers, and people can go back and forth', async (t) => {
+    test('a signed call deploys to both servers, and users can roll back and forth', async (t) => {
       const repository = await makeRepository(t, { files: { 'index.html': 'one' } })
       const shop = await makeDeployable({
         repository: repository.address,
@@ -143,7 +143,7 @@ suite('runs', { concurrency: true }, () => {
       const live = () => Promise.all(shop.bases.map(liveRelease))
       const shown = () => Promise.all(shop.bases.map((base) => liveFile(base, 'index.html')))
 
-      /** Of a request of its own: one that overlaps with the end of a run may still show the release before. */
+      /** From a new request: one that overlaps with the end of a run may still show the previous release. */
       const lastDeployments = async (id: number) => {
         const { latest, live } = (await world.show(id)).resource.data.last_deployments
         return [latest.id, live.id]
@@ -183,7 +183,7 @@ suite('runs', { concurrency: true }, () => {
       assert.deepEqual(await shown(), ['two', 'two'], 'the commit of then')
     })
 
-    test('many servers get the source of one fetch', async (t) => {
+    test('many servers share one fetch', async (t) => {
       const repository = await makeRepository(t, { files: { 'index.html': 'one' } })
       const host = await serveGit(t, { folder: dirname(repository.folder) })
       const shop = await makeDeployable({ repository: `${host.url}/shop.git`, servers: 5 })
@@ -229,7 +229,7 @@ suite('runs', { concurrency: true }, () => {
         assert.match(await logOf(id, 'get-new-release', 1), hasMirror ? /^commit / : /^Fetching /m)
       })
 
-    test('a server without a host key keeps the one of the first contact', async (t) => {
+    test('a server without a host key pins the one of the first connection', async (t) => {
       const repository = await makeRepository(t, { files: { a: 'a' } })
       const server = { ...(await world.newSshServer(sshd, 0)), host_key: null }
       const shop = await makeDeployable({ repository: repository.address, servers: [server] })
@@ -242,7 +242,7 @@ suite('runs', { concurrency: true }, () => {
       assert.equal(stored.host_key, sshd.hostKey)
     })
 
-    test('of four deploys the last two stay on the server', async (t) => {
+    test('of four releases the last two stay on the server', async (t) => {
       const repository = await makeRepository(t, { files: { n: '0' } })
       const shop = await makeDeployable({
         repository: repository.address,
@@ -256,7 +256,7 @@ suite('runs', { concurrency: true }, () => {
       assert.deepEqual(names, [...names].sort(), 'names sort as releases came')
       assert.deepEqual(await releasesIn(shop.bases[0]!), names.slice(-2))
       assert.equal(await liveFile(shop.bases[0]!, 'n'), '4')
-      // What is no longer there is made again from the same commit, and never takes a name that is in use.
+      // A missing release is built again from the same commit, and never reuses a name.
       await rm(join(shop.bases[0]!, 'releases', names[2]!), { recursive: true })
       for (const type of ['rollback', 'redeploy', 'redeploy']) {
         await completed(await run(shop.pipelineId, { type }))
@@ -264,7 +264,7 @@ suite('runs', { concurrency: true }, () => {
       }
     })
 
-    test('a rollback from a release that failed behind its activation goes to the one before it', async (t) => {
+    test('a rollback from a release that failed after its activation goes to the one before it', async (t) => {
       const repository = await makeRepository(t, { files: { n: '1' } })
       const shop = await makeDeployable({
         repository: repository.address,
@@ -282,7 +282,7 @@ suite('runs', { concurrency: true }, () => {
       assert.equal(await liveFile(shop.bases[0]!, 'n'), '2')
     })
 
-    test('branch, tag and commit of a call choose what is deployed', async (t) => {
+    test('branch, tag and commit of a call select the source', async (t) => {
       const repository = await makeRepository(t, { files: { from: 'main, first' } })
       const first = await repository.git(['rev-parse', 'main'])
       await repository.tag('v1', first, 'The first')
@@ -305,7 +305,7 @@ suite('runs', { concurrency: true }, () => {
       assert.deepEqual(await deployed({ source_ref: 'v1', source_type: 'tag' }), ['tag', 'v1', 'main, first'])
     })
 
-    test('steps of people see variables, work in the release, share files, and give no secret away', async (t) => {
+    test('custom steps get variables, run in the release, share files, and leak no secret', async (t) => {
       const repository = await makeRepository(t, {
         files: { 'app/index.html': 'hello', 'app/storage/seed': 'seed', 'README.md': 'not deployed' },
       })
@@ -367,4 +367,4 @@ suite('runs', { concurrency: true }, () => {
   })
 })
 
-test('in the end nothing of all this still runs', () => world.nothingRuns())
+test('no process is left running', () => world.nothingRuns())

@@ -1,4 +1,4 @@
-// POST /pipelines/{id}/actions: what a run is answered with, when there is none, and who may ask for it.
+// POST /pipelines/{id}/actions: the response, when it is rejected, and who may start a run.
 import assert from 'node:assert/strict'
 import { after, suite, test } from 'node:test'
 import { DEPLOY_STEPS } from '#model/pipelines/built-in-steps.ts'
@@ -12,7 +12,7 @@ const { ask, run, retry, cancel, readAction, rowOf, targetsOf, eventsOf } = runs
 const { countActions, addStep, addDeployPipeline, deployed } = runs
 
 suite('a run', () => {
-  test('without a body takes the default branch to every server, and is answered as the single action', async () => {
+  test('without a body deploys the default branch to every server, and returns the action', async () => {
     const action = await started(run())
     assert.deepEqual(action, await readAction(action.id))
     assert.equal(action.status, 'queued')
@@ -46,12 +46,12 @@ suite('a run', () => {
     assert.equal(await jobsFor(action.id), 1)
   })
 
-  test('is attributed to the person who asked for it', async () => {
+  test('is attributed to the user who started it', async () => {
     const developer = await createMember(db, tree, 'developer')
     const me = (await api.request('GET', '/users/me', { token: developer.token })).body
     const headers = { origin: 'https://gantry.example.com', 'user-agent': 'Browser/1' }
-    const wish = { trigger_comment: 'Hot fix' }
-    const action = await started(run(wish, { token: developer.token, headers, address: '203.0.113.5' }))
+    const input = { trigger_comment: 'Hot fix' }
+    const action = await started(run(input, { token: developer.token, headers, address: '203.0.113.5' }))
     assert.equal(action.trigger_comment, 'Hot fix')
     assert.deepEqual(action.triggered_from, {
       origin: 'https://gantry.example.com',
@@ -70,7 +70,7 @@ suite('a run', () => {
     assert.equal(byAgent.triggered_from.origin, 'Browser/1')
   })
 
-  test('takes the servers that are given, in the order of the plan and in batches of their own', async () => {
+  test('runs on the given servers, in the order of the plan and in its own batches', async () => {
     const at = await createTestTree(db)
     await setPipeline(at, { rollout: JSON.stringify({ batch: 1, max_failed: 0 }) })
     const [first, second] = at.serverIds
@@ -85,7 +85,7 @@ suite('a run', () => {
     ])
   })
 
-  test('does not take servers of others, the same server twice, or none', async () => {
+  test('rejects servers of other pipelines, duplicates, and an empty list', async () => {
     const other = await createTestTree(db)
     const before = await countActions(tree)
     const [own] = tree.serverIds
@@ -103,12 +103,12 @@ suite('a run', () => {
     assert.equal(await countActions(tree), before)
   })
 
-  test('names fields that it does not know, and what is wrong with those that it knows', async () => {
-    const faults = await faultsOf(
+  test('reports unknown fields and invalid values', async () => {
+    const errors = await faultsOf(
       run({ server: 1, type: 'undeploy', source_ref: '', trigger_comment: 'x'.repeat(256) }),
     )
-    assert.deepEqual(Object.keys(faults).sort(), ['server', 'source_ref', 'trigger_comment', 'type'])
-    assert.deepEqual(faults.trigger_comment, ['must have 255 characters or fewer'])
+    assert.deepEqual(Object.keys(errors).sort(), ['server', 'source_ref', 'trigger_comment', 'type'])
+    assert.deepEqual(errors.trigger_comment, ['must have 255 characters or fewer'])
     assert.deepEqual(await faultsOf(ask(`/pipelines/${tree.pipelineId}/actions`, [])), {
       body: ['must be an object'],
     })
@@ -133,7 +133,7 @@ suite('a pipeline that cannot run', () => {
     assert.equal(await countActions(at), 0)
   })
 
-  test('is one that rejects runs while it is busy: of several at once, one starts', async () => {
+  test('is one that rejects runs while busy: of several concurrent ones, one starts', async () => {
     const at = await createTestTree(db)
     await setPipeline(at, { queue_policy: 'reject' })
     const answers = await Promise.all([1, 2, 3, 4].map(() => run({}, { at })))
@@ -146,7 +146,7 @@ suite('a pipeline that cannot run', () => {
     assert.match(await reasonOf(retry(ended, { at })), /busy/)
   })
 
-  test('is not one that runs only the latest of its hooks: what waits there stays', async () => {
+  test('is not one with the policy latest: waiting runs stay', async () => {
     const at = await createTestTree(db)
     await setPipeline(at, { queue_policy: 'latest' })
     const waiting = assertStarted(await call(await makeHook({}, at)))
@@ -180,8 +180,8 @@ suite('pipelines that run after another', () => {
   })
 })
 
-suite('who may', () => {
-  test('outsiders get 404, viewers 403, and unknown things are 404', async () => {
+suite('permissions', () => {
+  test('outsiders get 404, viewers 403, and unknown objects are 404', async () => {
     const ended = await createAction(db, tree, FAILED)
     const [outsider, viewer] = [(await createTestTree(db)).owner, await createMember(db, tree, 'viewer')]
     const before = await countActions(tree)
@@ -198,15 +198,15 @@ suite('who may', () => {
     assert.equal(await countActions(tree), before)
   })
 
-  test('someone who may run but not view actions sees the run they have started, and no other', async () => {
-    const place = await addEnvironment(db, tree.owner.id, tree.projectId, tree.credentialId)
-    const at = { ...tree, ...place }
-    const person = await memberWith('pipeline:view', 'pipeline:run')
+  test('a user who may run but not view sees the run they started, and no other', async () => {
+    const environment = await addEnvironment(db, tree.owner.id, tree.projectId, tree.credentialId)
+    const at = { ...tree, ...environment }
+    const user = await memberWith('pipeline:view', 'pipeline:run')
     await deployed(at, '1')
-    const { resource, ...action } = await started(run({}, { at, token: person.token }))
+    const { resource, ...action } = await started(run({}, { at, token: user.token }))
     assert.equal(action.status, 'queued')
     assert.equal(resource.data.last_deployments.latest.id, action.id)
     assert.equal(resource.data.last_deployments.live, null)
-    await refused(retry(action.id, { token: person.token }), 404, 'not_found')
+    await refused(retry(action.id, { token: user.token }), 404, 'not_found')
   })
 })

@@ -1,5 +1,5 @@
-// Stories of runs, told in test/scenarios: real scheduling, runner, queue and database; only what a command does
-// on its server is scripted.
+// Plays the scenarios in test/runs/scenarios on the real scheduling, runner, queue and database; only what a command
+// does on its server is scripted.
 import assert from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
@@ -7,23 +7,28 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { sql } from 'kysely'
 import { openQueue } from '#platform/queue/open-queue.ts'
-import { createCrew } from '#test/runs/scenarios/crew.ts'
-import { makeCrowd } from '#test/runs/scenarios/crowd.ts'
 import { brokenInvariants } from '#test/runs/scenarios/invariants.ts'
-import { type Outcome, readActions, shorten, type ToldAction } from '#test/runs/scenarios/outcome.ts'
+import {
+  type Outcome,
+  type RecordedAction,
+  readActions,
+  summarizeActions,
+} from '#test/runs/scenarios/outcome.ts'
 import { play } from '#test/runs/scenarios/play.ts'
+import { makeRandomScenario } from '#test/runs/scenarios/random-scenario.ts'
 import { readScenario, type Scenario } from '#test/runs/scenarios/scenario.ts'
 import { createScript } from '#test/runs/scenarios/script.ts'
 import { setStage } from '#test/runs/scenarios/stage.ts'
+import { createWorkers } from '#test/runs/scenarios/workers.ts'
 import { openTestApp } from '#test/support/harness.ts'
 import { later } from '#test/support/later.ts'
 import { createTestTree } from '#test/support/world.ts'
 
 const FOLDER = join(import.meta.dirname, 'scenarios')
-/** Writes down what happens instead of comparing it: for a new scenario, to be read before it is believed. */
+/** Writes the outcome instead of comparing it: for a new scenario, to be reviewed before it is trusted. */
 const isWriting = process.env.WRITE_SCENARIOS === 'true'
 
-/** Which crowds to play; others than the usual one for whoever looks for trouble. */
+/** Which random scenarios to play. */
 const seeds = (process.env.CROWD_SEEDS ?? '1').split(',').map(Number)
 
 const file = { after }
@@ -32,10 +37,10 @@ const queue = await openQueue({ settings: api.settings, onError: () => {} })
 later(file, () => queue.close())
 const { db } = api
 const tree = await createTestTree(db)
-const ground = { db, box: api.box, settings: api.settings, queue }
+const deps = { db, box: api.box, settings: api.settings, queue }
 
 const names = readdirSync(FOLDER).filter((name) => name.endsWith('.yaml'))
-// All of them before the first test: nothing may be waited for once tests can end.
+// All of them before the first test: nothing may be awaited once tests can end.
 const scenarios = await Promise.all(
   names.sort().map(async (name) => ({ name, scenario: await readScenario(join(FOLDER, name)) })),
 )
@@ -50,39 +55,39 @@ for (const { name, scenario } of scenarios) {
 }
 
 for (const seed of seeds) {
-  test(`a crowd of runs keeps every rule while two workers share it (seed ${seed})`, async () => {
-    await playOut(makeCrowd(seed, false), 2)
+  test(`many concurrent runs keep every rule while two workers share them (seed ${seed})`, async () => {
+    await playOut(makeRandomScenario(seed, false), 2)
   })
 
-  test(`a crowd of runs keeps every rule while workers are lost and stopped (seed ${seed})`, async () => {
-    await playOut(makeCrowd(seed, true))
+  test(`many concurrent runs keep every rule while workers are lost and stopped (seed ${seed})`, async () => {
+    await playOut(makeRandomScenario(seed, true))
   })
 }
 
-async function playOut(scenario: Scenario, workers = 1): Promise<Outcome> {
+async function playOut(scenario: Scenario, count = 1): Promise<Outcome> {
   const stage = await setStage(db, tree, scenario)
   const script = createScript(scenario, stage)
-  const crew = createCrew(ground, script)
-  const others = Array.from({ length: workers - 1 }, () => createCrew(ground, script))
+  const workers = createWorkers(deps, script)
+  const others = Array.from({ length: count - 1 }, () => createWorkers(deps, script))
   const { environmentId } = stage
-  let refused: string[]
+  let rejected: string[]
   try {
     for (const other of others) await other.start('everything')
-    refused = await play(scenario, { api, token: tree.owner.token, ground, stage, script, crew })
+    rejected = await play(scenario, { api, token: tree.owner.token, deps, stage, script, workers })
   } catch (error) {
-    for (const one of [crew, ...others]) await one.end(0)
+    for (const one of [workers, ...others]) await one.end(0)
     // The next scenario has the queue to itself.
     await sql`delete from queue.job`.execute(db)
-    const soFar = { ...shorten(await readActions(db, environmentId)), faults: script.faults }
+    const soFar = { ...summarizeActions(await readActions(db, environmentId)), violations: script.violations }
     throw new Error(`${(error as Error).message}\n${JSON.stringify(soFar, null, 1)}`, { cause: error })
   }
-  for (const one of [crew, ...others]) await one.end(20_000)
+  for (const one of [workers, ...others]) await one.end(20_000)
   const actions = await readActions(db, environmentId)
-  assert.deepEqual([...script.faults, ...brokenInvariants(scenario, actions)], [])
+  assert.deepEqual([...script.violations, ...brokenInvariants(scenario, actions)], [])
   assert.equal(script.open(), 0, 'every executor is closed')
   assert.deepEqual(await stage.jobs(), [])
-  assert.equal(await runsCounted(environmentId), actions.flatMap(begunTargets).length)
-  return { ...shorten(actions), ran: script.ran, refused }
+  assert.equal(await runsCounted(environmentId), actions.flatMap(startedTargets).length)
+  return { ...summarizeActions(actions), ran: script.ran, rejected }
 }
 
 async function runsCounted(environmentId: number): Promise<number> {
@@ -92,7 +97,7 @@ async function runsCounted(environmentId: number): Promise<number> {
   return rows[0]!.runs
 }
 
-/** What there is nothing to tell of is left out of the file. */
+/** Empty parts are left out of the file. */
 function withoutEmpty(outcome: Outcome): Partial<Outcome> {
   return filled({ ...outcome, ran: filled(outcome.ran) })
 }
@@ -101,4 +106,5 @@ function filled<Value extends object>(record: Record<string, Value>): Record<str
   return Object.fromEntries(Object.entries(record).filter(([, value]) => Object.keys(value).length > 0))
 }
 
-const begunTargets = ({ targets }: ToldAction) => targets.filter(({ started_at }) => started_at !== null)
+const startedTargets = ({ targets }: RecordedAction) =>
+  targets.filter(({ started_at }) => started_at !== null)

@@ -1,20 +1,28 @@
-// What steps print, from the writer into the database and out of the API again.
+// Step output: from the writer into the database, and out of the API.
 import assert from 'node:assert/strict'
+import { EventEmitter, once } from 'node:events'
 import { after, suite, test } from 'node:test'
 import { sql } from 'kysely'
 import { createLogWriter, type LogChunk } from '#engine/step-logs/log-writer.ts'
-import { endOfLog, type StoredLog, storeChunk } from '#engine/step-logs/store-chunk.ts'
+import { endOfLog, type LogOwner, storeChunk } from '#engine/step-logs/store-chunk.ts'
 import { ACTIONS_CHANNEL } from '#model/actions/channel.ts'
 import { openListener } from '#platform/database/listen.ts'
 import { openTestApp } from '#test/support/harness.ts'
+import { untilLockWait } from '#test/support/until.ts'
 import { createAction, createMember, createPerson, createTestTree, grantRole } from '#test/support/world.ts'
 
 const { db, settings, request, statements } = await openTestApp({ after })
 const tree = await createTestTree(db)
 
-const told: string[] = []
+const notifications: string[] = []
+const arrivals = new EventEmitter()
 const listener = await openListener(settings, { onError: () => {} })
-await listener.subscribe(ACTIONS_CHANNEL, { onNotify: (payload) => told.push(payload) })
+await listener.subscribe(ACTIONS_CHANNEL, {
+  onNotify: (payload) => {
+    notifications.push(payload)
+    arrivals.emit(payload)
+  },
+})
 after(() => listener.close())
 
 /** The log of the first step of the first target of a new action, held by attempt 1. */
@@ -27,7 +35,7 @@ async function createLog() {
     .orderBy('position')
     .limit(1)
     .executeTakeFirstOrThrow()
-  const log: StoredLog = { targetId, stepOrder: 1, attempt: 1 }
+  const log: LogOwner = { targetId, stepOrder: 1, attempt: 1 }
   const url = `/actions/${actionId}/targets/${targetId}/steps/1/logs`
   return { actionId, targetId, log, url }
 }
@@ -36,7 +44,7 @@ function chunkAt(startOffset: number, text: string): LogChunk {
   return { startOffset, text, bytes: Buffer.byteLength(text) }
 }
 
-async function fill(log: StoredLog, texts: readonly string[]): Promise<void> {
+async function fill(log: LogOwner, texts: readonly string[]): Promise<void> {
   let offset = 0
   for (const text of texts) {
     assert.deepEqual(await storeChunk(db, log, chunkAt(offset, text)), { kind: 'stored' })
@@ -48,33 +56,20 @@ function chunksOf({ targetId }: { targetId: number }) {
   return db.selectFrom('step_log_chunks').selectAll().where('target_id', '=', targetId).execute()
 }
 
-const takeOver = (targetId: number) =>
+const reassign = (targetId: number) =>
   db.updateTable('targets').set({ attempt: 2 }).where('id', '=', targetId).execute()
 
-/** Notifications arrive in order: once this one is there, all that were sent before it are. */
-async function toldSoFar(about: string): Promise<string[]> {
+/** Notifications arrive in order: once this one is here, all earlier ones are. */
+async function notificationsAbout(prefix: string): Promise<string[]> {
   const mark = `mark ${Math.random()}`
+  const arrived = once(arrivals, mark)
   await sql`select pg_notify(${ACTIONS_CHANNEL}, ${mark})`.execute(db)
-  await until(async () => told.includes(mark))
-  return told.filter((payload) => payload.startsWith(about))
-}
-
-async function until(holds: () => Promise<boolean>): Promise<void> {
-  const deadline = Date.now() + 20_000
-  while (!(await holds())) {
-    assert.ok(Date.now() < deadline, 'waited in vain')
-    await new Promise((resolve) => setTimeout(resolve, 5))
-  }
-}
-
-const someoneWaitsForLock = async () => {
-  const { rows } = await sql<{ count: number }>`select count(*) from pg_stat_activity
-    where datname = current_database() and wait_event_type = 'Lock'`.execute(db)
-  return rows[0]!.count > 0
+  await arrived
+  return notifications.filter((payload) => payload.startsWith(prefix))
 }
 
 suite('storing', () => {
-  test('a chunk is kept, and told of with the offset after it', async () => {
+  test('a chunk is stored, and notified with its end offset', async () => {
     const { actionId, targetId, log } = await createLog()
     await fill(log, ['one\n', 'zwölf\n'])
     const rows = await chunksOf(log)
@@ -86,55 +81,55 @@ suite('storing', () => {
       ],
     )
     const about = `log ${actionId} ${targetId} 1 `
-    assert.deepEqual(await toldSoFar(about), [`${about}4`, `${about}11`])
-    assert.equal(await endOfLog(db, log), 11)
+    assert.deepEqual(await notificationsAbout(about), [`${about}4`, `${about}11`])
+    assert.equal((await endOfLog(db, log)).offset, 11)
   })
 
-  test('a chunk of an attempt that has lost its target is refused, and nobody hears of it', async () => {
+  test('a chunk of an attempt that has lost its target is rejected without a notification', async () => {
     const { actionId, targetId, log } = await createLog()
-    await takeOver(targetId)
+    await reassign(targetId)
     assert.deepEqual(await storeChunk(db, log, chunkAt(0, 'late')), { kind: 'refused' })
     assert.deepEqual(await storeChunk(db, { ...log, targetId: 999_999 }, chunkAt(0, 'x')), {
       kind: 'refused',
     })
     assert.deepEqual(await chunksOf(log), [])
-    assert.deepEqual(await toldSoFar(`log ${actionId} `), [])
-    assert.equal(await endOfLog(db, log), 0)
+    assert.deepEqual(await notificationsAbout(`log ${actionId} `), [])
+    assert.equal((await endOfLog(db, log)).offset, 0)
   })
 
-  test('a chunk waits for a take-over that is under way, and is then refused', async () => {
+  test('a chunk waits for a new attempt in progress, and is then rejected', async () => {
     const { targetId, log } = await createLog()
     const { outcome } = await db.transaction().execute(async (trx) => {
       await trx.updateTable('targets').set({ attempt: 2 }).where('id', '=', targetId).execute()
       const outcome = storeChunk(db, log, chunkAt(0, 'late'))
-      await until(someoneWaitsForLock)
+      await untilLockWait(db)
       return { outcome }
     })
     assert.deepEqual(await outcome, { kind: 'refused' })
   })
 
-  test('a take-over waits for a chunk that is under way, and then finds it', async () => {
+  test('a new attempt waits for a chunk in flight, and then finds it', async () => {
     const { targetId, log } = await createLog()
     const { taken } = await db.transaction().execute(async (trx) => {
       await storeChunk(trx, log, chunkAt(0, 'in time'))
-      const taken = takeOver(targetId).then(() => endOfLog(db, log))
-      await until(someoneWaitsForLock)
+      const taken = reassign(targetId).then(() => endOfLog(db, log))
+      await untilLockWait(db)
       return { taken }
     })
-    assert.equal(await taken, 7)
+    assert.deepEqual(await taken, { offset: 7, isLineOpen: true })
   })
 
-  test('a chunk that is stored again changes nothing; another one in its place is a fault', async () => {
+  test('storing a chunk again changes nothing; another chunk at its offset is an error', async () => {
     const { log } = await createLog()
     await fill(log, ['one'])
     assert.deepEqual(await storeChunk(db, log, chunkAt(0, 'one')), { kind: 'stored' })
     assert.equal((await chunksOf(log)).length, 1)
-    await assert.rejects(storeChunk(db, log, chunkAt(0, 'two')), /Another chunk begins at 0/)
-    await takeOver(log.targetId)
-    await assert.rejects(storeChunk(db, { ...log, attempt: 2 }, chunkAt(0, 'one')), /Another chunk/)
+    await assert.rejects(storeChunk(db, log, chunkAt(0, 'two')), /has another chunk at 0/)
+    await reassign(log.targetId)
+    await assert.rejects(storeChunk(db, { ...log, attempt: 2 }, chunkAt(0, 'one')), /has another chunk/)
   })
 
-  test('of a transaction that is taken back nothing is told', async () => {
+  test('a transaction that rolls back notifies nobody', async () => {
     const { actionId, log } = await createLog()
     await db
       .transaction()
@@ -143,10 +138,10 @@ suite('storing', () => {
         throw new Error('taken back')
       })
       .catch(() => {})
-    assert.deepEqual(await toldSoFar(`log ${actionId} `), [])
+    assert.deepEqual(await notificationsAbout(`log ${actionId} `), [])
   })
 
-  test('whatever bytes a command prints can be stored and read again', async () => {
+  test('any bytes that a command prints can be stored and read back', async () => {
     const { log, url } = await createLog()
     const texts: string[] = []
     const writer = createLogWriter({
@@ -188,7 +183,7 @@ suite('reading', () => {
     assert.deepEqual(Object.keys(body), ['step', 'target', 'updated_at'])
   })
 
-  test('a step that has printed nothing has an empty log, as old as its last move', async () => {
+  test('a step without output has an empty log, dated by its last move', async () => {
     const { url } = await createLog()
     const { body, headers } = await request('GET', url, { token })
     assert.equal(body.step.output, '')
@@ -196,7 +191,7 @@ suite('reading', () => {
     assert.equal(headers['x-gantry-log-offset'], '0')
   })
 
-  test('the rest after an offset is given, from the beginning of a character', async () => {
+  test('reading after an offset starts at a character boundary', async () => {
     const { log, url } = await createLog()
     await fill(log, ['añ', '🙂z', 'end'])
     const rests = {
@@ -220,7 +215,7 @@ suite('reading', () => {
     }
   })
 
-  test('whoever follows a log gets every byte of it once', async () => {
+  test('following a log returns every byte once', async () => {
     const { log, url } = await createLog()
     const texts = Array.from({ length: 20 }, (_, index) => `Zeile ${index} 🙂\n`)
     let [output, offset, after] = ['', 0, '0']
@@ -234,7 +229,7 @@ suite('reading', () => {
     assert.equal(output, texts.join(''))
   })
 
-  test('the logs of other steps and targets are not mixed in', async () => {
+  test('logs of other steps and targets are not mixed in', async () => {
     const { targetId, log, url } = await createLog()
     const other = await createLog()
     await fill(log, ['first'])
@@ -263,7 +258,7 @@ suite('reading', () => {
     assert.equal((await request('GET', `${url}?after=${after}`, { token })).body.step.output, line)
   })
 
-  test('a log that does not exist is 404, an address that makes no sense 422', async () => {
+  test('a missing log is 404, an invalid URL 422', async () => {
     const { actionId, targetId, url } = await createLog()
     const other = await createLog()
     const wrong = {
@@ -292,7 +287,7 @@ suite('reading', () => {
     }
   })
 
-  test('it takes action:view in the environment of the action', async () => {
+  test('reading requires action:view in the environment of the action', async () => {
     const { url } = await createLog()
     const statusFor = async (token?: string) => (await request('GET', url, { token })).status
     assert.equal(await statusFor((await createMember(db, tree, 'viewer')).token), 200)
@@ -305,7 +300,7 @@ suite('reading', () => {
     assert.equal(await statusFor(guest.token), 200)
   })
 
-  test('HEAD tells the offset without the log', async () => {
+  test('HEAD returns the offset without the log', async () => {
     const { log, url } = await createLog()
     await fill(log, ['one\n'])
     const { status, headers, text } = await request('HEAD', url, { token })

@@ -9,7 +9,7 @@ import type { FastifyInstance, InjectOptions } from 'fastify'
 import { pino } from 'pino'
 import { type AppDeps, buildApp } from '#app.ts'
 import { createReceiver, type Receiver } from '#engine/incoming/receiver.ts'
-import { createEnqueueing } from '#engine/scheduling/enqueueing.ts'
+import { createEnqueue } from '#engine/scheduling/jobs.ts'
 import { createAddressGuard } from '#platform/addresses/guard.ts'
 import { readConfig } from '#platform/config.ts'
 import { createSecretBox, type SecretBox } from '#platform/crypto/secret-box.ts'
@@ -64,7 +64,7 @@ export async function openTestApp(
   const box = more.beside?.box ?? createSecretBox([randomBytes(32)])
   const listener = await openListener(settings, { onError: () => {} })
   const queue = await openQueue({ settings, onError: () => {} })
-  const enqueue = createEnqueueing(queue)
+  const enqueue = createEnqueue(queue)
   const calls = await createReceiver({
     db: database.db,
     box,

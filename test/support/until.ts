@@ -1,4 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import { sql } from 'kysely'
+import type { Database } from '#platform/database/connect.ts'
 
 /** Polls until `probe` returns a truthy value; errors of `probe` are thrown. */
 export async function until<Result>(
@@ -13,4 +15,15 @@ export async function until<Result>(
     if (performance.now() > deadline) throw new Error(`Not within ${withinMs / 1_000} s: ${what}`)
     await pause(30)
   }
+}
+
+/** Until a transaction in this database waits for a lock; PostgreSQL has no event for that. */
+export async function untilLockWait(db: Database): Promise<void> {
+  await until('a transaction waits for a lock', 30_000, async () => {
+    const { rows } = await sql`
+      select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`.execute(
+      db,
+    )
+    return rows.length > 0
+  })
 }

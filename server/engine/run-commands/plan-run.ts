@@ -1,36 +1,36 @@
 import { sql } from 'kysely'
 import { loadServers } from '#model/inventory/load-resources.ts'
-import { loadSteps } from '#model/pipelines/load-steps.ts'
+import { loadSteps, presentSteps } from '#model/pipelines/load-steps.ts'
 import { type PipelineDefinition, type PlannedTarget, planRun } from '#model/pipelines/plan.ts'
 import { acquireSlots } from '#model/pipelines/queue-policy.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { ReasonCode } from '#platform/database/tables.ts'
+import { conflict, type HttpProblem } from '#platform/http/problems.ts'
 import { REASONS } from '#platform/vocabulary.ts'
-import { settleWish, type Unsettled } from './run-pipeline.ts'
 import type { RunInput, RunPlan } from './schemas.ts'
-import { BUSY, impossible, type Taken } from './start-run.ts'
+import { BUSY, type DeploySource, resolveRun } from './start-run.ts'
 
-export type PlanOutcome = { kind: 'planned'; plan: RunPlan } | Unsettled
+export type PlanOutcome = { kind: 'planned'; plan: RunPlan } | HttpProblem
 
-/** What a run would do at this moment, refused for the same reasons. Starts nothing, and locks nothing. */
-export function planWish(db: Database, pipelineId: number, wish: RunInput): Promise<PlanOutcome> {
+/** What a run would do now, with the same checks. Starts nothing, and locks nothing. */
+export function planPipeline(db: Database, pipelineId: number, input: RunInput): Promise<PlanOutcome> {
   return db.transaction().execute(async (trx): Promise<PlanOutcome> => {
-    const settled = await settleWish(trx, pipelineId, wish)
-    if (settled.kind !== 'settled') return settled
-    const { definition } = settled.pipeline
+    const resolved = await resolveRun(trx, pipelineId, input)
+    if (resolved.kind !== 'resolved') return resolved
+    const { definition } = resolved.pipeline
     const plan = planRun(definition)
-    if (plan.kind === 'impossible') return plan
-    const [hasPlace] = await acquireSlots(trx, [definition])
-    if (!hasPlace) return impossible(BUSY)
+    if (plan.kind === 'impossible') return conflict(plan.reason)
+    const [hasSlot] = await acquireSlots(trx, [definition])
+    if (!hasSlot) return conflict(BUSY)
     const reason = await findWaitingReason(trx, definition, plan.targets)
     return {
       kind: 'planned',
       plan: {
         targets: await describeTargets(trx, pipelineId, plan.targets),
-        source: describeSource(settled.taken),
+        source: describeSource(resolved.source),
         would_wait: reason,
         would_wait_human_readable: reason && REASONS[reason],
-        variables: wish.variables ?? {},
+        variables: input.variables ?? {},
       },
     }
   })
@@ -43,16 +43,8 @@ async function describeTargets(
 ): Promise<RunPlan['targets']> {
   const ids = targets.map(({ serverId }) => serverId)
   const servers = new Map((await loadServers(db, ids)).map((server) => [server.id, server]))
-  const steps = (await loadSteps(db, [pipelineId])).map((step, index) => ({
-    order: index + 1,
-    name: step.name,
-    description: step.description,
-    built_in: step.built_in,
-    command: step.command,
-    run_as_user: step.run_as_user,
-    timeout_seconds: step.timeout_seconds,
-    idempotent: step.idempotent,
-  }))
+  const rows = await loadSteps(db, [pipelineId])
+  const steps = presentSteps(rows).map(({ id, created_at, updated_at, ...step }) => step)
   return targets.map(({ serverId, batch }) => ({
     resource_type: 'server',
     resource_id: serverId,
@@ -62,13 +54,13 @@ async function describeTargets(
   }))
 }
 
-function describeSource({ deployment, commit, release_name }: Taken): RunPlan['source'] {
+function describeSource({ deployment, commit, release_name }: DeploySource): RunPlan['source'] {
   if (!deployment) return null
-  const { type, source_type, source_ref, repository } = deployment
-  return { type, source_type, source_ref, repository, commit_hash: commit?.hash ?? null, release_name }
+  const { provider_name, ...source } = deployment
+  return { ...source, commit_hash: commit?.hash ?? null, release_name }
 }
 
-/** Whoever was there before goes first: a run waits as long as others use up the limit, or wait for it. */
+/** First come, first served: a run waits while earlier ones use up the limit, or wait for it. */
 async function findWaitingReason(
   db: Database,
   { id, maxParallelActions }: PipelineDefinition,

@@ -1,28 +1,29 @@
+// The run-commands room: users start, plan, retry and cancel runs. Scheduling decides when a run begins, and the
+// runner does its work.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { callerOf, permissions, scopeOf } from '#access/authorization/enforce.ts'
+import { cancelAction } from '#engine/scheduling/cancel.ts'
 import { type Action, actionSchema } from '#model/actions/schemas.ts'
 import type { Tree } from '#model/inventory/tree.ts'
 import { ApiError, notFound } from '#platform/http/errors.ts'
 import { toApiError } from '#platform/http/problems.ts'
 import { originOf } from '#platform/http/requests.ts'
 import { Exactly, errorResponses, Id, ref } from '#platform/http/schemas.ts'
-import { cancelRun } from './cancel-run.ts'
-import { planWish } from './plan-run.ts'
+import { planPipeline } from './plan-run.ts'
 import { retryAction } from './retry-action.ts'
-import { type RunDeps, type RunOutcome, runPipeline, type Unsettled } from './run-pipeline.ts'
 import { emptyBody, runBody, runPlanSchema } from './schemas.ts'
-import { createRunShower } from './show-run.ts'
-import type { Asker } from './start-run.ts'
+import { createRunReader } from './show-run.ts'
+import { type Requester, type RunDeps, runPipeline, type StartOutcome } from './start-run.ts'
 
 export type RunRoutes = RunDeps & { tree: Tree; baseUrl: () => string }
 
 const tags = ['Actions']
 const params = Exactly({ id: Id })
-const refused = errorResponses(400, 401, 403, 404, 409, 415, 422, 503)
+const problems = errorResponses(400, 401, 403, 404, 409, 415, 422, 503)
 
 export const runRoutes: FastifyPluginAsyncTypebox<RunRoutes> = async (app, deps) => {
-  const showRun = createRunShower(deps)
+  const readRun = createRunReader(deps)
 
   app.post(
     '/pipelines/:id/actions',
@@ -34,11 +35,11 @@ export const runRoutes: FastifyPluginAsyncTypebox<RunRoutes> = async (app, deps)
         summary: 'Run a pipeline',
         params,
         body: runBody,
-        response: { 201: ref(actionSchema), ...refused },
+        response: { 201: ref(actionSchema), ...problems },
       },
     },
     async (request, reply) => {
-      const outcome = await runPipeline(deps, request.params.id, request.body, askerOf(request))
+      const outcome = await runPipeline(deps, request.params.id, request.body, requesterOf(request))
       reply.code(201)
       return showStarted(request, outcome)
     },
@@ -51,17 +52,17 @@ export const runRoutes: FastifyPluginAsyncTypebox<RunRoutes> = async (app, deps)
       schema: {
         tags,
         operationId: 'planPipeline',
-        summary: 'See what a run would do',
+        summary: 'Preview a run',
         description:
-          'Takes what a run takes, is refused for the same reasons, and runs nothing: targets, in batches, with their steps.',
+          'Takes the same body as a run and applies the same checks, but starts nothing. Returns the targets, in batches, with their steps.',
         params,
         body: runBody,
-        response: { 200: ref(runPlanSchema), ...refused },
+        response: { 200: ref(runPlanSchema), ...problems },
       },
     },
     async (request) => {
-      const outcome = await planWish(deps.db, request.params.id, request.body)
-      if (outcome.kind !== 'planned') throw toRefusal(outcome)
+      const outcome = await planPipeline(deps.db, request.params.id, request.body)
+      if (outcome.kind !== 'planned') throw toApiError(outcome)
       return outcome.plan
     },
   )
@@ -73,16 +74,16 @@ export const runRoutes: FastifyPluginAsyncTypebox<RunRoutes> = async (app, deps)
       schema: {
         tags,
         operationId: 'retryAction',
-        summary: 'Run an action again',
+        summary: 'Retry an action',
         description:
-          'A new action with the same servers, variables and commit, and the steps that the pipeline has today. The first one must have ended.',
+          'Starts a new action with the same servers, variables and commit, and the current steps of the pipeline. The original action must have ended.',
         params,
         body: emptyBody,
-        response: { 201: ref(actionSchema), ...refused },
+        response: { 201: ref(actionSchema), ...problems },
       },
     },
     async (request, reply) => {
-      const outcome = await retryAction(deps, request.params.id, askerOf(request))
+      const outcome = await retryAction(deps, request.params.id, requesterOf(request))
       reply.code(201)
       return showStarted(request, outcome)
     },
@@ -97,42 +98,39 @@ export const runRoutes: FastifyPluginAsyncTypebox<RunRoutes> = async (app, deps)
         operationId: 'cancelAction',
         summary: 'Cancel an action',
         description:
-          'What has not begun ends at once; steps that run are stopped. The answer is the action as it is by then.',
+          'Targets that have not started end immediately; running steps are stopped. Returns the current state of the action.',
         params,
         body: emptyBody,
-        response: { 202: ref(actionSchema), ...refused },
+        response: { 202: ref(actionSchema), ...problems },
       },
     },
     async (request, reply) => {
       const { id } = request.params
-      const outcome = await cancelRun(deps, id, callerOf(request))
+      const caller = callerOf(request)
+      const outcome = await cancelAction({ db: deps.db, enqueueTargets: deps.enqueue.targets }, id, caller)
       switch (outcome.kind) {
         case 'cancelled':
           reply.code(202)
-          return showRun(callerOf(request), environmentOf(request), id)
+          return readRun(caller, environmentOf(request), id)
         case 'over':
-          throw new ApiError('conflict', 'The action has ended already.')
+          throw new ApiError('conflict', 'The action has already ended.')
         case 'gone':
           throw notFound()
       }
     },
   )
 
-  async function showStarted(request: FastifyRequest, outcome: RunOutcome): Promise<Action> {
-    if (outcome.kind !== 'started') throw toRefusal(outcome)
-    return showRun(callerOf(request), environmentOf(request), outcome.actionId)
+  async function showStarted(request: FastifyRequest, outcome: StartOutcome): Promise<Action> {
+    if (outcome.kind !== 'started') throw toApiError(outcome)
+    return readRun(callerOf(request), environmentOf(request), outcome.actionId)
   }
-}
-
-function toRefusal(outcome: Unsettled): ApiError {
-  return outcome.kind === 'impossible' ? new ApiError('conflict', outcome.reason) : toApiError(outcome)
 }
 
 function environmentOf(request: FastifyRequest): number {
   return scopeOf(request).environment_id!
 }
 
-function askerOf(request: FastifyRequest): Asker {
+function requesterOf(request: FastifyRequest): Requester {
   const { id, name, email } = callerOf(request)
   return { id, name, email, address: request.ip, origin: originOf(request) }
 }

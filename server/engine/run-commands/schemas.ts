@@ -1,6 +1,4 @@
-// The runs room: what people ask of runs. They start one, try one again, or cancel one. How a run then takes
-// its turn is the business of scheduling, and what it does that of the runner.
-import { type Static, Type } from 'typebox'
+import { type Static, type TObject, Type } from 'typebox'
 import { serverResourceSchema } from '#model/actions/schemas.ts'
 import type { VariableValue } from '#model/payload/coerce.ts'
 import type { ReasonCode } from '#platform/database/tables.ts'
@@ -13,26 +11,26 @@ export const runBody = Exactly(
         minItems: 1,
         maxItems: 10_000,
         uniqueItems: true,
-        description: 'Ids of servers of the pipeline; absent: all of them.',
+        description: 'Ids of servers of the pipeline. Default: all of them.',
       }),
     ),
     type: Type.Optional(
       Word(['deploy', 'redeploy', 'rollback'] as const, {
         description:
-          'For a pipeline that deploys. `redeploy` takes the commit of the live release, `rollback` goes back to the release before it. Absent: `deploy`.',
+          'Deploy pipelines only. `redeploy` deploys the commit of the live release again, `rollback` returns to the release before it. Default: `deploy`.',
       }),
     ),
     source_type: Type.Optional(
-      Word(['branch', 'tag', 'commit'] as const, { description: 'For a deploy; absent: `branch`.' }),
+      Word(['branch', 'tag', 'commit'] as const, { description: 'For a deploy. Default: `branch`.' }),
     ),
     source_ref: Type.Optional(
       Type.String({
         minLength: 1,
         maxLength: 1_024,
-        description: "For a deploy; absent: the application's default branch.",
+        description: "For a deploy. Default: the application's default branch.",
       }),
     ),
-    trigger_comment: Type.Optional(Type.String({ maxLength: 255, description: 'Why this is done.' })),
+    trigger_comment: Type.Optional(Type.String({ maxLength: 255, description: 'The reason for the run.' })),
     variables: Type.Optional(
       Type.Record(
         Type.String(),
@@ -40,7 +38,7 @@ export const runBody = Exactly(
         {
           maxProperties: 100,
           description:
-            'Reach the steps as `GANTRY_VAR_<NAME>`. Names are as those of hook variables; values have at most 64 KiB.',
+            'Available to the steps as `GANTRY_VAR_<NAME>`. The same rules apply as for names of hook variables; values are limited to 64 KiB.',
         },
       ),
     ),
@@ -50,12 +48,21 @@ export const runBody = Exactly(
       {
         source_type: 'branch',
         source_ref: 'main',
-        trigger_comment: 'The fix for the cart',
+        trigger_comment: 'Fix the cart',
         variables: { region: 'eu' },
       },
     ],
   },
 )
+
+const source = {
+  type: Type.String(),
+  source_type: TextOrNull(),
+  source_ref: TextOrNull(),
+  repository: TextOrNull(),
+  commit_hash: TextOrNull(),
+  release_name: TextOrNull(),
+}
 
 /** What a run would do. */
 export const runPlanSchema = named(
@@ -81,29 +88,15 @@ export const runPlanSchema = named(
         ),
       }),
     ),
-    source: Type.Unsafe<{
-      type: string
-      source_type: string | null
-      source_ref: string | null
-      repository: string | null
-      commit_hash: string | null
-      release_name: string | null
-    } | null>({
+    source: Type.Unsafe<Static<TObject<typeof source>> | null>({
       type: ['object', 'null'],
-      properties: {
-        type: { type: 'string' },
-        source_type: { type: ['string', 'null'] },
-        source_ref: { type: ['string', 'null'] },
-        repository: { type: ['string', 'null'] },
-        commit_hash: { type: ['string', 'null'] },
-        release_name: { type: ['string', 'null'] },
-      },
+      properties: source,
       description:
-        'What a deploy would take; null for other operations. The commit of a branch is found when it runs.',
+        'The source of a deploy; null for other operations. The commit of a branch is resolved when the run starts.',
     }),
     would_wait: Type.Unsafe<ReasonCode | null>({
       type: ['string', 'null'],
-      description: 'Why the run would not begin at once: a `status_reason_code`, or null.',
+      description: 'Why the run would wait: a `status_reason_code`, or null when it would start immediately.',
     }),
     would_wait_human_readable: TextOrNull(),
     variables: Type.Record(Type.String(), Type.Unknown()),
@@ -113,5 +106,5 @@ export const runPlanSchema = named(
 export type RunPlan = Static<typeof runPlanSchema>
 export type RunInput = Static<typeof runBody>
 
-/** Nothing can be said, but a body may be there. */
+/** No fields, but a body is allowed. */
 export const emptyBody = Exactly({})

@@ -6,25 +6,23 @@ import type { Action, ActionSummary } from '#model/actions/schemas.ts'
 import { visibilityOf } from '#model/actions/visibility.ts'
 import { shareWholeLoads } from '#model/actions/whole-actions.ts'
 
-export type ShowRun = (caller: Caller, environmentId: number, actionId: number) => Promise<Action>
-
-/** Shows a run to the person who has just asked for it, as the single action. */
-export function createRunShower(deps: Omit<ReadActions, 'baseUrl'> & { baseUrl: () => string }): ShowRun {
+/** Reads a run for the user who has just started or cancelled it. */
+export function createRunReader(deps: Omit<ReadActions, 'baseUrl'> & { baseUrl: () => string }) {
   const { db, tree } = deps
   const findAction = createActionFinder(db)
   const loadWhole = shareWholeLoads(db)
-  return async (caller, environmentId, actionId) => {
-    const sight = await visibilityOf(tree, caller)
-    const sees = (id: number) => id === environmentId || sight.sees(id)
+  return async (caller: Caller, environmentId: number, actionId: number): Promise<Action> => {
+    const visibility = await visibilityOf(tree, caller)
+    const sees = (id: number) => id === environmentId || visibility.sees(id)
     const read = { db, tree, findAction, loadWhole, baseUrl: deps.baseUrl() }
-    const action = await readAction(read, { ...sight, sees }, actionId)
-    if (!action) throw new Error(`action ${actionId} is gone`)
-    return sight.sees(environmentId) ? action : withoutOthers(action)
+    const action = await readAction(read, { ...visibility, sees }, actionId)
+    if (!action) throw new Error(`action ${actionId} does not exist`)
+    return visibility.sees(environmentId) ? action : withoutOtherRuns(action)
   }
 }
 
-/** For someone who may run but not view: nothing of other runs. */
-function withoutOthers(action: Action): Action {
+/** For a user who may run but not view: nothing of other runs. */
+function withoutOtherRuns(action: Action): Action {
   const { data } = action.resource
   if (!('last_deployments' in data)) return action
   const own = (one: ActionSummary | null) => (one?.id === action.id ? one : null)

@@ -1,79 +1,140 @@
 import type { Transaction } from 'kysely'
-import type { Enqueueing } from '#engine/scheduling/enqueueing.ts'
-import { startChildren } from '#engine/scheduling/start-children.ts'
+import type { Enqueue } from '#engine/scheduling/jobs.ts'
+import { startChildren, startOf } from '#engine/scheduling/start-children.ts'
 import { type Start, startActions } from '#model/actions/start-actions.ts'
-import { firstState } from '#model/actions/status.ts'
-import { planRows, planRun } from '#model/pipelines/plan.ts'
+import { type PipelineDefinition, planRows, planRun } from '#model/pipelines/plan.ts'
 import { acquireSlots, lockPipelines } from '#model/pipelines/queue-policy.ts'
+import type { Database } from '#platform/database/connect.ts'
 import type { Commit, Deployment, Tables } from '#platform/database/tables.ts'
-import type { RunnablePipeline } from './load-pipeline.ts'
+import { conflict, type HttpProblem } from '#platform/http/problems.ts'
+import { checkInput, findUnknownServers, sourceOf } from './check-input.ts'
+import {
+  type DeployedApplication,
+  deploymentOf,
+  findLiveRelease,
+  findReleaseBefore,
+  loadPipeline,
+  onServers,
+  type RunnablePipeline,
+} from './load-pipeline.ts'
+import type { RunInput } from './schemas.ts'
 
-/** The person who asks, and from where. */
-export type Asker = { id: number; name: string; email: string; address: string; origin: string | null }
+export type RunDeps = { db: Database; enqueue: Enqueue }
 
-/** What a deploy takes; all null for other operations. */
-export type Taken = { deployment: Deployment | null; commit: Commit | null; release_name: string | null }
+/** The user who starts a run, and from where. */
+export type Requester = { id: number; name: string; email: string; address: string; origin: string | null }
 
-export const NOTHING_TAKEN: Taken = { deployment: null, commit: null, release_name: null }
-
-/** What makes a run differ from any other run of its pipeline. */
-export type Particulars = Taken &
-  Pick<
-    Start,
-    | 'trigger_type'
-    | 'trigger_comment'
-    | 'hook_id'
-    | 'hook_request_id'
-    | 'hook_parsed_variables'
-    | 'variables'
-    | 'retry_of'
-  >
-
-export type Started = { kind: 'started'; actionId: number } | Impossible
-/** The state of things forbids the run. Nothing was stored. */
-export type Impossible = { kind: 'impossible'; reason: string }
-
-/** Starts a run on all servers of the definition, and the runs that follow it, and asks the queue for it. */
-export async function startRun(
-  trx: Transaction<Tables>,
-  { definition, credentialId }: RunnablePipeline,
-  asker: Asker,
-  particulars: Particulars,
-  enqueue: Enqueueing,
-): Promise<Started> {
-  const plan = planRun(definition)
-  if (plan.kind === 'impossible') return plan
-  if (!(await holdPipeline(trx, definition.id))) return impossible(REMOVED)
-  if (definition.queuePolicy === 'reject') {
-    await lockPipelines(trx, [definition])
-    const [hasPlace] = await acquireSlots(trx, [definition])
-    if (!hasPlace) return impossible(BUSY)
-  }
-  const { status, reason } = firstState({ waitsForParent: false })
-  const start: Start = {
-    plan: 0,
-    environment_id: definition.environmentId,
-    pipeline_id: definition.id,
-    type: definition.operation,
-    status,
-    status_reason_code: reason,
-    origin: asker.origin,
-    trigger_name: asker.name,
-    trigger_email: asker.email,
-    ip_address: asker.address,
-    triggered_by: asker.id,
-    credential_id: credentialId,
-    parent_id: null,
-    ...particulars,
-  }
-  const [actionId] = await startActions(trx, [start], planRows(plan, 0))
-  if (definition.hasFollowers) await startChildren(trx, [actionId!])
-  await enqueue.runs(trx, [actionId!])
-  return { kind: 'started', actionId: actionId! }
+/** What a deploy uses; all null for other operations. */
+export type DeploySource = {
+  deployment: Deployment | null
+  commit: Commit | null
+  release_name: string | null
 }
 
-/** From here to the end of the transaction it cannot be removed: a removed pipeline has no unfinished runs. */
-async function holdPipeline(trx: Transaction<Tables>, id: number): Promise<boolean> {
+export const NO_SOURCE: DeploySource = { deployment: null, commit: null, release_name: null }
+
+/** What distinguishes a run from other runs of its pipeline by the same user. */
+type RunDetails = Omit<Start, 'credential_id' | keyof ReturnType<typeof newStart>>
+
+export type StartOutcome = { kind: 'started'; actionId: number } | HttpProblem
+
+/** Starts a run for a user. */
+export function runPipeline(
+  { db, enqueue }: RunDeps,
+  pipelineId: number,
+  input: RunInput,
+  requester: Requester,
+): Promise<StartOutcome> {
+  return db.transaction().execute(async (trx): Promise<StartOutcome> => {
+    const resolved = await resolveRun(trx, pipelineId, input)
+    if (resolved.kind !== 'resolved') return resolved
+    return startRun(trx, enqueue, resolved.pipeline, requester, {
+      ...resolved.source,
+      trigger_type: 'manual',
+      trigger_comment: input.trigger_comment ?? null,
+      hook_id: null,
+      hook_request_id: null,
+      hook_parsed_variables: {},
+      variables: input.variables ?? {},
+      retry_of: null,
+    })
+  })
+}
+
+/** What a run would consist of: the pipeline with the servers to run on, and the source of a deploy. */
+type ResolvedRun = { kind: 'resolved'; pipeline: RunnablePipeline; source: DeploySource }
+
+export async function resolveRun(
+  db: Database,
+  pipelineId: number,
+  input: RunInput,
+): Promise<ResolvedRun | HttpProblem> {
+  const pipeline = await loadPipeline(db, pipelineId)
+  if (!pipeline) return { kind: 'gone' }
+  const unknown = findUnknownServers(input, pipeline)
+  if (Object.keys(unknown).length > 0) return { kind: 'unknown', errors: unknown }
+  const errors = checkInput(input, pipeline)
+  if (Object.keys(errors).length > 0) return { kind: 'invalid', errors }
+  const source = pipeline.application ? await resolveSource(db, input, pipeline.application) : NO_SOURCE
+  if ('kind' in source) return source
+  return { kind: 'resolved', pipeline: input.servers ? onServers(pipeline, input.servers) : pipeline, source }
+}
+
+async function resolveSource(
+  db: Database,
+  input: RunInput,
+  application: DeployedApplication,
+): Promise<DeploySource | HttpProblem> {
+  const { type = 'deploy' } = input
+  if (type === 'deploy') {
+    const deployment = deploymentOf(application, type, sourceOf(input, application.defaultBranch))
+    return { ...NO_SOURCE, deployment }
+  }
+  const live = await findLiveRelease(db, application)
+  if (!live) return conflict(`The application has no live release, so there is nothing to ${VERBS[type]}.`)
+  const earlier = type === 'redeploy' ? live : await findReleaseBefore(db, application, live)
+  if (!earlier) return conflict('The application has no release before the live one to roll back to.')
+  const { commit, releaseName } = earlier
+  return {
+    deployment: deploymentOf(application, type, { source_type: 'commit', source_ref: commit.hash }),
+    commit,
+    release_name: type === 'rollback' ? releaseName : null,
+  }
+}
+
+const VERBS = { redeploy: 'redeploy', rollback: 'roll back' }
+
+/** Starts a run on all servers of the definition, with the runs that follow it, and enqueues it. */
+export async function startRun(
+  trx: Transaction<Tables>,
+  enqueue: Enqueue,
+  { definition, credentialId }: RunnablePipeline,
+  requester: Requester,
+  details: RunDetails,
+): Promise<StartOutcome> {
+  const plan = planRun(definition)
+  if (plan.kind === 'impossible') return conflict(plan.reason)
+  if (!(await lockAgainstDeletion(trx, definition.id))) return conflict(DELETED)
+  if (definition.queuePolicy === 'reject') {
+    await lockPipelines(trx, [definition])
+    const [hasSlot] = await acquireSlots(trx, [definition])
+    if (!hasSlot) return conflict(BUSY)
+  }
+  const start: Start = { ...newStart(definition, requester), credential_id: credentialId, ...details }
+  const [id] = await startActions(trx, [start], planRows(plan, 0))
+  const actionId = id!
+  if (definition.hasFollowers) await startChildren(trx, [actionId])
+  await enqueue.runs(trx, [actionId])
+  return { kind: 'started', actionId }
+}
+
+function newStart(definition: PipelineDefinition, { id, name, email, address, origin }: Requester) {
+  const trigger = { triggered_by: id, trigger_name: name, trigger_email: email, ip_address: address, origin }
+  return { ...startOf(definition, 0, { waitsForParent: false }), ...trigger, parent_id: null }
+}
+
+/** Until the transaction ends it cannot be deleted: a deleted pipeline has no unfinished runs. */
+async function lockAgainstDeletion(trx: Transaction<Tables>, id: number): Promise<boolean> {
   const row = await trx
     .selectFrom('pipelines')
     .select('id')
@@ -84,15 +145,5 @@ async function holdPipeline(trx: Transaction<Tables>, id: number): Promise<boole
   return row !== undefined
 }
 
-export const REMOVED = 'The pipeline was removed.'
-export const BUSY = 'The pipeline is busy, and its queue policy is to reject further runs.'
-
-export function impossible(reason: string): Impossible {
-  return { kind: 'impossible', reason }
-}
-
-/** The same pipeline with only some of its servers, in the order that they have there. */
-export function onServers(pipeline: RunnablePipeline, ids: ReadonlySet<number>): RunnablePipeline {
-  const servers = pipeline.definition.servers.filter(({ id }) => ids.has(id))
-  return { ...pipeline, definition: { ...pipeline.definition, servers } }
-}
+export const DELETED = 'The pipeline was deleted.'
+export const BUSY = 'The pipeline is busy, and its queue policy rejects further runs.'

@@ -1,71 +1,55 @@
 import { sql, type Transaction } from 'kysely'
 import type { Agreement } from '#adapters/repositories/resolve.ts'
-import { lockScheduling } from '#engine/scheduling/scheduling-pass.ts'
 import { freeReleaseName } from '#model/deploy/deploy-steps.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { Commit, Tables } from '#platform/database/tables.ts'
-import { JobReassignedError } from './faults.ts'
+import type { Run } from './load-run.ts'
 import { persist } from './persist.ts'
 
-/** The targets of an action: the first that finds the commit decides for all of them. */
+/** Between the targets of an action: the first that finds the commit decides for all of them. */
 export function agreeOnCommit(
   db: Database,
   { actionId, targetId, attempt }: { actionId: number; targetId: number; attempt: number },
   signal: AbortSignal,
 ): Agreement {
-  async function settled(): Promise<string | null> {
+  async function agreed(): Promise<string | null> {
     const { rows } = await sql<{ hash: string | null }>`
       select commit ->> 'hash' as hash from actions where id = ${actionId}`.execute(db)
     return rows[0]?.hash ?? null
   }
   return {
-    settled: () => persist(settled, signal),
+    settled: () => persist(agreed, signal),
     settle: (commit) =>
       persist(async () => {
         await sql`
           update actions set commit = ${JSON.stringify(commit)}, updated_at = clock_timestamp()
           where id = ${actionId} and commit is null
             and exists (select from targets where id = ${targetId} and attempt = ${attempt})`.execute(db)
-        return (await settled()) ?? commit.hash
+        return (await agreed()) ?? commit.hash
       }, signal),
   }
 }
 
-export type Release = { commit: Commit; releaseName: string }
-
 /**
- * Settles what an action deploys, once for all its targets: the first that has found the commit decides, and
- * the others take the same. `isAnew`: the release that this target had begun belongs to an attempt that was
- * lost, so it gets another name; two releases of an application never share one.
+ * Decides what an action deploys, once for all its targets: the first that has found the commit decides, the
+ * others use the same. A target whose release belongs to a lost attempt (`needsNewRelease`) gets another name: two
+ * releases of an application never share one. Call it under the scheduling lock, which a new attempt takes too.
  */
 export async function chooseRelease(
   trx: Transaction<Tables>,
-  owner: {
-    actionId: number
-    environmentId: number
-    targetId: number
-    attempt: number
-    applicationId: number
-  },
+  { actionId, targetId, application, needsNewRelease }: Run,
   found: Commit,
-  isAnew: boolean,
-): Promise<Release> {
-  await lockScheduling(trx, [owner.environmentId])
-  await demandTarget(trx, owner)
+): Promise<{ commit: Commit; releaseName: string }> {
   const action = await trx
     .selectFrom('actions')
-    .select(['commit', 'release_name'])
-    .where('id', '=', owner.actionId)
+    .select(['commit', 'release_name', sql<string>`clock_timestamp()::timestamptz(3)`.as('at')])
+    .where('id', '=', actionId)
     .executeTakeFirstOrThrow()
   const commit = action.commit ?? found
-  let releaseName = action.release_name
-  if (releaseName === null || isAnew) {
-    releaseName = freeReleaseName(
-      await databaseTime(trx),
-      commit.hash!,
-      await takenNames(trx, owner.applicationId),
-    )
-  }
+  const releaseName =
+    needsNewRelease || action.release_name === null
+      ? freeReleaseName(new Date(action.at), commit.hash!, await takenNames(trx, application!.id, action.at))
+      : action.release_name
   if (action.release_name === null || action.commit === null) {
     await trx
       .updateTable('actions')
@@ -74,48 +58,26 @@ export async function chooseRelease(
         release_name: action.release_name ?? releaseName,
         updated_at: new Date(),
       })
-      .where('id', '=', owner.actionId)
+      .where('id', '=', actionId)
       .execute()
   }
-  await trx
-    .updateTable('targets')
-    .set({ release_name: releaseName })
-    .where('id', '=', owner.targetId)
-    .execute()
+  await trx.updateTable('targets').set({ release_name: releaseName }).where('id', '=', targetId).execute()
   return { commit, releaseName }
 }
 
-/** Under the lock that whoever takes a target over has to take as well. */
-async function demandTarget(
-  trx: Transaction<Tables>,
-  { targetId, attempt }: { targetId: number; attempt: number },
-): Promise<void> {
-  const owned = await trx
-    .selectFrom('targets')
-    .select('id')
-    .where('id', '=', targetId)
-    .where('attempt', '=', attempt)
-    .executeTakeFirst()
-  if (!owned) throw new JobReassignedError('its release is not ours to choose.')
-}
-
-async function databaseTime(trx: Transaction<Tables>): Promise<Date> {
-  const { rows } = await sql<{ at: string }>`select clock_timestamp()::timestamptz(3) as at`.execute(trx)
-  return new Date(rows[0]!.at)
-}
-
 /**
- * Names sort by time, so only recent ones can stand in the way. A target has another name than its action when
- * its first attempt was lost, or when a rollback did not find its release.
+ * Names sort by time, so only recent ones can collide. A target has another name than its action when its first
+ * attempt was lost, or when a rollback did not find its release.
  */
-async function takenNames(trx: Transaction<Tables>, applicationId: number): Promise<string[]> {
+async function takenNames(trx: Transaction<Tables>, applicationId: number, at: string): Promise<string[]> {
+  const earliest = sql`to_char(${at}::timestamptz at time zone 'UTC', 'YYYYMMDDHH24MISS')`
   const { rows } = await sql<{ release_name: string }>`
     select a.release_name from actions a join pipelines p on p.id = a.pipeline_id
     where p.application_id = ${applicationId}
-      and a.release_name >= to_char(clock_timestamp() at time zone 'UTC', 'YYYYMMDDHH24MISS')
+      and a.release_name >= ${earliest}
     union all
     select t.release_name from targets t join actions a on a.id = t.action_id join pipelines p on p.id = a.pipeline_id
     where p.application_id = ${applicationId} and (t.attempt > 1 or a.deployment ->> 'type' = 'rollback')
-      and t.release_name >= to_char(clock_timestamp() at time zone 'UTC', 'YYYYMMDDHH24MISS')`.execute(trx)
+      and t.release_name >= ${earliest}`.execute(trx)
   return rows.map((row) => row.release_name)
 }

@@ -3,16 +3,25 @@ import { credentialAad, variableAad } from '#model/inventory/sealed-aad.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { Commit, Deployment } from '#platform/database/tables.ts'
-import type { StepDefinition } from './step-definition.ts'
 
-/** Everything that running a target takes, read once at the beginning of an attempt. */
+/** A step as it was when the run was planned. */
+export type StepDefinition = {
+  order: number
+  name: string
+  builtIn: boolean
+  /** Null for built-in steps. */
+  command: string | null
+  runAsUser: string | null
+  timeoutSeconds: number
+  idempotent: boolean
+}
+
+/** Everything that running a target takes, read once when an attempt begins. */
 export type Run = {
-  /** Names this Gantry among all that may deploy to a server. */
+  /** Identifies this Gantry among all that may deploy to a server. */
   installation: string
   actionId: number
   targetId: number
-  environmentId: number
-  type: string
   environmentName: string
   hookVariables: Record<string, unknown>
   deployment: Deployment | null
@@ -21,12 +30,11 @@ export type Run = {
   releaseName: string | null
   /** The release is on the server. */
   hasRelease: boolean
-  /** And it was switched to. */
   isActivated: boolean
-  /** It was there before this run: a rollback that needs nothing but a switch. */
+  /** The release was there before this run: a rollback that only switches to it. */
   isRolledBack: boolean
-  /** An earlier attempt may have begun to make it, so this one makes another. */
-  isAnew: boolean
+  /** An earlier attempt may have started to build the release, so this one builds another. */
+  needsNewRelease: boolean
   server: ServerToReach
   steps: StepDefinition[]
   application: DeployedApplication | null
@@ -58,56 +66,50 @@ export type DeployedApplication = {
   sharedPaths: string[]
   deploymentsKeep: number
   variables: { name: string; value: string; hidden: boolean }[]
-  access: { kind: 'token'; username: string | null; secret: string } | { kind: 'key'; secret: string } | null
+  /** How to log in to the repository: a token, or an SSH key. */
+  token: { secret: string; username?: string } | null
+  sshKey: string | null
 }
 
-type Row = {
-  installation: string
-  action_id: number
-  environment_id: number
-  type: string
-  environment_name: string
-  variables: Record<string, unknown>
-  deployment: Deployment | null
-  commit: Commit | null
-  release_name: string | null
-  target_release_name: string | null
-  got_release: boolean
-  activated: boolean
+type Sealed = {
   server: Omit<ServerToReach, 'privateKey'> & { credentialId: number | null; secret: string | null }
-  steps: StepDefinition[] | null
-  step_count: number
-  application:
-    | (Omit<DeployedApplication, 'variables' | 'access' | 'provider'> & {
-        credential: {
-          id: number
-          code: string
-          base_url: string | null
-          auth_type: string
-          username: string | null
-          secret: string | null
-        } | null
-        variables: { id: number; name: string; hidden: boolean; value: string }[]
-      })
-    | null
+  application: Omit<DeployedApplication, 'variables' | 'provider' | 'token' | 'sshKey'> & {
+    credential: {
+      id: number
+      code: string
+      base_url: string | null
+      auth_type: string
+      username: string | null
+      secret: string | null
+    } | null
+    variables: { id: number; name: string; hidden: boolean; value: string }[]
+  }
 }
 
-/** A secret was sealed with another key, say: trying again would not help. */
+type Row = Omit<Run, 'targetId' | 'isRolledBack' | 'needsNewRelease' | 'steps' | 'secrets' | keyof Sealed> & {
+  targetReleaseName: string | null
+  steps: StepDefinition[] | null
+  stepCount: number
+  server: Sealed['server']
+  application: Sealed['application'] | null
+}
+
+/** A secret was sealed with another key, for example: a retry would not help. */
 export type UnreadableRun = { kind: 'unreadable'; message: string }
 
 export async function loadRun(db: Database, box: SecretBox, targetId: number): Promise<Run | UnreadableRun> {
   const { rows } = await sql<Row>`
     select (select left(encode(sha256(sealed), 'hex'), 12) from key_check) as installation,
-      a.id as action_id, a.environment_id, a.type, e.name as environment_name,
-      coalesce(a.variables, a.hook_parsed_variables) as variables, a.deployment, a.commit,
-      coalesce(case when a.deployment ->> 'type' = 'rollback' then (
+      a.id as "actionId", e.name as "environmentName", a.deployment, a.commit,
+      coalesce(a.variables, a.hook_parsed_variables) as "hookVariables",
+      coalesce(t.release_name, case when a.deployment ->> 'type' = 'rollback' then (
         select before.release_name from actions earlier join targets before on before.action_id = earlier.id
         where earlier.release_name = a.release_name and earlier.id < a.id and before.server_id = s.id
           and before.release_name is not null
-        order by earlier.id desc limit 1) end, a.release_name) as release_name,
-      t.release_name as target_release_name,
-      jsonb_path_exists(t.steps, '$[*] ? (@.name == "get-new-release" && @.status == "completed")') as got_release,
-      jsonb_path_exists(t.steps, '$[*] ? (@.name == "activate-new-release" && @.status == "completed")') as activated,
+        order by earlier.id desc limit 1) end, a.release_name) as "releaseName",
+      t.release_name as "targetReleaseName",
+      jsonb_path_exists(t.steps, '$[*] ? (@.name == "get-new-release" && @.status == "completed")') as "hasRelease",
+      jsonb_path_exists(t.steps, '$[*] ? (@.name == "activate-new-release" && @.status == "completed")') as "isActivated",
       json_build_object('id', s.id, 'name', s.name, 'kind', s.provider_code, 'host', s.host, 'port', s.port,
         'loginName', s.login_name, 'hostKey', s.host_key, 'rootDirectory', s.root_directory,
         'credentialId', key.id, 'secret', encode(key.secret, 'hex')) as server,
@@ -116,7 +118,7 @@ export async function loadRun(db: Database, box: SecretBox, targetId: number): P
           'idempotent', p.idempotent) order by (step ->> 'order')::int)
         from jsonb_array_elements(t.steps) as step join pipeline_steps p on p.id = (step ->> 'step_id')::bigint
       ) as steps,
-      jsonb_array_length(t.steps) as step_count,
+      jsonb_array_length(t.steps) as "stepCount",
       case when app.id is not null then json_build_object('id', app.id, 'name', app.name, 'folder', app.folder,
         'repository', app.repository, 'rootDirectory', app.root_directory,
         'installCommand', app.install_dependencies_command, 'buildCommand', app.build_command,
@@ -141,66 +143,50 @@ export async function loadRun(db: Database, box: SecretBox, targetId: number): P
     return {
       kind: 'unreadable',
       message:
-        'The run cannot be prepared: a secret that it needs was sealed with another key, or something is gone.',
+        'Cannot prepare the run: a secret that it needs was encrypted with another key, or a step was deleted.',
     }
   }
 }
 
-function toRun(row: Row, box: SecretBox, targetId: number): Run {
-  if (row.steps?.length !== row.step_count) throw new Error('Steps of the run are gone.')
-  const open = (hex: string, place: string) => box.open(Buffer.from(hex, 'hex'), place)
+function toRun({ stepCount, targetReleaseName, steps, ...row }: Row, box: SecretBox, targetId: number): Run {
+  if (steps?.length !== stepCount) throw new Error('Steps of the run are missing.')
+  const open: Open = (hex, aad) => box.open(Buffer.from(hex, 'hex'), aad)
   const server = openServer(row.server, open)
   const application = row.application && openApplication(row.application, open)
   const isRollback = row.deployment?.type === 'rollback'
+  const hidden = application?.variables.filter((variable) => variable.hidden) ?? []
+  const { token, sshKey } = application ?? {}
+  const secrets = [server.privateKey, token?.secret, sshKey, ...hidden.map(({ value }) => value)]
   return {
-    installation: row.installation,
-    actionId: row.action_id,
+    ...row,
     targetId,
-    environmentId: row.environment_id,
-    type: row.type,
-    environmentName: row.environment_name,
-    hookVariables: row.variables,
-    deployment: row.deployment,
-    commit: row.commit,
-    releaseName: row.target_release_name ?? row.release_name,
-    hasRelease: row.got_release,
-    isActivated: row.activated,
-    isRolledBack: isRollback && row.got_release && row.target_release_name === null,
-    isAnew: isRollback || row.target_release_name !== null,
+    isRolledBack: isRollback && row.hasRelease && targetReleaseName === null,
+    needsNewRelease: isRollback || targetReleaseName !== null,
     server,
-    steps: row.steps,
+    steps,
     application,
-    secrets: [
-      ...(server.privateKey ? [server.privateKey] : []),
-      ...(application?.access ? [application.access.secret] : []),
-      ...(application?.variables.filter(({ hidden }) => hidden).map(({ value }) => value) ?? []),
-    ],
+    secrets: secrets.filter((secret) => secret != null),
   }
 }
 
-type Open = (hex: string, place: string) => string
+type Open = (hex: string, aad: string) => string
 
-function openServer({ credentialId, secret, ...server }: Row['server'], open: Open): ServerToReach {
+function openServer({ credentialId, secret, ...server }: Sealed['server'], open: Open): ServerToReach {
   return { ...server, privateKey: secret && open(secret, credentialAad(credentialId!)) }
 }
 
-function openApplication(
-  { credential, variables, ...application }: NonNullable<Row['application']>,
-  open: Open,
-): DeployedApplication {
+function openApplication(sealed: Sealed['application'], open: Open): DeployedApplication {
+  const { credential, variables, ...application } = sealed
+  const secret = credential?.secret && open(credential.secret, credentialAad(credential.id))
+  const isKey = credential?.auth_type === 'key'
   return {
     ...application,
     provider: credential && { code: credential.code, baseUrl: credential.base_url },
-    access: credential?.secret
-      ? {
-          kind: credential.auth_type === 'key' ? 'key' : 'token',
-          username: credential.username,
-          secret: open(credential.secret, credentialAad(credential.id)),
-        }
-      : null,
-    variables: variables.map(({ id, name, hidden, value }) => ({
-      name,
-      hidden,
+    token:
+      secret && !isKey ? { secret, ...(credential!.username && { username: credential!.username }) } : null,
+    sshKey: secret && isKey ? secret : null,
+    variables: variables.map(({ id, value, ...variable }) => ({
+      ...variable,
       value: open(value, variableAad(id)),
     })),
   }

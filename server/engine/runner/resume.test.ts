@@ -3,28 +3,28 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { DEPLOY_STEPS } from '#model/pipelines/built-in-steps.ts'
 import type { Status, StoredStep } from '#platform/database/tables.ts'
-import { resume } from './resume.ts'
-import type { StepDefinition } from './step-definition.ts'
+import type { StepDefinition } from './load-run.ts'
+import { resumeAt } from './resume.ts'
 
-type Wish = string | { name: string; idempotent: boolean }
+type StepSpec = string | { name: string; idempotent: boolean }
 
-const again = (name: string): Wish => ({ name, idempotent: true })
-const once = (name: string): Wish => ({ name, idempotent: false })
+const again = (name: string): StepSpec => ({ name, idempotent: true })
+const once = (name: string): StepSpec => ({ name, idempotent: false })
 const BUILT_IN: string[] = DEPLOY_STEPS.map(({ name }) => name)
 
-/** A text is a built-in step. */
-function define(wishes: readonly Wish[]): StepDefinition[] {
-  return wishes.map((wish, index) => ({
+/** A string is a built-in step. */
+function define(specs: readonly StepSpec[]): StepDefinition[] {
+  return specs.map((spec, index) => ({
     order: index + 1,
     runAsUser: null,
     timeoutSeconds: 600,
-    ...(typeof wish === 'string'
-      ? { name: wish, builtIn: true, command: null, idempotent: false }
-      : { ...wish, builtIn: false, command: 'true' }),
+    ...(typeof spec === 'string'
+      ? { name: spec, builtIn: true, command: null, idempotent: false }
+      : { ...spec, builtIn: false, command: 'true' }),
   }))
 }
 
-/** The steps as a worker leaves them that is lost in this one. */
+/** The steps as a worker that is lost in this one leaves them. */
 function lostIn(definitions: readonly StepDefinition[], order: number, status: Status = 'in-progress') {
   return definitions.map((definition): StoredStep => {
     const now: Status =
@@ -42,80 +42,80 @@ function lostIn(definitions: readonly StepDefinition[], order: number, status: S
   })
 }
 
-/** The name of the step that another worker begins with, or null when it gives up. */
-function goesOnAt(wishes: readonly Wish[], lost: string): string | null {
-  const definitions = define(wishes)
+/** The name of the step where another worker continues, or null when the target fails. */
+function resumesAt(specs: readonly StepSpec[], lost: string): string | null {
+  const definitions = define(specs)
   const { order } = definitions.find(({ name }) => name === lost)!
-  const resumption = resume(lostIn(definitions, order), definitions)
-  return resumption.kind === 'go-on' ? definitions[resumption.order - 1]!.name : null
+  const resumed = resumeAt(lostIn(definitions, order), definitions)
+  return resumed === null ? null : definitions[resumed - 1]!.name
 }
 
-test('a step of a person is repeated when it may be, and given up when not', () => {
-  assert.equal(goesOnAt([once('migrate'), again('build'), once('publish')], 'build'), 'build')
-  assert.equal(goesOnAt([again('build'), once('migrate')], 'migrate'), null)
+test('a custom step is repeated when it is idempotent, and fails otherwise', () => {
+  assert.equal(resumesAt([once('migrate'), again('build'), once('publish')], 'build'), 'build')
+  assert.equal(resumesAt([again('build'), once('migrate')], 'migrate'), null)
 })
 
-test('a step that had not begun is begun, whatever it is', () => {
+test('a step that had not started is started, whatever it is', () => {
   const definitions = define([once('build'), once('publish')])
-  assert.deepEqual(resume(lostIn(definitions, 2, 'pending'), definitions), { kind: 'go-on', order: 2 })
+  assert.equal(resumeAt(lostIn(definitions, 2, 'pending'), definitions), 2)
 })
 
-test('what comes before the release is done again where it was', () => {
-  assert.equal(goesOnAt(BUILT_IN, 'check-app-environment'), 'check-app-environment')
-  assert.equal(goesOnAt(BUILT_IN, 'get-new-release'), 'get-new-release')
+test('steps before the release are repeated in place', () => {
+  assert.equal(resumesAt(BUILT_IN, 'check-app-environment'), 'check-app-environment')
+  assert.equal(resumesAt(BUILT_IN, 'get-new-release'), 'get-new-release')
 })
 
-test('a deploy that was making its release begins a new one', () => {
+test('a deploy that was interrupted while building its release starts a new one', () => {
   for (const name of ['install-dependencies', 'build-application', 'activate-new-release'])
-    assert.equal(goesOnAt(BUILT_IN, name), 'get-new-release', name)
+    assert.equal(resumesAt(BUILT_IN, name), 'get-new-release', name)
 })
 
-test('a deploy whose release is live only clears up again', () => {
-  assert.equal(goesOnAt(BUILT_IN, 'remove-old-releases'), 'remove-old-releases')
-  const told = [...BUILT_IN.slice(0, 5), once('tell'), BUILT_IN[5]!]
-  assert.equal(goesOnAt(told, 'remove-old-releases'), 'remove-old-releases')
+test('a deploy whose release is live only repeats the cleanup', () => {
+  assert.equal(resumesAt(BUILT_IN, 'remove-old-releases'), 'remove-old-releases')
+  const steps = [...BUILT_IN.slice(0, 5), once('notify'), BUILT_IN[5]!]
+  assert.equal(resumesAt(steps, 'remove-old-releases'), 'remove-old-releases')
 })
 
-test('a new release is begun only when every step in between may run twice', () => {
-  const withStep = (step: Wish) => [...BUILT_IN.slice(0, 3), step, ...BUILT_IN.slice(3)]
-  assert.equal(goesOnAt(withStep(again('lint')), 'build-application'), 'get-new-release')
-  assert.equal(goesOnAt(withStep(once('migrate')), 'build-application'), null)
-  const before = [BUILT_IN[0]!, once('tell'), ...BUILT_IN.slice(1)]
-  assert.equal(goesOnAt(before, 'build-application'), 'get-new-release')
+test('a new release is started only when every step in between may run twice', () => {
+  const withStep = (step: StepSpec) => [...BUILT_IN.slice(0, 3), step, ...BUILT_IN.slice(3)]
+  assert.equal(resumesAt(withStep(again('lint')), 'build-application'), 'get-new-release')
+  assert.equal(resumesAt(withStep(once('migrate')), 'build-application'), null)
+  const before = [BUILT_IN[0]!, once('notify'), ...BUILT_IN.slice(1)]
+  assert.equal(resumesAt(before, 'build-application'), 'get-new-release')
 })
 
-test('a deploy that never makes a release has none to begin anew', () => {
-  assert.equal(goesOnAt(['check-app-environment', 'activate-new-release'], 'activate-new-release'), null)
+test('a deploy without a release step cannot start over', () => {
+  assert.equal(resumesAt(['check-app-environment', 'activate-new-release'], 'activate-new-release'), null)
 })
 
-test("a person's step inside a deploy is repeated in the release that is there", () => {
+test('a custom step inside a deploy is repeated in the existing release', () => {
   const steps = [...BUILT_IN.slice(0, 3), again('lint'), ...BUILT_IN.slice(3)]
-  assert.equal(goesOnAt(steps, 'lint'), 'lint')
+  assert.equal(resumesAt(steps, 'lint'), 'lint')
 })
 
-test('when every step is over there is nothing to go on with', () => {
+test('when every step is over there is nothing to resume', () => {
   const definitions = define([again('build')])
-  assert.deepEqual(resume(lostIn(definitions, 1, 'completed'), definitions), { kind: 'give-up' })
+  assert.equal(resumeAt(lostIn(definitions, 1, 'completed'), definitions), null)
 })
 
-test('no step that may run only once, and that has begun, ever runs again', () => {
-  const own = fc.array(fc.boolean(), { maxLength: 2 })
+test('no step that is not idempotent, and that has started, ever runs again', () => {
+  const custom = fc.array(fc.boolean(), { maxLength: 2 })
   const deploy = fc
-    .tuple(own, own, own, own, own, own, own)
-    .map((owns) =>
-      owns.flatMap((steps, place): Wish[] => [
-        ...steps.map((idempotent, index) => ({ name: `own-${place}-${index}`, idempotent })),
-        ...BUILT_IN.slice(place, place + 1),
+    .tuple(custom, custom, custom, custom, custom, custom, custom)
+    .map((groups) =>
+      groups.flatMap((steps, position): StepSpec[] => [
+        ...steps.map((idempotent, index) => ({ name: `custom-${position}-${index}`, idempotent })),
+        ...BUILT_IN.slice(position, position + 1),
       ]),
     )
   fc.assert(
-    fc.property(deploy, fc.nat(), (wishes, pick) => {
-      const definitions = define(wishes)
+    fc.property(deploy, fc.nat(), (specs, pick) => {
+      const definitions = define(specs)
       const lost = (pick % definitions.length) + 1
-      const resumption = resume(lostIn(definitions, lost), definitions)
-      if (resumption.kind === 'give-up') return
-      assert.ok(resumption.order <= lost)
-      const repeated = definitions.slice(resumption.order - 1, lost)
+      const resumed = resumeAt(lostIn(definitions, lost), definitions)
+      if (resumed === null) return
+      assert.ok(resumed <= lost)
+      const repeated = definitions.slice(resumed - 1, lost)
       assert.ok(repeated.every(({ builtIn, idempotent }) => builtIn || idempotent))
     }),
   )

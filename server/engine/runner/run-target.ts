@@ -1,97 +1,92 @@
 import type { Transaction } from 'kysely'
 import type { Executor } from '#adapters/executors/executor.ts'
-import { endTarget } from '#engine/scheduling/end-target.ts'
-import { moveSteps } from '#engine/scheduling/move-steps.ts'
+import type { TargetAttempt, TargetLifecycle } from '#engine/scheduling/target-lifecycle.ts'
 import type { State } from '#model/actions/status.ts'
+import type { SecretBox } from '#platform/crypto/secret-box.ts'
+import type { Database } from '#platform/database/connect.ts'
 import type { Tables } from '#platform/database/tables.ts'
+import type { Log } from '#platform/queue/core.ts'
 import type { JobContext } from '#platform/queue/handler.ts'
 import { AbortedError } from '#platform/queue/run-attempt.ts'
-import { beginAttempt, MOST_ATTEMPTS } from './begin-attempt.ts'
-import type { RunnerDeps } from './deps.ts'
-import { CANCELLED, COMPLETED, WORKER_LOST } from './ends.ts'
-import { isTakenAway, JobReassignedError, withoutSecrets } from './faults.ts'
-import type { Run } from './load-run.ts'
+import {
+  beginTarget,
+  CANCELLED,
+  isReassigned,
+  MAX_ATTEMPTS,
+  WORKER_LOST,
+  withoutSecrets,
+} from './begin-target.ts'
+import type { Run, StepDefinition } from './load-run.ts'
 import { persist } from './persist.ts'
-import { takeUp } from './resume.ts'
-import { countDown, failed, type StepOutcome } from './run-step.ts'
-import { endWith, goOn } from './step-changes.ts'
-import type { StepDefinition } from './step-definition.ts'
-import { noteIfPossible, openStepLog, type StepLog } from './step-log.ts'
+import type { Reach } from './reach.ts'
+import { repeatAt } from './resume.ts'
+import { countDown, failed, type StepHandler, type StepOutcome } from './step.ts'
+import { openStepLog, type StepLog, tryAddNote } from './step-log.ts'
+
+/** What running targets takes; the same for all targets of a process. */
+export type RunnerDeps = {
+  db: Database
+  box: SecretBox
+  log: Log
+  lifecycle: TargetLifecycle
+  /** Connects to the server; the executor is closed when the target is done. */
+  reach: Reach
+  handleStep: StepHandler
+}
 
 /**
- * Runs one target from its first step, or from where a lost worker left it, to its end. Every result is
- * stored before the next step begins, in the name of this attempt: an attempt that was taken over writes
- * nothing more.
+ * Runs one target from its first step, or from where a lost worker left it, to its end. Every result is stored
+ * before the next step starts, in the name of this attempt: once the target is reassigned, it writes nothing more.
  */
-export async function runTarget(parts: RunnerDeps, targetId: number, context: JobContext): Promise<void> {
-  const begun = await beginAttempt(parts, targetId, context)
-  if (!begun) return
-  const target: RunningTarget = {
-    parts,
-    context,
-    run: begun.run,
-    owner: { ...begun, targetId },
-    cancelled: begun.watch.signal,
-    executor: undefined,
-    step: undefined,
-    isResumed: begun.isTakenOver,
-  }
+export async function runTarget(deps: RunnerDeps, targetId: number, job: JobContext): Promise<void> {
+  const attempt = await beginTarget(deps, targetId, job)
+  if (!attempt) return
+  const { run } = attempt.plan
+  const target: RunningTarget = { deps, job, run, attempt, isResumed: attempt.isReassigned }
   try {
-    let order: number | null = begun.order
-    while (order !== null) order = await runOne(target, order)
+    let order: number | null = attempt.plan.order
+    while (order !== null) order = await runStep(target, order)
   } catch (error) {
-    throw isTakenAway(error, context) ? error : tellFault(target, error)
+    throw isReassigned(error, job) ? error : logCrash(target, error)
   } finally {
-    begun.watch.stop()
+    attempt.release()
     await target.executor?.close()
   }
 }
 
 type RunningTarget = {
-  parts: RunnerDeps
-  context: JobContext
+  deps: RunnerDeps
+  job: JobContext
   run: Run
-  owner: { targetId: number; actionId: number; environmentId: number; attempt: number }
-  cancelled: AbortSignal
-  executor: Executor | undefined
-  /** The step that runs. */
-  step: StepDefinition | undefined
+  attempt: TargetAttempt
   isResumed: boolean
+  executor?: Executor
+  /** The step that runs. */
+  step?: StepDefinition
 }
 
-/** Runs one step and stores what came of it. Returns the order of the next one, or null at the end. */
-async function runOne(target: RunningTarget, order: number): Promise<number | null> {
-  const { parts, context, run, owner } = target
+/** Runs one step and stores its result. Returns the order of the next one, or null at the end. */
+async function runStep(target: RunningTarget, order: number): Promise<number | null> {
+  const { job, run, attempt } = target
   const step = run.steps.find((one) => one.order === order)!
   target.step = step
-  const outcome = await performStep(target, step).catch((error) => metFault(target, step, error))
+  const outcome = await performStep(target, step).catch((error) => crashed(target, step, error))
   target.isResumed = false
+  const isActivated = outcome.kind === 'done' && step.builtIn && step.name === 'activate-new-release'
+  const alongside = isActivated ? (trx: Transaction<Tables>) => markLive(trx, run) : undefined
   const next = run.steps.find((one) => one.order === order + 1)
-  const isOver = outcome.kind !== 'done' || !next
-  if (!isOver) {
-    const isCancelled = await inAttempt(target, async (trx) => {
-      const moved = await moveSteps(trx, owner, (steps, at) => goOn(steps, order, at))
-      if (moved.kind === 'lost') throw new JobReassignedError('its steps are not ours to move.')
-      if (isActivation(step)) await markLive(trx, run)
-      return moved.cancelled
-    })
+  if (outcome.kind === 'done' && next) {
+    const isCancelled = await persist(() => attempt.completeStep(order, alongside), job.signal)
     if (!isCancelled) return next.order
+    await persist(() => attempt.end(next.order, CANCELLED, alongside), job.signal)
+  } else {
+    const end = endOf(target, step, outcome)
+    await persist(() => attempt.end(order, end, alongside), job.signal)
   }
-  const endsAt = isOver ? order : next.order
-  const end = isOver ? endOf(target, step, outcome) : CANCELLED
-  await inAttempt(target, async (trx) => {
-    await endTarget(trx, owner, (steps, at) => endWith(steps, endsAt, end, at), parts.enqueueTargets)
-    if (outcome.kind === 'done' && isActivation(step)) await markLive(trx, run)
-    await context.complete(trx)
-  })
   return null
 }
 
-function isActivation(step: StepDefinition): boolean {
-  return step.builtIn && step.name === 'activate-new-release'
-}
-
-/** From the first server on that serves it, whatever the steps after that come to: one can go back from it. */
+/** From the first server on that serves it, whatever the steps after that come to: it can be rolled back. */
 async function markLive(trx: Transaction<Tables>, { actionId, application }: Run): Promise<void> {
   await trx
     .updateTable('applications')
@@ -100,102 +95,84 @@ async function markLive(trx: Transaction<Tables>, { actionId, application }: Run
     .execute()
 }
 
-/** What a step's outcome makes of it. Throws when the job goes back to the queue, or is no longer ours. */
-function endOf(target: RunningTarget, step: StepDefinition, outcome: StepOutcome): State {
-  if (outcome.kind === 'done') return COMPLETED
+/** How the target ends with this outcome. Throws when the job goes back to the queue, or is no longer ours. */
+function endOf({ attempt, job, run }: RunningTarget, step: StepDefinition, outcome: StepOutcome): State {
+  if (outcome.kind === 'done') return { status: 'completed', reason: 'COMPLETED' }
   if (outcome.kind === 'failed') return { status: 'failed', reason: outcome.reason }
-  if (target.cancelled.aborted) return CANCELLED
-  const why = target.context.signal.reason
-  if (!(why instanceof AbortedError) || why.why === 'lost') throw why
-  if (why.why === 'timeout') return { status: 'failed', reason: 'FAILED_TIMEOUT' }
-  const { steps } = target.run
-  if (takeUp(steps, steps.indexOf(step)).kind === 'go-on') throw why
+  if (attempt.cancelled.aborted) return CANCELLED
+  const { reason } = job.signal
+  if (!(reason instanceof AbortedError) || reason.why === 'lost') throw reason
+  if (reason.why === 'timeout') return { status: 'failed', reason: 'FAILED_TIMEOUT' }
+  if (canRepeat(run, step)) throw reason
   return WORKER_LOST
 }
 
-const MET_FAULT =
-  "Something went wrong inside Gantry while this step ran. It was not the step's doing: the reason is in Gantry's own log."
+function canRepeat({ steps }: Run, step: StepDefinition): boolean {
+  return repeatAt(steps, steps.indexOf(step)) !== null
+}
 
-/** Ends the step that could not be carried through. Throws when it is tried again, or is no longer ours. */
-async function metFault(target: RunningTarget, step: StepDefinition, error: unknown): Promise<StepOutcome> {
-  const { context, run, owner } = target
-  if (isTakenAway(error, context)) throw error
-  if (target.cancelled.aborted) return { kind: 'stopped' }
-  const isRepeated =
-    owner.attempt < MOST_ATTEMPTS && takeUp(run.steps, run.steps.indexOf(step)).kind === 'go-on'
-  const note = isRepeated ? `${MET_FAULT} It is tried again.` : MET_FAULT
-  await inAttempt(target, (trx) => noteIfPossible(trx, { ...owner, stepOrder: step.order }, note))
-  // Whoever runs the target tells of what is thrown.
-  if (isRepeated) throw error
-  tellFault(target, error)
+const CRASHED = "An internal error in Gantry interrupted this step. The cause is in Gantry's own log."
+
+/** Fails a step that crashed in our own code. Throws when it is retried, or is no longer ours. */
+async function crashed(target: RunningTarget, step: StepDefinition, error: unknown): Promise<StepOutcome> {
+  const { deps, job, run, attempt } = target
+  if (isReassigned(error, job)) throw error
+  if (attempt.cancelled.aborted) return { kind: 'stopped' }
+  const isRetried = attempt.attempt < MAX_ATTEMPTS && canRepeat(run, step)
+  const note = isRetried ? `${CRASHED} It is retried.` : CRASHED
+  const addNote = async (trx: Transaction<Tables>) => {
+    await job.hold(trx)
+    await tryAddNote(trx, { ...attempt, stepOrder: step.order }, note)
+  }
+  await persist(() => deps.db.transaction().execute(addNote), job.signal)
+  // runTarget logs what is thrown.
+  if (isRetried) throw error
+  logCrash(target, error)
   return failed('FAILED', null)
 }
 
-/** The operator's line. Returns the error as others may see it. */
-function tellFault({ parts, run, owner, step }: RunningTarget, thrown: unknown): Error {
+/** For the operator. Returns the error as others may see it. */
+function logCrash({ deps, run, attempt, step }: RunningTarget, thrown: unknown): Error {
   const err = withoutSecrets(thrown, run.secrets)
-  const { actionId, targetId, attempt } = owner
   const fields = {
-    action_id: actionId,
-    target_id: targetId,
+    action_id: attempt.actionId,
+    target_id: attempt.targetId,
     step_order: step?.order,
     step: step?.name,
-    attempt,
+    attempt: attempt.attempt,
   }
-  parts.log.error({ err, ...fields }, 'a step met a fault')
+  deps.log.error({ err, ...fields }, 'step crashed')
   return err
 }
 
-/** A transaction that only the attempt that owns the job can make, repeated while the database is away. */
-function inAttempt<Result>(
-  { parts, context }: RunningTarget,
-  work: (trx: Transaction<Tables>) => Promise<Result>,
-): Promise<Result> {
-  return persist(
-    () =>
-      parts.db.transaction().execute(async (trx) => {
-        await context.hold(trx)
-        return work(trx)
-      }),
-    context.signal,
-  )
-}
-
 async function performStep(target: RunningTarget, step: StepDefinition): Promise<StepOutcome> {
-  const { parts, context, run, owner } = target
-  const log = await openStepLog(parts.db, { ...owner, stepOrder: step.order }, run.secrets, context.signal)
+  const { deps, job, run, attempt } = target
+  const log = await openStepLog(deps.db, { ...attempt, stepOrder: step.order }, run.secrets, job.signal)
   try {
-    const outcome = await performWith(target, step, log)
+    const outcome = await handleStep(target, step, log)
     if (outcome.kind === 'failed' && outcome.message) await log.line(outcome.message)
     if (outcome.kind === 'stopped')
-      await log.line(target.cancelled.aborted ? 'Cancelled.' : 'Broken off: the worker stops.')
+      await log.line(attempt.cancelled.aborted ? 'Cancelled.' : 'Interrupted: the worker is stopping.')
     return outcome
   } finally {
     await log.close()
   }
 }
 
-async function performWith(target: RunningTarget, step: StepDefinition, log: StepLog): Promise<StepOutcome> {
-  const { parts, context, run, owner, cancelled } = target
-  const signal = AbortSignal.any([context.signal, cancelled])
+async function handleStep(target: RunningTarget, step: StepDefinition, log: StepLog): Promise<StepOutcome> {
+  const { deps, job, run, attempt, isResumed } = target
+  const signal = AbortSignal.any([job.signal, attempt.cancelled])
   if (signal.aborted) return { kind: 'stopped' }
   if (!target.executor) {
-    const reached = await parts.reach(run.server, signal)
+    const reached = await deps.reach(run.server, signal)
     if ('kind' in reached)
       return reached.kind === 'cancelled'
         ? { kind: 'stopped' }
         : failed('FAILED_UNREACHABLE', reached.message)
     target.executor = reached
   }
-  return parts.perform({
-    run,
-    step,
-    attempt: owner.attempt,
-    isResumed: target.isResumed,
-    executor: target.executor,
-    leftMs: countDown(step.timeoutSeconds),
-    signal,
-    write: log.write,
-    line: log.line,
-  })
+  const { executor } = target
+  const { write, line } = log
+  const leftMs = countDown(step.timeoutSeconds)
+  return deps.handleStep({ run, step, attempt, isResumed, executor, leftMs, signal, write, line })
 }

@@ -1,53 +1,67 @@
+// The runner room runs actions on their targets. One target is one job: scheduling says when it may begin and
+// stores every move (target-lifecycle.ts), executors run commands on the server, step-logs store what they print.
 import { join } from 'node:path'
 import { openLocalExecutor } from '#adapters/executors/local.ts'
+import type { Remote } from '#adapters/repositories/address.ts'
 import { createRepositories } from '#adapters/repositories/repositories.ts'
-import type { EnqueueTargets } from '#engine/scheduling/settle.ts'
+import type { RemoteVerdict } from '#adapters/repositories/resolve.ts'
+import { openTargetLifecycle } from '#engine/scheduling/target-lifecycle.ts'
 import type { AddressGuard } from '#platform/addresses/guard.ts'
-import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Database } from '#platform/database/connect.ts'
-import type { Listener } from '#platform/database/listen.ts'
-import type { Log } from '#platform/queue/core.ts'
 import type { JobContext } from '#platform/queue/handler.ts'
-import { allowRemotes } from './allow-remotes.ts'
-import { createCancellations } from './cancellations.ts'
-import type { RunnerDeps } from './deps.ts'
-import { createPerform } from './perform.ts'
-import { createDeploySteps } from './perform-deploy.ts'
 import { createReach } from './reach.ts'
-import { runTarget } from './run-target.ts'
+import { type RunnerDeps, runTarget } from './run-target.ts'
+import { createStepHandler } from './step-handlers.ts'
 
 export type Runner = {
-  run(targetId: number, context: JobContext): Promise<void>
+  run(targetId: number, job: JobContext): Promise<void>
   close(): Promise<void>
 }
 
-/** Puts together what running targets needs; one per process. */
-export async function openRunner(options: {
-  db: Database
-  box: SecretBox
-  listener: Listener
-  home: string
-  /** The account of the embedded database, which commands on this machine must not get. */
-  databaseUid: number | null
-  guard: AddressGuard
-  enqueueTargets: EnqueueTargets
-  log: Log
-  onError: (error: Error) => void
-}): Promise<Runner> {
-  const { db, box, listener } = options
+/** Builds what running targets takes; one per process. */
+export async function openRunner(
+  options: Pick<RunnerDeps, 'box' | 'log'> &
+    Parameters<typeof openTargetLifecycle>[0] & {
+      home: string
+      /** The account of the embedded database, which commands on this machine must not get. */
+      databaseUid: number | null
+      guard: AddressGuard
+    },
+): Promise<Runner> {
+  const { db, box, log } = options
   const local = await openLocalExecutor({ excludedUid: options.databaseUid })
   const repositories = createRepositories({
     folder: join(options.home, 'repositories', 'mirrors'),
-    allowRemote: allowRemotes(db, options.guard),
+    allowRemote: (remote, applicationId) => allowRemote(db, options.guard, remote, applicationId),
   })
-  const parts: RunnerDeps = {
+  const deps: RunnerDeps = {
     db,
     box,
-    log: options.log,
-    enqueueTargets: options.enqueueTargets,
-    cancellations: await createCancellations(db, listener, options.onError),
+    log,
+    lifecycle: await openTargetLifecycle(options),
     reach: createReach({ db, local }),
-    perform: createPerform(createDeploySteps({ db, repositories })),
+    handleStep: createStepHandler({ db, repositories }),
   }
-  return { run: (targetId, context) => runTarget(parts, targetId, context), close: () => local.close() }
+  return { run: (targetId, job) => runTarget(deps, targetId, job), close: () => local.close() }
+}
+
+/**
+ * Which repositories may be fetched: those on hosts that Gantry may reach at all and, because it would read
+ * files of this machine, `file:` only for applications of instance administrators.
+ */
+async function allowRemote(
+  db: Database,
+  guard: AddressGuard,
+  remote: Remote,
+  applicationId: number,
+): Promise<RemoteVerdict> {
+  if (remote.host !== null) return guard.check(remote.host)
+  const creator = await db
+    .selectFrom('applications')
+    .innerJoin('users', 'users.id', 'applications.created_by')
+    .select('users.is_instance_admin')
+    .where('applications.id', '=', applicationId)
+    .executeTakeFirst()
+  if (creator?.is_instance_admin) return { kind: 'allowed' }
+  return { kind: 'refused', message: 'Only instance administrators may use repositories on this machine.' }
 }

@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import fc from 'fast-check'
-import { createCap } from './cap.ts'
-import { fitting } from './cut-text.ts'
+import { createCap, fittingLength } from './cap.ts'
 
 suite('a cap', () => {
-  test('lets everything through up to the last byte', () => {
+  test('keeps everything up to the last byte', () => {
     const cap = createCap(6)
     assert.deepEqual(cap('abc'), { kept: 'abc', notice: null })
     assert.deepEqual(cap('é'), { kept: 'é', notice: null })
@@ -13,10 +12,10 @@ suite('a cap', () => {
     assert.deepEqual(cap(''), { kept: '', notice: null })
   })
 
-  test('says once that it cut, and keeps nothing afterwards, however small', () => {
+  test('reports the truncation once and keeps nothing afterwards', () => {
     const cap = createCap(10 * 2 ** 20)
     assert.equal(cap('x'.repeat(10 * 2 ** 20 - 1)).notice, null)
-    assert.deepEqual(cap('yz'), { kept: 'y', notice: '[output cut: 10 MiB are kept per step]' })
+    assert.deepEqual(cap('yz'), { kept: 'y', notice: '[output truncated: the limit is 10 MiB per step]' })
     assert.deepEqual(cap('z'), { kept: '', notice: null })
   })
 
@@ -24,12 +23,12 @@ suite('a cap', () => {
     assert.equal(createCap(1024, 1020)('abcde').kept, 'abcd')
     assert.deepEqual(createCap(1024, 2000)('a'), {
       kept: '',
-      notice: '[output cut: 1 KiB are kept per step]',
+      notice: '[output truncated: the limit is 1 KiB per step]',
     })
-    assert.equal(createCap(1000, 1000)('a').notice, '[output cut: 1000 bytes are kept per step]')
+    assert.equal(createCap(1000, 1000)('a').notice, '[output truncated: the limit is 1000 bytes per step]')
   })
 
-  test('keeps a beginning of the text that is as long as it may be', () => {
+  test('keeps the longest prefix that fits', () => {
     const piece = fc.string({ unit: fc.constantFrom('a', 'é', '漢', '🙂'), maxLength: 10 })
     fc.assert(
       fc.property(fc.array(piece), fc.nat(40), (pieces, most) => {
@@ -47,14 +46,14 @@ suite('a cap', () => {
   })
 })
 
-suite('cutting a text', () => {
-  test('leaves characters and colours whole', () => {
-    assert.equal(fitting('a🙂b', 4), 1)
-    assert.equal(fitting('a🙂b', 5), 3)
+suite('truncating a text', () => {
+  test('splits neither characters nor color sequences', () => {
+    assert.equal(fittingLength('a🙂b', 4), 1)
+    assert.equal(fittingLength('a🙂b', 5), 3)
     const text = 'ab\x1b[1;31mcd'
-    for (const most of [2, 3, 4, 5, 6, 7, 8]) assert.equal(fitting(text, most), 2, String(most))
-    assert.equal(fitting(text, 9), 9)
-    assert.equal(fitting(text, 10), 10)
-    assert.equal(fitting('', 0), 0)
+    for (const most of [2, 3, 4, 5, 6, 7, 8]) assert.equal(fittingLength(text, most), 2, String(most))
+    assert.equal(fittingLength(text, 9), 9)
+    assert.equal(fittingLength(text, 10), 10)
+    assert.equal(fittingLength('', 0), 0)
   })
 })

@@ -28,19 +28,19 @@ function openLog(options: Partial<LogWriterOptions> = {}) {
   }
 }
 
-async function isSettled(promise: Promise<unknown>): Promise<boolean> {
-  const settled = promise.then(() => true)
-  return Promise.race([settled, new Promise<boolean>((resolve) => setImmediate(() => resolve(false)))])
+async function isDone(promise: Promise<unknown>): Promise<boolean> {
+  const done = promise.then(() => true)
+  return Promise.race([done, new Promise<boolean>((resolve) => setImmediate(() => resolve(false)))])
 }
 
-function stopTime(t: TestContext): (ms: number) => void {
+function mockTime(t: TestContext): (ms: number) => void {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   return (ms) => t.mock.timers.tick(ms)
 }
 
 suite('what is written', () => {
   test('is stored after 100 ms, together with what came in between', async (t) => {
-    const pass = stopTime(t)
+    const pass = mockTime(t)
     const log = openLog()
     await log.write('one ')
     pass(60)
@@ -54,8 +54,8 @@ suite('what is written', () => {
     assert.deepEqual(log.chunks[1], { startOffset: 8, text: 'thrée', bytes: 6 })
   })
 
-  test('is stored at once when it is 64 KiB, and in chunks that are no larger', async (t) => {
-    stopTime(t)
+  test('is stored immediately at 64 KiB, in chunks that are no larger', async (t) => {
+    mockTime(t)
     const log = openLog()
     await log.write('x'.repeat(64 * 1024 - 1))
     assert.equal(log.chunks.length, 0)
@@ -70,7 +70,7 @@ suite('what is written', () => {
     assert.equal(log.text().length, 64 * 1024 + 80_000)
   })
 
-  test('goes on where an earlier attempt ended, on a new line', async () => {
+  test('continues where an earlier attempt ended, on a new line', async () => {
     const log = openLog({ startOffset: 100 })
     await log.writer.line('Attempt 2')
     await log.write('again\n')
@@ -78,7 +78,7 @@ suite('what is written', () => {
     assert.deepEqual(log.chunks, [{ startOffset: 100, text: '\nAttempt 2\nagain\n', bytes: 17 }])
   })
 
-  test('is neutralised before it is masked: a secret with something in between is found', async () => {
+  test('is sanitized before it is masked: a secret split by control characters is found', async () => {
     const log = openLog({ secrets: ['hunter2'] })
     await log.write('hun\x1b]0;title\x07ter2 hu\0nter2 h\x1b[31munter2 hun')
     await log.write('\x1b[5Ate')
@@ -87,7 +87,7 @@ suite('what is written', () => {
     assert.equal(log.text(), `${MASK} ${MASK} ${MASK}\x1b[31m ${MASK}\n`)
   })
 
-  test('that ends in the beginning of a secret or of a character is there in the end', async () => {
+  test('that ends in a partial secret or character is complete after close', async () => {
     const log = openLog({ secrets: ['hunter2'] })
     await log.write('my hunt')
     await log.writer.write(Buffer.from([0xf0, 0x9f]))
@@ -95,7 +95,7 @@ suite('what is written', () => {
     assert.equal(log.text(), 'my hunt\ufffd')
   })
 
-  test('is all stored, in order, without gaps, however it is cut and however long storing takes', async () => {
+  test('is stored in order, without gaps, however it is split and however slow the store is', async () => {
     const piece = fc.string({ unit: fc.constantFrom('a', 'é', '🙂', '\n', '\x1b[31m'), maxLength: 300 })
     await fc.assert(
       fc.asyncProperty(
@@ -130,7 +130,7 @@ suite('what is written', () => {
     )
   })
 
-  test('afterwards is refused', async () => {
+  test('after close is rejected', async () => {
     const log = openLog()
     await log.writer.close()
     await assert.rejects(log.write('late'), /closed/)
@@ -139,8 +139,8 @@ suite('what is written', () => {
   })
 })
 
-suite('Gantry’s own words', () => {
-  test('stand on lines of their own', async () => {
+suite('lines from Gantry', () => {
+  test('are separate lines', async () => {
     const log = openLog()
     await log.writer.line('Connected')
     await log.write('no end of line')
@@ -151,14 +151,14 @@ suite('Gantry’s own words', () => {
     assert.equal(log.text(), 'Connected\nno end of line\nTimed out after 600 s\nlate\nEnded\n')
   })
 
-  test('are made harmless too', async () => {
+  test('are sanitized too', async () => {
     const log = openLog({ secrets: ['hunter2'] })
     await log.writer.line('The server said: hunter2\x1b[2J\0')
     await log.writer.close()
     assert.equal(log.text(), `The server said: ${MASK}\n`)
   })
 
-  test('do not help a secret through that they interrupt', async () => {
+  test('do not leak a secret that they interrupt', async () => {
     const log = openLog({ secrets: ['hunter2'] })
     await log.write('my hunt')
     await log.writer.line('Still running')
@@ -168,8 +168,8 @@ suite('Gantry’s own words', () => {
   })
 })
 
-suite('more than a step may keep', () => {
-  test('is cut, with one line that says so, on a line of its own', async () => {
+suite('output beyond the limit', () => {
+  test('is truncated, with one separate line that says so', async () => {
     const log = openLog({ maxBytes: 1024 })
     await log.write('x'.repeat(1023))
     await log.write('yz')
@@ -179,16 +179,16 @@ suite('more than a step may keep', () => {
     await log.writer.close()
     assert.equal(
       log.text(),
-      `${'x'.repeat(1023)}y\n[output cut: 1 KiB are kept per step]\nTimed out after 600 s\n`,
+      `${'x'.repeat(1023)}y\n[output truncated: the limit is 1 KiB per step]\nTimed out after 600 s\n`,
     )
   })
 
-  test('counts over all attempts', async () => {
+  test('is counted over all attempts', async () => {
     const log = openLog({ maxBytes: 1024, startOffset: 1100 })
     await log.writer.line('Attempt 2')
     await log.write('output\n')
     await log.writer.close()
-    assert.equal(log.text(), '\nAttempt 2\n[output cut: 1 KiB are kept per step]\n')
+    assert.equal(log.text(), '\nAttempt 2\n[output truncated: the limit is 1 KiB per step]\n')
   })
 
   test('does not stop the command that prints it', async () => {
@@ -198,15 +198,15 @@ suite('more than a step may keep', () => {
     for await (const bytes of command.stdout) await log.writer.write(bytes)
     assert.equal((await ended)[0], 7)
     await log.writer.close()
-    const notice = '[output cut: 10 MiB are kept per step]\n'
+    const notice = '[output truncated: the limit is 10 MiB per step]\n'
     assert.equal(Buffer.byteLength(log.text()), 10 * 2 ** 20 + 1 + notice.length)
     assert.ok(log.text().endsWith(`\n${notice}`))
   })
 })
 
-suite('a store that is slow', () => {
-  test('is not asked for two chunks at a time, and holds up whoever writes', async (t) => {
-    const pass = stopTime(t)
+suite('a slow store', () => {
+  test('gets one chunk at a time, and applies backpressure to writers', async (t) => {
+    const pass = mockTime(t)
     const log = openLog({ flushBytes: 1024 })
     log.hold()
     await log.write('a'.repeat(1024))
@@ -214,7 +214,7 @@ suite('a store that is slow', () => {
     pass(1_000)
     assert.equal(log.chunks.length, 1)
     const blocked = log.write('c')
-    assert.equal(await isSettled(blocked), false)
+    assert.equal(await isDone(blocked), false)
     log.release()
     await blocked
     await log.writer.close()
@@ -227,8 +227,8 @@ suite('a store that is slow', () => {
     )
   })
 
-  test('gets what came meanwhile when its time has come, not right away', async (t) => {
-    const pass = stopTime(t)
+  test('gets what came meanwhile at the next flush, not immediately', async (t) => {
+    const pass = mockTime(t)
     const log = openLog()
     log.hold()
     await log.write('one ')
@@ -243,22 +243,22 @@ suite('a store that is slow', () => {
     await log.writer.close()
   })
 
-  test('is waited for when the log is closed', async () => {
+  test('is awaited on close', async () => {
     const log = openLog()
     log.hold()
     await log.write('x')
     const closing = log.writer.close()
-    assert.equal(await isSettled(closing), false)
+    assert.equal(await isDone(closing), false)
     log.release()
     await closing
   })
 })
 
-suite('a store that refuses', () => {
+suite('a failing store', () => {
   const refusal = new Error('taken over')
 
-  test('ends the log: every call from then on tells why, and nothing more is stored', async (t) => {
-    const pass = stopTime(t)
+  test('fails the log: every later call rejects with its error, and nothing more is stored', async (t) => {
+    const pass = mockTime(t)
     let calls = 0
     const store = async () => {
       calls++
@@ -275,7 +275,7 @@ suite('a store that refuses', () => {
     assert.equal(calls, 1)
   })
 
-  test('is heard by whoever is waiting for room, and by whoever closes', async () => {
+  test('rejects pending writes and close', async () => {
     const store = () => Promise.reject(refusal)
     const writer = createLogWriter({ store, secrets: [], flushBytes: 1024 })
     await assert.rejects(writer.write(Buffer.alloc(5_000, 'x')), refusal)

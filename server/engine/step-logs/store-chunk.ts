@@ -3,19 +3,19 @@ import { ACTIONS_CHANNEL } from '#model/actions/channel.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { LogChunk } from './log-writer.ts'
 
-export type StoredLog = { targetId: number; stepOrder: number; attempt: number }
+export type LogOwner = { targetId: number; stepOrder: number; attempt: number }
 
-/** `refused`: another attempt works on the target, and the log is no longer this one's to write. */
+/** `refused`: another attempt owns the target, and this one may not write its log any more. */
 export type StoreOutcome = { kind: 'stored' } | { kind: 'refused' }
 
 /**
- * Stores a chunk and tells those who watch, in one statement. The target is locked against a take-over for as
- * long: a chunk is stored before the next attempt looks for the end of the log, or not at all. Storing the same
- * chunk again, as one does when the answer to the first time was lost, does nothing.
+ * Stores a chunk and notifies watchers, in one statement. The target is locked against a new attempt meanwhile: a
+ * chunk is stored before the next attempt looks for the end of the log, or not at all. Storing the same chunk
+ * again, because the first answer was lost, does nothing.
  *
- * So a log must not be waited for inside of a transaction that has changed its target: close it before.
+ * So never wait for a log inside a transaction that has changed its target: close the log before.
  */
-export async function storeChunk(db: Database, log: StoredLog, chunk: LogChunk): Promise<StoreOutcome> {
+export async function storeChunk(db: Database, log: LogOwner, chunk: LogChunk): Promise<StoreOutcome> {
   const { targetId, stepOrder, attempt } = log
   const { startOffset, text, bytes } = chunk
   const { rows } = await sql<{ owned: number; added: number }>`
@@ -27,42 +27,43 @@ export async function storeChunk(db: Database, log: StoredLog, chunk: LogChunk):
       from owned
       on conflict do nothing
       returning target_id
-    ), told as (
+    ), notified as (
       select pg_notify(${ACTIONS_CHANNEL}, concat_ws(' ', 'log', owned.action_id, owned.id,
         ${stepOrder}::integer, ${startOffset + bytes}::bigint))
       from owned join added on added.target_id = owned.id
     )
     select (select count(*) from owned) as owned, (select count(*) from added) as added,
-      (select count(*) from told) as told`.execute(db)
+      (select count(*) from notified) as notified`.execute(db)
   const { owned, added } = rows[0]!
   if (owned === 0) return { kind: 'refused' }
   if (added === 0) await assertStored(db, log, chunk)
   return { kind: 'stored' }
 }
 
-async function assertStored(db: Database, log: StoredLog, { startOffset, text }: LogChunk): Promise<void> {
+async function assertStored(db: Database, log: LogOwner, { startOffset, text }: LogChunk): Promise<void> {
   const stored = await chunksOf(db, log)
     .select(['attempt', 'text'])
     .where('start_offset', '=', startOffset)
     .executeTakeFirst()
-  if (stored?.attempt !== log.attempt || stored.text !== text) {
-    throw new Error(
-      `Another chunk begins at ${startOffset} in step ${log.stepOrder} of target ${log.targetId}`,
-    )
-  }
+  if (stored?.attempt !== log.attempt || stored.text !== text)
+    throw new Error(`Step ${log.stepOrder} of target ${log.targetId} has another chunk at ${startOffset}`)
 }
 
-/** Where the next attempt goes on. To be asked once the target belongs to it. */
-export async function endOfLog(db: Database, log: Omit<StoredLog, 'attempt'>): Promise<number> {
+/** Where the next attempt continues; call it once the target belongs to that. An interrupted command may leave half a line. */
+export async function endOfLog(
+  db: Database,
+  log: Omit<LogOwner, 'attempt'>,
+): Promise<{ offset: number; isLineOpen: boolean }> {
   const last = await chunksOf(db, log)
-    .select(['start_offset', 'bytes'])
+    .select(sql<number>`start_offset + bytes`.as('offset'))
+    .select(sql<boolean>`right(text, 1) <> ${'\n'}`.as('isLineOpen'))
     .orderBy('start_offset', 'desc')
     .limit(1)
     .executeTakeFirst()
-  return last ? last.start_offset + last.bytes : 0
+  return last ?? { offset: 0, isLineOpen: false }
 }
 
-function chunksOf(db: Database, { targetId, stepOrder }: Omit<StoredLog, 'attempt'>) {
+function chunksOf(db: Database, { targetId, stepOrder }: Omit<LogOwner, 'attempt'>) {
   return db
     .selectFrom('step_log_chunks')
     .where('target_id', '=', targetId)

@@ -13,3 +13,5 @@ export const DEPLOY_STEPS = [
 
 /** Built-in ones and a person's own together. */
 export const MOST_STEPS = 200
+
+export type DeployStep = (typeof DEPLOY_STEPS)[number]['name']

@@ -4,12 +4,12 @@ import type { Status } from '#platform/database/tables.ts'
 /** A command that runs, or part of it: `build`, `build of 1`, `build on web-2`, `build of 1 on web-2`. */
 export type Spot = { command: string; action: number | undefined; server: string | undefined }
 /** One that runs, or ran. */
-export type WholeSpot = { command: string; action: number; server: string }
+export type CommandRun = { command: string; action: number; server: string }
 
 /**
- * What a command or the story waits for. `build of 1 runs`: has begun, perhaps `2 times`. `build of 1 prints`:
- * something of its log is stored. `1 is waiting`, `1 is waiting on web-2`: the action, or its target, has come so
- * far. All of them stay true, so that nothing is missed.
+ * What a command or the story waits for. `build of 1 runs`: has started, optionally `2 times`. `build of 1 prints`:
+ * something of its log is stored. `1 is waiting`, `1 is waiting on web-2`: the action, or its target, has reached
+ * that status. Conditions stay true, so none is missed.
  */
 export type Condition =
   | { kind: 'runs'; spot: Spot; times: number }
@@ -24,7 +24,7 @@ const IS =
 
 export function readSpot(text: string): Spot {
   const found = new RegExp(`^${SPOT}$`).exec(text)?.groups
-  if (!found) throw new Error(`This names no command: ${text}`)
+  if (!found) throw new Error(`Not a command: ${text}`)
   return spotOf(found)
 }
 
@@ -35,30 +35,30 @@ export function readCondition(text: string): Condition {
   if (prints) return { kind: 'prints', spot: spotOf(prints) }
   const is = IS.exec(text)?.groups
   if (is) return { kind: 'is', status: is.status as Status, action: Number(is.action), server: is.server }
-  throw new Error(`This is no condition: ${text}`)
+  throw new Error(`Not a condition: ${text}`)
 }
 
 function spotOf({ command, action, server }: Record<string, string | undefined>): Spot {
   return { command: command!, action: action === undefined ? undefined : Number(action), server }
 }
 
-export function fits(spot: Spot, { command, action, server }: WholeSpot): boolean {
+export function fits(spot: Spot, { command, action, server }: CommandRun): boolean {
   return spot.command === command && (spot.action ?? action) === action && (spot.server ?? server) === server
 }
 
-export const show = ({ command, action, server }: WholeSpot) => `${command} of ${action} on ${server}`
+export const show = ({ command, action, server }: CommandRun) => `${command} of ${action} on ${server}`
 
-const PATIENCE_MS = 30_000
+const TIMEOUT_MS = 30_000
 
-/** Throws when it takes too long, or the signal aborts. */
+/** Throws on timeout, and when the signal aborts. */
 export async function waitFor(
   what: string,
   holds: () => boolean | Promise<boolean>,
   signal?: AbortSignal,
 ): Promise<void> {
-  const deadline = performance.now() + PATIENCE_MS
+  const deadline = performance.now() + TIMEOUT_MS
   while (!(await holds())) {
-    if (performance.now() > deadline) throw new Error(`Still not so after ${PATIENCE_MS} ms: ${what}`)
+    if (performance.now() > deadline) throw new Error(`Timed out after ${TIMEOUT_MS} ms: ${what}`)
     await delay(5, undefined, { signal })
   }
 }

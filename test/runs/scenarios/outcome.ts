@@ -5,8 +5,8 @@ import type { ReasonCode, Status, StoredStep } from '#platform/database/tables.t
 export type Move = { previous: Status | null; status: Status; reason: ReasonCode }
 type Times = { started_at: string | null; completed_at: string | null }
 
-/** What the tables say about an action when all is over. */
-export type ToldAction = Times & {
+/** What the tables say about an action when everything has ended. */
+export type RecordedAction = Times & {
   number: number
   /** The number of the action that this one waited for. */
   parent: number | null
@@ -15,22 +15,22 @@ export type ToldAction = Times & {
   reason: ReasonCode
   has_place: boolean
   moves: Move[]
-  targets: ToldTarget[]
+  targets: RecordedTarget[]
 }
 
-export type ToldTarget = Times & {
+export type RecordedTarget = Times & {
   server: string
   status: Status
   reason: ReasonCode
   attempt: number
   steps: StoredStep[]
-  /** With the place of each among the moves of all targets. */
+  /** With the position of each among the moves of all targets. */
   moves: (Move & { id: number; step: number | null })[]
   logs: { step: number; text: string }[]
 }
 
-export async function readActions(db: Database, environmentId: number): Promise<ToldAction[]> {
-  const { rows } = await sql<ToldAction>`
+export async function readActions(db: Database, environmentId: number): Promise<RecordedAction[]> {
+  const { rows } = await sql<RecordedAction>`
     select row_number() over (order by a.id)::int as number, p.name as pipeline, a.status,
       (select count(*)::int from actions other
         where other.environment_id = a.environment_id and other.id <= a.parent_id having a.parent_id is not null) as parent,
@@ -53,23 +53,23 @@ export async function readActions(db: Database, environmentId: number): Promise<
   return rows
 }
 
-/** What the `.json` file of a scenario tells. */
+/** The `.json` file of a scenario. */
 export type Outcome = {
-  actions: Record<string, { moves: string[]; targets: Record<string, ToldInShort> }>
+  actions: Record<string, { moves: string[]; targets: Record<string, TargetSummary> }>
   ran: Record<string, string[]>
   logs: Record<string, string>
-  refused: string[]
+  rejected: string[]
 }
-type ToldInShort = { moves: string[]; steps: Record<string, string> }
+type TargetSummary = { moves: string[]; steps: Record<string, string> }
 
-export function shorten(actions: readonly ToldAction[]): Pick<Outcome, 'actions' | 'logs'> {
+export function summarizeActions(actions: readonly RecordedAction[]): Pick<Outcome, 'actions' | 'logs'> {
   return {
     actions: Object.fromEntries(
       actions.map(({ number, pipeline, moves, targets }) => [
         `${number} ${pipeline}`,
         {
-          moves: moves.map(inShort),
-          targets: Object.fromEntries(targets.map((target) => [target.server, targetInShort(target)])),
+          moves: moves.map(summarize),
+          targets: Object.fromEntries(targets.map((target) => [target.server, summarizeTarget(target)])),
         },
       ]),
     ),
@@ -83,14 +83,14 @@ export function shorten(actions: readonly ToldAction[]): Pick<Outcome, 'actions'
   }
 }
 
-function targetInShort({ moves, steps }: ToldTarget): ToldInShort {
+function summarizeTarget({ moves, steps }: RecordedTarget): TargetSummary {
   return {
-    moves: moves.filter(({ step }) => step === null).map(inShort),
-    steps: Object.fromEntries(steps.map((step) => [step.name, inShort(step)])),
+    moves: moves.filter(({ step }) => step === null).map(summarize),
+    steps: Object.fromEntries(steps.map((step) => [step.name, summarize(step)])),
   }
 }
 
 /** The reason only where it says more than the status. */
-function inShort({ status, reason }: { status: Status; reason: ReasonCode }): string {
+function summarize({ status, reason }: { status: Status; reason: ReasonCode }): string {
   return reason === status.toUpperCase().replace('-', '_') ? status : `${status} ${reason}`
 }

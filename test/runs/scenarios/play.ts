@@ -1,30 +1,29 @@
 import assert from 'node:assert/strict'
 import { sql } from 'kysely'
-import { createEnqueueing } from '#engine/scheduling/enqueueing.ts'
-import { sweepPlaces } from '#engine/scheduling/sweep.ts'
+import { createEnqueue, sweepSlots } from '#engine/scheduling/jobs.ts'
 import type { TestApp } from '#test/support/harness.ts'
 import { readCondition, waitFor } from './conditions.ts'
-import type { Crew, Ground } from './crew.ts'
 import type { Line, Scenario } from './scenario.ts'
 import type { Script } from './script.ts'
 import type { Stage } from './stage.ts'
+import type { WorkerDeps, Workers } from './workers.ts'
 
-/** Plays the story, line after line, to its end: no action and no job is left. Returns what was refused. */
+/** Plays the story, line by line, until no action and no job is left. Returns what was rejected. */
 export async function play(
   scenario: Scenario,
-  at: { api: TestApp; token: string; ground: Ground; stage: Stage; script: Script; crew: Crew },
+  at: { api: TestApp; token: string; deps: WorkerDeps; stage: Stage; script: Script; workers: Workers },
 ): Promise<string[]> {
-  const { api, token, ground, stage, script, crew } = at
+  const { api, token, deps, stage, script, workers } = at
   const hooks = new Map<string, string>()
-  const refused: string[] = []
+  const rejected: string[] = []
 
-  async function ask(what: string, url: string, fine: number): Promise<void> {
+  async function post(what: string, url: string, expected: number): Promise<void> {
     const { status, text } = await api.request('POST', url, { token, body: {} })
-    if (status === 409) refused.push(`${what}: ${status}`)
-    else assert.equal(status, fine, text)
+    if (status === 409) rejected.push(`${what}: ${status}`)
+    else assert.equal(status, expected, text)
   }
 
-  /** Where calls go that run a pipeline; made for the first of them. */
+  /** The hook that runs a pipeline; created for the first call. */
   async function hookOf(pipeline: string): Promise<string> {
     const known = hooks.get(pipeline)
     if (known !== undefined) return known
@@ -36,43 +35,43 @@ export async function play(
     return pathname
   }
 
-  /** Of servers and pipelines; what waits for them is found by the sweep, which looks only at what waits for long. */
+  /** Limits of servers and pipelines; the sweep finds what waits for them, once it has waited long enough. */
   async function raise(limits: Record<string, number>): Promise<void> {
     for (const [name, max_parallel_actions] of Object.entries(limits)) {
       const [table, id, limited] = stage.servers.has(name)
         ? (['servers', stage.servers.get(name)!, scenario.servers[name]!] as const)
         : (['pipelines', stage.pipelines.get(name)!, scenario.pipelines[name]!] as const)
       limited.max_parallel_actions = max_parallel_actions
-      await ground.db.updateTable(table).set({ max_parallel_actions }).where('id', '=', id).execute()
+      await deps.db.updateTable(table).set({ max_parallel_actions }).where('id', '=', id).execute()
     }
-    await ground.db
+    await deps.db
       .updateTable('actions')
       .set({ updated_at: sql`now() - interval '1 minute'` })
       .where('environment_id', '=', stage.environmentId)
       .where('status', '=', 'waiting')
       .execute()
-    await sweepPlaces(ground.db, createEnqueueing(ground.queue).targets, assert.ifError)
+    await sweepSlots(deps.db, createEnqueue(deps.queue).targets, assert.ifError)
   }
 
   async function work(word: Extract<Line, { worker: string }>['worker']): Promise<void> {
     switch (word) {
       case 'starts':
-        return crew.start('everything')
+        return workers.start('everything')
       case 'only schedules':
-        return crew.start('scheduling')
+        return workers.start('scheduling')
       case 'stops':
-        return crew.stop()
+        return workers.stop()
       case 'is lost':
-        return crew.lose()
+        return workers.lose()
     }
   }
 
   async function perform(line: Line): Promise<void> {
-    if ('person' in line)
-      return ask(`person ${line.person}`, `/pipelines/${stage.pipelines.get(line.person)}/actions`, 201)
-    if ('call' in line) return ask(`call ${line.call}`, await hookOf(line.call), 202)
+    if ('user' in line)
+      return post(`user ${line.user}`, `/pipelines/${stage.pipelines.get(line.user)}/actions`, 201)
+    if ('call' in line) return post(`call ${line.call}`, await hookOf(line.call), 202)
     if ('cancel' in line)
-      return ask(`cancel ${line.cancel}`, `/actions/${await stage.idOf(line.cancel)}/cancel`, 202)
+      return post(`cancel ${line.cancel}`, `/actions/${await stage.idOf(line.cancel)}/cancel`, 202)
     if ('raise' in line) return raise(line.raise)
     if ('worker' in line) return work(line.worker)
     const condition = readCondition(line.until)
@@ -80,9 +79,9 @@ export async function play(
   }
 
   const startsWorkers = scenario.story.some((line) => 'worker' in line && line.worker === 'starts')
-  if (!startsWorkers) await crew.start('everything')
+  if (!startsWorkers) await workers.start('everything')
   for (const line of scenario.story) await perform(line)
   await waitFor('every action has ended', () => stage.isOver())
   await waitFor('every job is done', async () => (await stage.jobs()).length === 0)
-  return refused
+  return rejected
 }

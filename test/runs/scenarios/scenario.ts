@@ -1,4 +1,4 @@
-// What the file of a scenario may say; README.md in this folder tells it with an example.
+// The format of a scenario file; README.md in this folder has an example.
 import { readFile } from 'node:fs/promises'
 import { type Static, Type } from 'typebox'
 import { Compile } from 'typebox/compile'
@@ -10,7 +10,7 @@ const Limit = Type.Integer({ minimum: 0 })
 
 const Server = Exactly({
   max_parallel_actions: Type.Optional(Limit),
-  unreachable: Type.Optional(Type.String({ description: 'Why it cannot be reached.' })),
+  unreachable: Type.Optional(Type.String({ description: 'Why it is unreachable.' })),
 })
 
 const Step = Exactly({
@@ -34,17 +34,17 @@ const Pipeline = Exactly({
 const Ending = Type.String({
   pattern: '^(exits \\d+|killed by SIG[A-Z]+|times out|loses the server|cannot begin|hangs)$',
 })
-const Doing = Exactly({
+const Behavior = Exactly({
   prints: Type.Optional(Type.String()),
   until: Type.Optional(Type.String()),
-  deaf: Type.Optional(Type.Boolean()),
+  ignores_cancel: Type.Optional(Type.Boolean()),
   then_prints: Type.Optional(Type.String()),
   ends: Type.Optional(Ending),
 })
-const ShortDoing = Type.Union([Ending, Doing])
+const ShortBehavior = Type.Union([Ending, Behavior])
 
 const Line = Type.Union([
-  Exactly({ person: Name }),
+  Exactly({ user: Name }),
   Exactly({ call: Name }),
   Exactly({ cancel: Type.Integer() }),
   Exactly({ until: Type.String() }),
@@ -57,21 +57,21 @@ const Format = Exactly({
   servers: Type.Union([Type.Array(Name), Type.Record(Type.String(), Server)]),
   pipelines: Type.Record(Type.String(), Pipeline),
   commands: Type.Optional(
-    Type.Record(Type.String(), Type.Union([ShortDoing, Type.Array(ShortDoing, { minItems: 1 })])),
+    Type.Record(Type.String(), Type.Union([ShortBehavior, Type.Array(ShortBehavior, { minItems: 1 })])),
   ),
   story: Type.Array(Line, { minItems: 1 }),
 })
 
 type Short = Static<typeof Format>
-/** `takesMs` is for stories without an order; a file says what a command waits for. */
-export type Doing = Static<typeof Doing> & { takesMs?: number }
+/** `takesMs` is for random scenarios; a file says what a command waits for. */
+export type Behavior = Static<typeof Behavior> & { takesMs?: number }
 export type Line = Static<typeof Line>
 export type Step = Static<typeof Step>
 export type Scenario = Omit<Short, 'servers' | 'pipelines' | 'commands'> & {
   servers: Record<string, Static<typeof Server>>
   pipelines: Record<string, Omit<Static<typeof Pipeline>, 'steps'> & { steps: Step[] }>
-  /** By `<command>`, `<command> of <action>`, `<command> on <server>` or both; one doing per run of it. */
-  commands: Record<string, Doing[]>
+  /** By `<command>`, `<command> of <action>`, `<command> on <server>` or both; one behavior per run of it. */
+  commands: Record<string, Behavior[]>
 }
 
 const format = Compile(Format)
@@ -79,14 +79,14 @@ const format = Compile(Format)
 export async function readScenario(file: string): Promise<Scenario> {
   const read: unknown = parse(await readFile(file, 'utf8'))
   if (!format.Check(read)) {
-    const faults = format.Errors(read).map(({ instancePath, message }) => `${instancePath} ${message}`)
-    throw new Error(`${file} does not fit:\n${faults.join('\n')}`)
+    const errors = format.Errors(read).map(({ instancePath, message }) => `${instancePath} ${message}`)
+    throw new Error(`${file} does not fit:\n${errors.join('\n')}`)
   }
-  return inFull(read)
+  return expand(read)
 }
 
-/** Everything that has a short form in its long one. */
-function inFull(short: Short): Scenario {
+/** Expands every short form. */
+function expand(short: Short): Scenario {
   return {
     ...short,
     servers: Array.isArray(short.servers)
@@ -96,8 +96,8 @@ function inFull(short: Short): Scenario {
       ...pipeline,
       steps: pipeline.steps.map((step) => (typeof step === 'string' ? { command: step } : step)),
     })),
-    commands: mapValues(short.commands ?? {}, (doings) =>
-      [doings].flat().map((doing) => (typeof doing === 'string' ? { ends: doing } : doing)),
+    commands: mapValues(short.commands ?? {}, (behaviors) =>
+      [behaviors].flat().map((behavior) => (typeof behavior === 'string' ? { ends: behavior } : behavior)),
     ),
   }
 }

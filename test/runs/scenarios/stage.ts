@@ -5,24 +5,24 @@ import type { TestTree } from '#test/support/world.ts'
 import type { Condition, Spot } from './conditions.ts'
 import type { Scenario } from './scenario.ts'
 
-/** The servers and pipelines of a scenario, in an environment of their own. */
+/** The servers and pipelines of a scenario, in a separate environment. */
 export type Stage = {
   environmentId: number
   servers: Map<string, number>
   pipelines: Map<string, number>
-  /** Actions have numbers: the order in which they were made. */
+  /** Actions are numbered in the order in which they were created. */
   numberOf(actionId: number): Promise<number>
   idOf(action: number): Promise<number>
-  /** Whether an action, or its target on a server, has come to a status. */
+  /** Whether an action, or its target on a server, has reached a status. */
   hasBeen(condition: Extract<Condition, { kind: 'is' }>): Promise<boolean>
   hasPrinted(spot: Spot): Promise<boolean>
   /** Every action has ended. */
   isOver(): Promise<boolean>
-  /** What is left in the queue, which a scenario has to itself. */
+  /** What is left in the queue; scenarios do not share it. */
   jobs(): Promise<object[]>
 }
 
-type Place = { environmentId: number; projectId: number; owner: { id: number } }
+type Scope = { environmentId: number; projectId: number; owner: { id: number } }
 
 export async function setStage(db: Database, tree: TestTree, scenario: Scenario): Promise<Stage> {
   const { id: environmentId } = await db
@@ -30,11 +30,11 @@ export async function setStage(db: Database, tree: TestTree, scenario: Scenario)
     .values({ project_id: tree.projectId, type: 'production', name: randomUUID() })
     .returning('id')
     .executeTakeFirstOrThrow()
-  const place = { ...tree, environmentId }
-  const servers = await makeServers(db, place, scenario)
+  const scope = { ...tree, environmentId }
+  const servers = await makeServers(db, scope, scenario)
   const pipelines = new Map<string, number>()
   for (const name of Object.keys(scenario.pipelines))
-    pipelines.set(name, await makePipeline(db, place, servers, name, scenario.pipelines[name]!))
+    pipelines.set(name, await makePipeline(db, scope, servers, name, scenario.pipelines[name]!))
   for (const [name, { run_after = [] }] of Object.entries(scenario.pipelines))
     for (const after of run_after)
       await db
@@ -63,7 +63,7 @@ export async function setStage(db: Database, tree: TestTree, scenario: Scenario)
     numberOf: async (actionId) => (await actionIds()).indexOf(actionId) + 1,
     async idOf(action) {
       const id = (await actionIds())[action - 1]
-      if (id === undefined) throw new Error(`There is no action ${action} yet`)
+      if (id === undefined) throw new Error(`Action ${action} does not exist yet`)
       return id
     },
     async hasBeen({ action, status, server }) {
@@ -98,7 +98,7 @@ export async function setStage(db: Database, tree: TestTree, scenario: Scenario)
 
 async function makeServers(
   db: Database,
-  { environmentId, owner }: Place,
+  { environmentId, owner }: Scope,
   { servers }: Scenario,
 ): Promise<Map<string, number>> {
   const rows = await db
@@ -121,10 +121,10 @@ async function makeServers(
   return new Map(rows.map(({ name, id }) => [name, id]))
 }
 
-/** Each has an application of its own, whose servers it runs on. */
+/** Each has its own application, whose servers it runs on. */
 async function makePipeline(
   db: Database,
-  { environmentId, projectId, owner }: Place,
+  { environmentId, projectId, owner }: Scope,
   servers: Map<string, number>,
   name: string,
   { servers: wanted, steps, operation = 'custom', ...pipeline }: Scenario['pipelines'][string],

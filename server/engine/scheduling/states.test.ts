@@ -3,7 +3,8 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { canMove, isEnd, type State } from '#model/actions/status.ts'
 import type { StoredStep } from '#platform/database/tables.ts'
-import { actionState, endOfTarget, endSteps, leftOutTargets, openTargets } from './derive.ts'
+import { actionState, readyTargets, skippedTargets } from './states.ts'
+import { endOfTarget, endSteps } from './steps.ts'
 
 type Target = State & { id: number; batch: number }
 
@@ -19,7 +20,7 @@ const CANCELLED: State = { status: 'failed', reason: 'FAILED_CANCELLED' }
 const SKIPPED: State = { status: 'skipped', reason: 'SKIPPED' }
 const BETWEEN: State = { status: 'in-progress', reason: 'PENDING' }
 
-/** One target per state, each in a batch of its own unless told. */
+/** One target per state, each in its own batch by default. */
 const targetsOf = (states: State[], batches = states.map((_, index) => index + 1)): Target[] =>
   states.map((state, index) => ({ ...state, id: index + 1, batch: batches[index]! }))
 const idsOf = (targets: Target[]) => targets.map(({ id }) => id)
@@ -30,13 +31,13 @@ test('an action is in progress while one of its targets is', () => {
   assert.deepEqual(stateOf(COMPLETED, FAILED, RUNNING, QUEUED, PENDING), RUNNING)
 })
 
-test('an action that has begun, and of which nothing runs, is in progress but pending', () => {
+test('an action that has started, and none of whose targets runs, is in progress but pending', () => {
   assert.deepEqual(stateOf(COMPLETED, PENDING), BETWEEN)
   assert.deepEqual(stateOf(COMPLETED, QUEUED), BETWEEN)
   assert.deepEqual(stateOf(FAILED, WAITING), BETWEEN)
 })
 
-test('an action that has not begun is queued as soon as one target is, and waits for its servers before', () => {
+test('an action that has not started is queued as soon as one target is, and waits for its servers before', () => {
   assert.deepEqual(stateOf(WAITING, QUEUED, PENDING), QUEUED)
   assert.deepEqual(stateOf(WAITING, PENDING), WAITING)
 })
@@ -54,9 +55,9 @@ test('an action none of whose targets ran is skipped', () => {
   assert.deepEqual(stateOf(SKIPPED, SKIPPED), SKIPPED)
 })
 
-test('the targets of a batch are open when the batches before it are over', () => {
+test('the targets of a batch are ready when the batches before it are over', () => {
   const batches = [1, 1, 2, 2, 3]
-  const open = (...states: State[]) => idsOf(openTargets(targetsOf(states, batches)))
+  const open = (...states: State[]) => idsOf(readyTargets(targetsOf(states, batches)))
   assert.deepEqual(open(PENDING, PENDING, PENDING, PENDING, PENDING), [1, 2])
   assert.deepEqual(open(COMPLETED, RUNNING, PENDING, PENDING, PENDING), [])
   assert.deepEqual(open(COMPLETED, FAILED, PENDING, PENDING, PENDING), [3, 4])
@@ -65,10 +66,10 @@ test('the targets of a batch are open when the batches before it are over', () =
   assert.deepEqual(open(COMPLETED, COMPLETED, COMPLETED, COMPLETED, COMPLETED), [])
 })
 
-test('later batches are left out when more targets have failed than may', () => {
+test('later batches are skipped when more targets have failed than allowed', () => {
   const batches = [1, 1, 2, 3]
   const leftOut = (maxFailed: number, ...states: State[]) =>
-    idsOf(leftOutTargets(targetsOf(states, batches), maxFailed))
+    idsOf(skippedTargets(targetsOf(states, batches), maxFailed))
   assert.deepEqual(leftOut(0, COMPLETED, COMPLETED, PENDING, PENDING), [])
   assert.deepEqual(leftOut(0, FAILED, RUNNING, PENDING, PENDING), [3, 4])
   assert.deepEqual(leftOut(1, FAILED, RUNNING, PENDING, PENDING), [])
@@ -76,24 +77,24 @@ test('later batches are left out when more targets have failed than may', () => 
   assert.deepEqual(leftOut(1, FAILED, COMPLETED, FAILED, PENDING), [4])
 })
 
-test('whatever fails, a rollout goes batch by batch, stops after one failure too many, and ends', () => {
+test('whatever fails, a rollout proceeds batch by batch, stops after one failure too many, and ends', () => {
   const rollout = fc.record({
     perBatch: fc.integer({ min: 1, max: 4 }),
     maxFailed: fc.integer({ min: 0, max: 4 }),
-    fates: fc.array(fc.boolean(), { minLength: 1, maxLength: 12 }),
+    outcomes: fc.array(fc.boolean(), { minLength: 1, maxLength: 12 }),
     /** Which of the targets that could move does, at each turn. */
     turns: fc.infiniteStream(fc.nat()),
   })
   fc.assert(
-    fc.property(rollout, ({ perBatch, maxFailed, fates, turns }) => {
+    fc.property(rollout, ({ perBatch, maxFailed, outcomes, turns }) => {
       const targets = targetsOf(
-        fates.map(() => PENDING),
-        fates.map((_, index) => Math.floor(index / perBatch) + 1),
+        outcomes.map(() => PENDING),
+        outcomes.map((_, index) => Math.floor(index / perBatch) + 1),
       )
       let state = QUEUED
       for (;;) {
-        for (const target of leftOutTargets(targets, maxFailed)) Object.assign(target, SKIPPED)
-        for (const target of openTargets(targets)) Object.assign(target, QUEUED)
+        for (const target of skippedTargets(targets, maxFailed)) Object.assign(target, SKIPPED)
+        for (const target of readyTargets(targets)) Object.assign(target, QUEUED)
         const next = actionState(targets)
         assert.ok(next.status === state.status || canMove(state.status, next.status))
         state = next
@@ -101,7 +102,7 @@ test('whatever fails, a rollout goes batch by batch, stops after one failure too
         if (movable.length === 0) break
         assert.equal(new Set(movable.map(({ batch }) => batch)).size, 1)
         const target = movable[turns.next().value! % movable.length]!
-        const end = fates[target.id - 1] ? COMPLETED : FAILED
+        const end = outcomes[target.id - 1] ? COMPLETED : FAILED
         Object.assign(target, target.status === 'queued' ? RUNNING : end)
       }
       assert.ok(isEnd(state.status))
@@ -125,7 +126,7 @@ const stepOf = (order: number, state: State): StoredStep => ({
   completed_at: isEnd(state.status) ? AT : null,
 })
 
-test('when a target is ended from outside, what runs ends like it, what waits is skipped, what is over stays', () => {
+test('when a target is ended from outside, its running step ends like it, pending ones are skipped, finished ones stay', () => {
   const later = '2026-11-15T06:01:00.000Z'
   const steps = [stepOf(1, COMPLETED), stepOf(2, RUNNING), stepOf(3, PENDING)]
   assert.deepEqual(endSteps(steps, CANCELLED, later), [

@@ -1,7 +1,8 @@
-// Streams when things go wrong: too many, too slow, no database, no notifications, no service.
+// Streams when something fails: too many, too slow, no database, no notifications, no service.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { get, type IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
 import { after, suite, test } from 'node:test'
 import { sql } from 'kysely'
 import pg from 'pg'
@@ -25,16 +26,8 @@ async function openHost(more: Parameters<typeof openTestApp>[1]) {
   return { ...app, host: await listen(app) }
 }
 
-async function eventually(what: string, holds: () => Promise<unknown> | unknown): Promise<void> {
-  const deadline = Date.now() + 20_000
-  while (!(await holds())) {
-    assert.ok(Date.now() < deadline, `waited in vain: ${what}`)
-    await new Promise((resolve) => setTimeout(resolve, 10))
-  }
-}
-
-/** A receiver that takes nothing until it is told to. */
-async function openIdly(url: string): Promise<IncomingMessage> {
+/** A receiver that reads nothing until it is asked to. */
+async function openIdle(url: string): Promise<IncomingMessage> {
   const request = get(url, {
     headers: { authorization: `Bearer ${token}`, accept: 'text/event-stream' },
     agent: false,
@@ -44,7 +37,7 @@ async function openIdly(url: string): Promise<IncomingMessage> {
   return response
 }
 
-/** More than any buffer on the way holds. */
+/** More than all buffers on the way hold. */
 const LOG_BYTES = 24 * MIB
 const CHUNK = `${'x'.repeat(1_023)}\n`.repeat(64)
 
@@ -58,57 +51,55 @@ async function createLoudAction(): Promise<number> {
   return actionId
 }
 
-/** Until nothing more is read for a receiver that takes nothing; how many pages were. */
-async function untilStalled(statements: string[]): Promise<number> {
-  let reads = 0
-  await eventually('it reads no more', async () => {
-    const before = reads
-    await new Promise((resolve) => setTimeout(resolve, 200))
-    reads = statements.filter((text) => text.includes('string_agg')).length
-    return reads > 0 && reads === before
-  })
-  return reads
+/** Reads a whole stream, which takes longer than filling the buffers of an idle receiver. Returns the pages read meanwhile. */
+async function readToEnd(url: string, statements: string[]): Promise<number> {
+  statements.length = 0
+  const stream = await openStream(url, token)
+  assert.equal(await stream.over, 'ended')
+  return statements.filter((text) => text.includes('string_agg')).length
 }
 
 suite('limits', () => {
-  test('one person may open only so many streams, and a process holds only so many', async () => {
-    const { host } = await openHost({ live: { mostPerUser: 2, mostStreams: 3, heartbeatMs: 600_000 } })
-    const person = await createMember(db, tree, 'viewer')
+  test('the number of streams is limited per user and per process', async () => {
+    const { host, app } = await openHost({ live: { mostPerUser: 2, mostStreams: 3, heartbeatMs: 600_000 } })
+    const user = await createMember(db, tree, 'viewer')
     const url = `${host}/actions/stream`
+    const connected = once(app.server, 'connection')
     const streams = [await openStream(url, token), await openStream(url, token)]
+    const [socket] = (await connected) as [Socket]
     const refused = await openStream(url, token)
     assert.equal(refused.status, 429)
     assert.ok(Number(refused.headers.get('retry-after')) > 0)
-    streams.push(await openStream(url, person.token))
-    const full = await openStream(`${host}${addressOf(await createRun(db, bare))}`, person.token)
+    streams.push(await openStream(url, user.token))
+    const full = await openStream(`${host}${addressOf(await createRun(db, bare))}`, user.token)
     assert.equal(full.status, 503)
     assert.ok(Number(full.headers.get('retry-after')) > 0)
 
+    const freed = once(socket, 'close')
     await streams[0]!.cut()
-    await eventually('the place is free again', async () => {
-      const again = await openStream(url, person.token)
-      if (again.status === 200) streams.push(again)
-      return again.status === 200
-    })
+    await freed
+    const again = await openStream(url, user.token)
+    assert.equal(again.status, 200)
+    streams.push(again)
     for (const stream of streams) await stream.cut()
   })
 
-  test('a quiet stream gives signs of life, and a stream of all actions its position with them', async () => {
+  test('a quiet stream sends heartbeats, and a stream of all actions its position with them', async () => {
     const { host } = await openHost({ live: { heartbeatMs: 20 } })
     const run = await createRun(db, bare)
     const one = await openStream(host + addressOf(run), token)
-    await eventually('comments', () => one.comments() > 3)
+    await one.until(() => one.comments() > 3)
     assert.equal(one.events.length, 1)
     const all = await openStream(`${host}/actions/stream?filter[status]=skipped`, token)
     await all.until((events) => events.length === 1)
     const position = all.lastId()
     await run.move('in-progress')
-    await eventually('a position', () => all.lastId() !== position)
+    await all.until(() => all.lastId() !== position)
     assert.equal(all.events.length, 1)
     for (const stream of [one, all]) await stream.cut()
   })
 
-  test('a browser is told when to come back', async () => {
+  test('the stream sets the reconnection delay of browsers', async () => {
     const run = await createRun(db, bare)
     await run.move('failed')
     const headers = { accept: 'text/event-stream' }
@@ -121,16 +112,13 @@ suite('limits', () => {
 })
 
 suite('slow receivers', () => {
-  test('what is not taken is not read, and in the end all of it arrives', async () => {
+  test('pages are read only as fast as the receiver reads, and everything arrives in the end', async () => {
     const { host, statements } = await openHost({})
-    const actionId = await createLoudAction()
-    statements.length = 0
-    const response = await openIdly(host + addressOf({ actionId }))
-    const reads = await untilStalled(statements)
-    assert.ok(
-      reads < (LOG_BYTES / CHUNK.length) * 0.75,
-      `${reads} pages were read for a receiver that takes none`,
-    )
+    const url = host + addressOf({ actionId: await createLoudAction() })
+    const pages = await readToEnd(url, statements)
+    const response = await openIdle(url)
+    const idlePages = (await readToEnd(url, statements)) - pages
+    assert.ok(idlePages < pages * 0.75, `${idlePages} of ${pages} pages were read for an idle receiver`)
     const reader = createReader()
     response.setEncoding('utf8')
     for await (const text of response) reader.read(text)
@@ -140,13 +128,13 @@ suite('slow receivers', () => {
     assert.equal(reader.events.at(-1)!.type, 'end')
   })
 
-  test('a receiver that takes nothing for too long is let go, and can go on where it was', async () => {
+  test('a receiver that stalls for too long is disconnected, and can resume where it was', async () => {
     const { host, app } = await openHost({ live: { stallMs: 200 } })
     const url = host + addressOf({ actionId: await createLoudAction() })
-    const response = await openIdly(url)
-    const countConnections = () =>
-      new Promise<number>((resolve) => app.server.getConnections((_error, count) => resolve(count)))
-    await eventually('the server has let go', async () => (await countConnections()) === 0)
+    const connected = once(app.server, 'connection')
+    const response = await openIdle(url)
+    const [socket] = (await connected) as [Socket]
+    if (!socket.closed) await once(socket, 'close')
     const reader = createReader()
     response.setEncoding('utf8')
     await (async () => {
@@ -160,9 +148,9 @@ suite('slow receivers', () => {
   })
 })
 
-suite('faults', () => {
-  test('while the database is away streams stay open, and go on when it is back', async () => {
-    // A database of its own, because it is the database that goes.
+suite('failures', () => {
+  test('streams stay open while the database is away, and continue when it is back', async () => {
+    // A separate database, because it goes away.
     const away = await openTestApp(
       { after },
       { live: { heartbeatMs: 20, awayMs: 50, lookMs: 50, recheckMs: 50 } },
@@ -174,7 +162,7 @@ suite('faults', () => {
     const all = await openStream(`${host}/actions/stream`, there.owner.token)
     for (const stream of [one, all]) await stream.until((events) => events.length === 1)
 
-    // Somebody who was there before can still do something.
+    // A connection from before still works.
     const worker = new pg.Client(away.settings)
     await worker.connect()
     const { rows } = await worker.query('select pg_backend_pid() as pid, current_database() as name')
@@ -184,7 +172,7 @@ suite('faults', () => {
       `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}' and pid <> ${pid}`,
     )
     const comments = one.comments()
-    await eventually('heartbeats without a database', () => one.comments() > comments + 3)
+    await one.until(() => one.comments() > comments + 3)
     await worker.query(`update actions set status = 'in-progress', status_reason_code = 'IN_PROGRESS', started_at = now()
       where id = ${run.actionId}`)
     await worker.query(`insert into events (action_id, previous_status, status, status_reason_code)
@@ -204,7 +192,7 @@ suite('faults', () => {
     for (const stream of [one, all]) assert.equal(await stream.over, 'ended')
   })
 
-  test('what is told while the process cannot listen is found when it can again', async () => {
+  test('notifications sent while the process cannot listen are caught up on reconnect', async () => {
     const { host, settings } = await openHost({ live: { lookMs: 600_000 } })
     const run = await createRun(db, bare)
     const streams = [
@@ -220,7 +208,7 @@ suite('faults', () => {
     await streams[1]!.cut()
   })
 
-  test('what nobody tells of is found by looking now and then', async () => {
+  test('changes without a notification are found by polling', async () => {
     const { host } = await openHost({ live: { lookMs: 50 } })
     const run = await createRun(db, bare)
     const streams = [
@@ -236,7 +224,7 @@ suite('faults', () => {
     }
   })
 
-  test('when the service stops, streams end at once, also those that nobody reads', async () => {
+  test('when the service stops, streams end immediately, even those that nobody reads', async () => {
     const { host, app, statements } = await openHost({})
     const run = await createRun(db, bare)
     const streams = await Promise.all([
@@ -244,8 +232,9 @@ suite('faults', () => {
       openStream(`${host}/actions/stream`, token),
       openStream(`${host}/actions/stream`, (await createPerson(db)).token),
     ])
-    const idle = await openIdly(host + addressOf({ actionId: await createLoudAction() }))
-    await untilStalled(statements)
+    const url = host + addressOf({ actionId: await createLoudAction() })
+    const idle = await openIdle(url)
+    await readToEnd(url, statements)
     const startedAt = performance.now()
     await app.close()
     assert.ok(performance.now() - startedAt < 5_000, 'stopping does not wait for receivers')

@@ -1,12 +1,12 @@
-import type { Doing, Line, Scenario } from './scenario.ts'
+import type { Behavior, Line, Scenario } from './scenario.ts'
 
 type Random = (below: number) => number
 
 /**
- * A story without an order: many runs at once on a few servers, commands that fail here and there, people who
- * cancel, and workers that come and go when `isRough`. Nobody can say what comes of it, except what holds always.
+ * A scenario without an order: many concurrent runs on a few servers, commands that fail now and then, users who
+ * cancel, and with `isRough` workers that come and go. The outcome is unknown; only the invariants must hold.
  */
-export function makeCrowd(seed: number, isRough: boolean): Scenario {
+export function makeRandomScenario(seed: number, isRough: boolean): Scenario {
   const random = createRandom(seed)
   const story: Line[] = isRough ? [{ worker: 'starts' }] : []
   for (let starts = 0; starts < 12; ) {
@@ -16,14 +16,14 @@ export function makeCrowd(seed: number, isRough: boolean): Scenario {
       story.push({ worker: random(2) === 0 ? 'is lost' : 'stops' }, { worker: 'starts' })
     else {
       const pipeline = ['release', 'migrate', 'preview'][random(3)]!
-      story.push(random(2) === 0 ? { person: pipeline } : { call: pipeline })
+      story.push(random(2) === 0 ? { user: pipeline } : { call: pipeline })
       starts += 1
     }
   }
   const steps = (...commands: string[]) =>
     commands.map((command) => ({ command, idempotent: random(2) === 0 }))
   return {
-    title: `a crowd of runs (seed ${seed})`,
+    title: `many concurrent runs (seed ${seed})`,
     servers: {
       'web-1': {},
       'web-2': { max_parallel_actions: 2 },
@@ -47,25 +47,25 @@ export function makeCrowd(seed: number, isRough: boolean): Scenario {
         queue_policy: 'latest',
         steps: steps('show'),
       },
-      tell: { servers: ['web-4'], run_after: ['release', 'migrate'], steps: steps('post') },
-      tidy: { servers: ['web-2'], run_after: ['tell', 'preview'], steps: steps('sweep') },
+      notify: { servers: ['web-4'], run_after: ['release', 'migrate'], steps: steps('post') },
+      cleanup: { servers: ['web-2'], run_after: ['notify', 'preview'], steps: steps('sweep') },
     },
     commands: Object.fromEntries(
       ['build', 'publish', 'dump', 'change', 'show', 'post', 'sweep'].map((command) => [
         command,
-        Array.from({ length: 100 }, () => makeDoing(random)),
+        Array.from({ length: 100 }, () => makeBehavior(random)),
       ]),
     ),
     story,
   }
 }
 
-function makeDoing(random: Random): Doing {
+function makeBehavior(random: Random): Behavior {
   const ends = ['exits 1', 'killed by SIGKILL', 'times out', 'loses the server'][random(40)] ?? 'exits 0'
   return { takesMs: random(6), prints: random(2) === 0 ? 'at work\n' : '', ends }
 }
 
-/** mulberry32: the same seed, the same story. */
+/** mulberry32: the same seed makes the same scenario. */
 function createRandom(seed: number): Random {
   let state = seed
   return (below) => {

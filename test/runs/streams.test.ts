@@ -24,7 +24,7 @@ import {
   grantRole,
 } from '#test/support/world.ts'
 
-// What is not told must not be found by looking: only the notifications are to be relied on here.
+// No polling: these tests rely on notifications alone.
 const LIVE = { lookMs: 600_000, recheckMs: 50, gatherMs: 0 }
 const first = await openTestApp({ after }, { live: LIVE })
 const second = await openTestApp({ after }, { live: LIVE, beside: first })
@@ -59,7 +59,7 @@ async function runThrough(run: TestRun): Promise<void> {
   await run.move('completed')
 }
 
-/** All that there is about an ended action after an id. */
+/** Everything about an ended action after an id. */
 async function readRest(run: TestRun, lastEventId = '', app = first): Promise<Received[]> {
   const headers = { accept: 'text/event-stream', 'last-event-id': lastEventId }
   const { text } = await app.request('GET', addressOf(run), { token, headers })
@@ -69,7 +69,7 @@ async function readRest(run: TestRun, lastEventId = '', app = first): Promise<Re
 }
 
 suite('following an action', () => {
-  test('what has happened comes in order, then the end, and the stream closes', async () => {
+  test('past events arrive in order, then the end, and the stream closes', async () => {
     const run = await createRun(db, tree)
     await runThrough(run)
     const stream = await follow(run)
@@ -112,7 +112,7 @@ suite('following an action', () => {
     assert.equal(started!.data.status_reason_human_readable, 'In progress')
   })
 
-  test('the data of every event is what the OpenAPI document says', async () => {
+  test('the data of every event matches the OpenAPI document', async () => {
     const run = await createRun(db, tree)
     await runThrough(run)
     const { body: document } = await request('GET', '/openapi.json')
@@ -137,7 +137,7 @@ suite('following an action', () => {
     }
   })
 
-  test('what happens comes as it happens, wherever the stream is open', async () => {
+  test('events arrive as they happen, at every process', async () => {
     const run = await createRun(db, tree)
     const streams = await Promise.all([follow(run), follow(run, { host: 1 })])
     for (const stream of streams) await stream.until((events) => events.length === 1)
@@ -160,7 +160,7 @@ suite('following an action', () => {
     }
   })
 
-  test('whoever comes back, after whichever event and wherever, gets exactly the rest', async () => {
+  test('reconnecting after any event, at any process, resumes exactly there', async () => {
     const run = await createRun(db, tree)
     await runThrough(run)
     const all = await readRest(run)
@@ -171,7 +171,7 @@ suite('following an action', () => {
     }
   })
 
-  test('with cuts at any moment and from process to process no text is lost and none comes twice', async () => {
+  test('with disconnects at any time and across processes no text is lost or repeated', async () => {
     const run = await createRun(db, tree)
     const lines = Array.from({ length: 60 }, (_, index) => `Zeile ${index} 🙂\n`)
     const working = (async () => {
@@ -209,7 +209,7 @@ suite('following an action', () => {
     assert.equal(new Set(moves.map(({ type, data }) => JSON.stringify([type, data]))).size, 15)
   })
 
-  test('moves that are committed in another order than they were numbered all arrive', async () => {
+  test('moves that commit out of order all arrive', async () => {
     const run = await createRun(db, tree)
     const stream = await follow(run)
     await db.transaction().execute(async (trx) => {
@@ -225,7 +225,7 @@ suite('following an action', () => {
     await back.cut()
   })
 
-  test('a step that is begun again by another worker goes on in its log', async () => {
+  test('a step that another worker repeats continues its log', async () => {
     const run = await createRun(db, tree)
     await run.moveTarget(0, 'in-progress')
     await doStep(run, 0, 1, ['first try\n'])
@@ -243,7 +243,7 @@ suite('following an action', () => {
     await back.cut()
   })
 
-  test('an action without any move so far has a stream that waits for one', async () => {
+  test('the stream of an action without moves waits for one', async () => {
     const run = await createRun(db, { ...tree, serverIds: [] })
     await sql`delete from events where action_id = ${run.actionId}`.execute(db)
     const stream = await follow(run)
@@ -257,7 +257,7 @@ suite('following an action', () => {
     )
   })
 
-  test('with very many targets every id stays short, and everything arrives once', async () => {
+  test('with many targets every id stays short, and everything arrives once', async () => {
     const count = 130
     const { rows } = await sql<{ id: number }>`
       insert into servers (environment_id, name, provider_code, host, port, login_name, root_directory, created_by)
@@ -296,7 +296,7 @@ suite('following an action', () => {
     }
   })
 
-  test('many who follow the same action share what is read', async () => {
+  test('streams of the same action share their reads', async () => {
     const run = await createRun(db, tree)
     await run.moveTarget(0, 'in-progress')
     const streams = await Promise.all(Array.from({ length: 20 }, () => follow(run)))
@@ -312,11 +312,11 @@ suite('following an action', () => {
   })
 })
 
-suite('who may follow', () => {
+suite('permissions', () => {
   const statusOf = async (url: string, more: { token?: string; headers?: Record<string, string> }) =>
     (await request('GET', url, { ...more, headers: { accept: 'text/event-stream', ...more.headers } })).status
 
-  test('it takes action:view in the environment of the action', async () => {
+  test('a stream requires action:view in the environment of the action', async () => {
     const run = await createRun(db, tree)
     await run.move('failed')
     const url = addressOf(run)
@@ -329,7 +329,7 @@ suite('who may follow', () => {
     assert.equal(await statusOf(`${url}?token=${token}`, {}), 401)
   })
 
-  test('whoever does not name event streams gets 406', async () => {
+  test('a request that does not accept event streams gets 406', async () => {
     const run = await createRun(db, tree)
     for (const accept of ['', '*/*', 'text/*', 'application/json', 'text/event-stream;q=0']) {
       assert.equal(await statusOf(addressOf(run), { token, headers: { accept } }), 406, accept)
@@ -340,7 +340,7 @@ suite('who may follow', () => {
     assert.equal(await statusOf(addressOf(run), { token, headers }), 200)
   })
 
-  test('HEAD tells what GET would send, and ends at once', async () => {
+  test('HEAD returns the headers of GET, and ends immediately', async () => {
     const run = await createRun(db, tree)
     for (const url of [addressOf(run), '/actions/stream']) {
       const { status, headers, text } = await request('HEAD', url, {
@@ -352,14 +352,14 @@ suite('who may follow', () => {
     }
   })
 
-  test('after the end there is nothing to come back for', async () => {
+  test('after the end there is nothing to resume', async () => {
     const run = await createRun(db, tree)
     await run.move('failed')
     const { id } = (await readRest(run)).at(-1)!
     assert.equal(await statusOf(addressOf(run), { token, headers: { 'last-event-id': id } }), 204)
   })
 
-  test('an id that is not of this stream is refused, not ignored', async () => {
+  test('an id of another stream is rejected, not ignored', async () => {
     const run = await createRun(db, tree)
     const other = await createRun(db, tree)
     await other.move('failed')
@@ -372,7 +372,7 @@ suite('who may follow', () => {
     }
   })
 
-  test('an id that somebody has made up harms nobody', async () => {
+  test('a forged id does no harm', async () => {
     const run = await createRun(db, tree)
     await run.moveTarget(0, 'in-progress')
     await run.print(0, 1, 'text')
@@ -389,7 +389,7 @@ suite('who may follow', () => {
     }
   })
 
-  test('a stream is closed when its token is revoked, when the permission goes, and when the account is closed', async () => {
+  test('a stream closes when its token is revoked, its permission is removed, or its account is closed', async () => {
     const run = await createRun(db, tree)
     const ends: ((userId: number) => Promise<unknown>)[] = [
       (userId) =>
@@ -398,24 +398,24 @@ suite('who may follow', () => {
       (userId) => db.updateTable('users').set({ active: false }).where('id', '=', userId).execute(),
     ]
     for (const end of ends) {
-      const person = await createMember(db, tree, 'viewer')
-      const stream = await follow(run, { token: person.token })
+      const user = await createMember(db, tree, 'viewer')
+      const stream = await follow(run, { token: user.token })
       await stream.until((events) => events.length === 1)
-      await end(person.id)
+      await end(user.id)
       assert.equal(await stream.over, 'ended')
-      assert.notEqual(await statusOf(addressOf(run), { token: person.token }), 200)
+      assert.notEqual(await statusOf(addressOf(run), { token: user.token }), 200)
     }
   })
 
-  test('a token that runs out ends its stream, other tokens of the same person do not', async () => {
+  test('an expired token ends its stream, other tokens of the same user do not', async () => {
     const run = await createRun(db, tree)
-    const person = await createPerson(db)
+    const user = await createPerson(db)
     const { organizationId, projectId, environmentId } = tree
-    await grantRole(db, person.id, 'viewer', { organizationId, projectId, environmentId })
+    await grantRole(db, user.id, 'viewer', { organizationId, projectId, environmentId })
     const short = await follow(run, {
-      token: await createAccessToken(db, person.id, new Date(Date.now() + 1_000)),
+      token: await createAccessToken(db, user.id, new Date(Date.now() + 1_000)),
     })
-    const long = await follow(run, { token: person.token })
+    const long = await follow(run, { token: user.token })
     assert.equal(await short.over, 'ended')
     await run.move('in-progress')
     await long.until((events) => events.length === 2)

@@ -1,12 +1,9 @@
 import { sql } from 'kysely'
 import { createRepositories } from '#adapters/repositories/repositories.ts'
-import { createCancellations } from '#engine/runner/cancellations.ts'
-import type { RunnerDeps } from '#engine/runner/deps.ts'
-import { createPerform } from '#engine/runner/perform.ts'
-import { createDeploySteps } from '#engine/runner/perform-deploy.ts'
-import { runTarget } from '#engine/runner/run-target.ts'
-import { advanceActions } from '#engine/scheduling/advance.ts'
-import { createEnqueueing } from '#engine/scheduling/enqueueing.ts'
+import { type RunnerDeps, runTarget } from '#engine/runner/run-target.ts'
+import { createStepHandler } from '#engine/runner/step-handlers.ts'
+import { createEnqueue, scheduleActions } from '#engine/scheduling/jobs.ts'
+import { openTargetLifecycle } from '#engine/scheduling/target-lifecycle.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { ConnectionSettings, Database } from '#platform/database/connect.ts'
 import { type Listener, openListener } from '#platform/database/listen.ts'
@@ -16,24 +13,24 @@ import type { Queue } from '#platform/queue/open-queue.ts'
 import { startWorker, type Worker } from '#platform/queue/worker.ts'
 import type { Actor, Script } from './script.ts'
 
-/** What workers share, whichever scenario they play in. */
-export type Ground = { db: Database; box: SecretBox; settings: ConnectionSettings; queue: Queue }
+/** What all workers share. */
+export type WorkerDeps = { db: Database; box: SecretBox; settings: ConnectionSettings; queue: Queue }
 
-/** The workers of a scenario, one at a time; and those that were lost. */
-export type Crew = {
+/** The workers of a scenario, one at a time, and those that were lost. */
+export type Workers = {
   start(duties: 'everything' | 'scheduling'): Promise<void>
-  /** As a process does that was told to end: what runs has no time left. */
+  /** As a process that stops without a grace period. */
   stop(): Promise<void>
-  /** The worker falls silent in the middle of what it does, and its jobs are free for another. */
+  /** The worker stops responding in the middle of its work, and its jobs are reassigned. */
   lose(): Promise<void>
-  /** The lost ones wake up, want to go on, and end; then whoever works ends too. */
+  /** The lost workers resume, try to continue, and end; then the current one ends. */
   end(graceMs: number): Promise<void>
 }
 
 type Member = { worker: Worker; listener: Listener; actor: Actor }
 
 const NEVER_MS = 3_600_000
-// Nothing here is found by looking again after a while: who is to act has to be told.
+// No polling: everything relies on notifications.
 const TIMINGS = {
   pollMs: NEVER_MS,
   beatMs: NEVER_MS,
@@ -43,10 +40,10 @@ const TIMINGS = {
   lastWritesMs: 20_000,
 }
 
-export function createCrew(ground: Ground, script: Script): Crew {
-  const { db, box, settings, queue } = ground
-  const enqueue = createEnqueueing(queue)
-  const onError = (error: Error) => void script.faults.push(error.message)
+export function createWorkers(deps: WorkerDeps, script: Script): Workers {
+  const { db, box, settings, queue } = deps
+  const enqueue = createEnqueue(queue)
+  const onError = (error: Error) => void script.violations.push(error.message)
   const repositories = createRepositories({
     folder: '/nowhere',
     allowRemote: async () => ({ kind: 'refused', message: 'Scenarios deploy nothing.' }),
@@ -54,20 +51,19 @@ export function createCrew(ground: Ground, script: Script): Crew {
   const lost: (Member & { ended: Promise<void> })[] = []
   let member: Member | undefined
 
-  async function partsFor(actor: Actor, listener: Listener): Promise<RunnerDeps> {
+  async function runnerDeps(actor: Actor, listener: Listener): Promise<RunnerDeps> {
     return {
       db,
       box,
-      log: logFaults(actor, script.faults),
-      enqueueTargets: enqueue.targets,
-      cancellations: await createCancellations(db, listener, onError),
+      log: failOnErrors(actor, script.violations),
+      lifecycle: await openTargetLifecycle({ db, listener, enqueueTargets: enqueue.targets, onError }),
       reach: script.reachAs(actor),
-      perform: createPerform(createDeploySteps({ db, repositories })),
+      handleStep: createStepHandler({ db, repositories }),
     }
   }
 
   function take(): Member {
-    if (!member) throw new Error('There is no worker')
+    if (!member) throw new Error('No worker is running')
     const taken = member
     member = undefined
     return taken
@@ -83,17 +79,17 @@ export function createCrew(ground: Ground, script: Script): Crew {
       if (member) await leave(take(), NEVER_MS)
       const listener = await openListener(settings, { onError })
       const actor: Actor = { isLost: false, awake: Promise.withResolvers() }
-      const parts = await partsFor(actor, listener)
+      const runner = await runnerDeps(actor, listener)
       const worker = await startWorker({
         queue,
         listener,
         handlers: {
-          'actions.run': ({ action_ids }) => advanceActions(db, action_ids, enqueue.targets),
+          'actions.run': ({ action_ids }) => scheduleActions(db, action_ids, enqueue.targets),
           ...(duties === 'everything' && {
-            'targets.run': ({ target_id }, context) => runTarget(parts, target_id, context),
+            'targets.run': ({ target_id }, context) => runTarget(runner, target_id, context),
           }),
         },
-        log: logFaults(actor, script.faults),
+        log: failOnErrors(actor, script.violations),
         timings: TIMINGS,
       })
       member = { worker, listener, actor }
@@ -102,7 +98,7 @@ export function createCrew(ground: Ground, script: Script): Crew {
     async lose() {
       const gone = take()
       gone.actor.isLost = true
-      // It hears and fetches nothing more, and what it has begun goes on: like a process that is paused.
+      // It receives and fetches nothing more, and what it has started continues: like a paused process.
       lost.push({ ...gone, ended: gone.worker.stop({ graceMs: NEVER_MS }) })
       await gone.listener.close()
       await sql`
@@ -120,11 +116,11 @@ export function createCrew(ground: Ground, script: Script): Crew {
   }
 }
 
-/** An attempt that fails would be repeated after a second: here it must not happen at all. */
-function logFaults(actor: Actor, faults: string[]): Log {
+/** A failed attempt would be retried after a second: here it must not happen at all. */
+function failOnErrors(actor: Actor, violations: string[]): Log {
   const quiet = () => {}
   const note = (fields: object, message: string) => {
-    if (!actor.isLost) faults.push(`${message}: ${JSON.stringify(fields)}`)
+    if (!actor.isLost) violations.push(`${message}: ${JSON.stringify(fields)}`)
   }
   return { debug: quiet, info: quiet, warn: note, error: note }
 }

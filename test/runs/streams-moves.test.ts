@@ -15,7 +15,7 @@ import {
   grantRole,
 } from '#test/support/world.ts'
 
-// What is not told must not be found by looking: only the notifications are to be relied on here.
+// No polling: these tests rely on notifications alone.
 const LIVE = { lookMs: 600_000, recheckMs: 50, gatherMs: 5 }
 const first = await openTestApp({ after }, { live: LIVE })
 const second = await openTestApp({ after }, { live: LIVE, beside: first })
@@ -45,17 +45,17 @@ async function createActions(trx: Database, count: number): Promise<number[]> {
       insert into actions (environment_id, pipeline_id, type, status, status_reason_code, trigger_type)
       select ${tree.environmentId}, ${tree.pipelineId}, 'deploy', 'queued', 'QUEUED', 'manual'
       from generate_series(1, ${count}::int) returning id
-    ), told as (
+    ), notified as (
       insert into events (action_id, status, status_reason_code) select id, 'queued', 'QUEUED' from made
       returning action_id
     )
-    select action_id as id from told`.execute(trx)
+    select action_id as id from notified`.execute(trx)
   await sql`select pg_notify(${ACTIONS_CHANNEL}, ${`move ${rows[0]!.id}`})`.execute(trx)
   return rows.map(({ id }) => id)
 }
 
 suite('following all actions', () => {
-  test('moves come as they happen, at every process, and what was before does not', async () => {
+  test('moves arrive as they happen, at every process; earlier ones do not', async () => {
     const earlier = await createRun(db, bare)
     const streams = await Promise.all([follow(), follow({ host: 1 })])
     const run = await createRun(db, bare)
@@ -80,7 +80,7 @@ suite('following all actions', () => {
     }
   })
 
-  test('a cut before the first move loses nothing either', async () => {
+  test('a disconnect before the first move loses nothing', async () => {
     const stream = await follow()
     await stream.cut()
     const run = await createRun(db, bare)
@@ -90,7 +90,7 @@ suite('following all actions', () => {
     await back.cut()
   })
 
-  test('only actions that one may see, and that match the filters', async () => {
+  test('only visible actions that match the filters are sent', async () => {
     const other = await createTestTree(db)
     const hookId = await createHook(db, tree, 'incoming')
     const filters: [filter: string, matches: boolean][] = [
@@ -131,7 +131,7 @@ suite('following all actions', () => {
     await all.cut()
   })
 
-  test('a status is asked for when it comes and when it goes', async () => {
+  test('a status filter matches moves into and out of the status', async () => {
     const stream = await follow({ filter: 'filter[status]=in-progress' })
     const run = await createRun(db, bare)
     await run.move('in-progress')
@@ -141,7 +141,7 @@ suite('following all actions', () => {
     await stream.cut()
   })
 
-  test('what is committed late, below what was sent already, is not lost by a cut', async () => {
+  test('moves that commit late, with lower ids, are not lost by a disconnect', async () => {
     const stream = await follow()
     const late = Promise.withResolvers<number>()
     const goOn = Promise.withResolvers<void>()
@@ -168,7 +168,7 @@ suite('following all actions', () => {
     }
   })
 
-  test('with cuts at any moment and commits in any order no move is lost', async () => {
+  test('with disconnects at any time and commits in any order no move is lost', async () => {
     let stream = await follow()
     const committed: number[] = []
     let isOver = false
@@ -177,7 +177,7 @@ suite('following all actions', () => {
         const work = db.transaction().execute(async (trx) => {
           const ids = await createActions(trx as Database, 1 + (number % 3))
           await sql`select pg_sleep(random() * 0.01)`.execute(trx)
-          if (number % 10 === writer) throw new Error('taken back')
+          if (number % 10 === writer) throw new Error('rolled back')
           return ids
         })
         committed.push(...(await work.catch(() => [])))
@@ -200,11 +200,11 @@ suite('following all actions', () => {
     await done
     await stream.cut()
     assert.deepEqual(new Set(actionIds(received)), new Set(committed))
-    // Positions name the gaps, as long as they are not very many: so nothing came twice.
+    // Positions include the gaps, as long as they are few, so nothing came twice.
     assert.equal(received.length, committed.length)
   })
 
-  test('whoever is further behind than the process remembers reads the rest from the database', async () => {
+  test('a client that is further behind than the buffer reads the rest from the database', async () => {
     const forgetful = await openTestApp({ after }, { live: { ...LIVE, keptMoves: 5 }, beside: first })
     const host = hosts.push(await listen(forgetful)) - 1
     const stream = await follow({ host })
@@ -218,7 +218,7 @@ suite('following all actions', () => {
     for (const one of [stream, back]) await one.cut()
   })
 
-  test('the process reads moves only while somebody follows them', async () => {
+  test('the process reads moves only while a stream is open', async () => {
     const witness = await follow()
     /** How often the other process reads while something moves. */
     const countReads = async () => {
@@ -237,8 +237,8 @@ suite('following all actions', () => {
   })
 })
 
-suite('what one may see', () => {
-  test('an environment that is made later is seen at once', async () => {
+suite('visibility', () => {
+  test('an environment created later is visible immediately', async () => {
     const stream = await follow()
     const later = await addEnvironment(db, tree.owner.id, tree.projectId, tree.credentialId)
     const run = await createRun(db, { ...later, serverIds: [] })
@@ -246,19 +246,19 @@ suite('what one may see', () => {
     await stream.cut()
   })
 
-  test('what is taken away is no longer seen, and the rest still is', async () => {
+  test('revoked environments disappear, the others stay', async () => {
     const { organizationId, projectId } = tree
     const later = await addEnvironment(db, tree.owner.id, projectId, tree.credentialId)
-    const person = await createPerson(db)
+    const user = await createPerson(db)
     for (const { environmentId } of [tree, later])
-      await grantRole(db, person.id, 'viewer', { organizationId, projectId, environmentId })
-    const stream = await follow({ token: person.token })
+      await grantRole(db, user.id, 'viewer', { organizationId, projectId, environmentId })
+    const stream = await follow({ token: user.token })
     const kept = await createRun(db, bare)
     const lost = await createRun(db, { ...later, serverIds: [] })
     await stream.until((events) => moves(events).length === 2)
     await db
       .deleteFrom('grants')
-      .where('user_id', '=', person.id)
+      .where('user_id', '=', user.id)
       .where('environment_id', '=', later.environmentId)
       .execute()
     await lost.move('failed')
@@ -268,7 +268,7 @@ suite('what one may see', () => {
     await stream.cut()
   })
 
-  test('somebody without any permission gets a stream in which nothing happens', async () => {
+  test('a user without permissions gets an empty stream', async () => {
     const stranger = await createPerson(db)
     const stream = await follow({ token: stranger.token })
     const witness = await follow()
@@ -285,9 +285,9 @@ suite('what one may see', () => {
   })
 
   test('a revoked token closes the stream', async () => {
-    const person = await createMember(db, tree, 'viewer')
-    const stream = await follow({ token: person.token })
-    await request('POST', '/users/logout', { token: person.token })
+    const user = await createMember(db, tree, 'viewer')
+    const stream = await follow({ token: user.token })
+    await request('POST', '/users/logout', { token: user.token })
     assert.equal(await stream.over, 'ended')
   })
 

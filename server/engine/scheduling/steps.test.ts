@@ -3,13 +3,13 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { isEnd, type State } from '#model/actions/status.ts'
 import type { StoredStep } from '#platform/database/tables.ts'
-import { beginAt, endWith, goOn } from './step-changes.ts'
+import { completeStep, endSteps, startAt } from './steps.ts'
 
 const at = (minute: number) => new Date(Date.UTC(2026, 10, 15, 6, minute)).toISOString()
 const COMPLETED: State = { status: 'completed', reason: 'COMPLETED' }
 const FAILED: State = { status: 'failed', reason: 'FAILED' }
 
-const unbegun = (count: number): StoredStep[] =>
+const notStarted = (count: number): StoredStep[] =>
   Array.from({ length: count }, (_, index) => ({
     order: index + 1,
     step_id: index + 10,
@@ -22,17 +22,21 @@ const unbegun = (count: number): StoredStep[] =>
   }))
 
 /** Status, begin and end of each, in minutes. */
-const told = (steps: readonly StoredStep[]) =>
+const summary = (steps: readonly StoredStep[]) =>
   steps.map(({ status, reason, started_at, completed_at }) => {
     const minute = (time: string | null) => (time === null ? '-' : new Date(time).getUTCMinutes())
     return `${status} ${reason} ${minute(started_at)} ${minute(completed_at)}`
   })
 
 test('the steps of a target run one after the other', () => {
-  const begun = beginAt(unbegun(3), 1, at(1))
-  assert.deepEqual(told(begun), ['in-progress IN_PROGRESS 1 -', 'pending PENDING - -', 'pending PENDING - -'])
-  const further = goOn(begun, 1, at(2))
-  assert.deepEqual(told(further), [
+  const started = startAt(notStarted(3), 1, at(1))
+  assert.deepEqual(summary(started), [
+    'in-progress IN_PROGRESS 1 -',
+    'pending PENDING - -',
+    'pending PENDING - -',
+  ])
+  const further = completeStep(started, 1, at(2))
+  assert.deepEqual(summary(further), [
     'completed COMPLETED 1 2',
     'in-progress IN_PROGRESS 2 -',
     'pending PENDING - -',
@@ -40,25 +44,25 @@ test('the steps of a target run one after the other', () => {
 })
 
 test('a step that fails ends the target: what was done stays, the rest is skipped', () => {
-  const steps = goOn(beginAt(unbegun(3), 1, at(1)), 1, at(2))
-  assert.deepEqual(told(endWith(steps, 2, FAILED, at(3))), [
+  const steps = completeStep(startAt(notStarted(3), 1, at(1)), 1, at(2))
+  assert.deepEqual(summary(endSteps(steps, FAILED, at(3), 2)), [
     'completed COMPLETED 1 2',
     'failed FAILED 2 3',
     'skipped SKIPPED - 3',
   ])
 })
 
-test('the last step ends the target well', () => {
-  const steps = goOn(beginAt(unbegun(2), 1, at(1)), 1, at(2))
-  assert.deepEqual(told(endWith(steps, 2, COMPLETED, at(3))), [
+test('the last step completes the target', () => {
+  const steps = completeStep(startAt(notStarted(2), 1, at(1)), 1, at(2))
+  assert.deepEqual(summary(endSteps(steps, COMPLETED, at(3), 2)), [
     'completed COMPLETED 1 2',
     'completed COMPLETED 2 3',
   ])
 })
 
-test('beginning again at a step makes it and those after it as if they had not run', () => {
-  const steps = goOn(goOn(beginAt(unbegun(4), 1, at(1)), 1, at(2)), 2, at(3))
-  assert.deepEqual(told(beginAt(steps, 2, at(4))), [
+test('restarting at a step resets it and those after it', () => {
+  const steps = completeStep(completeStep(startAt(notStarted(4), 1, at(1)), 1, at(2)), 2, at(3))
+  assert.deepEqual(summary(startAt(steps, 2, at(4))), [
     'completed COMPLETED 1 2',
     'in-progress IN_PROGRESS 4 -',
     'pending PENDING - -',
@@ -66,9 +70,9 @@ test('beginning again at a step makes it and those after it as if they had not r
   ])
 })
 
-test('a change touches the time of what it changes, and nothing that was over before', () => {
-  const steps = goOn(beginAt(unbegun(3), 1, at(1)), 1, at(2))
-  const ended = endWith(steps, 2, FAILED, at(3))
+test('a change updates the time of what it changes, and nothing that was over before', () => {
+  const steps = completeStep(startAt(notStarted(3), 1, at(1)), 1, at(2))
+  const ended = endSteps(steps, FAILED, at(3), 2)
   assert.equal(ended[0], steps[0])
   assert.deepEqual(
     ended.map(({ updated_at }) => updated_at),
@@ -76,20 +80,20 @@ test('a change touches the time of what it changes, and nothing that was over be
   )
 })
 
-test('however often a target begins again, at most one step runs, done before and pending after, until it ends', () => {
+test('however often a target restarts, at most one step runs, with completed ones before and pending ones after', () => {
   const moves = fc.array(fc.oneof(fc.constant('go-on' as const), fc.nat()), { maxLength: 12 })
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 6 }), moves, fc.boolean(), (count, list, isFine) => {
       let minute = 1
       let order = 1
-      let steps = beginAt(unbegun(count), 1, at(minute))
+      let steps = startAt(notStarted(count), 1, at(minute))
       for (const move of list) {
         minute += 1
         if (move !== 'go-on') {
           order = (move % order) + 1
-          steps = beginAt(steps, order, at(minute))
+          steps = startAt(steps, order, at(minute))
         } else if (order < count) {
-          steps = goOn(steps, order, at(minute))
+          steps = completeStep(steps, order, at(minute))
           order += 1
         }
         const statuses = steps.map(({ status }) => status)
@@ -103,7 +107,7 @@ test('however often a target begins again, at most one step runs, done before an
           assert.equal(completed_at !== null, isEnd(status))
         }
       }
-      const ended = endWith(steps, order, isFine && order === count ? COMPLETED : FAILED, at(minute + 1))
+      const ended = endSteps(steps, isFine && order === count ? COMPLETED : FAILED, at(minute + 1), order)
       assert.ok(ended.every(({ status, completed_at }) => isEnd(status) && completed_at !== null))
     }),
   )

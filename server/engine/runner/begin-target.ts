@@ -1,0 +1,92 @@
+import { randomUUID } from 'node:crypto'
+import {
+  type BegunTarget,
+  JobReassignedError,
+  type TargetAttempt,
+  type TargetLifecycle,
+} from '#engine/scheduling/target-lifecycle.ts'
+import { isEnd, type State } from '#model/actions/status.ts'
+import type { SecretBox } from '#platform/crypto/secret-box.ts'
+import { createMaskers } from '#platform/masking/mask-stream.ts'
+import type { Log } from '#platform/queue/core.ts'
+import type { JobContext } from '#platform/queue/handler.ts'
+import { AttemptLostError } from '#platform/queue/handler.ts'
+import { loadRun, type Run, type UnreadableRun } from './load-run.ts'
+import { persist } from './persist.ts'
+import { resumeAt } from './resume.ts'
+import { addNote, tryAddNote } from './step-log.ts'
+
+/** More attempts than this, and something about the target kills the workers that run it. */
+export const MAX_ATTEMPTS = 10
+
+export const FAILED: State = { status: 'failed', reason: 'FAILED' }
+export const CANCELLED: State = { status: 'failed', reason: 'FAILED_CANCELLED' }
+export const WORKER_LOST: State = { status: 'failed', reason: 'FAILED_WORKER_LOST' }
+
+type Plan = { order: number; end?: State; note?: string; run: Run }
+
+/**
+ * Begins an attempt at a target, at its first step or where another attempt was interrupted. Null: the target is
+ * over, or was ended right here.
+ */
+export async function beginTarget(
+  deps: { lifecycle: TargetLifecycle; box: SecretBox; log: Log },
+  targetId: number,
+  job: JobContext,
+): Promise<(TargetAttempt & { plan: Plan }) | null> {
+  const { lifecycle } = deps
+  const key = randomUUID()
+  const begin = () =>
+    lifecycle.begin(targetId, job, key, async (trx, begun) => {
+      const run = await loadRun(trx, deps.box, targetId)
+      const plan = planStart(begun, run)
+      if (plan.note) await addNote(trx, { ...begun, stepOrder: plan.order }, plan.note)
+      return { ...plan, run: run as Run }
+    })
+  try {
+    return await persist(begin, job.signal)
+  } catch (error) {
+    if (isReassigned(error, job)) throw error
+    // Retried by the queue, but not forever: in the end the target fails, and others get its slot.
+    const { attempt } = job
+    const isLast = attempt >= MAX_ATTEMPTS
+    const fields = { err: withoutSecrets(error, []), target_id: targetId, attempt, final: isLast }
+    deps.log.error(fields, 'target could not be started')
+    if (!isLast) throw error
+    const explain: Parameters<TargetLifecycle['abandon']>[3] = (trx, log) => tryAddNote(trx, log, NOT_STARTED)
+    await persist(() => lifecycle.abandon(targetId, job, FAILED, explain), job.signal)
+    return null
+  }
+}
+
+const NOT_STARTED = "Gantry could not start this run. The cause is in Gantry's own log."
+const REASSIGNED = 'The previous attempt was interrupted. A new attempt starts here.'
+const NOT_REPEATED = 'The worker was lost, and the step cannot be repeated safely.'
+
+function planStart(begun: BegunTarget, run: Run | UnreadableRun): Omit<Plan, 'run'> {
+  const { order } = begun.steps.find((step) => !isEnd(step.status))!
+  if ('kind' in run) return { order, end: FAILED, note: run.message }
+  if (begun.isCancelled) return { order, end: CANCELLED, note: 'Cancelled.' }
+  if (!begun.isReassigned) return { order }
+  const resumed = begun.attempt <= MAX_ATTEMPTS ? resumeAt(begun.steps, run.steps) : null
+  return resumed === null
+    ? { order, end: WORKER_LOST, note: NOT_REPEATED }
+    : { order: resumed, note: REASSIGNED }
+}
+
+/** The attempt is over in an orderly way: another one continues the target. */
+export function isReassigned(error: unknown, { signal }: JobContext): boolean {
+  return signal.aborted || error instanceof JobReassignedError || error instanceof AttemptLostError
+}
+
+/** For the log of the process, and for the queue, which stores the message of a failed attempt. */
+export function withoutSecrets(thrown: unknown, secrets: readonly string[]): Error {
+  const error = thrown instanceof Error ? thrown : new Error(String(thrown))
+  const newMasker = createMaskers(secrets)
+  const mask = (text: string) => {
+    const masker = newMasker()
+    return masker.push(text) + masker.flush()
+  }
+  const { name, code } = error as NodeJS.ErrnoException
+  return Object.assign(new Error(mask(error.message)), { name, code, stack: mask(error.stack ?? '') })
+}

@@ -1,0 +1,139 @@
+import { PassThrough } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import type { Repositories } from '#adapters/repositories/repositories.ts'
+import {
+  canActivateAgain,
+  extractRelease,
+  type FoundReleases,
+  finishRelease,
+  listReleases,
+  readReleases,
+  readSharedPaths,
+  takeLock,
+} from '#model/deploy/deploy-steps.ts'
+import type { Database } from '#platform/database/connect.ts'
+import type { Commit } from '#platform/database/tables.ts'
+import { agreeOnCommit, chooseRelease } from './choose-release.ts'
+import { baseOf } from './custom-step.ts'
+import { persist } from './persist.ts'
+import {
+  DONE,
+  failed,
+  runCommand,
+  type StepContext,
+  type StepHandler,
+  type StepOutcome,
+  timedOut,
+} from './step.ts'
+
+/** The attempt, as the lock on the server knows it. */
+export const attemptOf = ({ run, attempt }: StepContext) => ({
+  run: `${run.installation}-${run.targetId}`,
+  number: attempt.attempt,
+})
+
+/** The built-in step that brings a release to the server: found there (rollback), or fetched and unpacked. */
+export function createGetNewRelease(deps: { db: Database; repositories: Repositories }): StepHandler {
+  const { db, repositories } = deps
+  return async (context) => {
+    const { run, attempt } = context
+    const locked = await runCommand(context, takeLock(baseOf(run), attemptOf(context)))
+    if (locked.kind !== 'done') return locked
+    if (run.deployment?.type === 'rollback' && run.releaseName !== null) {
+      const found = await findReleases(context)
+      if ('kind' in found) return found
+      if (canActivateAgain(found, run.releaseName)) {
+        run.isRolledBack = true
+        run.hasRelease = true
+        await context.line(`Release ${run.releaseName} is still on the server: reusing it.`)
+        return DONE
+      }
+      await context.line(`Release ${run.releaseName} is no longer on the server: building it again.`)
+    }
+    const resolved = await resolve(db, repositories, context)
+    if ('kind' in resolved) return resolved
+    const release = await persist(
+      () => attempt.locked((trx) => chooseRelease(trx, run, resolved.commit)),
+      context.signal,
+    )
+    Object.assign(run, release)
+    return unpack(repositories, context)
+  }
+}
+
+async function resolve(
+  db: Database,
+  repositories: Repositories,
+  { run, step, attempt, ...context }: StepContext,
+): Promise<{ commit: Commit } | StepOutcome> {
+  const { commit, deployment } = run
+  const { id, repository, provider, token, sshKey } = run.application!
+  const resolvedBefore = commit?.hash != null
+  const source = resolvedBefore
+    ? { type: 'commit' as const, ref: commit!.hash! }
+    : { type: deployment!.source_type as 'branch' | 'tag' | 'commit', ref: deployment!.source_ref! }
+  const timeUp = AbortSignal.timeout(context.leftMs())
+  const signal = AbortSignal.any([context.signal, timeUp])
+  const lines: Promise<void>[] = []
+  const found = await repositories
+    .resolve({
+      applicationId: id,
+      repository,
+      provider,
+      token,
+      sshKey,
+      source,
+      resolvedBefore,
+      agreement: agreeOnCommit(db, attempt, signal),
+      signal,
+      onLine: (text) => void lines.push(context.line(text)),
+    })
+    .catch((error) => {
+      if (context.signal.aborted) return { kind: 'stopped' as const }
+      if (timeUp.aborted) return { kind: 'timed-out' as const }
+      throw error
+    })
+  await Promise.all(lines)
+  if (found.kind === 'resolved') return { commit: found.commit }
+  if (found.kind === 'stopped') return found
+  return found.kind === 'timed-out' ? timedOut(step) : failed('FAILED_SOURCE', found.message)
+}
+
+/** Unpacks first and makes it a release afterwards: tar takes a truncated archive for a whole one. */
+async function unpack(repositories: Repositories, context: StepContext): Promise<StepOutcome> {
+  const { run, signal } = context
+  const { id, rootDirectory, sharedPaths } = run.application!
+  const shared = readSharedPaths(sharedPaths)
+  if (shared.kind === 'faults') {
+    const each = shared.faults.map(({ index, message }) => `number ${index + 1}: ${message}`)
+    return failed('FAILED', `The shared paths of the application are invalid (${each.join('; ')}).`)
+  }
+  const archive = repositories.archive({ applicationId: id, hash: run.commit!.hash!, rootDirectory, signal })
+  const input = new PassThrough()
+  const sent = pipeline(archive, input).then(
+    () => undefined,
+    (error: Error) => error,
+  )
+  const release = [baseOf(run), attemptOf(context), run.releaseName!] as const
+  const extracted = await runCommand(context, { ...extractRelease(...release), input }).catch(() => undefined)
+  const error = await sent
+  if (extracted && extracted.kind !== 'done') return extracted
+  if (signal.aborted) return { kind: 'stopped' }
+  if (error || !extracted)
+    return failed('FAILED_SOURCE', `Sending the source failed: ${error?.message ?? 'the connection broke'}`)
+  const finished = await runCommand(context, finishRelease(...release, shared.paths))
+  if (finished.kind === 'done') run.hasRelease = true
+  return finished
+}
+
+export async function findReleases(context: StepContext): Promise<FoundReleases | StepOutcome> {
+  const output: Buffer[] = []
+  const command = {
+    ...listReleases(baseOf(context.run)),
+    onOutput: (chunk: Buffer) => void output.push(chunk),
+  }
+  const listed = await runCommand(context, command)
+  if (listed.kind !== 'done') return listed
+  const found = readReleases(Buffer.concat(output).toString())
+  return found ?? failed('FAILED', 'Could not list the releases on the server.')
+}

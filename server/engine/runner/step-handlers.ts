@@ -1,0 +1,73 @@
+import type { Repositories } from '#adapters/repositories/repositories.ts'
+import {
+  activateRelease,
+  checkAppEnvironment,
+  ownCommand,
+  releasesToRemove,
+  removeReleases,
+  takeLock,
+} from '#model/deploy/deploy-steps.ts'
+import type { DeployStep } from '#model/pipelines/built-in-steps.ts'
+import type { Database } from '#platform/database/connect.ts'
+import { baseOf, runCustomCommand } from './custom-step.ts'
+import { attemptOf, createGetNewRelease, findReleases } from './get-new-release.ts'
+import { DONE, failed, runCommand, type StepContext, type StepHandler, type StepOutcome } from './step.ts'
+
+/** Runs any step: a user's command, or a built-in step. What those do on the server is in model/deploy. */
+export function createStepHandler(deps: { db: Database; repositories: Repositories }): StepHandler {
+  // A new built-in step needs its handler here to compile.
+  const handlers = {
+    'check-app-environment': (context) => runCommand(context, checkAppEnvironment(baseOf(context.run))),
+    'get-new-release': createGetNewRelease(deps),
+    'install-dependencies': (context) =>
+      runApplicationCommand(context, 'install-dependencies', context.run.application!.installCommand),
+    'build-application': (context) =>
+      runApplicationCommand(context, 'build-application', context.run.application!.buildCommand),
+    'activate-new-release': (context) => {
+      const { run } = context
+      return runCommand(context, activateRelease(baseOf(run), attemptOf(context), run.releaseName!))
+    },
+    'remove-old-releases': removeOldReleases,
+  } satisfies Record<DeployStep, StepHandler>
+
+  return async (context) => {
+    const { step, run } = context
+    // In the middle of a deploy: from here on this attempt, and no earlier one, may switch releases.
+    if (context.isResumed && run.application !== null && run.hasRelease && !run.isActivated) {
+      const locked = await runCommand(context, takeLock(baseOf(run), attemptOf(context)))
+      if (locked.kind !== 'done') return locked
+    }
+    if (!step.builtIn) return runCustomCommand(context, step.command!)
+    // Stored names may be newer than this process.
+    if (!Object.hasOwn(handlers, step.name)) return failed('FAILED', `Unknown built-in step: ${step.name}.`)
+    return handlers[step.name as DeployStep](context)
+  }
+}
+
+async function runApplicationCommand(
+  context: StepContext,
+  name: 'install-dependencies' | 'build-application',
+  command: string | null,
+): Promise<StepOutcome> {
+  if (context.run.isRolledBack) {
+    await context.line('This release was built before: nothing to do.')
+    return DONE
+  }
+  const own = ownCommand(name, command)
+  if (own.kind === 'command') return runCustomCommand(context, own.command)
+  await context.line(own.line)
+  return DONE
+}
+
+async function removeOldReleases(context: StepContext): Promise<StepOutcome> {
+  const { run } = context
+  const found = await findReleases(context)
+  if ('kind' in found) return found
+  const { deploymentsKeep } = run.application!
+  const names = releasesToRemove(found, deploymentsKeep)
+  if (names.length > 0) return runCommand(context, removeReleases(baseOf(run), attemptOf(context), names))
+  await context.line(
+    `Nothing to remove: keeping ${found.releases.length} of up to ${deploymentsKeep} releases.`,
+  )
+  return DONE
+}

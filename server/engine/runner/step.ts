@@ -1,0 +1,99 @@
+import type { CommandEnd, CommandRequest, Executor } from '#adapters/executors/executor.ts'
+import type { TargetAttempt } from '#engine/scheduling/target-lifecycle.ts'
+import type { ReasonCode } from '#platform/database/tables.ts'
+import { AbortedError } from '#platform/queue/run-attempt.ts'
+import type { Run, StepDefinition } from './load-run.ts'
+
+/** How a step ended. `message` is the last line of its log. */
+export type StepOutcome =
+  | { kind: 'done' }
+  | { kind: 'failed'; reason: ReasonCode; message: string | null }
+  /** The signal aborted; the code that aborted it knows what follows. */
+  | { kind: 'stopped' }
+
+export const DONE: StepOutcome = { kind: 'done' }
+
+/** What a step handler gets. */
+export type StepContext = {
+  run: Run
+  step: StepDefinition
+  attempt: Pick<TargetAttempt, 'actionId' | 'targetId' | 'attempt' | 'locked'>
+  /** The first step of an attempt that continues a lost one. */
+  isResumed: boolean
+  executor: Executor
+  /** What is left of the step's timeout. It runs from the first call on. */
+  leftMs(): number
+  signal: AbortSignal
+  /** Output of commands, as it comes. */
+  write(chunk: Buffer): Promise<void>
+  /** A line from Gantry. */
+  line(text: string): Promise<void>
+}
+
+export type StepHandler = (context: StepContext) => Promise<StepOutcome>
+
+/** How long the processes of a command have between SIGTERM and SIGKILL. */
+const GRACE_MS = 10_000
+/** When the worker stops: it has waited already, and must exit soon. */
+const STOPPING_GRACE_MS = 1_000
+
+export type Command = Partial<CommandRequest> & Pick<CommandRequest, 'command' | 'environment'>
+
+/** For `StepContext.leftMs`. */
+export function countDown(timeoutSeconds: number, clock = () => performance.now()): () => number {
+  let startedAt: number | undefined
+  return () => {
+    const now = clock()
+    startedAt ??= now
+    return Math.max(0, Math.ceil(timeoutSeconds * 1_000 - (now - startedAt)))
+  }
+}
+
+/** Runs a command as the step, or as a part of it. */
+export async function runCommand(context: StepContext, command: Command): Promise<StepOutcome> {
+  const { step, signal } = context
+  const timeoutMs = context.leftMs()
+  if (timeoutMs === 0) return timedOut(step)
+  const end = await context.executor.run({
+    workingFolder: null,
+    runAsUser: step.runAsUser,
+    onOutput: context.write,
+    signal,
+    timeoutMs,
+    graceMs: () => (isStopping(signal) ? STOPPING_GRACE_MS : GRACE_MS),
+    ...command,
+  })
+  return outcomeOf(end, step)
+}
+
+function outcomeOf(end: CommandEnd, step: StepDefinition): StepOutcome {
+  switch (end.kind) {
+    case 'exited':
+      return end.code === 0 ? DONE : failed('FAILED', `The command exited with code ${end.code}.`)
+    case 'signalled':
+      return failed('FAILED', `The command was killed by ${end.signal}.`)
+    case 'timed-out':
+      return timedOut(step)
+    case 'cancelled':
+      return { kind: 'stopped' }
+    case 'unreachable':
+      return failed('FAILED_UNREACHABLE', end.message)
+    case 'impossible':
+      return failed('FAILED', end.message)
+  }
+}
+
+export function timedOut({ timeoutSeconds }: StepDefinition): StepOutcome {
+  return failed(
+    'FAILED_TIMEOUT',
+    `Timed out after ${timeoutSeconds} s; all processes of the step were ended.`,
+  )
+}
+
+export function failed(reason: ReasonCode, message: string | null): StepOutcome {
+  return { kind: 'failed', reason, message }
+}
+
+function isStopping({ reason }: AbortSignal): boolean {
+  return reason instanceof AbortedError && reason.why === 'stopping'
+}

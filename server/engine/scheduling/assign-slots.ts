@@ -1,0 +1,191 @@
+import { sql, type Transaction } from 'kysely'
+import { isEnd, SKIPPED } from '#model/actions/status.ts'
+import type { Tables } from '#platform/database/tables.ts'
+import type { SchedulingPass } from './scheduling-pass.ts'
+import { actionState, readyTargets, skippedTargets } from './states.ts'
+import { endSteps } from './steps.ts'
+import type { ScheduledAction, ScheduledTarget } from './store.ts'
+
+export type EnqueueTargets = (trx: Transaction<Tables>, targetIds: number[]) => Promise<void>
+
+/** What may have changed, and has to be looked at. */
+export type Affected = {
+  actionIds?: readonly number[]
+  pipelineIds?: readonly number[]
+  serverIds?: readonly number[]
+}
+
+const QUEUED = { status: 'queued', reason: 'QUEUED' } as const
+/** For an unlimited pipeline or server: how many get a slot at a time. The next pass takes more. */
+const UNLIMITED_PER_PASS = 500
+
+/**
+ * Assigns free slots: to actions on their pipeline, then to targets on their server. What ends frees slots and
+ * releases its children, so this repeats until nothing moves any more. Writes everything, and enqueues the
+ * targets that may run.
+ */
+export async function assignSlots(
+  pass: SchedulingPass,
+  affected: Affected,
+  enqueueTargets: EnqueueTargets,
+): Promise<void> {
+  const pipelines = new Set(affected.pipelineIds)
+  const servers = new Set(affected.serverIds)
+  for (const action of await pass.load(affected.actionIds ?? [])) {
+    if (needsSlot(action)) pipelines.add(action.pipelineId)
+    for (const target of action.targets) servers.add(target.serverId)
+  }
+  const queued: number[] = []
+  do {
+    await pass.flush()
+    await assignPipelineSlots(pass, takeAll(pipelines))
+    const ready = pass.loaded().flatMap((action) => startBatch(pass, action))
+    for (const { serverId } of ready) servers.add(serverId)
+    queued.push(...(await assignServerSlots(pass, takeAll(servers), ready)))
+    for (const action of pass.loaded()) {
+      if (!action.hasSlot) continue
+      pass.moveAction(action, actionState(action.targets))
+      if (isEnd(action.status)) pipelines.add(action.pipelineId)
+    }
+    for (const child of await releaseChildren(pass)) pipelines.add(child.pipelineId)
+  } while (pipelines.size > 0)
+  await pass.flush()
+  if (queued.length > 0) await enqueueTargets(pass.trx, queued)
+}
+
+function needsSlot(action: ScheduledAction): boolean {
+  return !action.hasSlot && (action.status === 'queued' || action.status === 'waiting')
+}
+
+function takeAll(ids: Set<number>): number[] {
+  const taken = [...ids]
+  ids.clear()
+  return taken
+}
+
+async function assignPipelineSlots(pass: SchedulingPass, pipelineIds: number[]): Promise<void> {
+  if (pipelineIds.length === 0) return
+  for (const action of await pass.load(await nextActions(pass.trx, pipelineIds))) pass.acquireSlot(action)
+  for (const action of pass.loaded()) {
+    if (needsSlot(action) && pipelineIds.includes(action.pipelineId))
+      pass.moveAction(action, { status: 'waiting', reason: 'WAITING_CONCURRENCY_PIPELINE' })
+  }
+}
+
+/** The actions that come next on each of these pipelines, first come first served, as far as slots are free. */
+async function nextActions(trx: Transaction<Tables>, pipelineIds: number[]): Promise<number[]> {
+  const { rows } = await sql<{ id: number }>`
+    select next.id
+    from pipelines p
+    cross join lateral (
+      select case p.max_parallel_actions when 0 then ${UNLIMITED_PER_PASS}
+        else p.max_parallel_actions - (select count(*) from actions where pipeline_id = p.id and has_place) end as free
+    ) as slots
+    cross join lateral (
+      (select id from actions
+        where pipeline_id = p.id and status = 'waiting' and not has_place order by id limit greatest(free, 0))
+      union all
+      (select id from actions
+        where pipeline_id = p.id and status = 'queued' and not has_place order by id limit greatest(free, 0))
+      order by id limit greatest(free, 0)
+    ) as next
+    where p.id = any(${pipelineIds}::bigint[])`.execute(trx)
+  return rows.map((row) => row.id)
+}
+
+/** The targets that now need a slot on their server; those that will never run are skipped. */
+function startBatch(pass: SchedulingPass, action: ScheduledAction): ScheduledTarget[] {
+  if (!action.hasSlot) return []
+  for (const target of skippedTargets(action.targets, action.maxFailed)) skipTarget(pass, target)
+  return readyTargets(action.targets)
+}
+
+/** Ends an action that has not started, without a run. */
+export function skipAction(pass: SchedulingPass, action: ScheduledAction): void {
+  for (const target of action.targets) skipTarget(pass, target)
+  pass.moveAction(action, SKIPPED)
+}
+
+function skipTarget(pass: SchedulingPass, target: ScheduledTarget): void {
+  pass.moveTarget(target, SKIPPED, endSteps(target.steps, SKIPPED, pass.at))
+}
+
+/** Returns the targets that have a slot now; the others of `ready` wait. */
+async function assignServerSlots(
+  pass: SchedulingPass,
+  serverIds: number[],
+  ready: ScheduledTarget[],
+): Promise<number[]> {
+  if (serverIds.length === 0) return []
+  const servers = await serverSlots(pass.trx, serverIds)
+  const waiting = servers.flatMap((server) => server.waiting)
+  const actions = await pass.load(waiting.map(({ actionId }) => actionId))
+  const waitingIds = new Set(waiting.map(({ targetId }) => targetId))
+  const candidates = [
+    ...ready,
+    ...actions.flatMap((action) => action.targets.filter((target) => waitingIds.has(target.id))),
+  ].sort((a, b) => a.actionId - b.actionId)
+  const free = new Map(servers.map((server) => [server.id, server.free]))
+  const queued: number[] = []
+  for (const target of candidates) {
+    const left = free.get(target.serverId) ?? 0
+    free.set(target.serverId, left - 1)
+    if (left > 0) {
+      pass.moveTarget(target, QUEUED)
+      queued.push(target.id)
+    } else if (target.status === 'pending') {
+      pass.moveTarget(target, { status: 'waiting', reason: 'WAITING_CONCURRENCY_TARGET' })
+    }
+  }
+  return queued
+}
+
+type ServerSlots = { id: number; free: number; waiting: { targetId: number; actionId: number }[] }
+
+/** How many slots these servers have free, and which targets wait for them. */
+async function serverSlots(trx: Transaction<Tables>, serverIds: number[]): Promise<ServerSlots[]> {
+  const { rows } = await sql<ServerSlots>`
+    select s.id, slots.free, coalesce((
+      select json_agg(json_build_object('targetId', next.id, 'actionId', next.action_id))
+      from (select id, action_id from targets where server_id = s.id and status = 'waiting'
+        order by action_id limit slots.free) as next), '[]') as waiting
+    from servers s
+    cross join lateral (
+      select greatest(0, case s.max_parallel_actions when 0 then ${UNLIMITED_PER_PASS} else s.max_parallel_actions -
+        (select count(*) from targets where server_id = s.id and status in ('queued', 'in-progress')) end) as free
+    ) as slots
+    where s.id = any(${serverIds}::bigint[])`.execute(trx)
+  return rows
+}
+
+/**
+ * The children of what has ended: queued, with the commit of their parent, when it has completed; otherwise
+ * skipped, with their own children. Returns those that are queued now.
+ */
+export async function releaseChildren(pass: SchedulingPass): Promise<ScheduledAction[]> {
+  await pass.flush()
+  const ended = new Map(pass.loaded().flatMap((one) => (isEnd(one.status) ? [[one.id, one.status]] : [])))
+  const { rows } = await sql<{ id: number }>`
+    select id from actions where parent_id = any(${[...ended.keys()]}::bigint[]) and status = 'pending'`.execute(
+    pass.trx,
+  )
+  const children = await pass.load(rows.map((row) => row.id))
+  const released = children.filter((child) => ended.get(child.parentId!) === 'completed')
+  await inheritCommit(pass.trx, released)
+  for (const child of released) pass.moveAction(child, QUEUED)
+  const skipped = children.filter((child) => !released.includes(child))
+  for (const child of skipped) skipAction(pass, child)
+  return skipped.length > 0 ? [...released, ...(await releaseChildren(pass))] : released
+}
+
+/** A child that deploys the same source deploys the very commit of its parent. */
+async function inheritCommit(trx: Transaction<Tables>, children: ScheduledAction[]): Promise<void> {
+  const ids = children.filter((child) => child.type === 'deploy').map((child) => child.id)
+  if (ids.length === 0) return
+  await sql`
+    update actions child set commit = parent.commit, deployment = child.deployment ||
+      jsonb_build_object('source_type', 'commit', 'source_ref', parent.commit ->> 'hash')
+    from actions parent
+    where child.id = any(${ids}::bigint[]) and parent.id = child.parent_id and parent.commit is not null
+      and parent.deployment ->> 'repository' = child.deployment ->> 'repository'`.execute(trx)
+}

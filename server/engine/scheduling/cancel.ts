@@ -1,0 +1,101 @@
+import { sql } from 'kysely'
+import { isEnd, type State } from '#model/actions/status.ts'
+import type { Database } from '#platform/database/connect.ts'
+import type { Listener } from '#platform/database/listen.ts'
+import { assignSlots, type EnqueueTargets } from './assign-slots.ts'
+import { openSchedulingPass } from './scheduling-pass.ts'
+import { endSteps } from './steps.ts'
+
+/** Notifies the workers that run targets of a cancelled action. The message is the action's id. */
+const CANCEL_CHANNEL = 'cancelled_actions'
+
+const CANCELLED: State = { status: 'failed', reason: 'FAILED_CANCELLED' }
+
+export type CancelOutcome = { kind: 'cancelled' | 'gone' | 'over' }
+
+/**
+ * Ends what has not started at once; workers that run the rest are notified, stop it, and end it. Idempotent:
+ * cancelling an action that an earlier cancellation has ended succeeds.
+ */
+export function cancelAction(
+  { db, enqueueTargets }: { db: Database; enqueueTargets: EnqueueTargets },
+  actionId: number,
+  user: { id: number },
+): Promise<CancelOutcome> {
+  return db.transaction().execute(async (trx): Promise<CancelOutcome> => {
+    const row = () =>
+      trx
+        .selectFrom('actions')
+        .select(['environment_id', 'status', 'cancelled_at'])
+        .where('id', '=', actionId)
+        .executeTakeFirst()
+    const found = await row()
+    if (!found) return { kind: 'gone' }
+    const pass = await openSchedulingPass(trx, found.environment_id)
+    const [loaded] = await pass.load([actionId])
+    const action = loaded!
+    if (isEnd(action.status)) {
+      const isCancelled = (await row())!.cancelled_at !== null && action.status !== 'completed'
+      return { kind: isCancelled ? 'cancelled' : 'over' }
+    }
+    await sql`
+      update actions set cancelled_at = coalesce(cancelled_at, ${pass.at}), cancelled_by = coalesce(cancelled_by, ${user.id})
+      where id = ${actionId}`.execute(trx)
+    const idle = action.targets.filter(({ status }) => !isEnd(status) && status !== 'in-progress')
+    for (const target of idle) pass.moveTarget(target, CANCELLED, endSteps(target.steps, CANCELLED, pass.at))
+    if (action.targets.every((target) => isEnd(target.status))) pass.moveAction(action, CANCELLED)
+    await sql`select pg_notify(${CANCEL_CHANNEL}, ${String(actionId)})`.execute(trx)
+    const serverIds = idle.map((target) => target.serverId)
+    const affected = { actionIds: [actionId], pipelineIds: [action.pipelineId], serverIds }
+    await assignSlots(pass, affected, enqueueTargets)
+    return { kind: 'cancelled' }
+  })
+}
+
+/** Signals running targets that their action was cancelled, by whichever process. */
+export type Cancellations = {
+  watch(actionId: number): { signal: AbortSignal; stop(): void }
+}
+
+export async function watchCancellations(
+  db: Database,
+  listener: Listener,
+  onError: (error: Error) => void,
+): Promise<Cancellations> {
+  const watched = new Map<number, Set<AbortController>>()
+  const cancel = (actionId: number) => {
+    for (const controller of watched.get(actionId) ?? []) controller.abort()
+  }
+
+  /** Notifications that were sent while the connection was down are in the table. */
+  async function catchUp(): Promise<void> {
+    if (watched.size === 0) return
+    const rows = await db
+      .selectFrom('actions')
+      .select('id')
+      .where('id', 'in', [...watched.keys()])
+      .where('cancelled_at', 'is not', null)
+      .execute()
+    for (const { id } of rows) cancel(id)
+  }
+
+  await listener.subscribe(CANCEL_CHANNEL, {
+    onNotify: (message) => cancel(Number(message)),
+    onReconnect: () => void catchUp().catch(onError),
+  })
+
+  return {
+    watch(actionId) {
+      const controller = new AbortController()
+      const controllers = watched.get(actionId) ?? new Set()
+      watched.set(actionId, controllers.add(controller))
+      return {
+        signal: controller.signal,
+        stop() {
+          controllers.delete(controller)
+          if (controllers.size === 0 && watched.get(actionId) === controllers) watched.delete(actionId)
+        },
+      }
+    },
+  }
+}

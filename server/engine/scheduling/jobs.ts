@@ -1,0 +1,106 @@
+import { sql, type Transaction } from 'kysely'
+import type { Database } from '#platform/database/connect.ts'
+import type { Tables } from '#platform/database/tables.ts'
+import type { Queue } from '#platform/queue/open-queue.ts'
+import { type Affected, assignSlots, type EnqueueTargets } from './assign-slots.ts'
+import { openSchedulingPass } from './scheduling-pass.ts'
+
+/** Enqueues jobs in the transaction of the rows that they are about. */
+export type Enqueue = {
+  /** Actions were started: schedule them. */
+  runs: (trx: Transaction<Tables>, actionIds: number[]) => Promise<void>
+  /** Targets have a slot on their server: run them. */
+  targets: EnqueueTargets
+}
+
+export function createEnqueue(queue: Queue): Enqueue {
+  return {
+    async runs(trx, actionIds) {
+      await queue.enqueue(trx, 'actions.run', [{ action_ids: actionIds }])
+    },
+    async targets(trx, targetIds) {
+      const payloads = targetIds.map((target_id) => ({ target_id }))
+      await queue.enqueue(trx, 'targets.run', payloads)
+    },
+  }
+}
+
+function scheduleEnvironment(
+  db: Database,
+  environmentId: number,
+  affected: Affected,
+  enqueueTargets: EnqueueTargets,
+): Promise<void> {
+  return db.transaction().execute(async (trx) => {
+    await assignSlots(await openSchedulingPass(trx, environmentId), affected, enqueueTargets)
+  })
+}
+
+/** Schedules actions that were started. The job `actions.run`. */
+export async function scheduleActions(
+  db: Database,
+  actionIds: readonly number[],
+  enqueueTargets: EnqueueTargets,
+): Promise<void> {
+  const rows = await db
+    .selectFrom('actions')
+    .select(['id', 'environment_id'])
+    .where('id', 'in', actionIds)
+    .execute()
+  for (const [environmentId, actions] of Map.groupBy(rows, (row) => row.environment_id))
+    await scheduleEnvironment(db, environmentId, { actionIds: actions.map(({ id }) => id) }, enqueueTargets)
+}
+
+/**
+ * Assigns free slots that something still waits for. What frees a slot also assigns it, so there is little to
+ * find: a limit that was raised, a server that was removed from a pipeline. Targets that should run and have no
+ * job, because it went to the dead letters, get another one. The job `scheduling.sweep`.
+ */
+export async function sweepSlots(
+  db: Database,
+  enqueueTargets: EnqueueTargets,
+  onError: (error: Error) => void,
+): Promise<void> {
+  await db.transaction().execute(async (trx) => {
+    const orphaned = await findOrphanedTargets(trx)
+    if (orphaned.length > 0) await enqueueTargets(trx, orphaned)
+  })
+  // An error in one environment must not stop the others.
+  for (const { environmentId, ...affected } of await findFreeSlots(db))
+    await scheduleEnvironment(db, environmentId, affected, enqueueTargets).catch(onError)
+}
+
+async function findOrphanedTargets(db: Database): Promise<number[]> {
+  const { rows } = await sql<{ id: number }>`
+    select t.id from targets t
+    where t.status in ('queued', 'in-progress') and t.updated_at < now() - interval '1 minute'
+      and not exists (select from queue.job where name = 'targets.run' and state < 'completed'
+        and (data ->> 'target_id')::bigint = t.id)
+    order by t.id limit 100`.execute(db)
+  return rows.map((row) => row.id)
+}
+
+type FreeSlots = { environmentId: number; pipelineIds: number[]; serverIds: number[] }
+
+async function findFreeSlots(db: Database): Promise<FreeSlots[]> {
+  const { rows } = await sql<FreeSlots>`
+    with free_pipelines as (
+      select p.environment_id, p.id from pipelines p
+      where exists (select from actions where pipeline_id = p.id and status in ('waiting', 'queued') and not has_place
+          and updated_at < now() - interval '10 seconds')
+        and (p.max_parallel_actions = 0 or p.max_parallel_actions >
+          (select count(*) from actions where pipeline_id = p.id and has_place))
+    ), free_servers as (
+      select s.environment_id, s.id from servers s
+      where exists (select from targets where server_id = s.id and status = 'waiting')
+        and (s.max_parallel_actions = 0 or s.max_parallel_actions >
+          (select count(*) from targets where server_id = s.id and status in ('queued', 'in-progress')))
+    )
+    select environment_id as "environmentId",
+      coalesce(array_agg(id) filter (where kind = 'pipeline'), '{}') as "pipelineIds",
+      coalesce(array_agg(id) filter (where kind = 'server'), '{}') as "serverIds"
+    from (select environment_id, id, 'pipeline' as kind from free_pipelines
+      union all select environment_id, id, 'server' from free_servers) as found
+    group by environment_id`.execute(db)
+  return rows
+}

@@ -1,0 +1,125 @@
+import { sql, type Transaction } from 'kysely'
+import { ACTIONS_CHANNEL } from '#model/actions/channel.ts'
+import { isEnd, type State } from '#model/actions/status.ts'
+import { recordEvents } from '#model/events/fan-out.ts'
+import type { ReasonCode, Status, StoredStep, Tables } from '#platform/database/tables.ts'
+import type { StepMove } from './steps.ts'
+
+// What a scheduling pass reads and writes.
+
+export type ScheduledTarget = {
+  id: number
+  actionId: number
+  batch: number
+  serverId: number
+  status: Status
+  reason: ReasonCode
+  startedAt: string | null
+  steps: StoredStep[]
+}
+
+export type ScheduledAction = {
+  id: number
+  pipelineId: number
+  type: string
+  parentId: number | null
+  status: Status
+  reason: ReasonCode
+  startedAt: string | null
+  /** It counts against the concurrency limit of its pipeline. */
+  hasSlot: boolean
+  /** How many targets may fail before later batches are skipped. */
+  maxFailed: number
+  targets: ScheduledTarget[]
+}
+
+export async function loadActions(
+  trx: Transaction<Tables>,
+  environmentId: number,
+  ids: readonly number[],
+): Promise<ScheduledAction[]> {
+  if (ids.length === 0) return []
+  const { rows } = await sql<ScheduledAction>`
+    select a.id, a.pipeline_id as "pipelineId", a.type, a.parent_id as "parentId", a.status,
+      a.status_reason_code as reason, a.started_at as "startedAt", a.has_place as "hasSlot",
+      coalesce((p.rollout ->> 'max_failed')::int, 0) as "maxFailed",
+      (select json_agg(json_build_object('id', t.id, 'actionId', t.action_id, 'batch', t.batch,
+          'serverId', t.server_id, 'status', t.status, 'reason', t.status_reason_code,
+          'startedAt', t.started_at, 'steps', t.steps) order by t.position)
+        from targets t where t.action_id = a.id) as targets
+    from actions a join pipelines p on p.id = a.pipeline_id
+    where a.id = any(${ids}::bigint[]) and a.environment_id = ${environmentId}
+    order by a.id`.execute(trx)
+  return rows
+}
+
+/** What has changed in a pass, in order. `slotted` actions have acquired a slot on their pipeline. */
+export type Moves = {
+  slotted: ScheduledAction[]
+  actions: (State & { action: ScheduledAction; previous: Status })[]
+  targets: (State & { target: ScheduledTarget; previous: Status; stepMoves: StepMove[] })[]
+}
+
+/** Writes the new state of actions and targets, every single move, and notifies watchers. */
+export async function storeMoves(trx: Transaction<Tables>, at: string, moves: Moves): Promise<void> {
+  await storeTargets(trx, at, moves.targets)
+  await storeActions(trx, at, moves)
+  const moved = [
+    ...moves.actions.map(({ action }) => action.id),
+    ...moves.targets.map(({ target }) => target.actionId),
+  ]
+  const messages = [...new Set(moved)].map((id) => `move ${id}`)
+  if (messages.length === 0) return
+  const notified = sql`select pg_notify(${ACTIONS_CHANNEL}, message) from unnest(${messages}::text[]) as message`
+  await notified.execute(trx)
+}
+
+async function storeTargets(trx: Transaction<Tables>, at: string, moves: Moves['targets']): Promise<void> {
+  if (moves.length === 0) return
+  const targets = [...new Set(moves.map(({ target }) => target))]
+  const changed = targets.map((target) => ({ ...target, completedAt: isEnd(target.status) ? at : null }))
+  await sql`
+    update targets set status = moved.status, status_reason_code = moved.reason, started_at = moved."startedAt",
+      completed_at = moved."completedAt", steps = moved.steps, updated_at = ${at}
+    from json_to_recordset(${JSON.stringify(changed)}::json) as moved
+      (id bigint, status text, reason text, "startedAt" timestamptz, "completedAt" timestamptz, steps jsonb)
+    where targets.id = moved.id`.execute(trx)
+  // Of a target, then of its steps; a missing `order` becomes null.
+  const rows = moves.flatMap(({ target, stepMoves, previous, status, reason }) =>
+    [{ previous, status, reason }, ...stepMoves].map((move) => ({ target_id: target.id, ...move })),
+  )
+  await sql`
+    insert into target_moves (target_id, step_order, previous_status, status, status_reason_code, occurred_at)
+    select target_id, step_order, previous, status, reason, ${at}
+    from rows from (json_to_recordset(${JSON.stringify(rows)}::json) as
+      (target_id bigint, "order" int, previous text, status text, reason text)) with ordinality as
+      moved (target_id, step_order, previous, status, reason, n)
+    order by n`.execute(trx)
+}
+
+async function storeActions(trx: Transaction<Tables>, at: string, { slotted, actions: moves }: Moves) {
+  const actions = [...new Set([...slotted, ...moves.map(({ action }) => action)])]
+  if (actions.length === 0) return
+  const changed = actions.map(({ targets, ...action }) => ({
+    ...action,
+    completedAt: isEnd(action.status) ? at : null,
+  }))
+  await sql`
+    update actions set status = moved.status, status_reason_code = moved.reason, has_place = moved."hasSlot",
+      started_at = moved."startedAt", completed_at = moved."completedAt", updated_at = ${at}
+    from json_to_recordset(${JSON.stringify(changed)}::json) as moved
+      (id bigint, status text, reason text, "hasSlot" boolean, "startedAt" timestamptz, "completedAt" timestamptz)
+    where actions.id = moved.id`.execute(trx)
+  await recordEvents(
+    trx,
+    at,
+    moves.map(({ action, previous, status, reason }) => ({
+      action_id: action.id,
+      pipeline_id: action.pipelineId,
+      previous_status: previous,
+      status,
+      status_reason_code: reason,
+      is_final: isEnd(status),
+    })),
+  )
+}

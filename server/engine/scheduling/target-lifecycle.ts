@@ -1,0 +1,290 @@
+import { sql, type Transaction } from 'kysely'
+import { ACTIONS_CHANNEL } from '#model/actions/channel.ts'
+import type { State } from '#model/actions/status.ts'
+import type { Database } from '#platform/database/connect.ts'
+import type { Listener } from '#platform/database/listen.ts'
+import type { StoredStep, Tables } from '#platform/database/tables.ts'
+import type { JobContext } from '#platform/queue/handler.ts'
+import { assignSlots, type EnqueueTargets } from './assign-slots.ts'
+import { watchCancellations } from './cancel.ts'
+import { lockScheduling, openSchedulingPass, type SchedulingPass } from './scheduling-pass.ts'
+import { completeStep, endOfTarget, endSteps, openStep, startAt, stepMoves } from './steps.ts'
+import type { ScheduledAction, ScheduledTarget } from './store.ts'
+
+type Trx = Transaction<Tables>
+
+/**
+ * Everything that the runner reports to scheduling. Each call is one transaction that holds the job (`locked` holds
+ * the target instead), and may be repeated when its answer was lost. Call order: `begin`, then on the attempt
+ * `completeStep` for every step but the last, then `end`; `release` whatever happened. `abandon` is for a target that
+ * cannot begin.
+ */
+export type TargetLifecycle = {
+  /**
+   * Begins an attempt at a target that is queued, or whose worker was lost. From here on writes of older attempts
+   * are rejected. `plan` decides in the same transaction where to start; with `end` the target ends there
+   * instead, and its job is completed. Null: the target is over. The same `key` is the same attempt.
+   */
+  begin<Plan extends StartPlan>(
+    targetId: number,
+    job: JobContext,
+    key: string,
+    plan: (trx: Trx, begun: BegunTarget) => Promise<Plan>,
+  ): Promise<(TargetAttempt & { plan: Plan }) | null>
+  /**
+   * Ends a target that no attempt can begin, whatever its steps are, and its job. Running attempts lose it.
+   * `explain` may write to the log of the first open step, under the number of an attempt made for that.
+   */
+  abandon(
+    targetId: number,
+    job: JobContext,
+    end: State,
+    explain: (trx: Trx, log: { targetId: number; stepOrder: number; attempt: number }) => Promise<void>,
+  ): Promise<void>
+}
+
+export type StartPlan = { order: number; end?: State }
+
+export type BegunTarget = {
+  targetId: number
+  actionId: number
+  environmentId: number
+  attempt: number
+  steps: StoredStep[]
+  isCancelled: boolean
+  /** Another attempt had begun before this one. */
+  isReassigned: boolean
+}
+
+/** Owns the target until another attempt begins. */
+export type TargetAttempt = BegunTarget & {
+  /** Aborts when the action is cancelled. */
+  cancelled: AbortSignal
+  /**
+   * The step is done and the next one starts; `alongside` writes in the same transaction. Returns whether the
+   * action was cancelled. Throws JobReassignedError when another attempt owns the target.
+   */
+  completeStep(order: number, alongside?: Alongside): Promise<boolean>
+  /**
+   * Ends the target with this step, and its job. The action may end with it, and the slots go to the next ones.
+   * The state of a target that another attempt owns stays as it is.
+   */
+  end(order: number, end: State, alongside?: Alongside): Promise<void>
+  /** Work under the environment's scheduling lock. Throws JobReassignedError when another attempt owns the target. */
+  locked<Result>(work: (trx: Trx) => Promise<Result>): Promise<Result>
+  /** Stops listening for cancellations. */
+  release(): void
+}
+
+type Alongside = (trx: Trx) => Promise<void>
+
+/** The target belongs to another attempt; this one must not write any more. */
+export class JobReassignedError extends Error {
+  override name = 'JobReassignedError'
+  constructor(what: string) {
+    super(`Another attempt owns the target: cannot ${what}.`)
+  }
+}
+
+/** One per process. */
+export async function openTargetLifecycle(deps: {
+  db: Database
+  listener: Listener
+  enqueueTargets: EnqueueTargets
+  onError: (error: Error) => void
+}): Promise<TargetLifecycle> {
+  const { db, enqueueTargets } = deps
+  const cancellations = await watchCancellations(db, deps.listener, deps.onError)
+
+  function inJob<Result>(job: JobContext, work: (trx: Trx) => Promise<Result>): Promise<Result> {
+    return db.transaction().execute(async (trx) => {
+      await job.hold(trx)
+      return work(trx)
+    })
+  }
+
+  /** Moves an owned target to its end; its slots go to the next ones. */
+  async function endTarget({ pass, action, target }: OpenTarget, end: State, steps: StoredStep[]) {
+    pass.moveTarget(target, end, steps)
+    const affected = {
+      actionIds: [action.id],
+      pipelineIds: [action.pipelineId],
+      serverIds: [target.serverId],
+    }
+    await assignSlots(pass, affected, enqueueTargets)
+  }
+
+  async function endOwned(trx: Trx, owner: BegunTarget, order: number, end: State): Promise<void> {
+    const pass = await openSchedulingPass(trx, owner.environmentId)
+    const owned = await trx
+      .selectFrom('targets')
+      .select('id')
+      .where('id', '=', owner.targetId)
+      .where('attempt', '=', owner.attempt)
+      .where('status', '=', 'in-progress')
+      .forNoKeyUpdate()
+      .executeTakeFirst()
+    if (!owned) return
+    const opened = await loadTarget(pass, owner)
+    const steps = endSteps(opened!.target.steps, end, pass.at, order)
+    await endTarget(opened!, endOfTarget(steps), steps)
+  }
+
+  function attemptOf(job: JobContext, begun: BegunTarget): TargetAttempt {
+    const watch = cancellations.watch(begun.actionId)
+    return {
+      ...begun,
+      cancelled: watch.signal,
+      release: watch.stop,
+      completeStep: (order, alongside) =>
+        inJob(job, async (trx) => {
+          const change = (steps: StoredStep[], at: string) => completeStep(steps, order, at)
+          const isCancelled = await moveSteps(trx, begun, change)
+          await alongside?.(trx)
+          return isCancelled
+        }),
+      end: (order, end, alongside) =>
+        inJob(job, async (trx) => {
+          await endOwned(trx, begun, order, end)
+          await alongside?.(trx)
+          await job.complete(trx)
+        }),
+      locked: (work) =>
+        db.transaction().execute(async (trx) => {
+          await lockScheduling(trx, [begun.environmentId])
+          const owned = trx.selectFrom('targets').select('id').where('id', '=', begun.targetId)
+          if (!(await owned.where('attempt', '=', begun.attempt).executeTakeFirst()))
+            throw new JobReassignedError('write')
+          return work(trx)
+        }),
+    }
+  }
+
+  return {
+    async begin(targetId, job, key, plan) {
+      let attempt: TargetAttempt | undefined
+      const work = inJob(job, async (trx) => {
+        const begun = await beginAttempt(trx, targetId, key, enqueueTargets)
+        const start = begun && (await plan(trx, begun))
+        if (!begun || !start || start.end) {
+          if (begun && start?.end) await endOwned(trx, begun, start.order, start.end)
+          await job.complete(trx)
+          return null
+        }
+        await moveSteps(trx, begun, (steps, at) => startAt(steps, start.order, at))
+        // A cancellation waits for this transaction, so it cannot come before the watch.
+        attempt = attemptOf(job, begun)
+        return { ...attempt, plan: start }
+      })
+      return work.catch((error) => {
+        attempt?.release()
+        throw error
+      })
+    },
+    abandon: (targetId, job, end, explain) =>
+      inJob(job, async (trx) => {
+        const opened = await openTarget(trx, targetId)
+        if (opened) {
+          const { pass, target } = opened
+          const stepOrder = openStep(target.steps)?.order
+          await endTarget(opened, end, endSteps(target.steps, end, pass.at, stepOrder ?? 0))
+          const { attempt } = await trx
+            .updateTable('targets')
+            .set((eb) => ({ attempt: eb('attempt', '+', 1), attempt_key: null }))
+            .where('id', '=', targetId)
+            .returning('attempt')
+            .executeTakeFirstOrThrow()
+          if (stepOrder !== undefined) await explain(trx, { targetId, stepOrder, attempt })
+        }
+        await job.complete(trx)
+      }),
+  }
+}
+
+/** A pass with the action of a target that has a slot and is not over; null when there is none. */
+async function openTarget(trx: Trx, targetId: number) {
+  const found = await trx
+    .selectFrom('targets')
+    .innerJoin('actions', 'actions.id', 'targets.action_id')
+    .select(['actions.id as actionId', 'actions.environment_id as environmentId'])
+    .where('targets.id', '=', targetId)
+    .executeTakeFirst()
+  if (!found) return null
+  const pass = await openSchedulingPass(trx, found.environmentId)
+  const opened = await loadTarget(pass, { ...found, targetId })
+  const status = opened?.target.status
+  return status === 'queued' || status === 'in-progress' ? { ...found, ...opened! } : null
+}
+
+type OpenTarget = { pass: SchedulingPass; action: ScheduledAction; target: ScheduledTarget }
+
+async function loadTarget(
+  pass: SchedulingPass,
+  { actionId, targetId }: { actionId: number; targetId: number },
+): Promise<OpenTarget | undefined> {
+  const [action] = await pass.load([actionId])
+  const target = action?.targets.find(({ id }) => id === targetId)
+  return action && target && { pass, action, target }
+}
+
+async function beginAttempt(
+  trx: Trx,
+  targetId: number,
+  key: string,
+  enqueueTargets: EnqueueTargets,
+): Promise<BegunTarget | null> {
+  const opened = await openTarget(trx, targetId)
+  if (!opened) return null
+  const { actionId, environmentId, pass, target } = opened
+  const wasRunning = target.status === 'in-progress'
+  if (!wasRunning) {
+    pass.moveTarget(target, { status: 'in-progress', reason: 'IN_PROGRESS' })
+    await sql`
+      insert into used_credits (environment_id, month, target_runs)
+      values (${environmentId}, date_trunc('month', ${pass.at}::timestamptz at time zone 'UTC')::date, 1)
+      on conflict (environment_id, month) do update set target_runs = used_credits.target_runs + 1`.execute(
+      trx,
+    )
+  }
+  await assignSlots(pass, { actionIds: [actionId] }, enqueueTargets)
+  const { rows } = await sql<{ attempt: number; isOurs: boolean; isCancelled: boolean }>`
+    update targets set attempt_key = ${key}, attempt = targets.attempt + (before.attempt_key is distinct from ${key})::int
+    from targets before join actions on actions.id = before.action_id
+    where targets.id = ${targetId} and before.id = targets.id
+    returning targets.attempt, before.attempt_key is not distinct from ${key} as "isOurs",
+      actions.cancelled_at is not null as "isCancelled"`.execute(trx)
+  const { isOurs, ...begun } = rows[0]!
+  const isReassigned = wasRunning && !isOurs
+  return { ...begun, targetId, actionId, environmentId, steps: target.steps, isReassigned }
+}
+
+/**
+ * Moves the steps of a target that continues; returns whether its action was cancelled. Needs no lock on the
+ * environment: nothing but steps changes, and only the attempt that owns the target writes them.
+ */
+async function moveSteps(
+  trx: Trx,
+  { targetId, attempt }: BegunTarget,
+  change: (steps: StoredStep[], at: string) => StoredStep[],
+): Promise<boolean> {
+  const { rows } = await sql<{ action_id: number; steps: StoredStep[]; at: string; isCancelled: boolean }>`
+    select t.action_id, t.steps, clock_timestamp()::timestamptz(3) as at, a.cancelled_at is not null as "isCancelled"
+    from targets t join actions a on a.id = t.action_id
+    where t.id = ${targetId} and t.attempt = ${attempt} and t.status = 'in-progress'
+    for no key update of t`.execute(trx)
+  const [row] = rows
+  if (!row) throw new JobReassignedError('move its steps')
+  const steps = change(row.steps, row.at)
+  await sql`
+    with updated as (
+      update targets set steps = ${JSON.stringify(steps)}, updated_at = ${row.at} where id = ${targetId}
+    ), moved as (
+      insert into target_moves (target_id, step_order, previous_status, status, status_reason_code, occurred_at)
+      select ${targetId}, "order", previous, status, reason, ${row.at}
+      from json_to_recordset(${JSON.stringify(stepMoves(row.steps, steps))}::json)
+        as move ("order" int, previous text, status text, reason text)
+      order by "order"
+    )
+    select pg_notify(${ACTIONS_CHANNEL}, ${`move ${row.action_id}`})`.execute(trx)
+  return row.isCancelled
+}
