@@ -89,7 +89,7 @@ suite('runs', { concurrency: true }, () => {
         [{ port: silentPort }, /did not answer in time/],
         [{ host_key: otherKey }, /the host key of 127\.0\.0\.1:\d+ is not the known one/],
         [{ login_name: 'nobody-of-that-name' }, /does not accept the key for nobody-of-that-name/],
-        [{ credential_id: null }, /has no key to log in with/],
+        [{ credential_id: null }, /has no SSH key/],
       ]
       await Promise.all(
         cases.map(async ([difference, line]) => {

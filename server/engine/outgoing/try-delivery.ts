@@ -1,4 +1,4 @@
-import type { Sender } from '#adapters/http-client/sender.ts'
+import type { HttpClient } from '#adapters/http-client/client.ts'
 import { signDelivery } from '#adapters/http-client/sign.ts'
 import { renderRequest, type TemplateContext } from '#adapters/templates/render.ts'
 import { unmetCondition } from '#model/payload/conditions.ts'
@@ -11,7 +11,7 @@ import { nextAttempt } from './retry-schedule.ts'
 import type { TokenVerdict } from './token-rule.ts'
 
 export type TryDeps = ContextDeps & {
-  sender: Sender
+  sender: HttpClient
   now: () => Date
   random: () => number
   /** A clock that nobody sets: that of `ownedUntil`. */

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { openLocalExecutor } from '#adapters/executors/local.ts'
+import type { Connect } from '#adapters/executors/connect.ts'
 import { createRepositories } from '#adapters/repositories/repositories.ts'
 import type { EnqueueTargets } from '#engine/scheduling/settle.ts'
 import type { AddressGuard } from '#platform/addresses/guard.ts'
@@ -18,7 +18,6 @@ import { runTarget } from './run-target.ts'
 
 export type Runner = {
   run(targetId: number, context: JobContext): Promise<void>
-  close(): Promise<void>
 }
 
 /** Puts together what running targets needs; one per process. */
@@ -27,15 +26,13 @@ export async function openRunner(options: {
   box: SecretBox
   listener: Listener
   home: string
-  /** The account of the embedded database, which commands on this machine must not get. */
-  databaseUid: number | null
+  connect: Connect
   guard: AddressGuard
   enqueueTargets: EnqueueTargets
   log: Log
   onError: (error: Error) => void
 }): Promise<Runner> {
   const { db, box, listener } = options
-  const local = await openLocalExecutor({ excludedUid: options.databaseUid })
   const repositories = createRepositories({
     folder: join(options.home, 'repositories', 'mirrors'),
     allowRemote: allowRemotes(db, options.guard),
@@ -46,8 +43,8 @@ export async function openRunner(options: {
     log: options.log,
     enqueueTargets: options.enqueueTargets,
     cancellations: await createCancellations(db, listener, options.onError),
-    reach: createReach({ db, local }),
+    reach: createReach({ db, connect: options.connect }),
     perform: createPerform(createDeploySteps({ db, repositories })),
   }
-  return { run: (targetId, context) => runTarget(parts, targetId, context), close: () => local.close() }
+  return { run: (targetId, context) => runTarget(parts, targetId, context) }
 }

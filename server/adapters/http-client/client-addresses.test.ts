@@ -3,7 +3,7 @@ import { createServer, type Socket } from 'node:net'
 import { test } from 'node:test'
 import { createServer as createTlsServer, type TLSSocket } from 'node:tls'
 import { createAddressGuard } from '#platform/addresses/guard.ts'
-import { createSender } from './sender.ts'
+import { createHttpClient } from './client.ts'
 import { makeCertificate } from './test-certificate.ts'
 import { closed, http, listen, openReceiver, openSender, post } from './test-receivers.ts'
 
@@ -43,7 +43,7 @@ test('a name that is public when it is judged and private when it is called is b
     baseUrl: () => PUBLIC,
     lookup: async () => answers.shift()!,
   })
-  const sender = createSender({ guard, userAgent: 'Gantry/test' })
+  const sender = createHttpClient({ guard, userAgent: 'Gantry/test' })
   t.after(() => sender.close())
   assert.equal((await guard.judge('rebind.example')).kind, 'allowed')
   const outcome = await sender.send(post(`http://rebind.example:${receiver.port}/`))
