@@ -1,6 +1,6 @@
 import type { AddressGuard } from '#platform/addresses/guard.ts'
 import type { ServersTable } from '#platform/database/tables.ts'
-import type { Executor, Unreachable } from './executor.ts'
+import { type Connection, unreachable } from './executor.ts'
 import { type LocalExecutor, openLocalExecutor } from './local.ts'
 import { makeFolderOf } from './local-account.ts'
 import { connectSsh, type SshOptions } from './ssh-connect.ts'
@@ -28,8 +28,6 @@ export type ConnectOptions = Partial<
    */
   guard?: AddressGuard
 }
-
-export type Connection = { kind: 'connected'; executor: Executor } | { kind: 'cancelled' } | Unreachable
 
 /** Closing the executor ends an SSH connection; the local executor lives as long as the process. */
 export type Connect = (server: ServerAddress, options?: ConnectOptions) => Promise<Connection>
@@ -66,11 +64,10 @@ export function createConnect({ databaseUid }: { databaseUid: number | null }): 
 
 async function connectOverSsh(server: ServerAddress, options: ConnectOptions = {}): Promise<Connection> {
   const { guard, onNewHostKey = async () => {}, ...more } = options
-  if (server.privateKey === null) {
-    return { kind: 'unreachable', message: `${server.name} has no SSH key: assign an SSH credential to it` }
-  }
+  if (server.privateKey === null)
+    return unreachable(`${server.name} has no SSH key: assign an SSH credential to it`)
   const verdict = await guard?.judge(server.host!)
-  if (verdict && verdict.kind !== 'allowed') return { kind: 'unreachable', message: verdict.message }
+  if (verdict && verdict.kind !== 'allowed') return unreachable(verdict.message)
   return connectSsh({
     ...more,
     onNewHostKey,
