@@ -33,9 +33,9 @@ suite('what a run deploys', () => {
     const fault = async (wish: object) => (await faultsOf(run(wish))).source_ref[0]
     assert.equal(
       await fault({ source_ref: '--upload-pack=x' }),
-      '"--upload-pack=x" cannot be the name of a branch.',
+      '"--upload-pack=x" is not a valid branch name.',
     )
-    assert.match(await fault({ source_ref: 'a..b' }), /cannot be the name of a branch/)
+    assert.match(await fault({ source_ref: 'a..b' }), /is not a valid branch/)
     assert.match(await fault({ source_type: 'commit', source_ref: 'main' }), /is no commit/)
     assert.equal(await fault({ source_type: 'tag' }), 'is required: which tag?')
     assert.equal(

@@ -41,11 +41,11 @@ suite('runs', { concurrency: true }, () => {
       const hook = await makeHook(shop.pipelineId, 'branch', 'commit')
       const refs: [object, RegExp][] = [
         [{ branch: 'no-such-branch' }, /no branch "?no-such-branch/i],
-        [{ branch: '--upload-pack=x' }, /"--upload-pack=x" cannot be the name of a branch/],
+        [{ branch: '--upload-pack=x' }, /"--upload-pack=x" is not a valid branch/],
         [{ branch: '$(touch$IFS/tmp/x)' }, /\$\(touch/],
-        [{ branch: '../..' }, /"\.\.\/\.\." cannot be the name of a branch/],
+        [{ branch: '../..' }, /"\.\.\/\.\." is not a valid branch/],
         [{ branch: 'a"b\'c\nd\u001b[2J' }, /"a\\"b'c\\u\{a\}d\\u\{1b\}\[2J" cannot be/],
-        [{ branch: 'x'.repeat(5_000) }, /cannot be the name of a branch/],
+        [{ branch: 'x'.repeat(5_000) }, /is not a valid branch/],
         [{ commit: '0123456789abcdef' }, /no commit|commit .*0123456789abcdef/i],
         [{ commit: '--all' }, /"--all" is no commit/],
       ]

@@ -19,8 +19,8 @@ export function agreeOnCommit(
     return rows[0]?.hash ?? null
   }
   return {
-    settled: () => persist(settled, signal),
-    settle: (commit) =>
+    agreed: () => persist(settled, signal),
+    agree: (commit) =>
       persist(async () => {
         await sql`
           update actions set commit = ${JSON.stringify(commit)}, updated_at = clock_timestamp()
