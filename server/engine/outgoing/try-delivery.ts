@@ -39,7 +39,7 @@ export async function tryDelivery(
   if (unmetCondition(hook.conditions, { event: context.event, action: context.action }))
     return { delivery, next: { kind: 'ignored' }, record: null }
   const rendered = renderRequest(hook.request, context as TemplateContext)
-  if (rendered.kind === 'fault') return refuse('unrenderable', `${rendered.field}: ${rendered.message}`)
+  if (rendered.kind === 'failed') return refuse('unrenderable', `${rendered.field}: ${rendered.message}`)
 
   // Held up, by an outage perhaps: somebody else may send this and what follows before our request has ended.
   if (deps.uptimeMs() + hook.timeoutMs > delivery.ownedUntil) return handBack(delivery)
