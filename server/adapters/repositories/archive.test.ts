@@ -64,7 +64,7 @@ test('a root directory that is no folder, or outside, is explained', async (t) =
     await assert.rejects(bytes(archive(root)), { message: `The commit ${short} has no folder "${root}".` })
   }
   for (const root of ['..', 'apps/../..', '/etc', 'apps\nshop', 'a\0b']) {
-    await assert.rejects(bytes(archive(root)), /is no folder inside the repository\.$/)
+    await assert.rejects(bytes(archive(root)), /is not a folder inside the repository\.$/)
   }
 })
 

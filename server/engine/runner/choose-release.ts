@@ -1,7 +1,7 @@
 import { sql, type Transaction } from 'kysely'
 import type { Agreement } from '#adapters/repositories/resolve.ts'
 import { lockScheduling } from '#engine/scheduling/scheduling-pass.ts'
-import { freeReleaseName } from '#model/deploy/deploy-steps.ts'
+import { freeReleaseName } from '#model/deploy/layout.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { Commit, Tables } from '#platform/database/tables.ts'
 import { JobReassignedError } from './faults.ts'

@@ -1,22 +1,20 @@
 import { PassThrough } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { Repositories } from '#adapters/repositories/repositories.ts'
+import { activateRelease } from '#model/deploy/activate-new-release.ts'
+import { checkAppEnvironment } from '#model/deploy/check-app-environment.ts'
+import { extractRelease, finishRelease, takeLock } from '#model/deploy/get-new-release.ts'
+import type { DeployCommand } from '#model/deploy/layout.ts'
 import {
-  activateRelease,
   canActivateAgain,
-  checkAppEnvironment,
-  type DeployCommand,
-  extractRelease,
   type FoundReleases,
-  finishRelease,
   listReleases,
-  ownCommand,
   readReleases,
-  readSharedPaths,
   releasesToRemove,
   removeReleases,
-  takeLock,
-} from '#model/deploy/deploy-steps.ts'
+} from '#model/deploy/remove-old-releases.ts'
+import { readSharedPaths } from '#model/deploy/shared-paths.ts'
+import { applicationCommand } from '#model/deploy/shell.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { Commit } from '#platform/database/tables.ts'
 import { agreeOnCommit, chooseRelease, type Release } from './choose-release.ts'
@@ -204,7 +202,7 @@ async function runOwn(
     await tools.line('The release was made before: nothing to do.')
     return { kind: 'done' }
   }
-  const own = ownCommand(name, command)
+  const own = applicationCommand(name, command)
   if (own.kind === 'command') return performOwn(tools, own.command)
   await tools.line(own.line)
   return { kind: 'done' }

@@ -1,4 +1,4 @@
-import { baseFolder, releasePath } from '#model/deploy/deploy-steps.ts'
+import { baseFolder, releasePath } from '#model/deploy/layout.ts'
 import type { Run } from './load-run.ts'
 
 /** The folder of the application on the target. */

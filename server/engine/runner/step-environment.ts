@@ -1,10 +1,5 @@
-import {
-  currentPath,
-  releasePath,
-  type StepEnvironment,
-  sharedPath,
-  stepEnvironment,
-} from '#model/deploy/deploy-steps.ts'
+import { currentPath, releasePath, sharedPath } from '#model/deploy/layout.ts'
+import { type StepEnvironment, stepEnvironment } from '#model/deploy/variables.ts'
 import type { Run } from './load-run.ts'
 import { baseOf } from './release-folder.ts'
 

@@ -2,14 +2,7 @@ import assert from 'node:assert/strict'
 import { mkdir, readFile, rm, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import {
-  activateRelease,
-  canActivateAgain,
-  LOCK_LOST,
-  listReleases,
-  readReleases,
-  takeLock,
-} from './deploy-steps.ts'
+import { activateRelease } from './activate-new-release.ts'
 import {
   archiveOf,
   attempt,
@@ -23,6 +16,9 @@ import {
   run,
   start,
 } from './fixtures.ts'
+import { takeLock } from './get-new-release.ts'
+import { canActivateAgain, listReleases, readReleases } from './remove-old-releases.ts'
+import { LOCK_LOST } from './shell.ts'
 
 test('activating tells what was live before and what is now', async (t) => {
   const base = await makeBase(t)
@@ -45,7 +41,7 @@ test('an attempt that was overtaken cannot switch, and what is live stays', asyn
   assert.equal(code, LOCK_LOST)
   assert.match(
     output,
-    /^Another deploy of this application has begun on this server: this one ends here\.\n$/,
+    /^Another deploy of this application has started on this server: this one stops here\.\n$/,
   )
   assert.equal(await liveIn(base), `releases/${release(1)}`)
   await demand(activateRelease(base, attempt('a', 2), release(3)))

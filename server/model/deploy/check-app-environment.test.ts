@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { chmod, mkdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { baseFolder, checkAppEnvironment, type DeployCommand } from './deploy-steps.ts'
+import { checkAppEnvironment } from './check-app-environment.ts'
 import {
   archiveOf,
   attempt,
@@ -14,6 +14,7 @@ import {
   temporaryFolder,
   treeOf,
 } from './fixtures.ts'
+import { baseFolder, type DeployCommand } from './layout.ts'
 
 const NOBODY = 65_534
 
@@ -49,7 +50,7 @@ test('the check tells which release is live', async (t) => {
 
 test('a disk with too little room is refused with a line that says how much is free', async (t) => {
   const base = baseFolder(await temporaryFolder(t), 'shop')
-  const { code, output } = await run(checkAppEnvironment(base, { leastFreeMiB: 10 ** 12 }))
+  const { code, output } = await run(checkAppEnvironment(base, { minFreeMiB: 10 ** 12 }))
   assert.equal(code, 1)
   assert.match(output, /\nOnly \d+ MiB are free in .+, at least 1000000000000 MiB are needed: make room, /)
 })
@@ -61,7 +62,7 @@ test('a root folder that cannot be written in is refused, naming the account', a
   const refusal = await refusalOf(checkAppEnvironment(baseFolder(root, 'shop')), uid)
   assert.match(
     refusal,
-    /^The account \S+ cannot make the folder \S+shop \(Permission denied\): give it write access/,
+    /^The account \S+ cannot create the folder \S+shop \(Permission denied\): give it write access/,
   )
   await chmod(root, 0o755)
 })
@@ -80,7 +81,7 @@ test('a root folder where no folder can be made is refused', async () => {
   const refusal = await refusalOf(checkAppEnvironment(baseFolder('/proc', 'shop')))
   assert.match(
     refusal,
-    /cannot make the folder \/proc\/shop \(.+\): give it write access there, or set another root/,
+    /cannot create the folder \/proc\/shop \(.+\): give it write access there, or set another root/,
   )
 })
 
@@ -105,7 +106,7 @@ test('a folder named current is refused before anything is built', async (t) => 
   await mkdir(join(base, 'current'), { recursive: true })
   assert.match(
     await refusalOf(checkAppEnvironment(base)),
-    /current must be a link .+ move it away, then deploy again/,
+    /current must be a link .+ move it, then deploy again/,
   )
 })
 

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { access, lstat, mkdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { activateRelease, extractRelease, finishRelease, LOCK_LOST, takeLock } from './deploy-steps.ts'
+import { activateRelease } from './activate-new-release.ts'
 import {
   archiveOf,
   attempt,
@@ -19,6 +19,8 @@ import {
   treeOf,
   until,
 } from './fixtures.ts'
+import { extractRelease, finishRelease, takeLock } from './get-new-release.ts'
+import { LOCK_LOST } from './shell.ts'
 
 const isThere = (path: string) =>
   access(path).then(
@@ -73,7 +75,7 @@ test('a name that is taken is refused, before unpacking and when finishing', asy
   for (const command of [finishRelease(base, who, name, []), extractRelease(base, who, name)]) {
     const { code, output } = await run(command, { input: archive })
     assert.equal(code, 1)
-    assert.match(output, /exists on this server already/)
+    assert.match(output, /already exists on this server/)
   }
   assert.deepEqual(await treeOf(join(base, 'releases', name)), {})
 })
@@ -85,7 +87,7 @@ test('an archive that tar cannot read leaves nothing behind', async (t) => {
     await demand(takeLock(base, attempt('a')))
     const { code, output } = await run(extractRelease(base, attempt('a'), release(1)), { input })
     assert.equal(code, 1)
-    assert.match(output, /could not be unpacked: the reason stands above/)
+    assert.match(output, /could not be unpacked: see the error above/)
     assert.deepEqual(await releasesIn(base), [])
   }
 })
@@ -208,7 +210,7 @@ test('two attempts that take the lock together leave one owner', async (t) => {
 
 test('names that are not of a release or a run never become part of a command', () => {
   for (const name of ['', '..', '../x', `${release(1)}/..`, `${release(1)}\n`]) {
-    assert.throws(() => extractRelease('/srv/shop', attempt('a'), name), /not the name of a release/)
+    assert.throws(() => extractRelease('/srv/shop', attempt('a'), name), /not a release name/)
   }
   for (const run of ['', 'a b', 'a\n', '$(x)']) assert.throws(() => takeLock('/srv/shop', attempt(run)))
   for (const number of [-1, 1.5, Number.NaN, 1e9])

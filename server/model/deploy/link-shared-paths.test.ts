@@ -4,7 +4,6 @@ import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import type { FileWish } from '#test/support/repository.ts'
-import { extractRelease, finishRelease, takeLock } from './deploy-steps.ts'
 import {
   archiveOf,
   attempt,
@@ -17,6 +16,7 @@ import {
   run,
   treeOf,
 } from './fixtures.ts'
+import { extractRelease, finishRelease, takeLock } from './get-new-release.ts'
 
 type Wish = {
   files?: Record<string, FileWish>
@@ -138,7 +138,7 @@ test('a parent in the shared folder that is a link out of it is refused', async 
     paths: ['storage/gantry-must-not-exist'],
   })
   assert.equal(linked.code, 1)
-  assert.match(linked.output, /leads out of .+shared, through the link storage: share another path/s)
+  assert.match(linked.output, /leads out of .+shared through the link storage: share another path/s)
 })
 
 test('a shared path itself may be a link of the administrator to another disk', async (t) => {
@@ -175,7 +175,7 @@ test('the command itself refuses paths that nobody has read before', async (t) =
     await demand(extractRelease(base, who, name), archive)
     const { code, output } = await run(finishRelease(base, who, name, [{ kind: 'folder', path }]))
     assert.equal(code, 1, path)
-    assert.match(output, /is no shared path\.\n$/)
+    assert.match(output, /is not a shared path\.\n$/)
   }
   assert.deepEqual(await treeOf(join(base, 'shared')), {})
 })

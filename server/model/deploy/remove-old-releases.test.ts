@@ -3,7 +3,6 @@ import { chmod, mkdir, readdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
 import fc from 'fast-check'
-import { listReleases, readReleases, releasesToRemove, removeReleases, takeLock } from './deploy-steps.ts'
 import {
   archiveOf,
   attempt,
@@ -17,6 +16,8 @@ import {
   run,
   treeOf,
 } from './fixtures.ts'
+import { takeLock } from './get-new-release.ts'
+import { listReleases, readReleases, releasesToRemove, removeReleases } from './remove-old-releases.ts'
 
 const found = (days: number[], live: number | null, failed: number[] = []) => ({
   releases: days.map((day) => ({ name: release(day), wasLive: !failed.includes(day) })),
@@ -167,7 +168,7 @@ suite('on a server', () => {
 
   test('names are checked when the command is made and when it runs', async (t) => {
     const base = await makeBase(t)
-    assert.throws(() => removeReleases(base, attempt('a'), ['../shared']), /not the name of a release/)
+    assert.throws(() => removeReleases(base, attempt('a'), ['../shared']), /not a release name/)
     await demand(takeLock(base, attempt('a')))
     const { command, environment } = removeReleases(base, attempt('a'), [])
     const { code } = await run({ command, environment: { ...environment, GANTRY_RELEASES: '../shared' } })

@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
 import fc from 'fast-check'
-import { isKeptName, type StepFacts, stepEnvironment } from './variables.ts'
+import { isReservedName, type StepFacts, stepEnvironment } from './variables.ts'
 
 const FACTS: StepFacts = {
   actionId: 7,
@@ -95,7 +95,7 @@ test('of two hook variables that would get one name, the one spelled like that h
     const { environment, notes } = ready(variables)
     assert.equal(environment.GANTRY_VAR_A_B, '2')
     assert.deepEqual(notes, [
-      'The hook variable "a-b" is left out: another variable is GANTRY_VAR_A_B already.',
+      'The hook variable "a-b" is ignored: another variable is already named GANTRY_VAR_A_B.',
     ])
   }
 })
@@ -125,7 +125,7 @@ test('an application cannot decide which programs are found, nor speak for Gantr
   assert.equal(Object.values(environment).includes('secret'), false)
   assert.equal(notes.length, names.length)
   assert.equal(notes.join('').includes('secret'), false)
-  assert.equal(notes[0], 'The application\'s variable "PATH" is left out: this name is not for applications.')
+  assert.equal(notes[0], 'The application\'s variable "PATH" is ignored: its name is reserved.')
 })
 
 test('application variables keep their names, also the odd ones', () => {
@@ -151,7 +151,7 @@ test('application variables keep their names, also the odd ones', () => {
 test('bash passes every name on that an application may use, as it is', async () => {
   const special =
     'BASHPID COLUMNS COMP_WORDS DIRSTACK EPOCHSECONDS EPOCHREALTIME EUID FUNCNAME GROUPS HISTCMD HOSTNAME HOSTTYPE IFS LINENO LINES MACHTYPE MAPFILE OLDPWD OPTARG OPTERR OPTIND OSTYPE PIPESTATUS PPID PWD RANDOM REPLY SECONDS SHELLOPTS SHLVL SRANDOM TERM TMOUT TZ UID _'
-  const names = special.split(' ').filter((name) => !isKeptName(name))
+  const names = special.split(' ').filter((name) => !isReservedName(name))
   const script = `export ${names.map((name) => `${name}=5`).join(' ')}; exec env`
   const { stdout } = await promisify(execFile)('/bin/bash', ['--norc', '-c', script], {
     env: { PATH: process.env.PATH },

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { baseFolder } from './layout.ts'
-import { freeReleaseName, isReleaseName, releaseName } from './release-name.ts'
+import { baseFolder, freeReleaseName, isReleaseName, releaseName } from './layout.ts'
 
 const HASH = '0123456789abcdef0123456789abcdef01234567'
 const NOON = new Date('2026-11-14T12:00:59.999Z')
