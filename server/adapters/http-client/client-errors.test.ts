@@ -22,7 +22,7 @@ test('a receiver that is not there refuses the connection', async (t) => {
   })
 })
 
-test('a name that nobody knows is unreachable', async (t) => {
+test('an unknown name is unreachable', async (t) => {
   const sender = openSender(t, { lookup: async () => [] })
   assert.deepEqual(failure(await sender.send(post('http://nobody.example/'))), {
     kind: 'unreachable',
@@ -78,7 +78,7 @@ for (const [what, answer, message] of closings) {
   })
 }
 
-test('headers without end are cut off', async (t) => {
+test('endless headers are rejected', async (t) => {
   const receiver = await openReceiver(t, (socket) => {
     socket.write('HTTP/1.1 200 OK\r\n')
     const pour = () => {
@@ -91,7 +91,7 @@ test('headers without end are cut off', async (t) => {
   assert.deepEqual([kind, message], ['unreachable', 'The response headers are longer than 16 KiB.'])
 })
 
-test('a receiver that says nothing is given up in time, and its connection closed', async (t) => {
+test('a silent receiver times out, and its connection is closed', async (t) => {
   const receiver = await openReceiver(t, () => {})
   const outcome = await openSender(t).send(post(receiver.url, { timeoutMs: SHORT_MS }))
   assert.deepEqual(failure(outcome), {
@@ -103,7 +103,7 @@ test('a receiver that says nothing is given up in time, and its connection close
   await closed(receiver.connections[0]!)
 })
 
-test('a receiver that drips its answer is given up in time', async (t) => {
+test('a receiver that drips its response times out', async (t) => {
   const receiver = await openReceiver(t, (socket) => {
     socket.write('HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n')
     const drip = setInterval(() => socket.write('.'), 20)
@@ -113,13 +113,13 @@ test('a receiver that drips its answer is given up in time', async (t) => {
   assert.deepEqual([kind, message], ['timed-out', 'The response was not complete after 1 s.'])
 })
 
-test('a lookup that never ends is given up in time', async (t) => {
+test('a lookup that never ends times out', async (t) => {
   const sender = openSender(t, { lookup: () => new Promise(() => {}) })
   const outcome = await sender.send(post('http://slow.example/', { timeoutMs: SHORT_MS }))
   assert.equal(failure(outcome).kind, 'timed-out')
 })
 
-test('a request whose time ended while it waited for a connection is never sent', async (t) => {
+test('a request that times out while it waited for a connection is never sent', async (t) => {
   const receiver = await openReceiver(t, (socket, request) => {
     if (request.startsWith('POST /last ')) socket.write(http(200))
   })
@@ -154,7 +154,7 @@ test('one receiver that hangs does not delay another', async (t) => {
     )
 })
 
-test('a signal ends a request, and one that was given before keeps it from being sent', async (t) => {
+test('a signal aborts a request, and an aborted one keeps it from being sent', async (t) => {
   const stopper = new AbortController()
   const receiver = await openReceiver(t, () => stopper.abort())
   const sender = openSender(t)

@@ -48,7 +48,7 @@ test('an attempt that was overtaken cannot switch, and what is live stays', asyn
   assert.equal(await liveIn(base), `releases/${release(3)}`)
 })
 
-test('a folder in the place of the link is refused and left alone', async (t) => {
+test('a folder at the location of the link is rejected and left alone', async (t) => {
   const base = await makeBase(t)
   await fetchRelease(base, {
     who: attempt('a'),
@@ -60,7 +60,7 @@ test('a folder in the place of the link is refused and left alone', async (t) =>
   assert.equal(code, 1)
   assert.match(
     output,
-    /current must be a link to the live release, but something else has that name: move it away/,
+    /current must be a link to the live release, but something else has that name: move it/,
   )
   await rm(join(base, 'current'), { recursive: true })
   await symlink('/nowhere', join(base, 'current'))

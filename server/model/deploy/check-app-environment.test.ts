@@ -25,7 +25,7 @@ async function refusalOf(command: DeployCommand, uid?: number): Promise<string> 
   return output.trim()
 }
 
-test('the folders of an application are made, and the check leaves nothing else behind', async (t) => {
+test('the folders of an application are created, and the check leaves nothing else behind', async (t) => {
   const base = baseFolder(join(await temporaryFolder(t), 'a', 'b'), 'shop')
   const output = await demand(checkAppEnvironment(base))
   assert.deepEqual(await treeOf(base), {
@@ -48,14 +48,17 @@ test('the check tells which release is live', async (t) => {
   assert.match(await demand(checkAppEnvironment(base)), new RegExp(`\nLive release: ${release(1)}\n`))
 })
 
-test('a disk with too little room is refused with a line that says how much is free', async (t) => {
+test('a disk with too little space is rejected with a line that says how much is free', async (t) => {
   const base = baseFolder(await temporaryFolder(t), 'shop')
   const { code, output } = await run(checkAppEnvironment(base, { minFreeMiB: 10 ** 12 }))
   assert.equal(code, 1)
-  assert.match(output, /\nOnly \d+ MiB are free in .+, at least 1000000000000 MiB are needed: make room, /)
+  assert.match(
+    output,
+    /\nOnly \d+ MiB are free in .+, at least 1000000000000 MiB are needed: free some space, /,
+  )
 })
 
-test('a root folder that cannot be written in is refused, naming the account', async (t) => {
+test('a root folder that is not writable is rejected, naming the account', async (t) => {
   const root = await temporaryFolder(t)
   await chmod(root, 0o555)
   const uid = process.getuid!() === 0 ? NOBODY : undefined
@@ -67,7 +70,7 @@ test('a root folder that cannot be written in is refused, naming the account', a
   await chmod(root, 0o755)
 })
 
-test('a folder of the application that was made by another account is refused', async (t) => {
+test('a folder of the application that belongs to another account is rejected', async (t) => {
   const root = await temporaryFolder(t)
   const base = baseFolder(root, 'shop')
   await demand(checkAppEnvironment(base))
@@ -77,7 +80,7 @@ test('a folder of the application that was made by another account is refused', 
   assert.match(refusal, /^The account \S+ cannot write to \S+: give it write access there/)
 })
 
-test('a root folder where no folder can be made is refused', async () => {
+test('a root folder where no folder can be created is rejected', async () => {
   const refusal = await refusalOf(checkAppEnvironment(baseFolder('/proc', 'shop')))
   assert.match(
     refusal,
@@ -85,7 +88,7 @@ test('a root folder where no folder can be made is refused', async () => {
   )
 })
 
-test('something else in the place of a folder is refused, and so is a link', async (t) => {
+test('a file at the location of a folder is rejected, and so is a link', async (t) => {
   const base = baseFolder(await temporaryFolder(t), 'shop')
   await mkdir(base)
   await writeFile(join(base, 'releases'), '')
@@ -101,7 +104,7 @@ test('something else in the place of a folder is refused, and so is a link', asy
   )
 })
 
-test('a folder named current is refused before anything is built', async (t) => {
+test('a folder named current is rejected before anything is built', async (t) => {
   const base = baseFolder(await temporaryFolder(t), 'shop')
   await mkdir(join(base, 'current'), { recursive: true })
   assert.match(
@@ -110,7 +113,7 @@ test('a folder named current is refused before anything is built', async (t) => 
   )
 })
 
-test('a server without a needed program is refused, naming the package', async (t) => {
+test('a server without a required program is rejected, naming the package', async (t) => {
   const root = await temporaryFolder(t)
   const bin = join(root, 'bin')
   await mkdir(bin)

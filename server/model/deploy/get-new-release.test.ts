@@ -66,7 +66,7 @@ test('an unpacked archive is no release before it is finished, and is never live
   assert.equal(await liveIn(base), null)
 })
 
-test('a name that is taken is refused, before unpacking and when finishing', async (t) => {
+test('a name that is taken is rejected, before unpacking and when finishing', async (t) => {
   const base = await makeBase(t)
   const [who, name, archive] = [attempt('a'), release(1), await archiveOf(t, { file: '1' })]
   await demand(takeLock(base, who))
@@ -92,7 +92,7 @@ test('an archive that tar cannot read leaves nothing behind', async (t) => {
   }
 })
 
-test('what follows the end of the archive is read too, so that whoever sends it can end', async (t) => {
+test('what follows the end of the archive is read too, so that the sender can finish', async (t) => {
   const base = await makeBase(t)
   const archive = Buffer.concat([await archiveOf(t, { file: '1' }), Buffer.alloc(1_000_000)])
   await demand(takeLock(base, attempt('a')))
@@ -122,11 +122,11 @@ test('what a killed attempt had unpacked is removed by the next one', async (t) 
 
   await writeFile(join(base, 'releases', '.mine.part'), '')
   const output = await demand(takeLock(base, attempt('a', 2)))
-  assert.match(output, new RegExp(`Removing what an earlier attempt left: \\.${release(2)}\\.part\n`))
+  assert.match(output, new RegExp(`Removing the leftovers of an earlier attempt: \\.${release(2)}\\.part\n`))
   assert.deepEqual(await releasesIn(base), ['.mine.part'])
 })
 
-test('an attempt that is overtaken while it unpacks is told so', async (t) => {
+test('an attempt that is superseded while it unpacks fails with a reason', async (t) => {
   const base = await makeBase(t)
   const archive = await archiveOf(t, { 'a/1': '1', 'b/2': 'x'.repeat(200_000), 'c/3': '3' })
   await demand(takeLock(base, attempt('a')))
@@ -171,7 +171,7 @@ test('a late attempt cannot take the lock from a later one of its run, also when
   assert.equal(await owner(base), 'a 10')
 })
 
-test('the lock remembers some runs, and whatever else stands in its file does no harm', async (t) => {
+test('the lock remembers some runs, and other content of its file does no harm', async (t) => {
   const base = await makeBase(t)
   const lines = Array.from({ length: 300 }, (_, index) => `run-${index} 1`)
   await writeFile(
@@ -183,7 +183,7 @@ test('the lock remembers some runs, and whatever else stands in its file does no
   assert.deepEqual(kept, [...lines.slice(-100), 'x 8'])
 })
 
-test('a lock that somebody holds for too long is told about', async (t) => {
+test('a lock that is held for too long is reported', async (t) => {
   const base = await makeBase(t)
   const holder = start({
     command: 'exec 9>>"$LOCK"; flock 9; echo held; read -r',

@@ -10,7 +10,7 @@ test('a release is named by the second, in UTC, and by the commit', () => {
   assert.equal(releaseName(NOON, HASH), '20261114120059-01234567')
 })
 
-test('a name is not made of something that is no hash', () => {
+test('a name is only made from a hash', () => {
   for (const hash of ['', '0123456', '../../../../x', `${HASH.toUpperCase()}`, `${HASH}\n`]) {
     assert.throws(() => releaseName(NOON, hash), /hash of a commit/)
   }
@@ -42,7 +42,7 @@ test('names sort as their times do', () => {
   )
 })
 
-test('nothing else is taken for the name of a release', () => {
+test('nothing else is a release name', () => {
   for (const text of [
     '',
     '.',

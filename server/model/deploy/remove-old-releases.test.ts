@@ -104,7 +104,7 @@ suite('on a server', () => {
     assert.deepEqual(readReleases(output), { releases: [], live: null })
   })
 
-  test('what is live by then stays, whoever asked for its removal', async (t) => {
+  test('what is live by then stays, even when its removal was requested', async (t) => {
     const base = await makeBase(t)
     const archive = await archiveOf(t, { file: '1' })
     for (const day of [1, 2]) await deploy(base, { who: attempt('a'), name: release(day), archive })
@@ -166,7 +166,7 @@ suite('on a server', () => {
     assert.deepEqual(await releasesIn(base), ['.mine.gone'])
   })
 
-  test('names are checked when the command is made and when it runs', async (t) => {
+  test('names are checked when the command is built and when it runs', async (t) => {
     const base = await makeBase(t)
     assert.throws(() => removeReleases(base, attempt('a'), ['../shared']), /not a release name/)
     await demand(takeLock(base, attempt('a')))

@@ -39,7 +39,7 @@ function ready(
   return made
 }
 
-test('a step is told what Gantry knows about its run', () => {
+test('a step knows what Gantry knows about its run', () => {
   assert.deepEqual(ready({}, [], FACTS), {
     kind: 'ready',
     notes: [],
@@ -159,7 +159,7 @@ test('bash passes every name on that an application may use, as it is', async ()
   for (const name of names) assert.ok(`\n${stdout}`.includes(`\n${name}=5\n`) || name === 'SHLVL', name)
 })
 
-test('more than a program can be started with is told, naming the variable, and its value is not', () => {
+test('an environment that is too large is rejected, naming the variable and not its value', () => {
   const whole = stepEnvironment({
     hookVariables: {},
     applicationVariables: [{ name: 'BIG', value: 'x'.repeat(131_072) }],
@@ -185,7 +185,7 @@ test('an environment of the largest size starts a program', async () => {
   assert.ok(Number(stdout) > 1_000_000)
 })
 
-test('whatever comes, nothing is thrown, no name is invalid and no value has a NUL', () => {
+test('whatever the input, nothing is thrown, no name is invalid and no value has a NUL', () => {
   const any = fc.array(fc.nat(0xffff), { maxLength: 20 }).map((units) => String.fromCharCode(...units))
   const text = fc.oneof(any, fc.string({ unit: fc.constantFrom('\0', 'a', '-', '_', '\ud800', '=') }))
   const name = fc.oneof(text, fc.constantFrom('PATH', '__proto__', 'a-b', 'a_b', 'GANTRY_RELEASE'))
