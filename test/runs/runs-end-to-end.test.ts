@@ -44,7 +44,7 @@ suite('runs', { concurrency: true }, () => {
         [{ branch: '--upload-pack=x' }, /"--upload-pack=x" is not a valid branch/],
         [{ branch: '$(touch$IFS/tmp/x)' }, /\$\(touch/],
         [{ branch: '../..' }, /"\.\.\/\.\." is not a valid branch/],
-        [{ branch: 'a"b\'c\nd\u001b[2J' }, /"a\\"b'c\\u\{a\}d\\u\{1b\}\[2J" cannot be/],
+        [{ branch: 'a"b\'c\nd\u001b[2J' }, /"a\\"b'c\\u\{a\}d\\u\{1b\}\[2J" is not a valid/],
         [{ branch: 'x'.repeat(5_000) }, /is not a valid branch/],
         [{ commit: '0123456789abcdef' }, /no commit|commit .*0123456789abcdef/i],
         [{ commit: '--all' }, /"--all" is no commit/],
