@@ -1,6 +1,6 @@
 import { pino } from 'pino'
 import { Agent, request } from 'undici'
-import { createSender } from '#adapters/http-client/sender.ts'
+import { createHttpClient } from '#adapters/http-client/client.ts'
 import { type Delivering, startDelivering } from '#engine/outgoing/deliver.ts'
 import { createTree } from '#model/inventory/tree.ts'
 import { createAddressGuard } from '#platform/addresses/guard.ts'
@@ -34,7 +34,7 @@ async function open({ settings, key, baseUrl }: Extract<Question, { kind: 'open'
   const listener = await openListener(settings, { onError: () => {} })
   resources.defer(() => listener.close())
   const guard = createAddressGuard({ allowTargets: [], baseUrl: () => baseUrl })
-  const sender = createSender({ guard, userAgent: 'Gantry/bench' })
+  const sender = createHttpClient({ guard, userAgent: 'Gantry/bench' })
   resources.defer(() => sender.close())
   start = () =>
     startDelivering({

@@ -4,6 +4,8 @@ import { randomBytes } from 'node:crypto'
 import type { AddressInfo } from 'node:net'
 import { pino } from 'pino'
 import { publicly } from '#access/authorization/enforce.ts'
+import { createConnect } from '#adapters/executors/connect.ts'
+import { createHttpClient } from '#adapters/http-client/client.ts'
 import { createReceiver } from '#engine/incoming/receiver.ts'
 import { createEnqueue } from '#engine/scheduling/jobs.ts'
 import { createAddressGuard } from '#platform/addresses/guard.ts'
@@ -49,10 +51,15 @@ async function open(settings: ConnectionSettings): Promise<{ port: number }> {
   })
   resources.defer(() => calls.close())
   let url = ''
+  const guard = createAddressGuard({ allowTargets: [], baseUrl: () => url })
+  const http = createHttpClient({ guard, userAgent: 'Gantry/bench' })
+  resources.defer(() => http.close())
   const app = await buildApp({
     config,
     calls,
-    guard: createAddressGuard({ allowTargets: [], baseUrl: () => url }),
+    guard,
+    connect: createConnect({ databaseUid: null }).connect,
+    http,
     enqueue,
     db: database.db,
     listener,

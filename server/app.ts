@@ -7,6 +7,8 @@ import { accountRoutes } from '#access/accounts/routes.ts'
 import { keepSessionsAlive, sessionSchema } from '#access/accounts/session-routes.ts'
 import { userSchema } from '#access/accounts/user-schema.ts'
 import { enforceAccess } from '#access/authorization/enforce.ts'
+import type { Connect } from '#adapters/executors/connect.ts'
+import type { HttpClient } from '#adapters/http-client/client.ts'
 import { callAnswerSchema } from '#engine/incoming/answer.ts'
 import { dryRunSchema } from '#engine/incoming/dry-run.ts'
 import { callPersonRoutes } from '#engine/incoming/person-routes.ts'
@@ -78,6 +80,9 @@ export type AppDeps = {
   calls: ReceiveCalls
   /** Which machines may be called on somebody's wish. */
   guard: AddressGuard
+  /** Connects to servers exactly as runs do. */
+  connect: Connect
+  http: HttpClient
   enqueue: RunRoutes['enqueue']
   version: string
   /** A function, because with PORT=0 the address is known only once the server listens. */
@@ -114,7 +119,7 @@ const schemas = [
 ]
 
 export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
-  const { config, db, box, guard, baseUrl, version } = deps
+  const { config, db, box, guard, connect, http, baseUrl, version } = deps
   const app: FastifyInstance = Fastify({
     loggerInstance: deps.log,
     // Every request is one line of ours (request-log.ts).
@@ -184,8 +189,8 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
   await app.register(incomingRoutes, { ...deps.calls, maxPayload: config.maxPayload, baseUrl })
   await app.register(organizationRoutes, { db, baseUrl })
   await app.register(auditRoutes, { db, baseUrl })
-  await app.register(credentialRoutes, { db, box, tree, baseUrl, guard })
-  await app.register(serverRoutes, { db, box, baseUrl })
+  await app.register(credentialRoutes, { db, box, tree, baseUrl, guard, connect, http })
+  await app.register(serverRoutes, { db, box, connect, baseUrl })
   await app.register(applicationRoutes, { db, box, tree, baseUrl })
   await app.register(pipelineRoutes, { db, baseUrl })
   await app.register(memberRoutes, { db, lives, baseUrl })

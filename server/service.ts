@@ -5,7 +5,8 @@ import type { AddressInfo } from 'node:net'
 import type { FastifyBaseLogger } from 'fastify'
 import { sql } from 'kysely'
 import { pruneTokens } from '#access/accounts/sessions.ts'
-import { createSender } from '#adapters/http-client/sender.ts'
+import { createConnect } from '#adapters/executors/connect.ts'
+import { createHttpClient } from '#adapters/http-client/client.ts'
 import { pruneCalls } from '#engine/incoming/prune.ts'
 import { createReceiver } from '#engine/incoming/receiver.ts'
 import { startDelivering } from '#engine/outgoing/deliver.ts'
@@ -80,6 +81,10 @@ export async function startService(
     baseUrl: () => guardUrl(config, baseUrl()),
   })
   const { version } = JSON.parse(await readFile(new URL('../package.json', import.meta.url), 'utf8'))
+  const http = createHttpClient({ guard, userAgent: `Gantry/${version}` })
+  resources.defer(() => http.close())
+  const { connect, close: closeLocal } = createConnect({ databaseUid })
+  resources.defer(closeLocal)
 
   if (config.role !== 'api') {
     const runner = await openRunner({
@@ -87,13 +92,12 @@ export async function startService(
       box,
       listener,
       home: config.home,
-      databaseUid,
+      connect,
       guard,
       enqueueTargets: enqueue.targets,
       log,
       onError: fault('runner'),
     })
-    resources.defer(() => runner.close())
     const handlers: JobHandlers = {
       'actions.run': ({ action_ids }) => scheduleActions(db, action_ids, enqueue.targets),
       'targets.run': ({ target_id }, context) => runner.run(target_id, context),
@@ -111,8 +115,6 @@ export async function startService(
     const timings = { pollMs: config.pollMs, beatMs, abortGraceMs: 2_000, lastWritesMs: 1_000 }
     const beating = await startBeating(db, { onError: fault('workers') })
     resources.defer(() => beating.stop())
-    const sender = createSender({ guard, userAgent: `Gantry/${version}` })
-    resources.defer(() => sender.close())
     // At the same time: one after the other they would take too long together.
     const stops: (() => Promise<void>)[] = []
     resources.defer(async () => void (await Promise.all(stops.map((stop) => stop()))))
@@ -122,7 +124,7 @@ export async function startService(
       db,
       box,
       listener,
-      sender,
+      sender: http,
       tree: createTree(db),
       baseUrl,
       log,
@@ -148,6 +150,8 @@ export async function startService(
       box,
       calls,
       guard,
+      connect,
+      http,
       enqueue,
       version,
       log,

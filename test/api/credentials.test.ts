@@ -373,12 +373,12 @@ suite('checking tokens', () => {
   test('what does not work is told in words', async (t) => {
     const answers: [Handler, RegExp][] = [
       [json(401, {}), /does not accept the token/],
-      [json(403, {}), /name a repository/],
-      [json(503, {}), /cannot answer at the moment/],
-      [json(404, {}), /is base_url right/],
-      [json(200, ['not an account']), /is base_url right/],
-      [(_request, response) => response.end('<html>'), /is base_url right/],
-      [(request) => request.socket.destroy(), /ended the connection/],
+      [json(403, {}), /specify a repository/],
+      [json(503, {}), /unavailable right now/],
+      [json(404, {}), /check base_url/],
+      [json(200, ['not an account']), /check base_url/],
+      [(_request, response) => response.end('<html>'), /check base_url/],
+      [(request) => request.socket.destroy(), /closed the connection/],
     ]
     for (const [answer, message] of answers) {
       const { url } = await serveProvider(t, answer)

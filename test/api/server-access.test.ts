@@ -7,8 +7,12 @@ import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { after, suite, type TestContext, test } from 'node:test'
 import type { Caller } from '#access/authorization/caller.ts'
+import { createConnect } from '#adapters/executors/connect.ts'
 import { fingerprint, parseHostKey } from '#adapters/executors/host-key.ts'
-import { tryServer } from '#manage/servers/try-server.ts'
+import { chooseLocalAccount, type LocalAccount } from '#adapters/executors/local-account.ts'
+import { run } from '#adapters/executors/test-commands.ts'
+import { runServerCheck } from '#manage/servers/run-check.ts'
+import { openTestApp } from '#test/support/harness.ts'
 import { later } from '#test/support/later.ts'
 import { fieldsOf, KEY, KEY_FINGERPRINT, openServers } from '#test/support/servers.ts'
 import { startSshd } from '#test/support/sshd.ts'
@@ -16,6 +20,8 @@ import { createPerson, createTestTree, grantRole } from '#test/support/world.ts'
 
 const { api, db, tree, developer, instanceAdmin, list, ask, makeCredential, keys, ssh, create } =
   await openServers({ after })
+
+const NO_SSH = { host: null, port: null, loginName: null, hostKey: null, privateKey: null }
 
 suite('keys of servers', () => {
   test('a key of another organization, and one that is not there, are unknown', async () => {
@@ -117,6 +123,26 @@ suite('local servers', () => {
     )
     assert.ok((await stat(join(folder, 'sites'))).isDirectory(), 'made as a run makes it')
   })
+
+  test('a check uses the account of a run, never that of the embedded database', {
+    skip: process.getuid!() !== 0 && 'only root chooses an account',
+  }, async (t) => {
+    const usual = (await chooseLocalAccount(null)) as LocalAccount
+    const other = (await chooseLocalAccount(usual.uid)) as LocalAccount
+    const beside = await openTestApp(t, { beside: api, databaseUid: usual.uid })
+    const made = await ask('POST', list, here({ root_directory: '/tmp' }), instanceAdmin)
+    const { body } = await beside.request('POST', `/servers/${made.body.id}/check`, {
+      token: developer.token,
+      body: {},
+    })
+    const runs = createConnect({ databaseUid: usual.uid })
+    later(t, runs.close)
+    const server = { name: 'here', kind: 'local' as const, rootDirectory: '/tmp' }
+    const connection = await runs.connect({ ...server, ...NO_SSH })
+    assert.ok(connection.kind === 'connected')
+    assert.equal((await run(connection.executor, 'id -un')).output, `${other.name}\n`)
+    assert.equal(body.user, other.name)
+  })
 })
 
 suite('checking SSH servers', () => {
@@ -184,7 +210,7 @@ suite('checking SSH servers', () => {
     assert.match(refused.message, /does not accept the key for/)
     assert.deepEqual([refused.ok, refused.host_key_fingerprint, refused.pinned], [false, shown, false])
     await ask('PUT', `/servers/${id}`, { credential_id: null })
-    assert.match((await check(id)).message, /has no key to log in with/)
+    assert.match((await check(id)).message, /has no SSH key/)
   })
 
   test('a host that takes no connection is told', async () => {
@@ -214,12 +240,20 @@ suite('checking SSH servers', () => {
     const { id } = await create({ host: '127.0.0.1', port: (mute.address() as { port: number }).port })
     const caller = { grants: [] } as unknown as Caller
     const actor = { userId: null, ipAddress: null, requestId: null }
-    for (const patience of [
-      { connectMs: 100, lookMs: 100, totalMs: 60_000 },
-      { connectMs: 60_000, lookMs: 100, totalMs: 100 },
+    const { connect } = createConnect({ databaseUid: null })
+    for (const timeouts of [
+      { connectMs: 100, probeMs: 100, totalMs: 60_000 },
+      { connectMs: 60_000, probeMs: 100, totalMs: 100 },
     ]) {
       const place = { organization_id: tree.organizationId }
-      const outcome = await tryServer({ db, box: api.box, patience }, caller, actor, place, id, {})
+      const outcome = await runServerCheck(
+        { db, box: api.box, connect, timeouts },
+        caller,
+        actor,
+        place,
+        id,
+        {},
+      )
       assert.equal(outcome.kind, 'tried')
       const check = outcome.kind === 'tried' ? outcome.check : assert.fail()
       assert.deepEqual([check.ok, /did not answer in time/.test(check.message)], [false, true])

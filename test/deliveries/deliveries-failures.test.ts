@@ -58,10 +58,10 @@ suite('a delivery is tried again after 5 s when its receiver', { concurrency: 6 
     server.close()
     await once(server, 'close')
     const tried = await deliverOnce(`http://127.0.0.1:${port}/`)
-    assertFailed(tried, { outcome: 'unreachable', error: /connection was refused by 127\.0\.0\.1:/ })
+    assertFailed(tried, { outcome: 'unreachable', error: /127\.0\.0\.1:\d+ refused the connection/ })
   })
 
-  test('closes the connection in the middle of its answer', async (t) => {
+  test('closes the connection in the middle of its response', async (t) => {
     const receiver = await openRawReceiver(t, (socket) =>
       socket.write('HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nthe be', () => socket.resetAndDestroy()),
     )
@@ -71,7 +71,7 @@ suite('a delivery is tried again after 5 s when its receiver', { concurrency: 6 
   test('says nothing', async (t) => {
     const receiver = await openRawReceiver(t, () => {})
     const tried = await deliverOnce(receiver.url)
-    assertFailed(tried, { outcome: 'timed_out', error: /no answer after 1 s/ })
+    assertFailed(tried, { outcome: 'timed_out', error: /No response after 1 s/ })
     assert.ok(tried.record.duration_ms! >= 900, `${tried.record.duration_ms}`)
   })
 
@@ -82,12 +82,12 @@ suite('a delivery is tried again after 5 s when its receiver', { concurrency: 6 
       socket.on('close', () => clearInterval(timer))
     })
     const tried = await deliverOnce(receiver.url)
-    assertFailed(tried, { outcome: 'timed_out', error: /had not ended after 1 s/ })
+    assertFailed(tried, { outcome: 'timed_out', error: /not complete after 1 s/ })
   })
 
   test('does not speak HTTP', async (t) => {
     const tried = await deliverOnce((await answering(t, 'SSH-2.0-OpenSSH_9.9\r\n\r\n')).url)
-    assertFailed(tried, { outcome: 'unreachable', error: /not proper HTTP/ })
+    assertFailed(tried, { outcome: 'unreachable', error: /not valid HTTP/ })
   })
 
   test('has a certificate that nobody trusts, unless the hook says that it does not matter', async (t) => {

@@ -33,9 +33,9 @@ suite('the source of a run', () => {
     const errorOf = async (input: object) => (await faultsOf(run(input))).source_ref[0]
     assert.equal(
       await errorOf({ source_ref: '--upload-pack=x' }),
-      '"--upload-pack=x" cannot be the name of a branch.',
+      '"--upload-pack=x" is not a valid branch name.',
     )
-    assert.match(await errorOf({ source_ref: 'a..b' }), /cannot be the name of a branch/)
+    assert.match(await errorOf({ source_ref: 'a..b' }), /is not a valid branch/)
     assert.match(await errorOf({ source_type: 'commit', source_ref: 'main' }), /is no commit/)
     assert.equal(await errorOf({ source_type: 'tag' }), 'is required when source_type is tag')
     assert.equal(

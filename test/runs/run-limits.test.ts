@@ -245,7 +245,7 @@ suite('limits', { concurrency: true }, () => {
         'status=none',
       ])
       const third = await endedWith('FAILED', await run(shop.pipelineId))
-      assert.match(await logOf(third.id, 'check-app-environment'), /Only \d+ MiB are free .* make room/)
+      assert.match(await logOf(third.id, 'check-app-environment'), /Only \d+ MiB are free .* free some space/)
     },
   )
 })

@@ -41,11 +41,11 @@ suite('runs', { concurrency: true }, () => {
       const hook = await makeHook(shop.pipelineId, 'branch', 'commit')
       const refs: [object, RegExp][] = [
         [{ branch: 'no-such-branch' }, /no branch "?no-such-branch/i],
-        [{ branch: '--upload-pack=x' }, /"--upload-pack=x" cannot be the name of a branch/],
+        [{ branch: '--upload-pack=x' }, /"--upload-pack=x" is not a valid branch/],
         [{ branch: '$(touch$IFS/tmp/x)' }, /\$\(touch/],
-        [{ branch: '../..' }, /"\.\.\/\.\." cannot be the name of a branch/],
-        [{ branch: 'a"b\'c\nd\u001b[2J' }, /"a\\"b'c\\u\{a\}d\\u\{1b\}\[2J" cannot be/],
-        [{ branch: 'x'.repeat(5_000) }, /cannot be the name of a branch/],
+        [{ branch: '../..' }, /"\.\.\/\.\." is not a valid branch/],
+        [{ branch: 'a"b\'c\nd\u001b[2J' }, /"a\\"b'c\\u\{a\}d\\u\{1b\}\[2J" is not a valid/],
+        [{ branch: 'x'.repeat(5_000) }, /is not a valid branch/],
         [{ commit: '0123456789abcdef' }, /no commit|commit .*0123456789abcdef/i],
         [{ commit: '--all' }, /"--all" is no commit/],
       ]
@@ -89,7 +89,7 @@ suite('runs', { concurrency: true }, () => {
         [{ port: silentPort }, /did not answer in time/],
         [{ host_key: otherKey }, /the host key of 127\.0\.0\.1:\d+ is not the known one/],
         [{ login_name: 'nobody-of-that-name' }, /does not accept the key for nobody-of-that-name/],
-        [{ credential_id: null }, /has no key to log in with/],
+        [{ credential_id: null }, /has no SSH key/],
       ]
       await Promise.all(
         cases.map(async ([difference, line]) => {

@@ -6,7 +6,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { sql } from 'kysely'
 import { pino } from 'pino'
-import { createSender } from '#adapters/http-client/sender.ts'
+import { createHttpClient } from '#adapters/http-client/client.ts'
 import { startDelivering } from '#engine/outgoing/deliver.ts'
 import { openSchedulingPass } from '#engine/scheduling/scheduling-pass.ts'
 import { startActions } from '#model/actions/start-actions.ts'
@@ -235,7 +235,7 @@ export async function startTestDelivering(
   { guard, log }: { guard: AddressGuard; log?: pino.Logger },
 ) {
   const listener = await openListener(settings, { onError: () => {} })
-  const sender = createSender({ guard, userAgent: 'Gantry/test' })
+  const sender = createHttpClient({ guard, userAgent: 'Gantry/test' })
   const delivering = await startDelivering({
     db,
     box,

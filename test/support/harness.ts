@@ -7,6 +7,8 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import type { FastifyInstance, InjectOptions } from 'fastify'
 import { pino } from 'pino'
+import { createConnect } from '#adapters/executors/connect.ts'
+import { createHttpClient } from '#adapters/http-client/client.ts'
 import { type AppDeps, buildApp } from '#app.ts'
 import { createReceiver, type Receiver } from '#engine/incoming/receiver.ts'
 import { createEnqueue } from '#engine/scheduling/jobs.ts'
@@ -54,6 +56,8 @@ export async function openTestApp(
     beside?: TestApp
     live?: AppDeps['live']
     guard?: AppDeps['guard']
+    /** The account of an embedded database, which commands on this machine must not use. */
+    databaseUid?: number
   } = {},
 ): Promise<TestApp> {
   const { settings, drop } = more.beside
@@ -72,12 +76,17 @@ export async function openTestApp(
     onError: () => {},
   })
   const config = readConfig({ ...more.environment })
+  const guard =
+    more.guard ?? createAddressGuard({ allowTargets: config.allowTargets, baseUrl: () => TEST_BASE_URL })
+  const http = createHttpClient({ guard, userAgent: 'Gantry/test' })
+  const servers = createConnect({ databaseUid: more.databaseUid ?? null })
   const app = await buildApp({
     calls,
     enqueue,
     config,
-    guard:
-      more.guard ?? createAddressGuard({ allowTargets: config.allowTargets, baseUrl: () => TEST_BASE_URL }),
+    guard,
+    connect: servers.connect,
+    http,
     db: database.db,
     listener,
     box,
@@ -96,6 +105,8 @@ export async function openTestApp(
   await app.ready()
   t.after(async () => {
     await app.close()
+    await servers.close()
+    await http.close()
     await calls.close()
     await queue.close()
     await listener.close()

@@ -1,67 +1,73 @@
-// The executors room: running one bash command on a target, here or over SSH, and leaving nothing behind.
-// Whoever runs steps knows this file alone; `local.ts` and `ssh-connect.ts` open the two kinds of executor.
+// The executors room: runs one bash command on a server, locally or over SSH, and leaves nothing behind.
+// This file is the contract; `connect.ts` opens executors, `local.ts` and `ssh-connect.ts` implement them.
 
 import type { Readable } from 'node:stream'
 
 /**
- * Runs commands on one target. `run` may be called many times at once; an SSH executor starts at most
- * `COMMANDS_AT_ONCE` of them together and lets the others wait. After `close` every call ends as cancelled.
+ * Runs commands on one target. `run` may be called concurrently; an SSH executor starts at most
+ * `CONCURRENT_COMMANDS` of them and queues the rest. After `close` every call ends as cancelled.
  */
 export type Executor = {
   /**
-   * Runs one command to its end. When the promise resolves, all output has been handed over and nothing that the
-   * command started is alive, detached processes included. Over SSH that takes a line to the target: when it is
-   * lost, the target clears up by itself.
+   * Runs one command to its end. When the promise resolves, all output has been passed on and nothing that the
+   * command started is alive, including detached processes. Over SSH that requires a connection: when it is lost,
+   * the target cleans up by itself.
    *
-   * Every way a command can end is a `CommandEnd`. The promise rejects only when `input` breaks or `onOutput`
+   * Every way a command can end is a `CommandEnd`. The promise rejects only when `input` fails or `onOutput`
    * throws; the command has been stopped by then too.
    */
   run(request: CommandRequest): Promise<CommandEnd>
-  /** Cancels what runs, waits for it to end, and lets go of the target. */
+  /** Cancels running commands, waits for them to end, and disconnects from the target. */
   close(): Promise<void>
 }
 
 export type CommandRequest = {
-  /** Bash text. It is never part of a command line. */
+  /** A bash script. It is never part of a command line. */
   command: string
   /**
-   * The only way for values to reach the command; never seen in a list of processes. Added to what the account
-   * has anyway (PATH, HOME and the like), and stronger than that. Names are those that bash allows; GANTRY_COMMAND
-   * is taken.
+   * The only way for values to reach the command; never visible in a process list. Added to the account's own
+   * environment (PATH, HOME and so on), which it overrides. Names must be valid in bash; GANTRY_COMMAND is
+   * reserved.
    */
   environment: Record<string, string>
-  /** Absolute. One that cannot be entered ends the command with exit code 1 and a line that says so. */
+  /** Absolute. One that cannot be entered ends the command with exit code 1 and an error message. */
   workingFolder: string | null
-  /** Null: the account the target was set up with. */
+  /** Null: the account that the target is configured with. */
   runAsUser: string | null
   /**
-   * Becomes the command's standard input, at the pace at which it is read; without it the command sees the end
-   * of its input at once. Destroyed when the command has ended, whether or not all of it was read.
+   * Becomes the command's standard input, with backpressure; without it the command sees the end of its input at
+   * once. Destroyed when the command has ended, whether or not all of it was read.
    */
   input?: Readable
-  /** Output and errors together, in the order in which they were written. No more is read until it resolves. */
+  /** Standard output and error together, in the order written. Reading pauses until it resolves. */
   onOutput(chunk: Buffer): Promise<void> | void
   /** Cancels: SIGTERM to everything that the command started, SIGKILL to what is left after `graceMs`. */
   signal: AbortSignal
   /** Counted from the start of the command; then it is stopped in the same way. */
   timeoutMs: number
-  /** A function is asked when it comes to that. */
+  /** A function is called when the grace period begins. */
   graceMs: number | (() => number)
 }
 
 export type CommandEnd =
   | { kind: 'exited'; code: number }
-  /** A signal that nobody here sent ended the main process, e.g. `SIGKILL` when memory ran out. */
+  /** A signal that we did not send ended the main process, e.g. `SIGKILL` when memory ran out. */
   | { kind: 'signalled'; signal: string }
   | { kind: 'timed-out' }
   | { kind: 'cancelled' }
-  /** The line to the target is down. Nobody knows how far the command came. */
+  /** The connection to the target is down. How far the command got is unknown. */
   | Unreachable
-  /** The command was not begun and will not be at another try, e.g. because the account does not exist. */
+  /** The command did not start and will not on a retry, e.g. because the account does not exist. */
   | Impossible
 
 export type Unreachable = { kind: 'unreachable'; message: string }
 export type Impossible = { kind: 'impossible'; message: string }
 
+export const impossible = (message: string): Impossible => ({ kind: 'impossible', message })
+export const unreachable = (message: string): Unreachable => ({ kind: 'unreachable', message })
+
+/** The result of connecting to a target. */
+export type Connection = { kind: 'connected'; executor: Executor } | { kind: 'cancelled' } | Unreachable
+
 /** How many commands one SSH connection carries at a time. */
-export const COMMANDS_AT_ONCE = 6
+export const CONCURRENT_COMMANDS = 6

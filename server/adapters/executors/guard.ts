@@ -1,38 +1,51 @@
-// A guard is a small bash of the account under which commands run, on the same machine, with a line to Gantry. It
-// finds the processes of a command by the mark in their environment, so also those that have left its process
-// group. When the line ends or falls silent it ends every command of this Gantry by itself: that is how nothing
-// survives the death of Gantry, or of the line.
+// A guard is a small bash under the account of the commands, on the same machine, connected to Gantry. It finds the
+// processes of a command by the mark in their environment, including those that left its process group. When the
+// connection ends or goes silent, it ends every command of this Gantry by itself: so nothing survives the death of
+// Gantry, or of the connection.
 //
-// A process that wipes its environment, leaves the process group and loses its parents is not found. Where the
-// system has no /proc, the process groups are all there is.
+// It does not find a process that clears its environment, leaves the process group and loses its parents. Where
+// the system has no /proc, it knows only the process groups.
 
+import { randomBytes } from 'node:crypto'
 import type { Readable, Writable } from 'node:stream'
-import { onLines } from './lines.ts'
+import { onLines } from './output.ts'
 import { MARK_VARIABLE } from './preamble.ts'
 
 export type Guard = {
   /**
-   * Signals every process with this mark and, when it is known, the command's process group. Resolves with the
-   * number of processes found; signal 0 only counts. Rejects when the guard is gone.
+   * Signals every process with this mark and, when known, the command's process group. Resolves with the number of
+   * processes found; signal 0 only counts. Rejects when the guard is gone.
    */
-  signal(name: 'TERM' | 'KILL' | '0', mark: string, group: number | undefined): Promise<number>
-  /** The process group to end when the line does. */
+  signal(name: GuardSignal, mark: string, group: number | undefined): Promise<number>
+  /** The process group to end when the connection does. */
   watch(group: number): void
-  forget(group: number): void
+  unwatch(group: number): void
   /** Resolves when the guard has ended. */
   gone: Promise<void>
-  /** For when no command needs it any more. It leaves the others alone: root's guard would find them all. */
+  /** Call when no command needs it any more. It leaves other processes alone: root's guard would find them all. */
   close(): void
 }
+
+export type GuardSignal = 'TERM' | 'KILL' | '0'
 
 export type GuardSettings = {
   /** What the marks of all commands of this executor begin with. */
   marks: string
-  /** Null: only the end of the line counts, as on one machine. */
-  silence: { seconds: number; beatMs: number } | null
+  /** How long a silent connection is tolerated. Null: only its end counts, as on one machine. */
+  silence: { seconds: number; heartbeatMs: number } | null
 }
 
-// A process gets SIGTERM once, so not as a member of its group as well; its handler would run twice.
+/** The marks of one executor's commands share a prefix that no other executor has, on any machine. */
+export type Marks = { prefix: string; next(): string }
+
+export function createMarks(): Marks {
+  const prefix = `${randomBytes(8).toString('hex')}.`
+  let count = 0
+  // The dot at the end keeps number 1 from matching number 10.
+  return { prefix, next: () => `${prefix}${++count}.` }
+}
+
+// A process gets SIGTERM once, not again as a member of its group: its handler would run twice.
 // Like the bootstrap, this has no single quote, backslash, exclamation mark or newline.
 export const GUARD = [
   'trap "" HUP INT TERM PIPE; read -r marks silence; echo ready $marks; exec 2>/dev/null;',
@@ -48,31 +61,29 @@ export const GUARD = [
   'if [ $n = 0 ]; then break; fi; sleep $pause; done',
 ].join(' ')
 
-/** Resolves when the guard is at work; when its output ends before that, with what was said instead. */
+/** Resolves when the guard is ready; when its output ends before that, with what was printed instead. */
 export async function openGuard(
   input: Writable,
   output: Readable,
-  settings: GuardSettings,
+  { marks, silence }: GuardSettings,
 ): Promise<Guard | string> {
-  const { marks, silence } = settings
-  const waiting = new Map<number, { resolve(count: number): void; reject(error: Error): void }>()
+  const waiting = new Map<number, PromiseWithResolvers<number>>()
   const ready = Promise.withResolvers<boolean>()
   const gone = Promise.withResolvers<void>()
   let requests = 0
   let isGone = false
   let noise = ''
 
-  const hear = (line: string) => {
-    // A login shell may print things of its own first.
+  input.on('error', () => {})
+  output.on('error', () => {})
+  onLines(output, (line) => {
+    // A login shell may print something first.
     if (line === `ready ${marks}`) ready.resolve(true)
     else if (requests === 0) noise = `${noise} ${line}`.slice(-500)
     const [id, count] = line.split(' ').map(Number)
     waiting.get(id!)?.resolve(count!)
     waiting.delete(id!)
-  }
-  input.on('error', () => {})
-  output.on('error', () => {})
-  onLines(output, hear)
+  })
   output.on('close', () => {
     isGone = true
     ready.resolve(false)
@@ -83,19 +94,19 @@ export async function openGuard(
   send(marks, silence ? `-t ${silence.seconds}` : '')
   if (!(await ready.promise)) return noise.trim()
 
-  const beat = silence && setInterval(() => send(0, 'beat'), silence.beatMs)
-  gone.promise.then(() => clearInterval(beat ?? undefined))
+  const heartbeat = silence && setInterval(() => send(0, 'beat'), silence.heartbeatMs)
+  gone.promise.then(() => clearInterval(heartbeat ?? undefined))
   return {
     signal(name, mark, group) {
       if (isGone) return Promise.reject(new Error('the guard is gone'))
       const id = ++requests
-      const answer = Promise.withResolvers<number>()
-      waiting.set(id, answer)
+      const response = Promise.withResolvers<number>()
+      waiting.set(id, response)
       send(id, name, mark, group ?? '')
-      return answer.promise
+      return response.promise
     },
     watch: (group) => void send(0, 'watch', '-', group),
-    forget: (group) => void send(0, 'forget', '-', group),
+    unwatch: (group) => void send(0, 'forget', '-', group),
     gone: gone.promise,
     close: () => void input.end('0 bye\n'),
   }

@@ -5,12 +5,12 @@ import { fingerprint, formatHostKey, hostKeyAlgorithms, parseHostKey, readKnownH
 const ED25519 = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIDEr3GdJ7BJmoLHslZi9WFRedElkyMy92b11/OCTImp/'
 const FINGERPRINT = 'SHA256:v/FpwIq2Cew31IC/F/1IvcDdHtOhxOpY6pho/QKmeTc'
 
-test('a host key survives reading and writing, and may carry a comment', () => {
+test('a host key survives parsing and formatting, and may carry a comment', () => {
   assert.equal(formatHostKey(parseHostKey(ED25519)!.blob), ED25519)
   assert.deepEqual(parseHostKey(` ${ED25519} root@server\n`), parseHostKey(ED25519))
 })
 
-test('what is no host key, or claims to be another one, is not read', () => {
+test('text that is not a host key, or claims to be another type, is rejected', () => {
   const rubbish = [
     '',
     'ssh-ed25519',
@@ -35,7 +35,7 @@ test('a host is known by its key, or by the fingerprint of it', () => {
   }
 })
 
-test('the known type comes first, the old ways of signing never', () => {
+test('the known type comes first, obsolete signature algorithms never', () => {
   assert.equal(hostKeyAlgorithms(parseHostKey(ED25519))[0], 'ssh-ed25519')
   assert.deepEqual(hostKeyAlgorithms({ type: 'ssh-rsa' }).slice(0, 2), ['rsa-sha2-512', 'rsa-sha2-256'])
   assert.ok(!hostKeyAlgorithms(null).includes('ssh-rsa'))

@@ -4,10 +4,10 @@ import { createHash } from 'node:crypto'
 
 export type HostKey = { type: string; blob: Buffer }
 
-/** What a host must show. A fingerprint alone does not say of what type its key is. */
+/** What a host must present. A fingerprint alone does not tell the type of its key. */
 export type KnownHost = { type: string | null; fingerprint: string }
 
-// What a key of each type can sign with. SHA-1 signatures and DSA are out.
+// The signature algorithms of each key type. SHA-1 and DSA are not supported.
 const SIGNATURES: Record<string, string[]> = {
   'ssh-ed25519': ['ssh-ed25519'],
   'ecdsa-sha2-nistp256': ['ecdsa-sha2-nistp256'],
@@ -16,7 +16,7 @@ const SIGNATURES: Record<string, string[]> = {
   'ssh-rsa': ['rsa-sha2-512', 'rsa-sha2-256'],
 }
 
-/** Null when the text is not the public key of a host, of a type that is used today. A comment is let pass. */
+/** Null when the text is not a public host key of a supported type. A comment is allowed. */
 export function parseHostKey(text: string): HostKey | null {
   const [type = '', encoded = ''] = text.trim().split(/\s+/)
   if (!Object.hasOwn(SIGNATURES, type) || !/^[A-Za-z0-9+/]+={0,2}$/.test(encoded)) return null
@@ -31,7 +31,7 @@ export function readKnownHost(text: string): KnownHost | null {
   return key && { type: key.type, fingerprint: fingerprint(key.blob) }
 }
 
-/** The text of a key as it comes over the line. */
+/** The text form of a key as the host sends it. */
 export function formatHostKey(blob: Buffer): string {
   return `${typeOf(blob)} ${blob.toString('base64')}`
 }
@@ -41,13 +41,13 @@ export function fingerprint(blob: Buffer): string {
   return `SHA256:${createHash('sha256').update(blob).digest('base64').replace(/=+$/, '')}`
 }
 
-/** In the order of preference. A server has keys of several types; it must show the one that is known. */
+/** In order of preference. A server has keys of several types; it must present the known one. */
 export function hostKeyAlgorithms(known: Pick<KnownHost, 'type'> | null): string[] {
   const all = Object.values(SIGNATURES).flat()
   return known?.type ? [...new Set([...SIGNATURES[known.type]!, ...all])] : all
 }
 
-/** A key begins with its own type, with the length before it. */
+/** A key begins with its type, prefixed by the length. */
 function typeOf(blob: Buffer): string {
   return blob.length < 4 ? '' : blob.subarray(4, 4 + Math.min(blob.readUInt32BE(0), 64)).toString('latin1')
 }

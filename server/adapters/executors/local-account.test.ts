@@ -7,7 +7,7 @@ import { chooseLocalAccount, findLocalAccount, makeFolderOf, parsePasswd } from 
 
 const asRoot = process.getuid!() === 0
 
-test('lines of /etc/passwd that make no sense are left out', () => {
+test('invalid lines of /etc/passwd are ignored', () => {
   const text =
     'root:x:0:0:root:/root:/bin/bash\n+::::::\nbad:x:one:1::/:/bin/sh\n\ngantry:x:998:997::/var/lib/gantry:'
   assert.deepEqual(parsePasswd(text), [
@@ -33,7 +33,7 @@ asOrdinaryUser('an ordinary user is the only account there is', async () => {
   assert.equal('kind' in (await findLocalAccount('root')), true)
 })
 
-test('a folder that is made for an account belongs to it', async (t) => {
+test('a folder that is created for an account belongs to it', async (t) => {
   const account = await chosen()
   const path = join(await temporaryFolder(t), 'a', 'b')
   assert.equal(await makeFolderOf(account, path), true)
@@ -41,7 +41,7 @@ test('a folder that is made for an account belongs to it', async (t) => {
   assert.deepEqual([uid, mode & 0o777], [account.uid, 0o755])
 })
 
-test('what is there already does not change hands, and neither does what a link points to', async (t) => {
+test('an existing folder does not change owners, and neither does what a link points to', async (t) => {
   const account = await chosen()
   const folder = await temporaryFolder(t)
   const precious = join(folder, 'precious')

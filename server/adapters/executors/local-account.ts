@@ -1,17 +1,17 @@
-// Under which account local commands run. Under root that must not be root, and not the account of the embedded
+// The account of local commands. When Gantry runs as root it must not be root, nor the account of the embedded
 // database, whose files hold everything.
 
 import { constants } from 'node:fs'
 import { mkdir, open, readFile } from 'node:fs/promises'
 import { userInfo } from 'node:os'
-import type { Impossible } from './executor.ts'
+import { type Impossible, impossible } from './executor.ts'
 
 export type LocalAccount = { name: string; uid: number; gid: number; home: string }
 
-/** In this order; the first that exists. */
+/** The first that exists. */
 const CANDIDATES = ['gantry', 'www-data', 'daemon', 'nobody']
 
-/** The account of commands that name none. `excludedUid`: of the embedded database. */
+/** The account of commands that specify none. `excludedUid`: of the embedded database. */
 export async function chooseLocalAccount(excludedUid: number | null): Promise<LocalAccount | Impossible> {
   if (process.getuid!() !== 0) return ownAccount()
   const accounts = await readAccounts()
@@ -20,11 +20,11 @@ export async function chooseLocalAccount(excludedUid: number | null): Promise<Lo
     if (account && account.uid !== 0 && account.uid !== excludedUid) return account
   }
   return impossible(
-    'there is no account for commands on this machine: add one named "gantry" (useradd -r gantry)',
+    'no account on this machine can run commands: create one named "gantry" (useradd -r gantry)',
   )
 }
 
-/** The account of a command that names one. Only root can be someone else. */
+/** The account that a command specifies. Only root can switch accounts. */
 export async function findLocalAccount(name: string): Promise<LocalAccount | Impossible> {
   if (process.getuid!() !== 0) {
     const own = ownAccount()
@@ -34,12 +34,12 @@ export async function findLocalAccount(name: string): Promise<LocalAccount | Imp
     )
   }
   const account = (await readAccounts()).find((one) => one.name === name)
-  return account ?? impossible(`there is no account ${shown(name)} on this machine`)
+  return account ?? impossible(`the account ${shown(name)} does not exist on this machine`)
 }
 
 /**
- * Makes a folder that belongs to the account; missing parents stay ours. False when there was something already,
- * which is left as it is: whoever may put a link there must not get us to give away what the link points to.
+ * Creates a folder that belongs to the account; missing parents stay ours. False when something was there already,
+ * which is left as it is: a link there must not get us to give away what it points to.
  */
 export async function makeFolderOf(account: LocalAccount, path: string, mode = 0o755): Promise<boolean> {
   if ((await mkdir(path, { recursive: true })) === undefined) return false
@@ -53,7 +53,7 @@ export async function makeFolderOf(account: LocalAccount, path: string, mode = 0
   return true
 }
 
-/** Pure: the lines of /etc/passwd that make sense. */
+/** The valid lines of /etc/passwd. */
 export function parsePasswd(text: string): LocalAccount[] {
   return text.split('\n').flatMap((line) => {
     const [name, , uid, gid, , home] = line.split(':')
@@ -72,15 +72,11 @@ function ownAccount(): LocalAccount {
     const { username, homedir } = userInfo()
     return { name: username, uid, gid, home: homedir }
   } catch {
-    // A container may run us under a number that has no name.
+    // A container may run us under a uid without a name.
     return { name: String(uid), uid, gid, home: '/' }
   }
 }
 
 function shown(name: string): string {
   return JSON.stringify(name.slice(0, 80))
-}
-
-function impossible(message: string): Impossible {
-  return { kind: 'impossible', message }
 }

@@ -1,48 +1,23 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import type { Marks } from './create-executor.ts'
-import type { CommandEnd } from './executor.ts'
-import { GUARD, openGuard } from './guard.ts'
-import { createGuardPool, type GuardPool } from './guard-pool.ts'
-import { guardCommand } from './guarded.ts'
-import { BASH, isRoot, type LocalTools, type LocalWay, STANDARD_PATH, type SwitchTo } from './local-tools.ts'
+import { type CommandEnd, impossible } from './executor.ts'
+import { createMarks, GUARD, openGuard } from './guard.ts'
+import { createGuardPool, guardCommand } from './guard-pool.ts'
+import {
+  BASH,
+  isRoot,
+  type LocalBackend,
+  type LocalTools,
+  STANDARD_PATH,
+  setprivArguments,
+} from './local-backend.ts'
 import { createPipeMaker } from './pipes.ts'
 import { BASH_OPTIONS, MARK_VARIABLE } from './preamble.ts'
 
-/** Where there are no process namespaces: each command in a session of its own, with a guard. */
-export function createGuardedWay(tools: LocalTools | undefined, marks: Marks): LocalWay {
-  const guards = createLocalGuards(marks.beginning)
+/** Where process namespaces are not available: each command in its own session, with a guard. */
+export function createGuardedBackend(tools: LocalTools | undefined): LocalBackend {
+  const marks = createMarks()
   const pipes = createPipeMaker()
-  return {
-    async launch({ switchTo, environment }) {
-      const takeGuard = () => guards.take(guardKey(switchTo))
-      const lease = await takeGuard()
-      if (!('guard' in lease)) return lease
-      const mark = marks.next()
-      const byTool = switchTo?.groups === true && tools !== undefined
-      const [program, ...args] = byTool
-        ? [tools.setpriv, `--reuid=${switchTo.uid}`, `--regid=${switchTo.gid}`, '--init-groups', BASH]
-        : [BASH]
-      const { stdin, stdout, commandStdin, commandStdout, handedOver } = await pipes.take()
-      const main = spawn(program!, [...args, ...BASH_OPTIONS], {
-        cwd: '/',
-        detached: true,
-        env: { ...environment, [MARK_VARIABLE]: mark },
-        stdio: [commandStdin, commandStdout, commandStdout],
-        // Without the tool Node drops all supplementary groups.
-        ...(switchTo && !byTool && { uid: switchTo.uid, gid: switchTo.gid }),
-      })
-      handedOver()
-      return { stdin, stdout, ended: endOf(main), ...guardCommand(lease, mark, takeGuard) }
-    },
-    async close() {
-      await guards.close()
-      await pipes.close()
-    },
-  }
-}
-
-function createLocalGuards(marks: string): GuardPool<null> {
-  return createGuardPool<null>(Number.POSITIVE_INFINITY, async (key) => {
+  const guards = createGuardPool<null>(Number.POSITIVE_INFINITY, async (key) => {
     const [uid, gid] = key.split(':').map(Number)
     const guard = spawn(BASH, ['--norc', '-c', GUARD], {
       cwd: '/',
@@ -53,23 +28,43 @@ function createLocalGuards(marks: string): GuardPool<null> {
       ...(isRoot() && { uid, gid }),
     })
     const ended = endOf(guard)
-    const opened = await openGuard(guard.stdin, guard.stdout, { marks, silence: null })
+    const opened = await openGuard(guard.stdin, guard.stdout, { marks: marks.prefix, silence: null })
     if (typeof opened !== 'string') return { guard: opened, extra: null }
-    const { kind } = await ended
-    return { kind: 'impossible', message: `the guard of local commands could not be started (${kind})` }
+    return impossible(`the guard of local commands could not be started (${(await ended).kind})`)
   })
+
+  return {
+    async launch({ switchTo, environment }) {
+      const { uid, gid } = switchTo ?? { uid: process.getuid!(), gid: process.getgid!() }
+      const acquireGuard = () => guards.acquire(`${uid}:${gid}`)
+      const lease = await acquireGuard()
+      if (!('guard' in lease)) return lease
+      const mark = marks.next()
+      const bySetpriv = switchTo?.groups === true && tools !== undefined
+      const [program, ...args] = bySetpriv ? [...setprivArguments(tools, switchTo), BASH] : [BASH]
+      const { stdin, stdout, commandStdin, commandStdout, handedOver } = await pipes.take()
+      const main = spawn(program!, [...args, ...BASH_OPTIONS], {
+        cwd: '/',
+        detached: true,
+        env: { ...environment, [MARK_VARIABLE]: mark },
+        stdio: [commandStdin, commandStdout, commandStdout],
+        // Without setpriv, Node drops all supplementary groups.
+        ...(switchTo && !bySetpriv && { uid, gid }),
+      })
+      handedOver()
+      return { stdin, stdout, ended: endOf(main), ...guardCommand(lease, mark, acquireGuard) }
+    },
+    async close() {
+      await guards.close()
+      await pipes.close()
+    },
+  }
 }
 
-function guardKey(switchTo: SwitchTo | null): string {
-  return `${switchTo?.uid ?? process.getuid!()}:${switchTo?.gid ?? process.getgid!()}`
-}
-
-/** Told at the end of the process, and not at the end of its output. */
+/** Resolves at the end of the process, not at the end of its output. */
 function endOf(child: ChildProcess): Promise<CommandEnd> {
   return new Promise((resolve) => {
-    child.once('error', (error) => {
-      resolve({ kind: 'impossible', message: `the command could not be started: ${error.message}` })
-    })
+    child.once('error', (error) => resolve(impossible(`the command could not be started: ${error.message}`)))
     child.once('exit', (code, signal) => {
       resolve(signal === null ? { kind: 'exited', code: code! } : { kind: 'signalled', signal })
     })

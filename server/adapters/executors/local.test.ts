@@ -3,12 +3,12 @@ import { randomUUID } from 'node:crypto'
 import { after, before, describe, type TestContext, test } from 'node:test'
 import { type Containment, type LocalExecutor, openLocalExecutor } from './local.ts'
 import type { LocalAccount } from './local-account.ts'
-import { testBehaviour } from './test-behaviour.ts'
+import { testBehavior } from './test-behavior.ts'
 import {
   childrenOf,
   commandLineOf,
   descendantsOf,
-  namedSo,
+  processesNamed,
   run,
   START_DAEMONS,
   startVictim,
@@ -25,9 +25,9 @@ for (const containment of ['namespace', 'guard'] as const) {
     })
     after(() => local.close())
 
-    testBehaviour(() => local)
+    testBehavior(() => local)
 
-    test('a command sees its account and what it was given, and nothing of our environment', async () => {
+    test('a command sees its account and what it was given, and nothing of the service environment', async () => {
       const account = accountOf(local)
       process.env.GANTRY_TEST_SECRET = 'secret'
       const { output } = await run(local, 'env -0', { environment: { GIVEN: 'yes' } })
@@ -45,14 +45,14 @@ for (const containment of ['namespace', 'guard'] as const) {
       })
     })
 
-    test('a command has no more rights than its account', async () => {
+    test('a command has no more permissions than its account', async () => {
       const { uid, gid } = accountOf(local)
       const { output } = await run(local, 'id -u; id -g; id -G; grep CapEff /proc/self/status')
       assert.equal(output, `${uid}\n${gid}\n${gid}\nCapEff:\t0000000000000000\n`)
       if (asRoot) assert.notEqual(uid, 0)
     })
 
-    test('an account that a step names is used, or the step is impossible', async () => {
+    test('the account that a step specifies is used, or the step is impossible', async () => {
       const unknown = await run(local, 'id', { runAsUser: 'no-such-account' })
       assert.equal(unknown.end.kind, 'impossible')
       const root = await run(local, 'id -u', { runAsUser: 'root' })
@@ -63,17 +63,17 @@ for (const containment of ['namespace', 'guard'] as const) {
       assert.equal((await run(local, 'id -u', { runAsUser: name })).output, `${uid}\n`)
     })
 
-    test('when Gantry is killed, so is everything that it started', async (t) => {
+    test('when Gantry is killed, so is everything it started', async (t) => {
       const token = `sleeper-${randomUUID()}`
       const victim = await startVictim(t, { kind: 'local', containment, token })
-      assert.equal(namedSo(token).length, 5)
+      assert.equal(processesNamed(token).length, 5)
       // What it needs to start commands, and what it has ready for the next.
       const helpers = descendantsOf(victim.pid)
       await victim.kill()
-      await until(() => [...namedSo(token), ...helpers.filter(commandLineOf)].length === 0)
+      await until(() => [...processesNamed(token), ...helpers.filter(commandLineOf)].length === 0)
     })
 
-    test('closing cancels what runs, and waits for its end', async () => {
+    test('closing cancels running commands, and waits for them to end', async () => {
       const own = await openLocalExecutor({ excludedUid: null, containment })
       const token = `sleeper-${randomUUID()}`
       const ready = Promise.withResolvers<void>()
@@ -84,14 +84,14 @@ for (const containment of ['namespace', 'guard'] as const) {
       })
       await ready.promise
       await own.close()
-      assert.deepEqual(namedSo(token), [])
+      assert.deepEqual(processesNamed(token), [])
       assert.deepEqual((await running).end, { kind: 'cancelled' })
       assert.deepEqual((await run(own, 'true')).end, { kind: 'cancelled' })
     })
   })
 }
 
-test('a command finds its own processes, under the numbers it knows, and no others', async (t) => {
+test('a command sees its own processes, under the ids it knows, and no others', async (t) => {
   const local = await openIn('namespace', t)
   if (!local) return
   const { output } = await run(local, 'sleep 1000 & cd /proc; ls -d $$ $! 1 >/dev/null && ls -d [0-9]*')
@@ -99,13 +99,13 @@ test('a command finds its own processes, under the numbers it knows, and no othe
   assert.ok(numbers.length >= 3 && !numbers.includes(process.pid), output)
 })
 
-test('in a namespace not even a process without any trace of its origin gets away', async (t) => {
+test('in a namespace, not even a process without any trace of its origin escapes', async (t) => {
   const local = await openIn('namespace', t)
   if (!local) return
   const token = `sleeper-${randomUUID()}`
   const daemon = `(env -i setsid bash -c 'exec -a "$0" sleep 1000' ${token} </dev/null >/dev/null 2>&1 &)`
   await run(local, `${daemon}; until grep -qsa ^${token} /proc/[0-9]*/cmdline; do sleep 0.02; done`)
-  assert.deepEqual(namedSo(token), [])
+  assert.deepEqual(processesNamed(token), [])
 })
 
 test('a command that kills its guard is ended by another', async (t) => {
@@ -116,7 +116,7 @@ test('a command that kills its guard is ended by another', async (t) => {
   done 2>/dev/null; echo killed`
   const { output } = await run(local!, `${START_DAEMONS} ${killGuard}`, { environment: { TOKEN: token } })
   assert.equal(output, 'up\nkilled\n')
-  assert.deepEqual(namedSo(token), [])
+  assert.deepEqual(processesNamed(token), [])
   assert.equal((await run(local!, 'echo hello')).output, 'hello\n')
 })
 
@@ -132,11 +132,11 @@ test('when the launcher is killed, so are its commands, and another takes its pl
     },
   })
   assert.equal(end.kind, 'unreachable')
-  await until(() => namedSo(token).length === 0)
+  await until(() => processesNamed(token).length === 0)
   assert.equal((await run(local, 'echo hello')).output, 'hello\n')
 })
 
-test('without a wish the safer containment is chosen', async (t) => {
+test('by default the safer containment is chosen', async (t) => {
   const local = await openIn(undefined, t)
   assert.equal(local!.containment, (await openIn('namespace', t)) ? 'namespace' : 'guard')
 })

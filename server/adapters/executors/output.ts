@@ -3,25 +3,26 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { START_WORD } from './preamble.ts'
 
 export type Output = {
-  /** Resolves when all was handed over; rejects when `onOutput` threw. */
+  /** Resolves when everything was passed on; rejects when `onOutput` threw. */
   done: Promise<void>
-  /** For when the command has ended: waits for `done`, unless somebody holds the output open without a word. */
+  /** Call when the command has ended: waits for `done`, unless a process holds the output open silently. */
   finish(): Promise<void>
   hasStarted(): boolean
-  /** What was printed instead of a start: a refusal of sudo, of the login shell, … */
+  /** What was printed instead of a start: an error of sudo, of the login shell, … */
   beforeStart(): string
 }
 
-type Handlers = { onOutput(chunk: Buffer): Promise<void> | void; onStarted(pid: number): void }
-
-// A process that got away, or that the kernel cannot end, may hold the output open for ever.
+// A process that escaped, or that the kernel cannot end, may hold the output open forever.
 const SILENCE_MS = 2_000
-// More than pipes and channels hold. Beyond it somebody is still printing.
-const MOST_AFTER_END = 16 * 1024 * 1024
-const KEPT_BEFORE_START = 64 * 1024
+// More than pipes and channels buffer. Beyond it a process is still printing.
+const MAX_AFTER_END = 16 * 1024 * 1024
+const MAX_BEFORE_START = 64 * 1024
 
-/** Hands over what a command prints, one chunk at a time, from the line on that says that bash is ready. */
-export function handOver(stream: Readable, { onOutput, onStarted }: Handlers): Output {
+/** Passes on what a command prints, one chunk at a time, after the line that says that bash is ready. */
+export function forwardOutput(
+  stream: Readable,
+  { onOutput, onStarted }: { onOutput(chunk: Buffer): Promise<void> | void; onStarted(pid: number): void },
+): Output {
   let started = false
   let early = Buffer.alloc(0)
   let waitingSince: number | undefined
@@ -31,7 +32,7 @@ export function handOver(stream: Readable, { onOutput, onStarted }: Handlers): O
     const chunks: AsyncIterator<Buffer, undefined> = stream[Symbol.asyncIterator]()
     for (;;) {
       waitingSince = performance.now()
-      // Whether a line was lost is for the command's end to tell; here it only means that no more will come.
+      // The command's end reports a lost connection; here it only means that no more output comes.
       const next = await chunks.next().catch(() => ({ done: true, value: undefined }) as const)
       waitingSince = undefined
       if (next.done) return
@@ -43,13 +44,13 @@ export function handOver(stream: Readable, { onOutput, onStarted }: Handlers): O
   })()
   done.catch(() => {})
 
-  /** A login shell may have printed something before bash was reached; that is not the command's. */
+  /** A login shell may have printed something before bash started; that is not the command's output. */
   function afterStart(chunk: Buffer): Buffer {
     early = Buffer.concat([early, chunk])
     const word = early.indexOf(`${START_WORD} `)
     const end = word === -1 ? -1 : early.indexOf('\n', word)
     if (end === -1) {
-      early = early.subarray(-KEPT_BEFORE_START)
+      early = early.subarray(-MAX_BEFORE_START)
       return Buffer.alloc(0)
     }
     started = true
@@ -63,15 +64,12 @@ export function handOver(stream: Readable, { onOutput, onStarted }: Handlers): O
     done,
     async finish() {
       const over = new AbortController()
-      leftAfterEnd = MOST_AFTER_END
+      leftAfterEnd = MAX_AFTER_END
       const endedAt = performance.now()
+      const isSilent = () =>
+        waitingSince !== undefined && performance.now() - Math.max(waitingSince, endedAt) >= SILENCE_MS
       const watch = (async () => {
-        while (
-          waitingSince === undefined ||
-          performance.now() - Math.max(waitingSince, endedAt) < SILENCE_MS
-        ) {
-          await pause(SILENCE_MS / 10, undefined, { signal: over.signal })
-        }
+        while (!isSilent()) await pause(SILENCE_MS / 10, undefined, { signal: over.signal })
       })().catch(() => {})
       await Promise.race([done, watch]).finally(() => over.abort())
       stream.destroy()
@@ -79,4 +77,18 @@ export function handOver(stream: Readable, { onOutput, onStarted }: Handlers): O
     hasStarted: () => started,
     beforeStart: () => early.toString('utf8').replace(/\s+/g, ' ').trim().slice(-500),
   }
+}
+
+// Launcher and guard print a few words at a time, and what a login shell prints first is no longer either.
+const MAX_LINE = 64 * 1024
+
+/** Calls back with every complete line. A stream without line breaks is destroyed before it fills the memory. */
+export function onLines(stream: Readable, onLine: (line: string) => void): void {
+  let partial = ''
+  stream.on('data', (chunk: Buffer) => {
+    const lines = (partial + chunk.toString('latin1')).split('\n')
+    partial = lines.pop()!
+    lines.forEach(onLine)
+    if (partial.length > MAX_LINE) stream.destroy()
+  })
 }

@@ -1,5 +1,5 @@
 // Real pipes for local commands. What Node calls a pipe is a socket, and a command cannot open /dev/stdin,
-// /dev/stdout or /dev/stderr when those are sockets. Node cannot make a pipe, but it can open a named one.
+// /dev/stdout or /dev/stderr when those are sockets. Node cannot create a pipe, but it can open a named one.
 
 import { execFile } from 'node:child_process'
 import { closeSync, constants, openSync } from 'node:fs'
@@ -9,27 +9,27 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 import { promisify } from 'node:util'
-import { STANDARD_PATH } from './local-tools.ts'
+import { STANDARD_PATH } from './local-backend.ts'
 
 export type CommandPipes = {
   stdin: Writable
   stdout: Readable
-  /** The other ends, for the command. */
+  /** The command's ends. */
   commandStdin: number
   commandStdout: number
-  /** Closes the command's ends here, once it has its own. May be called again. */
+  /** Closes our copies of the command's ends, once it has its own. May be called again. */
   handedOver(): void
 }
 
-/** After `close` nothing may be taken. */
+/** `take` must not be called after `close`. */
 export type PipeMaker = { take(): Promise<CommandPipes>; close(): Promise<void> }
 
 type OpenPipe = { read: number; write: number }
 type Pair = { input: OpenPipe; output: OpenPipe }
 
-const PAIRS_AT_ONCE = 8
+const PAIRS_PER_BATCH = 8
 
-/** Makes pipes in batches, because each batch costs a process. They have no name any more when they are used. */
+/** Creates pipes in batches, because each batch costs a process. Their names are gone before they are used. */
 export function createPipeMaker(makeFifos = runMkfifo): PipeMaker {
   const ready: Pair[] = []
   let making: Promise<void> | undefined
@@ -52,8 +52,8 @@ export function createPipeMaker(makeFifos = runMkfifo): PipeMaker {
       while (ready.length === 0) await make()
       const { input, output } = ready.pop()!
       const open = [input.read, output.write]
-      // Those who come next need not wait; if it fails, they will learn why.
-      if (ready.length < PAIRS_AT_ONCE / 4) make().catch(() => {})
+      // The next callers need not wait; if it fails, they will see the error.
+      if (ready.length < PAIRS_PER_BATCH / 4) make().catch(() => {})
       return {
         stdin: new Socket({ fd: input.write, readable: false, writable: true }),
         stdout: new Socket({ fd: output.read, readable: true, writable: false }),
@@ -75,18 +75,15 @@ export function createPipeMaker(makeFifos = runMkfifo): PipeMaker {
 async function makePairs(makeFifos: typeof runMkfifo): Promise<Pair[]> {
   const folder = await mkdtemp(join(tmpdir(), 'gantry-pipes-'))
   try {
-    const names = Array.from({ length: PAIRS_AT_ONCE }, (_, index) => [
-      join(folder, `in${index}`),
-      join(folder, `out${index}`),
-    ])
-    await makeFifos(names.flat())
-    return names.map(([input, output]) => ({ input: openInput(input!), output: openOutput(output!) }))
+    const names = Array.from({ length: PAIRS_PER_BATCH }, (_, index) => join(folder, String(index)))
+    await makeFifos(names.flatMap((name) => [`${name}.in`, `${name}.out`]))
+    return names.map((name) => ({ input: openInput(`${name}.in`), output: openOutput(`${name}.out`) }))
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
 }
 
-/** Commands run under other accounts, and /dev/stdin opens the pipe anew. Nobody else can enter the folder. */
+/** Commands run under other accounts, and /dev/stdin reopens the pipe. Nobody else can enter the folder. */
 async function runMkfifo(paths: string[]): Promise<void> {
   await promisify(execFile)('mkfifo', ['-m', '666', ...paths], { env: { PATH: STANDARD_PATH } })
 }

@@ -19,7 +19,7 @@ test('every text without NUL comes out of bash as it went in', () => {
   }
 })
 
-test('what stands before the input is one line of plain ASCII after its length, whatever the values', () => {
+test('the preamble is its length and one line of plain ASCII, whatever the values', () => {
   const preamble = buildPreamble({ ...request, command: 'a\nb\r\n', environment: { A: 'ü\n\'"\\' } })
   assert.match(preamble, /^\d+\n[ -~]+\n$/)
 })
@@ -33,7 +33,7 @@ test('bash reads exactly the preamble, and leaves the input to the command', () 
   assert.equal(rest.join('\n'), input)
 })
 
-test('bash that gets no preamble, or not all of it, does nothing', () => {
+test('bash that receives no preamble, or only a part of it, does nothing', () => {
   const command = buildPreamble({ ...request, command: 'echo obeyed; exit 0' })
   // Wherever it is cut, what comes before would be a command too.
   const tempting = '40\necho obeyed; echo obeyed; echo obeyed; echo'
@@ -44,7 +44,7 @@ test('bash that gets no preamble, or not all of it, does nothing', () => {
   }
 })
 
-test('what bash cannot take is told before anything is started', () => {
+test('what bash cannot accept is rejected before anything starts', () => {
   assert.equal(whyImpossible(request), undefined)
   const impossible: Partial<Parameters<typeof whyImpossible>[0]>[] = [
     { command: 'x'.repeat(64 * 1024 + 1) },

@@ -1,19 +1,19 @@
 // How a command and its environment reach bash: on its standard input, ahead of the command's own input. So
-// neither shows in a list of processes, sshd cannot drop a variable, and a variable such as LD_PRELOAD takes no
+// neither is visible in a process list, sshd cannot drop a variable, and a variable such as LD_PRELOAD takes no
 // effect before the account has been switched.
 
-import type { CommandRequest, Impossible } from './executor.ts'
+import { type CommandRequest, type Impossible, impossible } from './executor.ts'
 
 /** Names the command that a process belongs to; every process that it starts inherits it. */
 export const MARK_VARIABLE = 'GANTRY_COMMAND'
 
-/** Printed, with the process id behind it, when bash is there: nobody else will read what is sent from now on. */
+/** Printed by bash with its process id when it is ready: nothing else reads what is sent from now on. */
 export const START_WORD = 'gantry-bash-is-ready'
 
 /**
  * What bash is started with, the same for all commands: reads the preamble, byte for byte and no further, and
- * obeys it, if its last newline came too: half a preamble is none. Old versions of bash cannot read a given
- * length at once, so they get along with the line. Has no single quote, backslash or exclamation mark, because a
+ * executes it if its last newline arrived: half a preamble is none. Old versions of bash cannot read a given
+ * length, so they read the line. Has no single quote, backslash or exclamation mark, because a
  * login shell of any kind must pass it on in quotes.
  */
 export const BOOTSTRAP = [
@@ -26,14 +26,13 @@ export const BASH_OPTIONS = ['--norc', '-c', BOOTSTRAP, 'bash']
 
 const COMMAND_LIMIT_BYTES = 64 * 1024
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/
-// Bash does not let anyone set these.
+// Read-only in bash.
 const READ_ONLY = new Set(['BASHOPTS', 'BASH_VERSINFO', 'EUID', 'PPID', 'SHELLOPTS', 'UID'])
 
 /** Why bash could not take this request; undefined when it can. */
 export function whyImpossible(
   request: Pick<CommandRequest, 'command' | 'environment' | 'workingFolder'>,
 ): Impossible | undefined {
-  const impossible = (message: string): Impossible => ({ kind: 'impossible', message })
   const { command, environment, workingFolder } = request
   if (Buffer.byteLength(command) > COMMAND_LIMIT_BYTES) {
     return impossible('the command is longer than 64 KiB')
@@ -50,7 +49,7 @@ export function whyImpossible(
   }
 }
 
-/** The bytes that stand before the command's own input. Not to be sent before bash is ready. */
+/** The bytes ahead of the command's own input. Must not be sent before bash is ready. */
 export function buildPreamble(
   request: Pick<CommandRequest, 'command' | 'environment' | 'workingFolder' | 'input'>,
 ): string {
@@ -59,9 +58,9 @@ export function buildPreamble(
   const text = [
     `exec 2>&1${input ? '' : ' </dev/null'}; unset __n __t __u`,
     workingFolder === null ? 'cd 2>/dev/null || cd /' : `cd -- ${quote(workingFolder)} || exit 1`,
-    // Not before `cd`, which would obey CDPATH.
+    // Not before `cd`, which would use CDPATH.
     variables.length === 0 ? ':' : `export${variables.join('')}`,
-    // Last and alone: as part of a list, or followed by anything, `set -e` and the exit code would suffer.
+    // Last and alone: in a list, or followed by anything, `set -e` and the exit code would not work.
     `eval -- ${quote(command)}`,
   ].join('; ')
   return `${text.length}\n${text}\n`

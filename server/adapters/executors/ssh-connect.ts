@@ -1,12 +1,11 @@
-// Connecting to a server. Who it is comes first: nothing is proved to, and nothing run on, a host with another key
-// than the known one.
+// Connecting to a server over SSH. Identity comes first: no login and no command on a host with another key than
+// the known one.
 
 import ssh2 from 'ssh2'
-import type { Executor, Unreachable } from './executor.ts'
+import { type Connection, type Executor, type Unreachable, unreachable } from './executor.ts'
 import { fingerprint, formatHostKey, hostKeyAlgorithms, readKnownHost } from './host-key.ts'
+import { createSshConnection, printable } from './ssh-connection.ts'
 import { createSshExecutor } from './ssh-executor.ts'
-import { createSshLine } from './ssh-line.ts'
-import { type Attempted, type SshFault, whyKeyUnreadable, whyUnreachable } from './ssh-reasons.ts'
 
 export type SshOptions = {
   host: string
@@ -14,50 +13,47 @@ export type SshOptions = {
   username: string
   privateKey: string
   passphrase?: string
-  /** `ssh-ed25519 AAAA…` or `SHA256:…`; null: whatever key the host shows this first time is the right one. */
+  /** `ssh-ed25519 AAAA…` or `SHA256:…`; null: trust the key that the host shows this first time. */
   hostKey: string | null
   /**
-   * Told the key of a host that had none, once, when the host has proved that it is its own and before anything
-   * runs. When it rejects, so does `connectSsh`, and nothing runs.
+   * Called with the key of a host that had none, once, when the host has proved that it owns the key and before
+   * anything runs. When it rejects, so does `connectSsh`, and nothing runs.
    */
   onNewHostKey(hostKey: string): Promise<void>
-  /** Told every key that the host shows, also one that is refused and one that it has not proved to be its own. */
+  /** Called with every key that the host shows, including rejected ones and ones that it has not proved to own. */
   onShownHostKey?(hostKey: string): void
   connectTimeoutMs?: number
-  /** A line that is silent for four of these is lost. */
+  /** A connection that is silent for four of these is lost. */
   keepaliveMs?: number
   /**
-   * After how long a silence the target ends its commands by itself. Longer than our own patience: on a slow line,
-   * what keeps it calm may have to wait behind an archive.
+   * After how long a silence the target ends its commands by itself. Longer than our own timeout: on a slow
+   * connection, heartbeats may have to wait behind an archive.
    */
   orphanedAfterMs?: number
-  /** Gives up connecting. */
+  /** Cancels connecting. */
   signal?: AbortSignal
 }
-
-export type SshConnection = { kind: 'connected'; executor: Executor } | { kind: 'cancelled' } | Unreachable
 
 const CONNECT_TIMEOUT_MS = 15_000
 const KEEPALIVE_MS = 7_000
 const ORPHANED_AFTER_MS = 60_000
 const MISSED_KEEPALIVES = 3
 
-export async function connectSsh(options: SshOptions): Promise<SshConnection> {
+export async function connectSsh(options: SshOptions): Promise<Connection> {
   const { host, port, username, signal, keepaliveMs = KEEPALIVE_MS } = options
+  const address = `${host}:${port}`
   const timeoutMs = options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS
-  const unreachable = (message: string): Unreachable => ({ kind: 'unreachable', message })
   const known = options.hostKey === null ? null : readKnownHost(options.hostKey)
-  if (options.hostKey !== null && !known) {
-    return unreachable(`the host key that is stored for ${host}:${port} is not a public key`)
-  }
+  if (options.hostKey !== null && !known)
+    return unreachable(`the stored host key of ${address} is not a public key`)
   const key = readPrivateKey(options)
   if ('kind' in key) return key
   if (signal?.aborted) return { kind: 'cancelled' }
 
   const client = new ssh2.Client()
-  const outcome = Promise.withResolvers<'ready' | 'cancelled' | SshFault>()
+  const outcome = Promise.withResolvers<'ready' | 'cancelled' | SshError>()
   const cancel = () => outcome.resolve('cancelled')
-  const attempted: Attempted = { host, port, username, timeoutMs, refusedKey: null }
+  let rejectedKey: Buffer | undefined
   let accepted = known?.fingerprint
   let shown: Buffer | undefined
   signal?.addEventListener('abort', cancel)
@@ -73,13 +69,13 @@ export async function connectSsh(options: SshOptions): Promise<SshConnection> {
     algorithms: { serverHostKey: hostKeyAlgorithms(known) as ssh2.ServerHostKeyAlgorithm[] },
     username,
     authHandler: [{ type: 'publickey', username, key } as ssh2.PublicKeyAuthMethod],
-    // Asked again whenever keys are exchanged anew; a host stays the one it was.
+    // Called again at every key exchange; a host must stay the one it was.
     hostVerifier: (offered: Buffer) => {
       shown = Buffer.from(offered)
       options.onShownHostKey?.(formatHostKey(shown))
       accepted ??= fingerprint(shown)
       if (accepted === fingerprint(shown)) return true
-      attempted.refusedKey = { expected: accepted, offered: shown }
+      rejectedKey = shown
       return false
     },
   })
@@ -87,13 +83,17 @@ export async function connectSsh(options: SshOptions): Promise<SshConnection> {
   try {
     const reached = await outcome.promise
     if (reached === 'cancelled') return { kind: 'cancelled' }
-    if (reached !== 'ready') return unreachable(whyUnreachable(reached, attempted))
+    if (reached !== 'ready') {
+      return unreachable(
+        rejectedKey ? wrongHostKey(address, accepted!, rejectedKey) : explain(reached, options, timeoutMs),
+      )
+    }
     client.setNoDelay(true)
-    const line = createSshLine(client, { place: `${host}:${port}`, username, openTimeoutMs: timeoutMs })
+    const connection = createSshConnection(client, { address, username, openTimeoutMs: timeoutMs })
     if (!known) await options.onNewHostKey(formatHostKey(shown!))
     const seconds = Math.ceil((options.orphanedAfterMs ?? ORPHANED_AFTER_MS) / 1000)
-    executor = createSshExecutor(line, {
-      silence: { seconds, beatMs: keepaliveMs },
+    executor = createSshExecutor(connection, {
+      silence: { seconds, heartbeatMs: keepaliveMs },
       startTimeoutMs: timeoutMs,
     })
     return { kind: 'connected', executor }
@@ -103,10 +103,56 @@ export async function connectSsh(options: SshOptions): Promise<SshConnection> {
   }
 }
 
+type SshError = Error & { code?: unknown; level?: unknown }
+
+function wrongHostKey(address: string, expected: string, offered: Buffer): string {
+  return (
+    `the host key of ${address} is not the known one: expected ${expected}, ` +
+    `got ${fingerprint(offered)} (${formatHostKey(offered).split(' ')[0]}). ` +
+    'If the server was reinstalled, update its host key; if not, someone may be intercepting the connection'
+  )
+}
+
+/** Why a server could not be reached, for the person who set it up. */
+function explain(error: SshError, { host, port, username }: SshOptions, timeoutMs: number): string {
+  const address = `${host}:${port}`
+  switch (error.code) {
+    case 'ECONNREFUSED':
+      return `${address} refused the connection: no SSH server is listening there`
+    case 'ENOTFOUND':
+    case 'EAI_AGAIN':
+      return `the name ${host} could not be resolved`
+    case 'EHOSTUNREACH':
+    case 'ENETUNREACH':
+      return `there is no route to ${address}`
+    case 'ETIMEDOUT':
+      return `${address} did not answer in time`
+    case 'ECONNRESET':
+    case 'EPIPE':
+      return `${address} reset the connection`
+  }
+  if (error.level === 'client-timeout')
+    return `${address} did not answer in time: no SSH connection within ${timeoutMs / 1000} seconds`
+  if (error.level === 'client-authentication') return `${address} does not accept the key for ${username}`
+  if (/before handshake/.test(error.message)) return `${address} closed the connection: is it an SSH server?`
+  return `no SSH connection to ${address}: ${printable(error.message)}`
+}
+
 function readPrivateKey({ privateKey, passphrase }: SshOptions): ssh2.ParsedKey | Unreachable {
   const parsed = ssh2.utils.parseKey(privateKey, passphrase)
   const key = Array.isArray(parsed) ? parsed[0] : parsed
   if (key && !(key instanceof Error) && key.isPrivateKey()) return key
-  const problem = key instanceof Error ? key.message : ''
-  return { kind: 'unreachable', message: whyKeyUnreadable(problem, passphrase !== undefined) }
+  return unreachable(whyKeyUnreadable(key instanceof Error ? key.message : '', passphrase !== undefined))
+}
+
+/** `problem`: the message of the parser, which never quotes the key. */
+function whyKeyUnreadable(problem: string, hasPassphrase: boolean): string {
+  if (/no passphrase given/i.test(problem)) return 'the private key is encrypted, and no passphrase was given'
+  // A wrong passphrase also shows as garbage where the key should be.
+  const isWrong =
+    /passphrase|integrity check/i.test(problem) ||
+    (hasPassphrase && /malformed|unable to (parse|authenticate)|bad decrypt/i.test(problem))
+  return isWrong
+    ? 'the passphrase does not match the private key'
+    : 'the private key cannot be read: it must be a private key in OpenSSH or PEM format'
 }

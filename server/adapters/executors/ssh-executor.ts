@@ -1,107 +1,139 @@
-// Commands on the other end of an SSH connection. Next to the channels of the commands, each account that runs any
+// Commands at the other end of an SSH connection. Besides the channels of the commands, each account that runs any
 // has one for its guard.
 
 import type { ClientChannel } from 'ssh2'
-import { createExecutor, createMarks } from './create-executor.ts'
 import {
-  COMMANDS_AT_ONCE,
+  CONCURRENT_COMMANDS,
   type CommandEnd,
   type Executor,
   type Impossible,
+  impossible,
   type Unreachable,
+  unreachable,
 } from './executor.ts'
-import { GUARD, type GuardSettings, openGuard } from './guard.ts'
-import { createGuardPool, type Posted } from './guard-pool.ts'
-import { guardCommand } from './guarded.ts'
-import { createPlaces } from './places.ts'
+import { createMarks, GUARD, type GuardSettings, openGuard } from './guard.ts'
+import { createGuardPool, guardCommand, type OpenedGuard } from './guard-pool.ts'
 import { BOOTSTRAP, MARK_VARIABLE } from './preamble.ts'
-import type { SshLine } from './ssh-line.ts'
-import { plain } from './ssh-reasons.ts'
-import type { LaunchedCommand } from './supervise.ts'
+import { printable, type SshConnection } from './ssh-connection.ts'
+import { createExecutor, type LaunchedCommand } from './supervise.ts'
 
 type Settings = { silence: GuardSettings['silence']; startTimeoutMs: number }
 
 /** The account of the connection itself. */
 const LOGIN = ''
-// Servers allow ten channels for one connection unless told otherwise. With the commands these make eight.
-const GUARDS_AT_ONCE = 2
+// By default servers allow ten channels per connection. With the commands these make eight.
+const CONCURRENT_GUARDS = 2
 const ACCOUNT_NAME = /^[A-Za-z_][A-Za-z0-9_.-]{0,31}$/
 
-export function createSshExecutor(line: SshLine, { silence, startTimeoutMs }: Settings): Executor {
+export function createSshExecutor(
+  connection: SshConnection,
+  { silence, startTimeoutMs }: Settings,
+): Executor {
   const marks = createMarks()
-  const places = createPlaces(COMMANDS_AT_ONCE)
-  const guards = createGuardPool<{ switching: string }>(GUARDS_AT_ONCE, postGuard)
+  const acquireSlot = createSlots(CONCURRENT_COMMANDS)
+  const guards = createGuardPool<{ prefix: string }>(CONCURRENT_GUARDS, startGuard)
 
-  /** Also finds out whether, and how, the login account may become another. */
-  async function postGuard(user: string): Promise<Posted<{ switching: string }> | Impossible | Unreachable> {
+  /** Also finds out whether, and how, the login account may switch to another. */
+  async function startGuard(
+    user: string,
+  ): Promise<OpenedGuard<{ prefix: string }> | Impossible | Unreachable> {
     let said = ''
-    for (const switching of waysToBecome(user, line.username)) {
-      const channel = await line.open(`exec ${switching}bash --norc -c '${GUARD}'`)
+    for (const prefix of prefixesFor(user, connection.username)) {
+      const channel = await connection.openChannel(`exec ${prefix}bash --norc -c '${GUARD}'`)
       if (!channel) return noChannel()
-      const complaint = collectErrors(channel)
+      const errors = collectErrors(channel)
       const timer = setTimeout(() => channel.close(), startTimeoutMs)
-      const guard = await openGuard(channel, channel, { marks: marks.beginning, silence })
+      const guard = await openGuard(channel, channel, { marks: marks.prefix, silence })
       clearTimeout(timer)
-      if (typeof guard !== 'string') return { guard, extra: { switching } }
-      said ||= plain(complaint() || guard)
+      if (typeof guard !== 'string') return { guard, extra: { prefix } }
+      said ||= printable(errors() || guard)
     }
-    const lost = line.whyLost()
-    if (lost) return { kind: 'unreachable', message: lost }
+    const lost = connection.lostReason()
+    if (lost) return unreachable(lost)
     const what =
-      user === LOGIN ? `the account ${line.username} cannot run bash` : `commands cannot run as ${user}`
-    return { kind: 'impossible', message: `${what} on this server: ${said || 'no answer'}` }
+      user === LOGIN ? `the account ${connection.username} cannot run bash` : `commands cannot run as ${user}`
+    return impossible(`${what} on this server: ${said || 'no answer'}`)
   }
 
   function noChannel(): Unreachable {
-    const message =
-      line.whyLost() ?? 'the server refuses to open another channel (MaxSessions in sshd_config)'
-    return { kind: 'unreachable', message }
+    return unreachable(
+      connection.lostReason() ?? 'the server refuses to open another channel (MaxSessions in sshd_config)',
+    )
   }
 
   return createExecutor({
     async launch({ runAsUser, signal }) {
-      const user = runAsUser === null || runAsUser === line.username ? LOGIN : runAsUser
-      if (runAsUser !== null && user === runAsUser && !ACCOUNT_NAME.test(user)) {
-        const message = `there cannot be an account named ${JSON.stringify(user.slice(0, 80))}`
-        return { kind: 'impossible', message }
-      }
-      const leavePlace = await places.take(signal)
-      if (!leavePlace) return { kind: 'cancelled' }
-      const lease = await guards.take(user)
+      const user = runAsUser === null || runAsUser === connection.username ? LOGIN : runAsUser
+      if (runAsUser !== null && user === runAsUser && !ACCOUNT_NAME.test(user))
+        return impossible(`${JSON.stringify(user.slice(0, 80))} is not a valid account name`)
+      const releaseSlot = await acquireSlot(signal)
+      if (!releaseSlot) return { kind: 'cancelled' }
+      const lease = await guards.acquire(user)
       if (!('guard' in lease)) {
-        leavePlace()
+        releaseSlot()
         return lease
       }
       const mark = marks.next()
       const bash = `env ${MARK_VARIABLE}=${mark} bash --norc -c '${BOOTSTRAP}' bash`
-      const channel = await line.open(`exec ${lease.extra.switching}${bash}`)
+      const channel = await connection.openChannel(`exec ${lease.extra.prefix}${bash}`)
       if (!channel) {
         lease.release()
-        leavePlace()
+        releaseSlot()
         return noChannel()
       }
-      const guarding = guardCommand(lease, mark, () => guards.take(user))
+      const guarded = guardCommand(lease, mark, () => guards.acquire(user))
       return {
-        ...followChannel(line, channel),
-        ...guarding,
+        ...followChannel(connection, channel),
+        ...guarded,
         release() {
-          guarding.release()
-          leavePlace()
+          guarded.release()
+          releaseSlot()
         },
       }
     },
     async shutDown() {
-      await Promise.race([guards.close(), line.lost])
-      await line.end()
+      await Promise.race([guards.close(), connection.lost])
+      await connection.end()
     },
   })
 }
 
 /**
- * Beginnings of a command line, the best first. Root needs no sudo, and many servers where one logs in as root have
- * none. The last tells a signal as an exit code.
+ * Slots, granted in the order of requests. Resolves with a function that releases the slot, or with undefined when
+ * the signal came first.
  */
-function waysToBecome(user: string, username: string): string[] {
+function createSlots(count: number): (signal: AbortSignal) => Promise<(() => void) | undefined> {
+  const queue: (() => void)[] = []
+  let free = count
+
+  function release(): void {
+    free++
+    queue.shift()?.()
+  }
+
+  return (signal) =>
+    new Promise((resolve) => {
+      const grant = () => {
+        free--
+        signal.removeEventListener('abort', leave)
+        resolve(release)
+      }
+      const leave = () => {
+        queue.splice(queue.indexOf(grant), 1)
+        resolve(undefined)
+      }
+      if (signal.aborted) return resolve(undefined)
+      if (free > 0) return grant()
+      queue.push(grant)
+      signal.addEventListener('abort', leave, { once: true })
+    })
+}
+
+/**
+ * Beginnings of a command line that switch accounts, best first. Root needs no sudo, and many servers with root
+ * logins have none. The last reports a signal as an exit code.
+ */
+function prefixesFor(user: string, username: string): string[] {
   if (user === LOGIN) return ['']
   const sudo = `sudo -n -u ${user} -- `
   if (username !== 'root') return [sudo]
@@ -109,27 +141,28 @@ function waysToBecome(user: string, username: string): string[] {
   return [setpriv, sudo, `runuser -u ${user} -- `]
 }
 
-type Followed = Pick<LaunchedCommand, 'stdin' | 'stdout' | 'ended' | 'complaint'>
-
-function followChannel(line: SshLine, channel: ClientChannel): Followed {
+function followChannel(
+  connection: SshConnection,
+  channel: ClientChannel,
+): Pick<LaunchedCommand, 'stdin' | 'stdout' | 'ended' | 'startupError'> {
   const ended = new Promise<CommandEnd>((resolve) => {
     channel.on('exit', (code: number | null, name = '') => {
       const signal = /^SIG[A-Z0-9]+$/.test(name) ? name : 'unknown signal'
       resolve(code === null ? { kind: 'signalled', signal } : { kind: 'exited', code })
     })
-    // The library closes the channels of a lost connection before it tells why; `lost` comes first when it can.
+    // The library closes the channels of a lost connection before it reports why; `lost` comes first when it can.
     channel.on('close', () => {
       setImmediate(() => {
-        const message = line.whyLost() ?? 'the server closed the channel before the command had ended'
-        resolve({ kind: 'unreachable', message })
+        const lost = connection.lostReason()
+        resolve(unreachable(lost ?? 'the server closed the channel before the command ended'))
       })
     })
-    line.lost.then((message) => resolve({ kind: 'unreachable', message }))
+    connection.lost.then((message) => resolve(unreachable(message)))
   })
-  return { stdin: channel, stdout: channel, ended, complaint: collectErrors(channel) }
+  return { stdin: channel, stdout: channel, ended, startupError: collectErrors(channel) }
 }
 
-/** What is printed as an error before bash takes over: by the login shell, by sudo. */
+/** What the login shell or sudo prints as an error before bash starts. */
 function collectErrors(channel: ClientChannel): () => string {
   let text = ''
   channel.stderr.on('data', (chunk: Buffer) => {

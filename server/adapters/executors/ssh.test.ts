@@ -13,8 +13,8 @@ import { makeKey, type Sshd, startSshd } from '#test/support/sshd.ts'
 import type { Executor } from './executor.ts'
 import { fingerprint, parseHostKey } from './host-key.ts'
 import { connectSsh, type SshOptions } from './ssh-connect.ts'
-import { testBehaviour } from './test-behaviour.ts'
-import { cancelAt, namedSo, run, START_DAEMONS, startVictim, until } from './test-commands.ts'
+import { testBehavior } from './test-behavior.ts'
+import { cancelAt, processesNamed, run, START_DAEMONS, startVictim, until } from './test-commands.ts'
 
 const asRoot = process.getuid!() === 0
 
@@ -33,16 +33,16 @@ describe('commands over SSH', () => {
     for (const close of closing) await close()
   })
 
-  testBehaviour(() => remote)
+  testBehavior(() => remote)
 
   test('a host is known by its key from the first contact on', async (t) => {
-    const told: string[] = []
-    const onNewHostKey = async (hostKey: string) => void told.push(hostKey)
+    const seen: string[] = []
+    const onNewHostKey = async (hostKey: string) => void seen.push(hostKey)
     const first = await connected(t, sshd, { hostKey: null, onNewHostKey })
-    assert.deepEqual(told, [sshd.hostKey])
+    assert.deepEqual(seen, [sshd.hostKey])
     assert.equal((await run(first, 'echo hello')).output, 'hello\n')
-    await connected(t, sshd, { hostKey: `${told[0]} a comment`, onNewHostKey })
-    assert.equal(told.length, 1)
+    await connected(t, sshd, { hostKey: `${seen[0]} a comment`, onNewHostKey })
+    assert.equal(seen.length, 1)
   })
 
   test('nothing runs on a new host when its key cannot be stored', async () => {
@@ -50,14 +50,14 @@ describe('commands over SSH', () => {
     await assert.rejects(connectSsh({ ...optionsFor(sshd), hostKey: null, onNewHostKey }), /database is away/)
   })
 
-  test('a host with another key is not talked to, and both fingerprints are shown', async (t) => {
+  test('a host with another key is rejected, and both fingerprints are shown', async (t) => {
     const other = await keyPair(t)
     const message = await refusal({ ...optionsFor(sshd), hostKey: other.publicKey })
     assert.ok(message.includes(fingerprint(parseHostKey(other.publicKey)!.blob)), message)
     assert.ok(message.includes(fingerprint(parseHostKey(sshd.hostKey)!.blob)), message)
   })
 
-  test('a host shows the key that is known, though it has others', async (t) => {
+  test('a host presents the known key, even if it has others', async (t) => {
     const second = await keyPair(t, { type: 'ecdsa' })
     const both = await startSshd(t, { settings: [`HostKey ${second.path}`] })
     for (const hostKey of [both.hostKey, second.publicKey]) {
@@ -65,7 +65,7 @@ describe('commands over SSH', () => {
     }
   })
 
-  test('why a server cannot be reached is told in words', async (t) => {
+  test('the message says why a server cannot be reached', async (t) => {
     const options = optionsFor(sshd)
     const other = await keyPair(t)
     const locked = await keyPair(t, { passphrase: 'open sesame' })
@@ -79,14 +79,14 @@ describe('commands over SSH', () => {
         { port: deaf, connectTimeoutMs: 200 },
         /did not answer in time: no SSH connection within 0\.2 seconds/,
       ],
-      [{ port: curt }, /closed the connection|broke the connection off/],
+      [{ port: curt }, /closed the connection|reset the connection/],
       [{ port: web }, /127\.0\.0\.1:\d+/],
       [{ host: 'no-such-host.invalid' }, /the name no-such-host\.invalid could not be resolved/],
       [{ privateKey: other.privateKey }, new RegExp(`does not accept the key for ${options.username}`)],
       [{ privateKey: 'not a key' }, /the private key cannot be read/],
       [{ privateKey: other.publicKey }, /the private key cannot be read/],
       [{ privateKey: locked.privateKey }, /encrypted, and no passphrase was given/],
-      [{ privateKey: locked.privateKey, passphrase: 'wrong' }, /the passphrase does not fit/],
+      [{ privateKey: locked.privateKey, passphrase: 'wrong' }, /the passphrase does not match/],
       [{ hostKey: 'rubbish' }, /is not a public key/],
     ]
     for (const [change, expected] of cases) {
@@ -103,14 +103,14 @@ describe('commands over SSH', () => {
     assert.equal((await run(executor, 'echo hello')).output, 'hello\n')
   })
 
-  test('connecting can be given up', async (t) => {
+  test('connecting can be cancelled', async (t) => {
     const controller = new AbortController()
     const port = await listen(t, () => controller.abort())
     const connection = await connectSsh({ ...optionsFor(sshd), port, signal: controller.signal })
     assert.deepEqual(connection, { kind: 'cancelled' })
   })
 
-  test('a line that is cut without a word is noticed at both ends', async (t) => {
+  test('a connection that is cut silently is noticed at both ends', async (t) => {
     const proxy = await startProxy(t, sshd.port)
     const executor = await connected(
       t,
@@ -124,12 +124,12 @@ describe('commands over SSH', () => {
     })
     assert.equal(end.kind, 'unreachable')
     assert.match(end.kind === 'unreachable' ? end.message : '', /was lost: it no longer answers/)
-    await until(() => namedSo(token).length === 0)
+    await until(() => processesNamed(token).length === 0)
     const next = await run(executor, 'true')
     assert.equal(next.end.kind, 'unreachable')
   })
 
-  test('a line that breaks ends the command as unreachable, and its processes', async (t) => {
+  test('a broken connection ends the command as unreachable, and its processes', async (t) => {
     const proxy = await startProxy(t, sshd.port)
     const executor = await connected(t, { ...sshd, port: proxy.port })
     const token = `sleeper-${randomUUID()}`
@@ -138,16 +138,16 @@ describe('commands over SSH', () => {
       onOutput: () => proxy.breakOff(),
     })
     assert.equal(end.kind, 'unreachable')
-    await until(() => namedSo(token).length === 0)
+    await until(() => processesNamed(token).length === 0)
   })
 
-  test('when Gantry is killed, nothing that it started survives on the target', async (t) => {
+  test('when Gantry is killed, nothing it started survives on the target', async (t) => {
     const token = `sleeper-${randomUUID()}`
     const { onNewHostKey, ...server } = optionsFor(sshd)
     const victim = await startVictim(t, { kind: 'ssh', server, token })
-    assert.equal(namedSo(token).length, 5)
+    assert.equal(processesNamed(token).length, 5)
     await victim.kill()
-    await until(() => namedSo(token).length === 0)
+    await until(() => processesNamed(token).length === 0)
   })
 
   test('what a login shell prints is not part of the output', async (t) => {
@@ -173,7 +173,7 @@ describe('commands over SSH', () => {
     assert.equal(existsSync(obeyed), false)
   })
 
-  test('an account that cannot run bash is told apart from a server that cannot be reached', async (t) => {
+  test('an account that cannot run bash is not reported as an unreachable server', async (t) => {
     const refusing = 'ForceCommand echo This account is currently not available.; exit 1'
     const executor = await connected(t, await startSshd(t, { settings: [refusing] }))
     const { end } = await run(executor, 'true')
@@ -195,7 +195,7 @@ describe('commands over SSH', () => {
       environment: { TOKEN: token },
     })
     assert.deepEqual([end, output], [{ kind: 'exited', code: 0 }, `deploy ${token}\nup\n`])
-    assert.deepEqual(namedSo(token), [])
+    assert.deepEqual(processesNamed(token), [])
     const mixed = ['deploy', null, 'build', 'test', 'deploy', null].map((runAsUser) =>
       run(executor, 'sleep 0.05; echo "<$BECAME>"', { runAsUser }),
     )
@@ -218,7 +218,7 @@ describe('commands over SSH', () => {
       environment,
     })
     assert.deepEqual([end, output], [{ kind: 'exited', code: 0 }, `${name}\n${home}\nup\n`])
-    assert.deepEqual(namedSo(token), [])
+    assert.deepEqual(processesNamed(token), [])
     const cancelled = await run(executor, `${START_DAEMONS} sleep 1000`, {
       runAsUser: name,
       environment,
@@ -226,12 +226,12 @@ describe('commands over SSH', () => {
       ...cancelAt('up'),
     })
     assert.deepEqual(cancelled.end, { kind: 'cancelled' })
-    assert.deepEqual(namedSo(token), [])
+    assert.deepEqual(processesNamed(token), [])
     const signalled = await run(executor, 'kill -KILL $$', { runAsUser: name })
     assert.deepEqual(signalled.end, { kind: 'signalled', signal: 'SIGKILL' })
   })
 
-  test('an account that may not be switched to is impossible, and so is one that cannot exist', async () => {
+  test('an account that may not be used is impossible, and so is an invalid name', async () => {
     for (const runAsUser of ['no-such-account', '', 'x; id', '-u', "a'b"]) {
       assert.equal((await run(remote, 'true', { runAsUser })).end.kind, 'impossible', runAsUser)
     }
@@ -251,11 +251,11 @@ describe('commands over SSH', () => {
     assert.ok(performance.now() - began < 30_000)
   })
 
-  test('a server that sends more than it was allowed to is left', async (t) => {
+  test('a server that sends more than the protocol allows is disconnected', async (t) => {
     const { port, left } = await startFlood(t)
     const executor = await connected(t, { ...sshd, port }, { hostKey: null, onNewHostKey: async () => {} })
     const { end } = await run(executor, 'true', { onOutput: () => left })
-    assert.match(end.kind === 'unreachable' ? end.message : end.kind, /it sent more than it may/)
+    assert.match(end.kind === 'unreachable' ? end.message : end.kind, /it sent more than the protocol allows/)
   })
 })
 
@@ -329,7 +329,7 @@ async function closedPort(): Promise<number> {
   return port
 }
 
-/** A line through which the server is reached, and that can fail in both ways in which lines fail. */
+/** A proxy to the server that can fail in both ways that connections fail. */
 async function startProxy(t: Closer, target: number) {
   const pairs: Socket[] = []
   const port = await listen(t, (near) => {

@@ -1,4 +1,4 @@
-// What the tests of both kinds of executor share.
+// Shared by the tests of both executors.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -68,8 +68,8 @@ until count; do sleep 0.02; done
 echo up
 `
 
-/** Processes that go by this name, as START_DAEMONS calls them. */
-export function namedSo(token: string): number[] {
+/** Processes with this name, as START_DAEMONS starts them. */
+export function processesNamed(token: string): number[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
     .map(Number)
@@ -118,6 +118,6 @@ export async function startVictim(
   later(t, kill)
   victim.stdin.end(JSON.stringify(plan))
   const said = await Promise.race([once(victim.stdout, 'data'), ended])
-  if (String(said[0]) !== 'up\n') throw new Error(`the victim said ${said}`)
+  if (String(said[0]) !== 'up\n') throw new Error(`the victim printed ${said}`)
   return { pid: victim.pid!, kill }
 }

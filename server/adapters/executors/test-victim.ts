@@ -1,4 +1,4 @@
-// A Gantry to be killed in the middle of a command: `startVictim` runs it as a process of its own.
+// A Gantry that is killed in the middle of a command: `startVictim` runs it as a separate process.
 import { openLocalExecutor } from './local.ts'
 import { connectSsh } from './ssh-connect.ts'
 import { run, START_DAEMONS, type VictimPlan } from './test-commands.ts'

@@ -1,101 +1,113 @@
 import type { Dispatcher } from 'undici'
-import { exchangeFault, SendFault } from './faults.ts'
-import type { LineHandler } from './line.ts'
-import type { SendOutcome } from './outcome.ts'
+import type { ExchangeHandler } from './connections.ts'
+import { exchangeError, type Failure, RequestError } from './errors.ts'
+
+export type SendOutcome =
+  /** A response came, whatever it says. Only the beginning of a long one is read. */
+  | {
+      kind: 'answered'
+      status: number
+      headers: Record<string, string | string[]>
+      /** As it came, not decoded. */
+      body: Buffer
+      retryAfter: string | null
+      ipAddress: string | null
+      durationMs: number
+    }
+  /** `blocked`: nothing was sent, and the same request never will be. The message is for people. */
+  | { kind: Failure; message: string; ipAddress: string | null; durationMs: number }
 
 /** More than is recorded: a secret that is cut in two could not be masked (record-attempt.ts). */
-export const MOST_BODY_BYTES = 20 * 1024
+export const MAX_BODY_BYTES = 20 * 1024
 
-export const STOPPED = 'The sending was stopped.'
+export const STOPPED = 'The request was aborted.'
 
-/** What has to be called for everything under way to end. */
+/** Callbacks that abort requests in flight. */
 export type Stops = Set<() => void>
 
 type Common = { ipAddress: string | null; durationMs: number }
 type Head = { status: number; headers: Record<string, string | string[]> }
 
 /**
- * One request and its answer, seen from undici's side: `handler` is told what happens, and `outcome` comes
- * with the first of: the whole answer, as much of its body as is kept, a fault, the end of the time, its
- * stop. Whatever happens after that is nobody's business, and the connection is given up.
+ * One request and its response: undici calls `handler`, and `outcome` resolves with the first of: the whole
+ * response, as much of its body as is wanted, an error, the timeout, a stop. Whatever comes after that is ignored,
+ * and the connection is abandoned.
  */
-export function startExchange(options: { timeoutMs: number; stops?: Stops | undefined }): {
-  handler: LineHandler
-  outcome: Promise<SendOutcome>
-} {
+export function startExchange(options: {
+  timeoutMs: number
+  maxBodyBytes?: number
+  stops?: Stops | undefined
+}): { handler: ExchangeHandler; outcome: Promise<SendOutcome> } {
+  const { timeoutMs, maxBodyBytes = MAX_BODY_BYTES, stops } = options
   const { promise, resolve } = Promise.withResolvers<SendOutcome>()
   const startedAt = performance.now()
-  const timer = setTimeout(() => fail(timedOut(options.timeoutMs, head !== null)), options.timeoutMs)
+  const timer = setTimeout(() => fail(timedOut(timeoutMs, head !== null)), timeoutMs)
   const chunks: Buffer[] = []
-  let kept = 0
+  let size = 0
   let head: Head | null = null
   let controller: Dispatcher.DispatchController | null = null
   let isOver = false
 
-  const stop = () => fail(new SendFault('unreachable', STOPPED))
+  const stop = () => fail(new RequestError('unreachable', STOPPED))
 
-  function end(outcome: (common: Common) => SendOutcome, give = resolve): void {
+  function end(outcome: (common: Common) => SendOutcome, deliver = resolve): void {
     if (isOver) return
     isOver = true
     clearTimeout(timer)
-    options.stops?.delete(stop)
+    stops?.delete(stop)
     const durationMs = Math.round(performance.now() - startedAt)
-    // Before the request is under way its connection is being opened, perhaps anew: then nobody was reached.
-    give(outcome({ ipAddress: controller ? handler.line.address : null, durationMs }))
+    // Before the request is in flight, its connection is being opened, perhaps again: then nobody was reached.
+    deliver(outcome({ ipAddress: controller ? handler.peer.address : null, durationMs }))
   }
 
-  function fail(fault: SendFault): void {
-    const { kind, message, address } = fault
+  function fail(error: RequestError): void {
+    const { kind, message, address } = error
     end(({ ipAddress, durationMs }) => ({ kind, message, ipAddress: address ?? ipAddress, durationMs }))
-    controller?.abort(fault)
+    controller?.abort(error)
   }
 
-  function answer({ status, headers }: Head, give = resolve): void {
-    const retryAfter = firstOf(headers['retry-after'])
-    const body = Buffer.concat(chunks, Math.min(kept, MOST_BODY_BYTES))
-    end((common) => ({ kind: 'answered', status, headers, body, retryAfter, ...common }), give)
+  function answer({ status, headers }: Head, deliver = resolve): void {
+    const retryAfter = [headers['retry-after']].flat()[0] ?? null
+    const body = Buffer.concat(chunks, Math.min(size, maxBodyBytes))
+    end((common) => ({ kind: 'answered', status, headers, body, retryAfter, ...common }), deliver)
   }
 
-  const handler: LineHandler = {
-    line: { address: null },
+  const handler: ExchangeHandler = {
+    peer: { address: null },
     isOver: () => isOver,
     onRequestStart(given) {
       controller = given
-      // The time ended while the request waited for a connection: nothing of it may be sent any more.
-      if (isOver) controller.abort(new SendFault('unreachable', STOPPED))
+      // The timeout passed while the request waited for a connection: nothing of it may be sent any more.
+      if (isOver) controller.abort(new RequestError('unreachable', STOPPED))
     },
     onResponseStart(_controller, status, headers) {
-      // 1xx: the answer is still to come.
+      // 1xx: the response is still to come.
       if (status >= 200) head = { status, headers: headers as Head['headers'] }
     },
     onResponseData(_controller, chunk) {
       chunks.push(chunk)
-      kept += chunk.length
-      if (kept < MOST_BODY_BYTES) return
+      size += chunk.length
+      if (size < maxBodyBytes) return
       answer(head!)
-      controller!.abort(new SendFault('unreachable', 'The rest of the answer is not wanted.'))
+      controller!.abort(new RequestError('unreachable', 'The rest of the response is not wanted.'))
     },
     onResponseEnd() {
-      // Undici takes the connection back in the next turn of the loop; whoever sends next shall find it.
+      // Undici takes the connection back in the next turn of the event loop; the next request should find it.
       answer(head!, (outcome) => queueMicrotask(() => setImmediate(resolve, outcome)))
     },
     onResponseError(_controller, error) {
-      fail(exchangeFault(error, head !== null))
+      fail(exchangeError(error, head !== null))
     },
   }
 
-  options.stops?.add(stop)
+  stops?.add(stop)
   return { handler, outcome: promise }
 }
 
-function timedOut(timeoutMs: number, hasStatus: boolean): SendFault {
+function timedOut(timeoutMs: number, hasStatus: boolean): RequestError {
   const time = `${timeoutMs / 1000} s`
-  return new SendFault(
+  return new RequestError(
     'timed-out',
-    hasStatus ? `The answer had not ended after ${time}.` : `There was no answer after ${time}.`,
+    hasStatus ? `The response was not complete after ${time}.` : `No response after ${time}.`,
   )
-}
-
-function firstOf(value: string | string[] | undefined): string | null {
-  return (Array.isArray(value) ? value[0] : value) ?? null
 }

@@ -8,7 +8,7 @@ const secret = () => `whsec_${randomBytes(32).toString('base64')}`
 const now = () => Date.now() / 1000
 const BODY = '{"event":"action.completed","name":"Zoë"}'
 
-test('a receiver verifies the signature with the library of the standard', () => {
+test('a receiver verifies the signature with the standardwebhooks library', () => {
   const own = secret()
   const headers = signDelivery({ id: 'msg_1', timestampSeconds: now(), body: BODY, keys: [signingKey(own)] })
   assert.deepEqual(new Webhook(own).verify(BODY, headers), JSON.parse(BODY))
@@ -44,7 +44,7 @@ test('another body, id or time is not what was signed', () => {
   assert.throws(() => verify(BODY, { 'webhook-timestamp': earlier }))
 })
 
-test('a secret that is no key is a fault that does not tell it', () => {
+test('an invalid secret is an error that does not contain it', () => {
   for (const bad of ['', 'whsec_', 'whsec_***', 'plain text'])
     assert.throws(
       () => signingKey(bad),

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, type Server, type Socket } from 'node:net'
 import type { TestContext } from 'node:test'
 import { createAddressGuard, type Lookup } from '#platform/addresses/guard.ts'
-import { createSender, type Sender, type SendRequest } from './sender.ts'
+import { createHttpClient, type HttpClient, type SendRequest } from './client.ts'
 
 export type Receiver = {
   url: string
@@ -70,10 +70,10 @@ export function http(status: number, body = '', ...more: string[]): string {
 export function openSender(
   t: TestContext,
   options: { baseUrl?: string; lookup?: Lookup; allowTargets?: string[] } = {},
-): Sender {
+): HttpClient {
   const { baseUrl = 'http://127.0.0.1:7070', lookup, allowTargets = [] } = options
   const guard = createAddressGuard({ allowTargets, baseUrl: () => baseUrl, lookup })
-  const sender = createSender({ guard, userAgent: 'Gantry/test' })
+  const sender = createHttpClient({ guard, userAgent: 'Gantry/test' })
   t.after(() => sender.close())
   return sender
 }

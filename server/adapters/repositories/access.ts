@@ -1,20 +1,22 @@
+import { once } from 'node:events'
 import { access, constants, lstat, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { connect, isIP, type LookupFunction } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Remote } from './address.ts'
 
-// How git gets into a remote. A token travels in the environment, which other accounts cannot read, as a header
-// for this one origin: not in arguments, not in an address, not in a file. A key has to be a file for ssh; it
-// lives in memory where the system has a file system for that, and only while git runs.
+// How git authenticates to a remote. A token travels in the environment, which other accounts cannot read, as a
+// header for this one origin: not in arguments, not in a URL, not in a file. ssh needs a key as a file; it is in
+// memory where the system has a file system for that, and only while git runs.
 
 export type Token = { username?: string | null; secret: string }
 
-export type Patience = {
-  /** Until the host takes the connection. */
+export type Timeouts = {
+  /** Until the host accepts the connection. */
   connectMs: number
-  /** Until a host that has stopped talking is given up. */
-  silentMs: number
-  /** The whole of it, waiting for others included. */
+  /** Until a silent connection is abandoned. */
+  idleMs: number
+  /** Everything, including waiting for other requests. */
   totalMs: number
 }
 
@@ -22,10 +24,10 @@ export type AccessRequest = {
   remote: Remote
   token: Token | null
   sshKey: string | null
-  /** Where the host's name was found to be. Git goes there, whatever the name says by then. */
+  /** What the host's name resolved to. Git connects there, whatever the name resolves to by then. */
   addresses: string[]
   knownHosts: string
-  patience: Patience
+  timeouts: Timeouts
 }
 
 export type Access = { environment: Record<string, string>; release(): Promise<void> }
@@ -33,28 +35,28 @@ export type Access = { environment: Record<string, string>; release(): Promise<v
 const KEY_FOLDER = 'gantry-key-'
 const STALE_MS = 24 * 60 * 60 * 1_000
 
-export async function prepareAccess(wish: AccessRequest): Promise<Access> {
-  const allowed = { GIT_ALLOW_PROTOCOL: wish.remote.protocol }
-  switch (wish.remote.protocol) {
+export async function prepareAccess(request: AccessRequest): Promise<Access> {
+  const allowed = { GIT_ALLOW_PROTOCOL: request.remote.protocol }
+  switch (request.remote.protocol) {
     case 'file':
       return { environment: allowed, release: async () => {} }
     case 'http':
     case 'https':
-      return { environment: { ...allowed, ...webEnvironment(wish) }, release: async () => {} }
+      return { environment: { ...allowed, ...webEnvironment(request) }, release: async () => {} }
     case 'ssh': {
-      const key = await writeKey(wish.sshKey)
+      const key = await writeKey(request.sshKey)
       return {
-        environment: { ...allowed, GIT_SSH_VARIANT: 'ssh', GIT_SSH_COMMAND: sshCommand(wish, key.file) },
+        environment: { ...allowed, GIT_SSH_VARIANT: 'ssh', GIT_SSH_COMMAND: sshCommand(request, key.file) },
         release: key.remove,
       }
     }
   }
 }
 
-function webEnvironment({ remote, token, addresses, patience }: AccessRequest): Record<string, string> {
-  const settings: [string, string][] = [['http.lowSpeedTime', seconds(patience.silentMs)]]
+function webEnvironment({ remote, token, addresses, timeouts }: AccessRequest): Record<string, string> {
+  const settings: [string, string][] = [['http.lowSpeedTime', seconds(timeouts.idleMs)]]
   if (token) {
-    const username = token.username || remote.username || usernameFor(remote.host!)
+    const username = token.username || remote.username || defaultUsername(remote.host!)
     const pair = Buffer.from(`${username}:${token.secret}`).toString('base64')
     settings.push([`http.${new URL(remote.address).origin}/.extraHeader`, `Authorization: Basic ${pair}`])
   }
@@ -75,52 +77,52 @@ function inBrackets(host: string): string {
   return host.includes(':') ? `[${host}]` : host
 }
 
-/** Hosts take a token as the password and most do not look at the name; this one does. */
-function usernameFor(host: string): string {
+/** Hosts accept a token as the password, and most ignore the user name; Bitbucket does not. */
+function defaultUsername(host: string): string {
   return host === 'bitbucket.org' ? 'x-token-auth' : 'x-access-token'
 }
 
 function sshCommand(
-  { remote, addresses, knownHosts, patience }: AccessRequest,
+  { remote, addresses, knownHosts, timeouts }: AccessRequest,
   keyFile: string | null,
 ): string {
   const options: [string, string][] = [
-    ['IdentityFile', keyFile === null ? 'none' : sshText(keyFile)],
+    ['IdentityFile', keyFile === null ? 'none' : quoteForSsh(keyFile)],
     ['IdentitiesOnly', 'yes'],
     ['IdentityAgent', 'none'],
     ['BatchMode', 'yes'],
     ['StrictHostKeyChecking', 'accept-new'],
-    ['UserKnownHostsFile', sshText(knownHosts)],
+    ['UserKnownHostsFile', quoteForSsh(knownHosts)],
     ['GlobalKnownHostsFile', '/dev/null'],
-    ['ConnectTimeout', seconds(patience.connectMs)],
-    ['ServerAliveInterval', seconds(patience.silentMs / 3)],
+    ['ConnectTimeout', seconds(timeouts.connectMs)],
+    ['ServerAliveInterval', seconds(timeouts.idleMs / 3)],
     ['ServerAliveCountMax', '3'],
   ]
   const [first] = addresses
   if (first !== undefined) options.push(['HostName', first], ['HostKeyAlias', remote.host!])
-  // -F: neither the machine's settings nor the account's.
-  return ['ssh -F /dev/null', ...options.map((pair) => `-o ${shellText(pair.join('='))}`)].join(' ')
+  // -F: ignore the settings of the machine and of the account.
+  return ['ssh -F /dev/null', ...options.map((pair) => `-o ${quoteForShell(pair.join('='))}`)].join(' ')
 }
 
 async function writeKey(key: string | null): Promise<{ file: string | null; remove(): Promise<void> }> {
   if (key === null) return { file: null, remove: async () => {} }
   const memory = await memoryFolder()
-  await sweepKeys(memory)
+  await removeStaleKeys(memory)
   const folder = await mkdtemp(join(memory, KEY_FOLDER))
   const remove = () => rm(folder, { recursive: true, force: true })
   try {
     const file = join(folder, 'key')
-    // OpenSSH refuses a key without its last line end, or with those of Windows.
+    // OpenSSH rejects a key without a final newline, or with Windows line ends.
     await writeFile(file, `${key.replaceAll('\r\n', '\n').trim()}\n`, { mode: 0o600 })
     return { file, remove }
-  } catch (fault) {
+  } catch (error) {
     await remove()
-    throw fault
+    throw error
   }
 }
 
-/** Keys of processes that were killed: no fetch takes this long. */
-async function sweepKeys(memory: string): Promise<void> {
+/** Removes keys of killed processes: no fetch takes this long. */
+async function removeStaleKeys(memory: string): Promise<void> {
   const names = (await readdir(memory).catch(() => [])).filter((name) => name.startsWith(KEY_FOLDER))
   for (const name of names) {
     const { uid, mtimeMs } = await lstat(join(memory, name)).catch(() => ({ uid: -1, mtimeMs: 0 }))
@@ -137,16 +139,53 @@ async function memoryFolder(): Promise<string> {
   )
 }
 
-/** A path inside an ssh option, where spaces, quotes and percent signs would mean something. */
-function sshText(path: string): string {
+/** A path in an ssh option, where spaces, quotes and percent signs are special. */
+function quoteForSsh(path: string): string {
   return `"${path.replace(/["\\]/g, String.raw`\$&`).replaceAll('%', '%%')}"`
 }
 
-/** Git hands the command to a shell. */
-function shellText(text: string): string {
+/** Git passes the command to a shell. */
+function quoteForShell(text: string): string {
   return `'${text.replaceAll("'", String.raw`'\''`)}'`
 }
 
 function seconds(ms: number): string {
   return String(Math.max(1, Math.ceil(ms / 1_000)))
+}
+
+/**
+ * Whether a web host accepts connections at all. Git would wait for minutes for one that does not, and has no
+ * setting for it (ssh has). Returns the problem, or undefined.
+ */
+export async function findConnectProblem(
+  remote: Remote,
+  options: { addresses: string[]; withinMs: number; signal: AbortSignal },
+): Promise<string | undefined> {
+  if (!remote.protocol.startsWith('http')) return undefined
+  const { host, port } = remote as { host: string; port: number }
+  const timeout = AbortSignal.timeout(options.withinMs)
+  const signal = AbortSignal.any([options.signal, timeout])
+  const lookup = options.addresses.length > 0 ? pinned(options.addresses) : undefined
+  const socket = connect({ host, port, lookup })
+  try {
+    await once(socket, 'connect', { signal })
+    return undefined
+  } catch (error) {
+    options.signal.throwIfAborted()
+    if (timeout.aborted) return `${host} does not answer.`
+    const { code } = error as NodeJS.ErrnoException
+    return code === 'ENOTFOUND' || code === 'EAI_AGAIN'
+      ? `The name ${host} could not be resolved.`
+      : `${host} does not accept connections.`
+  } finally {
+    socket.on('error', () => {}).destroy()
+  }
+}
+
+function pinned(addresses: string[]): LookupFunction {
+  const found = addresses.map((address) => ({ address, family: isIP(address) }))
+  return (_host, options, done) => {
+    if (options.all) done(null, found)
+    else done(null, found[0]!.address, found[0]!.family)
+  }
 }

@@ -93,7 +93,7 @@ const refused = [
 ]
 
 for (const text of refused) {
-  test(`${JSON.stringify(text.slice(0, 60))} is no address to fetch from`, () => {
+  test(`${JSON.stringify(text.slice(0, 60))} is rejected`, () => {
     const read = readAddress(text)
     assert.equal(read.kind, 'refused')
     assert.match(read.kind === 'refused' ? read.message : '', /^The .*\.$/)

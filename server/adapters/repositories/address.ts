@@ -1,5 +1,5 @@
-// Where a repository is. Addresses come from people and are handed to git and ssh, so that only forms that both
-// read the same way pass, and git is given the address as it was understood here, never the text itself.
+// Where a repository is. Addresses come from people and go to git and ssh: only forms that both parse the same way
+// pass, and git receives the address as parsed here, never the text itself.
 
 export type Remote = {
   protocol: 'https' | 'http' | 'ssh' | 'file'
@@ -10,16 +10,16 @@ export type Remote = {
   username: string | null
   /** As written in the address: percent-encoded, except in the form `git@host:path`. */
   path: string
-  /** For git and for people. It never holds a secret. */
+  /** For git and for people. Never contains a secret. */
   address: string
 }
 
-/** What the credential tells about the host, for addresses like `acme/shop`. */
+/** What the credential says about the host, for addresses like `acme/shop`. */
 export type Provider = { code: string; baseUrl?: string | null }
 
 export type ReadAddress = { kind: 'remote'; remote: Remote } | { kind: 'refused'; message: string }
 
-const LONGEST = 2_048
+const MAX_LENGTH = 2_048
 const HOST = String.raw`[a-z0-9](?:[a-z0-9._-]*[a-z0-9])?\.?|\[[0-9a-f:.]+\]`
 const USER = '[a-z0-9_][a-z0-9._-]*'
 const PATH = '[a-z0-9._~%+,=:@/ -]*'
@@ -31,7 +31,7 @@ const WEB = new RegExp(
 )
 const SHORTHAND = /^[\w.-]+(?:\/[\w.-]+)+$/
 
-/** Where the hosts are that everybody knows, unless a credential says otherwise. */
+/** The public hosts, unless a credential has a base URL. */
 export const PUBLIC_HOSTS: Readonly<Record<string, string>> = {
   github: 'https://github.com',
   gitlab: 'https://gitlab.com',
@@ -41,30 +41,30 @@ export const PUBLIC_HOSTS: Readonly<Record<string, string>> = {
 export function readAddress(repository: string, provider: Provider | null = null): ReadAddress {
   const text = repository.trim()
   if (text === '') return refused('The application has no repository address.')
-  if (text.length > LONGEST) return refused('The repository address is too long.')
+  if (text.length > MAX_LENGTH) return refused('The repository address is too long.')
   if (/^https?:/i.test(text)) return readWeb(text)
   if (/^ssh:/i.test(text)) return readSshUrl(text)
   if (/^file:/i.test(text)) return readFile(text)
-  // `ext::…` and the like name a program that git would start.
-  if (/^[a-z0-9+.-]*:(:|\/\/)/i.test(text)) return refused(WHICH)
+  // `ext::…` and the like are programs that git would start.
+  if (/^[a-z0-9+.-]*:(:|\/\/)/i.test(text)) return refused(UNSUPPORTED)
   if (text.includes(':')) return readSshShort(text)
   return readShorthand(text, provider)
 }
 
-const WHICH =
-  'The repository address is not one that Gantry fetches from: give one that begins with https://, http://, ' +
-  'ssh:// or file://, or one like git@host:owner/name.git.'
-const NOT_UNDERSTOOD = 'The repository address cannot be understood.'
-const NO_PATH = 'The repository address names a host but no repository.'
+const UNSUPPORTED =
+  'The repository address is not supported: use one that begins with https://, http://, ssh:// or file://, ' +
+  'or one like git@host:owner/name.git.'
+const INVALID = 'The repository address is not valid.'
+const NO_PATH = 'The repository address has a host but no repository.'
 
 function readWeb(text: string): ReadAddress {
   const match = WEB.exec(text)
-  if (!match || !URL.canParse(text)) return refused(NOT_UNDERSTOOD)
+  if (!match || !URL.canParse(text)) return refused(INVALID)
   if (match[2]) {
-    return refused('The repository address holds a password: put it into a credential and leave it out here.')
+    return refused('The repository address contains a password: store it in a credential instead.')
   }
   const url = new URL(text)
-  if (hasControls(url.pathname) || hasControls(url.username)) return refused(NOT_UNDERSTOOD)
+  if (hasControls(url.pathname) || hasControls(url.username)) return refused(INVALID)
   if (url.pathname === '/') return refused(NO_PATH)
   const username = match[1] ? decodeURIComponent(url.username) : null
   url.username = ''
@@ -82,7 +82,7 @@ function readWeb(text: string): ReadAddress {
 function readSshUrl(text: string): ReadAddress {
   const match = SSH_URL.exec(text)
   const port = match?.[3] === undefined ? 22 : Number(match[3])
-  if (!match || port < 1 || port > 65_535 || hasControls(match[4]!)) return refused(NOT_UNDERSTOOD)
+  if (!match || port < 1 || port > 65_535 || hasControls(match[4]!)) return refused(INVALID)
   if (match[4] === '/') return refused(NO_PATH)
   return found({
     protocol: 'ssh',
@@ -96,7 +96,7 @@ function readSshUrl(text: string): ReadAddress {
 
 function readSshShort(text: string): ReadAddress {
   const match = SSH_SHORT.exec(text)
-  if (!match) return refused(WHICH)
+  if (!match) return refused(UNSUPPORTED)
   if (match[3]!.replaceAll('/', '') === '') return refused(NO_PATH)
   return found({
     protocol: 'ssh',
@@ -109,9 +109,9 @@ function readSshShort(text: string): ReadAddress {
 }
 
 function readFile(text: string): ReadAddress {
-  if (!/^file:\/\/\//i.test(text) || !URL.canParse(text)) return refused(NOT_UNDERSTOOD)
+  if (!/^file:\/\/\//i.test(text) || !URL.canParse(text)) return refused(INVALID)
   const url = new URL(text)
-  if (url.search !== '' || url.hash !== '' || hasControls(url.pathname)) return refused(NOT_UNDERSTOOD)
+  if (url.search !== '' || url.hash !== '' || hasControls(url.pathname)) return refused(INVALID)
   if (url.pathname === '/') return refused(NO_PATH)
   return found({
     protocol: 'file',
@@ -126,7 +126,7 @@ function readFile(text: string): ReadAddress {
 function readShorthand(text: string, provider: Provider | null): ReadAddress {
   const base = provider && (provider.baseUrl ?? PUBLIC_HOSTS[provider.code])
   if (!base || !SHORTHAND.test(text) || text.split('/').some((part) => /^\.{1,2}$/.test(part))) {
-    return refused(WHICH)
+    return refused(UNSUPPORTED)
   }
   return readWeb(`${base.replace(/\/+$/, '')}/${text.replace(/\.git$/, '')}.git`)
 }

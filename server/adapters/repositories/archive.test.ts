@@ -22,8 +22,8 @@ const files = {
   '.gitattributes': 'apps/other.txt export-ignore\nindex.html export-subst\n',
 }
 
-async function resolved(t: Closer, wish: Parameters<typeof makeRepository>[1] = { files }) {
-  const repository = await makeRepository(t, wish)
+async function resolved(t: Closer, request: Parameters<typeof makeRepository>[1] = { files }) {
+  const repository = await makeRepository(t, request)
   const gantry = await openRepositories(t)
   const hash = await gantry.hashOf({ repository: repository.address })
   const archive = (rootDirectory: string | null = null, signal = never) =>
@@ -57,38 +57,35 @@ test('a root directory gives what is below it, dated like the commit, the same e
   assert.equal((await stat(join(folder, 'a.txt'))).mtime.toISOString(), '2026-11-01T08:00:00.000Z')
 })
 
-test('a folder that is not one, or not inside, is told in words', async (t) => {
+test('a root directory that is no folder, or outside, is explained', async (t) => {
   const { archive, hash } = await resolved(t)
   const short = hash.slice(0, 8)
   for (const root of ['nowhere', 'index.html', 'link', 'apps/shop/a.txt', '-x', 'apps:shop']) {
     await assert.rejects(bytes(archive(root)), { message: `The commit ${short} has no folder "${root}".` })
   }
   for (const root of ['..', 'apps/../..', '/etc', 'apps\nshop', 'a\0b']) {
-    await assert.rejects(bytes(archive(root)), /is no folder inside the repository\.$/)
+    await assert.rejects(bytes(archive(root)), /is not a folder inside the repository\.$/)
   }
 })
 
-test('a commit that is not in the mirror is told in words', async (t) => {
+test('a commit that is not in the mirror is explained', async (t) => {
   const { gantry } = await resolved(t)
-  const wish = { rootDirectory: null, signal: never }
+  const request = { rootDirectory: null, signal: never }
   for (const [applicationId, hash] of [
     [1, 'f'.repeat(40)],
     [2, 'f'.repeat(40)],
   ] as const) {
-    const archive = gantry.archive({ applicationId, hash, ...wish })
+    const archive = gantry.archive({ applicationId, hash, ...request })
     await assert.rejects(bytes(archive), {
       message: 'The commit ffffffff is not in the mirror of this application.',
     })
   }
   for (const hash of ['main', '--output=x', 'HEAD', '']) {
-    await assert.rejects(
-      bytes(gantry.archive({ applicationId: 1, hash, ...wish })),
-      /not the hash of a commit/,
-    )
+    await assert.rejects(bytes(gantry.archive({ applicationId: 1, hash, ...request })), /not a commit hash/)
   }
 })
 
-test('an archive that git cannot finish fails, and the next fetch mends the mirror', async (t) => {
+test('an archive that git cannot finish fails, and the next fetch repairs the mirror', async (t) => {
   const big = Buffer.from(randomBytes(1_000_000).toString('hex'))
   const { repository, gantry, archive, hash } = await resolved(t, { files: { 'a.txt': 'a', 'z.bin': big } })
   const packs = join(gantry.folder, '1', 'mirror.git', 'objects', 'pack')

@@ -1,6 +1,6 @@
 import type { Provider, Remote } from './address.ts'
 
-// Where a person finds a commit on the web. Pure: made of the address alone, nothing is asked.
+// Web links to a commit, derived from the address alone.
 
 export type CommitLinks = { url: string | null; clone_url: string | null; download_url: string | null }
 
@@ -14,14 +14,14 @@ const HOSTS: Record<string, Forge> = {
   'gitea.com': 'gitea',
 }
 
-/** SSH behind firewalls: another name for the same host. */
+/** SSH over port 443: another name for the same host. */
 const SSH_HOSTS: Record<string, string> = {
   'ssh.github.com': 'github.com',
   'altssh.gitlab.com': 'gitlab.com',
   'altssh.bitbucket.org': 'bitbucket.org',
 }
 
-/** Labels that people give to a forge of their own: gitlab.example.com. */
+/** Labels of self-hosted forges: gitlab.example.com. */
 const LABELS: Record<string, Forge> = {
   github: 'github',
   gitlab: 'gitlab',
@@ -41,7 +41,7 @@ export function forgeOf(remote: Remote, provider: Provider | null): Forge | unde
     case 'gitea':
       return provider.code
     default:
-      // A Bitbucket of one's own has other addresses than bitbucket.org, and is treated as any git server.
+      // A self-hosted Bitbucket has other URLs than bitbucket.org, and is treated as any git server.
       return host
         .split('.')
         .slice(0, -1)
@@ -54,7 +54,7 @@ export function linkCommit(remote: Remote, provider: Provider | null, hash: stri
   const forge = forgeOf(remote, provider)
   const parts = pathParts(remote)
   if (!forge || parts.length < 2) {
-    // A folder of this machine is no address for others.
+    // A folder of this machine is no URL for others.
     return { url: null, clone_url: remote.protocol === 'file' ? null : remote.address, download_url: null }
   }
   const home = `${webOrigin(remote)}/${parts.join('/')}`

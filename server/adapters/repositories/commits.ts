@@ -1,6 +1,6 @@
 import type { Provider, Remote } from './address.ts'
 import { linkCommit } from './commit-links.ts'
-import { askGit } from './git.ts'
+import { readGit } from './git.ts'
 import { quote, type Source, type Wanted } from './source.ts'
 
 // From a branch, tag or hash to one commit of the mirror.
@@ -18,47 +18,47 @@ export type CommitRecord = {
   download_url: string | null
 }
 
-/** broken: the mirror lacks what it should have. */
+/** broken: the mirror is incomplete. */
 export type Found =
   | { kind: 'found'; hash: string }
   | { kind: 'not-found'; message: string }
   | { kind: 'broken' }
 
-type Place = { repository: string; signal: AbortSignal }
+type Repo = { repository: string; signal: AbortSignal }
 
 export async function findCommit(
-  place: Place,
+  repo: Repo,
   wanted: Wanted,
   source: Source,
   options: { mayBeUnreachable: boolean },
 ): Promise<Found> {
-  if (wanted.kind === 'ref') return findByName(place, wanted.name, source)
-  const found = await findByHash(place, wanted.digits)
+  if (wanted.kind === 'ref') return findByName(repo, wanted.name, source)
+  const found = await findByHash(repo, wanted.digits)
   if (found.kind !== 'found' || options.mayBeUnreachable) return found
-  return isReachable(place, found.hash)
+  return isReachable(repo, found.hash)
 }
 
-async function findByName(place: Place, name: string, source: Source): Promise<Found> {
-  // Exactly this name: rev-parse would go on to look for a tag that is called refs/heads/….
-  const shown = await askGit({ ...place, args: ['show-ref', '--verify', '--hash', '--', name] })
+async function findByName(repo: Repo, name: string, source: Source): Promise<Found> {
+  // Exactly this name: rev-parse would also look for a tag named refs/heads/….
+  const shown = await readGit({ ...repo, args: ['show-ref', '--verify', '--hash', '--', name] })
   if (shown.code !== 0) return notFound(`The repository has no ${source.type} ${quote(source.ref)}.`)
-  const [object] = await describe(place, [`${shown.output.trim()}^{}`])
+  const [object] = await inspectObjects(repo, [`${shown.output.trim()}^{}`])
   if (object?.type === 'commit') return { kind: 'found', hash: object.hash }
   return object ? notFound(`The ${source.type} ${quote(source.ref)} does not point to a commit.`) : BROKEN
 }
 
-async function findByHash(place: Place, digits: string): Promise<Found> {
-  // Objects only: rev-parse would prefer a branch of that name.
-  const { output } = await askGit({ ...place, args: ['rev-parse', `--disambiguate=${digits}`] })
-  const objects = await describe(place, output.split('\n').filter(Boolean))
+async function findByHash(repo: Repo, digits: string): Promise<Found> {
+  // Objects only: rev-parse would prefer a branch with that name.
+  const { output } = await readGit({ ...repo, args: ['rev-parse', `--disambiguate=${digits}`] })
+  const objects = await inspectObjects(repo, output.split('\n').filter(Boolean))
   const commits = objects.filter((object) => object.type === 'commit')
-  if (commits.length > 1) return notFound(`Several commits begin with ${digits}: give more of its digits.`)
+  if (commits.length > 1) return notFound(`Several commits begin with ${digits}: use more of its digits.`)
   return commits[0]
     ? { kind: 'found', hash: commits[0].hash }
     : notFound(`The repository has no commit ${digits}.`)
 }
 
-async function isReachable(place: Place, hash: string): Promise<Found> {
+async function isReachable(repo: Repo, hash: string): Promise<Found> {
   const args = [
     'for-each-ref',
     '--count=1',
@@ -67,17 +67,17 @@ async function isReachable(place: Place, hash: string): Promise<Found> {
     'refs/heads',
     'refs/tags',
   ]
-  const { code, output } = await askGit({ ...place, args })
+  const { code, output } = await readGit({ ...repo, args })
   if (code !== 0) return BROKEN
-  return output === '' ? notFound(`The commit ${hash} is on no branch and no tag.`) : { kind: 'found', hash }
+  return output === '' ? notFound(`The commit ${hash} is not on any branch or tag.`) : { kind: 'found', hash }
 }
 
 export type GitObject = { hash: string; type: string }
 
-/** Those that are there. `names` must not come from outside unchecked: a line each. */
-export async function describe(place: Place, names: string[]): Promise<GitObject[]> {
+/** Those that exist. `names` must be validated first: they are sent one per line. */
+export async function inspectObjects(repo: Repo, names: string[]): Promise<GitObject[]> {
   const args = ['cat-file', '--batch-check=%(objectname) %(objecttype)']
-  const { output } = await askGit({ ...place, args, input: names.map((name) => `${name}\n`).join('') })
+  const { output } = await readGit({ ...repo, args, input: names.map((name) => `${name}\n`).join('') })
   return [...output.matchAll(/^([0-9a-f]{40,64}) (commit|tree|blob|tag)$/gm)].map((match) => ({
     hash: match[1]!,
     type: match[2]!,
@@ -85,17 +85,17 @@ export async function describe(place: Place, names: string[]): Promise<GitObject
 }
 
 export async function readCommit(
-  place: Place,
+  repo: Repo,
   hash: string,
   from: { repository: string; remote: Remote; provider: Provider | null },
 ): Promise<CommitRecord | undefined> {
   const format = '--format=tformat:%H%x00%an%x00%ae%x00%ct%x00%B'
   const args = ['log', '-1', '--no-mailmap', '--no-show-signature', '--encoding=UTF-8', format, hash, '--']
-  const { code, output } = await askGit({ ...place, args })
+  const { code, output } = await readGit({ ...repo, args })
   const [full, name, email, seconds, ...message] = output.split('\0')
   if (code !== 0 || full !== hash || seconds === undefined) return undefined
   return {
-    // What people typed, when it is a short form; the address never holds a secret, what they typed might.
+    // As typed, when it is a short form; the parsed address never contains a secret, the typed one might.
     repository: /[:@]/.test(from.repository) ? from.remote.address : from.repository.trim(),
     author_name: cut(name!, 255),
     author_email: cut(email!, 255),
@@ -111,7 +111,7 @@ function timestamp(seconds: number): string | null {
   return Number.isNaN(time.getTime()) ? null : time.toISOString()
 }
 
-/** By characters: half of one could not be stored. */
+/** By characters: half of one could not be stored in the database. */
 function cut(text: string, length: number): string {
   return text.length <= length ? text : `${text.slice(0, length).toWellFormed()}…`
 }

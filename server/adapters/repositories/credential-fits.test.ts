@@ -28,7 +28,7 @@ test('a token fits the repositories of its own host, and no others', () => {
     ['gitea', own, 'https://evil.example/acme/shop'],
     ['git', null, 'https://evil.example/acme/shop'],
   ]
-  for (const wish of elsewhere) assert.ok(!fits(...wish), wish.join(' '))
+  for (const request of elsewhere) assert.ok(!fits(...request), request.join(' '))
 })
 
 test('tokens open web addresses, keys open SSH addresses, and files need neither', () => {
@@ -50,11 +50,11 @@ test('a token is not sent to another host than its own, whatever the repository 
     },
   })
   const gantry = await openRepositories(t)
-  const wish = { repository: `${thief.url}/shop.git`, token: { secret: 'ghp_secret' } }
-  const refused = await gantry.hashOf({ ...wish, provider: { code: 'github' } })
+  const request = { repository: `${thief.url}/shop.git`, token: { secret: 'ghp_secret' } }
+  const refused = await gantry.hashOf({ ...request, provider: { code: 'github' } })
   assert.match(refused, /^FAILED The credential is for https:\/\/github\.com, not for http:\/\/127/)
   assert.deepEqual(seen, [])
-  const own = await gantry.hashOf({ ...wish, provider: { code: 'git', baseUrl: thief.url } })
+  const own = await gantry.hashOf({ ...request, provider: { code: 'git', baseUrl: thief.url } })
   assert.equal(own, await repository.git(['rev-parse', 'main']))
 })
 

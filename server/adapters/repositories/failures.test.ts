@@ -9,32 +9,40 @@ const explain = (errors: string, hasCredential = true, hidden: string[] = []) =>
   explainFetch(errors, { remote, hasCredential, hidden })
 
 const said: [string, string, RegExp][] = [
-  ["fatal: unable to access 'x': The requested URL returned error: 301", 'moved', /moved away from https:/],
+  ["fatal: unable to access 'x': The requested URL returned error: 301", 'moved', /moved from https:/],
   [
     "fatal: could not read Username for 'x': terminal prompts disabled",
     'refused',
     /credential of this application/,
   ],
   ["fatal: unable to access 'x': The requested URL returned error: 403", 'refused', /does not allow/],
-  ["fatal: unable to access 'x': The requested URL returned error: 502", 'unreachable', /cannot answer/],
+  [
+    "fatal: unable to access 'x': The requested URL returned error: 502",
+    'unreachable',
+    /unavailable right now/,
+  ],
   ["fatal: repository 'https://h.example/acme/shop/' not found", 'absent', /no repository at https:/],
   ['ERROR: Repository not found.\nfatal: Could not read from remote repository.', 'absent', /no repository/],
-  ["fatal: unable to access 'x': Could not resolve host: h.example", 'unreachable', /No host is known/],
+  ["fatal: unable to access 'x': Could not resolve host: h.example", 'unreachable', /could not be resolved/],
   [
     "fatal: unable to access 'x': Operation too slow. Less than 1 bytes/sec",
     'unreachable',
     /does not answer/,
   ],
-  ['ssh: connect to host h.example port 22: Connection refused', 'unreachable', /takes no connection/],
+  [
+    'ssh: connect to host h.example port 22: Connection refused',
+    'unreachable',
+    /does not accept connections/,
+  ],
   ['git@h.example: Permission denied (publickey).', 'refused', /SSH key/],
   ['@@@\n@ WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED! @', 'refused', /host key/],
   ['Load key "/k": error in libcrypto\nPermission denied (publickey).', 'refused', /cannot be read/],
-  ["fatal: unable to access 'x': server certificate verification failed.", 'refused', /safe connection/],
-  ['error: RPC failed; curl 18\nfatal: early EOF', 'unreachable', /ended the connection/],
-  ['fatal: write error: No space left on device', 'disk', /no space/],
-  ['fatal: mismatched algorithms: client sha1; server sha256', 'hashes', /hashes/],
+  ["fatal: unable to access 'x': server certificate verification failed.", 'refused', /secure connection/],
+  ['error: RPC failed; curl 18\nfatal: early EOF', 'unreachable', /closed the connection/],
+  ['fatal: write error: No space left on device', 'disk', /No space/],
+  ['fatal: mismatched algorithms: client sha1; server sha256', 'hashes', /hash algorithm/],
   ['fatal: bad object refs/heads/main', 'unknown', /bad object/],
-  ['', 'unknown', /did not say why/],
+  ['', 'unknown', /did not report a reason/],
 ]
 
 for (const [errors, kind, message] of said) {
@@ -45,12 +53,12 @@ for (const [errors, kind, message] of said) {
   })
 }
 
-test('without a credential, people are told that one may be missing', () => {
-  assert.match(explain('terminal prompts disabled', false).message, /without a credential/)
+test('without a credential, the message says that one may be missing', () => {
+  assert.match(explain('terminal prompts disabled', false).message, /requires a credential/)
   assert.match(explain('Permission denied (publickey)', false).message, /has none/)
 })
 
-test('what the remote says cannot choose the reason', () => {
+test('output of the remote cannot choose the reason', () => {
   assert.equal(explain('remote: No space left on device\nfatal: something else').kind, 'unknown')
 })
 
@@ -62,15 +70,15 @@ test("git's own words are shown in one line, cut, without secrets and folders", 
   assert.ok(message.length < 400)
 })
 
-test('faults of the disk are told without a path, and other faults are no outcome', () => {
-  assert.match(explainDisk(Object.assign(new Error('/home/x'), { code: 'ENOSPC' })) ?? '', /no space/)
+test('disk errors are reported without a path, and other errors are no outcome', () => {
+  assert.match(explainDisk(Object.assign(new Error('/home/x'), { code: 'ENOSPC' })) ?? '', /No space/)
   assert.match(
     explainDisk(Object.assign(new Error('/home/x'), { code: 'EROFS' })) ?? '',
-    /cannot be used \(EROFS\)/,
+    /not usable \(EROFS\)/,
   )
   assert.match(
     explainDisk(Object.assign(new Error('/home/x'), { code: 'ERR_SQLITE_ERROR', errcode: 14 })) ?? '',
-    /used\./,
+    /usable\./,
   )
   assert.equal(explainDisk(new TypeError('x is undefined')), undefined)
 })

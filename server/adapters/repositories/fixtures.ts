@@ -8,7 +8,7 @@ import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { setTimeout as pause } from 'node:timers/promises'
 import { later } from '#test/support/later.ts'
-import type { Patience } from './access.ts'
+import type { Timeouts } from './access.ts'
 import { createRepositories, type Repositories } from './repositories.ts'
 import type { RemoteVerdict, Resolved, ResolveRequest } from './resolve.ts'
 
@@ -35,11 +35,11 @@ export type Opened = Repositories & {
 
 export async function openRepositories(
   t: Closer,
-  options: { folder?: string; verdict?: () => RemoteVerdict; patience?: Partial<Patience> } = {},
+  options: { folder?: string; verdict?: () => RemoteVerdict; timeouts?: Partial<Timeouts> } = {},
 ): Promise<Opened> {
   const folder = options.folder ?? join(await temporaryFolder(t), 'mirrors')
-  const { verdict = () => ({ kind: 'allowed' as const }), patience } = options
-  const repositories = createRepositories({ folder, allowRemote: async () => verdict(), patience })
+  const { verdict = () => ({ kind: 'allowed' as const }), timeouts } = options
+  const repositories = createRepositories({ folder, allowRemote: async () => verdict(), timeouts })
   const lines: string[] = []
   const take = (request: Partial<ResolveRequest>) =>
     repositories.resolve({
@@ -103,7 +103,7 @@ export async function commandLines(): Promise<string[]> {
   return texts.filter((text) => text !== '').map((text) => text.replaceAll('\0', ' '))
 }
 
-/** As after a fault of the disk. Git writes its packs read-only. */
+/** As after a error of the disk. Git writes its packs read-only. */
 export async function cutFile(path: string, length: number): Promise<void> {
   await chmod(path, 0o600)
   await truncate(path, length)

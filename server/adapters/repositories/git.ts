@@ -2,16 +2,16 @@ import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import type { Readable, Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 
-// Starting git: no shell, nothing of Gantry's environment, and nothing left running.
+// Runs git: without a shell, without Gantry's environment, and with nothing left running.
 
 export type GitCall = {
   args: string[]
-  /** Always named: a git that searches could find the repository that Gantry itself was started from. */
+  /** Always explicit: git could find the repository that Gantry itself was started from. */
   repository: string
-  /** For this call alone: access to a remote. Allows no remote when left out. */
+  /** Access to a remote, for this call. Without it, no remote is allowed. */
   environment?: Record<string, string>
   input?: string
-  /** Ends git and everything it started; the call then throws the signal's reason, when all of it is gone. */
+  /** Ends git and everything it started; when all of it is gone, the call throws the signal's reason. */
   signal: AbortSignal
 }
 
@@ -20,28 +20,28 @@ export type GitEnd = { code: number; output: string; errors: string }
 type GitProcess = ChildProcessByStdio<Writable, Readable, Readable>
 
 const SETTINGS = fileURLToPath(new URL('./git.config', import.meta.url))
-const OUTPUT_KEPT = 4 * 1024 * 1024
-const ERRORS_KEPT = 16 * 1024
+const MAX_OUTPUT = 4 * 1024 * 1024
+const MAX_ERRORS = 16 * 1024
 const GRACE_MS = 2_000
 
 export class GitMissingError extends Error {
   override name = 'GitMissingError'
 }
 
-/** A short answer, as a text. */
-export async function askGit(call: GitCall): Promise<GitEnd> {
+/** The output of a short command, as text. */
+export async function readGit(call: GitCall): Promise<GitEnd> {
   const chunks: Buffer[] = []
   let size = 0
   const { code, errors } = await runGit(call, async (output) => {
     for await (const chunk of output) {
-      if (size < OUTPUT_KEPT) chunks.push(chunk)
+      if (size < MAX_OUTPUT) chunks.push(chunk)
       size += chunk.length
     }
   })
   return { code, output: Buffer.concat(chunks).toString(), errors }
 }
 
-/** `read` is given what git prints, at its own pace. When it throws, git is ended and the fault passed on. */
+/** `read` is given what git prints, at its own pace. When it throws, git is ended and the error passed on. */
 export async function runGit(
   call: GitCall,
   read: (output: Readable) => Promise<void>,
@@ -55,13 +55,13 @@ export async function runGit(
     kill ??= setTimeout(() => signalGroup(git, 'SIGKILL'), GRACE_MS)
   }
   call.signal.addEventListener('abort', stop, { once: true })
-  const errors = tail(git.stderr, ERRORS_KEPT)
-  const reading = read(git.stdout).catch((fault: unknown) => {
+  const errors = tail(git.stderr, MAX_ERRORS)
+  const reading = read(git.stdout).catch((error: unknown) => {
     stop()
     git.stdout.destroy()
-    throw fault
+    throw error
   })
-  // One that ended without reading is heard of through its exit code, not through a broken pipe.
+  // The exit code reports a git that ended without reading, not a broken pipe.
   git.stdin.on('error', () => {}).end(call.input ?? '')
   const [code, done, said] = await Promise.allSettled([ended, reading, errors])
   call.signal.removeEventListener('abort', stop)
@@ -77,7 +77,7 @@ function start(call: GitCall): GitProcess {
     cwd: '/',
     env: { ...CLEAN, GIT_DIR: call.repository, ...call.environment },
     stdio: ['pipe', 'pipe', 'pipe'],
-    detached: true, // a process group of its own, to be ended as a whole
+    detached: true, // its own process group, to be ended as a whole
   })
 }
 
@@ -94,7 +94,7 @@ const CLEAN = {
   GIT_NO_REPLACE_OBJECTS: '1',
 }
 
-/** The exit code, -1 after a signal. Helpers that outlive git are ended first: they would keep its pipes open. */
+/** The exit code, -1 after a signal. Ends helpers that outlive git: they would keep its pipes open. */
 function whenEnded(git: GitProcess): Promise<number> {
   return new Promise((resolve, reject) => {
     git.once('error', (error: NodeJS.ErrnoException) => {
@@ -110,12 +110,12 @@ function signalGroup(git: GitProcess, signal: NodeJS.Signals): void {
   try {
     process.kill(-git.pid, signal)
   } catch (error) {
-    // Gone already. (A group of zombies only: some systems say EPERM.)
+    // Already gone. (For a group of zombies, some systems report EPERM.)
     if (!['ESRCH', 'EPERM'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error
   }
 }
 
-/** The end of a stream, which is where git says why it failed. */
+/** The end of a stream, where git reports why it failed. */
 async function tail(stream: Readable, bytes: number): Promise<string> {
   let kept = Buffer.alloc(0)
   for await (const chunk of stream) {

@@ -24,7 +24,7 @@ const damages: [string, (mirror: string) => Promise<void>][] = [
 ]
 
 for (const [what, damage] of damages) {
-  test(`a mirror ${what} is made anew`, async (t) => {
+  test(`a mirror ${what} is recreated`, async (t) => {
     const repository = await makeRepository(t, { files: { 'a.txt': 'a' } })
     const gantry = await openRepositories(t)
     await gantry.hashOf({ repository: repository.address })
@@ -39,7 +39,7 @@ for (const [what, damage] of damages) {
   })
 }
 
-test('a mirror whose remote is as before, but whose commits are gone, is made anew', async (t) => {
+test('a mirror whose remote is as before, but whose commits are gone, is recreated', async (t) => {
   const repository = await makeRepository(t, { files: { 'a.txt': 'a' } })
   const gantry = await openRepositories(t)
   const hash = await gantry.hashOf({ repository: repository.address })
@@ -47,7 +47,7 @@ test('a mirror whose remote is as before, but whose commits are gone, is made an
   assert.equal(await gantry.hashOf({ repository: repository.address }), hash)
 })
 
-test('what a killed process left half-made is cleared away', async (t) => {
+test('leftovers of a killed process are removed', async (t) => {
   const repository = await makeRepository(t, { files: { 'a.txt': 'a' } })
   const gantry = await openRepositories(t)
   for (const name of ['draft-abcdef', 'discarded-abcdef']) {
@@ -67,7 +67,7 @@ test('requests for one application take turns, those for others do not wait', as
   assert.deepEqual(await Promise.all(requests), Array(6).fill(hash))
 })
 
-test('a process that is killed while it fetches holds nobody up, and its git ends', async (t) => {
+test('a process that is killed while it fetches delays nobody, and its git ends', async (t) => {
   const repository = await makeRepository(t, { files: { 'a.txt': 'a' } })
   const hash = await repository.git(['rev-parse', 'main'])
   let hold = true
@@ -88,9 +88,9 @@ test('a process that is killed while it fetches holds nobody up, and its git end
   const ended = once(other, 'close')
   later(t, () => other.kill('SIGKILL'))
   await held.promise
-  const impatient = await openRepositories(t, { folder: gantry.folder, patience: { totalMs: 300 } })
+  const impatient = await openRepositories(t, { folder: gantry.folder, timeouts: { totalMs: 300 } })
   const before = server.requests.length
-  assert.match(await impatient.hashOf({ repository: address }), /^FAILED .* did not end within/)
+  assert.match(await impatient.hashOf({ repository: address }), /^FAILED .* took longer than/)
   assert.equal(server.requests.length, before)
   const waiting = gantry.hashOf({ repository: address })
   hold = false
@@ -102,17 +102,17 @@ test('a process that is killed while it fetches holds nobody up, and its git end
   )
 })
 
-test('a folder that cannot be used is a failure in words, without its name', async (t) => {
+test('a folder that cannot be used is reported without its name', async (t) => {
   const repository = await makeRepository(t, { files: { 'a.txt': 'a' } })
   const home = await temporaryFolder(t)
   await writeFile(join(home, 'file'), '')
   const folder = join(home, 'file', 'mirrors')
   const gantry = await openRepositories(t, { folder })
   const said = await gantry.hashOf({ repository: repository.address })
-  assert.equal(said, 'FAILED The folder of mirrors cannot be used (ENOTDIR).')
+  assert.equal(said, 'FAILED The mirrors folder is not usable (ENOTDIR).')
 })
 
-test('a machine without git is told so', async (t) => {
+test('a machine without git is reported', async (t) => {
   const home = await temporaryFolder(t)
   const child = spawn(process.execPath, [ELSEWHERE, home, 'file:///nowhere.git', '1000'], {
     env: { PATH: '/nonexistent' },
@@ -121,12 +121,12 @@ test('a machine without git is told so', async (t) => {
   const said = (await child.stdout.setEncoding('utf8').toArray()).join('')
   assert.deepEqual(JSON.parse(said), {
     kind: 'failed',
-    message: 'The machine that runs Gantry has no git.',
+    message: 'git is not installed on the machine that runs Gantry.',
     temporary: false,
   })
 })
 
-test('a whole hash is taken from the mirror while the repository cannot be reached', async (t) => {
+test('a full hash is taken from the mirror while the repository cannot be reached', async (t) => {
   const repository = await makeRepository(t, { files: { 'a.txt': 'a' } })
   const server = await serveGit(t, {
     folder: join(repository.folder, '..'),
@@ -144,9 +144,9 @@ test('a whole hash is taken from the mirror while the repository cannot be reach
   assert.equal(await gantry.hashOf({ repository: address, source }), hash)
   assert.match(
     gantry.lines.at(-1)!,
-    /^127\.0\.0\.1 cannot answer at the moment\. The commit .* from the mirror$/,
+    /^127\.0\.0\.1 is unavailable right now\. Using the commit from the mirror/,
   )
-  const said = 'FAILED 127.0.0.1 cannot answer at the moment.'
+  const said = 'FAILED 127.0.0.1 is unavailable right now.'
   assert.equal(await gantry.hashOf({ repository: address }), said)
   assert.equal(
     await gantry.hashOf({ repository: address, source: { type: 'commit', ref: hash.slice(0, 12) } }),

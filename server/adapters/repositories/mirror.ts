@@ -1,14 +1,15 @@
 import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { tryLock } from '#platform/file-lock.ts'
 import { explainFetch, type FetchContext, type FetchFailure } from './failures.ts'
-import { askGit } from './git.ts'
+import { readGit } from './git.ts'
 
-// The bare mirror of one application: its branches and tags, nothing else of the remote. A new one is made beside
-// its place and renamed, so that whatever stands there was whole once. Changed only by the holder of the
-// application's lock.
+// The bare mirror of one application's repository: branches and tags, nothing else. A new one is created beside it
+// and renamed, so that a mirror was complete once. Changed only by the holder of the application's lock.
 
 export type Mirror = {
-  /** The folder of the application: the mirror, what is being made, known hosts. */
+  /** The folder of the application: the mirror, drafts of it, known hosts. */
   folder: string
   repository: string
   knownHosts: string
@@ -23,7 +24,7 @@ export type Fetch = FetchContext & {
 export type Fetched = { kind: 'fetched' } | FetchFailure
 
 const FETCH_OPTIONS = [
-  '--progress', // a git whose reader was killed ends when it next says something
+  '--progress', // a git whose reader was killed ends with the next output
   '--prune',
   '--no-tags',
   '--no-write-fetch-head',
@@ -33,15 +34,16 @@ const FETCH_OPTIONS = [
 const BRANCHES_AND_TAGS = ['+refs/heads/*:refs/heads/*', '+refs/tags/*:refs/tags/*']
 const ADDRESS_FILE = 'gantry-address'
 /** As in git.config. */
-const PACKS_KEPT = 20
+const MAX_PACKS = 20
 
-export function mirrorOf(mirrors: string, applicationId: number): Mirror {
-  if (!Number.isSafeInteger(applicationId) || applicationId < 1) throw new Error('no id of an application')
+export function mirrorFor(mirrors: string, applicationId: number): Mirror {
+  if (!Number.isSafeInteger(applicationId) || applicationId < 1)
+    throw new Error('not the id of an application')
   const folder = join(mirrors, String(applicationId))
   return { folder, repository: join(folder, 'mirror.git'), knownHosts: join(folder, 'known-hosts') }
 }
 
-/** Whether there is a mirror, and of this address: an application may have moved to another repository. */
+/** Whether there is a mirror of this address: an application may have switched to another repository. */
 export async function isMirrorOf({ repository }: Mirror, address: string): Promise<boolean> {
   return readFile(join(repository, ADDRESS_FILE), 'utf8').then(
     (text) => text === address,
@@ -49,51 +51,51 @@ export async function isMirrorOf({ repository }: Mirror, address: string): Promi
   )
 }
 
-/** For one that cannot be read to the end: the next fetch makes it anew. Readers are not disturbed. */
-export async function giveUpMirror({ repository }: Mirror): Promise<void> {
+/** For a corrupt mirror: the next fetch recreates it. Readers are not disturbed. */
+export async function invalidateMirror({ repository }: Mirror): Promise<void> {
   await rm(join(repository, ADDRESS_FILE), { force: true })
 }
 
 export async function refreshMirror(mirror: Mirror, fetch: Fetch): Promise<Fetched> {
-  await sweep(mirror)
-  if (!(await isMirrorOf(mirror, fetch.remote.address))) return makeMirror(mirror, fetch)
+  await removeLeftovers(mirror)
+  if (!(await isMirrorOf(mirror, fetch.remote.address))) return createMirror(mirror, fetch)
   const fetched = await fetchInto(mirror.repository, fetch)
   if (fetched.kind !== 'unknown' && fetched.kind !== 'hashes') return fetched
-  fetch.onLine('The mirror cannot be brought up to date, and is made anew')
-  return makeMirror(mirror, fetch)
+  fetch.onLine('The mirror cannot be updated: recreating it')
+  return createMirror(mirror, fetch)
 }
 
-export async function makeMirror(mirror: Mirror, fetch: Fetch): Promise<Fetched> {
-  const made = await makeWith(mirror, fetch, 'sha1')
-  return made.kind === 'hashes' ? makeWith(mirror, fetch, 'sha256') : made
+export async function createMirror(mirror: Mirror, fetch: Fetch): Promise<Fetched> {
+  const made = await createWith(mirror, fetch, 'sha1')
+  return made.kind === 'hashes' ? createWith(mirror, fetch, 'sha256') : made
 }
 
-async function makeWith(mirror: Mirror, fetch: Fetch, hashes: 'sha1' | 'sha256'): Promise<Fetched> {
+async function createWith(mirror: Mirror, fetch: Fetch, hashes: 'sha1' | 'sha256'): Promise<Fetched> {
   await mkdir(mirror.folder, { recursive: true, mode: 0o700 })
   const draft = await mkdtemp(join(mirror.folder, 'draft-'))
   try {
-    const fault = await initialise(draft, fetch, hashes)
-    if (fault) return fault
+    const error = await initialize(draft, fetch, hashes)
+    if (error) return error
     const fetched = await fetchInto(draft, fetch)
-    if (fetched.kind === 'fetched') await putInPlace(mirror, draft)
+    if (fetched.kind === 'fetched') await replaceMirror(mirror, draft)
     return fetched
   } finally {
     await rm(draft, { recursive: true, force: true })
   }
 }
 
-async function initialise(draft: string, fetch: Fetch, hashes: string): Promise<FetchFailure | undefined> {
+async function initialize(draft: string, fetch: Fetch, hashes: string): Promise<FetchFailure | undefined> {
   const args = ['init', '--quiet', '--bare', '--template=', `--object-format=${hashes}`]
-  const { code, errors } = await askGit({ args, repository: draft, signal: fetch.signal })
+  const { code, errors } = await readGit({ args, repository: draft, signal: fetch.signal })
   if (code !== 0) return explainFetch(errors, fetch)
   await mkdir(join(draft, 'info'), { recursive: true })
-  // A deploy gets every file of the commit, as committed.
+  // A deploy uses every file of the commit, as committed.
   await writeFile(join(draft, 'info', 'attributes'), '* -export-ignore -export-subst\n')
   await writeFile(join(draft, ADDRESS_FILE), fetch.remote.address)
   return undefined
 }
 
-async function putInPlace(mirror: Mirror, draft: string): Promise<void> {
+async function replaceMirror(mirror: Mirror, draft: string): Promise<void> {
   const discarded = join(mirror.folder, `discarded-${draft.slice(-6)}`)
   await rename(mirror.repository, discarded).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOENT') throw error
@@ -102,14 +104,14 @@ async function putInPlace(mirror: Mirror, draft: string): Promise<void> {
   await rm(discarded, { recursive: true, force: true })
 }
 
-/** What a process that was killed has left half-made or half-removed. */
-async function sweep({ folder }: Mirror): Promise<void> {
+/** Left by killed processes: half created or half removed. */
+async function removeLeftovers({ folder }: Mirror): Promise<void> {
   const names = await readdir(folder).catch(() => [])
   const leftovers = names.filter((name) => /^(draft|discarded)-/.test(name))
   await Promise.all(leftovers.map((name) => rm(join(folder, name), { recursive: true, force: true })))
 }
 
-/** One commit alone. No branch points to it, and it stays for as long as whatever left the branches does. */
+/** One commit. No branch points to it, and it is kept as long as other unreachable commits. */
 export async function fetchCommit({ repository }: Mirror, fetch: Fetch, hash: string): Promise<Fetched> {
   return fetchInto(repository, fetch, [hash])
 }
@@ -117,9 +119,9 @@ export async function fetchCommit({ repository }: Mirror, fetch: Fetch, hash: st
 async function fetchInto(repository: string, fetch: Fetch, refs = BRANCHES_AND_TAGS): Promise<Fetched> {
   const { remote } = fetch
   const fetched = await fetchFrom(remote.address, repository, fetch, refs)
-  // GitLab redirects to the name with `.git`; that much can be followed without trusting the host's word.
-  const mayLack = remote.protocol.startsWith('http') && !/\.git\/?$/.test(remote.address)
-  if (fetched.kind !== 'moved' || !mayLack) return fetched
+  // GitLab redirects to the name with `.git`; that can be followed without trusting the host.
+  const mayLackSuffix = remote.protocol.startsWith('http') && !/\.git\/?$/.test(remote.address)
+  if (fetched.kind !== 'moved' || !mayLackSuffix) return fetched
   const second = await fetchFrom(`${remote.address.replace(/\/+$/, '')}.git`, repository, fetch, refs)
   return second.kind === 'fetched' ? second : fetched
 }
@@ -130,7 +132,7 @@ async function fetchFrom(
   fetch: Fetch,
   refs: string[],
 ): Promise<Fetched> {
-  const { code, errors } = await askGit({
+  const { code, errors } = await readGit({
     args: ['fetch', ...FETCH_OPTIONS, '--end-of-options', address, ...refs],
     repository,
     environment: fetch.environment,
@@ -139,9 +141,33 @@ async function fetchFrom(
   return code === 0 ? { kind: 'fetched' } : explainFetch(errors, fetch)
 }
 
-/** Every fetch that brought something adds a pack; now and then they become one, and what nobody needs goes. */
-export async function tidyMirror({ repository }: Mirror, signal: AbortSignal): Promise<void> {
+/** Every fetch that brings something adds a pack; now and then git merges them and removes unused objects. */
+export async function compactMirror({ repository }: Mirror, signal: AbortSignal): Promise<void> {
   const files = await readdir(join(repository, 'objects', 'pack')).catch(() => [])
-  if (files.filter((file) => file.endsWith('.pack')).length <= PACKS_KEPT) return
-  await askGit({ args: ['gc', '--auto', '--quiet'], repository, signal })
+  if (files.filter((file) => file.endsWith('.pack')).length <= MAX_PACKS) return
+  await readGit({ args: ['gc', '--auto', '--quiet'], repository, signal })
+}
+
+const LOCK_POLL_MS = 25
+
+/** One at a time per application, across processes. Waits until the signal aborts, then throws its reason. */
+export async function withLock<Result>(
+  folder: string,
+  applicationId: number,
+  signal: AbortSignal,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  // The empty file stays forever: removing it would separate those who wait from those who come.
+  const path = join(folder, `${applicationId}.lock`)
+  let lock = tryLock(path)
+  while (!lock) {
+    await pause(LOCK_POLL_MS, undefined, { signal }).catch(() => signal.throwIfAborted())
+    lock = tryLock(path)
+  }
+  try {
+    return await work()
+  } finally {
+    lock.close()
+  }
 }

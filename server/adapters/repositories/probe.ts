@@ -1,9 +1,8 @@
-import { type Patience, prepareAccess, type Token } from './access.ts'
+import { findConnectProblem, prepareAccess, type Timeouts, type Token } from './access.ts'
 import { type Provider, type Remote, readAddress } from './address.ts'
 import { credentialFits } from './credential-fits.ts'
 import { explainFetch } from './failures.ts'
-import { askGit, GitMissingError } from './git.ts'
-import { findObstacle } from './reach.ts'
+import { GitMissingError, readGit } from './git.ts'
 import type { RemoteVerdict } from './resolve.ts'
 
 export type ProbeRequest = {
@@ -11,9 +10,9 @@ export type ProbeRequest = {
   provider: Provider
   token: Token | null
   sshKey: string | null
-  /** Asked before the remote is contacted. */
+  /** Called before the remote is contacted. */
   allowRemote(remote: Remote): Promise<RemoteVerdict>
-  /** The whole of it. */
+  /** For everything together. */
   withinMs: number
 }
 
@@ -21,40 +20,41 @@ export type Probed =
   /** How many branches and tags the remote shows. */
   | { kind: 'opened'; references: number }
   | { kind: 'closed'; message: string }
-  /** The wish itself is wrong. */
+  /** The request itself is invalid. */
   | { kind: 'unfit'; message: string }
 
 const NOWHERE = '/nonexistent'
 
-/** Whether a credential opens a repository: lists its branches and tags, and keeps nothing. */
-export async function probeRepository(wish: ProbeRequest): Promise<Probed> {
-  const { provider, repository } = wish
+/** Whether a credential gives access to a repository: lists its branches and tags, and stores nothing. */
+export async function probeRepository(request: ProbeRequest): Promise<Probed> {
+  const { provider, repository } = request
   const fit = credentialFits(provider.code, provider.baseUrl ?? null, repository)
   if (fit.kind === 'unfit') return fit
   const read = readAddress(repository, provider)
   if (read.kind === 'refused') return { kind: 'unfit', message: read.message }
-  const deadline = AbortSignal.timeout(wish.withinMs)
+  const deadline = AbortSignal.timeout(request.withinMs)
   try {
-    return await ask(wish, read.remote, deadline)
-  } catch (fault) {
-    if (deadline.aborted) return closed(`${read.remote.host} does not answer in time.`)
-    if (fault instanceof GitMissingError) return closed('The machine that runs Gantry has no git.')
-    throw fault
+    return await listReferences(request, read.remote, deadline)
+  } catch (error) {
+    if (deadline.aborted) return closed(`${read.remote.host} did not answer in time.`)
+    if (error instanceof GitMissingError)
+      return closed('git is not installed on the machine that runs Gantry.')
+    throw error
   }
 }
 
-async function ask(wish: ProbeRequest, remote: Remote, signal: AbortSignal): Promise<Probed> {
-  const { token, sshKey, withinMs } = wish
-  const verdict = await wish.allowRemote(remote)
+async function listReferences(request: ProbeRequest, remote: Remote, signal: AbortSignal): Promise<Probed> {
+  const { token, sshKey, withinMs } = request
+  const verdict = await request.allowRemote(remote)
   if (verdict.kind !== 'allowed') return closed(verdict.message)
   const addresses = verdict.addresses ?? []
-  const obstacle = await findObstacle(remote, { addresses, withinMs, signal })
-  if (obstacle !== undefined) return closed(obstacle)
-  const patience: Patience = { connectMs: withinMs, silentMs: withinMs, totalMs: withinMs }
-  // Nothing is fetched, so whatever key an SSH host shows will do, and is forgotten.
-  const access = await prepareAccess({ remote, token, sshKey, addresses, knownHosts: '/dev/null', patience })
+  const problem = await findConnectProblem(remote, { addresses, withinMs, signal })
+  if (problem !== undefined) return closed(problem)
+  const timeouts: Timeouts = { connectMs: withinMs, idleMs: withinMs, totalMs: withinMs }
+  // Nothing is fetched, so any key of an SSH host is accepted, and not stored.
+  const access = await prepareAccess({ remote, token, sshKey, addresses, knownHosts: '/dev/null', timeouts })
   try {
-    const { code, output, errors } = await askGit({
+    const { code, output, errors } = await readGit({
       args: ['ls-remote', '--heads', '--tags', '--refs', '--end-of-options', remote.address],
       repository: NOWHERE,
       environment: access.environment,

@@ -9,7 +9,7 @@ import { asRoot, openRepositories } from './fixtures.ts'
 
 const files = { 'index.html': 'hello' }
 
-test('a branch is resolved to the commit that it points to now, with all that an action tells of it', async (t) => {
+test('a branch is resolved to the commit that it points to now, with everything an action shows of it', async (t) => {
   const repository = await makeRepository(t, { name: 'my shop' })
   const gantry = await openRepositories(t)
   const author = { name: 'Łukasz "Luk"', email: 'luk@example.com' }
@@ -80,7 +80,7 @@ test('a commit is found by its hash or the beginning of it, on any branch or tag
   assert.equal(await at('f'.repeat(64)), `NOT-FOUND The repository has no commit ${'f'.repeat(64)}.`)
 })
 
-test('digits that several commits begin with name none of them', async (t) => {
+test('an ambiguous short hash finds no commit', async (t) => {
   const { repository, gantry, hash } = await prepared(t)
   const [one, two] = twoAlike(await repository.git(['rev-parse', `${hash}^{tree}`]))
   for (const [name, content] of Object.entries({ one, two })) {
@@ -90,7 +90,7 @@ test('digits that several commits begin with name none of them', async (t) => {
   const ref = hashOfCommit(one).slice(0, 7)
   const source = { type: 'commit' as const, ref }
   const said = await gantry.hashOf({ repository: repository.address, source })
-  assert.equal(said, `NOT-FOUND Several commits begin with ${ref}: give more of its digits.`)
+  assert.equal(said, `NOT-FOUND Several commits begin with ${ref}: use more of its digits.`)
 })
 
 test('a commit that has left all branches is not found, unless an earlier run had it', async (t) => {
@@ -102,16 +102,16 @@ test('a commit that has left all branches is not found, unless an earlier run ha
   const forced = await repository.commit(files, { message: 'Forced' })
   assert.equal(await gantry.hashOf({ repository: address }), forced)
   const said = await gantry.hashOf({ repository: address, source })
-  assert.equal(said, `NOT-FOUND The commit ${hash} is on no branch and no tag.`)
+  assert.equal(said, `NOT-FOUND The commit ${hash} is not on any branch or tag.`)
   assert.equal(await gantry.hashOf({ repository: address, source, resolvedBefore: true }), hash)
 })
 
-test('requests that agree on a commit fetch once: those that waited take what the first has settled', async (t) => {
+test('requests that agree on a commit fetch once: those that waited take what the first has agreed', async (t) => {
   const { repository, gantry, hash } = await prepared(t)
-  let settled: string | null = null
+  let agreed: string | null = null
   const agreement = {
-    settled: async () => settled,
-    settle: async (commit: { hash: string }) => (settled = commit.hash),
+    agreed: async () => agreed,
+    agree: async (commit: { hash: string }) => (agreed = commit.hash),
   }
   const ask = () => gantry.hashOf({ repository: repository.address, agreement })
   assert.deepEqual(await Promise.all([ask(), ask(), ask()]), [hash, hash, hash])
@@ -120,13 +120,13 @@ test('requests that agree on a commit fetch once: those that waited take what th
   assert.equal(await ask(), hash, 'whatever the branch is at by now')
 })
 
-test('whoever is slower than another machine takes what was settled there', async (t) => {
+test('a request that is slower than another machine takes what was agreed there', async (t) => {
   const { repository, gantry, hash } = await prepared(t)
   const newer = await repository.commit(files)
   let isSettled = false
   const agreement = {
-    settled: async () => (isSettled ? hash : null),
-    async settle() {
+    agreed: async () => (isSettled ? hash : null),
+    async agree() {
       isSettled = true
       return hash
     },
@@ -190,7 +190,7 @@ hostile.push(
   'refs/heads/main',
 )
 
-test('a ref that nobody would choose is not found, in words, and does nothing else', async (t) => {
+test('an odd ref is not found, with an explanation, and does nothing else', async (t) => {
   const { repository, gantry } = await prepared(t)
   for (const type of ['branch', 'tag', 'commit'] as const) {
     for (const ref of hostile) {
@@ -242,7 +242,7 @@ test('an application that moves to another repository gets nothing from the firs
   assert.match(await gantry.hashOf({ repository: second.address }), /^[0-9a-f]{40}$/)
 })
 
-test('the repository of another account, and one that counts in SHA-256, are read as well', async (t) => {
+test('the repository of another account, and one with SHA-256 hashes, can be read too', async (t) => {
   const { repository, gantry, hash } = await prepared(t)
   if (asRoot) await giveAway(repository)
   assert.equal(await gantry.hashOf({ repository: repository.address }), hash)
@@ -263,7 +263,7 @@ test('a tree that would be unpacked outside its folder is refused', async (t) =>
   const source = { type: 'branch' as const, ref: 'evil' }
   const said = await gantry.take({ repository: repository.address, source })
   assert.equal(said.kind, 'failed')
-  assert.match(said.kind === 'failed' ? said.message : '', /unsafe or damaged: .*hasDotdot/)
+  assert.match(said.kind === 'failed' ? said.message : '', /unsafe or corrupt: .*hasDotdot/)
 })
 
 test('the verdict about an address comes before any contact, and its words are passed on', async (t) => {
@@ -284,7 +284,7 @@ test('the verdict about an address comes before any contact, and its words are p
   assert.equal(await gantry.hashOf({ repository: repository.address, source }), 'FAILED No.')
 })
 
-test('an application that is no more leaves no mirror', async (t) => {
+test('a removed application leaves no mirror', async (t) => {
   const { repository, gantry } = await prepared(t)
   await gantry.hashOf({ repository: repository.address, applicationId: 7 })
   await gantry.hashOf({ repository: repository.address, applicationId: 8 })

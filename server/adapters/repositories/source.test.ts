@@ -68,14 +68,14 @@ const names = [
   ...['HEAD', 'a~1', 'main^{/x}', ':/x', 'main:path', 'x'.repeat(1_000)],
 ]
 
-test('names are taken and refused as git itself does', () => {
+test('names are accepted and rejected as git does', () => {
   for (const name of names) {
     const git = spawnSync('git', ['check-ref-format', `refs/heads/${name}`]).status === 0
     assert.equal(kindOf('branch', name) === 'ref', git, JSON.stringify(name))
   }
 })
 
-test('what only looks like a name is refused', () => {
+test('what only looks like a name is rejected', () => {
   for (const name of [
     '-x',
     '--upload-pack=x',
@@ -109,13 +109,13 @@ test('a commit has 7 to 64 hexadecimal digits', () => {
   }
 })
 
-test('foreign text is quoted in one visible, short line', () => {
+test('untrusted text is quoted in one visible, short line', () => {
   assert.equal(quote('main'), '"main"')
   assert.equal(quote('a\n"b"\u202e\\'), String.raw`"a\u{a}\"b\"\u{202e}\\"`)
   assert.ok(quote('x'.repeat(10_000)).length < 100)
   const read = readSource({ type: 'branch', ref: 'x\u0000y' })
   assert.deepEqual(read, {
     kind: 'impossible',
-    message: String.raw`"x\u{0}y" cannot be the name of a branch.`,
+    message: String.raw`"x\u{0}y" is not a valid branch name.`,
   })
 })

@@ -10,7 +10,7 @@ import { startSshHost } from './test-ssh-host.ts'
 
 type Closer = Parameters<typeof makeRepository>[0]
 
-const PATIENCE = { connectMs: 1_000, silentMs: 1_000, totalMs: 1_000 }
+const PATIENCE = { connectMs: 1_000, idleMs: 1_000, totalMs: 1_000 }
 
 async function shop(t: Closer) {
   const repository = await makeRepository(t, { files: { 'a.txt': 'a' } })
@@ -31,7 +31,7 @@ test('a key opens a repository over ssh, from a home with any name, and no key f
   assert.deepEqual(await keyFilesWith(host.privateKey), [])
 })
 
-test('another key, none, and what is no key are refused in words', async (t) => {
+test('another key, none, and what is no key are rejected with a reason', async (t) => {
   const { host, address } = await shop(t)
   const other = await startSshHost(t)
   const gantry = await openRepositories(t)
@@ -40,7 +40,7 @@ test('another key, none, and what is no key are refused in words', async (t) => 
     await said(other.privateKey),
     'FAILED 127.0.0.1 does not accept the SSH key of this application.',
   )
-  assert.equal(await said(null), 'FAILED 127.0.0.1 asks for an SSH key, and this application has none.')
+  assert.equal(await said(null), 'FAILED 127.0.0.1 requires an SSH key, and this application has none.')
   assert.match(await said('no key at all'), /^FAILED The SSH key of the credential cannot be read/)
   assert.match(
     await gantry.hashOf({ repository: `${host.url}/nowhere.git`, sshKey: host.privateKey }),
@@ -49,16 +49,16 @@ test('another key, none, and what is no key are refused in words', async (t) => 
   assert.deepEqual(await keyFilesWith(other.privateKey), [])
 })
 
-test('a host with another key than at first contact gets nothing and gives nothing', async (t) => {
+test('a host with another key than at first contact receives nothing and delivers nothing', async (t) => {
   const { hash, host, address } = await shop(t)
   const gantry = await openRepositories(t)
   const request = { repository: address, sshKey: host.privateKey }
   assert.equal(await gantry.hashOf(request), hash)
   await host.restartAsAnother()
-  assert.match(await gantry.hashOf(request), /^FAILED The host key of 127\.0\.0\.1 is not the one/)
+  assert.match(await gantry.hashOf(request), /^FAILED The host key of 127\.0\.0\.1 has changed/)
 })
 
-test('ssh goes to the address that was judged, and knows the host by its name', async (t) => {
+test('ssh connects to the address that was checked, and knows the host by its name', async (t) => {
   const { hash, host, folder } = await shop(t)
   const gantry = await openRepositories(t, { verdict: () => ({ kind: 'allowed', addresses: ['127.0.0.1'] }) })
   const repository = `${host.url.replace('127.0.0.1', 'git.invalid')}${folder}`
@@ -66,24 +66,24 @@ test('ssh goes to the address that was judged, and knows the host by its name', 
   assert.match(await readFile(join(gantry.folder, '1', 'known-hosts'), 'utf8'), /^git\.invalid ssh-/m)
 })
 
-test('a host that takes no connection is a temporary failure', async (t) => {
+test('a host that does not accept connections is a temporary failure', async (t) => {
   const gantry = await openRepositories(t)
   assert.deepEqual(await gantry.take({ repository: 'ssh://git@127.0.0.1:1/a/b', sshKey: null }), {
     kind: 'failed',
-    message: '127.0.0.1 takes no connection.',
+    message: '127.0.0.1 does not accept connections.',
     temporary: true,
   })
 })
 
-test('the key is in a file that only this account can read, and is gone when it is given back', async () => {
-  const wish = {
+test('the key is in a file that only this account can read, and is gone when it is released', async () => {
+  const request = {
     remote: remoteOf('git@h.example:a/b'),
     token: null,
     addresses: [],
     knownHosts: '/known',
-    patience: PATIENCE,
+    timeouts: PATIENCE,
   }
-  const access = await prepareAccess({ ...wish, sshKey: 'the key' })
+  const access = await prepareAccess({ ...request, sshKey: 'the key' })
   assert.doesNotMatch(JSON.stringify(access.environment), /the key/)
   const file = keyFileOf(access)
   assert.equal(await readFile(file, 'utf8'), 'the key\n')
@@ -94,8 +94,8 @@ test('the key is in a file that only this account can read, and is gone when it 
 })
 
 test('a key that a killed process left is removed a day later, one in use is not', async () => {
-  const wish = { remote: remoteOf('git@h.example:a/b'), token: null, addresses: [], knownHosts: '/known' }
-  const take = () => prepareAccess({ ...wish, patience: PATIENCE, sshKey: 'the key' })
+  const request = { remote: remoteOf('git@h.example:a/b'), token: null, addresses: [], knownHosts: '/known' }
+  const take = () => prepareAccess({ ...request, timeouts: PATIENCE, sshKey: 'the key' })
   const [left, used] = [await take(), await take()]
   const yesterday = new Date(Date.now() - 25 * 60 * 60 * 1_000)
   await utimes(dirname(keyFileOf(left)), yesterday, yesterday)

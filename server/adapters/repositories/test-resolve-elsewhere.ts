@@ -1,11 +1,11 @@
 // A process of its own that resolves the branch main: to be killed, or started where something is missing.
 import { createRepositories } from './repositories.ts'
 
-const [folder, repository, silentMs] = process.argv.slice(2) as [string, string, string]
+const [folder, repository, idleMs] = process.argv.slice(2) as [string, string, string]
 const repositories = createRepositories({
   folder,
   allowRemote: async () => ({ kind: 'allowed' }),
-  patience: { silentMs: Number(silentMs) },
+  timeouts: { idleMs: Number(idleMs) },
 })
 const resolved = await repositories.resolve({
   applicationId: 1,

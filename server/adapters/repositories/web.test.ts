@@ -20,11 +20,11 @@ async function shop(t: Closer, options: Partial<Parameters<typeof serveGit>[1]> 
   return { repository, hash, server, address: `${server.url}/shop.git` }
 }
 
-test('a token opens a private repository; a wrong one and none are refused in words', async (t) => {
+test('a token opens a private repository; a wrong one and none are rejected with a reason', async (t) => {
   const { hash, address } = await shop(t, { password: token })
   const gantry = await openRepositories(t)
   const wrong = { ...token, secret: 'wrong' }
-  assert.match(await gantry.hashOf({ repository: address }), /^FAILED .*nobody without a credential/)
+  assert.match(await gantry.hashOf({ repository: address }), /^FAILED .*requires a credential/)
   assert.match(
     await gantry.hashOf({ repository: address, token: wrong }),
     /^FAILED .*does not accept the credential/,
@@ -37,7 +37,7 @@ test('a token opens a private repository; a wrong one and none are refused in wo
   assert.match(await gantry.hashOf({ repository: address, token: wrong, source }), /^FAILED/)
 })
 
-test('while git fetches, the token is in no command line and in no file, and no line or record tells it', async (t) => {
+test('while git fetches, the token is in no command line and in no file, and no line or record contains it', async (t) => {
   const seen: string[] = []
   const files: string[] = []
   let gantry: Awaited<ReturnType<typeof openRepositories>>
@@ -64,7 +64,7 @@ test('while git fetches, the token is in no command line and in no file, and no 
 
 const encoded = Buffer.from(`zoe:${SECRET}`).toString('base64')
 
-test('a redirect to another place is not followed, and the token does not go there', async (t) => {
+test('a redirect elsewhere is not followed, and the token does not go there', async (t) => {
   const trap: (string | undefined)[] = []
   const other = await shop(t, {
     before: (request) => {
@@ -79,10 +79,7 @@ test('a redirect to another place is not followed, and the token does not go the
     },
   })
   const gantry = await openRepositories(t)
-  assert.match(
-    await gantry.hashOf({ repository: address, token }),
-    /^FAILED .* has moved away .* new address\.$/,
-  )
+  assert.match(await gantry.hashOf({ repository: address, token }), /^FAILED .* moved from .* new URL\.$/)
   assert.deepEqual(trap, [])
 })
 
@@ -99,7 +96,7 @@ test('a host that wants .git at the end gets it', async (t) => {
   assert.equal(await gantry.hashOf({ repository: `${server.url}/shop`, token }), hash)
 })
 
-test('git goes to the address that was judged, whatever the name says', async (t) => {
+test('git connects to the address that was checked, whatever the name resolves to', async (t) => {
   const { hash, server } = await shop(t)
   const repository = `http://git.invalid:${server.port}/shop.git`
   const gantry = await openRepositories(t, {
@@ -107,17 +104,17 @@ test('git goes to the address that was judged, whatever the name says', async (t
   })
   assert.equal(await gantry.hashOf({ repository }), hash)
   const plain = await openRepositories(t)
-  assert.equal(await plain.hashOf({ repository }), 'FAILED No host is known by the name git.invalid.')
+  assert.equal(await plain.hashOf({ repository }), 'FAILED The name git.invalid could not be resolved.')
 })
 
 const answers: [number, string][] = [
   [403, 'FAILED 127.0.0.1 does not allow this application to read the repository.'],
   [404, 'NOT-FOUND There is no repository at '],
-  [429, 'FAILED 127.0.0.1 cannot answer at the moment.'],
-  [500, 'FAILED 127.0.0.1 cannot answer at the moment.'],
+  [429, 'FAILED 127.0.0.1 is unavailable right now.'],
+  [500, 'FAILED 127.0.0.1 is unavailable right now.'],
 ]
 
-test('what hosts answer is told in words', async (t) => {
+test('what hosts answer is explained', async (t) => {
   let status = 0
   const { address } = await shop(t, {
     before: (_request, response) => {
@@ -135,29 +132,29 @@ test('what hosts answer is told in words', async (t) => {
   assert.match(await gantry.hashOf({ repository: address }), /^NOT-FOUND/)
 })
 
-test('a host that takes no connection is a temporary failure, at once', async (t) => {
+test('a host that does not accept connections is a temporary failure, at once', async (t) => {
   const { address, server } = await shop(t)
   const gantry = await openRepositories(t)
   const closed = address.replace(String(server.port), '1')
   assert.deepEqual(await gantry.take({ repository: closed }), {
     kind: 'failed',
-    message: '127.0.0.1 takes no connection.',
+    message: '127.0.0.1 does not accept connections.',
     temporary: true,
   })
 })
 
-test('a host that says nothing is given up', async (t) => {
+test('a silent host is abandoned', async (t) => {
   const silent = await listen(t)
   const repository = `http://127.0.0.1:${silent.port}/shop.git`
-  const gantry = await openRepositories(t, { patience: { silentMs: 1_000 } })
+  const gantry = await openRepositories(t, { timeouts: { idleMs: 1_000 } })
   assert.equal(await gantry.hashOf({ repository }), 'FAILED 127.0.0.1 does not answer.')
 })
 
-test('the deadline ends a fetch that goes on for ever, and nothing stays', async (t) => {
+test('the deadline ends a fetch that goes on forever, and nothing stays', async (t) => {
   const silent = await listen(t)
   const repository = `http://127.0.0.1:${silent.port}/shop.git`
-  const gantry = await openRepositories(t, { patience: { totalMs: 500 } })
-  assert.match(await gantry.hashOf({ repository }), /^FAILED Fetching the repository did not end within/)
+  const gantry = await openRepositories(t, { timeouts: { totalMs: 500 } })
+  assert.match(await gantry.hashOf({ repository }), /^FAILED Fetching the repository took longer than/)
   assert.ok((await commandLines()).every((line) => !line.includes(repository)))
   assert.deepEqual(await readdir(`${gantry.folder}/1`).catch(() => []), [])
 })

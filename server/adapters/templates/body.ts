@@ -1,38 +1,38 @@
-/** A text that is sent as it stands, or a template. */
+/** A text of a body that is a template. */
 export type BodyText<Text> = { field: string; text: Text }
 
-/** A body as JSON with holes: finished JSON, and texts that are put in, quoted, when it is rendered. */
+/** A body as JSON with holes: finished JSON, and texts that are inserted, quoted, when it is rendered. */
 export type BodyPiece<Text> = string | BodyText<Text>
 
 export const BODY = 'settings.request_body'
 
-const MOST_BYTES = 128 * 1024
-const DEEPEST = 20
+const MAX_BYTES = 128 * 1024
+const MAX_DEPTH = 20
 
-/** A fault of the body as a whole, before its texts are looked at. */
-export function bodyFault(body: unknown): { field: string; message: string } | undefined {
-  const deep = tooDeep(body, BODY, 1)
-  if (deep) return { field: deep, message: `is nested deeper than ${DEEPEST} levels` }
-  if (Buffer.byteLength(JSON.stringify(body)) > MOST_BYTES)
+/** A problem of the whole body, before its texts are checked. */
+export function bodyProblem(body: unknown): { field: string; message: string } | undefined {
+  const deep = findTooDeep(body, BODY, 1)
+  if (deep) return { field: deep, message: `is nested deeper than ${MAX_DEPTH} levels` }
+  if (Buffer.byteLength(JSON.stringify(body)) > MAX_BYTES)
     return { field: BODY, message: 'must not be longer than 128 KiB as JSON' }
   return undefined
 }
 
-function tooDeep(value: unknown, field: string, depth: number): string | undefined {
+function findTooDeep(value: unknown, field: string, depth: number): string | undefined {
   if (typeof value !== 'object' || value === null) return undefined
-  if (depth > DEEPEST) return field
+  if (depth > MAX_DEPTH) return field
   for (const [key, inside] of Object.entries(value)) {
-    const found = tooDeep(inside, `${field}.${key}`, depth + 1)
+    const found = findTooDeep(inside, `${field}.${key}`, depth + 1)
     if (found) return found
   }
   return undefined
 }
 
 /**
- * Keys and structure are written once, here, so no value can change them later. `read` gives a template for
- * a text, or nothing for one that is sent as it stands.
+ * Keys and structure are fixed here, so no value can change them later. `read` returns a template for a text, or
+ * undefined for a plain one.
  */
-export function cutBody<Text>(
+export function splitBody<Text>(
   body: unknown,
   read: (text: string, field: string) => Text | undefined,
 ): BodyPiece<Text>[] {

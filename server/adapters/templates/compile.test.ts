@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { compiled, faultsOf, VARIABLES } from './fixtures.ts'
+import { compiled, problemsOf, VARIABLES } from './fixtures.ts'
 
-const urlFault = (url: string) => faultsOf({ url }).target_url?.join(' | ')
-const bodyFault = (text: string) => faultsOf({ body: { text } })['settings.request_body.text']?.join(' | ')
+const urlProblem = (url: string) => problemsOf({ url }).target_url?.join(' | ')
+const bodyProblem = (text: string) =>
+  problemsOf({ body: { text } })['settings.request_body.text']?.join(' | ')
 
 test('the names of the specification are known, and so is everything that an action shows', () => {
   const body = {
@@ -14,45 +15,51 @@ test('the names of the specification are known, and so is everything that an act
     e: '{{ action.targets[0].steps.last.status }} {{ action.targets.size }} {{ action.resource.data.name.size }}',
     f: '{{ action.action_data.commit.hash | slice: 0, 8 }} {{ ["action"]["status"] }} {{ "text".size }}',
   }
-  assert.deepEqual(faultsOf({ body }), {})
+  assert.deepEqual(problemsOf({ body }), {})
 })
 
-test('an unknown name is refused with its place and the nearest known one', () => {
+test('an unknown name is rejected with its position and the closest known one', () => {
   assert.equal(
-    bodyFault('is {{ action.stauts }}'),
+    bodyProblem('is {{ action.stauts }}'),
     'has the unknown name action.stauts; did you mean action.status? (at character 14)',
   )
   assert.match(
-    bodyFault('a\n  {{ foo }}')!,
-    /unknown name foo; known: event, action, .*\(at line 2, column 6\)$/,
+    bodyProblem('a\n  {{ foo }}')!,
+    /unknown name foo; available: event, action, .*\(at line 2, column 6\)$/,
   )
-  assert.match(bodyFault('{{ action.targets.count }}')!, /known below action.targets: first, last, size/)
-  assert.match(bodyFault('{{ application.source_provider.secret }}')!, /unknown name/)
-  assert.match(bodyFault('{{ action.constructor }}')!, /unknown name/)
-  assert.match(bodyFault('{{ __proto__ }}')!, /unknown name/)
+  assert.match(
+    bodyProblem('{{ action.targets.count }}')!,
+    /available below action.targets: first, last, size/,
+  )
+  assert.match(bodyProblem('{{ application.source_provider.secret }}')!, /unknown name/)
+  assert.match(bodyProblem('{{ action.constructor }}')!, /unknown name/)
+  assert.match(bodyProblem('{{ __proto__ }}')!, /unknown name/)
 })
 
-test('a changing key is possible below the variables of a hook only', () => {
-  assert.equal(bodyFault(`{{ ${VARIABLES}[action.status] }}`), undefined)
-  assert.match(bodyFault('{{ action[event.kind] }}')!, /changing key below action/)
-  assert.match(bodyFault('{{ [event.kind] }}')!, /name in brackets/)
-  assert.match(bodyFault('{{ application[true] }}')!, /changing key below application/)
+test('a dynamic key is allowed below the variables of a hook only', () => {
+  assert.equal(bodyProblem(`{{ ${VARIABLES}[action.status] }}`), undefined)
+  assert.match(bodyProblem('{{ action[event.kind] }}')!, /dynamic key below action/)
+  assert.match(bodyProblem('{{ [event.kind] }}')!, /not with brackets/)
+  assert.match(bodyProblem('{{ application[true] }}')!, /dynamic key below application/)
 })
 
-test('names that a template makes are known after it made them, and what they stand for is known too', () => {
-  assert.equal(bodyFault('{% assign a = action.status %}{{ a | upcase }}'), undefined)
-  assert.equal(bodyFault('{% capture a %}{{ action.id }}{% endcapture %}{{ a }}'), undefined)
+test('assigned names are known after the assignment, and so is what they refer to', () => {
+  assert.equal(bodyProblem('{% assign a = action.status %}{{ a | upcase }}'), undefined)
+  assert.equal(bodyProblem('{% capture a %}{{ action.id }}{% endcapture %}{{ a }}'), undefined)
   assert.equal(
-    bodyFault('{% for t in action.targets %}{{ forloop.index }} {{ t.status }}{% endfor %}'),
+    bodyProblem('{% for t in action.targets %}{{ forloop.index }} {{ t.status }}{% endfor %}'),
     undefined,
   )
-  assert.match(bodyFault('{{ a }}{% assign a = 1 %}')!, /unknown name a/)
-  assert.match(bodyFault('{% for t in action.targets %}{{ t.stauts }}{% endfor %}')!, /did you mean t.status/)
-  assert.match(bodyFault('{% for t in action.targets %}{% endfor %}{{ t.status }}')!, /unknown name t/)
-  assert.match(bodyFault('{% assign action = 1 %}')!, /gives the name action to something else/)
+  assert.match(bodyProblem('{{ a }}{% assign a = 1 %}')!, /unknown name a/)
+  assert.match(
+    bodyProblem('{% for t in action.targets %}{{ t.stauts }}{% endfor %}')!,
+    /did you mean t.status/,
+  )
+  assert.match(bodyProblem('{% for t in action.targets %}{% endfor %}{{ t.status }}')!, /unknown name t/)
+  assert.match(bodyProblem('{% assign action = 1 %}')!, /reassigns the name action/)
 })
 
-test('tags and filters that are not on the list are refused', () => {
+test('tags and filters that are not on the list are rejected', () => {
   for (const tag of [
     'include "x"',
     'render "x"',
@@ -62,21 +69,21 @@ test('tags and filters that are not on the list are refused', () => {
     'echo 1',
     'liquid',
   ])
-    assert.match(bodyFault(`{% ${tag} %}`)!, /^has the tag ".*", which is not known here; known: assign,/)
+    assert.match(bodyProblem(`{% ${tag} %}`)!, /^has the unknown tag ".*"; available: assign,/)
   for (const filter of ['raw', 'where_exp: "x", "1"', 'concat: 1', 'sample', 'nope'])
-    assert.match(bodyFault(`{{ action.id | ${filter} }}`)!, /^has the filter ".*", which is not known here/)
+    assert.match(bodyProblem(`{{ action.id | ${filter} }}`)!, /^has the unknown filter ".*"/)
 })
 
-test('a syntax fault says what and where', () => {
-  assert.match(bodyFault('x {{ action.id')!, /not closed \(at character 3\)$/)
-  assert.match(bodyFault('{% if action.id %}x')!, /not closed \(at character 1\)$/)
-  assert.match(bodyFault('x{% endif %}')!, /^has \{% endif %\} without its beginning \(at character 2\)$/)
-  assert.match(bodyFault('{{ action.id action.status }}')!, /do not fit together \(at character 4\)$/)
-  assert.match(bodyFault('{{ }}')!, /cannot be read/)
+test('a syntax error says what and where', () => {
+  assert.match(bodyProblem('x {{ action.id')!, /not closed \(at character 3\)$/)
+  assert.match(bodyProblem('{% if action.id %}x')!, /not closed \(at character 1\)$/)
+  assert.match(bodyProblem('x{% endif %}')!, /^has \{% endif %\} without its opening tag \(at character 2\)$/)
+  assert.match(bodyProblem('{{ action.id action.status }}')!, /do not match \(at character 4\)$/)
+  assert.match(bodyProblem('{{ }}')!, /not a valid template/)
 })
 
-test('all faults are told at once, each under its field', () => {
-  const errors = faultsOf({
+test('all problems are reported at once, each under its field', () => {
+  const errors = problemsOf({
     url: 'https://receiver.example/{{ a }}/{{ b }}',
     headers: [
       { name: 'Host', value: 'x' },
@@ -107,30 +114,30 @@ test('expressions cannot choose scheme, credentials, host or port', () => {
     'https://{% if action.id %}receiver.example{% endif %}/path',
     'https://{% raw %}receiver.example/{% endraw %}{{ action.id }}',
   ])
-    assert.match(urlFault(url)!, /must not contain template expressions before the path/, url)
+    assert.match(urlProblem(url)!, /must not contain template expressions before the path/, url)
   for (const url of [
     'https://receiver.example/{{ action.id }}',
     'https://receiver.example?id={{ action.id }}',
     'https://receiver.example#{{ action.id }}',
     'http://receiver.example:8080/{% if action.id %}a{% else %}b{% endif %}',
   ])
-    assert.equal(urlFault(url), undefined, url)
+    assert.equal(urlProblem(url), undefined, url)
 })
 
-test('an address must be a plain one of http or https', () => {
-  assert.match(urlFault('ftp://receiver.example/')!, /must begin with http/)
-  assert.match(urlFault('javascript:alert(1)')!, /must begin with http/)
-  assert.match(urlFault('https:///path')!, /must name a host/)
-  assert.match(urlFault('https://receiver.example:99999/')!, /must be a valid address/)
-  assert.match(urlFault('https://me:word@receiver.example/{{ action.id }}')!, /user name or a password/)
-  assert.match(urlFault('https://@receiver.example/')!, /user name or a password/)
+test('a URL must be a plain http or https URL', () => {
+  assert.match(urlProblem('ftp://receiver.example/')!, /must begin with http/)
+  assert.match(urlProblem('javascript:alert(1)')!, /must begin with http/)
+  assert.match(urlProblem('https:///path')!, /must have a host/)
+  assert.match(urlProblem('https://receiver.example:99999/')!, /must be a valid URL/)
+  assert.match(urlProblem('https://me:word@receiver.example/{{ action.id }}')!, /user name or password/)
+  assert.match(urlProblem('https://@receiver.example/')!, /user name or password/)
   for (const character of [' ', '\t', '\n', '\0', '\x7f', '\\'])
-    assert.match(urlFault(`https://receiver.example/a${character}{{ action.id }}`)!, /control characters/)
+    assert.match(urlProblem(`https://receiver.example/a${character}{{ action.id }}`)!, /control characters/)
   for (const segment of ['..', '.', '%2e%2E', '.%2e'])
-    assert.match(urlFault(`https://receiver.example/a/${segment}/b`)!, /path segments/)
+    assert.match(urlProblem(`https://receiver.example/a/${segment}/b`)!, /path segments/)
 })
 
-test('the access token may stand in headers and body, never in the address, by no detour', () => {
+test('the access token is allowed in headers and body, never in the URL, by no detour', () => {
   const token = 'application.source_provider.access_token'
   for (const expression of [
     `{{ ${token} }}`,
@@ -142,7 +149,7 @@ test('the access token may stand in headers and body, never in the address, by n
     `{{ ${VARIABLES}[${token}] }}`,
   ])
     assert.match(
-      urlFault(`https://receiver.example/?${expression}`)!,
+      urlProblem(`https://receiver.example/?${expression}`)!,
       /must not contain application/,
       expression,
     )
@@ -153,7 +160,7 @@ test('the access token may stand in headers and body, never in the address, by n
     '{% for pair in application %}{{ pair }}{% endfor %}',
     '{% assign a = application %}{{ a.source_provider.access_token }}',
   ])
-    assert.match(bodyFault(expression)!, /which holds a secret/, expression)
+    assert.match(bodyProblem(expression)!, /which contains a secret/, expression)
   assert.equal(
     compiled({ headers: [{ name: 'Authorization', value: `Bearer {{ ${token} }}` }] }).usesAccessToken,
     true,
@@ -164,39 +171,42 @@ test('the access token may stand in headers and body, never in the address, by n
 test('headers of the connection and of the signature cannot be set', () => {
   for (const name of ['host', 'Content-Length', 'TE', 'Proxy-Authorization', 'Expect', 'Webhook-Id'])
     assert.match(
-      faultsOf({ headers: [{ name, value: 'x' }] })['settings.request_headers.0.name']!.join(),
-      /cannot be chosen/,
+      problemsOf({ headers: [{ name, value: 'x' }] })['settings.request_headers.0.name']!.join(),
+      /cannot be overridden/,
     )
-  assert.deepEqual(faultsOf({ headers: [{ name: 'Content-Type', value: 'application/vnd.api+json' }] }), {})
+  assert.deepEqual(problemsOf({ headers: [{ name: 'Content-Type', value: 'application/vnd.api+json' }] }), {})
 })
 
-test('a header that cannot be sent is refused when it is written out', () => {
+test('a literal header that cannot be sent is rejected', () => {
   for (const value of ['a\u0007b', 'price: 5 €', '{{ action.id }} 日本'])
     assert.match(
-      faultsOf({ headers: [{ name: 'X', value }] })['settings.request_headers.0.value']!.join(),
-      /has a character that headers cannot carry/,
+      problemsOf({ headers: [{ name: 'X', value }] })['settings.request_headers.0.value']!.join(),
+      /has a character that is not allowed in headers/,
     )
-  assert.deepEqual(faultsOf({ headers: [{ name: 'X', value: 'café\t{{ action.id }}' }] }), {})
+  assert.deepEqual(problemsOf({ headers: [{ name: 'X', value: 'café\t{{ action.id }}' }] }), {})
 })
 
-test('a body of more than 128 KiB or 20 levels is refused', () => {
-  assert.match(faultsOf({ body: { text: 'x'.repeat(200_000) } })['settings.request_body']!.join(), /128 KiB/)
+test('a body of more than 128 KiB or 20 levels is rejected', () => {
+  assert.match(
+    problemsOf({ body: { text: 'x'.repeat(200_000) } })['settings.request_body']!.join(),
+    /128 KiB/,
+  )
   let deep: Record<string, unknown> = { end: 'x' }
   for (let level = 1; level < 20; level += 1) deep = { a: deep }
-  assert.deepEqual(faultsOf({ body: deep }), {})
-  assert.match(Object.values(faultsOf({ body: { a: deep } }))[0]!.join(), /deeper than 20 levels/)
+  assert.deepEqual(problemsOf({ body: deep }), {})
+  assert.match(Object.values(problemsOf({ body: { a: deep } }))[0]!.join(), /deeper than 20 levels/)
 })
 
 test('a request has a bounded number of expressions, of bounded length and range', () => {
-  assert.deepEqual(faultsOf({ body: { text: '{{ action.id }}'.repeat(200) } }), {})
-  assert.match(bodyFault('{{ action.id }}'.repeat(201))!, /past the 200 expressions/)
-  assert.match(bodyFault(`{{ action.id ${'| plus: 1'.repeat(60)} }}`)!, /more than 500 characters/)
+  assert.deepEqual(problemsOf({ body: { text: '{{ action.id }}'.repeat(200) } }), {})
+  assert.match(bodyProblem('{{ action.id }}'.repeat(201))!, /limit of 200 expressions/)
+  assert.match(bodyProblem(`{{ action.id ${'| plus: 1'.repeat(60)} }}`)!, /more than 500 characters/)
   // Beyond 2^53 counting up stands still.
   for (const range of ['1..1001', '1..action.id', `1..${VARIABLES}.n`, '9007199254740992..9007199254740994'])
-    assert.match(bodyFault(`{% for a in (${range}) %}{% endfor %}`)!, /has a range that is not like/)
+    assert.match(bodyProblem(`{% for a in (${range}) %}{% endfor %}`)!, /has a range that is not like/)
 })
 
-test('a compiled request tells what it reads', () => {
+test('a compiled request knows what it reads', () => {
   const { reads } = compiled({
     url: `https://receiver.example/{{ application.name }}/{{ ${VARIABLES}.sha }}`,
     body: { text: '{% if action.status == "failed" %}{{ project.name }}{% endif %}' },

@@ -1,11 +1,10 @@
 import type { ErrorsByField } from '#platform/http/validation.ts'
-import { type BodyPiece, bodyFault, cutBody } from './body.ts'
-import { describeFault, type Fault } from './faults.ts'
-import { nameFault, valueFaults } from './headers.ts'
-import type { Place } from './inspect.ts'
+import { type BodyPiece, bodyProblem, splitBody } from './body.ts'
+import { describeProblem, type Problem } from './errors.ts'
+import type { OutputKind } from './inspect.ts'
 import type { NameTree } from './names.ts'
+import { headerNameProblem, headerValueProblems, originOf, urlProblems } from './request-fields.ts'
 import { type Compiled, countExpressions, type ParsedText, parseText } from './text.ts'
-import { originOf, urlFaults } from './url.ts'
 
 export type HookRequest = {
   target_url: string
@@ -16,7 +15,7 @@ export type HookRequest = {
   }
 }
 
-/** A text as it stands, or a template. */
+/** A plain text, or a template. */
 export type CompiledText = string | Compiled
 
 export type CompiledRequest = {
@@ -25,37 +24,37 @@ export type CompiledRequest = {
   /** `event` sends the event itself. */
   body: readonly BodyPiece<Compiled>[] | 'event' | null
   usesAccessToken: boolean
-  /** What must be known for rendering: `action.status`, `action.*` for all below, `*` for event and action whole. */
+  /** What rendering needs: `action.status`, `action.*` for everything below, `*` for the whole event and action. */
   reads: ReadonlySet<string>
 }
 
 export type CompileOutcome =
   | { kind: 'compiled'; request: CompiledRequest }
-  | { kind: 'faults'; errors: ErrorsByField }
+  | { kind: 'invalid'; errors: ErrorsByField }
 
-const MOST_EXPRESSIONS = 200
-const MOST_FAULTS = 100
-const LONGEST_FIELD = 256
+const MAX_EXPRESSIONS = 200
+const MAX_PROBLEMS = 100
+const MAX_FIELD_LENGTH = 256
 
-/** Finds all faults of a hook's request at once, or makes it ready for rendering. */
+/** Finds all problems of a hook's request at once, or prepares it for rendering. */
 export function compileRequest(hook: HookRequest, names: NameTree): CompileOutcome {
   const errors: ErrorsByField = {}
   const reads = new Set<string>()
   let usesAccessToken = false
   let expressions = 0
-  let faults = 0
+  let problems = 0
 
   const url = compileUrl()
   const headers = compileHeaders()
   const body = compileBody()
-  if (faults > 0) return { kind: 'faults', errors }
+  if (problems > 0) return { kind: 'invalid', errors }
   if (body === 'event') reads.add('*')
   return { kind: 'compiled', request: { url, headers, body, usesAccessToken, reads } }
 
   function compileUrl(): CompiledRequest['url'] {
     const text = hook.target_url
-    const parsed = read(text, 'target_url', 'address', (parsed) => urlFaults(text, parsed))
-    if (faults > 0 || parsed.kind === 'faults') return { text, origin: '' }
+    const parsed = read(text, 'target_url', 'url', (parsed) => urlProblems(text, parsed))
+    if (problems > 0 || parsed.kind === 'invalid') return { text, origin: '' }
     return parsed.kind === 'plain'
       ? { text, origin: originOf(text) }
       : { text: parsed.compiled, origin: originOf(parsed.shape) }
@@ -65,10 +64,10 @@ export function compileRequest(hook: HookRequest, names: NameTree): CompileOutco
     const seen = new Set<string>()
     return hook.settings.request_headers.map(({ name, value }, index) => {
       const field = `settings.request_headers.${index}`
-      const wrong = nameFault(name, seen)
+      const wrong = headerNameProblem(name, seen)
       if (wrong) add(`${field}.name`, wrong)
       seen.add(name.toLowerCase())
-      const parsed = read(value, `${field}.value`, 'text', ({ literals }) => valueFaults(literals))
+      const parsed = read(value, `${field}.value`, 'text', ({ literals }) => headerValueProblems(literals))
       return { name, field: `${field}.value`, value: parsed.kind === 'template' ? parsed.compiled : value }
     })
   }
@@ -76,12 +75,12 @@ export function compileRequest(hook: HookRequest, names: NameTree): CompileOutco
   function compileBody(): CompiledRequest['body'] {
     const { request_body: body, request_method: method } = hook.settings
     if (body === null) return method === 'GET' ? null : 'event'
-    const wrong = bodyFault(body)
+    const wrong = bodyProblem(body)
     if (wrong) {
       add(wrong.field, wrong.message)
       return null
     }
-    const pieces = cutBody(body, (text, field) => {
+    const pieces = splitBody(body, (text, field) => {
       const parsed = read(text, field, 'text')
       return parsed.kind === 'template' ? parsed.compiled : undefined
     })
@@ -91,30 +90,31 @@ export function compileRequest(hook: HookRequest, names: NameTree): CompileOutco
   function read(
     text: string,
     field: string,
-    place: Place,
-    check: (parsed: Exclude<ParsedText, { kind: 'faults' }>) => Fault[] = () => [],
+    kind: OutputKind,
+    check: (parsed: Exclude<ParsedText, { kind: 'invalid' }>) => Problem[] = () => [],
   ): ParsedText {
     const before = expressions
     expressions += countExpressions(text)
-    if (expressions > MOST_EXPRESSIONS) {
-      if (before <= MOST_EXPRESSIONS) add(field, `is past the ${MOST_EXPRESSIONS} expressions of one request`)
-      return { kind: 'faults', faults: [] }
+    if (expressions > MAX_EXPRESSIONS) {
+      if (before <= MAX_EXPRESSIONS)
+        add(field, `exceeds the limit of ${MAX_EXPRESSIONS} expressions per request`)
+      return { kind: 'invalid', problems: [] }
     }
-    const parsed = parseText(text, names, place)
-    const found = parsed.kind === 'faults' ? parsed.faults : check(parsed)
+    const parsed = parseText(text, names, kind)
+    const found = parsed.kind === 'invalid' ? parsed.problems : check(parsed)
     if (parsed.kind === 'template') {
-      found.push(...parsed.faults)
+      found.push(...parsed.problems)
       for (const name of parsed.reads) reads.add(name)
       usesAccessToken ||= parsed.usesSecret
     }
-    for (const fault of found) add(field, () => describeFault(text, fault))
+    for (const problem of found) add(field, () => describeProblem(text, problem))
     return parsed
   }
 
   function add(field: string, message: string | (() => string)): void {
-    faults += 1
-    if (faults > MOST_FAULTS) return
-    const name = field.slice(0, LONGEST_FIELD)
+    problems += 1
+    if (problems > MAX_PROBLEMS) return
+    const name = field.slice(0, MAX_FIELD_LENGTH)
     const text = typeof message === 'string' ? message : message()
     errors[name] = [...new Set([...(errors[name] ?? []), text])]
   }

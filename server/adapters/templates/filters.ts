@@ -1,70 +1,31 @@
 import { type Context, type FilterImplOptions, filters as stock } from 'liquidjs'
-import { encodeKeepingSlashes } from './encode.ts'
 
 /**
- * Only these filters, since others read names that compiling cannot see (`where_exp`), multiply values
- * (`concat`), switch encoding off (`raw`) or are random. Each call has a price, paid from the budget that a
- * request has for all its templates; so what a template can cost is bounded whatever the values are.
+ * Only these filters: others read names that compiling cannot see (`where_exp`), multiply values (`concat`), switch
+ * encoding off (`raw`) or are random. Each call has a cost, charged to the budget that a request has for all its
+ * templates; so the cost of a template is bounded whatever the values are.
  */
-const TAKEN = [
-  'abs',
-  'append',
-  'at_least',
-  'at_most',
-  'base64_encode',
-  'capitalize',
-  'ceil',
-  'compact',
-  'date_to_xmlschema',
-  'default',
-  'divided_by',
-  'downcase',
-  'escape',
-  'first',
-  'floor',
-  'last',
-  'lstrip',
-  'map',
-  'minus',
-  'modulo',
-  'newline_to_br',
-  'plus',
-  'prepend',
-  'remove',
-  'remove_first',
-  'replace',
-  'replace_first',
-  'reverse',
-  'round',
-  'rstrip',
-  'size',
-  'slice',
-  'slugify',
-  'split',
-  'strip',
-  'strip_html',
-  'strip_newlines',
-  'times',
-  'truncate',
-  'truncatewords',
-  'uniq',
-  'upcase',
-  'where',
-]
+const STOCK_FILTERS = `
+  abs append at_least at_most base64_encode capitalize ceil compact date_to_xmlschema default divided_by
+  downcase escape first floor last lstrip map minus modulo newline_to_br plus prepend remove remove_first
+  replace replace_first reverse round rstrip size slice slugify split strip strip_html strip_newlines
+  times truncate truncatewords uniq upcase where`
+  .trim()
+  .split(/\s+/)
 
-const PRICE_OF_A_CALL = 100
-const PRICE_OF_A_DATE = 2000
-const PRICE_OF_A_ZONE = 60_000
-const PRICE_OF_A_CHARACTER = 4
-const PRICE_OF_AN_ITEM = 300
+const CALL_COST = 100
+const DATE_COST = 2000
+const ZONE_COST = 60_000
+const CHARACTER_COST = 4
+const ITEM_COST = 300
 
 type Call = { context: Context }
 type Handler = (this: Call, value: unknown, ...more: unknown[]) => unknown
 
-const OWN: Record<string, Handler> = {
+const CUSTOM_FILTERS: Record<string, Handler> = {
   date(value, format, zone) {
-    this.context.memoryLimit.use(typeof zone === 'string' ? PRICE_OF_A_ZONE : PRICE_OF_A_DATE)
-    // The same event gives the same request, today and when it is sent again.
+    this.context.memoryLimit.use(typeof zone === 'string' ? ZONE_COST : DATE_COST)
+    // The same event renders the same request, now and when it is redelivered.
     if (value === 'now' || value === 'today') return value
     return handlerOf(stock.date!).call(this, value, format, zone)
   },
@@ -86,42 +47,56 @@ const OWN: Record<string, Handler> = {
   },
 }
 
-export const FILTERS: readonly string[] = [...TAKEN, ...Object.keys(OWN)].sort()
+export const FILTERS: readonly string[] = [...STOCK_FILTERS, ...Object.keys(CUSTOM_FILTERS)].sort()
 
 export function filterNamed(name: string): FilterImplOptions {
-  return priced(
-    OWN[name] ?? handlerOf((stock as Record<string, FilterImplOptions>)[name]!),
+  return metered(
+    CUSTOM_FILTERS[name] ?? handlerOf((stock as Record<string, FilterImplOptions>)[name]!),
   ) as FilterImplOptions
 }
 
-/** How a value is written: nothing for null, JSON for what is not one word, and paid for. */
+/** How a value is written: nothing for null, JSON for objects and lists. Charged to the budget. */
 export function asText(this: Call, value: unknown): string {
-  const text = plain(value)
+  const text = toText(value)
   this.context.memoryLimit.use(text.length)
   return text
 }
 
-function plain(value: unknown): string {
+function toText(value: unknown): string {
   if (typeof value === 'string') return value
   if (value === null || value === undefined) return ''
   if (value instanceof Date) return value.toISOString()
-  // Literals such as `nil` are objects that stand for a value.
-  const meant = (value as object).valueOf()
-  return typeof meant === 'object' && meant !== null ? JSON.stringify(meant) : String(meant ?? '')
+  // Literals such as `nil` are objects that represent a value.
+  const represented = (value as object).valueOf()
+  return typeof represented === 'object' && represented !== null
+    ? JSON.stringify(represented)
+    : String(represented ?? '')
 }
 
-function priced(handler: Handler): Handler {
+function metered(handler: Handler): Handler {
   return function (value, ...more) {
-    this.context.memoryLimit.use(priceOf(value))
+    this.context.memoryLimit.use(costOf(value))
     return handler.call(this, value, ...more)
   }
 }
 
-function priceOf(value: unknown): number {
-  if (typeof value === 'string') return PRICE_OF_A_CALL + value.length * PRICE_OF_A_CHARACTER
-  return PRICE_OF_A_CALL + (Array.isArray(value) ? value.length * PRICE_OF_AN_ITEM : 0)
+function costOf(value: unknown): number {
+  if (typeof value === 'string') return CALL_COST + value.length * CHARACTER_COST
+  return CALL_COST + (Array.isArray(value) ? value.length * ITEM_COST : 0)
 }
 
 function handlerOf(filter: FilterImplOptions): Handler {
   return (typeof filter === 'function' ? filter : filter.handler) as Handler
+}
+
+/** Percent-encodes everything: nothing in the text can end a segment, a parameter or the URL. */
+export function encodeAll(text: string): string {
+  return encodeURIComponent(text.toWellFormed()).replaceAll(
+    /[!'()*]/g,
+    (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
+  )
+}
+
+export function encodeKeepingSlashes(text: string): string {
+  return encodeAll(text).replaceAll('%2F', '/')
 }

@@ -76,13 +76,13 @@ export function hookWith({ url, headers, body, method }: Parts): HookRequest {
 
 export function compiled(parts: Parts) {
   const outcome = compileRequest(hookWith(parts), NAMES)
-  if (outcome.kind === 'faults') throw new Error(JSON.stringify(outcome.errors))
+  if (outcome.kind === 'invalid') throw new Error(JSON.stringify(outcome.errors))
   return outcome.request
 }
 
-export function faultsOf(parts: Parts): Record<string, string[]> {
+export function problemsOf(parts: Parts): Record<string, string[]> {
   const outcome = compileRequest(hookWith(parts), NAMES)
-  return outcome.kind === 'faults' ? outcome.errors : {}
+  return outcome.kind === 'invalid' ? outcome.errors : {}
 }
 
 export function render(parts: Parts, variables: Record<string, unknown> = {}): Rendered {
@@ -91,7 +91,7 @@ export function render(parts: Parts, variables: Record<string, unknown> = {}): R
 
 export function rendered(parts: Parts, variables: Record<string, unknown> = {}) {
   const outcome = render(parts, variables)
-  if (outcome.kind === 'fault') throw new Error(`${outcome.field} ${outcome.message}`)
+  if (outcome.kind === 'failed') throw new Error(`${outcome.field} ${outcome.message}`)
   const { url, headers, body } = outcome
   return { url, headers, body: body && JSON.parse(body.toString()) }
 }

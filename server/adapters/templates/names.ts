@@ -1,9 +1,9 @@
-// The templates room: requests of outgoing hooks, written in Liquid. Compiling finds every fault when a hook
-// is saved; rendering fills in what happened. Pure: hooks, names and values come in, faults and requests go out.
+// The templates room: requests of outgoing hooks, written in Liquid. Compiling finds every problem when a hook is
+// saved; rendering fills in the values. Pure: hooks, names and values come in, problems and requests go out.
 
 /**
- * What may be named in a template. `value`: one text, number or boolean; `secret`: the same, never in an
- * address; `free`: anything may stand below, such as the variables of a hook.
+ * What a template may reference. `value`: one text, number or boolean; `secret`: the same, never in a URL;
+ * `free`: anything may be below, such as the variables of a hook.
  */
 export type NameTree =
   | { kind: 'value' }
@@ -23,7 +23,7 @@ export function fields(entries: Record<string, NameTree>): NameTree {
   return { kind: 'fields', fields: new Map(Object.entries(entries)) }
 }
 
-/** The names that a JSON schema promises; what it leaves open is free. `resolveRef` gets a `$ref` as it stands. */
+/** The names that a JSON schema declares; what it leaves open is free. */
 export function nameTree(schema: JsonSchema, resolveRef: ResolveRef): NameTree {
   const known = new Map<string, NameTree>()
   return read(schema)
@@ -51,8 +51,8 @@ export function nameTree(schema: JsonSchema, resolveRef: ResolveRef): NameTree {
     const found = known.get(ref)
     if (found) return found
     const target = resolveRef(ref)
-    if (!target) throw new Error(`the schema ${ref} is not known`)
-    // A schema that contains itself is open from its second turn on.
+    if (!target) throw new Error(`unknown schema ${ref}`)
+    // A schema that contains itself is free from its second occurrence on.
     known.set(ref, FREE)
     const tree = read(target)
     known.set(ref, tree)
@@ -60,7 +60,7 @@ export function nameTree(schema: JsonSchema, resolveRef: ResolveRef): NameTree {
   }
 }
 
-/** The names of all templates, made from the schemas of what is shown elsewhere under the same fields. */
+/** The names of all templates, from the schemas of the API resources with the same fields. */
 export function templateNames(
   schemas: Record<'action' | 'application' | 'environment' | 'project' | 'organization', JsonSchema>,
   resolveRef: ResolveRef,
@@ -78,8 +78,8 @@ export function templateNames(
   })
 }
 
-/** What stands under a key, or undefined for an unknown one. Lists know any index, `first`, `last`, `size`. */
-export function below(tree: NameTree, key: string | number): NameTree | undefined {
+/** What is below a key, or undefined for an unknown one. Lists have any index, `first`, `last`, `size`. */
+export function childOf(tree: NameTree, key: string | number): NameTree | undefined {
   switch (tree.kind) {
     case 'free':
       return FREE

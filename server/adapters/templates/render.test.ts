@@ -6,7 +6,7 @@ import { renderRequest } from './render.ts'
 
 const urlOf = (url: string, variables: Record<string, unknown> = {}) => rendered({ url }, variables).url
 
-test('a commit status is sent the way a provider wants it', () => {
+test('a commit status is sent the way a provider expects it', () => {
   const request = rendered(
     {
       url: `https://api.github.example/repos/{{ application.name }}/statuses/{{ ${VARIABLES}.sha }}`,
@@ -40,14 +40,14 @@ test('a commit status is sent the way a provider wants it', () => {
   })
 })
 
-test('without a body of its own a hook sends the event, and a GET sends none', () => {
+test('a hook without a custom body sends the event, and a GET sends none', () => {
   const { event, action } = contextWith()
   assert.deepEqual(rendered({}).body, { event, action })
   assert.equal(rendered({ method: 'GET' }).body, null)
   assert.equal(rendered({ method: 'GET', body: { a: 'b' } }).body, null)
 })
 
-test('what a run does not have is empty, and what is no word is JSON', () => {
+test('missing values are empty, and objects are JSON', () => {
   assert.equal(
     textOf(`[{{ ${VARIABLES}.none }}{{ ${VARIABLES}.none.below }}{{ event.previous_status }}]`),
     '[]',
@@ -65,7 +65,7 @@ test('what a run does not have is empty, and what is no word is JSON', () => {
   )
 })
 
-test('the inherited properties of values are not there', () => {
+test('inherited properties of values are not accessible', () => {
   for (const key of ['constructor', '__proto__', 'toString', 'hasOwnProperty'])
     assert.equal(
       textOf(`[{{ ${VARIABLES}.${key} }}{{ ${VARIABLES}.list["${key}"] | strip }}]`, { list: [1] }),
@@ -88,13 +88,13 @@ test('filters, conditions and loops do what Liquid does', () => {
   assert.equal(textOf('{% comment %}{{ x }}{% endcomment %}{% raw %}{{ x }}{% endraw %}'), '{{ x }}')
 })
 
-test('dates are in UTC wherever the service runs, and the clock is not asked', () => {
+test('dates are in UTC wherever the service runs, and do not depend on the clock', () => {
   assert.equal(textOf('{{ event.occurred_at | date: "%d.%m.%Y %H:%M" }}'), '15.11.2026 08:00')
   assert.equal(textOf('{{ event.occurred_at | date }}'), '2026-11-15T08:00:00Z')
   assert.equal(textOf('{{ "now" | date: "%Y" }}'), 'now')
 })
 
-test('names that one text makes are not there in the next', () => {
+test('names that one text assigns are unknown in the next', () => {
   const { body } = rendered({
     body: {
       one: '{% assign a = "x" %}{{ a }}',
@@ -104,7 +104,7 @@ test('names that one text makes are not there in the next', () => {
   assert.deepEqual(body, { one: 'x', two: '[]' })
 })
 
-test('in an address variables are encoded whole, our own fields keep their slashes', () => {
+test('in a URL, variables are fully encoded, our own fields keep their slashes', () => {
   const branch = { branch: "feature/ä b?c#d&e=%2F'()*!" }
   const whole = 'feature%2F%C3%A4%20b%3Fc%23d%26e%3D%252F%27%28%29%2A%21'
   const url = (expression: string) => urlOf(`https://receiver.example/a/${expression}`, branch)
@@ -128,7 +128,7 @@ test('in an address variables are encoded whole, our own fields keep their slash
 test('a value cannot climb out of the path', () => {
   const fault = (url: string, variables: Record<string, unknown>) => {
     const outcome = render({ url }, variables)
-    return outcome.kind === 'fault' ? `${outcome.field} ${outcome.message}` : outcome.url
+    return outcome.kind === 'failed' ? `${outcome.field} ${outcome.message}` : outcome.url
   }
   const climbs = 'target_url has the path segment . or .. when rendered'
   const at = `https://receiver.example/a/{{ ${VARIABLES}.v | path }}/b`
@@ -148,7 +148,7 @@ test('a value cannot climb out of the path', () => {
   assert.match(fault(at, { v: 'x'.repeat(9000) }), /longer than 8192/)
 })
 
-test('a value cannot make a second header', () => {
+test('a value cannot add a second header', () => {
   const value = (v: unknown) =>
     rendered({ headers: [{ name: 'X-One', value: `a {{ ${VARIABLES}.v }}` }] }, { v }).headers
   assert.deepEqual(value('b\r\nX-Evil: 1\r\n\r\nbody'), { 'X-One': 'a b X-Evil: 1 body' })
@@ -162,16 +162,16 @@ test('a value cannot make a second header', () => {
   )
 })
 
-test('no value of a run is told in a fault', () => {
+test('no error message contains a value of a run', () => {
   const outcome = render(
     { body: { text: '{{ event.occurred_at | date: "%d", application.source_provider.access_token }}' } },
     {},
   )
-  assert.equal(outcome.kind, 'fault')
+  assert.equal(outcome.kind, 'failed')
   assert.equal(JSON.stringify(outcome).includes('glpat'), false)
 })
 
-test('templates that never end are ended soon', () => {
+test('endless templates are stopped soon', () => {
   const long = 'a'.repeat(64 * 1024)
   const list = Array.from({ length: 32_000 }, () => 1)
   const variables = { long, list, nested: [list], same: [[...list]] }
@@ -191,19 +191,19 @@ test('templates that never end are ended soon', () => {
     const before = process.cpuUsage()
     const outcome = render({ body: { text } }, variables)
     const { user, system } = process.cpuUsage(before)
-    assert.equal(outcome.kind, 'fault', text.slice(0, 80))
-    assert.match(JSON.stringify(outcome), /asks for more work than a template may do/)
+    assert.equal(outcome.kind, 'failed', text.slice(0, 80))
+    assert.match(JSON.stringify(outcome), /exceeds the render budget of a request/)
     // About 50 ms on a quiet machine; an unbounded one would run for minutes.
     assert.ok((user + system) / 1000 < 1000, `${text.slice(0, 80)} took ${(user + system) / 1000} ms`)
   }
 })
 
-test('the budget is one for the whole request', () => {
+test('the whole request has one budget', () => {
   const list = Array.from({ length: 500 }, (_, index) => index)
   const one = `{% for a in ${VARIABLES}.list %}{{ a }}{% endfor %}`
   assert.equal(render({ body: { one } }, { list }).kind, 'rendered')
   const many = Object.fromEntries(Array.from({ length: 50 }, (_, index) => [`text_${index}`, one]))
-  assert.equal(render({ body: many }, { list }).kind, 'fault')
+  assert.equal(render({ body: many }, { list }).kind, 'failed')
 })
 
 const anyText = fc.oneof(
@@ -237,7 +237,7 @@ test('whatever the values are, a request keeps its origin, its path, its headers
   fc.assert(
     fc.property(anyValue, anyValue, (a, b) => {
       const outcome = renderRequest(request, contextWith({ a, b }))
-      if (outcome.kind === 'fault') return outcome.message === 'has the path segment . or .. when rendered'
+      if (outcome.kind === 'failed') return outcome.message === 'has the path segment . or .. when rendered'
       const url = new URL(outcome.url)
       assert.equal(url.origin, 'https://receiver.example:8443')
       assert.ok(url.pathname.startsWith('/base/'))
@@ -255,7 +255,7 @@ test('whatever the values are, a request keeps its origin, its path, its headers
   )
 })
 
-test('a plain name gives the same text whether it is rendered the short way or the long way', () => {
+test('a plain name gives the same text on the fast path and on the slow path', () => {
   fc.assert(
     fc.property(anyValue, (a) => {
       const short = textOf(`<{{ ${VARIABLES}.a }}>`, { a })

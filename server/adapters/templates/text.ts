@@ -1,44 +1,44 @@
 import { LiquidError, Parser, type Template, TypeGuards } from 'liquidjs'
-import type { DirectText } from './direct.ts'
 import { engine, readTokens } from './engine.ts'
-import { type Fault, parsingFault } from './faults.ts'
-import { type Inspection, inspect, type Place } from './inspect.ts'
+import { type Problem, parseProblem } from './errors.ts'
+import type { FastText } from './fast-path.ts'
+import { type Inspection, inspect, type OutputKind } from './inspect.ts'
 import type { NameTree } from './names.ts'
 
-/** One text of a hook: as it stands, or a template. `literals` are the parts that are sent as written. */
+/** One text of a hook: plain, or a template. `literals` are the parts that are sent as written. */
 export type ParsedText =
   | { kind: 'plain'; literals: Literal[] }
   | ({ kind: 'template'; literals: Literal[]; begin: number; shape: string; compiled: Compiled } & Inspection)
-  | { kind: 'faults'; faults: Fault[] }
+  | { kind: 'invalid'; problems: Problem[] }
 
-export type Compiled = { kind: 'direct'; parts: DirectText } | { kind: 'liquid'; templates: Template[] }
+export type Compiled = { kind: 'fast'; parts: FastText } | { kind: 'liquid'; templates: Template[] }
 
 export type Literal = { at: number; text: string }
 
-const LONGEST_EXPRESSION = 500
+const MAX_EXPRESSION_LENGTH = 500
 
 export function countExpressions(text: string): number {
   return text.match(/\{[{%]/g)?.length ?? 0
 }
 
-export function parseText(text: string, names: NameTree, place: Place): ParsedText {
+export function parseText(text: string, names: NameTree, kind: OutputKind): ParsedText {
   if (countExpressions(text) === 0) return { kind: 'plain', literals: [{ at: 0, text }] }
   try {
-    return parseTemplate(text, names, place)
+    return parseTemplate(text, names, kind)
   } catch (error) {
     if (!LiquidError.is(error)) throw error
-    return { kind: 'faults', faults: [parsingFault(error)] }
+    return { kind: 'invalid', problems: [parseProblem(error)] }
   }
 }
 
-function parseTemplate(text: string, names: NameTree, place: Place): ParsedText {
+function parseTemplate(text: string, names: NameTree, kind: OutputKind): ParsedText {
   const tokens = readTokens(text)
   const literals = tokens
     .filter((token) => TypeGuards.isHTMLToken(token))
     .map((token) => ({ at: token.begin, text: token.getContent() }))
   const expressions = tokens.filter((token) => !TypeGuards.isHTMLToken(token))
-  const long = expressions.find(({ begin, end }) => end - begin > LONGEST_EXPRESSION)
-  if (long) return { kind: 'faults', faults: [{ at: long.begin, message: TOO_LONG }] }
+  const long = expressions.find(({ begin, end }) => end - begin > MAX_EXPRESSION_LENGTH)
+  if (long) return { kind: 'invalid', problems: [{ at: long.begin, message: TOO_LONG }] }
   const begin = expressions[0]!.begin
   const shape = tokens
     .map((token) =>
@@ -46,7 +46,7 @@ function parseTemplate(text: string, names: NameTree, place: Place): ParsedText 
     )
     .join('')
   const templates = new Parser(engine).parseTokens(tokens)
-  const inspection = inspect(templates, names, place)
+  const inspection = inspect(templates, names, kind)
   const compiled = compile(templates, inspection)
   return { kind: 'template', literals, begin, shape, compiled, ...inspection }
 }
@@ -55,7 +55,7 @@ function compile(templates: Template[], { direct }: Inspection): Compiled {
   const parts = templates.map((template) =>
     TypeGuards.isHTMLToken(template.token) ? template.token.getContent() : direct.get(template),
   )
-  return parts.every((part) => part !== undefined) ? { kind: 'direct', parts } : { kind: 'liquid', templates }
+  return parts.every((part) => part !== undefined) ? { kind: 'fast', parts } : { kind: 'liquid', templates }
 }
 
-const TOO_LONG = `has an expression of more than ${LONGEST_EXPRESSION} characters`
+const TOO_LONG = `has an expression of more than ${MAX_EXPRESSION_LENGTH} characters`

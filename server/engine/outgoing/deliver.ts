@@ -1,4 +1,4 @@
-import type { Sender } from '#adapters/http-client/sender.ts'
+import type { HttpClient } from '#adapters/http-client/client.ts'
 import { createActionFinder } from '#model/actions/find-action.ts'
 import { shareWholeLoads } from '#model/actions/whole-actions.ts'
 import { DELIVERIES_CHANNEL } from '#model/events/fan-out.ts'
@@ -43,7 +43,7 @@ export async function startDelivering(options: {
   db: Database
   box: SecretBox
   listener: Listener
-  sender: Sender
+  sender: HttpClient
   tree: Tree
   baseUrl: () => string
   log: Log

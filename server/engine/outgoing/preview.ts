@@ -46,7 +46,7 @@ export async function previewHook(
   const token = (await judgeTokens(deps.db, [hook])).get(hook.id)!
   const context = await buildContext(deps, hook, subject, usesAccessToken ? MASK : null)
   const rendered = renderRequest(hook.request, context as TemplateContext)
-  if (rendered.kind === 'fault') return rendered
+  if (rendered.kind === 'failed') return { ...rendered, kind: 'fault' }
   const { event, action } = context
   const { kind } = event as { kind: string }
   const { status, previous_status, occurred_at } = subject.event

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { MOST_BODY_BYTES } from '#adapters/http-client/exchange.ts'
+import { MAX_BODY_BYTES } from '#adapters/http-client/exchange.ts'
 import { createMask } from '#platform/masking/mask.ts'
 import { recordAttempt } from './record-attempt.ts'
 
@@ -17,7 +17,7 @@ function recordOf(body: string) {
     kind: 'answered' as const,
     status: 200,
     headers: { 'set-cookie': ['session=1'], 'x-echo': [TOKEN] },
-    body: Buffer.from(body).subarray(0, MOST_BODY_BYTES),
+    body: Buffer.from(body).subarray(0, MAX_BODY_BYTES),
     retryAfter: null,
     ipAddress: '192.0.2.1',
     durationMs: 3.4,
@@ -36,10 +36,10 @@ test('no secret is left in an address, a header or a body, sent or echoed', () =
 
 test('a secret that the end of a long answer cuts in two is not left either', () => {
   for (let cut = 1; cut < TOKEN.length; cut += 1) {
-    const { responseBody } = recordOf('x'.repeat(MOST_BODY_BYTES - cut) + TOKEN)
+    const { responseBody } = recordOf('x'.repeat(MAX_BODY_BYTES - cut) + TOKEN)
     assert.equal(responseBody?.includes(TOKEN.slice(0, 8)), false)
     // Masking makes a text shorter, so that what was beyond the end comes within it.
-    const many = recordOf(`${TOKEN} `.repeat(300).padEnd(MOST_BODY_BYTES - cut, 'y') + TOKEN)
+    const many = recordOf(`${TOKEN} `.repeat(300).padEnd(MAX_BODY_BYTES - cut, 'y') + TOKEN)
     assert.equal(many.responseBody?.includes(TOKEN.slice(0, 8)), false)
   }
 })

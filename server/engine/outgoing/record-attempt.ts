@@ -1,6 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto'
-import { MOST_BODY_BYTES } from '#adapters/http-client/exchange.ts'
-import type { SendOutcome } from '#adapters/http-client/sender.ts'
+import type { SendOutcome } from '#adapters/http-client/client.ts'
+import { MAX_BODY_BYTES } from '#adapters/http-client/exchange.ts'
 import type { Mask } from '#platform/masking/mask.ts'
 import { MASK } from '#platform/masking/masked.ts'
 import type { AttemptOutcome, AttemptRecord } from './attempt.ts'
@@ -8,7 +8,7 @@ import type { AttemptOutcome, AttemptRecord } from './attempt.ts'
 const MOST_REQUEST_BYTES = 64 * 1024
 const MOST_RESPONSE_BYTES = 16 * 1024
 /** Of a secret in whatever form. */
-const LONGEST_SECRET = MOST_BODY_BYTES - MOST_RESPONSE_BYTES
+const LONGEST_SECRET = MAX_BODY_BYTES - MOST_RESPONSE_BYTES
 
 /** Headers that carry somebody's key, whoever wrote it there. */
 const KEY_HEADERS = new Set([
@@ -53,7 +53,7 @@ export function recordAttempt(request: SentRequest, outcome: SendOutcome, mask: 
 /** Of an answer that was cut the end is left out: it may be the beginning of a secret. */
 function keptAnswer(mask: Mask, body: Buffer): Buffer {
   const masked = mask.bytes(body)
-  const isCut = body.length >= MOST_BODY_BYTES
+  const isCut = body.length >= MAX_BODY_BYTES
   return masked.subarray(
     0,
     isCut ? Math.min(MOST_RESPONSE_BYTES, masked.length - LONGEST_SECRET) : MOST_RESPONSE_BYTES,

@@ -1,4 +1,4 @@
-import type { Sender } from '#adapters/http-client/sender.ts'
+import type { HttpClient } from '#adapters/http-client/client.ts'
 import { signDelivery } from '#adapters/http-client/sign.ts'
 import { renderRequest, type TemplateContext } from '#adapters/templates/render.ts'
 import { unmetCondition } from '#model/payload/conditions.ts'
@@ -11,7 +11,7 @@ import { nextAttempt } from './retry-schedule.ts'
 import type { TokenVerdict } from './token-rule.ts'
 
 export type TryDeps = ContextDeps & {
-  sender: Sender
+  sender: HttpClient
   now: () => Date
   random: () => number
   /** A clock that nobody sets: that of `ownedUntil`. */
@@ -39,7 +39,7 @@ export async function tryDelivery(
   if (unmetCondition(hook.conditions, { event: context.event, action: context.action }))
     return { delivery, next: { kind: 'ignored' }, record: null }
   const rendered = renderRequest(hook.request, context as TemplateContext)
-  if (rendered.kind === 'fault') return refuse('unrenderable', `${rendered.field}: ${rendered.message}`)
+  if (rendered.kind === 'failed') return refuse('unrenderable', `${rendered.field}: ${rendered.message}`)
 
   // Held up, by an outage perhaps: somebody else may send this and what follows before our request has ended.
   if (deps.uptimeMs() + hook.timeoutMs > delivery.ownedUntil) return handBack(delivery)

@@ -1,6 +1,6 @@
 import { sql, type Transaction } from 'kysely'
 import type { Agreement } from '#adapters/repositories/resolve.ts'
-import { freeReleaseName } from '#model/deploy/deploy-steps.ts'
+import { freeReleaseName } from '#model/deploy/layout.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { Commit, Tables } from '#platform/database/tables.ts'
 import type { Run } from './load-run.ts'
@@ -18,8 +18,8 @@ export function agreeOnCommit(
     return rows[0]?.hash ?? null
   }
   return {
-    settled: () => persist(agreed, signal),
-    settle: (commit) =>
+    agreed: () => persist(agreed, signal),
+    agree: (commit) =>
       persist(async () => {
         await sql`
           update actions set commit = ${JSON.stringify(commit)}, updated_at = clock_timestamp()

@@ -1,10 +1,5 @@
-import {
-  baseFolder,
-  currentPath,
-  releasePath,
-  sharedPath,
-  stepEnvironment,
-} from '#model/deploy/deploy-steps.ts'
+import { baseFolder, currentPath, releasePath, sharedPath } from '#model/deploy/layout.ts'
+import { stepEnvironment } from '#model/deploy/variables.ts'
 import type { Run } from './load-run.ts'
 import { failed, runCommand, type StepContext, type StepOutcome } from './step.ts'
 

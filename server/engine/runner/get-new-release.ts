@@ -1,16 +1,14 @@
 import { PassThrough } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { Repositories } from '#adapters/repositories/repositories.ts'
+import { extractRelease, finishRelease, takeLock } from '#model/deploy/get-new-release.ts'
 import {
   canActivateAgain,
-  extractRelease,
   type FoundReleases,
-  finishRelease,
   listReleases,
   readReleases,
-  readSharedPaths,
-  takeLock,
-} from '#model/deploy/deploy-steps.ts'
+} from '#model/deploy/remove-old-releases.ts'
+import { readSharedPaths } from '#model/deploy/shared-paths.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { Commit } from '#platform/database/tables.ts'
 import { agreeOnCommit, chooseRelease } from './choose-release.ts'

@@ -1,7 +1,7 @@
 // The runner room runs actions on their targets. One target is one job: scheduling says when it may begin and
 // stores every move (target-lifecycle.ts), executors run commands on the server, step-logs store what they print.
 import { join } from 'node:path'
-import { openLocalExecutor } from '#adapters/executors/local.ts'
+import type { Connect } from '#adapters/executors/connect.ts'
 import type { Remote } from '#adapters/repositories/address.ts'
 import { createRepositories } from '#adapters/repositories/repositories.ts'
 import type { RemoteVerdict } from '#adapters/repositories/resolve.ts'
@@ -15,7 +15,6 @@ import { createStepHandler } from './step-handlers.ts'
 
 export type Runner = {
   run(targetId: number, job: JobContext): Promise<void>
-  close(): Promise<void>
 }
 
 /** Builds what running targets takes; one per process. */
@@ -23,13 +22,11 @@ export async function openRunner(
   options: Pick<RunnerDeps, 'box' | 'log'> &
     Parameters<typeof openTargetLifecycle>[0] & {
       home: string
-      /** The account of the embedded database, which commands on this machine must not get. */
-      databaseUid: number | null
+      connect: Connect
       guard: AddressGuard
     },
 ): Promise<Runner> {
   const { db, box, log } = options
-  const local = await openLocalExecutor({ excludedUid: options.databaseUid })
   const repositories = createRepositories({
     folder: join(options.home, 'repositories', 'mirrors'),
     allowRemote: (remote, applicationId) => allowRemote(db, options.guard, remote, applicationId),
@@ -39,10 +36,10 @@ export async function openRunner(
     box,
     log,
     lifecycle: await openTargetLifecycle(options),
-    reach: createReach({ db, local }),
+    reach: createReach({ db, connect: options.connect }),
     handleStep: createStepHandler({ db, repositories }),
   }
-  return { run: (targetId, job) => runTarget(deps, targetId, job), close: () => local.close() }
+  return { run: (targetId, job) => runTarget(deps, targetId, job) }
 }
 
 /**

@@ -1,12 +1,9 @@
 import type { Repositories } from '#adapters/repositories/repositories.ts'
-import {
-  activateRelease,
-  checkAppEnvironment,
-  ownCommand,
-  releasesToRemove,
-  removeReleases,
-  takeLock,
-} from '#model/deploy/deploy-steps.ts'
+import { activateRelease } from '#model/deploy/activate-new-release.ts'
+import { checkAppEnvironment } from '#model/deploy/check-app-environment.ts'
+import { takeLock } from '#model/deploy/get-new-release.ts'
+import { releasesToRemove, removeReleases } from '#model/deploy/remove-old-releases.ts'
+import { applicationCommand } from '#model/deploy/shell.ts'
 import type { DeployStep } from '#model/pipelines/built-in-steps.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { baseOf, runCustomCommand } from './custom-step.ts'
@@ -53,9 +50,9 @@ async function runApplicationCommand(
     await context.line('This release was built before: nothing to do.')
     return DONE
   }
-  const own = ownCommand(name, command)
-  if (own.kind === 'command') return runCustomCommand(context, own.command)
-  await context.line(own.line)
+  const resolved = applicationCommand(name, command)
+  if (resolved.kind === 'command') return runCustomCommand(context, resolved.command)
+  await context.line(resolved.line)
   return DONE
 }
 

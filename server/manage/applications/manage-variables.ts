@@ -1,7 +1,7 @@
 import { sql, type Transaction } from 'kysely'
 import { recordAudit } from '#access/audit/record.ts'
 import type { Caller } from '#access/authorization/caller.ts'
-import { isKeptName } from '#model/deploy/variables.ts'
+import { isReservedName } from '#model/deploy/variables.ts'
 import { variableAad } from '#model/inventory/sealed-aad.ts'
 import { refuseLocal } from '#model/pipelines/local-servers.ts'
 import { type EnvironmentHeld, lockAround } from '#model/pipelines/lock-environment.ts'
@@ -112,7 +112,7 @@ function checkVariable(
 ): HttpProblem | undefined {
   const faults = new FieldErrors()
   if (name !== undefined) {
-    if (isKeptName(name) || isKeptName(name.toUpperCase()))
+    if (isReservedName(name) || isReservedName(name.toUpperCase()))
       faults.add('name', 'is kept for Gantry or the shell; applications cannot set it')
     if (names.some((other) => other.toLowerCase() === name.toLowerCase()))
       faults.add('name', 'is used by another variable (upper and lower case count as the same)')

@@ -1,7 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { permissions } from '#access/authorization/enforce.ts'
 import { resourceRoutes } from '#access/resource-routes.ts'
-import type { AddressGuard } from '#platform/addresses/guard.ts'
 import { type CredentialRow, findCredential, listCredentials } from './find-credentials.ts'
 import { changeCredential, createCredential, removeCredential } from './manage-credentials.ts'
 import { presentCredentials, type ShowCredentials } from './present-credentials.ts'
@@ -12,9 +11,9 @@ import {
   credentialCheckSchema,
   credentialRecordSchema,
 } from './schemas.ts'
-import { tryCredential } from './try-credential.ts'
+import { type TryDeps, tryCredential } from './try-credential.ts'
 
-export type CredentialRoutes = ShowCredentials & { guard: AddressGuard }
+export type CredentialRoutes = ShowCredentials & TryDeps
 
 export const credentialRoutes: FastifyPluginAsyncTypebox<CredentialRoutes> = async (app, deps) => {
   const { db, box } = deps

@@ -2,18 +2,26 @@ import { sql } from 'kysely'
 import type { Caller } from '#access/authorization/caller.ts'
 import { locate } from '#access/authorization/locate.ts'
 import { can } from '#access/authorization/permissions.ts'
+import type { Connect } from '#adapters/executors/connect.ts'
+import type { HttpClient } from '#adapters/http-client/client.ts'
 import { probeRepository } from '#adapters/repositories/probe.ts'
 import { credentialAad } from '#model/inventory/sealed-aad.ts'
 import type { AddressGuard } from '#platform/addresses/guard.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { HttpProblem } from '#platform/http/problems.ts'
-import { askProvider, type Tried } from './ask-provider.ts'
 import { type CredentialRow, findCredential } from './find-credentials.ts'
+import { probeKey, type SshLogin } from './probe-key.ts'
+import { type ProbeResult, probeToken } from './probe-token.ts'
 import type { CredentialCheck, CredentialCheckBody } from './schemas.ts'
-import { type SshPlace, tryKey } from './try-key.ts'
 
-export type TryDeps = { db: Database; box: SecretBox; guard: AddressGuard }
+export type TryDeps = {
+  db: Database
+  box: SecretBox
+  guard: AddressGuard
+  connect: Connect
+  http: HttpClient
+}
 
 export type TryOutcome = { kind: 'tried'; check: CredentialCheck } | HttpProblem
 
@@ -39,12 +47,12 @@ export async function tryCredential(
 }
 
 async function tryOne(
-  { guard }: TryDeps,
+  deps: TryDeps,
   row: CredentialRow,
   secret: string | null,
   wish: CredentialCheckBody,
-  place: SshPlace | undefined,
-): Promise<Tried | HttpProblem> {
+  place: SshLogin | undefined,
+): Promise<ProbeResult | HttpProblem> {
   const { provider_code: provider, base_url: baseUrl, username } = row
   if (wish.repository !== undefined) {
     const probed = await probeRepository({
@@ -52,7 +60,7 @@ async function tryOne(
       provider: { code: provider, baseUrl },
       token: provider === 'ssh' || secret === null ? null : { username, secret },
       sshKey: provider === 'ssh' ? secret : null,
-      allowRemote: async ({ host }) => guard.check(host!),
+      allowRemote: async ({ host }) => deps.guard.check(host!),
       withinMs: WITHIN_MS,
     })
     if (probed.kind === 'unfit') return { kind: 'invalid', errors: { repository: [probed.message] } }
@@ -64,11 +72,11 @@ async function tryOne(
       details: { references },
     }
   }
-  if (provider === 'ssh') return tryKey(place!, secret!, guard)
+  if (provider === 'ssh') return probeKey(place!, secret!, deps)
   if (secret === null) return NOTHING_TO_TRY
   // refuseWish has asked for a repository otherwise.
   if (provider === 'git') throw new Error('a token of plain git was to be tried without a repository')
-  return askProvider({ provider, baseUrl, username, token: secret }, guard)
+  return probeToken({ provider, baseUrl, username, token: secret }, deps.http)
 }
 
 /** Pure: what the wish lacks for this kind of credential, and what it has too much. */
@@ -99,7 +107,7 @@ async function findPlace(
   caller: Caller,
   { organization_id }: CredentialRow,
   wish: CredentialCheckBody,
-): Promise<SshPlace | HttpProblem | undefined> {
+): Promise<SshLogin | HttpProblem | undefined> {
   const { server_id: serverId, host, port = 22, user } = wish
   if (host !== undefined) return { host, port, user: user!, hostKey: null, isGuarded: true }
   if (serverId === undefined) return undefined
@@ -137,18 +145,18 @@ function readSecret(box: SecretBox, { id, secret }: CredentialRow): string | nul
   }
 }
 
-const UNREADABLE: Tried = {
+const UNREADABLE: ProbeResult = {
   ok: false,
   message: 'The secret was sealed with another master key: give it again.',
   details: {},
 }
-const NOTHING_TO_TRY: Tried = {
+const NOTHING_TO_TRY: ProbeResult = {
   ok: false,
   message: 'The credential has no token: name a public repository to try it with.',
   details: {},
 }
 
-async function tried(db: Database, outcome: Tried): Promise<TryOutcome> {
+async function tried(db: Database, outcome: ProbeResult): Promise<TryOutcome> {
   const { rows } = await sql<{ at: string }>`select clock_timestamp()::timestamptz(3) as at`.execute(db)
   return { kind: 'tried', check: { ...outcome, checked_at: rows[0]!.at } }
 }

@@ -1,4 +1,4 @@
-import { below, type NameTree } from '#adapters/templates/names.ts'
+import { childOf, type NameTree } from '#adapters/templates/names.ts'
 import type {
   HookCondition,
   HookVariable,
@@ -132,5 +132,5 @@ function faultOfEventPath(keys: PayloadPath): string | undefined {
 /** Templates also know `first`, `last` and `size`; paths point at what is there. */
 function step(tree: NameTree, key: string): NameTree | undefined {
   if (tree.kind === 'value' || (tree.kind === 'list' && !/^\d+$/.test(key))) return undefined
-  return below(tree, key)
+  return childOf(tree, key)
 }

@@ -21,7 +21,7 @@ export async function checkRequest(
   request: HookRequest,
 ): Promise<RequestVerdict> {
   const compiled = compileRequest(request, templateNames())
-  if (compiled.kind === 'faults') return { kind: 'invalid', errors: compiled.errors }
+  if (compiled.kind === 'invalid') return { kind: 'invalid', errors: compiled.errors }
   return compiled.request.usesAccessToken ? checkToken(trx, caller, pipelineId) : { kind: 'fine' }
 }
 

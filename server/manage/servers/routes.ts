@@ -7,10 +7,10 @@ import { findServer, listServers, type ServerRow } from './find-servers.ts'
 import { changeServer, createServer } from './manage-servers.ts'
 import { presentServers } from './present-servers.ts'
 import { removeServer } from './remove-server.ts'
+import { runServerCheck, type ServerCheckDeps } from './run-check.ts'
 import { serverBody, serverChange, serverCheckBody, serverCheckSchema, serverSchema } from './schemas.ts'
-import { type TryServerDeps, tryServer } from './try-server.ts'
 
-export type ServerRoutes = TryServerDeps & { baseUrl: () => string }
+export type ServerRoutes = ServerCheckDeps & { baseUrl: () => string }
 
 export const serverRoutes: FastifyPluginAsyncTypebox<ServerRoutes> = async (app, deps) => {
   const { db } = deps
@@ -70,6 +70,7 @@ export const serverRoutes: FastifyPluginAsyncTypebox<ServerRoutes> = async (app,
     body: serverCheckBody,
     report: serverCheckSchema,
     errors: [415],
-    run: ({ caller, actor, scope, params, body }) => tryServer(deps, caller, actor, scope, params.id, body),
+    run: ({ caller, actor, scope, params, body }) =>
+      runServerCheck(deps, caller, actor, scope, params.id, body),
   })
 }

@@ -2,14 +2,7 @@ import assert from 'node:assert/strict'
 import { mkdir, readFile, rm, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import {
-  activateRelease,
-  canActivateAgain,
-  LOCK_LOST,
-  listReleases,
-  readReleases,
-  takeLock,
-} from './deploy-steps.ts'
+import { activateRelease } from './activate-new-release.ts'
 import {
   archiveOf,
   attempt,
@@ -23,6 +16,9 @@ import {
   run,
   start,
 } from './fixtures.ts'
+import { takeLock } from './get-new-release.ts'
+import { canActivateAgain, listReleases, readReleases } from './remove-old-releases.ts'
+import { LOCK_LOST } from './shell.ts'
 
 test('activating tells what was live before and what is now', async (t) => {
   const base = await makeBase(t)
@@ -45,14 +41,14 @@ test('an attempt that was overtaken cannot switch, and what is live stays', asyn
   assert.equal(code, LOCK_LOST)
   assert.match(
     output,
-    /^Another deploy of this application has begun on this server: this one ends here\.\n$/,
+    /^Another deploy of this application has started on this server: this one stops here\.\n$/,
   )
   assert.equal(await liveIn(base), `releases/${release(1)}`)
   await demand(activateRelease(base, attempt('a', 2), release(3)))
   assert.equal(await liveIn(base), `releases/${release(3)}`)
 })
 
-test('a folder in the place of the link is refused and left alone', async (t) => {
+test('a folder at the location of the link is rejected and left alone', async (t) => {
   const base = await makeBase(t)
   await fetchRelease(base, {
     who: attempt('a'),
@@ -64,7 +60,7 @@ test('a folder in the place of the link is refused and left alone', async (t) =>
   assert.equal(code, 1)
   assert.match(
     output,
-    /current must be a link to the live release, but something else has that name: move it away/,
+    /current must be a link to the live release, but something else has that name: move it/,
   )
   await rm(join(base, 'current'), { recursive: true })
   await symlink('/nowhere', join(base, 'current'))

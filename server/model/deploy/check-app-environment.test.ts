@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { chmod, mkdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { baseFolder, checkAppEnvironment, type DeployCommand } from './deploy-steps.ts'
+import { checkAppEnvironment } from './check-app-environment.ts'
 import {
   archiveOf,
   attempt,
@@ -14,6 +14,7 @@ import {
   temporaryFolder,
   treeOf,
 } from './fixtures.ts'
+import { baseFolder, type DeployCommand } from './layout.ts'
 
 const NOBODY = 65_534
 
@@ -24,7 +25,7 @@ async function refusalOf(command: DeployCommand, uid?: number): Promise<string> 
   return output.trim()
 }
 
-test('the folders of an application are made, and the check leaves nothing else behind', async (t) => {
+test('the folders of an application are created, and the check leaves nothing else behind', async (t) => {
   const base = baseFolder(join(await temporaryFolder(t), 'a', 'b'), 'shop')
   const output = await demand(checkAppEnvironment(base))
   assert.deepEqual(await treeOf(base), {
@@ -47,26 +48,29 @@ test('the check tells which release is live', async (t) => {
   assert.match(await demand(checkAppEnvironment(base)), new RegExp(`\nLive release: ${release(1)}\n`))
 })
 
-test('a disk with too little room is refused with a line that says how much is free', async (t) => {
+test('a disk with too little space is rejected with a line that says how much is free', async (t) => {
   const base = baseFolder(await temporaryFolder(t), 'shop')
-  const { code, output } = await run(checkAppEnvironment(base, { leastFreeMiB: 10 ** 12 }))
+  const { code, output } = await run(checkAppEnvironment(base, { minFreeMiB: 10 ** 12 }))
   assert.equal(code, 1)
-  assert.match(output, /\nOnly \d+ MiB are free in .+, at least 1000000000000 MiB are needed: make room, /)
+  assert.match(
+    output,
+    /\nOnly \d+ MiB are free in .+, at least 1000000000000 MiB are needed: free some space, /,
+  )
 })
 
-test('a root folder that cannot be written in is refused, naming the account', async (t) => {
+test('a root folder that is not writable is rejected, naming the account', async (t) => {
   const root = await temporaryFolder(t)
   await chmod(root, 0o555)
   const uid = process.getuid!() === 0 ? NOBODY : undefined
   const refusal = await refusalOf(checkAppEnvironment(baseFolder(root, 'shop')), uid)
   assert.match(
     refusal,
-    /^The account \S+ cannot make the folder \S+shop \(Permission denied\): give it write access/,
+    /^The account \S+ cannot create the folder \S+shop \(Permission denied\): give it write access/,
   )
   await chmod(root, 0o755)
 })
 
-test('a folder of the application that was made by another account is refused', async (t) => {
+test('a folder of the application that belongs to another account is rejected', async (t) => {
   const root = await temporaryFolder(t)
   const base = baseFolder(root, 'shop')
   await demand(checkAppEnvironment(base))
@@ -76,15 +80,15 @@ test('a folder of the application that was made by another account is refused', 
   assert.match(refusal, /^The account \S+ cannot write to \S+: give it write access there/)
 })
 
-test('a root folder where no folder can be made is refused', async () => {
+test('a root folder where no folder can be created is rejected', async () => {
   const refusal = await refusalOf(checkAppEnvironment(baseFolder('/proc', 'shop')))
   assert.match(
     refusal,
-    /cannot make the folder \/proc\/shop \(.+\): give it write access there, or set another root/,
+    /cannot create the folder \/proc\/shop \(.+\): give it write access there, or set another root/,
   )
 })
 
-test('something else in the place of a folder is refused, and so is a link', async (t) => {
+test('a file at the location of a folder is rejected, and so is a link', async (t) => {
   const base = baseFolder(await temporaryFolder(t), 'shop')
   await mkdir(base)
   await writeFile(join(base, 'releases'), '')
@@ -100,16 +104,16 @@ test('something else in the place of a folder is refused, and so is a link', asy
   )
 })
 
-test('a folder named current is refused before anything is built', async (t) => {
+test('a folder named current is rejected before anything is built', async (t) => {
   const base = baseFolder(await temporaryFolder(t), 'shop')
   await mkdir(join(base, 'current'), { recursive: true })
   assert.match(
     await refusalOf(checkAppEnvironment(base)),
-    /current must be a link .+ move it away, then deploy again/,
+    /current must be a link .+ move it, then deploy again/,
   )
 })
 
-test('a server without a needed program is refused, naming the package', async (t) => {
+test('a server without a required program is rejected, naming the package', async (t) => {
   const root = await temporaryFolder(t)
   const bin = join(root, 'bin')
   await mkdir(bin)

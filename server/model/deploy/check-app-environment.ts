@@ -1,17 +1,17 @@
 import type { DeployCommand } from './layout.ts'
 import { plainCommand } from './shell.ts'
 
-const LEAST_FREE_MIB = 100
+const MIN_FREE_MIB = 100
 
 /**
- * Step 1: makes the folders of the application, finds out early what would fail later, and tells a few facts.
- * Every refusal is one line that says what to do.
+ * Step 1: creates the folders of the application, finds out early what would fail later, and prints a few facts.
+ * Every error is one line that says what to do.
  */
 export function checkAppEnvironment(
   base: string,
-  { leastFreeMiB = LEAST_FREE_MIB }: { leastFreeMiB?: number } = {},
+  { minFreeMiB = MIN_FREE_MIB }: { minFreeMiB?: number } = {},
 ): DeployCommand {
-  return plainCommand(base, CHECK, { GANTRY_LEAST_FREE_MIB: String(leastFreeMiB) })
+  return plainCommand(base, CHECK, { GANTRY_LEAST_FREE_MIB: String(minFreeMiB) })
 }
 
 const CHECK = `
@@ -28,9 +28,9 @@ for folder in "$GANTRY_BASE" "$releases" "$GANTRY_BASE/shared" "$state" "$state/
     fail "$folder is a link and must be a folder: replace it, then deploy again."
   fi
   if [[ ! -d $folder ]]; then
-    there "$folder" && fail "$folder is in the way of a folder of that name: move it away, then deploy again."
+    there "$folder" && fail "$folder is in the way of a folder of that name: move it, then deploy again."
     reason=$(mkdir -p -- "$folder" 2>&1) ||
-      fail "The account $account cannot make the folder $folder (\${reason##*: }): give it write access there, or set another root folder for this server."
+      fail "The account $account cannot create the folder $folder (\${reason##*: }): give it write access there, or set another root folder for this server."
   fi
   [[ -w $folder && -x $folder ]] ||
     fail "The account $account cannot write to $folder: give it write access there, then deploy again."
@@ -38,17 +38,17 @@ done
 
 current=$GANTRY_BASE/current
 [[ -e $current && ! -L $current ]] &&
-  fail "$current must be a link to the live release, but something else has that name: move it away, then deploy again."
+  fail "$current must be a link to the live release, but something else has that name: move it, then deploy again."
 
-# Tried out under the lock, so that only one deploy does it at a time.
+# Tested under the lock, so that only one deploy does it at a time.
 { exec 9>>"$state/lock"; } 2>/dev/null ||
   fail "The account $account cannot write to $state/lock: give it write access there, then deploy again."
 flock -w 60 9 ||
-  fail "flock cannot lock $state/lock: another deploy hangs, or flock is not the one of util-linux, or the file system has no locks."
+  fail "flock cannot lock $state/lock: another deploy hangs, flock is not from util-linux, or the file system does not support locks."
 probe=$state/probe
 rm -rf -- "$probe" && mkdir -- "$probe" && ln -s a "$probe/link" && ln -s b "$probe/next" &&
   mv -T -- "$probe/next" "$probe/link" && [[ -L $probe/link && ! -L $probe/next ]] ||
-  fail "Links cannot be switched in $state: the disk may be full, or mv is not the one of GNU coreutils."
+  fail "Links cannot be switched in $state: the disk may be full, or mv is not from GNU coreutils."
 rm -rf -- "$probe"
 exec 9>&-
 
@@ -58,7 +58,7 @@ if [[ $free =~ [[:space:]]([0-9]+)[[:space:]]+[0-9]+%[[:space:]] ]]; then
   mib=$((10#\${BASH_REMATCH[1]} / 1024))
   say "Free disk space: $mib MiB"
   (( mib >= GANTRY_LEAST_FREE_MIB )) ||
-    fail "Only $mib MiB are free in $GANTRY_BASE, at least $GANTRY_LEAST_FREE_MIB MiB are needed: make room, then deploy again."
+    fail "Only $mib MiB are free in $GANTRY_BASE, at least $GANTRY_LEAST_FREE_MIB MiB are needed: free some space, then deploy again."
 else
   say "Free disk space: unknown"
 fi

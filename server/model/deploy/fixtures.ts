@@ -9,17 +9,12 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { later } from '#test/support/later.ts'
 import { type FileContent, makeRepository } from '#test/support/repository.ts'
-import {
-  type Attempt,
-  activateRelease,
-  baseFolder,
-  checkAppEnvironment,
-  type DeployCommand,
-  extractRelease,
-  finishRelease,
-  readSharedPaths,
-  takeLock,
-} from './deploy-steps.ts'
+import { activateRelease } from './activate-new-release.ts'
+import { checkAppEnvironment } from './check-app-environment.ts'
+import { extractRelease, finishRelease, takeLock } from './get-new-release.ts'
+import { baseFolder, type DeployCommand } from './layout.ts'
+import { readSharedPaths } from './shared-paths.ts'
+import type { Attempt } from './shell.ts'
 
 type Closer = { after(fn: () => Promise<void>): void }
 

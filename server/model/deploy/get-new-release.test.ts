@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { access, lstat, mkdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { activateRelease, extractRelease, finishRelease, LOCK_LOST, takeLock } from './deploy-steps.ts'
+import { activateRelease } from './activate-new-release.ts'
 import {
   archiveOf,
   attempt,
@@ -19,6 +19,8 @@ import {
   treeOf,
   until,
 } from './fixtures.ts'
+import { extractRelease, finishRelease, takeLock } from './get-new-release.ts'
+import { LOCK_LOST } from './shell.ts'
 
 const isThere = (path: string) =>
   access(path).then(
@@ -64,7 +66,7 @@ test('an unpacked archive is no release before it is finished, and is never live
   assert.equal(await liveIn(base), null)
 })
 
-test('a name that is taken is refused, before unpacking and when finishing', async (t) => {
+test('a name that is taken is rejected, before unpacking and when finishing', async (t) => {
   const base = await makeBase(t)
   const [who, name, archive] = [attempt('a'), release(1), await archiveOf(t, { file: '1' })]
   await demand(takeLock(base, who))
@@ -73,7 +75,7 @@ test('a name that is taken is refused, before unpacking and when finishing', asy
   for (const command of [finishRelease(base, who, name, []), extractRelease(base, who, name)]) {
     const { code, output } = await run(command, { input: archive })
     assert.equal(code, 1)
-    assert.match(output, /exists on this server already/)
+    assert.match(output, /already exists on this server/)
   }
   assert.deepEqual(await treeOf(join(base, 'releases', name)), {})
 })
@@ -85,12 +87,12 @@ test('an archive that tar cannot read leaves nothing behind', async (t) => {
     await demand(takeLock(base, attempt('a')))
     const { code, output } = await run(extractRelease(base, attempt('a'), release(1)), { input })
     assert.equal(code, 1)
-    assert.match(output, /could not be unpacked: the reason stands above/)
+    assert.match(output, /could not be unpacked: see the error above/)
     assert.deepEqual(await releasesIn(base), [])
   }
 })
 
-test('what follows the end of the archive is read too, so that whoever sends it can end', async (t) => {
+test('what follows the end of the archive is read too, so that the sender can finish', async (t) => {
   const base = await makeBase(t)
   const archive = Buffer.concat([await archiveOf(t, { file: '1' }), Buffer.alloc(1_000_000)])
   await demand(takeLock(base, attempt('a')))
@@ -120,11 +122,11 @@ test('what a killed attempt had unpacked is removed by the next one', async (t) 
 
   await writeFile(join(base, 'releases', '.mine.part'), '')
   const output = await demand(takeLock(base, attempt('a', 2)))
-  assert.match(output, new RegExp(`Removing what an earlier attempt left: \\.${release(2)}\\.part\n`))
+  assert.match(output, new RegExp(`Removing the leftovers of an earlier attempt: \\.${release(2)}\\.part\n`))
   assert.deepEqual(await releasesIn(base), ['.mine.part'])
 })
 
-test('an attempt that is overtaken while it unpacks is told so', async (t) => {
+test('an attempt that is superseded while it unpacks fails with a reason', async (t) => {
   const base = await makeBase(t)
   const archive = await archiveOf(t, { 'a/1': '1', 'b/2': 'x'.repeat(200_000), 'c/3': '3' })
   await demand(takeLock(base, attempt('a')))
@@ -169,7 +171,7 @@ test('a late attempt cannot take the lock from a later one of its run, also when
   assert.equal(await owner(base), 'a 10')
 })
 
-test('the lock remembers some runs, and whatever else stands in its file does no harm', async (t) => {
+test('the lock remembers some runs, and other content of its file does no harm', async (t) => {
   const base = await makeBase(t)
   const lines = Array.from({ length: 300 }, (_, index) => `run-${index} 1`)
   await writeFile(
@@ -181,7 +183,7 @@ test('the lock remembers some runs, and whatever else stands in its file does no
   assert.deepEqual(kept, [...lines.slice(-100), 'x 8'])
 })
 
-test('a lock that somebody holds for too long is told about', async (t) => {
+test('a lock that is held for too long is reported', async (t) => {
   const base = await makeBase(t)
   const holder = start({
     command: 'exec 9>>"$LOCK"; flock 9; echo held; read -r',
@@ -208,7 +210,7 @@ test('two attempts that take the lock together leave one owner', async (t) => {
 
 test('names that are not of a release or a run never become part of a command', () => {
   for (const name of ['', '..', '../x', `${release(1)}/..`, `${release(1)}\n`]) {
-    assert.throws(() => extractRelease('/srv/shop', attempt('a'), name), /not the name of a release/)
+    assert.throws(() => extractRelease('/srv/shop', attempt('a'), name), /not a release name/)
   }
   for (const run of ['', 'a b', 'a\n', '$(x)']) assert.throws(() => takeLock('/srv/shop', attempt(run)))
   for (const number of [-1, 1.5, Number.NaN, 1e9])

@@ -4,7 +4,6 @@ import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import type { FileContent } from '#test/support/repository.ts'
-import { extractRelease, finishRelease, takeLock } from './deploy-steps.ts'
 import {
   archiveOf,
   attempt,
@@ -17,6 +16,7 @@ import {
   run,
   treeOf,
 } from './fixtures.ts'
+import { extractRelease, finishRelease, takeLock } from './get-new-release.ts'
 
 type Wish = {
   files?: Record<string, FileContent>
@@ -77,7 +77,7 @@ test('what is shared already wins over what the release brings', async (t) => {
   assert.equal(await readFile(join(linked.base, 'releases', release(1), '.env'), 'utf8'), 'kept')
 })
 
-test('an absent folder is made, and an absent file is made by writing through its link', async (t) => {
+test('a missing folder is created, and a missing file is created by writing through its link', async (t) => {
   const linked = await link(t, { paths: ['a b/$(x)/logs', 'config/app.json', '.cache/', '-f', ' *'] })
   assert.equal(linked.code, 0, linked.output)
   assert.deepEqual(await linked.inRelease(), {
@@ -108,7 +108,7 @@ test('a link in the release at the place of a shared path is replaced, never fol
   assert.deepEqual(await linked.inShared(), { loop: '/', uploads: '/' })
 })
 
-test('a parent that is a link out of the release is refused, and nothing is touched where it leads', async (t) => {
+test('a parent that is a link out of the release is rejected, and nothing is touched where it leads', async (t) => {
   for (const linkTo of ['/', '../..', '../../shared', '.././../x/..']) {
     const linked = await link(t, { files: { out: { linkTo } }, shared: { 'x/y': '1' }, paths: ['out/made'] })
     assert.equal(linked.code, 1, `${linkTo} ${linked.output}`)
@@ -132,13 +132,13 @@ test('a parent that is a link within the release is followed, and the link back 
   assert.equal((await linked.inShared())['www/files/new'], 'written')
 })
 
-test('a parent in the shared folder that is a link out of it is refused', async (t) => {
+test('a parent in the shared folder that is a link out of it is rejected', async (t) => {
   const linked = await link(t, {
     shared: { storage: { linkTo: '/tmp' } },
     paths: ['storage/gantry-must-not-exist'],
   })
   assert.equal(linked.code, 1)
-  assert.match(linked.output, /leads out of .+shared, through the link storage: share another path/s)
+  assert.match(linked.output, /leads out of .+shared through the link storage: share another path/s)
 })
 
 test('a shared path itself may be a link of the administrator to another disk', async (t) => {
@@ -151,13 +151,13 @@ test('a shared path itself may be a link of the administrator to another disk', 
   assert.deepEqual(await linked.inShared(), { storage: '-> /mnt' })
 })
 
-test('a file in the place of a parent is refused', async (t) => {
+test('a file at the location of a parent is rejected', async (t) => {
   const linked = await link(t, { files: { config: 'a file' }, paths: ['config/app.json'] })
   assert.equal(linked.code, 1)
   assert.match(linked.output, /config is in the way of the shared path config\/app\.json: it is not a folder/)
 })
 
-test('a copy that was cut short is not taken for the shared content', async (t) => {
+test('a partial copy is not used as the shared content', async (t) => {
   const linked = await link(t, {
     files: { 'storage/a': 'whole' },
     shared: { '.gantry-part/b': 'cut' },
@@ -167,7 +167,7 @@ test('a copy that was cut short is not taken for the shared content', async (t) 
   assert.deepEqual(await linked.inShared(), { 'storage/a': 'whole' })
 })
 
-test('the command itself refuses paths that nobody has read before', async (t) => {
+test('the command itself rejects paths that were not validated', async (t) => {
   const base = await makeBase(t)
   const [who, name, archive] = [attempt('a'), release(1), await archiveOf(t, { file: '1' })]
   for (const path of ['../x', '/etc', 'a//b', '.', 'a/..', '', 'a/']) {
@@ -175,7 +175,7 @@ test('the command itself refuses paths that nobody has read before', async (t) =
     await demand(extractRelease(base, who, name), archive)
     const { code, output } = await run(finishRelease(base, who, name, [{ kind: 'folder', path }]))
     assert.equal(code, 1, path)
-    assert.match(output, /is no shared path\.\n$/)
+    assert.match(output, /is not a shared path\.\n$/)
   }
   assert.deepEqual(await treeOf(join(base, 'shared')), {})
 })

@@ -3,7 +3,6 @@ import { chmod, mkdir, readdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
 import fc from 'fast-check'
-import { listReleases, readReleases, releasesToRemove, removeReleases, takeLock } from './deploy-steps.ts'
 import {
   archiveOf,
   attempt,
@@ -17,6 +16,8 @@ import {
   run,
   treeOf,
 } from './fixtures.ts'
+import { takeLock } from './get-new-release.ts'
+import { listReleases, readReleases, releasesToRemove, removeReleases } from './remove-old-releases.ts'
 
 const found = (days: number[], live: number | null, failed: number[] = []) => ({
   releases: days.map((day) => ({ name: release(day), wasLive: !failed.includes(day) })),
@@ -103,7 +104,7 @@ suite('on a server', () => {
     assert.deepEqual(readReleases(output), { releases: [], live: null })
   })
 
-  test('what is live by then stays, whoever asked for its removal', async (t) => {
+  test('what is live by then stays, even when its removal was requested', async (t) => {
     const base = await makeBase(t)
     const archive = await archiveOf(t, { file: '1' })
     for (const day of [1, 2]) await deploy(base, { who: attempt('a'), name: release(day), archive })
@@ -165,9 +166,9 @@ suite('on a server', () => {
     assert.deepEqual(await releasesIn(base), ['.mine.gone'])
   })
 
-  test('names are checked when the command is made and when it runs', async (t) => {
+  test('names are checked when the command is built and when it runs', async (t) => {
     const base = await makeBase(t)
-    assert.throws(() => removeReleases(base, attempt('a'), ['../shared']), /not the name of a release/)
+    assert.throws(() => removeReleases(base, attempt('a'), ['../shared']), /not a release name/)
     await demand(takeLock(base, attempt('a')))
     const { command, environment } = removeReleases(base, attempt('a'), [])
     const { code } = await run({ command, environment: { ...environment, GANTRY_RELEASES: '../shared' } })

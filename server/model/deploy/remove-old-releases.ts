@@ -1,22 +1,21 @@
-import type { DeployCommand } from './layout.ts'
-import { demandReleaseName, isReleaseName, NAME_IN_BASH } from './release-name.ts'
+import { assertReleaseName, type DeployCommand, isReleaseName, RELEASE_NAME_IN_BASH } from './layout.ts'
 import { type Attempt, lockingCommand, plainCommand } from './shell.ts'
 
-/** What is on a server. One that was never live comes from a deploy that failed, or that still runs. */
+/** What is on a server. A release that was never live is from a deploy that failed or still runs. */
 export type FoundReleases = {
   releases: { name: string; wasLive: boolean }[]
   live: string | null
 }
 
-// A variable of the environment holds 128 KiB at most; what is left over goes with the next deploy.
-const MOST_AT_ONCE = 1_000
+// An environment variable holds at most 128 KiB; the next deploy removes the rest.
+const MAX_AT_ONCE = 1_000
 
 /** Its output is for `readReleases`, not for people. */
 export function listReleases(base: string): DeployCommand {
   return plainCommand(base, LIST)
 }
 
-/** Undefined: the output is not complete. Lines that the command did not write are passed over. */
+/** Undefined: the output is not complete. Other lines are ignored. */
 export function readReleases(output: string): FoundReleases | undefined {
   const lines = output.split('\n')
   if (!lines.includes('gantry-releases-end')) return undefined
@@ -32,16 +31,16 @@ export function readReleases(output: string): FoundReleases | undefined {
 }
 
 /**
- * Whether a rollback can switch to the release as it is. Ask after `takeLock`: only then it stays. One that was
- * never live may not be complete.
+ * Whether a rollback can switch to the release as it is. Call it after `takeLock`: only then it stays. One that
+ * was never live may be incomplete.
  */
 export function canActivateAgain(found: FoundReleases, release: string): boolean {
   return found.releases.some(({ name, wasLive }) => name === release && wasLive)
 }
 
 /**
- * Pure. `keep` releases are left, the live one among them whatever its age; after it come the newest that have
- * been live, as somebody may want to go back to them, and last those of failed deploys. Oldest first.
+ * Keeps `keep` releases: first the live one whatever its age, then the newest that have been live, for rollbacks,
+ * and last those of failed deploys. Oldest first.
  */
 export function releasesToRemove({ releases, live }: FoundReleases, keep: number): string[] {
   const rank = (one: { name: string; wasLive: boolean }) => (one.name === live ? 2 : one.wasLive ? 1 : 0)
@@ -54,18 +53,18 @@ export function releasesToRemove({ releases, live }: FoundReleases, keep: number
 }
 
 /**
- * Removes releases, save the one that is live by then. Does nothing, and is content, when another deploy has
- * taken the lock in the meantime: that one will remove them, and may be about to go back to one.
+ * Removes releases, except the one that is live by then. Does nothing, successfully, when another deploy has taken
+ * the lock in the meantime: that one will remove them, and may be about to roll back to one.
  */
 export function removeReleases(base: string, attempt: Attempt, names: readonly string[]): DeployCommand {
-  const some = names.slice(0, MOST_AT_ONCE).map(demandReleaseName)
+  const some = names.slice(0, MAX_AT_ONCE).map(assertReleaseName)
   return lockingCommand(base, attempt, REMOVE, { GANTRY_RELEASES: some.join(' ') })
 }
 
 const LIST = `
 for folder in "$releases"/*; do
   name=\${folder##*/}
-  [[ $name =~ ${NAME_IN_BASH} && -d $folder && ! -L $folder ]] || continue
+  [[ $name =~ ${RELEASE_NAME_IN_BASH} && -d $folder && ! -L $folder ]] || continue
   what=never-live
   [[ -e $state/activated/$name ]] && what=was-live
   [[ $GANTRY_BASE/current -ef $folder ]] && what=live
@@ -79,15 +78,15 @@ const REMOVE = `
 hold_lock
 read_owner
 if [[ $owner_run != "$GANTRY_RUN" ]] || (( owner_number > GANTRY_ATTEMPT )); then
-  say "Another deploy of this application has begun on this server: it will remove old releases."
+  say "Another deploy of this application has started on this server: it will remove old releases."
   exit 0
 fi
 for name in $GANTRY_RELEASES; do
-  [[ $name =~ ${NAME_IN_BASH} ]] || fail "That is not the name of a release."
+  [[ $name =~ ${RELEASE_NAME_IN_BASH} ]] || fail "This is not a release name."
   folder=$releases/$name
   [[ -d $folder && ! -L $folder ]] || continue
   [[ $GANTRY_BASE/current -ef $folder ]] && continue
-  mv -T -- "$folder" "$releases/.$name.gone" || fail "Cannot remove $folder: the reason stands above."
+  mv -T -- "$folder" "$releases/.$name.gone" || fail "Cannot remove $folder: see the error above."
   rm -f -- "$state/activated/$name"
   say "Removed: $name"
 done

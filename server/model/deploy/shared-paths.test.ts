@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { faultOfSharedPath, readSharedPaths } from './shared-paths.ts'
+import { readSharedPaths, sharedPathProblem } from './shared-paths.ts'
 
 test('a shared path is a folder unless its last part looks like a file', () => {
   const kinds = {
@@ -47,7 +47,7 @@ test('a path that leaves the release, is empty, or cannot be one line is a fault
     'a/.gantry-part',
     'x'.repeat(256),
   ]) {
-    assert.equal(typeof faultOfSharedPath(text), 'string', JSON.stringify(text))
+    assert.equal(typeof sharedPathProblem(text), 'string', JSON.stringify(text))
   }
 })
 

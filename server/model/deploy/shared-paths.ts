@@ -1,43 +1,43 @@
 /**
- * A path inside of a release that all releases have in common: plain names and slashes, nothing else. The kind
- * says what an absent one becomes: a folder, or a link through which the application makes the file.
+ * A path that all releases share: plain names and slashes, nothing else. The kind says what a missing one becomes:
+ * a folder, or a link through which the application creates the file.
  */
 export type SharedPath = { kind: 'folder' | 'file'; path: string }
 
 export type ReadSharedPaths =
   | { kind: 'paths'; paths: SharedPath[] }
-  /** For people; `index` is that of the faulty text. */
+  /** For people; `index` is that of the invalid text. */
   | { kind: 'faults'; faults: { index: number; message: string }[] }
 
-const MOST_PATHS = 100
-const MOST_BYTES = 255
+const MAX_PATHS = 100
+const MAX_BYTES = 255
 
-/** Pure: what people wrote → paths that a command may use. */
+/** From user input to paths that a command may use. */
 export function readSharedPaths(texts: readonly string[]): ReadSharedPaths {
-  if (texts.length > MOST_PATHS) {
-    const message = `an application has at most ${MOST_PATHS} shared paths`
-    return { kind: 'faults', faults: [{ index: MOST_PATHS, message }] }
+  if (texts.length > MAX_PATHS) {
+    const message = `an application has at most ${MAX_PATHS} shared paths`
+    return { kind: 'faults', faults: [{ index: MAX_PATHS, message }] }
   }
   const paths = texts.map(readPath)
   const faults = texts.flatMap((text, index) => {
-    const message = faultOfSharedPath(text) ?? overlap(paths, index)
+    const message = sharedPathProblem(text) ?? overlap(paths, index)
     return message ? [{ index, message }] : []
   })
   return faults.length > 0 ? { kind: 'faults', faults } : { kind: 'paths', paths }
 }
 
-/** Why one text, looked at alone, is no shared path. */
-export function faultOfSharedPath(text: string): string | undefined {
+/** Why one text, by itself, is not a shared path. */
+export function sharedPathProblem(text: string): string | undefined {
   const { path } = readPath(text)
   const parts = path.split('/')
-  if (path === '') return 'must name a file or a folder'
+  if (path === '') return 'must be a file or a folder'
   if (text.startsWith('/')) return 'must be relative to the release'
   if (parts.includes('..')) return 'must not leave the release'
-  if (parts.some((part) => part === '' || part === '.')) return 'must not have empty parts or "."'
-  if (parts.includes('.gantry-part')) return 'must not have a part named ".gantry-part"'
+  if (parts.some((part) => part === '' || part === '.')) return 'must not have empty segments or "."'
+  if (parts.includes('.gantry-part')) return 'must not have a segment named ".gantry-part"'
   if (/[\0-\x1f\x7f]/.test(text)) return 'must not contain control characters'
   if (!text.isWellFormed()) return 'must not contain half of a surrogate pair'
-  if (Buffer.byteLength(path) > MOST_BYTES) return `is longer than ${MOST_BYTES} bytes`
+  if (Buffer.byteLength(path) > MAX_BYTES) return `is longer than ${MAX_BYTES} bytes`
   return undefined
 }
 

@@ -1,17 +1,17 @@
-// What the commands have in common: telling, failing, and the lock of an application's folder.
+// What the commands share: output, failing, and the lock of an application's folder.
 
 import type { DeployCommand } from './layout.ts'
 
 /**
- * Who deploys. `run` is one target of one action: the same in all its attempts, and never used by another run,
- * not even of another Gantry that deploys to the same folder. `number` grows with each attempt.
+ * Identifies a deploy. `run` is one target of one action: the same in all its attempts, and never used by another
+ * run, not even of another Gantry that deploys to the same folder. `number` grows with each attempt.
  */
 export type Attempt = { run: string; number: number }
 
-/** The exit code of a command that found that another attempt has taken the lock. */
+/** The exit code of a command that finds that another attempt holds the lock. */
 export const LOCK_LOST = 75
 
-// Whoever holds the lock does only quick things under it, so this is plenty even on a machine that hardly moves.
+// Commands hold the lock only for a moment, so this is plenty even on a very slow machine.
 const LOCK_SECONDS = 60
 
 const PRELUDE = `set -u
@@ -29,10 +29,10 @@ there() { [[ -e $1 || -L $1 ]]; }
 const LOCK = `
 hold_lock() {
   [[ -d $state && ! -L $state && -d $releases && ! -L $releases ]] ||
-    fail "$GANTRY_BASE is no longer the folder of an application: deploy again from the first step."
+    fail "$GANTRY_BASE is no longer an application folder: deploy again from the first step."
   { exec 9>>"$state/lock"; } 2>/dev/null || fail "Cannot write to $state: the account needs write access there."
   flock -w "$GANTRY_LOCK_SECONDS" 9 ||
-    fail "Another deploy has kept $state/lock locked for $GANTRY_LOCK_SECONDS seconds: look for a process that hangs."
+    fail "Another deploy has held $state/lock for $GANTRY_LOCK_SECONDS seconds: look for a hanging process."
 }
 let_go() { exec 9>&-; }
 
@@ -46,7 +46,7 @@ read_owner() {
     owner_run=\${BASH_REMATCH[1]} owner_number=$((10#\${BASH_REMATCH[2]}))
   done < "$state/attempt"
 }
-lost() { fail "Another deploy of this application has begun on this server: this one ends here." ${LOCK_LOST}; }
+lost() { fail "Another deploy of this application has started on this server: this one stops here." ${LOCK_LOST}; }
 # With the lock held.
 demand_lock() {
   read_owner
@@ -61,7 +61,7 @@ sweep() {
     rm -rf -- "$folder" 2>/dev/null && continue
     chmod -R u+rwX -- "$folder" 2>/dev/null
     rm -rf -- "$folder" 2>/dev/null ||
-      say "Could not remove all of $folder: files in it belong to another account, or are in use."
+      say "Could not remove all of $folder: some files belong to another account, or are in use."
   done
 }
 `
@@ -79,22 +79,36 @@ export function lockingCommand(
   values: Record<string, string> = {},
 ): DeployCommand {
   return plainCommand(base, LOCK + text, {
-    GANTRY_RUN: demandRun(attempt.run),
-    GANTRY_ATTEMPT: String(demandNumber(attempt.number)),
+    GANTRY_RUN: checkedRun(attempt.run),
+    GANTRY_ATTEMPT: String(checkedNumber(attempt.number)),
     GANTRY_LOCK_SECONDS: String(LOCK_SECONDS),
     ...values,
   })
 }
 
-function demandRun(run: string): string {
+function checkedRun(run: string): string {
   if (!/^[A-Za-z0-9._-]{1,100}$/.test(run))
-    throw new Error('A run is named by letters, digits, ".", "_", "-".')
+    throw new Error('A run id consists of letters, digits, ".", "_" and "-".')
   return run
 }
 
-function demandNumber(number: number): number {
+function checkedNumber(number: number): number {
   if (!Number.isInteger(number) || number < 0 || number > 999_999_999) {
-    throw new Error('Attempts are counted from 0 to 999999999.')
+    throw new Error('Attempts are numbered from 0 to 999999999.')
   }
   return number
+}
+
+/** Steps 3 and 4 are commands of the application, to be run in the folder of the release. */
+export type ApplicationCommand = { kind: 'command'; command: string } | { kind: 'nothing'; line: string }
+
+const ABSENT = {
+  'install-dependencies': 'This application has no install command: nothing to do.',
+  'build-application': 'This application has no build command: nothing to do.',
+}
+
+/** A multi-line command ends at the first line that fails: a partial build must not go live. */
+export function applicationCommand(step: keyof typeof ABSENT, command: string | null): ApplicationCommand {
+  if (command === null || command.trim() === '') return { kind: 'nothing', line: ABSENT[step] }
+  return { kind: 'command', command: `set -e; ${command}` }
 }

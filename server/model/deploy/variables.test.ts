@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
 import fc from 'fast-check'
-import { isKeptName, type StepFacts, stepEnvironment } from './variables.ts'
+import { isReservedName, type StepFacts, stepEnvironment } from './variables.ts'
 
 const FACTS: StepFacts = {
   actionId: 7,
@@ -39,7 +39,7 @@ function ready(
   return made
 }
 
-test('a step is told what Gantry knows about its run', () => {
+test('a step knows what Gantry knows about its run', () => {
   assert.deepEqual(ready({}, [], FACTS), {
     kind: 'ready',
     notes: [],
@@ -95,7 +95,7 @@ test('of two hook variables that would get one name, the one spelled like that h
     const { environment, notes } = ready(variables)
     assert.equal(environment.GANTRY_VAR_A_B, '2')
     assert.deepEqual(notes, [
-      'The hook variable "a-b" is left out: another variable is GANTRY_VAR_A_B already.',
+      'The hook variable "a-b" is ignored: another variable is already named GANTRY_VAR_A_B.',
     ])
   }
 })
@@ -125,7 +125,7 @@ test('an application cannot decide which programs are found, nor speak for Gantr
   assert.equal(Object.values(environment).includes('secret'), false)
   assert.equal(notes.length, names.length)
   assert.equal(notes.join('').includes('secret'), false)
-  assert.equal(notes[0], 'The application\'s variable "PATH" is left out: this name is not for applications.')
+  assert.equal(notes[0], 'The application\'s variable "PATH" is ignored: its name is reserved.')
 })
 
 test('application variables keep their names, also the odd ones', () => {
@@ -151,7 +151,7 @@ test('application variables keep their names, also the odd ones', () => {
 test('bash passes every name on that an application may use, as it is', async () => {
   const special =
     'BASHPID COLUMNS COMP_WORDS DIRSTACK EPOCHSECONDS EPOCHREALTIME EUID FUNCNAME GROUPS HISTCMD HOSTNAME HOSTTYPE IFS LINENO LINES MACHTYPE MAPFILE OLDPWD OPTARG OPTERR OPTIND OSTYPE PIPESTATUS PPID PWD RANDOM REPLY SECONDS SHELLOPTS SHLVL SRANDOM TERM TMOUT TZ UID _'
-  const names = special.split(' ').filter((name) => !isKeptName(name))
+  const names = special.split(' ').filter((name) => !isReservedName(name))
   const script = `export ${names.map((name) => `${name}=5`).join(' ')}; exec env`
   const { stdout } = await promisify(execFile)('/bin/bash', ['--norc', '-c', script], {
     env: { PATH: process.env.PATH },
@@ -159,7 +159,7 @@ test('bash passes every name on that an application may use, as it is', async ()
   for (const name of names) assert.ok(`\n${stdout}`.includes(`\n${name}=5\n`) || name === 'SHLVL', name)
 })
 
-test('more than a program can be started with is told, naming the variable, and its value is not', () => {
+test('an environment that is too large is rejected, naming the variable and not its value', () => {
   const whole = stepEnvironment({
     hookVariables: {},
     applicationVariables: [{ name: 'BIG', value: 'x'.repeat(131_072) }],
@@ -185,7 +185,7 @@ test('an environment of the largest size starts a program', async () => {
   assert.ok(Number(stdout) > 1_000_000)
 })
 
-test('whatever comes, nothing is thrown, no name is invalid and no value has a NUL', () => {
+test('whatever the input, nothing is thrown, no name is invalid and no value has a NUL', () => {
   const any = fc.array(fc.nat(0xffff), { maxLength: 20 }).map((units) => String.fromCharCode(...units))
   const text = fc.oneof(any, fc.string({ unit: fc.constantFrom('\0', 'a', '-', '_', '\ud800', '=') }))
   const name = fc.oneof(text, fc.constantFrom('PATH', '__proto__', 'a-b', 'a_b', 'GANTRY_RELEASE'))

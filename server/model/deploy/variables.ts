@@ -1,5 +1,5 @@
-// The environment of the steps that people write: what the hook read from its payload, the application's own
-// variables, and what Gantry knows about the run.
+// The environment of custom steps: what the hook read from its payload, the variables of the application, and what
+// Gantry knows about the run.
 
 export type StepFacts = {
   actionId: number
@@ -21,31 +21,31 @@ export type StepVariables = {
 }
 
 export type StepEnvironment =
-  /** `notes` are lines for the step's log: which variables were left out, and why. They tell names, no values. */
+  /** `notes` are lines for the step's log: which variables were ignored, and why. Names only, no values. */
   | { kind: 'ready'; environment: Record<string, string>; notes: string[] }
-  /** The system could not start a single program with it. */
+  /** The system could not start any program with it. */
   | { kind: 'too-large'; message: string }
 
 /**
- * Names that an application cannot give a value of its own. They decide which programs and files the commands
- * find, or bash keeps them for itself, and a step would break in ways that nobody can explain from its text.
+ * Names that an application cannot set. They decide which programs and files the commands find, or belong to bash,
+ * and a step would break in ways that its script does not explain.
  */
-const KEPT_NAMES = new Set(
+const RESERVED_NAMES = new Set(
   `PATH HOME USER LOGNAME SHELL PWD OLDPWD ENV IFS CDPATH GLOBIGNORE PS4 PROMPT_COMMAND POSIXLY_CORRECT
   SHELLOPTS UID EUID PPID GROUPS DIRSTACK FUNCNAME RANDOM SRANDOM SECONDS LINENO HISTCMD EPOCHSECONDS EPOCHREALTIME
   OPTIND OPTARG OPTERR REPLY PIPESTATUS MAPFILE _`.split(/\s+/),
 )
-const KEPT_PREFIXES = ['GANTRY_', 'BASH', 'LD_']
+const RESERVED_PREFIXES = ['GANTRY_', 'BASH', 'LD_']
 
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/
 const HOOK_NAME = /^[A-Za-z_][A-Za-z0-9_-]*$/
 
 // Linux starts no program with a variable over 128 KiB, nor with more than 2 MiB of them and its arguments.
-const MOST_BYTES_EACH = 128 * 1024 - 1
-const MOST_BYTES = 1024 * 1024
+const MAX_BYTES_EACH = 128 * 1024 - 1
+const MAX_BYTES = 1024 * 1024
 
-export function isKeptName(name: string): boolean {
-  return KEPT_NAMES.has(name) || KEPT_PREFIXES.some((prefix) => name.startsWith(prefix))
+export function isReservedName(name: string): boolean {
+  return RESERVED_NAMES.has(name) || RESERVED_PREFIXES.some((prefix) => name.startsWith(prefix))
 }
 
 /** Never throws. All names are ones that bash can export, and no value has a NUL. */
@@ -57,8 +57,8 @@ export function stepEnvironment({
   const environment = new Map<string, string>()
   const notes: string[] = []
   const add = (name: string, shown: string, value: string) => {
-    if (environment.has(name)) notes.push(`${shown} is left out: another variable is ${name} already.`)
-    else if (value.includes('\0')) notes.push(`${shown} is left out: it contains a NUL character.`)
+    if (environment.has(name)) notes.push(`${shown} is ignored: another variable is already named ${name}.`)
+    else if (value.includes('\0')) notes.push(`${shown} is ignored: it contains a NUL character.`)
     else environment.set(name, value.toWellFormed())
   }
 
@@ -68,13 +68,13 @@ export function stepEnvironment({
   for (const [name, value] of exactNamesFirst(hookVariables)) {
     const shown = `The hook variable ${JSON.stringify(name)}`
     const text = asText(value)
-    if (!HOOK_NAME.test(name)) notes.push(`${shown} is left out: a variable cannot be named so.`)
+    if (!HOOK_NAME.test(name)) notes.push(`${shown} is ignored: its name is not valid.`)
     else if (text !== undefined) add(hookVariableName(name), shown, text)
   }
   for (const { name, value } of applicationVariables) {
-    const shown = `The application's variable ${JSON.stringify(name)}`
-    if (!NAME.test(name)) notes.push(`${shown} is left out: a variable cannot be named so.`)
-    else if (isKeptName(name)) notes.push(`${shown} is left out: this name is not for applications.`)
+    const shown = `The application variable ${JSON.stringify(name)}`
+    if (!NAME.test(name)) notes.push(`${shown} is ignored: its name is not valid.`)
+    else if (isReservedName(name)) notes.push(`${shown} is ignored: its name is reserved.`)
     else add(name, shown, value)
   }
 
@@ -88,7 +88,7 @@ function hookVariableName(name: string): string {
   return `GANTRY_VAR_${name.toUpperCase().replaceAll('-', '_')}`
 }
 
-/** `a-b` and `a_b` get the same name: the one that is spelled like that has it. */
+/** `a-b` and `a_b` get the same name: the exact spelling wins. */
 function exactNamesFirst(variables: Record<string, unknown>): [string, unknown][] {
   return Object.entries(variables).sort(([a], [b]) => Number(a.includes('-')) - Number(b.includes('-')))
 }
@@ -128,10 +128,10 @@ function whyTooLarge(environment: Map<string, string>): string | undefined {
   let total = 0
   for (const [name, value] of environment) {
     const bytes = name.length + 1 + Buffer.byteLength(value)
-    if (bytes > MOST_BYTES_EACH)
+    if (bytes > MAX_BYTES_EACH)
       return `The variable ${name} is larger than 128 KiB: no program could be started.`
     total += bytes
   }
-  if (total > MOST_BYTES)
+  if (total > MAX_BYTES)
     return 'The variables of this run are larger than 1 MiB: no program could be started.'
 }

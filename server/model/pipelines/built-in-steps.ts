@@ -11,7 +11,8 @@ export const DEPLOY_STEPS = [
   { name: 'remove-old-releases', description: 'Remove releases that are no longer kept' },
 ] as const
 
+/** The runner has a handler for each (`satisfies Record<DeployStep, …>`): a missing one does not compile. */
+export type DeployStep = (typeof DEPLOY_STEPS)[number]['name']
+
 /** Built-in ones and a person's own together. */
 export const MOST_STEPS = 200
-
-export type DeployStep = (typeof DEPLOY_STEPS)[number]['name']

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { pathToFileURL } from 'node:url'
-import { askGit, runGit } from '#adapters/repositories/git.ts'
+import { readGit, runGit } from '#adapters/repositories/git.ts'
 
 // The one repository that lives nowhere but in the home: the sample's. It travels as a git bundle, which is
 // consistent while somebody pushes, and carries commits and branches but no settings and no hooks.
@@ -22,7 +22,7 @@ export async function bundleSample(
 ): Promise<void> {
   const repository = placeIn(home)
   if (!(await exists(repository))) return
-  const refs = await askGit({ repository, signal, args: ['for-each-ref', '--count=1'] })
+  const refs = await readGit({ repository, signal, args: ['for-each-ref', '--count=1'] })
   if (refs.code === 0 && refs.output === '') return
   const args = ['bundle', 'create', '--quiet', '-', '--all']
   const { code, errors } = await runGit({ repository, signal, args }, take)
@@ -58,7 +58,7 @@ async function makeRepository(repository: string, bundle: string, signal: AbortS
     ['fetch', '--quiet', '--end-of-options', bundle, '+refs/*:refs/*'],
   ]
   for (const args of commands) {
-    const { code, errors } = await askGit({ repository, signal, args, environment })
+    const { code, errors } = await readGit({ repository, signal, args, environment })
     if (code !== 0) throw new Error(`git could not bring the sample repository back: ${errors.trim()}`)
   }
 }

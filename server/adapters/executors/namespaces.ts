@@ -2,57 +2,41 @@
 // keeper, whatever a command does to detach itself.
 //
 //   Gantry ── launcher ── one for each command ─┬─ unshare ── keeper
-//                                               └─ nsenter ── setsid ── the command, in a session of its own
+//                                               └─ nsenter ── setsid ── the command, in its own session
 //
-// Gantry forks for none of them: for a process of its size that takes longer than the command, and stops
-// everything else meanwhile. The launcher is a bash that obeys orders, line by line, and reports. The keeper reads
-// the life line, on which nothing is ever said: its end means that Gantry is dead.
+// Gantry itself does not fork for a command: for a process of its size that takes longer than the command, and
+// blocks everything else meanwhile. The launcher is a bash that executes orders, line by line, and reports. The
+// keeper reads a pipe on which nothing is ever sent: its end means that Gantry is dead.
 
 import { spawn } from 'node:child_process'
 import { constants } from 'node:os'
-import type { Readable } from 'node:stream'
-import type { CommandEnd } from './executor.ts'
-import { onLines } from './lines.ts'
-import { BASH, isRoot, type LocalTools, STANDARD_PATH } from './local-tools.ts'
+import { type CommandEnd, unreachable } from './executor.ts'
+import {
+  BASH,
+  isRoot,
+  type LocalBackend,
+  type LocalTools,
+  STANDARD_PATH,
+  type SwitchTo,
+  setprivArguments,
+} from './local-backend.ts'
+import { onLines } from './output.ts'
+import { createPipeMaker } from './pipes.ts'
 import { BASH_OPTIONS, quote } from './preamble.ts'
-
-export type LaunchOrder = {
-  /** Descriptors of this process: the command's ends of its pipes. To be kept open until it has begun. */
-  stdin: number
-  stdout: number
-  environment: Record<string, string>
-  /** What switches the account: options of nsenter, or the beginning of a command line. */
-  identity: string[]
-}
-
-export type Launched = {
-  /** Resolves when nothing is alive. `said`: what was said instead, when bash was not reached. */
-  ended: Promise<{ end: CommandEnd; said: string }>
-  /** SIGTERM to everything. */
-  terminate(): void
-  /** SIGKILL to everything. */
-  kill(): void
-}
-
-export type Launcher = {
-  launch(order: LaunchOrder): Launched
-  makeFifos(paths: string[]): Promise<void>
-  /** For when no command runs any more. */
-  close(): Promise<void>
-}
+import { KILL_TIMEOUT_MS, waitAtMost } from './supervise.ts'
 
 // USR1: SIGTERM to everyone. USR2: the command itself has ended, so the others must go; after a SIGTERM they keep
-// the time that they were given.
+// their grace period.
 const KEEPER = [
   'trap "t=1; kill -TERM -1" USR1',
   'trap "while [ \\$t ] && kill -0 -1 && { read -r -t 0.02; ((\\$? > 128)); }; do :; done; exit" USR2',
   'echo ready; exec >&- 2>&-; read -r',
 ].join('; ')
 
-// Descriptor 5 says when the namespace is ready, and ends when nothing in it is alive.
+// Descriptor 5 reports when the namespace is ready, and ends when nothing in it is alive.
 // Opening one end of a pipe waits for the other, unless it is opened for both first: Gantry may be dead by now.
-// setsid tells of a signal by its complaint, with the number as exit code; bash would make 137 of both.
-// Job control is on only because bash has background commands ignore SIGINT otherwise, and all that they start.
+// setsid reports a signal by an error message, with the number as exit code; bash would make 137 of both.
+// Without job control, bash makes background commands ignore SIGINT, and all that they start.
 const LAUNCHER = `
 set -m
 run() {
@@ -77,24 +61,21 @@ run() {
 while read -r line; do eval "$line"; done
 wait`
 
-const KILLED = {
-  end: { kind: 'unreachable', message: 'the launcher of local commands was killed' },
-  said: '',
-} as const
-
 // Bash remembers every process that it ever started, and gets slower by it.
-const ORDERS_OF_ONE_BASH = 300
+const MAX_ORDERS = 300
 
-/** Its bash is started with the first order, and again when it was killed or has done its share. */
-export function createLauncher(tools: LocalTools): Launcher {
-  const alive = new Set<LauncherBash>()
-  let current: LauncherBash | undefined
+/** Each command in its own process namespace. Only trying shows whether this machine allows it. */
+export function createNamespaceBackend(tools: LocalTools): LocalBackend {
+  const alive = new Set<Launcher>()
+  let current: Launcher | undefined
   let orders = 0
+  const pipes = createPipeMaker(makeFifos)
 
-  function bash(): LauncherBash {
-    if (++orders % ORDERS_OF_ONE_BASH === 0) retire()
+  /** Started with the first order, and again when it was killed or has done its share. */
+  function launcher(): Launcher {
+    if (++orders % MAX_ORDERS === 0) retire()
     if (current) return current
-    const started = startBash(`${definitions(tools)}${LAUNCHER}`)
+    const started = startLauncher(`${definitions(tools)}${LAUNCHER}`)
     alive.add(started)
     started.gone.then(() => {
       alive.delete(started)
@@ -110,49 +91,82 @@ export function createLauncher(tools: LocalTools): Launcher {
     current = undefined
   }
 
+  function makeFifos(paths: string[]): Promise<void> {
+    return new Promise((resolve, reject) => {
+      launcher().order(
+        (id) => `mkfifo -m 666 ${paths.map(quote).join(' ')}; echo "made ${id} $?"`,
+        (report) => (report?.number === 0 ? resolve() : reject(new Error('pipes could not be created'))),
+      )
+    })
+  }
+
   return {
-    launch({ stdin, stdout, environment, identity }) {
+    async launch({ switchTo, environment }) {
+      const { stdin, stdout, commandStdin, commandStdout, handedOver } = await pipes.take()
       const variables = Object.entries(environment).map(([name, value]) => quote(`${name}=${value}`))
-      const words = [stdin, stdout, ...variables, '--', ...identity.map(quote)].join(' ')
-      const ended = Promise.withResolvers<Awaited<Launched['ended']>>()
+      const account = accountArguments(tools, switchTo).map(quote)
+      const words = [commandStdin, commandStdout, ...variables, '--', ...account].join(' ')
+      const ended = Promise.withResolvers<CommandEnd>()
+      let startupError = ''
       let keeper: number | undefined
-      let wish: 'SIGUSR1' | 'SIGKILL' | undefined
-      const signal = (name: typeof wish) => {
-        wish = name
+      let pending: 'SIGUSR1' | 'SIGKILL' | undefined
+      const signal = (name: typeof pending) => {
+        pending = name
         if (keeper !== undefined && name) signalIfAlive(keeper, name)
       }
-      bash().order(
+      launcher().order(
         (id) => `run ${id} ${words} &`,
         (report) => {
           if (report?.word === 'at') {
             keeper = report.number
-            signal(wish)
+            signal(pending)
             return
           }
           keeper = undefined
-          ended.resolve(report ? readEnd(report) : KILLED)
+          handedOver()
+          const signalled = report && signalOf(report)
+          if (!report) ended.resolve(unreachable('the launcher of local commands was killed'))
+          else if (signalled) ended.resolve({ kind: 'signalled', signal: signalled })
+          else {
+            startupError = report.rest
+            ended.resolve({ kind: 'exited', code: report.number })
+          }
         },
       )
-      return { ended: ended.promise, terminate: () => signal('SIGUSR1'), kill: () => signal('SIGKILL') }
-    },
-    makeFifos(paths) {
-      return new Promise((resolve, reject) => {
-        bash().order(
-          (id) => `mkfifo -m 666 ${paths.map(quote).join(' ')}; echo "made ${id} $?"`,
-          (report) => (report?.number === 0 ? resolve() : reject(new Error('pipes could not be made'))),
-        )
-      })
+      return {
+        stdin,
+        stdout,
+        ended: ended.promise,
+        onStarted: handedOver,
+        startupError: () => startupError,
+        async terminate() {
+          signal('SIGUSR1')
+          await ended.promise
+        },
+        async kill() {
+          signal('SIGKILL')
+          await waitAtMost(KILL_TIMEOUT_MS, ended.promise)
+        },
+      }
     },
     async close() {
+      await pipes.close()
       retire()
       await Promise.all([...alive].map(({ gone }) => gone))
     },
   }
 }
 
+/** Options of nsenter, which drops all supplementary groups, or the beginning of a command line. */
+function accountArguments(tools: LocalTools, switchTo: SwitchTo | null): string[] {
+  if (!switchTo) return []
+  const { uid, gid, groups } = switchTo
+  return groups ? setprivArguments(tools, switchTo) : [`--setuid=${uid}`, `--setgid=${gid}`]
+}
+
 function definitions({ unshare, nsenter, setsid }: LocalTools): string {
   const array = (name: string, words: string[]) => `${name}=(${words.map(quote).join(' ')})\n`
-  // With a /proc that shows the namespace alone: the process ids that scripts find there would be wrong otherwise.
+  // With a /proc of the namespace: otherwise the process ids that scripts find there would be wrong.
   const options = ['--pid', '--fork', '--kill-child', '--mount-proc']
   const [asUser, asSameUser] = isRoot()
     ? [[], []]
@@ -169,24 +183,22 @@ function definitions({ unshare, nsenter, setsid }: LocalTools): string {
 
 const SIGNALS = new Map(Object.entries(constants.signals).map(([name, number]) => [number, name]))
 
-function readEnd({ number, rest }: Report): Awaited<Launched['ended']> {
-  if (!/setsid: child \d+ did not exit normally/.test(rest)) {
-    return { end: { kind: 'exited', code: number }, said: rest }
-  }
-  // The highest bit tells of a core dump.
-  return { end: { kind: 'signalled', signal: SIGNALS.get(number & 127) ?? 'unknown signal' }, said: '' }
+function signalOf({ number, rest }: Report): string | undefined {
+  if (!/setsid: child \d+ did not exit normally/.test(rest)) return undefined
+  // The highest bit marks a core dump.
+  return SIGNALS.get(number & 127) ?? 'unknown signal'
 }
 
 type Report = { word: string; number: number; rest: string }
 
-type LauncherBash = {
-  /** `listen` hears every report about the order; undefined when there will be none any more. */
+type Launcher = {
+  /** `listen` receives every report about the order; undefined when there will be no more. */
   order(line: (id: number) => string, listen: (report: Report | undefined) => void): void
   gone: Promise<void>
   end(): void
 }
 
-function startBash(script: string): LauncherBash {
+function startLauncher(script: string): Launcher {
   const bash = spawn(BASH, ['--norc', '-c', script], {
     cwd: '/',
     // A signal to Gantry's process group is not for the launcher.
@@ -194,17 +206,17 @@ function startBash(script: string): LauncherBash {
     env: { PATH: STANDARD_PATH },
     stdio: ['pipe', 'pipe', 'ignore', 'pipe'],
   })
-  const [input, output, lifeLine] = [bash.stdin!, bash.stdout!, bash.stdio[3]!]
+  const [input, output, lifePipe] = [bash.stdin!, bash.stdout!, bash.stdio[3]!]
   const listeners = new Map<number, (report: Report | undefined) => void>()
   const gone = new Promise<void>((resolve) => {
     bash.once('error', () => resolve())
     bash.once('exit', () => resolve())
   }).then(() => {
-    lifeLine.destroy()
+    lifePipe.destroy()
     for (const listen of listeners.values()) listen(undefined)
   })
-  for (const stream of [input, output, lifeLine]) stream.on('error', () => {})
-  onLines(output as Readable, (line) => {
+  for (const stream of [input, output, lifePipe]) stream.on('error', () => {})
+  onLines(output, (line) => {
     const [word = '', id, number, ...rest] = line.split(' ')
     const listen = listeners.get(Number(id))
     if (word !== 'at') listeners.delete(Number(id))

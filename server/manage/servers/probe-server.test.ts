@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { readOutput } from './look-around.ts'
+import { parseProbe } from './probe-server.ts'
 
-test('what a server says of itself is found among what its login shell says', () => {
+test('the probe is found among the output of the login shell', () => {
   const output = [
     'Welcome to web-1, user friend',
     'user deploy',
@@ -10,18 +10,18 @@ test('what a server says of itself is found among what its login shell says', ()
     'writable',
     '',
   ].join('\n')
-  assert.deepEqual(readOutput(output), {
+  assert.deepEqual(parseProbe(output), {
     user: 'deploy',
     freeDiskBytes: 36000512 * 1024,
     rootDirectoryWritable: true,
   })
 })
 
-test('what is not said is not known', () => {
-  assert.deepEqual(readOutput('user deploy\ndisk \n'), {
+test('what the probe does not report is unknown', () => {
+  assert.deepEqual(parseProbe('user deploy\ndisk \n'), {
     user: 'deploy',
     freeDiskBytes: null,
     rootDirectoryWritable: false,
   })
-  assert.deepEqual(readOutput(''), { user: null, freeDiskBytes: null, rootDirectoryWritable: false })
+  assert.deepEqual(parseProbe(''), { user: null, freeDiskBytes: null, rootDirectoryWritable: false })
 })

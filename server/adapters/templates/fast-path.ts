@@ -1,23 +1,23 @@
 import type { Context } from 'liquidjs'
 import { asText } from './filters.ts'
 
-/** A name that is put out as it is: the way to its value, and how the text is written. */
-export type DirectOutput = { keys: readonly string[]; write: (text: string) => string }
+/** A name that is output directly: the path to its value, and how the text is encoded. */
+export type FastOutput = { keys: readonly string[]; write: (text: string) => string }
 
 /**
- * Most texts are words around a few plain names. Those are put together here: the stock renderer drives
- * generators for every part of every name, which takes ten times as long.
+ * Most texts are words around a few plain names. Those take this fast path: the stock renderer runs generators
+ * for every part of every name, which takes ten times as long.
  */
-export type DirectText = readonly (string | DirectOutput)[]
+export type FastText = readonly (string | FastOutput)[]
 
-/** Keys that mean more than a property; names with them go the long way. */
+/** Keys that are more than a property; names with them take the slow path. */
 const COMPUTED = new Set(['first', 'last', 'size'])
 
-export function canBeDirect(keys: readonly string[]): boolean {
+export function hasFastPath(keys: readonly string[]): boolean {
   return !keys.some((key) => COMPUTED.has(key))
 }
 
-export function renderDirect(parts: DirectText, context: Context): string {
+export function renderFast(parts: FastText, context: Context): string {
   let text = ''
   for (const part of parts) {
     if (typeof part === 'string') text += part

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { closed, http, openReceiver, openSender, post } from './test-receivers.ts'
 
-test('a request arrives as it was meant, and the answer comes back', async (t) => {
+test('a request arrives as intended, and the response comes back', async (t) => {
   const receiver = await openReceiver(t, (socket) => socket.write(http(201, 'made', 'x-one: 1', 'x-one: 2')))
   const headers = {
     'content-type': 'application/json',
@@ -38,7 +38,7 @@ test('a request without a body is sent without one', async (t) => {
   assert.doesNotMatch(receiver.requests[0]!, /content-length: [1-9]/)
 })
 
-test('every status is an answer, and Retry-After is handed on as it came', async (t) => {
+test('every status is a response, and Retry-After is passed on as it came', async (t) => {
   const receiver = await openReceiver(t, (socket, request) =>
     socket.write(http(Number(/\/(\d+)/.exec(request)![1]), '', 'retry-after: 120')),
   )
@@ -50,7 +50,7 @@ test('every status is an answer, and Retry-After is handed on as it came', async
   }
 })
 
-test('a redirect is an answer and is not followed', async (t) => {
+test('a redirect is a response and is not followed', async (t) => {
   const target = await openReceiver(t, (socket) => socket.write(http(200)))
   const receiver = await openReceiver(t, (socket) => socket.write(http(301, '', `location: ${target.url}`)))
   const outcome = await openSender(t).send(post(receiver.url))
@@ -59,7 +59,7 @@ test('a redirect is an answer and is not followed', async (t) => {
   assert.equal(target.connections.length, 0)
 })
 
-test('early hints come before the answer and are not it', async (t) => {
+test('early hints are not the response', async (t) => {
   const hints = 'HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n'
   const receiver = await openReceiver(t, (socket) => socket.write(hints + hints + http(200, 'ok')))
   const outcome = await openSender(t).send(post(receiver.url))
@@ -101,7 +101,7 @@ test('five hundred requests at once all arrive, over a bounded number of connect
   assert.deepEqual(warnings, [])
 })
 
-test('of a long answer the beginning is kept, and the rest is not waited for', async (t) => {
+test('only the beginning of a long response is read', async (t) => {
   const receiver = await openReceiver(t, (socket) => socket.write(http(200, 'x'.repeat(2_000_000))))
   const outcome = await openSender(t).send(post(receiver.url))
   assert.ok(outcome.kind === 'answered')
@@ -109,7 +109,7 @@ test('of a long answer the beginning is kept, and the rest is not waited for', a
   await closed(receiver.connections[0]!)
 })
 
-test('an answer that never ends is an answer all the same', async (t) => {
+test('an endless response is still a response', async (t) => {
   const chunk = `4000\r\n${'y'.repeat(0x4000)}\r\n`
   const receiver = await openReceiver(t, (socket) => {
     socket.write('HTTP/1.1 500 No\r\ntransfer-encoding: chunked\r\n\r\n')
@@ -125,7 +125,7 @@ test('an answer that never ends is an answer all the same', async (t) => {
   await closed(receiver.connections[0]!)
 })
 
-test('a compressed answer is kept as it came, however large it would become', async (t) => {
+test('a compressed response is stored as it came, however large it would become', async (t) => {
   const bomb = gzipSync(Buffer.alloc(10_000_000))
   assert.ok(bomb.length < 16 * 1024)
   const head = `HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: ${bomb.length}\r\n\r\n`
@@ -135,7 +135,7 @@ test('a compressed answer is kept as it came, however large it would become', as
   assert.deepEqual(outcome.body, bomb)
 })
 
-test('what cannot be sent is blocked, and the message holds no secret', async (t) => {
+test('what cannot be sent is blocked, and the message contains no secret', async (t) => {
   const receiver = await openReceiver(t, (socket) => socket.write(http(200)))
   const sender = openSender(t)
   const requests = [

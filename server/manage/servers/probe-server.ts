@@ -1,18 +1,18 @@
 import type { Executor } from '#adapters/executors/executor.ts'
 
-/** What an account finds on a server. */
-export type Surroundings = {
+/** What the account of a server finds there. */
+export type Probe = {
   user: string | null
   freeDiskBytes: number | null
   rootDirectoryWritable: boolean
 }
 
-export type Looked = { kind: 'looked'; surroundings: Surroundings } | { kind: 'failed'; message: string }
+export type ProbeResult = ({ kind: 'probed' } & Probe) | { kind: 'failed'; message: string }
 
-const MOST_OUTPUT = 16 * 1024
+const MAX_OUTPUT = 16 * 1024
 
-// A folder that is not there yet is made by the first run, if the folder above allows it.
-const LOOK = `
+// The first run creates a missing folder, if the folder above allows it.
+const PROBE = `
 folder=$GANTRY_ROOT
 while [[ ! -e $folder && $folder != / ]]; do folder=$(dirname -- "$folder"); done
 printf 'user %s\\n' "$(id -un 2>/dev/null || id -u)"
@@ -20,19 +20,19 @@ printf 'disk %s\\n' "$(df -Pk -- "$folder" 2>/dev/null | tail -n 1)"
 [[ -d $folder && -w $folder && -x $folder ]] && echo writable
 exit 0`
 
-export async function lookAround(
+export async function probeServer(
   executor: Executor,
   rootDirectory: string,
   { timeoutMs, signal }: { timeoutMs: number; signal: AbortSignal },
-): Promise<Looked> {
+): Promise<ProbeResult> {
   let output = ''
   const end = await executor.run({
-    command: LOOK,
+    command: PROBE,
     environment: { GANTRY_ROOT: rootDirectory },
     workingFolder: null,
     runAsUser: null,
     onOutput: (chunk) => {
-      if (output.length < MOST_OUTPUT) output += chunk.toString('utf8')
+      if (output.length < MAX_OUTPUT) output += chunk.toString('utf8')
     },
     signal,
     timeoutMs,
@@ -40,20 +40,20 @@ export async function lookAround(
   })
   switch (end.kind) {
     case 'exited':
-      return { kind: 'looked', surroundings: readOutput(output) }
+      return { kind: 'probed', ...parseProbe(output) }
     case 'unreachable':
     case 'impossible':
       return { kind: 'failed', message: end.message }
     case 'signalled':
-      return { kind: 'failed', message: `commands are ended there (${end.signal})` }
+      return { kind: 'failed', message: `the server killed the probe command (${end.signal})` }
     case 'timed-out':
     case 'cancelled':
-      return { kind: 'failed', message: 'a small command did not end in time' }
+      return { kind: 'failed', message: 'a short command did not finish in time' }
   }
 }
 
-/** Pure. A login shell may have printed things of its own before. */
-export function readOutput(output: string): Surroundings {
+/** A login shell may have printed something first. */
+export function parseProbe(output: string): Probe {
   const user = /^user (.+)$/m.exec(output)?.[1]
   const kibibytes = /^disk .*\s(\d+)\s+\d+%\s/m.exec(output)?.[1]
   return {

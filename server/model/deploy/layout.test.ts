@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { baseFolder } from './layout.ts'
-import { freeReleaseName, isReleaseName, releaseName } from './release-name.ts'
+import { baseFolder, freeReleaseName, isReleaseName, releaseName } from './layout.ts'
 
 const HASH = '0123456789abcdef0123456789abcdef01234567'
 const NOON = new Date('2026-11-14T12:00:59.999Z')
@@ -11,7 +10,7 @@ test('a release is named by the second, in UTC, and by the commit', () => {
   assert.equal(releaseName(NOON, HASH), '20261114120059-01234567')
 })
 
-test('a name is not made of something that is no hash', () => {
+test('a name is only made from a hash', () => {
   for (const hash of ['', '0123456', '../../../../x', `${HASH.toUpperCase()}`, `${HASH}\n`]) {
     assert.throws(() => releaseName(NOON, hash), /hash of a commit/)
   }
@@ -43,7 +42,7 @@ test('names sort as their times do', () => {
   )
 })
 
-test('nothing else is taken for the name of a release', () => {
+test('nothing else is a release name', () => {
   for (const text of [
     '',
     '.',

@@ -3,13 +3,13 @@ import { createServer, type Socket } from 'node:net'
 import { test } from 'node:test'
 import { createServer as createTlsServer, type TLSSocket } from 'node:tls'
 import { createAddressGuard } from '#platform/addresses/guard.ts'
-import { createSender } from './sender.ts'
+import { createHttpClient } from './client.ts'
 import { makeCertificate } from './test-certificate.ts'
 import { closed, http, listen, openReceiver, openSender, post } from './test-receivers.ts'
 
 const PUBLIC = 'https://gantry.example'
 
-test('no spelling of a private address is called by a Gantry that is public', async (t) => {
+test('a public Gantry connects to no spelling of a private address', async (t) => {
   const receiver = await openReceiver(t, (socket) => socket.write(http(200)))
   const sender = openSender(t, { baseUrl: PUBLIC })
   const hosts = `127.0.0.1 127.1 127.0.1 0x7f000001 0x7f.1 2130706433 0177.0.0.1 017700000001 127.0.0.1. 0 0.0.0.0
@@ -23,7 +23,7 @@ test('no spelling of a private address is called by a Gantry that is public', as
   assert.equal(receiver.connections.length, 0)
 })
 
-test('a metadata address is not called, whatever is allowed', async (t) => {
+test('a metadata address is blocked, whatever is allowed', async (t) => {
   const sender = openSender(t, {
     allowTargets: ['0.0.0.0/0', '::/0', 'meta.example'],
     lookup: async () => ['169.254.169.254'],
@@ -35,7 +35,7 @@ test('a metadata address is not called, whatever is allowed', async (t) => {
   }
 })
 
-test('a name that is public when it is judged and private when it is called is blocked', async (t) => {
+test('a name that is public when checked and private when connected to is blocked', async (t) => {
   const receiver = await openReceiver(t, (socket) => socket.write(http(200)))
   const answers = [['93.184.216.34'], ['127.0.0.1']]
   const guard = createAddressGuard({
@@ -43,7 +43,7 @@ test('a name that is public when it is judged and private when it is called is b
     baseUrl: () => PUBLIC,
     lookup: async () => answers.shift()!,
   })
-  const sender = createSender({ guard, userAgent: 'Gantry/test' })
+  const sender = createHttpClient({ guard, userAgent: 'Gantry/test' })
   t.after(() => sender.close())
   assert.equal((await guard.check('rebind.example')).kind, 'allowed')
   const outcome = await sender.send(post(`http://rebind.example:${receiver.port}/`))
@@ -53,7 +53,7 @@ test('a name that is public when it is judged and private when it is called is b
   assert.equal(receiver.connections.length, 0)
 })
 
-test('a name is looked up once for a connection, which goes to what was judged', async (t) => {
+test('a name is looked up once for a connection, which uses the address that was checked', async (t) => {
   const receiver = await openReceiver(t, (socket) => socket.write(http(200)))
   let lookups = 0
   const lookup = async () => {
@@ -70,7 +70,7 @@ test('a name is looked up once for a connection, which goes to what was judged',
   assert.match(receiver.requests[0]!, new RegExp(`^host: receiver.example:${receiver.port}\r$`, 'm'))
 })
 
-test('a name is judged again for each new connection', async (t) => {
+test('a name is checked again for each new connection', async (t) => {
   const receiver = await openReceiver(t, (socket) => socket.end(http(200, '', 'connection: close')))
   const answers = [['127.0.0.1'], ['10.0.0.1']]
   const sender = openSender(t, { lookup: async () => answers.shift()! })
@@ -108,7 +108,7 @@ test('a proxy from the environment is not used', async (t) => {
   assert.equal(proxy.connections.length, 0)
 })
 
-test('a certificate that nobody vouches for is refused, unless it is not to be verified', async (t) => {
+test('an untrusted certificate is rejected, unless verification is off', async (t) => {
   const names: (string | false | null)[] = []
   const connections: Socket[] = []
   const server = createTlsServer(makeCertificate('receiver.example'), (socket: TLSSocket) => {
@@ -131,7 +131,7 @@ test('a certificate that nobody vouches for is refused, unless it is not to be v
   assert.equal(names[0], 'receiver.example')
 })
 
-test('a receiver that does not speak TLS is unreachable, and one that is silent about it is given up', async (t) => {
+test('a receiver that does not speak TLS is unreachable, and a silent one times out', async (t) => {
   const plain = await openReceiver(t, (socket) => socket.write(http(200)))
   const talking: Socket[] = []
   const talker = createServer((socket) => {

@@ -7,18 +7,18 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import type { Executor } from './executor.ts'
-import { cancelAt, namedSo, run, START_DAEMONS, until } from './test-commands.ts'
+import { cancelAt, processesNamed, run, START_DAEMONS, until } from './test-commands.ts'
 
 const MEGABYTE = 1024 * 1024
 
-export function testBehaviour(executor: () => Executor): void {
-  test('exit codes are told as they are, also those that look like something else', async () => {
+export function testBehavior(executor: () => Executor): void {
+  test('exit codes are reported as they are, even those that look like something else', async () => {
     for (const code of [0, 7, 137, 255]) {
       assert.deepEqual((await run(executor(), `exit ${code}`)).end, { kind: 'exited', code })
     }
   })
 
-  test('a signal that ends the command is told by its name', async () => {
+  test('a signal that ends the command is reported by name', async () => {
     for (const signal of ['SIGTERM', 'SIGKILL', 'SIGSEGV']) {
       assert.deepEqual((await run(executor(), `kill -${signal} $$`)).end, { kind: 'signalled', signal })
     }
@@ -32,7 +32,7 @@ export function testBehaviour(executor: () => Executor): void {
     assert.equal(output, '1\n2\n3\n4\n5\n')
   })
 
-  test('values arrive byte for byte and are never obeyed', async () => {
+  test('values arrive byte for byte and are never executed', async () => {
     const environment = {
       QUOTES: `'"\`\\ '\\'' $'x' !! %s`,
       LINES: '\n a\tb\r\n\n',
@@ -53,7 +53,7 @@ export function testBehaviour(executor: () => Executor): void {
     assert.deepEqual(output.split('\0').slice(0, -1), Object.values(environment))
   })
 
-  test('a command of 64 KiB with quotes, newlines and letters of all kinds runs, one byte more does not', async () => {
+  test('a command of 64 KiB with quotes, newlines and Unicode runs, one byte more does not', async () => {
     const beginning = `value='it'"'"'s "über" $HOME'\n`
     const ending = `\nprintf '%s|%s' "$value" "\${#filler}"\n`
     const filler = 'ü\n"'
@@ -83,7 +83,7 @@ export function testBehaviour(executor: () => Executor): void {
     assert.equal(output.replace(/[0\s]/g, ''), 'SigBlk:SigIgn:')
   })
 
-  test('a name that bash cannot take is refused', async () => {
+  test('a variable name that is invalid in bash is rejected', async () => {
     for (const name of ['UID', 'with-dash', 'BASH_FUNC_ls%%', 'A=B', '', '1A', 'x;id']) {
       const { end } = await run(executor(), 'true', { environment: { [name]: '1' } })
       assert.equal(end.kind, 'impossible', name)
@@ -94,7 +94,7 @@ export function testBehaviour(executor: () => Executor): void {
     assert.equal((await run(executor(), 'pwd', { workingFolder: '/usr/bin' })).output, '/usr/bin\n')
   })
 
-  test('a working folder that is not there ends the command as `cd` would, with a line that says so', async () => {
+  test('a missing working folder ends the command as `cd` would, with an error message', async () => {
     const { end, output } = await run(executor(), 'echo ran', { workingFolder: "/no/such 'folder'" })
     assert.deepEqual(end, { kind: 'exited', code: 1 })
     assert.match(output, /^bash: line 1: cd: \/no\/such 'folder': No such file or directory\n$/)
@@ -104,25 +104,25 @@ export function testBehaviour(executor: () => Executor): void {
     assert.equal((await run(executor(), 'cat; cat /dev/stdin; echo over')).output, 'over\n')
   })
 
-  test('input arrives whole, every byte of it, and only it', async () => {
+  test('input arrives complete, every byte of it, and nothing else', async () => {
     const archive = randomBytes(8 * MEGABYTE)
     const input = Readable.from(chunked(archive))
     const { output } = await run(executor(), 'sha256sum', { input })
     assert.equal(output.split(' ')[0], createHash('sha256').update(archive).digest('hex'))
   })
 
-  test('input that the command does not read holds nothing up, and is destroyed', async () => {
+  test('input that the command does not read delays nothing, and is destroyed', async () => {
     const input = Readable.from(chunked(randomBytes(8 * MEGABYTE)))
     assert.deepEqual((await run(executor(), 'exit 3', { input })).end, { kind: 'exited', code: 3 })
     assert.ok(input.destroyed)
   })
 
-  test('an input that breaks off stops the command instead of looking complete', async () => {
+  test('an input that fails stops the command instead of looking complete', async () => {
     const token = `sleeper-${randomUUID()}`
     const input = Readable.from(
       (async function* () {
         yield Buffer.from('half an archive')
-        await until(() => namedSo(token).length > 0)
+        await until(() => processesNamed(token).length > 0)
         throw new Error('the repository is gone')
       })(),
     )
@@ -133,10 +133,10 @@ export function testBehaviour(executor: () => Executor): void {
     }
     await assert.rejects(run(executor(), command, { input, onOutput, graceMs: 0 }), /the repository is gone/)
     assert.doesNotMatch(output, /complete/)
-    assert.deepEqual(namedSo(token), [])
+    assert.deepEqual(processesNamed(token), [])
   })
 
-  test('a fault of the one who takes the output stops the command', async () => {
+  test('an error in onOutput stops the command', async () => {
     const onOutput = () => Promise.reject(new Error('the disk is full'))
     await assert.rejects(
       run(executor(), 'echo hello; sleep 1000', { onOutput, graceMs: 0 }),
@@ -144,14 +144,14 @@ export function testBehaviour(executor: () => Executor): void {
     )
   })
 
-  test('whatever a command leaves behind is gone when it has ended, though it holds the output open', async () => {
+  test('everything a command leaves behind is gone when it ends, even if it holds the output open', async () => {
     const token = `sleeper-${randomUUID()}`
     const { end, output } = await run(executor(), `${START_DAEMONS}exit 4`, { environment: { TOKEN: token } })
     assert.deepEqual([end, output], [{ kind: 'exited', code: 4 }, 'up\n'])
-    assert.deepEqual(namedSo(token), [])
+    assert.deepEqual(processesNamed(token), [])
   })
 
-  test('cancelling ends everything, also what ignores SIGTERM', async () => {
+  test('cancelling ends everything, even what ignores SIGTERM', async () => {
     const token = `sleeper-${randomUUID()}`
     const command = `trap '' TERM; ${START_DAEMONS} while :; do sleep 1000; done`
     const { end } = await run(executor(), command, {
@@ -160,10 +160,10 @@ export function testBehaviour(executor: () => Executor): void {
       ...cancelAt('up\n'),
     })
     assert.deepEqual(end, { kind: 'cancelled' })
-    assert.deepEqual(namedSo(token), [])
+    assert.deepEqual(processesNamed(token), [])
   })
 
-  test('a deadline ends everything too', async () => {
+  test('a timeout ends everything too', async () => {
     const token = `sleeper-${randomUUID()}`
     const command = `${START_DAEMONS} sleep 1000`
     const { end } = await run(executor(), command, {
@@ -172,30 +172,30 @@ export function testBehaviour(executor: () => Executor): void {
       graceMs: 100,
     })
     assert.deepEqual(end, { kind: 'timed-out' })
-    assert.deepEqual(namedSo(token), [])
+    assert.deepEqual(processesNamed(token), [])
   })
 
-  test('what is told to end may clear up first, once, and is not waited for any longer', async () => {
+  test('a terminated process may clean up first, once, and the executor waits no longer than that', async () => {
     const stop = cancelAt('ready\n')
-    const command = `(trap 'sleep 0.2; echo cleared up; exit' TERM; echo ready; while :; do sleep 0.02; done) & wait`
+    const command = `(trap 'sleep 0.2; echo cleaned up; exit' TERM; echo ready; while :; do sleep 0.02; done) & wait`
     const began = performance.now()
     const { end } = await run(executor(), command, { ...stop, graceMs: 60_000 })
     assert.deepEqual(end, { kind: 'cancelled' })
-    assert.equal(stop.output().match(/cleared up/g)?.length, 1)
+    assert.equal(stop.output().match(/cleaned up/g)?.length, 1)
     assert.ok(performance.now() - began < 30_000)
   })
 
-  test('a command that stops itself is ended all the same', async () => {
+  test('a command that suspends itself is still ended', async () => {
     const { end } = await run(executor(), 'kill -STOP $$', { timeoutMs: 300, graceMs: 50 })
     assert.deepEqual(end, { kind: 'timed-out' })
   })
 
-  test('a command that closes its output and goes on is waited for', async () => {
+  test('a command that closes its output and continues is awaited', async () => {
     const { end, output } = await run(executor(), 'echo bye; exec >&- 2>&-; sleep 0.3; exit 5')
     assert.deepEqual([end, output], [{ kind: 'exited', code: 5 }, 'bye\n'])
   })
 
-  test('a command that was cancelled before it began does not begin', async () => {
+  test('a command that was cancelled before it starts does not start', async () => {
     const input = Readable.from(['x'])
     const { end, output } = await run(executor(), 'echo hello', { signal: AbortSignal.abort(), input })
     assert.deepEqual([end, output], [{ kind: 'cancelled' }, ''])
@@ -211,7 +211,7 @@ export function testBehaviour(executor: () => Executor): void {
     )
   })
 
-  test('a great deal of output waits for the one who takes it, and not in memory', async () => {
+  test('a slow reader of much output causes backpressure, not memory use', async () => {
     const size = 200 * MEGABYTE
     let seen = 0
     let chunks = 0

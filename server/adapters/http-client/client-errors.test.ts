@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { Socket } from 'node:net'
 import { test } from 'node:test'
-import type { SendOutcome } from './sender.ts'
+import type { SendOutcome } from './client.ts'
 import { closed, http, openReceiver, openSender, post } from './test-receivers.ts'
 
 /** Soon, and yet long after a request on loopback has arrived, on a busy machine too. */
@@ -17,12 +17,12 @@ test('a receiver that is not there refuses the connection', async (t) => {
   const outcome = await openSender(t).send(post('http://127.0.0.1:9/'))
   assert.deepEqual(failure(outcome), {
     kind: 'unreachable',
-    message: 'The connection was refused by 127.0.0.1:9.',
+    message: '127.0.0.1:9 refused the connection.',
     ipAddress: '127.0.0.1',
   })
 })
 
-test('a name that nobody knows is unreachable', async (t) => {
+test('an unknown name is unreachable', async (t) => {
   const sender = openSender(t, { lookup: async () => [] })
   assert.deepEqual(failure(await sender.send(post('http://nobody.example/'))), {
     kind: 'unreachable',
@@ -35,17 +35,17 @@ const closings: [string, (socket: Socket) => void, RegExp][] = [
   [
     'closes the connection before an answer',
     (socket) => socket.end(),
-    /closed the connection before it answered/,
+    /closed the connection before it responded/,
   ],
   [
     'resets the connection before an answer',
     (socket) => socket.resetAndDestroy(),
-    /closed the connection before it answered/,
+    /closed the connection before it responded/,
   ],
   [
     'closes the connection in the middle of the body',
     (socket) => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhalf'),
-    /in the middle of its answer/,
+    /in the middle of its response/,
   ],
   [
     'resets the connection in the middle of the body',
@@ -54,22 +54,18 @@ const closings: [string, (socket: Socket) => void, RegExp][] = [
         socket.resetAndDestroy(),
       )
     },
-    /in the middle of its answer|before it answered/,
+    /in the middle of its response|before it answered/,
   ],
-  [
-    'speaks something else than HTTP',
-    (socket) => socket.end('220 mail.example ESMTP\r\n'),
-    /not proper HTTP/,
-  ],
+  ['speaks something else than HTTP', (socket) => socket.end('220 mail.example ESMTP\r\n'), /not valid HTTP/],
   [
     'sends a broken chunk',
     (socket) => socket.write('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n'),
-    /not proper HTTP/,
+    /not valid HTTP/,
   ],
   [
     'switches to another protocol',
     (socket) => socket.write('HTTP/1.1 101 Switching\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n'),
-    /not proper HTTP/,
+    /not valid HTTP/,
   ],
 ]
 for (const [what, answer, message] of closings) {
@@ -82,7 +78,7 @@ for (const [what, answer, message] of closings) {
   })
 }
 
-test('headers without end are cut off', async (t) => {
+test('endless headers are rejected', async (t) => {
   const receiver = await openReceiver(t, (socket) => {
     socket.write('HTTP/1.1 200 OK\r\n')
     const pour = () => {
@@ -92,38 +88,38 @@ test('headers without end are cut off', async (t) => {
     pour()
   })
   const { kind, message } = failure(await openSender(t).send(post(receiver.url)))
-  assert.deepEqual([kind, message], ['unreachable', 'The headers of the answer are longer than 16 KiB.'])
+  assert.deepEqual([kind, message], ['unreachable', 'The response headers are longer than 16 KiB.'])
 })
 
-test('a receiver that says nothing is given up in time, and its connection closed', async (t) => {
+test('a silent receiver times out, and its connection is closed', async (t) => {
   const receiver = await openReceiver(t, () => {})
   const outcome = await openSender(t).send(post(receiver.url, { timeoutMs: SHORT_MS }))
   assert.deepEqual(failure(outcome), {
     kind: 'timed-out',
-    message: 'There was no answer after 1 s.',
+    message: 'No response after 1 s.',
     ipAddress: '127.0.0.1',
   })
   assert.ok(outcome.durationMs >= SHORT_MS - 5)
   await closed(receiver.connections[0]!)
 })
 
-test('a receiver that drips its answer is given up in time', async (t) => {
+test('a receiver that drips its response times out', async (t) => {
   const receiver = await openReceiver(t, (socket) => {
     socket.write('HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n')
     const drip = setInterval(() => socket.write('.'), 20)
     socket.on('close', () => clearInterval(drip))
   })
   const { kind, message } = failure(await openSender(t).send(post(receiver.url, { timeoutMs: SHORT_MS })))
-  assert.deepEqual([kind, message], ['timed-out', 'The answer had not ended after 1 s.'])
+  assert.deepEqual([kind, message], ['timed-out', 'The response was not complete after 1 s.'])
 })
 
-test('a lookup that never ends is given up in time', async (t) => {
+test('a lookup that never ends times out', async (t) => {
   const sender = openSender(t, { lookup: () => new Promise(() => {}) })
   const outcome = await sender.send(post('http://slow.example/', { timeoutMs: SHORT_MS }))
   assert.equal(failure(outcome).kind, 'timed-out')
 })
 
-test('a request whose time ended while it waited for a connection is never sent', async (t) => {
+test('a request that times out while it waited for a connection is never sent', async (t) => {
   const receiver = await openReceiver(t, (socket, request) => {
     if (request.startsWith('POST /last ')) socket.write(http(200))
   })
@@ -158,13 +154,13 @@ test('one receiver that hangs does not delay another', async (t) => {
     )
 })
 
-test('a signal ends a request, and one that was given before keeps it from being sent', async (t) => {
+test('a signal aborts a request, and an aborted one keeps it from being sent', async (t) => {
   const stopper = new AbortController()
   const receiver = await openReceiver(t, () => stopper.abort())
   const sender = openSender(t)
   assert.equal(
     failure(await sender.send(post(receiver.url), stopper.signal)).message,
-    'The sending was stopped.',
+    'The request was aborted.',
   )
   assert.equal(failure(await sender.send(post(receiver.url), stopper.signal)).kind, 'unreachable')
   assert.equal(receiver.requests.length, 1)

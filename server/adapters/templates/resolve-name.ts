@@ -1,35 +1,35 @@
 import { type PropertyAccessToken, type Token, TypeGuards } from 'liquidjs'
-import { cut, type Fault } from './faults.ts'
-import { below, FREE, holdsSecret, keysOf, type NameTree } from './names.ts'
+import { type Problem, shorten } from './errors.ts'
+import { childOf, FREE, holdsSecret, keysOf, type NameTree } from './names.ts'
 
-export type Found = {
+export type ResolvedName = {
   tree: NameTree
-  /** One plain field of ours: neither a variable of a hook nor anything that a template made of one. */
+  /** One plain field of ours: neither a hook variable nor anything that a template derived from one. */
   own: boolean
-  /** `action.status`, `action.*` for the whole; undefined for a name that the template made itself. */
+  /** `action.status`, `action.*` for the whole; undefined for a name that the template assigned. */
   read: string | undefined
-  /** The whole way to the value, when it is written out in names and begins at one of ours. */
+  /** The full path to the value, when all keys are literal and it begins with one of our names. */
   keys: readonly string[] | undefined
 }
 
-export type LookedUp = { kind: 'found'; found: Found } | { kind: 'fault'; fault: Fault }
+export type Resolved = { kind: 'found'; found: ResolvedName } | { kind: 'problem'; problem: Problem }
 
-const MADE_HERE: Found = { tree: FREE, own: false, read: undefined, keys: undefined }
+const LITERAL: ResolvedName = { tree: FREE, own: false, read: undefined, keys: undefined }
 
-/** What a name in a template stands for. `locals` are the names that the template itself has made so far. */
-export function lookUp(
+/** What a name in a template refers to. `locals`: the names that the template has assigned so far. */
+export function resolveName(
   token: PropertyAccessToken,
   names: NameTree,
   locals: ReadonlyMap<string, NameTree>,
-): LookedUp {
-  // "text".size: properties of something written right there.
-  if (token.variable) return { kind: 'found', found: MADE_HERE }
+): Resolved {
+  // "text".size: a property of a literal.
+  if (token.variable) return { kind: 'found', found: LITERAL }
   const [first, ...rest] = token.props
   const root = first && keyIn(first)
-  if (typeof root !== 'string') return fault(token, 'has a name in brackets where a plain one must begin')
+  if (typeof root !== 'string') return problem(token, 'must begin with a plain name, not with brackets')
   const local = locals.get(root)
-  const start = local ?? below(names, root)
-  if (!start) return fault(token, unknown([root], [...keysOf(names), ...locals.keys()]))
+  const start = local ?? childOf(names, root)
+  if (!start) return problem(token, unknown([root], [...keysOf(names), ...locals.keys()]))
   return descend(token, rest, root, start, local === undefined)
 }
 
@@ -39,7 +39,7 @@ function descend(
   root: string,
   start: NameTree,
   given: boolean,
-): LookedUp {
+): Resolved {
   const path = [root]
   let named = given
   let tree = start
@@ -47,18 +47,18 @@ function descend(
     const key = keyIn(part)
     if (key === undefined) {
       if (tree.kind !== 'free')
-        return fault(part, `has a changing key below ${path.join('.')}, where only a fixed one is possible`)
+        return problem(part, `has a dynamic key below ${path.join('.')}, where only a literal one is allowed`)
       named = false
       continue
     }
     if (typeof key === 'number') named = false
     path.push(String(key))
-    const next = below(tree, key)
-    if (!next) return fault(part, unknown(path, keysOf(tree)))
+    const next = childOf(tree, key)
+    if (!next) return problem(part, unknown(path, keysOf(tree)))
     tree = next
   }
   if (tree.kind !== 'secret' && holdsSecret(tree))
-    return fault(token, `has ${path.join('.')} whole, which holds a secret: name one of its fields`)
+    return problem(token, `outputs all of ${path.join('.')}, which contains a secret: use one of its fields`)
   const read = given ? `${root}.${path[1] ?? '*'}` : undefined
   return {
     kind: 'found',
@@ -66,23 +66,23 @@ function descend(
   }
 }
 
-/** A key that is written out; undefined for one that depends on a value. */
+/** A literal key; undefined for one that depends on a value. */
 function keyIn(part: Token): string | number | undefined {
   if (TypeGuards.isWordToken(part) || TypeGuards.isQuotedToken(part)) return part.content
   return TypeGuards.isNumberToken(part) ? part.content : undefined
 }
 
 function unknown(path: readonly string[], known: readonly string[]): string {
-  const name = cut(path.join('.'), 120)
+  const name = shorten(path.join('.'), 120)
   const parent = path.slice(0, -1)
-  const near = nearest(path.at(-1)!, known)
+  const near = closest(path.at(-1)!, known)
   if (near) return `has the unknown name ${name}; did you mean ${[...parent, near].join('.')}?`
   const hint = known.length === 0 ? 'nothing' : known.join(', ')
-  return `has the unknown name ${name}; known${parent.length ? ` below ${cut(parent.join('.'))}` : ''}: ${hint}`
+  return `has the unknown name ${name}; available${parent.length ? ` below ${shorten(parent.join('.'))}` : ''}: ${hint}`
 }
 
-/** A slip of the keyboard away: up to two letters, fewer in a short word. */
-function nearest(name: string, known: readonly string[]): string | undefined {
+/** A typo away: up to two letters, fewer in a short word. */
+function closest(name: string, known: readonly string[]): string | undefined {
   const ranked = known
     .filter((other) => Math.abs(other.length - name.length) <= 2)
     .map((other) => ({ other, distance: distance(name.toLowerCase(), other) }))
@@ -104,6 +104,6 @@ function distance(one: string, two: string): number {
   return row[two.length]!
 }
 
-function fault(token: Token, message: string): LookedUp {
-  return { kind: 'fault', fault: { at: token.begin, message } }
+function problem(token: Token, message: string): Resolved {
+  return { kind: 'problem', problem: { at: token.begin, message } }
 }

@@ -1,0 +1,108 @@
+// How local commands are started: the contract of the two backends (`namespaces.ts`, `local-guarded.ts`), the
+// programs they use, and the prewarmed bash in front of them.
+
+import { existsSync } from 'node:fs'
+import type { CommandEnd } from './executor.ts'
+import type { LaunchedCommand } from './supervise.ts'
+
+export const BASH = '/bin/bash'
+export const STANDARD_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
+
+/** Another account to run under, which requires root. `groups`: with its supplementary groups. */
+export type SwitchTo = { uid: number; gid: number; groups: boolean }
+
+/** What a local command starts with: the environment of its account, and nothing of ours. */
+export type LocalLaunch = { switchTo: SwitchTo | null; environment: Record<string, string> }
+
+/** Starts local commands in a way that leaves none of their processes behind. */
+export type LocalBackend = {
+  launch(launch: LocalLaunch): Promise<LaunchedCommand | CommandEnd>
+  /** Call when no command runs any more. */
+  close(): Promise<void>
+}
+
+const TOOLS = ['unshare', 'nsenter', 'setpriv', 'setsid'] as const
+
+/** Programs of util-linux. They run as root, so nobody's PATH decides which they are. */
+export type LocalTools = Record<(typeof TOOLS)[number], string>
+
+export function findLocalTools(): LocalTools | undefined {
+  const found = TOOLS.map((name) => [
+    name,
+    ['/usr/bin', '/bin'].map((dir) => `${dir}/${name}`).find(existsSync),
+  ])
+  return found.every(([, path]) => path) ? (Object.fromEntries(found) as LocalTools) : undefined
+}
+
+export function isRoot(): boolean {
+  return process.getuid!() === 0
+}
+
+/** Switches accounts and takes the supplementary groups of the new one, which Node and nsenter would drop. */
+export function setprivArguments({ setpriv }: LocalTools, { uid, gid }: SwitchTo): string[] {
+  return [setpriv, `--reuid=${uid}`, `--regid=${gid}`, '--init-groups']
+}
+
+// A namespace does not see what is mounted on the machine later, so a prewarmed one must not grow old.
+const PREWARMED_FOR_MS = 5_000
+
+/**
+ * Keeps one bash ready while commands follow each other, for another one like the last. Starting it takes several
+ * times as long as a small command; and it knows nothing yet: script and values come with the preamble.
+ */
+export function withPrewarmed(backend: LocalBackend): LocalBackend {
+  const discarding = new Set<Promise<void>>()
+  let prewarmed:
+    | { key: string; launching: Promise<LaunchedCommand | undefined>; timer: NodeJS.Timeout }
+    | undefined
+
+  function prewarm(launch: LocalLaunch, key: string): void {
+    if (prewarmed) return
+    // The next command will find out by itself why it did not work.
+    const launching = backend.launch(launch).then(
+      (launched) => ('kind' in launched ? undefined : launched),
+      () => undefined,
+    )
+    prewarmed = { key, launching, timer: setTimeout(discard, PREWARMED_FOR_MS).unref() }
+  }
+
+  function take(): Promise<LaunchedCommand | undefined> | undefined {
+    const taken = prewarmed
+    prewarmed = undefined
+    clearTimeout(taken?.timer)
+    return taken?.launching
+  }
+
+  function discard(): void {
+    const launching = take()
+    const discarded: Promise<void> = end(launching).finally(() => discarding.delete(discarded))
+    discarding.add(discarded)
+  }
+
+  return {
+    async launch(launch) {
+      const key = JSON.stringify(launch)
+      if (prewarmed && prewarmed.key !== key) discard()
+      const ready = await take()
+      prewarm(launch, key)
+      return ready && (await isAlive(ready)) ? ready : backend.launch(launch)
+    },
+    async close() {
+      discard()
+      await Promise.all(discarding)
+      await backend.close()
+    },
+  }
+}
+
+async function isAlive(launched: LaunchedCommand): Promise<boolean> {
+  return (await Promise.race([launched.ended, undefined])) === undefined
+}
+
+async function end(launching: Promise<LaunchedCommand | undefined> | undefined): Promise<void> {
+  const launched = await launching
+  await launched?.kill()
+  launched?.stdin.destroy()
+  launched?.stdout.destroy()
+  launched?.release?.()
+}

@@ -1,0 +1,115 @@
+// The HTTP client for every outgoing request: deliveries and credential checks. A receiver may be broken or
+// hostile: a request connects only where the address guard allows, follows no redirect, ends in time whatever the
+// receiver does, and reads little of the response. Callers decide what a request means and whether to retry it.
+import type { AddressGuard } from '#platform/addresses/guard.ts'
+import { openConnections } from './connections.ts'
+import type { Failure } from './errors.ts'
+import { type SendOutcome, STOPPED, type Stops, startExchange } from './exchange.ts'
+
+export type { SendOutcome } from './exchange.ts'
+
+export type SendRequest = {
+  method: string
+  /** http or https. The fragment is not sent. */
+  url: string
+  /** Headers that belong to the connection are set here; given ones are dropped. */
+  headers: Record<string, string>
+  body: Buffer | null
+  /** For everything together: waiting for a free connection, DNS, connecting, sending, the whole response. */
+  timeoutMs: number
+  verifySsl: boolean
+  /** How much of the response to read; `MAX_BODY_BYTES` when left out. */
+  maxBodyBytes?: number
+}
+
+export type HttpClient = {
+  /** Never throws. A request that `signal` aborts comes back as unreachable: check the signal first. */
+  send(request: SendRequest, signal?: AbortSignal): Promise<SendOutcome>
+  /** Aborts requests in flight, which come back as unreachable, and closes every connection. */
+  close(): Promise<void>
+}
+
+export function createHttpClient(options: { guard: AddressGuard; userAgent: string }): HttpClient {
+  const verifying = openConnections({ guard: options.guard, verifySsl: true })
+  const trusting = openConnections({ guard: options.guard, verifySsl: false })
+  const stopsOf = shareStops()
+  const notSent = (kind: Failure, message: string) => ({ kind, message, ipAddress: null, durationMs: 0 })
+
+  return {
+    async send(request, signal) {
+      const url = URL.parse(request.url)
+      const headers = prepareHeaders(request.headers, options.userAgent)
+      const problem =
+        (url ? urlProblem(url) : NOT_HTTP) ?? (typeof headers === 'string' ? headers : undefined)
+      if (problem !== undefined) return notSent('blocked', problem)
+      if (signal?.aborted) return notSent('unreachable', STOPPED)
+      const exchange = startExchange({ ...request, stops: signal && stopsOf(signal) })
+      const { origin, pathname, search } = url!
+      const { method, body } = request
+      const { agent } = request.verifySsl ? verifying : trusting
+      agent.dispatch(
+        { origin, path: pathname + search, method, headers: headers as Record<string, string>, body },
+        exchange.handler,
+      )
+      return exchange.outcome
+    },
+    async close() {
+      await Promise.all([verifying.close(), trusting.close()])
+    },
+  }
+}
+
+/** Thousands of requests share one signal, and a listener for each of them is expensive. */
+function shareStops(): (signal: AbortSignal) => Stops {
+  const known = new WeakMap<AbortSignal, Stops>()
+  return (signal) => {
+    const stops: Stops = known.get(signal) ?? new Set()
+    if (!known.has(signal)) {
+      known.set(signal, stops)
+      signal.addEventListener('abort', () => stops.forEach((stop) => void stop()), { once: true })
+    }
+    return stops
+  }
+}
+
+const NOT_HTTP = 'The URL is not a valid http or https URL.'
+
+function urlProblem({ protocol, username, password }: URL): string | undefined {
+  if (!['http:', 'https:'].includes(protocol)) return NOT_HTTP
+  if (username !== '' || password !== '')
+    return 'The URL contains a user name or password: use a header instead.'
+}
+
+/** Describe the connection or the length of the body: set by the client, or not at all. */
+const CONNECTION_HEADERS = new Set(
+  `connection content-length expect host keep-alive proxy-authenticate proxy-authorization proxy-connection te
+  trailer transfer-encoding upgrade`.split(/\s+/),
+)
+
+/** The headers to send, or what is wrong: that names the header, never its value, which may be a secret. */
+export function prepareHeaders(
+  given: Record<string, string>,
+  userAgent: string,
+): Record<string, string> | string {
+  const headers: Record<string, string> = Object.create(null)
+  const names = new Set<string>()
+  for (const name of Object.keys(given)) {
+    const value = given[name]!
+    const lower = name.toLowerCase()
+    if (CONNECTION_HEADERS.has(lower.trim())) continue
+    if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name))
+      return `${JSON.stringify(name)} is not a valid header name.`
+    if (/[\x00-\x08\x0a-\x1f\x7f]/.test(value))
+      return `The header ${name} contains a line break or another control character.`
+    if (names.has(lower)) return `The header ${name} is given more than once.`
+    names.add(lower)
+    headers[name] = asUtf8(value)
+  }
+  if (!names.has('user-agent')) headers['user-agent'] = userAgent
+  return headers
+}
+
+/** Header values are sent byte by byte; beyond ASCII, receivers expect UTF-8. */
+function asUtf8(value: string): string {
+  return /^[\x00-\x7f]*$/.test(value) ? value : Buffer.from(value, 'utf8').toString('latin1')
+}

@@ -1,0 +1,77 @@
+import type { HttpClient, SendOutcome } from '#adapters/http-client/client.ts'
+import { PROVIDERS } from '#platform/vocabulary.ts'
+import type { CredentialProvider } from './schemas.ts'
+
+export type TokenToProbe = {
+  provider: Exclude<CredentialProvider, 'ssh' | 'git'>
+  baseUrl: string | null
+  username: string | null
+  token: string
+}
+
+export type ProbeResult = { ok: boolean; message: string; details: Record<string, unknown> }
+
+const LIMITS = { timeoutMs: 10_000, maxBodyBytes: 256 * 1024 }
+
+/** Asks the provider who owns a token. The token goes to the host of its own provider, and to no other. */
+export async function probeToken(credential: TokenToProbe, http: HttpClient): Promise<ProbeResult> {
+  const url = userUrl(credential)
+  const headers = { authorization: authorization(credential), accept: 'application/json' }
+  const request = { method: 'GET', url: url.href, headers, body: null, verifySsl: true, ...LIMITS }
+  return describe(credential, url, await http.send(request))
+}
+
+function userUrl({ provider, baseUrl }: TokenToProbe): URL {
+  switch (provider) {
+    case 'github':
+      return new URL(baseUrl === null ? 'https://api.github.com/user' : `${baseUrl}/api/v3/user`)
+    case 'gitlab':
+      return new URL(`${baseUrl ?? 'https://gitlab.com'}/api/v4/user`)
+    case 'bitbucket':
+      return new URL(`${baseUrl ?? 'https://api.bitbucket.org'}/2.0/user`)
+    case 'gitea':
+      return new URL(`${baseUrl}/api/v1/user`)
+  }
+}
+
+function authorization({ provider, username, token }: TokenToProbe): string {
+  if (provider === 'gitea') return `token ${token}`
+  if (username === null) return `Bearer ${token}`
+  return `Basic ${Buffer.from(`${username}:${token}`).toString('base64')}`
+}
+
+function describe({ provider, token }: TokenToProbe, url: URL, outcome: SendOutcome): ProbeResult {
+  if (outcome.kind !== 'answered') return { ok: false, message: outcome.message, details: {} }
+  const { status, body } = outcome
+  const name = PROVIDERS[provider]
+  const account = status === 200 ? accountIn(body)?.replaceAll(token, '********') : undefined
+  const result = (ok: boolean, message: string): ProbeResult => ({
+    ok,
+    message,
+    details: { status, account: account ?? null },
+  })
+  if (account !== undefined) return result(true, `${name} accepts the token: it belongs to ${account}.`)
+  if (status === 401) return result(false, `${name} does not accept the token.`)
+  if (status === 403) {
+    return result(
+      false,
+      `${name} accepts the token but does not reveal its owner: specify a repository to check it with.`,
+    )
+  }
+  if (status === 429 || status >= 500) return result(false, `${name} is unavailable right now (${status}).`)
+  return result(
+    false,
+    `${url.host} does not respond like the API of ${name} (status ${status}): check base_url.`,
+  )
+}
+
+/** The name of an account without control characters; undefined when the response is not about an account. */
+function accountIn(body: Buffer): string | undefined {
+  try {
+    const { login, username, nickname } = Object(JSON.parse(body.toString('utf8'))) as Record<string, unknown>
+    const name = [login, username, nickname].find((one) => typeof one === 'string')
+    return (name as string | undefined)?.replace(/[^\p{L}\p{N}\p{P}\p{S} ]+/gu, ' ').slice(0, 100)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,183 @@
+import { sql } from 'kysely'
+import { type Actor, recordAudit } from '#access/audit/record.ts'
+import type { Caller } from '#access/authorization/caller.ts'
+import { can, type Scope } from '#access/authorization/permissions.ts'
+import { asSentence, type Connect } from '#adapters/executors/connect.ts'
+import { fingerprint, parseHostKey } from '#adapters/executors/host-key.ts'
+import { credentialAad } from '#model/inventory/sealed-aad.ts'
+import type { SecretBox } from '#platform/crypto/secret-box.ts'
+import type { Database } from '#platform/database/connect.ts'
+import type { HttpProblem } from '#platform/http/problems.ts'
+import { findServer, type ServerRow } from './find-servers.ts'
+import { audited, subjectOf } from './manage-servers.ts'
+import { type ProbeResult, probeServer } from './probe-server.ts'
+import type { ServerCheck, ServerCheckBody } from './schemas.ts'
+
+export type ServerCheckDeps = { db: Database; box: SecretBox; connect: Connect; timeouts?: Timeouts }
+
+export type Timeouts = { connectMs: number; probeMs: number; totalMs: number }
+
+type Contact = {
+  result: ProbeResult
+  /** The key that the host presented, whether or not it is the right one. */
+  shownKey: string | null
+  /** The same, once the host has proved that it owns the key and has accepted our login. */
+  provenKey: string | null
+}
+
+/** The API promises a response within 15 seconds. */
+const TIMEOUTS: Timeouts = { connectMs: 8_000, probeMs: 5_000, totalMs: 13_500 }
+
+/** Connects to a server as a run does, and reports what it found. Pins the host key only on request. */
+export async function runServerCheck(
+  deps: ServerCheckDeps,
+  caller: Caller,
+  actor: Actor,
+  scope: Scope,
+  id: number,
+  input: ServerCheckBody,
+): Promise<{ kind: 'tried'; check: ServerCheck } | HttpProblem> {
+  if (input.pin_host_key && !can(caller, 'server:edit', scope)) {
+    return { kind: 'forbidden', reason: 'You need the permission server:edit to pin a host key.' }
+  }
+  const server = await findServer(deps.db, id)
+  if (!server) return { kind: 'gone' }
+  const contact = await contactServer(deps, server)
+  const { provenKey } = contact
+  const isPinnedNow =
+    input.pin_host_key === true &&
+    provenKey !== null &&
+    (await pinHostKey(deps.db, actor, scope.organization_id, server, provenKey))
+  const pinned = isPinnedNow || server.host_key !== null
+  return { kind: 'tried', check: describe(server, contact, pinned, await databaseTime(deps.db)) }
+}
+
+async function contactServer(deps: ServerCheckDeps, server: ServerRow): Promise<Contact> {
+  const { timeouts = TIMEOUTS } = deps
+  const contact: Contact = { result: TOO_SLOW, shownKey: null, provenKey: null }
+  const signal = AbortSignal.timeout(timeouts.totalMs)
+  // Some hosts accept connections and then do nothing, in ways that only a clock ends.
+  const over = new Promise<ProbeResult>((resolve) => {
+    signal.addEventListener('abort', () => resolve(TOO_SLOW))
+  })
+  contact.result = await Promise.race([connectAndProbe(deps, server, contact, timeouts, signal), over])
+  return contact
+}
+
+async function connectAndProbe(
+  deps: ServerCheckDeps,
+  server: ServerRow,
+  contact: Contact,
+  timeouts: Timeouts,
+  signal: AbortSignal,
+): Promise<ProbeResult> {
+  const key = await loadKey(deps, server)
+  if ('message' in key) return { kind: 'failed', message: key.message }
+  const { name, provider_code: kind, host, port, root_directory: rootDirectory } = server
+  const connection = await deps.connect(
+    { name, kind, host, port, loginName: server.login_name, hostKey: server.host_key, rootDirectory, ...key },
+    {
+      onShownHostKey: (hostKey) => {
+        contact.shownKey = hostKey
+      },
+      onNewHostKey: async (hostKey) => {
+        contact.provenKey = hostKey
+      },
+      connectTimeoutMs: timeouts.connectMs,
+      signal,
+    },
+  )
+  if (connection.kind === 'cancelled') return TOO_SLOW
+  if (connection.kind === 'unreachable') return { kind: 'failed', message: connection.message }
+  try {
+    return await probeServer(connection.executor, rootDirectory, { timeoutMs: timeouts.probeMs, signal })
+  } finally {
+    // A host may take any time to close the connection; nobody needs to wait for it.
+    connection.executor.close().catch(() => {})
+  }
+}
+
+const TOO_SLOW: ProbeResult = { kind: 'failed', message: 'the server did not answer in time' }
+
+/** Null when the server has no key, which only SSH servers need. */
+async function loadKey(
+  { db, box }: ServerCheckDeps,
+  { name, credential_id }: ServerRow,
+): Promise<{ privateKey: string | null } | { message: string }> {
+  const credential =
+    credential_id === null
+      ? undefined
+      : await db
+          .selectFrom('credentials')
+          .select(['id', 'secret', 'active'])
+          .where('id', '=', credential_id)
+          .executeTakeFirst()
+  if (!credential?.secret) return { privateKey: null }
+  if (!credential.active) return { message: `the SSH credential of ${name} is disabled` }
+  try {
+    return { privateKey: box.open(credential.secret, credentialAad(credential.id)) }
+  } catch {
+    return { message: 'the SSH key was encrypted with another master key: enter it again' }
+  }
+}
+
+/** Only if no key is pinned yet, and the server still has the address that presented this one. */
+function pinHostKey(
+  db: Database,
+  actor: Actor,
+  organizationId: number,
+  seen: ServerRow,
+  hostKey: string,
+): Promise<boolean> {
+  return db.transaction().execute(async (trx) => {
+    const server = await findServer(trx, seen.id, { lock: true })
+    if (!server || server.host !== seen.host || server.port !== seen.port) return false
+    if (server.host_key !== null) return server.host_key === hostKey
+    await trx
+      .updateTable('servers')
+      .set({ host_key: hostKey, updated_at: sql<string>`now()` })
+      .where('id', '=', seen.id)
+      .execute()
+    await recordAudit(trx, actor, {
+      organizationId,
+      verb: 'changed',
+      subject: subjectOf(server),
+      before: audited(server),
+      after: { ...audited(server), host_key: hostKey },
+    })
+    return true
+  })
+}
+
+/** Pure. */
+function describe(server: ServerRow, contact: Contact, pinned: boolean, checkedAt: string): ServerCheck {
+  const { result, shownKey } = contact
+  const found = result.kind === 'probed' ? result : undefined
+  const key = shownKey === null ? null : parseHostKey(shownKey)
+  return {
+    ok: found?.rootDirectoryWritable ?? false,
+    message: summarize(server, result, pinned),
+    host_key_fingerprint: key && fingerprint(key.blob),
+    pinned,
+    user: found?.user ?? null,
+    free_disk_bytes: found?.freeDiskBytes ?? null,
+    root_directory_writable: found?.rootDirectoryWritable ?? null,
+    checked_at: checkedAt,
+  }
+}
+
+function summarize(server: ServerRow, result: ProbeResult, pinned: boolean): string {
+  if (result.kind === 'failed') return asSentence(result.message)
+  const { user, rootDirectoryWritable } = result
+  const account = user === null ? 'The account' : `The account ${user}`
+  if (!rootDirectoryWritable) {
+    return `${account} cannot write to ${server.root_directory}: give it write access there, or set another root_directory.`
+  }
+  const key = server.provider_code === 'local' || pinned ? '' : ' Its host key is not pinned yet.'
+  return `Connected to ${server.name}. ${account} can write to ${server.root_directory}.${key}`
+}
+
+async function databaseTime(db: Database): Promise<string> {
+  const { rows } = await sql<{ at: string }>`select clock_timestamp()::timestamptz(3) as at`.execute(db)
+  return rows[0]!.at
+}
