@@ -45,6 +45,7 @@ async function open({ settings, key, baseUrl }: Extract<Question, { kind: 'open'
       tree: createTree(database.db),
       baseUrl: () => baseUrl,
       log,
+      onUnrecorded: () => {},
       pollMs: 1_000,
     })
   resources.defer(rest)

@@ -81,6 +81,7 @@ export async function startService(
   })
   const { version } = JSON.parse(await readFile(new URL('../package.json', import.meta.url), 'utf8'))
 
+  let unrecordedDeliveries = 0
   if (config.role !== 'api') {
     const runner = await openRunner({
       db,
@@ -127,13 +128,21 @@ export async function startService(
       baseUrl,
       log,
       pollMs: config.deliveryPollMs,
+      onUnrecorded: () => {
+        unrecordedDeliveries += 1
+      },
     })
     stops.push(() => delivering.stop({ graceMs: Math.min(config.stopGraceMs, LONGEST_SENDING_MS) }))
   }
 
   if (config.role !== 'worker') {
     const probe = createProbe({ queue })
-    const metrics = createMetrics({ queue, deliveries: () => readDeliveryDepths(db), version })
+    const metrics = createMetrics({
+      queue,
+      deliveries: () => readDeliveryDepths(db),
+      unrecordedDeliveries: () => unrecordedDeliveries,
+      version,
+    })
     const calls = await createReceiver({
       db,
       box,

@@ -7,7 +7,7 @@ import { type ClaimedDelivery, claimDeliveries } from '#engine/outgoing/claim-de
 import { recordRefusal } from '#engine/outgoing/record-attempt.ts'
 import { redeliver } from '#engine/outgoing/redeliver.ts'
 import { replayDelivery } from '#engine/outgoing/replay-delivery.ts'
-import { storeAttempts } from '#engine/outgoing/store-attempts.ts'
+import { writeAttempts } from '#engine/outgoing/store-attempts.ts'
 import { storeHealth } from '#engine/outgoing/store-health.ts'
 import { createMask } from '#platform/masking/mask.ts'
 import { until } from '#platform/queue/test-queue.ts'
@@ -96,7 +96,7 @@ const claim = async (hookId: string) => (await claimDeliveries(db, new Map([[hoo
 test('a final status does not overtake a forerunner that another process begins to try at this very moment', async () => {
   const { hook, start } = await openHook()
   const action = await start()
-  await storeAttempts(db, [attemptOf(await claim(hook.id), { kind: 'retry', afterMs: 60_000 })])
+  await writeAttempts(db, [attemptOf(await claim(hook.id), { kind: 'retry', afterMs: 60_000 })])
   await move(action, COMPLETED)
   await db.transaction().execute(async (other) => {
     // What a claim of it writes, before it is committed.
@@ -131,10 +131,10 @@ suite('an attempt that somebody else has taken over', () => {
     const first = await stall(await claim(hook.id))
     const second = await claim(hook.id)
     assert.deepEqual([first.attempt, second.attempt], [1, 2])
-    await storeAttempts(db, [attemptOf(first, { kind: 'delivered' })])
+    await writeAttempts(db, [attemptOf(first, { kind: 'delivered' })])
     assert.deepEqual(await stateOf(hook.id), ['pending', 2, true])
     assert.equal((await world.requests(hook.id)).length, 1)
-    await storeAttempts(db, [attemptOf(second, { kind: 'delivered' })])
+    await writeAttempts(db, [attemptOf(second, { kind: 'delivered' })])
     assert.deepEqual(await stateOf(hook.id), ['delivered', 2, false])
   })
 
@@ -142,7 +142,7 @@ suite('an attempt that somebody else has taken over', () => {
     const { hook, start, ownerId } = await openHook()
     await start()
     const failed = await claim(hook.id)
-    await storeAttempts(db, [attemptOf(failed, { kind: 'give-up', why: 'It was refused.' })])
+    await writeAttempts(db, [attemptOf(failed, { kind: 'give-up', why: 'It was refused.' })])
     const [record] = await world.requests(hook.id)
     const replay = () => replayDelivery(db, record!.id, ownerId)
     assert.equal((await replay()).kind, 'sent-again')
@@ -153,13 +153,13 @@ suite('an attempt that somebody else has taken over', () => {
       { kind: 'handed-back' },
       { kind: 'retry', afterMs: 60_000 },
     ] as const)
-      await storeAttempts(db, [attemptOf(stalled, next)])
+      await writeAttempts(db, [attemptOf(stalled, next)])
     assert.deepEqual(await stateOf(hook.id), ['pending', 0, false])
     const current = await claim(hook.id)
     assert.deepEqual([stalled.attempt, current.attempt], [1, 1])
-    await storeAttempts(db, [attemptOf(stalled, { kind: 'give-up', why: 'It was refused.' })])
+    await writeAttempts(db, [attemptOf(stalled, { kind: 'give-up', why: 'It was refused.' })])
     assert.deepEqual(await stateOf(hook.id), ['pending', 1, true])
-    await storeAttempts(db, [attemptOf(current, { kind: 'delivered' })])
+    await writeAttempts(db, [attemptOf(current, { kind: 'delivered' })])
     assert.deepEqual(await stateOf(hook.id), ['delivered', 1, false])
   })
 
@@ -167,9 +167,9 @@ suite('an attempt that somebody else has taken over', () => {
     const { hook, start } = await openHook()
     await start()
     const attempt = attemptOf(await claim(hook.id), { kind: 'retry', afterMs: 60_000 })
-    await storeAttempts(db, [attempt])
+    await writeAttempts(db, [attempt])
     const [before] = await world.deliveries(hook.id)
-    await storeAttempts(db, [attempt])
+    await writeAttempts(db, [attempt])
     assert.deepEqual(await world.deliveries(hook.id), [before])
     assert.equal((await world.requests(hook.id)).length, 1)
   })

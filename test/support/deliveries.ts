@@ -86,7 +86,7 @@ export async function openReceiver(t: Closer) {
 /** An app and a worker that delivers; `TEST_BASE_URL` being no loopback address, loopback is allowed by name. */
 export async function openDeliveries(
   t: Closer,
-  more: { guard?: AddressGuard; log?: pino.Logger; delivers?: boolean } = {},
+  more: { guard?: AddressGuard; log?: pino.Logger; delivers?: boolean; onUnrecorded?: () => void } = {},
 ) {
   const guard =
     more.guard ??
@@ -94,7 +94,7 @@ export async function openDeliveries(
   const api = await openTestApp(inReverse(t), { guard })
   const { db } = api
   const tree = await createTestTree(db)
-  if (more.delivers !== false) await startTestDelivering(t, api, { guard, log: more.log })
+  if (more.delivers !== false) await startTestDelivering(t, api, { ...more, guard })
 
   async function makeHook(wish: object, at: TestTree = tree): Promise<MadeHook> {
     const answer = await api.request('POST', `/pipelines/${at.pipelineId}/hooks/outgoing`, {
@@ -232,7 +232,11 @@ async function passTime({ db }: Pick<TestApp, 'db'>, hookId: string, seconds: nu
 export async function startTestDelivering(
   t: Closer,
   { db, box, settings }: TestApp,
-  { guard, log }: { guard: AddressGuard; log?: pino.Logger },
+  {
+    guard,
+    log,
+    onUnrecorded = () => {},
+  }: { guard: AddressGuard; log?: pino.Logger; onUnrecorded?: () => void },
 ) {
   const listener = await openListener(settings, { onError: () => {} })
   const sender = createSender({ guard, userAgent: 'Gantry/test' })
@@ -244,6 +248,7 @@ export async function startTestDelivering(
     tree: createTree(db),
     baseUrl: () => 'http://gantry.test',
     log: log ?? pino({ level: 'silent' }),
+    onUnrecorded,
     pollMs: 50,
   })
   later(t, async () => {

@@ -11,6 +11,7 @@ export const ATTEMPT_OUTCOMES = [
   'blocked',
   'unrenderable',
   'superseded',
+  'unrecorded',
 ] as const
 export type AttemptOutcome = (typeof ATTEMPT_OUTCOMES)[number]
 
@@ -35,6 +36,8 @@ export type NextStep =
   | { kind: 'delivered' }
   | { kind: 'retry'; afterMs: number }
   | { kind: 'give-up'; why: string }
+  /** The attempt was made, but the database refuses its record: the delivery has failed. */
+  | { kind: 'unrecorded'; why: string }
   /** The hook's conditions do not hold: nobody is told, and nothing is recorded. */
   | { kind: 'ignored' }
   /** This process stops, or was held up for too long, before the receiver answered: somebody else goes on. */

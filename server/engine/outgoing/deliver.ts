@@ -49,6 +49,8 @@ export async function startDelivering(options: {
   log: Log
   /** How often it looks for what is due without having been told: retries, and the deliveries of dead processes. */
   pollMs: number
+  /** A delivery failed because its attempt could not be stored. */
+  onUnrecorded: () => void
 }): Promise<Delivering> {
   const { db, log, sender } = options
   const findHooks = createOutgoingHooks(db, options.box)
@@ -183,10 +185,15 @@ export async function startDelivering(options: {
       await new Promise(setImmediate)
       const batch = ended.splice(0)
       if (batch.length === 0) continue
-      await outage.persist('store attempts', () => storeAttempts(db, batch), giveUp.signal)
+      const stored = await storeAttempts(db, batch, (work) =>
+        outage.persist('store attempts', work, giveUp.signal),
+      )
       unsettled -= batch.length
-      for (const one of batch) logAttempt(log, one)
-      await storeHealth(db, log, batch, (work) => outage.persist('store health', work, giveUp.signal))
+      for (const one of stored) {
+        logAttempt(log, one)
+        if (one.next.kind === 'unrecorded') options.onUnrecorded()
+      }
+      await storeHealth(db, log, stored, (work) => outage.persist('store health', work, giveUp.signal))
       // A failure keeps its place until it is known: the one that follows might be one too many.
       for (const one of batch) if (!wentWell(one)) pace.end(one.delivery.hookId, false, null)
       // What waited behind these may go now.
@@ -248,7 +255,8 @@ function logAttempt(log: Log, { delivery, next, record }: EndedAttempt): void {
     next_attempt_in_ms: next.kind === 'retry' ? Math.round(next.afterMs) : null,
     ...(record?.error && { error: record.error }),
   }
-  if (next.kind === 'give-up') log.warn({ ...fields, why: next.why }, 'delivery attempt')
+  if (next.kind === 'give-up' || next.kind === 'unrecorded')
+    log.warn({ ...fields, why: next.why }, 'delivery attempt')
   else if (next.kind === 'delivered') log.debug(fields, 'delivery attempt')
   else log.info(fields, 'delivery attempt')
 }

@@ -1,6 +1,7 @@
 import { CompiledQuery } from 'kysely'
 import { byteas, int4s, int8s, jsons, texts, uuids } from '#platform/database/binary-arrays.ts'
 import type { Database } from '#platform/database/connect.ts'
+import { isOutage } from '#platform/database/outages.ts'
 import type { DeliveryState } from '#platform/database/tables.ts'
 import type { EndedAttempt, NextStep } from './attempt.ts'
 
@@ -8,6 +9,7 @@ const STATES: Record<NextStep['kind'], DeliveryState> = {
   delivered: 'delivered',
   retry: 'pending',
   'give-up': 'failed',
+  unrecorded: 'failed',
   ignored: 'ignored',
   'handed-back': 'pending',
 }
@@ -50,8 +52,71 @@ const STORE = `
   from ended where request_id is not null
   on conflict (id) do nothing`
 
-/** Writes how attempts have ended, all in one statement, which outside of a transaction is one of its own. */
-export async function storeAttempts(db: Database, attempts: readonly EndedAttempt[]): Promise<void> {
+/** Runs database work until the database is back; `work` only throws when it is away. */
+export type Persist = <Result>(work: () => Promise<Result>) => Promise<Result>
+
+/**
+ * Stores how attempts have ended; returns them as they were stored. An attempt that the database refuses does not hold
+ * up the others: it is stored without bodies and headers, else its delivery fails as `unrecorded`.
+ */
+export async function storeAttempts(
+  db: Database,
+  attempts: readonly EndedAttempt[],
+  persist: Persist,
+): Promise<EndedAttempt[]> {
+  const refusal = (batch: readonly EndedAttempt[]) =>
+    persist(() =>
+      writeAttempts(db, batch).then(
+        () => null,
+        (error: Error & { code?: string }) => {
+          if (isOutage(error)) throw error
+          return error
+        },
+      ),
+    )
+  if (!(await refusal(attempts))) return [...attempts]
+  const stored: EndedAttempt[] = []
+  for (const attempt of attempts) {
+    const error = await refusal([attempt])
+    const simpler = error ? [withoutBodies(attempt), ...unrecordedVersions(attempt, error)] : []
+    let kept = attempt
+    for (const version of simpler) {
+      kept = version
+      if (!(await refusal([version]))) break
+    }
+    stored.push(kept)
+  }
+  return stored
+}
+
+function withoutBodies({ record, ...attempt }: EndedAttempt): EndedAttempt {
+  const nothing = { requestHeaders: null, requestBody: null, responseHeaders: null, responseBody: null }
+  return { ...attempt, record: record && { ...record, ...nothing } }
+}
+
+/** The delivery has failed: with a record that holds nothing but the reason, else without any. */
+function unrecordedVersions(attempt: EndedAttempt, error: Error & { code?: string }): EndedAttempt[] {
+  const why = `The attempt was made, but its record could not be stored (database error ${error.code ?? 'unknown'}).`
+  const next: NextStep = { kind: 'unrecorded', why }
+  const { record } = withoutBodies(attempt)
+  const reason = record && {
+    ...record,
+    outcome: 'unrecorded' as const,
+    error: why,
+    url: '',
+    ipAddress: null,
+    status: null,
+    durationMs: null,
+  }
+  const delivery = { ...attempt.delivery, firstRequestId: null }
+  return [
+    { ...attempt, delivery, next, record: reason },
+    { ...attempt, next, record: null },
+  ]
+}
+
+/** One statement, which outside of a transaction is one of its own. */
+export async function writeAttempts(db: Database, attempts: readonly EndedAttempt[]): Promise<void> {
   const column = <Value>(read: (attempt: EndedAttempt) => Value) => attempts.map(read)
   const parameters = [
     uuids(column(({ delivery }) => delivery.hookId)),
