@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto'
 import type { AddressInfo } from 'node:net'
 import { pino } from 'pino'
 import { publicly } from '#access/authorization/enforce.ts'
-import { createReceiver } from '#engine/incoming/receiver.ts'
+import { createCallReceiver } from '#engine/incoming/receive-call.ts'
 import { createEnqueue } from '#engine/scheduling/jobs.ts'
 import { createAddressGuard } from '#platform/addresses/guard.ts'
 import { readConfig } from '#platform/config.ts'
@@ -41,7 +41,7 @@ async function open(settings: ConnectionSettings): Promise<{ port: number }> {
   const queue = await openQueue({ settings, onError })
   resources.defer(() => queue.close())
   const enqueue = createEnqueue(queue)
-  const calls = await createReceiver({
+  const calls = await createCallReceiver({
     db: database.db,
     box,
     listener,

@@ -7,9 +7,9 @@ import { sql } from 'kysely'
 import { pruneTokens } from '#access/accounts/sessions.ts'
 import { createSender } from '#adapters/http-client/sender.ts'
 import { pruneCalls } from '#engine/incoming/prune.ts'
-import { createReceiver } from '#engine/incoming/receiver.ts'
-import { startDelivering } from '#engine/outgoing/deliver.ts'
-import { readDeliveryDepths } from '#engine/outgoing/delivery-depths.ts'
+import { createCallReceiver } from '#engine/incoming/receive-call.ts'
+import { readDeliveryDepths } from '#engine/outgoing/claim-deliveries.ts'
+import { startDeliveryWorker } from '#engine/outgoing/deliver.ts'
 import { openRunner } from '#engine/runner/runner.ts'
 import { createEnqueue, scheduleActions, sweepSlots } from '#engine/scheduling/jobs.ts'
 import { createTree } from '#model/inventory/tree.ts'
@@ -119,7 +119,7 @@ export async function startService(
     resources.defer(async () => void (await Promise.all(stops.map((stop) => stop()))))
     const worker = await startWorker({ queue, listener, handlers, log, timings })
     stops.push(() => worker.stop({ graceMs: config.stopGraceMs }))
-    const delivering = await startDelivering({
+    const delivering = await startDeliveryWorker({
       db,
       box,
       listener,
@@ -143,7 +143,7 @@ export async function startService(
       unrecordedDeliveries: () => unrecordedDeliveries,
       version,
     })
-    const calls = await createReceiver({
+    const calls = await createCallReceiver({
       db,
       box,
       listener,

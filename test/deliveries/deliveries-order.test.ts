@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, suite, test } from 'node:test'
 import { sql } from 'kysely'
+import { attemptDelivery } from '#engine/outgoing/attempt-delivery.ts'
 import { claimDeliveries } from '#engine/outgoing/claim-deliveries.ts'
 import { loadOutgoingHooks, type OutgoingHook } from '#engine/outgoing/outgoing-hooks.ts'
-import { tryDelivery } from '#engine/outgoing/try-delivery.ts'
 import { createActionFinder } from '#model/actions/find-action.ts'
 import { shareWholeLoads } from '#model/actions/whole-actions.ts'
 import { createTree } from '#model/inventory/tree.ts'
@@ -244,7 +244,7 @@ suite('a worker', () => {
     const loaded = (await loadOutgoingHooks(quiet.db, quiet.box, [hook.id])).get(hook.id) as OutgoingHook
     const sent: string[] = []
     const triedAfter = (seconds: number) =>
-      tryDelivery(
+      attemptDelivery(
         {
           db: quiet.db,
           tree: createTree(quiet.db),

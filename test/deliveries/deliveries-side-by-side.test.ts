@@ -2,11 +2,10 @@ import assert from 'node:assert/strict'
 import { after, suite, test } from 'node:test'
 import { sql } from 'kysely'
 import { pino } from 'pino'
-import type { EndedAttempt, NextStep } from '#engine/outgoing/attempt.ts'
+import type { FinishedAttempt, NextStep } from '#engine/outgoing/attempt-delivery.ts'
 import { type ClaimedDelivery, claimDeliveries } from '#engine/outgoing/claim-deliveries.ts'
-import { recordRefusal } from '#engine/outgoing/record-attempt.ts'
-import { redeliver } from '#engine/outgoing/redeliver.ts'
-import { replayDelivery } from '#engine/outgoing/replay-delivery.ts'
+import { recordUnsent } from '#engine/outgoing/record-attempt.ts'
+import { redeliver, replayDelivery } from '#engine/outgoing/redeliver.ts'
 import { writeAttempts } from '#engine/outgoing/store-attempts.ts'
 import { storeHealth } from '#engine/outgoing/store-health.ts'
 import { createMask } from '#platform/masking/mask.ts'
@@ -32,7 +31,7 @@ async function openHook() {
 }
 
 /** An attempt as it comes back from a receiver that is ill. */
-async function failedAttempt(): Promise<EndedAttempt> {
+async function failedAttempt(): Promise<FinishedAttempt> {
   const { hook, start } = await openHook()
   await start()
   const [delivery] = await claimDeliveries(db, new Map([[hook.id, 1]]))
@@ -86,10 +85,10 @@ suite('how a receiver is doing', () => {
   })
 })
 
-const attemptOf = (delivery: ClaimedDelivery, next: NextStep): EndedAttempt => ({
+const attemptOf = (delivery: ClaimedDelivery, next: NextStep): FinishedAttempt => ({
   delivery,
   next,
-  record: recordRefusal({ url: '', method: 'POST' }, 'refused', 'It was refused.', createMask([])),
+  record: recordUnsent({ url: '', method: 'POST' }, 'refused', 'It was refused.', createMask([])),
 })
 const claim = async (hookId: string) => (await claimDeliveries(db, new Map([[hookId, 1]])))[0]!
 
@@ -142,12 +141,12 @@ suite('an attempt that somebody else has taken over', () => {
     const { hook, start, ownerId } = await openHook()
     await start()
     const failed = await claim(hook.id)
-    await writeAttempts(db, [attemptOf(failed, { kind: 'give-up', why: 'It was refused.' })])
+    await writeAttempts(db, [attemptOf(failed, { kind: 'failed', reason: 'It was refused.' })])
     const [record] = await world.requests(hook.id)
     const replay = () => replayDelivery(db, record!.id, ownerId)
-    assert.equal((await replay()).kind, 'sent-again')
+    assert.equal((await replay()).kind, 'replayed')
     const stalled = await stall(await claim(hook.id))
-    assert.equal((await replay()).kind, 'sent-again')
+    assert.equal((await replay()).kind, 'replayed')
     for (const next of [
       { kind: 'delivered' },
       { kind: 'handed-back' },
@@ -157,7 +156,7 @@ suite('an attempt that somebody else has taken over', () => {
     assert.deepEqual(await stateOf(hook.id), ['pending', 0, false])
     const current = await claim(hook.id)
     assert.deepEqual([stalled.attempt, current.attempt], [1, 1])
-    await writeAttempts(db, [attemptOf(stalled, { kind: 'give-up', why: 'It was refused.' })])
+    await writeAttempts(db, [attemptOf(stalled, { kind: 'failed', reason: 'It was refused.' })])
     assert.deepEqual(await stateOf(hook.id), ['pending', 1, true])
     await writeAttempts(db, [attemptOf(current, { kind: 'delivered' })])
     assert.deepEqual(await stateOf(hook.id), ['delivered', 1, false])

@@ -23,7 +23,7 @@ suite('duplicates', () => {
     assert.equal(second.headers['x-gantry-action-id'], String(id))
     assert.deepEqual(second.body, {
       ...first.body,
-      message: 'This delivery has already started the pipeline.',
+      message: 'Duplicate: this call has already started the pipeline.',
       hook_request_id: (await requestsOf(hook))[1]!.id,
     })
     assert.equal((await actionsOf(hook)).length, 1)

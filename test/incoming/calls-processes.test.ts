@@ -3,9 +3,8 @@ import assert from 'node:assert/strict'
 import { randomUUIDv7 } from 'node:crypto'
 import { after, suite, test } from 'node:test'
 import { sql } from 'kysely'
-import { OverloadError } from '#engine/incoming/group-commit.ts'
 import { receiveCall } from '#engine/incoming/receive-call.ts'
-import { createRefusals } from '#engine/incoming/refusals.ts'
+import { createRejectionLog } from '#engine/incoming/rejections.ts'
 import {
   assertRefused,
   assertStarted,
@@ -76,9 +75,9 @@ suite('several processes', () => {
     const cache: typeof api.calls.cache = {
       ...api.calls.cache,
       find: (name) => (heard ? api.calls.cache.find(name) : Promise.resolve(known)),
-      forget() {
+      clear() {
         heard = true
-        api.calls.cache.forget()
+        api.calls.cache.clear()
       },
     }
     const receive = (secret: string) => {
@@ -86,7 +85,7 @@ suite('several processes', () => {
       const sent = { headers, body: Buffer.from('{}'), address: '192.0.2.1' }
       return receiveCall({ ...api.calls, cache }, tokenOf(hook), sent, 'x')
     }
-    assert.equal((await receive(hook.secret!)).kind, 'unknown-hook')
+    assert.equal((await receive(hook.secret!)).kind, 'not-found')
     await changeHook(hook, { active: true })
     assert.equal((await receive(hook.secret!)).kind, 'started', 'it was switched on')
     Object.assign(known!, await api.calls.cache.find(tokenOf(hook)))
@@ -106,7 +105,7 @@ suite('several processes', () => {
       find: async () => ({ hook: known!.hook, version: -1 }),
     }
     const sent = { headers: {}, body: Buffer.from('{}'), address: '192.0.2.1' }
-    await assert.rejects(receiveCall({ ...api.calls, cache }, 'x', sent, 'x'), OverloadError)
+    await assert.rejects(receiveCall({ ...api.calls, cache }, 'x', sent, 'x'), { code: 'unavailable' })
     assert.deepEqual(await requestsOf(hook), [])
   })
 })
@@ -171,7 +170,7 @@ suite('when the database is away', () => {
     const at = await createTestTree(own.db)
     const hook = await makeHook(SIGNED, at, own)
     // Not those of the app, which writes its counts whenever it likes.
-    const refusals = createRefusals(own.db)
+    const refusals = createRejectionLog(own.db)
     const refused = { hookId: hook.id, outcome: 'rejected_signature', responseStatusCode: 403 } as const
     const call = { ...refused, address: '192.0.2.1', url: 'x:' }
     await Promise.all(Array.from({ length: 30 }, () => refusals.record({ ...call, id: randomUUIDv7() })))

@@ -129,7 +129,7 @@ suite('a dry run of a call that would start the pipeline', () => {
     const hook = await makeHook({ active: false })
     const { verdict, message } = await dryRun(hook, { body: {} })
     assert.equal(verdict, 'accepted')
-    assert.equal(message, 'The hook is switched off: calls are answered with 404.')
+    assert.equal(message, 'The hook is disabled: calls get a 404 response.')
   })
 })
 
@@ -181,11 +181,11 @@ suite('a dry run of a call that would start nothing', () => {
     )
     assert.equal(
       await message({ headers: { 'x-github-event': 'ping' }, body: {} }),
-      'A ping: nothing is started.',
+      'Ping: nothing is started.',
     )
     assert.equal(await message({ body: { ref: 'main' } }), 'Some variables cannot be read from this payload.')
     const xml = { headers: { 'content-type': 'application/xml' }, body: {} }
-    assert.equal(await message(xml), 'The body must be JSON: send Content-Type: application/json.')
+    assert.equal(await message(xml), 'The body must be JSON. Send `Content-Type: application/json`.')
   })
 
   test('gives the reason when the pipeline cannot run, and the variables all the same', async () => {

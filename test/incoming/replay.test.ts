@@ -252,7 +252,7 @@ suite('calls that cannot be replayed', () => {
     const id = await received(hook)
     await oldBody(id)
     await pruneCalls(db, 30)
-    await assertNotReplayable(hook, id, /no longer kept/)
+    await assertNotReplayable(hook, id, /no longer stored/)
   })
 
   test('those of a hook that has been removed', async () => {

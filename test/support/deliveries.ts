@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net'
 import { sql } from 'kysely'
 import { pino } from 'pino'
 import { createSender } from '#adapters/http-client/sender.ts'
-import { startDelivering } from '#engine/outgoing/deliver.ts'
+import { startDeliveryWorker } from '#engine/outgoing/deliver.ts'
 import { openSchedulingPass } from '#engine/scheduling/scheduling-pass.ts'
 import { startActions } from '#model/actions/start-actions.ts'
 import type { State } from '#model/actions/status.ts'
@@ -240,7 +240,7 @@ export async function startTestDelivering(
 ) {
   const listener = await openListener(settings, { onError: () => {} })
   const sender = createSender({ guard, userAgent: 'Gantry/test' })
-  const delivering = await startDelivering({
+  const delivering = await startDeliveryWorker({
     db,
     box,
     listener,

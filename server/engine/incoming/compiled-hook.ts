@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { hookSecretAad } from '#model/hooks/present-hook.ts'
 import type { HookCondition, HookVariable } from '#model/hooks/schemas.ts'
+import { parseTemplate, type SignatureRule } from '#model/hooks/signature-schemes.ts'
 import type { VariableValue } from '#model/payload/coerce.ts'
 import type { CompiledCondition } from '#model/payload/conditions.ts'
 import type { CompiledVariable } from '#model/payload/extract-variables.ts'
@@ -9,24 +10,23 @@ import { loadDefinitions } from '#model/pipelines/load-definitions.ts'
 import { type PipelineDefinition, type Plan, planRun } from '#model/pipelines/plan.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Database } from '#platform/database/connect.ts'
-import { parseTemplate, type SignatureRule } from './verify-signature.ts'
 
-/** Everything that receiving a call needs to know of a hook, worked out once per version of the tree. */
+/** Everything a call needs to know about its hook; compiled once per tree version. */
 export type CompiledHook = {
   id: string
   name: string
   active: boolean
   /** Null: calls need no signature. */
   signature: SignatureRule | null
-  /** Until when the previous secret counts, in milliseconds since 1970. */
+  /** When the previous secret expires, in milliseconds since 1970. */
   previousSecretUntil: number
   rateLimit: { perSecond: number; burst: number }
   conditions: readonly CompiledCondition[]
   variables: readonly CompiledVariable[]
   pipeline: PipelineDefinition
   plan: Plan
-  /** Whether outgoing hooks exist that may listen to the beginning of its runs. */
-  startIsTold: boolean
+  /** Whether outgoing hooks exist that may subscribe to the start of its runs. */
+  notifiesOnStart: boolean
   application: {
     repository: string
     defaultBranch: string
@@ -61,10 +61,10 @@ type HookRow = {
   default_branch: string | null
   provider_code: string | null
   credential_id: number | null
-  start_is_told: boolean
+  notifies_on_start: boolean
 }
 
-/** How a call names its hook: by the token of its URL or, when calls must be signed, by the hook's id. */
+/** How a call identifies its hook: by the token in its URL or, when calls must be signed, by the hook's id. */
 export type HookAddress = { tokenHash: Buffer } | { signedHookId: string } | { hookId: string }
 
 export async function loadHook(
@@ -79,7 +79,7 @@ export async function loadHook(
       exists (
         select from hooks o join pipelines q on q.id = o.pipeline_id
         where o.type = 'outgoing' and o.active and o.deleted_at is null
-          and (q.id = p.id or q.application_id = p.application_id or q.server_id = p.server_id)) as start_is_told
+          and (q.id = p.id or q.application_id = p.application_id or q.server_id = p.server_id)) as notifies_on_start
     from hooks h
     join pipelines p on p.id = h.pipeline_id
     left join applications application on application.id = p.application_id
@@ -113,7 +113,7 @@ function compileHook(row: HookRow, pipeline: PipelineDefinition, box: SecretBox)
     variables: row.settings.variables.map(compileVariable),
     pipeline,
     plan: planRun(pipeline),
-    startIsTold: row.start_is_told,
+    notifiesOnStart: row.notifies_on_start,
     application:
       row.repository === null
         ? null
@@ -151,7 +151,7 @@ function compileVariable({ name, path, type, required, default_value }: HookVari
   }
 }
 
-/** Paths were checked when the hook was saved. */
+/** Paths were validated when the hook was saved. */
 function keysOf(path: string): readonly string[] {
   const parsed = parsePath(path)
   if (parsed.kind === 'fault') throw new Error(`A stored path ${parsed.message}`)

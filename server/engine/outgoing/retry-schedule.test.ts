@@ -22,7 +22,7 @@ function course(result: AttemptResult, random = 0.5): (number | string)[] {
   }
 }
 
-const WHOLE = [5, 30, 120, 600, 1800, 3600, 10800, 21600, 43200, 'give-up']
+const WHOLE = [5, 30, 120, 600, 1800, 3600, 10800, 21600, 43200, 'failed']
 
 test('every 2xx is a delivery', () => {
   for (const status of [200, 201, 202, 204, 299]) assert.deepEqual(course(answered(status)), ['delivered'])
@@ -36,24 +36,24 @@ test('faults of the network, silence and passing troubles are tried again for al
 })
 
 test('what may only be missing yet gets two short retries', () => {
-  for (const status of [404, 409, 422]) assert.deepEqual(course(answered(status)), [5, 30, 'give-up'])
+  for (const status of [404, 409, 422]) assert.deepEqual(course(answered(status)), [5, 30, 'failed'])
 })
 
 test('other answers are final, and so is what may not be sent', () => {
   for (const status of [300, 301, 302, 304, 307, 308, 400, 401, 403, 405, 410, 413, 418])
-    assert.deepEqual(course(answered(status)), ['give-up'], String(status))
-  assert.deepEqual(course({ kind: 'blocked' }), ['give-up'])
+    assert.deepEqual(course(answered(status)), ['failed'], String(status))
+  assert.deepEqual(course({ kind: 'blocked' }), ['failed'])
 })
 
 test('giving up says why', () => {
-  const why = (result: AttemptResult, attempt: number) => {
+  const reasonFor = (result: AttemptResult, attempt: number) => {
     const next = nextAttempt(result, attempt, 0)
-    return next.kind === 'give-up' ? next.why : next.kind
+    return next.kind === 'failed' ? next.reason : next.kind
   }
-  assert.match(why(answered(302), 1), /answered 302, and redirects are not followed/)
-  assert.match(why(answered(400), 1), /answered 400/)
-  assert.match(why({ kind: 'timed-out' }, 10), /in time.* attempt 10, the last/)
-  assert.match(why({ kind: 'blocked' }, 1), /may not be sent/)
+  assert.match(reasonFor(answered(302), 1), /returned 302; redirects are not followed/)
+  assert.match(reasonFor(answered(400), 1), /returned 400/)
+  assert.match(reasonFor({ kind: 'timed-out' }, 10), /in time.* Attempt 10 was the last/)
+  assert.match(reasonFor({ kind: 'blocked' }, 1), /not allowed/)
 })
 
 test('pauses are spread by a fifth to both sides', () => {
@@ -92,7 +92,7 @@ test('a receiver that asks for less time than is planned does not get a request 
 })
 
 test('asking for time does not make a final answer less final', () => {
-  assert.deepEqual(course(answered(400, '60')), ['give-up'])
+  assert.deepEqual(course(answered(400, '60')), ['failed'])
   assert.deepEqual(course(answered(200, '60')), ['delivered'])
 })
 

@@ -51,7 +51,7 @@ const TOLD_TWICE = { events: ['action.created', 'action.status_changed'] }
 
 const warnings = (hookId: string) =>
   lines.filter(
-    ({ hook_id, level, msg }) => hook_id === hookId && level === 40 && msg.startsWith('an outgoing'),
+    ({ hook_id, level, msg }) => hook_id === hookId && level === 40 && msg.startsWith('outgoing hook'),
   )
 
 suite('a receiver that fails five times in a row', () => {
@@ -177,10 +177,10 @@ suite('a hook', () => {
     await until(() => isOff(hook.id, tree))
     const { disabled_at, disabled_reason } = await read(hook.id, tree)
     assert.ok(Math.abs(Date.parse(disabled_at) - Date.now()) < 60_000)
-    assert.match(disabled_reason, /^For 5 days every delivery failed: 1[01] in all\.$/)
+    assert.match(disabled_reason, /^Every delivery failed for 5 days \(1[01] deliveries\)\.$/)
     assert.deepEqual(
       warnings(hook.id).map(({ msg }) => msg),
-      ['an outgoing hook keeps failing and will be switched off', 'an outgoing hook was switched off'],
+      ['outgoing hook keeps failing', 'outgoing hook disabled'],
     )
   })
 
@@ -207,7 +207,7 @@ suite('a hook', () => {
     await move(action!, COMPLETED)
     await until(() => isOff(hook.id, tree))
     await until(async () => (await states(hook.id)).join() === 'missed,failed,failed')
-    assert.equal((await read(hook.id, tree)).disabled_reason, 'The receiver answered 410 (gone) twice.')
+    assert.equal((await read(hook.id, tree)).disabled_reason, 'The receiver returned 410 (Gone) twice.')
     assert.equal(receiver.arrivals.length, 3)
 
     // What happens meanwhile is told to nobody.

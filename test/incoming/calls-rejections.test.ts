@@ -239,8 +239,8 @@ suite('rate limits', () => {
         call(n % 3 ? wrong : hook, {}, { by: n % 2 ? other : api, address: '198.51.100.4' }),
       ),
     )
-    await api.calls.refusals.flush()
-    await other.calls.refusals.flush()
+    await api.calls.rejections.flush()
+    await other.calls.rejections.flush()
     const records = (await requestsOf(hook)).filter(({ outcome }) => outcome !== 'accepted')
     const perHour = Map.groupBy(records, ({ created_at }) => created_at.slice(0, 13))
     for (const [hour, kept] of perHour) assert.ok(kept.length <= 20, hour)

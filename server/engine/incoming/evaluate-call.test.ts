@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { suite, test } from 'node:test'
+import type { SignatureRule } from '#model/hooks/signature-schemes.ts'
 import { planRun } from '#model/pipelines/plan.ts'
 import type { CompiledHook } from './compiled-hook.ts'
-import { type Call, judgeCall, judgePayload, UNAUTHENTICATED_LIMIT } from './judge-call.ts'
+import { type Call, evaluateCall, evaluatePayload, UNAUTHENTICATED_LIMIT } from './evaluate-call.ts'
 import { createRateLimiter } from './rate-limit.ts'
-import type { SignatureRule } from './verify-signature.ts'
 
 const NOW = 1_790_000_000_000
 const GOOD = '{"ref":"main","n":1}'
@@ -42,7 +42,7 @@ const hookOf = (more: Partial<CompiledHook> = {}): CompiledHook => ({
   variables: [{ name: 'n', path: 'n', keys: ['n'], type: 'integer', required: true, defaultValue: null }],
   pipeline,
   plan: planRun(pipeline),
-  startIsTold: false,
+  notifiesOnStart: false,
   application: null,
   ...more,
 })
@@ -56,7 +56,7 @@ const callOf = (body: string, headers: Call['headers'] = {}, key = 'the new secr
   address: '192.0.2.7',
 })
 const judge = (call: Call, hook = hookOf(), limiter = createRateLimiter(), now = NOW) =>
-  judgeCall(hook, call, limiter, now)
+  evaluateCall(hook, call, limiter, now)
 
 test('a call in order is accepted with its variables', () => {
   assert.deepEqual(judge(callOf(GOOD)), { kind: 'accepted', variables: { n: 1 } })
@@ -140,9 +140,9 @@ suite('rate limits', () => {
 })
 
 test('a body of another type is unsupported, a broken one is malformed', () => {
-  const unsupported = judgePayload(hookOf(), callOf(GOOD, { 'content-type': 'text/plain' }))
+  const unsupported = evaluatePayload(hookOf(), callOf(GOOD, { 'content-type': 'text/plain' }))
   assert.ok(unsupported.kind === 'rejected_payload' && unsupported.isUnsupported)
-  const malformed = judgePayload(hookOf(), callOf('{'))
+  const malformed = evaluatePayload(hookOf(), callOf('{'))
   assert.ok(malformed.kind === 'rejected_payload' && !malformed.isUnsupported)
   assert.equal(malformed.message, 'The body is not valid JSON.')
 })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { deliveryKey, isPing } from './delivery.ts'
+import { idempotencyKey, isPing } from './sender-headers.ts'
 
 const HEADERS = [
   'idempotency-key',
@@ -15,7 +15,7 @@ const HEADERS = [
 const body = Buffer.from('{}')
 type Headers = Record<string, string | string[] | undefined>
 
-const keyOf = (headers: Headers, of = body) => deliveryKey(headers, of)?.toString('hex')
+const keyOf = (headers: Headers, of = body) => idempotencyKey(headers, of)?.toString('hex')
 
 test('every known header gives a delivery its id; without one every call counts', () => {
   for (const name of HEADERS) assert.match(keyOf({ [name]: '1' })!, /^[0-9a-f]{64}$/)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { evaluateHook, type FailureRecord, type HookVerdict, NO_FAILURES } from './auto-disable.ts'
 import type { AttemptResult } from './retry-schedule.ts'
-import { type FailureRecord, judgeHook, NO_FAILURES, type SwitchOffVerdict } from './switch-off.ts'
 
 const T0 = Date.parse('2026-11-15T12:00:00.000Z')
 const day = (days: number) => new Date(T0 + days * 86_400_000)
@@ -15,16 +15,16 @@ const SILENT: AttemptResult = { kind: 'timed-out' }
 
 /** Attempts in their order; each is the last of its delivery unless said otherwise. */
 function run(
-  attempts: { on: number; result?: AttemptResult; gaveUp?: boolean }[],
+  attempts: { on: number; result?: AttemptResult; isLast?: boolean }[],
   from: FailureRecord = NO_FAILURES,
-): { record: FailureRecord; verdicts: SwitchOffVerdict['kind'][]; reason: string | null } {
+): { record: FailureRecord; verdicts: HookVerdict['kind'][]; reason: string | null } {
   let record = from
   let reason: string | null = null
-  const verdicts = attempts.map(({ on, result = SILENT, gaveUp = true }) => {
-    const judged = judgeHook(record, result, { now: day(on), gaveUp })
-    record = judged.record
-    if (judged.verdict.kind === 'switch-off') reason = judged.verdict.reason
-    return judged.verdict.kind
+  const verdicts = attempts.map(({ on, result = SILENT, isLast = true }) => {
+    const evaluated = evaluateHook(record, result, { now: day(on), isLast })
+    record = evaluated.record
+    if (evaluated.verdict.kind === 'disable') reason = evaluated.verdict.reason
+    return evaluated.verdict.kind
   })
   return { record, verdicts, reason }
 }
@@ -33,22 +33,22 @@ const nine = Array.from({ length: 9 }, () => ({ on: 0 }))
 
 test('a hook is switched off when every delivery failed for five days', () => {
   const { verdicts, reason } = run([...nine, { on: 5 }])
-  assert.equal(verdicts.at(-1), 'switch-off')
-  assert.equal(reason, 'For 5 days every delivery failed: 10 in all.')
+  assert.equal(verdicts.at(-1), 'disable')
+  assert.equal(reason, 'Every delivery failed for 5 days (10 deliveries).')
 })
 
 test('not before the five days are over', () => {
-  assert.equal(run([...nine, { on: 4.999 }]).verdicts.includes('switch-off'), false)
+  assert.equal(run([...nine, { on: 4.999 }]).verdicts.includes('disable'), false)
 })
 
 test('not for fewer than ten deliveries, however long it takes', () => {
-  assert.equal(run([...nine.slice(1), { on: 50 }]).verdicts.includes('switch-off'), false)
+  assert.equal(run([...nine.slice(1), { on: 50 }]).verdicts.includes('disable'), false)
 })
 
 test('attempts of a delivery that goes on are not counted as failed deliveries', () => {
-  const attempts = Array.from({ length: 50 }, (_, n) => ({ on: n / 5, gaveUp: false }))
+  const attempts = Array.from({ length: 50 }, (_, n) => ({ on: n / 5, isLast: false }))
   const { record, verdicts } = run(attempts)
-  assert.equal(verdicts.includes('switch-off'), false)
+  assert.equal(verdicts.includes('disable'), false)
   assert.equal(record.failedDeliveries, 0)
 })
 
@@ -80,25 +80,25 @@ test('a receiver that answers 410 twice is gone', () => {
     { on: 0, result: answered(410) },
     { on: 0.1, result: answered(410) },
   ])
-  assert.deepEqual(verdicts, ['keep', 'switch-off'])
-  assert.equal(reason, 'The receiver answered 410 (gone) twice.')
+  assert.deepEqual(verdicts, ['keep', 'disable'])
+  assert.equal(reason, 'The receiver returned 410 (Gone) twice.')
 })
 
 test('any other answer in between means that it is not gone, silence does not', () => {
   const gone = { on: 0, result: answered(410) }
   assert.equal(run([gone, { on: 0, result: answered(500) }, gone]).verdicts.at(-1), 'keep')
   assert.equal(run([gone, { on: 0, result: answered(200) }, gone]).verdicts.at(-1), 'keep')
-  assert.equal(run([gone, { on: 0, result: SILENT }, gone]).verdicts.at(-1), 'switch-off')
+  assert.equal(run([gone, { on: 0, result: SILENT }, gone]).verdicts.at(-1), 'disable')
 })
 
 test('a clock that is set back starts the five days again, and switches nothing off', () => {
   const { record, verdicts } = run([...nine, { on: -30 }, { on: -26 }])
-  assert.equal(verdicts.includes('switch-off'), false)
+  assert.equal(verdicts.includes('disable'), false)
   assert.deepEqual(record.failingSince, day(-30))
-  assert.equal(run([{ on: -24 }], record).verdicts[0], 'switch-off')
+  assert.equal(run([{ on: -24 }], record).verdicts[0], 'disable')
 })
 
 test('what may not be sent has failed too', () => {
   const attempts = Array.from({ length: 10 }, (_, n) => ({ on: n, result: { kind: 'blocked' } as const }))
-  assert.equal(run(attempts).verdicts.at(-1), 'switch-off')
+  assert.equal(run(attempts).verdicts.at(-1), 'disable')
 })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { type BinaryToTextEncoding, createHmac } from 'node:crypto'
 import { suite, test } from 'node:test'
 import fc from 'fast-check'
-import { isSigned, parseTemplate, type SignatureRule } from './verify-signature.ts'
+import { isSigned, parseTemplate, type SignatureRule } from './signature-schemes.ts'
 
 const NOW = 1_790_000_000
 const SECRET = 'a secret of a hook'
