@@ -13,7 +13,7 @@ import { until } from '#platform/queue/test-queue.ts'
 import { COMPLETED, IN_PROGRESS, openDeliveries } from '#test/support/deliveries.ts'
 import { createTestTree } from '#test/support/world.ts'
 
-/** Nobody delivers here: the tests take the part of processes that do. */
+/** No worker runs here: the tests play the role of the processes that deliver. */
 const world = await openDeliveries({ after }, { delivers: false })
 const { db, health, makeHook, move, startAction } = world
 const log = pino({ level: 'silent' })
@@ -30,7 +30,7 @@ async function openHook() {
   return { hook, start, ownerId: tree.owner.id }
 }
 
-/** An attempt as it comes back from a receiver that is ill. */
+/** An attempt that a failing receiver caused. */
 async function failedAttempt(): Promise<FinishedAttempt> {
   const { hook, start } = await openHook()
   await start()
@@ -49,8 +49,8 @@ const somebodyWaits = async () => {
   return rows.length > 0
 }
 
-suite('how a receiver is doing', () => {
-  test('is noted although another process has just noted that it is well', async () => {
+suite('the health of a receiver', () => {
+  test('is stored even if another process has just deleted it as healthy', async () => {
     const attempt = await failedAttempt()
     const { hookId } = attempt.delivery
     await storeHealth(db, log, [attempt], once)
@@ -66,12 +66,12 @@ suite('how a receiver is doing', () => {
     assert.equal((await health(hookId))?.failures_in_a_row, 1)
   })
 
-  test('is written for each hook on its own, so that none is counted again because of another', async () => {
+  test('is stored per hook, so that a retry for one does not count another again', async () => {
     const attempts = [await failedAttempt(), await failedAttempt()]
     let faults = 1
     await storeHealth(db, log, attempts, async (work) => {
       await work()
-      // The first was written; whoever writes the second has to do it twice.
+      // The first was stored; storing the second is repeated.
       if ((await health(attempts[1]!.delivery.hookId)) && faults > 0) {
         faults -= 1
         await work()
@@ -92,13 +92,13 @@ const attemptOf = (delivery: ClaimedDelivery, next: NextStep): FinishedAttempt =
 })
 const claim = async (hookId: string) => (await claimDeliveries(db, new Map([[hookId, 1]])))[0]!
 
-test('a final status does not overtake a forerunner that another process begins to try at this very moment', async () => {
+test('a final status does not overtake a predecessor that another process is just claiming', async () => {
   const { hook, start } = await openHook()
   const action = await start()
   await writeAttempts(db, [attemptOf(await claim(hook.id), { kind: 'retry', afterMs: 60_000 })])
   await move(action, COMPLETED)
   await db.transaction().execute(async (other) => {
-    // What a claim of it writes, before it is committed.
+    // What a claim writes, before it is committed.
     await sql`update deliveries set attempts = attempts + 1, leased_until = now() + interval '45 seconds'
       where hook_id = ${hook.id} and attempts = 1`.execute(other)
     assert.equal(await claim(hook.id), undefined)
@@ -112,8 +112,8 @@ test('a final status does not overtake a forerunner that another process begins 
   )
 })
 
-suite('an attempt that somebody else has taken over', () => {
-  /** As if its process had stood still for so long that the lease is over. */
+suite('an attempt whose delivery was claimed by another process', () => {
+  /** As if its process had been paused until the lease expired. */
   async function stall(delivery: ClaimedDelivery): Promise<ClaimedDelivery> {
     const lease = new Date(Date.parse(delivery.lease) - 60_000).toISOString()
     await sql`update deliveries set leased_until = ${lease} where hook_id = ${delivery.hookId}`.execute(db)
@@ -137,7 +137,7 @@ suite('an attempt that somebody else has taken over', () => {
     assert.deepEqual(await stateOf(hook.id), ['delivered', 2, false])
   })
 
-  test('decides nothing either when a person has asked for the delivery anew, which counts from the beginning', async () => {
+  test('decides nothing after a replay, which counts attempts from the beginning', async () => {
     const { hook, start, ownerId } = await openHook()
     await start()
     const failed = await claim(hook.id)
@@ -162,7 +162,7 @@ suite('an attempt that somebody else has taken over', () => {
     assert.deepEqual(await stateOf(hook.id), ['delivered', 1, false])
   })
 
-  test('written down twice, because an answer of the database was lost, moves a delivery once', async () => {
+  test('storing an attempt twice, after a lost response of the database, updates the delivery once', async () => {
     const { hook, start } = await openHook()
     await start()
     const attempt = attemptOf(await claim(hook.id), { kind: 'retry', afterMs: 60_000 })
@@ -174,7 +174,7 @@ suite('an attempt that somebody else has taken over', () => {
   })
 })
 
-test('sending again waits for nothing that is being tried at this moment', async () => {
+test('redelivery does not wait for attempts in progress', async () => {
   const { hook, start } = await openHook()
   await start()
   await start()

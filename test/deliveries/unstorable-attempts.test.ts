@@ -15,14 +15,14 @@ const world = await openDeliveries(
   },
 )
 const receiver = await openReceiver({ after })
-const { db, makeHook, move, requests, settled, startAction } = world
+const { db, makeHook, move, requests, untilIdle, startAction } = world
 
-// Stands for whatever the database may refuse about a record: the tests choose what that is.
+// Stands for anything that the database may refuse about a record.
 await sql`alter table hook_requests add constraint refused check (
   response_body is distinct from 'poison'::bytea and url not like '%/unstorable'
   and not (url = '' and method = 'PUT'))`.execute(db)
 
-/** Hooks of one pipeline: their deliveries are due at the same moment, and end in the same batches. */
+/** Hooks of one pipeline: their deliveries are due at the same time and end in the same batches. */
 async function deliverTo(...targets: string[]) {
   const tree = await createTestTree(db)
   const hooks = await Promise.all(
@@ -34,14 +34,14 @@ async function deliverTo(...targets: string[]) {
   )
   await move(await startAction(tree), IN_PROGRESS)
   return Promise.all(
-    hooks.map(async ({ id }) => ({ deliveries: await settled(id), records: await requests(id) })),
+    hooks.map(async ({ id }) => ({ deliveries: await untilIdle(id), records: await requests(id) })),
   )
 }
 
 receiver.behave((request, response) => response.end(request.url === '/poison' ? 'poison' : 'thanks'))
 
 suite('an attempt that the database refuses to store', () => {
-  test('is stored without its bodies and headers, and the others of its batch as they are', async () => {
+  test('is stored without bodies and headers, and the rest of its batch in full', async () => {
     const results = await deliverTo('POST /fine', 'POST /poison', 'POST /also-fine')
     for (const { deliveries } of results) assert.ok(deliveries.every(({ state }) => state === 'delivered'))
     const [fine, poison, alsoFine] = results.map(({ records }) => records.at(-1)!)
@@ -83,7 +83,7 @@ suite('an attempt that the database refuses to store', () => {
     )
   })
 
-  test('fails its delivery without a record when the database takes none', async () => {
+  test('fails its delivery without a record when the database refuses any record', async () => {
     unrecorded = 0
     const [fine, unstorable] = await deliverTo('POST /fine', 'PUT /unstorable')
     assert.ok(fine!.deliveries.every(({ state }) => state === 'delivered'))

@@ -6,7 +6,7 @@ import type { StoredCall } from './commit-calls.ts'
 import { createGroupCommit } from './group-commit.ts'
 import type { CallToStore } from './insert-calls.ts'
 
-/** A call that carries a number and an answer; the groupCommit looks at no more than its version and its body. */
+/** A numbered call with a result; the group commit reads only its version and its body. */
 type Numbered = CallToStore & { record: { id: string } }
 const callOf = (n: number, version = 1, bytes = 0): Numbered =>
   ({ version, record: { id: String(n), body: Buffer.alloc(bytes) } }) as Numbered
@@ -15,7 +15,7 @@ const answerTo = (call: CallToStore): StoredCall => ({ kind: 'started', actionId
 const away = () => Object.assign(new Error('terminating connection'), { code: '57P01' })
 
 suite('every call is answered', () => {
-  test('exactly once, with its own result, whatever fails around it', async () => {
+  test('exactly once, with its own result, whatever else fails', async () => {
     const world = fc.record({
       calls: fc.array(
         fc.record({ bad: fc.boolean(), version: fc.integer({ min: 1, max: 2 }), wait: fc.nat(3) }),
@@ -76,7 +76,7 @@ suite('every call is answered', () => {
     )
   })
 
-  test('a few calls wait for the commit under way; many, or a commit that takes long, make a second one', async () => {
+  test('a few calls wait for the commit in flight; many calls, or a slow commit, start a second one', async () => {
     for (const { calls, afterMs, commits } of [
       { calls: 10, afterMs: 0, commits: 1 },
       { calls: 60, afterMs: 0, commits: 2 },
@@ -104,7 +104,7 @@ suite('every call is answered', () => {
     }
   })
 
-  test('a commit never carries more than eight megabytes, unless one call alone does', async () => {
+  test('a commit never holds more than eight megabytes, unless a single call does', async () => {
     const MIB = 1024 * 1024
     const sizes: number[] = []
     const groupCommit = createGroupCommit(async (batch) => {
@@ -124,7 +124,7 @@ suite('every call is answered', () => {
 })
 
 suite('when the database is away', () => {
-  test('all calls of the commit are rejected, and none is tried again', async () => {
+  test('all calls of the commit are rejected, and none is retried', async () => {
     let commits = 0
     const groupCommit = createGroupCommit(async () => {
       commits += 1
@@ -148,7 +148,7 @@ suite('when the database is away', () => {
     assert.deepEqual(await groupCommit.store(callOf(2)), { kind: 'started', actionId: 2 })
   })
 
-  test('calls that were first rejected together and then one by one are rejected too', async () => {
+  test('calls that fail together and then one by one are rejected as well', async () => {
     const groupCommit = createGroupCommit(async (batch) => {
       throw batch.length > 1 ? new Error('one of them') : away()
     })
@@ -158,7 +158,7 @@ suite('when the database is away', () => {
 })
 
 suite('overload', () => {
-  /** An groupCommit whose commits end when told to. */
+  /** A group commit whose commits end on demand. */
   function stuck() {
     const { promise, resolve } = Promise.withResolvers<void>()
     const groupCommit = createGroupCommit(async (batch) => {
@@ -168,7 +168,7 @@ suite('overload', () => {
     return { groupCommit, release: resolve }
   }
 
-  test('beyond 5,000 waiting calls one is rejected at once, and the waiting ones are not harmed', async () => {
+  test('with 5,000 calls waiting, the next one is rejected immediately, and the waiting ones are unaffected', async () => {
     const { groupCommit, release } = stuck()
     const waiting = Array.from({ length: 5_000 }, (_, n) => groupCommit.store(callOf(n)))
     await assert.rejects(groupCommit.store(callOf(5_000)), { code: 'unavailable' })
@@ -181,7 +181,7 @@ suite('overload', () => {
     assert.deepEqual(await groupCommit.store(callOf(7)), { kind: 'started', actionId: 7 })
   })
 
-  test('beyond 64 megabytes of waiting bodies one is rejected at once', async () => {
+  test('with 64 megabytes of bodies waiting, the next call is rejected immediately', async () => {
     const { groupCommit, release } = stuck()
     const large = callOf(0, 1, 16 * 1024 * 1024)
     const waiting = Array.from({ length: 4 }, () => groupCommit.store(large))

@@ -13,7 +13,7 @@ const answered = (status: number): AttemptResult => ({
 })
 const SILENT: AttemptResult = { kind: 'timed-out' }
 
-/** Attempts in their order; each is the last of its delivery unless said otherwise. */
+/** Attempts in order; each is the last of its delivery by default. */
 function run(
   attempts: { on: number; result?: AttemptResult; isLast?: boolean }[],
   from: FailureRecord = NO_FAILURES,
@@ -31,28 +31,28 @@ function run(
 
 const nine = Array.from({ length: 9 }, () => ({ on: 0 }))
 
-test('a hook is switched off when every delivery failed for five days', () => {
+test('a hook is disabled when every delivery failed for five days', () => {
   const { verdicts, reason } = run([...nine, { on: 5 }])
   assert.equal(verdicts.at(-1), 'disable')
   assert.equal(reason, 'Every delivery failed for 5 days (10 deliveries).')
 })
 
-test('not before the five days are over', () => {
+test('it is not disabled before the five days are over', () => {
   assert.equal(run([...nine, { on: 4.999 }]).verdicts.includes('disable'), false)
 })
 
-test('not for fewer than ten deliveries, however long it takes', () => {
+test('it is not disabled for fewer than ten deliveries, however long it fails', () => {
   assert.equal(run([...nine.slice(1), { on: 50 }]).verdicts.includes('disable'), false)
 })
 
-test('attempts of a delivery that goes on are not counted as failed deliveries', () => {
+test('attempts that will be retried do not count as failed deliveries', () => {
   const attempts = Array.from({ length: 50 }, (_, n) => ({ on: n / 5, isLast: false }))
   const { record, verdicts } = run(attempts)
   assert.equal(verdicts.includes('disable'), false)
   assert.equal(record.failedDeliveries, 0)
 })
 
-test('one delivery that arrives begins everything anew', () => {
+test('one successful delivery resets everything', () => {
   const { record, verdicts } = run([...nine, { on: 4, result: answered(200) }])
   assert.deepEqual(record, NO_FAILURES)
   assert.equal(verdicts.at(-1), 'keep')
@@ -65,17 +65,17 @@ test('one delivery that arrives begins everything anew', () => {
   )
 })
 
-test('its people are warned once, at half of the time', () => {
+test('a warning is logged once, after half of the time', () => {
   const { verdicts } = run([{ on: 0 }, { on: 2.4 }, { on: 2.5 }, { on: 3 }, { on: 4.9 }])
   assert.deepEqual(verdicts, ['keep', 'keep', 'warn', 'keep', 'keep'])
 })
 
-test('they are warned again in another stretch of failures', () => {
+test('another series of failures causes another warning', () => {
   const first = run([{ on: 0 }, { on: 3 }, { on: 4, result: answered(200) }])
   assert.deepEqual(run([{ on: 5 }, { on: 8 }], first.record).verdicts, ['keep', 'warn'])
 })
 
-test('a receiver that answers 410 twice is gone', () => {
+test('a receiver that returns 410 twice is gone', () => {
   const { verdicts, reason } = run([
     { on: 0, result: answered(410) },
     { on: 0.1, result: answered(410) },
@@ -84,21 +84,21 @@ test('a receiver that answers 410 twice is gone', () => {
   assert.equal(reason, 'The receiver returned 410 (Gone) twice.')
 })
 
-test('any other answer in between means that it is not gone, silence does not', () => {
+test('any other response in between means that it is not gone; a timeout does not', () => {
   const gone = { on: 0, result: answered(410) }
   assert.equal(run([gone, { on: 0, result: answered(500) }, gone]).verdicts.at(-1), 'keep')
   assert.equal(run([gone, { on: 0, result: answered(200) }, gone]).verdicts.at(-1), 'keep')
   assert.equal(run([gone, { on: 0, result: SILENT }, gone]).verdicts.at(-1), 'disable')
 })
 
-test('a clock that is set back starts the five days again, and switches nothing off', () => {
+test('a clock that is set back restarts the five days, and disables nothing', () => {
   const { record, verdicts } = run([...nine, { on: -30 }, { on: -26 }])
   assert.equal(verdicts.includes('disable'), false)
   assert.deepEqual(record.failingSince, day(-30))
   assert.equal(run([{ on: -24 }], record).verdicts[0], 'disable')
 })
 
-test('what may not be sent has failed too', () => {
+test('a blocked request counts as a failure', () => {
   const attempts = Array.from({ length: 10 }, (_, n) => ({ on: n, result: { kind: 'blocked' } as const }))
   assert.equal(run(attempts).verdicts.at(-1), 'disable')
 })

@@ -12,7 +12,7 @@ function answered(limiter: ReturnType<typeof createConcurrencyLimiter>, times: n
   }
 }
 
-test('a receiver that nobody knows gets a few requests at once', () => {
+test('a new receiver gets a few concurrent requests', () => {
   const limiter = createConcurrencyLimiter()
   assert.equal(limiter.available(HOOK, ALL_FREE), 4)
   for (let number = 0; number < 4; number += 1) limiter.start(HOOK)
@@ -20,7 +20,7 @@ test('a receiver that nobody knows gets a few requests at once', () => {
   assert.equal(limiter.available('another', ALL_FREE), 4)
 })
 
-test('each answer makes room for one more, for a quick receiver further than for a slow one', () => {
+test('each success allows one more request, up to a higher limit for a fast receiver', () => {
   const slow = createConcurrencyLimiter()
   answered(slow, 1_000, 2_000)
   assert.equal(slow.available(HOOK, ALL_FREE), 64)
@@ -31,7 +31,7 @@ test('each answer makes room for one more, for a quick receiver further than for
   assert.equal(quick.available(HOOK, ALL_FREE), 64)
 })
 
-test('a failure leaves room for one', () => {
+test('a failure reduces the limit to one', () => {
   const limiter = createConcurrencyLimiter()
   answered(limiter, 100, 5)
   limiter.start(HOOK)
@@ -41,7 +41,7 @@ test('a failure leaves room for one', () => {
   assert.equal(limiter.available(HOOK, ALL_FREE), 0)
 })
 
-test('slow receivers leave places to others, however many they are and however much waits for them', () => {
+test('slow receivers leave slots to others, however many they are and however much is pending', () => {
   const limiter = createConcurrencyLimiter()
   let free = ALL_FREE
   const slow = Array.from({ length: 200 }, (_, number) => `slow ${number}`)
@@ -53,9 +53,9 @@ test('slow receivers leave places to others, however many they are and however m
   }
   for (let round = 0; round < 10; round += 1) {
     for (const hook of slow) {
-      const places = limiter.available(hook, free)
-      for (let number = 0; number < places; number += 1) limiter.start(hook)
-      free -= places
+      const slots = limiter.available(hook, free)
+      for (let number = 0; number < slots; number += 1) limiter.start(hook)
+      free -= slots
     }
   }
   assert.ok(free > 0)
@@ -65,7 +65,7 @@ test('slow receivers leave places to others, however many they are and however m
   assert.equal(limiter.available('another', 0), 0)
 })
 
-test('a receiver that is alone gets all the places that it can use', () => {
+test('a single receiver gets all the slots that it can use', () => {
   const limiter = createConcurrencyLimiter()
   answered(limiter, 1_000, 5)
   for (let number = 0; number < 256; number += 1) {
@@ -75,15 +75,15 @@ test('a receiver that is alone gets all the places that it can use', () => {
   assert.equal(limiter.available(HOOK, ALL_FREE - 256), 0)
 })
 
-test('while its connections are busy, a quick receiver is given many more at a time instead of one by one', () => {
+test('while its connections are busy, a fast receiver gets requests in bulk instead of one by one', () => {
   const limiter = createConcurrencyLimiter()
   answered(limiter, 1_000, 5)
   for (let number = 0; number < 256; number += 1) limiter.start(HOOK)
-  const roomAfter = (ends: number) => {
+  const availableAfter = (ends: number) => {
     for (let number = 0; number < ends; number += 1) limiter.finish(HOOK, true, 5)
     return limiter.available(HOOK, ALL_FREE)
   }
-  assert.equal(roomAfter(95), 0)
-  assert.equal(roomAfter(1), 96)
-  assert.equal(roomAfter(100), 196)
+  assert.equal(availableAfter(95), 0)
+  assert.equal(availableAfter(1), 96)
+  assert.equal(availableAfter(100), 196)
 })
