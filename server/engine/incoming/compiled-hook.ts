@@ -1,4 +1,4 @@
-import { sql } from 'kysely'
+import { type Selectable, sql } from 'kysely'
 import { hookSecretAad } from '#model/hooks/present-hook.ts'
 import type { HookCondition, HookVariable } from '#model/hooks/schemas.ts'
 import { parseTemplate, type SignatureRule } from '#model/hooks/signature-schemes.ts'
@@ -7,43 +7,22 @@ import type { CompiledCondition } from '#model/payload/conditions.ts'
 import type { CompiledVariable } from '#model/payload/extract-variables.ts'
 import { parsePath } from '#model/payload/payload-path.ts'
 import { loadDefinitions } from '#model/pipelines/load-definitions.ts'
-import { type PipelineDefinition, type Plan, planRun } from '#model/pipelines/plan.ts'
+import { type PipelineDefinition, planRun } from '#model/pipelines/plan.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Database } from '#platform/database/connect.ts'
+import type { HooksTable } from '#platform/database/tables.ts'
 
-/** Everything a call needs to know about its hook; compiled once per tree version. */
-export type CompiledHook = {
-  id: string
-  name: string
-  active: boolean
-  /** Null: calls need no signature. */
-  signature: SignatureRule | null
-  /** When the previous secret expires, in milliseconds since 1970. */
-  previousSecretUntil: number
-  rateLimit: { perSecond: number; burst: number }
-  conditions: readonly CompiledCondition[]
-  variables: readonly CompiledVariable[]
-  pipeline: PipelineDefinition
-  plan: Plan
-  /** Whether outgoing hooks exist that may subscribe to the start of its runs. */
-  notifiesOnStart: boolean
-  application: {
-    repository: string
-    defaultBranch: string
-    provider: string | null
-    credentialId: number | null
-  } | null
-}
-
-type HookRow = {
-  id: string
-  name: string
-  active: boolean
-  pipeline_id: number
-  requires_secret: boolean
-  secret: Buffer | null
-  previous_secret: Buffer | null
-  previous_secret_until: string | null
+type HookRow = Pick<
+  Selectable<HooksTable>,
+  | 'id'
+  | 'name'
+  | 'active'
+  | 'pipeline_id'
+  | 'requires_secret'
+  | 'secret'
+  | 'previous_secret'
+  | 'previous_secret_until'
+> & {
   secret_algorithm: SignatureRule['algorithm'] | null
   secret_header_name: string | null
   settings: {
@@ -63,6 +42,9 @@ type HookRow = {
   credential_id: number | null
   notifies_on_start: boolean
 }
+
+/** Everything a call needs to know about its hook; compiled once per tree version. */
+export type CompiledHook = ReturnType<typeof compileHook>
 
 /** How a call identifies its hook: by the token in its URL or, when calls must be signed, by the hook's id. */
 export type HookAddress = { tokenHash: Buffer } | { signedHookId: string } | { hookId: string }
@@ -97,22 +79,27 @@ function conditionOf(address: HookAddress) {
   return sql`h.id = ${address.signedHookId} and h.requires_secret`
 }
 
-function compileHook(row: HookRow, pipeline: PipelineDefinition, box: SecretBox): CompiledHook {
+function compileHook(row: HookRow, pipeline: PipelineDefinition, box: SecretBox) {
   return {
     id: row.id,
     name: row.name,
     active: row.active,
+    /** Null: calls need no signature. */
     signature: row.requires_secret ? compileSignature(row, box) : null,
+    /** In milliseconds since 1970. */
     previousSecretUntil: row.previous_secret_until === null ? 0 : Date.parse(row.previous_secret_until),
     rateLimit: { perSecond: row.settings.rate_limit.per_second, burst: row.settings.rate_limit.burst },
-    conditions: row.trigger_when.conditions.map(({ path, accepted_values }) => ({
-      path,
-      keys: keysOf(path),
-      acceptedValues: accepted_values,
-    })),
+    conditions: row.trigger_when.conditions.map(
+      ({ path, accepted_values }): CompiledCondition => ({
+        path,
+        keys: keysOf(path),
+        acceptedValues: accepted_values,
+      }),
+    ),
     variables: row.settings.variables.map(compileVariable),
     pipeline,
     plan: planRun(pipeline),
+    /** Whether outgoing hooks exist that may subscribe to the start of its runs. */
     notifiesOnStart: row.notifies_on_start,
     application:
       row.repository === null

@@ -9,24 +9,12 @@ import { originOf } from '#platform/http/requests.ts'
 import { commitCalls } from './commit-calls.ts'
 import type { CompiledHook } from './compiled-hook.ts'
 import { type Call, evaluateCall, UNAUTHENTICATED_LIMIT, type Verdict } from './evaluate-call.ts'
-import { createGroupCommit, type GroupCommit } from './group-commit.ts'
-import { type CachedHook, createHookCache, type HookCache } from './hook-cache.ts'
+import { createGroupCommit } from './group-commit.ts'
+import { type CachedHook, createHookCache } from './hook-cache.ts'
 import type { CallRecord, StartedBy } from './insert-calls.ts'
-import { createRateLimiter, type RateLimiter } from './rate-limit.ts'
-import { createRejectionLog, type RejectionLog } from './rejections.ts'
+import { createRateLimiter } from './rate-limit.ts'
+import { createRejectionLog } from './rejections.ts'
 import { contentTypeOf, idempotencyKey, maskSecrets } from './sender-headers.ts'
-
-export type ReceiveDeps = {
-  cache: HookCache
-  groupCommit: GroupCommit
-  limiter: RateLimiter
-  rejections: RejectionLog
-}
-
-export type CallReceiver = ReceiveDeps & {
-  /** Writes the rejections that are only counted so far. */
-  close(): Promise<void>
-}
 
 const FLUSH_EVERY_MS = 5_000
 
@@ -36,7 +24,7 @@ export async function createCallReceiver(options: {
   box: SecretBox
   listener: Listener
   onError: (error: Error) => void
-}): Promise<CallReceiver> {
+}) {
   const { db, box, listener } = options
   const rejections = createRejectionLog(db)
   const flush = () => rejections.flush().catch(options.onError)
@@ -47,12 +35,16 @@ export async function createCallReceiver(options: {
     groupCommit: createGroupCommit((calls) => commitCalls(db, calls)),
     limiter: createRateLimiter(),
     rejections,
+    /** Writes the rejections that are only counted so far. */
     async close() {
       clearInterval(timer)
       await flush()
     },
   }
 }
+
+export type CallReceiver = Awaited<ReturnType<typeof createCallReceiver>>
+export type ReceiveDeps = Omit<CallReceiver, 'close'>
 
 /** The result of a call. */
 export type Received =
