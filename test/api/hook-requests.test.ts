@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto'
 import { after, suite, test } from 'node:test'
 import { sql } from 'kysely'
 import {
-  assertRejected,
+  assertRejected as assertRefused,
   assertStarted,
   bytesOf,
   type Hook,
@@ -137,7 +137,7 @@ suite('the list of calls to a hook', () => {
       'page=1&page=2',
       'outcome=accepted',
     ])
-      assertRejected(await get(listOf(hook, `?${query}`)), 422, 'invalid')
+      assertRefused(await get(listOf(hook, `?${query}`)), 422, 'invalid')
   })
 
   test('beyond 10,000 the total is no longer exact, and there is no last page', async () => {
@@ -162,8 +162,8 @@ suite('the list of calls to a hook', () => {
     const delivery = await createHookRequest(db, outgoing, 'outgoing', { response_status_code: 500 })
     assert.deepEqual(idsOf(await get(listOf(hook))), [id])
     assert.deepEqual(idsOf(await get(`/hooks/outgoing/${outgoing}/requests`)), [delivery])
-    assertRejected(await get(`/hooks/outgoing/${hook.id}/requests`), 404, 'not_found')
-    assertRejected(await get(listOf({ id: outgoing })), 404, 'not_found')
+    assertRefused(await get(`/hooks/outgoing/${hook.id}/requests`), 404, 'not_found')
+    assertRefused(await get(listOf({ id: outgoing })), 404, 'not_found')
   })
 
   test('is for those with hook:view; for anybody else there is no such hook', async () => {
@@ -172,12 +172,11 @@ suite('the list of calls to a hook', () => {
     const viewing = await memberWith('hook:view')
     assert.equal((await read(listOf(hook), viewing.token)).length, 1)
     const blind = await memberWith('hook:edit', 'action:view', 'pipeline:view', 'pipeline:run')
-    for (const { token } of [blind, outsider])
-      assertRejected(await get(listOf(hook), token), 404, 'not_found')
-    assertRejected(await get(listOf({ id: randomUUID() })), 404, 'not_found')
-    assertRejected(await get(listOf({ id: '1' })), 422, 'invalid')
+    for (const { token } of [blind, outsider]) assertRefused(await get(listOf(hook), token), 404, 'not_found')
+    assertRefused(await get(listOf({ id: randomUUID() })), 404, 'not_found')
+    assertRefused(await get(listOf({ id: '1' })), 422, 'invalid')
     await removeHook(hook)
-    assertRejected(await get(listOf(hook)), 404, 'not_found')
+    assertRefused(await get(listOf(hook)), 404, 'not_found')
   })
 })
 
@@ -316,10 +315,10 @@ suite('one call', () => {
     await removeHook(hook)
     assert.equal((await read(url)).hook_id, hook.id)
     const blind = await memberWith('hook:edit', 'pipeline:run', 'action:view')
-    for (const { token } of [blind, outsider]) assertRejected(await get(url, token), 404, 'not_found')
-    assertRejected(await get(`/hook-requests/${randomUUID()}`), 404, 'not_found')
-    assertRejected(await get('/hook-requests/1'), 422, 'invalid')
-    assertRejected(await get(url, 'gty_at_nobody'), 401, 'unauthenticated')
+    for (const { token } of [blind, outsider]) assertRefused(await get(url, token), 404, 'not_found')
+    assertRefused(await get(`/hook-requests/${randomUUID()}`), 404, 'not_found')
+    assertRefused(await get('/hook-requests/1'), 422, 'invalid')
+    assertRefused(await get(url, 'gty_at_nobody'), 401, 'unauthenticated')
   })
 
   test('can be a delivery that was sent', async () => {
@@ -400,10 +399,10 @@ suite('the requests about an action', () => {
     const both = await memberWith('action:view', 'hook:view')
     assert.equal((await read(about(id), both.token)).length, 1)
     const { token } = await memberWith('action:view')
-    assertRejected(await get(about(id), token), 403, 'forbidden')
+    assertRefused(await get(about(id), token), 403, 'forbidden')
     const blind = await memberWith('hook:view', 'hook:edit')
-    for (const one of [blind, outsider]) assertRejected(await get(about(id), one.token), 404, 'not_found')
-    assertRejected(await get(about(Number.MAX_SAFE_INTEGER)), 404, 'not_found')
-    assertRejected(await get('/actions/0/hook-requests'), 422, 'invalid')
+    for (const one of [blind, outsider]) assertRefused(await get(about(id), one.token), 404, 'not_found')
+    assertRefused(await get(about(Number.MAX_SAFE_INTEGER)), 404, 'not_found')
+    assertRefused(await get('/actions/0/hook-requests'), 422, 'invalid')
   })
 })

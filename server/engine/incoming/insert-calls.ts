@@ -42,7 +42,7 @@ export type CallRecord = {
   headers: Record<string, unknown> | null
   content_type: string | null
   body: Buffer | null
-  /** What the caller was told beyond the outcome. */
+  /** What the response said beyond the outcome. */
   response: object | null
   retry_of: string | null
   duration_ms: number

@@ -45,10 +45,18 @@ test('a clock that is set back locks nobody out', () => {
   assert.equal(limiter.take('a', LIMIT, T0 - 3_600_000), 0)
 })
 
-test('the least recently used key is evicted beyond the maximum', () => {
+test('the least recently used key is evicted beyond the maximum, and no other', () => {
   const limiter = createRateLimiter()
-  for (let n = 0; n < 60_000; n += 1) limiter.take(`address ${n}`, LIMIT, T0)
-  assert.equal(limiter.take('address 0', LIMIT, T0), 0)
+  const exhaust = (key: string) => {
+    while (limiter.take(key, LIMIT, T0) === 0);
+  }
+  exhaust('idle')
+  exhaust('busy')
+  for (let n = 0; n < 60_000; n += 1) {
+    limiter.take(`address ${n}`, LIMIT, T0)
+    if (n % 1_000 === 0) assert.notEqual(limiter.take('busy', LIMIT, T0), 0)
+  }
+  assert.equal(limiter.take('idle', LIMIT, T0), 0)
 })
 
 test('in any period at most a burst plus the refill passes', () => {

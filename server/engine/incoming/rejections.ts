@@ -13,7 +13,7 @@ export type RejectionLog = {
   flush(): Promise<void>
 }
 
-export type RejectedCall = {
+type RejectedCall = {
   id: string
   hookId: string
   outcome: 'rejected_signature' | 'rate_limited'

@@ -48,7 +48,7 @@ async function replayCall(
   })
 }
 
-export type ReplayRoute = ReplayDeps & {
+type ReplayRoute = ReplayDeps & {
   baseUrl: () => string
   /** Deliveries belong to another room; here they share a URL with calls. */
   replayDelivery: (

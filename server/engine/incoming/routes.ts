@@ -13,7 +13,7 @@ declare module 'fastify' {
   }
 }
 
-export type IncomingRoutes = ReceiveDeps & { maxPayload: number; baseUrl: () => string }
+type IncomingRoutes = ReceiveDeps & { maxPayload: number; baseUrl: () => string }
 
 /** The public URL of hooks. It accepts any body as bytes: a signature is over bytes. */
 export const incomingRoutes: FastifyPluginAsyncTypebox<IncomingRoutes> = async (

@@ -18,7 +18,7 @@ export type ContextDeps = Omit<ReadActions, 'baseUrl'> & {
 }
 
 /** What templates can reference, as docs/guides/receivers.md lists it. */
-export type DeliveryContext = Record<
+type DeliveryContext = Record<
   'event' | 'action' | 'application' | 'pipeline' | 'environment' | 'project' | 'organization',
   object | null
 >

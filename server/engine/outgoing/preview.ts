@@ -40,7 +40,7 @@ export type Preview = Static<typeof previewSchema>
 
 export type PreviewDeps = ContextDeps & { box: SecretBox; guard: AddressGuard }
 
-export type PreviewOutcome =
+type PreviewOutcome =
   | { kind: 'done'; preview: Preview }
   | { kind: 'gone' }
   /** The pipeline has never run, or the given action does not match the hook. */

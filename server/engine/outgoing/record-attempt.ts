@@ -15,7 +15,7 @@ export const ATTEMPT_OUTCOMES = [
   'superseded',
   'unrecorded',
 ] as const
-export type AttemptOutcome = (typeof ATTEMPT_OUTCOMES)[number]
+type AttemptOutcome = (typeof ATTEMPT_OUTCOMES)[number]
 
 /** One attempt as it is stored; everything in it is masked already. */
 export type AttemptRecord = {

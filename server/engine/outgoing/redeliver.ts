@@ -7,9 +7,9 @@ import { STATUSES } from '#platform/vocabulary.ts'
 
 export const MAX_DELIVERIES = 50_000
 
-export type RedeliverInput = { from: string; to: string; onlyFailed: boolean; dryRun: boolean }
+type RedeliverInput = { from: string; to: string; onlyFailed: boolean; dryRun: boolean }
 
-export type RedeliverOutcome =
+type RedeliverOutcome =
   | { kind: 'done' | 'too-many'; deliveries: number }
   | { kind: 'disabled' }
   | { kind: 'gone' }
@@ -101,7 +101,7 @@ async function findHook(db: Database, id: string) {
   return row && { id: row.id, active: row.active, events: row.trigger_when.events as string[] }
 }
 
-export type ReplayOutcome =
+type ReplayOutcome =
   | { kind: 'replayed'; actionId: number }
   /** A process is sending it right now. */
   | { kind: 'in-progress' }

@@ -10,7 +10,7 @@ import { MAX_DELIVERIES, redeliver } from './redeliver.ts'
 const tags = ['Hooks']
 const params = Exactly({ hook_id: Uuid })
 
-export const redeliverySchema = named(
+const redeliverySchema = named(
   'Redelivery',
   Exactly({
     deliveries: Type.Integer({ description: 'How many deliveries are sent again, or would be.' }),

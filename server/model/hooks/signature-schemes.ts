@@ -17,9 +17,9 @@ export type SignatureRule = {
   secrets: readonly string[]
 }
 
-export type TemplatePart = { text: string } | { placeholder: 'timestamp' | 'body' | 'id' }
+type TemplatePart = { text: string } | { placeholder: 'timestamp' | 'body' | 'id' }
 
-export type SignedCall = {
+type SignedCall = {
   headers: Record<string, string | string[] | undefined>
   body: Buffer
   /** Seconds since 1970. */
