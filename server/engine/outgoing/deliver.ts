@@ -9,9 +9,9 @@ import type { Tree } from '#model/inventory/tree.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { Listener } from '#platform/database/listen.ts'
+import { createOutageRetrier } from '#platform/database/outages.ts'
 import { createMask } from '#platform/masking/mask.ts'
 import type { Log } from '#platform/queue/core.ts'
-import { createOutage } from '#platform/queue/outage.ts'
 import { repeat, within } from '#platform/queue/repeat.ts'
 import { createSignal } from '#platform/queue/signal.ts'
 import { type AttemptDeps, attemptDelivery, type FinishedAttempt, handBack } from './attempt-delivery.ts'
@@ -63,7 +63,7 @@ export async function startDeliveryWorker(options: {
     random: Math.random,
     uptimeMs: () => performance.now(),
   }
-  const outage = createOutage(log)
+  const persist = createOutageRetrier(log, { firstDelayMs: 200 })
   const limiter = createConcurrencyLimiter()
   const stopping = new AbortController()
   const abortRequests = new AbortController()
@@ -84,7 +84,7 @@ export async function startDeliveryWorker(options: {
     { signal } = stopping,
   ): Promise<Result> {
     try {
-      return await outage.persist(doing, work, signal)
+      return await persist(doing, work, signal)
     } catch (error) {
       if (signal.aborted) throw error
       log.error({ err: error, doing }, 'delivery worker error')
@@ -143,7 +143,7 @@ export async function startDeliveryWorker(options: {
   }
 
   function attemptAll(claimed: readonly ClaimedDelivery[]): void {
-    const prepared = outage.persist('load hooks', () => prepare(claimed), abortRequests.signal)
+    const prepared = persist('load hooks', () => prepare(claimed), abortRequests.signal)
     for (const delivery of claimed) {
       const attempt = attemptOne(delivery, prepared).then((result) => {
         inFlight.delete(attempt)
@@ -193,7 +193,7 @@ export async function startDeliveryWorker(options: {
       const batch = finished.splice(0)
       if (batch.length === 0) continue
       const stored = await storeAttempts(db, batch, (work) =>
-        outage.persist('store attempts', work, abandonWrites.signal),
+        persist('store attempts', work, abandonWrites.signal),
       )
       unstored -= batch.length
       for (const attempt of stored) {
