@@ -1,7 +1,7 @@
 import { pino } from 'pino'
 import { Agent, request } from 'undici'
 import { createHttpClient } from '#adapters/http-client/client.ts'
-import { type Delivering, startDelivering } from '#engine/outgoing/deliver.ts'
+import { type DeliveryWorker, startDeliveryWorker } from '#engine/outgoing/deliver.ts'
 import { createTree } from '#model/inventory/tree.ts'
 import { createAddressGuard } from '#platform/addresses/guard.ts'
 import { createSecretBox } from '#platform/crypto/secret-box.ts'
@@ -24,8 +24,8 @@ type Question =
     }
 
 const resources = new AsyncDisposableStack()
-let start: () => Promise<Delivering>
-let delivering: Delivering | undefined
+let start: () => Promise<DeliveryWorker>
+let delivering: DeliveryWorker | undefined
 
 async function open({ settings, key, baseUrl }: Extract<Question, { kind: 'open' }>): Promise<object> {
   const log = pino({ level: 'info' }, pino.destination({ fd: 2, sync: true }))
@@ -37,7 +37,7 @@ async function open({ settings, key, baseUrl }: Extract<Question, { kind: 'open'
   const sender = createHttpClient({ guard, userAgent: 'Gantry/bench' })
   resources.defer(() => sender.close())
   start = () =>
-    startDelivering({
+    startDeliveryWorker({
       db: database.db,
       box: createSecretBox([Buffer.from(key, 'hex')]),
       listener,
@@ -45,6 +45,7 @@ async function open({ settings, key, baseUrl }: Extract<Question, { kind: 'open'
       tree: createTree(database.db),
       baseUrl: () => baseUrl,
       log,
+      onUnrecorded: () => {},
       pollMs: 1_000,
     })
   resources.defer(rest)

@@ -6,7 +6,7 @@ import { pino } from 'pino'
 import { publicly } from '#access/authorization/enforce.ts'
 import { createConnect } from '#adapters/executors/connect.ts'
 import { createHttpClient } from '#adapters/http-client/client.ts'
-import { createReceiver } from '#engine/incoming/receiver.ts'
+import { createCallReceiver } from '#engine/incoming/receive-call.ts'
 import { createEnqueue } from '#engine/scheduling/jobs.ts'
 import { createAddressGuard } from '#platform/addresses/guard.ts'
 import { readConfig } from '#platform/config.ts'
@@ -43,7 +43,7 @@ async function open(settings: ConnectionSettings): Promise<{ port: number }> {
   const queue = await openQueue({ settings, onError })
   resources.defer(() => queue.close())
   const enqueue = createEnqueue(queue)
-  const calls = await createReceiver({
+  const calls = await createCallReceiver({
     db: database.db,
     box,
     listener,

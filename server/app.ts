@@ -9,13 +9,12 @@ import { userSchema } from '#access/accounts/user-schema.ts'
 import { enforceAccess } from '#access/authorization/enforce.ts'
 import type { Connect } from '#adapters/executors/connect.ts'
 import type { HttpClient } from '#adapters/http-client/client.ts'
-import { callAnswerSchema } from '#engine/incoming/answer.ts'
-import { dryRunSchema } from '#engine/incoming/dry-run.ts'
-import { callPersonRoutes } from '#engine/incoming/person-routes.ts'
-import type { ReceiveCalls } from '#engine/incoming/receive-call.ts'
+import { dryRunRoute, dryRunSchema } from '#engine/incoming/dry-run.ts'
+import type { ReceiveDeps } from '#engine/incoming/receive-call.ts'
+import { replayRoute } from '#engine/incoming/replay-call.ts'
+import { callAnswerSchema } from '#engine/incoming/respond.ts'
 import { incomingRoutes } from '#engine/incoming/routes.ts'
-import { countMissed } from '#engine/outgoing/redeliver.ts'
-import { replayDelivery } from '#engine/outgoing/replay-delivery.ts'
+import { countMissed, replayDelivery } from '#engine/outgoing/redeliver.ts'
 import { outgoingRoutes, outgoingSchemas } from '#engine/outgoing/routes.ts'
 import { type RunRoutes, runRoutes } from '#engine/run-commands/routes.ts'
 import { runPlanSchema } from '#engine/run-commands/schemas.ts'
@@ -77,7 +76,7 @@ export type AppDeps = {
   listener: Listener
   box: SecretBox
   health: Health
-  calls: ReceiveCalls
+  calls: ReceiveDeps
   /** Which machines may be called on somebody's wish. */
   guard: AddressGuard
   /** Connects to servers exactly as runs do. */
@@ -179,7 +178,8 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
   await app.register(outgoingRoutes, { ...reading, box, guard })
   const secretsOf = (hookId: string) => loadHookSecrets(db, box, hookId)
   await app.register(hookRequestRoutes, { db, baseUrl, secretsOf })
-  await app.register(callPersonRoutes, {
+  await app.register(dryRunRoute, { db, box })
+  await app.register(replayRoute, {
     ...deps.calls,
     db,
     box,

@@ -8,9 +8,9 @@ import { pruneTokens } from '#access/accounts/sessions.ts'
 import { createConnect } from '#adapters/executors/connect.ts'
 import { createHttpClient } from '#adapters/http-client/client.ts'
 import { pruneCalls } from '#engine/incoming/prune.ts'
-import { createReceiver } from '#engine/incoming/receiver.ts'
-import { startDelivering } from '#engine/outgoing/deliver.ts'
-import { readDeliveryDepths } from '#engine/outgoing/delivery-depths.ts'
+import { createCallReceiver } from '#engine/incoming/receive-call.ts'
+import { readDeliveryDepths } from '#engine/outgoing/claim-deliveries.ts'
+import { startDeliveryWorker } from '#engine/outgoing/deliver.ts'
 import { openRunner } from '#engine/runner/runner.ts'
 import { createEnqueue, scheduleActions, sweepSlots } from '#engine/scheduling/jobs.ts'
 import { createTree } from '#model/inventory/tree.ts'
@@ -86,6 +86,7 @@ export async function startService(
   const { connect, close: closeLocal } = createConnect({ databaseUid })
   resources.defer(closeLocal)
 
+  let unrecordedDeliveries = 0
   if (config.role !== 'api') {
     const runner = await openRunner({
       db,
@@ -120,7 +121,7 @@ export async function startService(
     resources.defer(async () => void (await Promise.all(stops.map((stop) => stop()))))
     const worker = await startWorker({ queue, listener, handlers, log, timings })
     stops.push(() => worker.stop({ graceMs: config.stopGraceMs }))
-    const delivering = await startDelivering({
+    const delivering = await startDeliveryWorker({
       db,
       box,
       listener,
@@ -129,14 +130,22 @@ export async function startService(
       baseUrl,
       log,
       pollMs: config.deliveryPollMs,
+      onUnrecorded: () => {
+        unrecordedDeliveries += 1
+      },
     })
     stops.push(() => delivering.stop({ graceMs: Math.min(config.stopGraceMs, LONGEST_SENDING_MS) }))
   }
 
   if (config.role !== 'worker') {
     const probe = createProbe({ queue })
-    const metrics = createMetrics({ queue, deliveries: () => readDeliveryDepths(db), version })
-    const calls = await createReceiver({
+    const metrics = createMetrics({
+      queue,
+      deliveries: () => readDeliveryDepths(db),
+      unrecordedDeliveries: () => unrecordedDeliveries,
+      version,
+    })
+    const calls = await createCallReceiver({
       db,
       box,
       listener,

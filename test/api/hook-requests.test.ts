@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto'
 import { after, suite, test } from 'node:test'
 import { sql } from 'kysely'
 import {
-  assertRefused,
+  assertRejected as assertRefused,
   assertStarted,
   bytesOf,
   type Hook,

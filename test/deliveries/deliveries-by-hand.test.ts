@@ -11,37 +11,37 @@ const { box, db, makeHook, move, request, startAction } = world
 
 const TELLING = { settings: { request_body: { action: '{{ action.id }}', status: '{{ action.status }}' } } }
 
-async function openTold(t: Parameters<typeof openReceiver>[0], status = 200) {
+async function openReceivingHook(t: Parameters<typeof openReceiver>[0], status = 200) {
   const receiver = await openReceiver(t)
   receiver.answer(status)
   const tree = await createTestTree(db)
   const hook = await makeHook({ target_url: receiver.url, ...TELLING }, tree)
-  const told = () => receiver.arrivals.map(({ json }) => `${json.action} ${json.status}`)
+  const received = () => receiver.arrivals.map(({ json }) => `${json.action} ${json.status}`)
   const redeliver = (body: object, token = tree.owner.token) =>
     request('POST', `/hooks/outgoing/${hook.id}/redeliver`, { token, body })
-  return { receiver, tree, hook, told, redeliver }
+  return { receiver, tree, hook, received, redeliver }
 }
 
-/** A run from its beginning to its end, told or not. */
+/** A run from start to end, delivered or not. */
 async function runOnce(tree: TestTree, hookId: string): Promise<number> {
   const action = await startAction(tree)
   await move(action, IN_PROGRESS)
-  await world.settled(hookId)
+  await world.untilIdle(hookId)
   await move(action, COMPLETED)
-  await world.settled(hookId)
+  await world.untilIdle(hookId)
   return action
 }
 
-/** Moves what happened to an action into the past. */
+/** Moves the events of an action into the past. */
 const happened = (action: number, occurred_at: string) =>
   db.updateTable('events').set({ occurred_at }).where('action_id', '=', action).execute()
 
-suite('sending a span of time again', () => {
+suite('redelivering a time range', () => {
   const FROM = '2026-01-01T00:00:00.000Z'
   const TO = '2026-02-01T00:00:00.000Z'
 
-  test('counts without sending, and then sends what did not arrive, in order', async (t) => {
-    const { receiver, tree, hook, told, redeliver } = await openTold(t, 400)
+  test('counts in a dry run, then sends what was not delivered, in order', async (t) => {
+    const { receiver, tree, hook, received, redeliver } = await openReceivingHook(t, 400)
     const failed = await runOnce(tree, hook.id)
     receiver.answer(200)
     await runOnce(tree, hook.id)
@@ -53,27 +53,27 @@ suite('sending a span of time again', () => {
     const sent = await redeliver({ from: FROM })
     assert.deepEqual([sent.status, sent.body], [202, { deliveries: 2, dry_run: false }])
     await receiver.until(2)
-    await world.settled(hook.id)
-    assert.deepEqual(told(), [`${failed} in-progress`, `${failed} completed`])
+    await world.untilIdle(hook.id)
+    assert.deepEqual(received(), [`${failed} in-progress`, `${failed} completed`])
     assert.equal((await redeliver({ from: FROM, dry_run: true })).body.deliveries, 0)
   })
 
-  test('sends what arrived too when asked, with the ids that it had', async (t) => {
-    const { receiver, tree, hook, told, redeliver } = await openTold(t)
+  test('also sends delivered events on request, with their original ids', async (t) => {
+    const { receiver, tree, hook, received, redeliver } = await openReceivingHook(t)
     const action = await runOnce(tree, hook.id)
     const ids = receiver.arrivals.map(({ headers }) => headers['webhook-id'])
     const sent = await redeliver({ from: FROM, only_failed: false })
     assert.deepEqual([sent.status, sent.body.deliveries], [202, 2])
     await receiver.until(4)
-    assert.deepEqual(told().slice(2), [`${action} in-progress`, `${action} completed`])
+    assert.deepEqual(received().slice(2), [`${action} in-progress`, `${action} completed`])
     assert.deepEqual(
       receiver.arrivals.slice(2).map(({ headers }) => headers['webhook-id']),
       ids,
     )
   })
 
-  test('begins with its first moment and ends before its last', async (t) => {
-    const { tree, hook, redeliver } = await openTold(t, 400)
+  test('includes the start of the range and excludes its end', async (t) => {
+    const { tree, hook, redeliver } = await openReceivingHook(t, 400)
     const moments = ['2025-12-31T23:59:59.999Z', FROM, '2026-01-31T23:59:59.999Z', TO]
     for (const moment of moments) await happened(await runOnce(tree, hook.id), moment)
     const count = async (from: string, to: string) =>
@@ -83,14 +83,14 @@ suite('sending a span of time again', () => {
     assert.equal(await count('2026-01-10T00:00:00Z', '2026-01-20T00:00:00Z'), 0)
   })
 
-  test('is worked off in the order in which it happened', async (t) => {
-    const { tree, hook, redeliver } = await openTold(t, 400)
+  test('sends events in the order in which they occurred', async (t) => {
+    const { tree, hook, redeliver } = await openReceivingHook(t, 400)
     const first = await runOnce(tree, hook.id)
     const second = await runOnce(tree, hook.id)
     await happened(first, '2026-01-20T00:00:00.000Z')
     await happened(second, '2026-01-10T00:00:00.000Z')
     assert.equal((await redeliver({ from: FROM, to: TO })).body.deliveries, 4)
-    // One moment for all of them would make every claim sort all that is left.
+    // With one due time for all, every claim would have to sort the rest.
     const due = (await world.deliveries(hook.id)).map(({ action_id, due_at }) => [action_id, due_at])
     assert.deepEqual(due, [
       [first, '2026-01-20T00:00:00.000Z'],
@@ -100,8 +100,8 @@ suite('sending a span of time again', () => {
     ])
   })
 
-  test('cannot begin at a time that no calendar has', async (t) => {
-    const { redeliver } = await openTold(t)
+  test('rejects a start in the year 0', async (t) => {
+    const { redeliver } = await openReceivingHook(t)
     for (const from of ['0000-01-01T00:00:00Z', '2026-02-30T00:00:00Z', 'yesterday']) {
       const { status, body } = await redeliver({ from, dry_run: true })
       assert.equal(status, 422, from)
@@ -109,8 +109,8 @@ suite('sending a span of time again', () => {
     }
   })
 
-  test('leaves alone what is on its way', async (t) => {
-    const { receiver, tree, hook, redeliver } = await openTold(t, 503)
+  test('leaves pending deliveries alone', async (t) => {
+    const { receiver, tree, hook, redeliver } = await openReceivingHook(t, 503)
     await move(await startAction(tree), IN_PROGRESS)
     await world.recorded(hook.id, 1)
     assert.equal((await redeliver({ from: FROM, only_failed: false, dry_run: true })).body.deliveries, 0)
@@ -120,8 +120,8 @@ suite('sending a span of time again', () => {
     assert.equal(receiver.arrivals.length, 1)
   })
 
-  test('is refused when the span is none, when the hook is off, and to whoever may not edit hooks', async (t) => {
-    const { tree, hook, redeliver } = await openTold(t)
+  test('is rejected for an empty range, a disabled hook, and callers who may not edit hooks', async (t) => {
+    const { tree, hook, redeliver } = await openReceivingHook(t)
     const viewer = await createMember(db, tree, 'viewer')
     const stranger = (await createTestTree(db)).owner
     assert.equal((await redeliver({ from: FROM }, viewer.token)).status, 403)
@@ -136,34 +136,35 @@ suite('sending a span of time again', () => {
   })
 })
 
-suite('sending one delivery again', () => {
+suite('replaying a delivery', () => {
   const replay = (recordId: string, token: string) =>
     request('POST', `/hook-requests/${recordId}/replay`, { token })
 
-  test('sends it at once, with the same id, and the new record points to the old one', async (t) => {
-    const { receiver, tree, hook, told } = await openTold(t)
+  test('sends it immediately, with the same id, and the new record refers to the old one', async (t) => {
+    const { receiver, tree, hook, received } = await openReceivingHook(t)
     const action = await runOnce(tree, hook.id)
     const [first] = await world.requests(hook.id)
     const answer = await replay(first!.id, tree.owner.token)
     assert.deepEqual([answer.status, answer.body.action_id], [202, action])
     await receiver.until(3)
-    assert.equal(told()[2], `${action} in-progress`)
+    assert.equal(received()[2], `${action} in-progress`)
     const [original, , again] = receiver.arrivals
     assert.equal(again!.headers['webhook-id'], original!.headers['webhook-id'])
     const record = (await world.recorded(hook.id, 3))[2]!
     assert.deepEqual([record.retry_of, record.outcome, record.attempt], [first!.id, 'delivered', 1])
   })
 
-  test('begins its attempts anew, each of which points to the record that was replayed', async (t) => {
-    const { receiver, tree, hook } = await openTold(t, 500)
+  test('restarts the attempts, and each record refers to the replayed one', async (t) => {
+    const { receiver, tree, hook } = await openReceivingHook(t, 500)
     await move(await startAction(tree), IN_PROGRESS)
     await world.exhaust(hook.id)
     const last = (await world.requests(hook.id)).at(-1)!
     assert.equal(last.attempt, 10)
     assert.equal((await replay(last.id, tree.owner.token)).status, 202)
     await until(async () => {
+      if ((await world.requests(hook.id)).length >= 11) return true
       await world.passTime(hook.id, 120)
-      return (await world.requests(hook.id)).length >= 11
+      return false
     })
     receiver.answer(200)
     const [delivery] = await world.exhaust(hook.id)
@@ -175,8 +176,8 @@ suite('sending one delivery again', () => {
     )
   })
 
-  test('needs the permission to edit hooks, a hook that is on, and a delivery that nobody is sending', async (t) => {
-    const { receiver, tree, hook } = await openTold(t, 400)
+  test('requires hook:edit, an active hook, and a delivery that is not in progress', async (t) => {
+    const { receiver, tree, hook } = await openReceivingHook(t, 400)
     await move(await startAction(tree), IN_PROGRESS)
     const [record] = await world.recorded(hook.id, 1)
     const { token } = tree.owner
@@ -202,7 +203,7 @@ const preview = (hookId: string, token: string, body?: object) =>
   request('POST', `/hooks/outgoing/${hookId}/preview`, { token, body })
 
 suite('a preview', () => {
-  test('shows what would be sent about the newest action, or a given one, and sends nothing', async (t) => {
+  test('shows what would be sent for the newest action or a given one, and sends nothing', async (t) => {
     const receiver = await openReceiver(t)
     const tree = await createTestTree(db)
     const { token } = tree.owner
@@ -237,12 +238,12 @@ suite('a preview', () => {
       host: '127.0.0.1',
       addresses: ['127.0.0.1'],
       allowed: true,
-      message: 'It may be called.',
+      message: 'The address is allowed.',
     })
     assert.equal(receiver.arrivals.length, 0)
   })
 
-  test('says which condition would keep the request back', async () => {
+  test('names the condition that prevents the request', async () => {
     const tree = await createTestTree(db)
     const conditions = [{ path: 'action.status', accepted_values: ['failed'] }]
     const hook = await makeHook({ target_url: 'http://127.0.0.1:9/', trigger_when: { conditions } }, tree)
@@ -252,7 +253,7 @@ suite('a preview', () => {
     assert.equal(JSON.parse(shown.body.body).action.status, 'queued')
   })
 
-  test('hides the token, and says so when it may not be used', async () => {
+  test('masks the token, and says when it may not be used', async () => {
     const tree = await createTestTree(db)
     const secret = box.seal('glpat-very-secret-token', credentialAad(tree.credentialId))
     await db.updateTable('credentials').set({ secret }).where('id', '=', tree.credentialId).execute()
@@ -262,7 +263,7 @@ suite('a preview', () => {
     await startAction(tree)
     const shown = await preview(hook.id, tree.owner.token)
     assert.deepEqual(shown.body.headers, { Authorization: 'Bearer ********' })
-    assert.equal(shown.body.access_token, 'used, and shown masked')
+    assert.equal(shown.body.access_token, 'used; masked in this preview')
     assert.ok(!shown.text.includes('glpat'))
 
     const developer = await createMember(db, tree, 'developer')
@@ -272,7 +273,7 @@ suite('a preview', () => {
     assert.ok(!refused.text.includes('glpat'))
   })
 
-  test('says when the receiver may not be called', async () => {
+  test('says when the address of the receiver is not allowed', async () => {
     const tree = await createTestTree(db)
     const hook = await makeHook({ target_url: 'http://127.0.0.1:9/' }, tree)
     await db
@@ -297,7 +298,7 @@ suite('a preview', () => {
     assert.match(answer.body.errors['settings.request_headers.0.value'][0], /longer than 8192/)
   })
 
-  test('is only about actions of the hook, and only for those who may edit it', async () => {
+  test('accepts only actions that match the hook, and requires hook:edit', async () => {
     const tree = await createTestTree(db)
     const other = await createTestTree(db)
     const hook = await makeHook({ target_url: 'http://127.0.0.1:9/' }, tree)

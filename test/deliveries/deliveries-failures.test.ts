@@ -12,7 +12,7 @@ import { createTestTree } from '#test/support/world.ts'
 const world = await openDeliveries({ after })
 const { db, makeHook, move, startAction } = world
 
-/** One delivery to this address, tried once. */
+/** One delivery to this URL, after its first attempt. */
 async function deliverOnce(url: string, more: object = {}) {
   const tree = await createTestTree(db)
   const hook = await makeHook({ target_url: url, settings: { timeout_seconds: 1 }, ...more }, tree)
@@ -24,12 +24,12 @@ async function deliverOnce(url: string, more: object = {}) {
 
 type Tried = Awaited<ReturnType<typeof deliverOnce>>
 
-/** How long after an attempt the next one is planned. */
+/** The delay between an attempt and the next one. */
 function pauseAfter({ created_at, next_attempt_at }: Tried['record']): number | null {
   return next_attempt_at === null ? null : (Date.parse(next_attempt_at) - Date.parse(created_at)) / 1_000
 }
 
-/** `seconds`, give or take a fifth, and the moment between two writes. */
+/** `seconds` with a jitter of 20 %, and the time between two writes. */
 function assertPause(record: Tried['record'], seconds: number): void {
   const pause = pauseAfter(record)!
   assert.ok(
@@ -47,10 +47,10 @@ function assertFailed(tried: Tried, expected: { outcome: string; error: RegExp }
   assertPause(record, 5)
 }
 
-/** A receiver that answers with these bytes, whatever they are. */
+/** A receiver that responds with these bytes, whatever they are. */
 const answering = (t: TestContext, bytes: string) => openRawReceiver(t, (socket) => socket.write(bytes))
 
-suite('a delivery is tried again after 5 s when its receiver', { concurrency: 6 }, () => {
+suite('a delivery is retried after 5 s when its receiver', { concurrency: 6 }, () => {
   test('refuses connections', async () => {
     const server = createServer().listen(0, '127.0.0.1')
     await once(server, 'listening')
@@ -68,14 +68,14 @@ suite('a delivery is tried again after 5 s when its receiver', { concurrency: 6 
     assertFailed(await deliverOnce(receiver.url), { outcome: 'unreachable', error: /closed the connection/ })
   })
 
-  test('says nothing', async (t) => {
+  test('does not respond', async (t) => {
     const receiver = await openRawReceiver(t, () => {})
     const tried = await deliverOnce(receiver.url)
     assertFailed(tried, { outcome: 'timed_out', error: /No response after 1 s/ })
     assert.ok(tried.record.duration_ms! >= 900, `${tried.record.duration_ms}`)
   })
 
-  test('drips its answer', async (t) => {
+  test('responds one byte at a time', async (t) => {
     const receiver = await openRawReceiver(t, (socket) => {
       socket.write('HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n')
       const timer = setInterval(() => socket.write('x'), 100)
@@ -90,7 +90,7 @@ suite('a delivery is tried again after 5 s when its receiver', { concurrency: 6 
     assertFailed(tried, { outcome: 'unreachable', error: /not valid HTTP/ })
   })
 
-  test('has a certificate that nobody trusts, unless the hook says that it does not matter', async (t) => {
+  test('has an untrusted certificate, unless the hook disables verification', async (t) => {
     const sockets: Parameters<typeof listen>[2] = []
     const server = createTlsServer(makeCertificate('receiver.example'), (socket) => {
       sockets.push(socket.on('error', () => {}))
@@ -105,7 +105,7 @@ suite('a delivery is tried again after 5 s when its receiver', { concurrency: 6 
     assert.equal(trusting.record.outcome, 'delivered')
   })
 
-  test('speaks no TLS at an https address', async (t) => {
+  test('does not speak TLS at an https URL', async (t) => {
     const sockets: Parameters<typeof listen>[2] = []
     const server = createServer((socket) => {
       sockets.push(socket.on('error', () => {}))
@@ -116,7 +116,7 @@ suite('a delivery is tried again after 5 s when its receiver', { concurrency: 6 
   })
 
   for (const status of [500, 503, 408, 425, 404, 409, 422]) {
-    test(`answers ${status}`, async (t) => {
+    test(`returns ${status}`, async (t) => {
       const { record, delivery } = await deliverOnce((await answering(t, http(status, 'no'))).url)
       assert.equal(record.outcome, 'refused')
       assert.equal(record.response_status_code, status)
@@ -130,7 +130,7 @@ suite('a delivery is tried again after 5 s when its receiver', { concurrency: 6 
 
 suite('a delivery', { concurrency: 6 }, () => {
   for (const status of [400, 401, 403, 405, 410, 413]) {
-    test(`is not tried again after ${status}`, async (t) => {
+    test(`is not retried after ${status}`, async (t) => {
       const { record, delivery } = await deliverOnce((await answering(t, http(status))).url)
       assert.deepEqual([record.outcome, record.next_attempt_at, delivery.state], ['refused', null, 'failed'])
     })
@@ -145,7 +145,7 @@ suite('a delivery', { concurrency: 6 }, () => {
     assert.equal(elsewhere.arrivals.length, 0)
   })
 
-  test('waits as long as a receiver that has had too much asks, up to an hour', async (t) => {
+  test('honors Retry-After, up to an hour', async (t) => {
     const asking = (answer: string) => answering(t, http(429, '', `retry-after: ${answer}`))
     const short = await deliverOnce((await asking('120')).url)
     assert.ok(Math.abs(pauseAfter(short.record)! - 120) < 1)
@@ -155,14 +155,14 @@ suite('a delivery', { concurrency: 6 }, () => {
     assertPause(nonsense.record, 5)
   })
 
-  test('keeps 16 KiB of an answer of megabytes and does not wait for the rest', async (t) => {
+  test('stores 16 KiB of a huge response and does not wait for the rest', async (t) => {
     const head = 'HTTP/1.1 200 OK\r\ncontent-length: 2097152\r\n\r\n'
     const receiver = await answering(t, head + 'y'.repeat(1_500_000))
     const { record } = await deliverOnce(receiver.url)
     assert.deepEqual([record.outcome, record.response_body?.length], ['delivered', 16 * 1024])
   })
 
-  test('keeps a compressed answer as it came', async (t) => {
+  test('stores a compressed response unchanged', async (t) => {
     const bomb = gzipSync(Buffer.alloc(5_000_000))
     const receiver = await openReceiver(t)
     receiver.behave((_, response) => response.setHeader('content-encoding', 'gzip').end(bomb))
@@ -172,8 +172,8 @@ suite('a delivery', { concurrency: 6 }, () => {
   })
 })
 
-suite('a receiver that never gets well', () => {
-  test('is tried ten times over a day, each attempt recorded, and then given up', async (t) => {
+suite('a receiver that never recovers', () => {
+  test('gets ten attempts within a day, each recorded, before the delivery fails', async (t) => {
     const receiver = await answering(t, http(500))
     const { hook, tree } = await deliverOnce(receiver.url)
     const [delivery] = await world.exhaust(hook.id)
@@ -193,7 +193,7 @@ suite('a receiver that never gets well', () => {
     assert.deepEqual([outcome, attempt, next_attempt_at, response_status_code], ['refused', 10, null, 500])
   })
 
-  test('and answers that it knows of nothing is asked twice more', async (t) => {
+  test('gets two more attempts when it returns 404', async (t) => {
     const receiver = await answering(t, http(404))
     const { hook } = await deliverOnce(receiver.url)
     const [delivery] = await world.exhaust(hook.id)
@@ -203,7 +203,7 @@ suite('a receiver that never gets well', () => {
     assert.equal(records[2]!.next_attempt_at, null)
   })
 
-  test('is told at last when it gets well in between', async (t) => {
+  test('gets the delivery when it recovers in between', async (t) => {
     const receiver = await openReceiver(t)
     receiver.answer(500)
     const { hook } = await deliverOnce(receiver.url)

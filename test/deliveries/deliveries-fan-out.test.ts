@@ -5,7 +5,7 @@ import type { State } from '#model/actions/status.ts'
 import { COMPLETED, FAILED, IN_PROGRESS, openDeliveries } from '#test/support/deliveries.ts'
 import { createHook, createTestTree, type TestTree } from '#test/support/world.ts'
 
-// Nobody delivers here: what is to be delivered can be looked at in peace.
+// No worker runs here, so pending deliveries can be inspected.
 const world = await openDeliveries({ after }, { delivers: false })
 const { api, db, makeHook, move, startAction } = world
 
@@ -17,7 +17,7 @@ const QUEUED: State = { status: 'queued', reason: 'QUEUED' }
 const listening = (at: TestTree, events: string[], more: object = {}) =>
   makeHook({ ...TARGET, trigger_when: { events, ...more } }, at)
 
-/** The moves that a hook is to be told of, such as `queued→in-progress`. */
+/** The status changes that a hook is notified of, such as `queued→in-progress`. */
 async function movesOf(hookId: string): Promise<string[]> {
   const rows = await db
     .selectFrom('deliveries')
@@ -29,8 +29,8 @@ async function movesOf(hookId: string): Promise<string[]> {
   return rows.map(({ previous_status, status }) => `${previous_status ?? ''}→${status}`)
 }
 
-suite('a hook is told of', () => {
-  test('the kinds of events that it names, and of nothing else', async () => {
+suite('a hook is notified of', () => {
+  test('the event kinds that it subscribes to, and nothing else', async () => {
     const tree = await createTestTree(db)
     const kinds = ['created', 'queued', 'started', 'completed', 'failed', 'skipped', 'status_changed']
     const hooks = new Map<string, string>()
@@ -38,8 +38,8 @@ suite('a hook is told of', () => {
     await move(await startAction(tree), WAITING, QUEUED, IN_PROGRESS, COMPLETED)
     await move(await startAction(tree), IN_PROGRESS, FAILED)
     await move(await startAction(tree), SKIPPED)
-    const told = await Promise.all(kinds.map(async (kind) => [kind, await movesOf(hooks.get(kind)!)]))
-    assert.deepEqual(Object.fromEntries(told), {
+    const received = await Promise.all(kinds.map(async (kind) => [kind, await movesOf(hooks.get(kind)!)]))
+    assert.deepEqual(Object.fromEntries(received), {
       created: ['→queued', '→queued', '→queued'],
       queued: ['→queued', 'waiting→queued', '→queued', '→queued'],
       started: ['queued→in-progress', 'queued→in-progress'],
@@ -58,7 +58,7 @@ suite('a hook is told of', () => {
     })
   })
 
-  test('no changed reason when the status is the same', async () => {
+  test('no change of the reason while the status stays the same', async () => {
     const tree = await createTestTree(db)
     const hook = await listening(tree, ['action.status_changed', 'action.started'])
     const action = await startAction(tree)
@@ -66,7 +66,7 @@ suite('a hook is told of', () => {
     assert.deepEqual(await movesOf(hook.id), ['queued→in-progress'])
   })
 
-  test('the actions of its pipeline; of all pipelines of its resource when that is its scope', async () => {
+  test('actions of its pipeline, or of all pipelines of its resource with scope resource', async () => {
     const tree = await createTestTree(db)
     const other = await createTestTree(db)
     const addPipeline = async (at: TestTree, values: object) => {
@@ -91,11 +91,11 @@ suite('a hook is told of', () => {
     for (const at of [tree, sibling, other]) await startAction(at)
     await startAction(restarting, {}, 'restart')
     assert.equal((await movesOf(own.id)).length, 1)
-    // Not of the pipeline that restarts: that is another type of action.
+    // Not of the restart pipeline: that is another type of action.
     assert.equal((await movesOf(all.id)).length, 2)
   })
 
-  test('nothing while it is switched off, and nothing after it was removed', async () => {
+  test('nothing while it is disabled, and nothing after it was removed', async () => {
     const tree = await createTestTree(db)
     const off = await listening(tree, ['action.created'])
     const gone = await listening(tree, ['action.created'])
@@ -114,7 +114,7 @@ suite('a hook is told of', () => {
     assert.deepEqual(made, [])
   })
 
-  test('a move with the move: one that is rolled back leaves nothing', async () => {
+  test('a status change in the same transaction: a rollback leaves no delivery', async () => {
     const tree = await createTestTree(db)
     const hook = await listening(tree, ['action.status_changed'])
     const action = await startAction(tree)
@@ -149,7 +149,7 @@ suite('a run that a call starts', () => {
   }
 
   for (const kind of ['action.created', 'action.queued']) {
-    test(`is told of as ${kind} by what is stored before the caller has an answer`, async () => {
+    test(`creates the delivery of ${kind} before the caller gets a response`, async () => {
       const { tree, call } = await openCalled()
       const hook = await listening(tree, [kind])
       const action = await call()
@@ -161,7 +161,7 @@ suite('a run that a call starts', () => {
     })
   }
 
-  test('is told of by hooks that were made, changed and removed while calls kept coming', async () => {
+  test('notifies hooks that are created, changed and removed while calls arrive', async () => {
     const { tree, call } = await openCalled()
     await call()
     const hook = await listening(tree, ['action.failed'])

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, suite, test } from 'node:test'
 import { sql } from 'kysely'
+import { attemptDelivery } from '#engine/outgoing/attempt-delivery.ts'
 import { claimDeliveries } from '#engine/outgoing/claim-deliveries.ts'
 import { loadOutgoingHooks, type OutgoingHook } from '#engine/outgoing/outgoing-hooks.ts'
-import { tryDelivery } from '#engine/outgoing/try-delivery.ts'
 import { createActionFinder } from '#model/actions/find-action.ts'
 import { shareWholeLoads } from '#model/actions/whole-actions.ts'
 import { createTree } from '#model/inventory/tree.ts'
@@ -19,26 +19,26 @@ import {
 import { createTestTree } from '#test/support/world.ts'
 
 const world = await openDeliveries({ after })
-/** Here nobody delivers but the workers that a test starts. */
+/** Only the workers that a test starts deliver here. */
 const quiet = await openDeliveries({ after }, { delivers: false })
 const { db, makeHook, move, startAction } = world
 
 const ALL = { events: ['action.created', 'action.status_changed'] }
 const TELLING = { settings: { request_body: { action: '{{ action.id }}', status: '{{ action.status }}' } } }
 
-async function openLane(t: Parameters<typeof openReceiver>[0], more: object = {}) {
+async function openOrdered(t: Parameters<typeof openReceiver>[0], more: object = {}) {
   const receiver = await openReceiver(t)
   const tree = await createTestTree(db)
   const hook = await makeHook({ target_url: receiver.url, ...TELLING, ...more }, tree)
-  const told = () => receiver.arrivals.map(({ json }) => `${json.action} ${json.status}`)
-  return { receiver, tree, hook, told }
+  const received = () => receiver.arrivals.map(({ json }) => `${json.action} ${json.status}`)
+  return { receiver, tree, hook, received }
 }
 
 const states = async (hookId: string) => (await world.deliveries(hookId)).map(({ state }) => state)
 
 suite('deliveries of one action to one hook', () => {
-  test('go one after the other, in the order in which it happened, however slow the receiver', async (t) => {
-    const { receiver, tree, told } = await openLane(t, { trigger_when: ALL })
+  test('are sent one after the other, in event order, however slow the receiver is', async (t) => {
+    const { receiver, tree, received } = await openOrdered(t, { trigger_when: ALL })
     let atOnce = 0
     let mostAtOnce = 0
     receiver.behave((_, response) => {
@@ -52,14 +52,14 @@ suite('deliveries of one action to one hook', () => {
     await move(action, IN_PROGRESS, COMPLETED)
     await receiver.until(3)
     assert.deepEqual(
-      told(),
+      received(),
       ['queued', 'in-progress', 'completed'].map((status) => `${action} ${status}`),
     )
     assert.equal(mostAtOnce, 1)
   })
 
-  test('wait for one that failed, those of other actions and hooks do not', async (t) => {
-    const { receiver, tree, hook, told } = await openLane(t, { trigger_when: ALL })
+  test('wait for a failed one; those of other actions and hooks do not', async (t) => {
+    const { receiver, tree, hook, received } = await openOrdered(t, { trigger_when: ALL })
     const other = await openReceiver(t)
     const neighbour = await makeHook({ target_url: other.url, ...TELLING, trigger_when: ALL }, tree)
     receiver.answer(500)
@@ -73,20 +73,20 @@ suite('deliveries of one action to one hook', () => {
     await move(free, IN_PROGRESS)
     await receiver.until(3)
     await other.until(4)
-    await world.settled(neighbour.id)
-    const ofStuck = told().filter((line) => line.startsWith(`${stuck} `))
+    await world.untilIdle(neighbour.id)
+    const ofStuck = received().filter((line) => line.startsWith(`${stuck} `))
     assert.deepEqual(ofStuck, [`${stuck} queued`])
     assert.deepEqual(
-      told().filter((line) => line.startsWith(`${free} `)),
+      received().filter((line) => line.startsWith(`${free} `)),
       [`${free} queued`, `${free} in-progress`],
     )
     receiver.answer(200)
     await world.exhaust(hook.id)
-    assert.deepEqual(told().slice(-2), [`${stuck} queued`, `${stuck} in-progress`])
+    assert.deepEqual(received().slice(-2), [`${stuck} queued`, `${stuck} in-progress`])
   })
 
-  test('that are not final and have failed give way to a final one', async (t) => {
-    const { receiver, tree, hook, told } = await openLane(t, { trigger_when: ALL })
+  test('are superseded by a final one if they are not final and have failed', async (t) => {
+    const { receiver, tree, hook, received } = await openOrdered(t, { trigger_when: ALL })
     receiver.answer(503)
     const action = await startAction(tree)
     await world.recorded(hook.id, 1)
@@ -94,10 +94,10 @@ suite('deliveries of one action to one hook', () => {
     receiver.answer(200)
     await move(action, FAILED)
     await receiver.until(2)
-    await world.settled(hook.id)
-    assert.deepEqual(told(), [`${action} queued`, `${action} failed`])
+    await world.untilIdle(hook.id)
+    assert.deepEqual(received(), [`${action} queued`, `${action} failed`])
     assert.deepEqual(await states(hook.id), ['superseded', 'superseded', 'delivered'])
-    // Nothing of it comes later either.
+    // Nothing arrives later either.
     await world.exhaust(hook.id)
     assert.equal(receiver.arrivals.length, 2)
 
@@ -114,22 +114,22 @@ suite('deliveries of one action to one hook', () => {
     )
   })
 
-  test('never bring an older status after the final one, even when the final one fails first', async (t) => {
-    const { receiver, tree, hook, told } = await openLane(t)
+  test('never deliver an older status after the final one, even if the final one fails first', async (t) => {
+    const { receiver, tree, hook, received } = await openOrdered(t)
     receiver.answer(500)
     const action = await startAction(tree)
     await move(action, IN_PROGRESS)
     await world.recorded(hook.id, 1)
     await move(action, COMPLETED)
     await receiver.until(2)
-    await world.ailing(hook.id, 2)
+    await world.untilFailing(hook.id, 2)
     receiver.answer(200)
     await world.exhaust(hook.id)
-    assert.deepEqual(told(), [`${action} in-progress`, `${action} completed`, `${action} completed`])
+    assert.deepEqual(received(), [`${action} in-progress`, `${action} completed`, `${action} completed`])
   })
 
-  test('all go when none of them failed, also while a final one is waiting', async (t) => {
-    const { receiver, tree, hook, told } = await openLane(t)
+  test('are all sent when none has failed, even while a final one is pending', async (t) => {
+    const { receiver, tree, hook, received } = await openOrdered(t)
     const { promise: mayEnd, resolve: letEnd } = Promise.withResolvers<void>()
     receiver.behave((_, response) => void mayEnd.then(() => response.end()))
     const action = await startAction(tree)
@@ -138,18 +138,18 @@ suite('deliveries of one action to one hook', () => {
     await move(action, COMPLETED)
     letEnd()
     await receiver.until(2)
-    await world.settled(hook.id)
-    assert.deepEqual(told(), [`${action} in-progress`, `${action} completed`])
+    await world.untilIdle(hook.id)
+    assert.deepEqual(received(), [`${action} in-progress`, `${action} completed`])
     assert.deepEqual(await states(hook.id), ['delivered', 'delivered'])
   })
 })
 
 test('a hook gets each event once', async (t) => {
-  const { tree, hook } = await openLane(t, {
+  const { tree, hook } = await openOrdered(t, {
     trigger_when: { events: ['action.started', 'action.status_changed'] },
   })
   await move(await startAction(tree), IN_PROGRESS)
-  const [delivery] = await world.settled(hook.id)
+  const [delivery] = await world.untilIdle(hook.id)
   const { hook_id, event_id, action_id, is_final } = delivery!
   await assert.rejects(
     db.insertInto('deliveries').values({ hook_id, event_id, action_id, is_final }).execute(),
@@ -158,10 +158,10 @@ test('a hook gets each event once', async (t) => {
   assert.equal((await world.deliveries(hook.id)).length, 1)
 })
 
-test('a receiver that is slow delays nobody else', async (t) => {
+test('a slow receiver does not delay others', async (t) => {
   const slow = await openReceiver(t)
   slow.behave(() => {})
-  const { receiver, tree } = await openLane(t)
+  const { receiver, tree } = await openOrdered(t)
   await makeHook({ target_url: slow.url, ...TELLING }, tree)
   const actions = await Promise.all(Array.from({ length: 8 }, () => startAction(tree)))
   for (const action of actions) await move(action, IN_PROGRESS)
@@ -189,7 +189,7 @@ const expireLeases = (hookId: string) =>
   )
 
 suite('a worker', () => {
-  test('that stops hands back what it has begun, and another sends it', async (t) => {
+  test('hands back what it has started when it stops, and another one sends it', async (t) => {
     const { receiver, hook } = await openHanging(t)
     const first = await startWorker(t)
     await receiver.until(1)
@@ -202,12 +202,12 @@ suite('a worker', () => {
     await startWorker(t)
     const [one, other] = await receiver.until(2)
     assert.equal(one!.headers['webhook-id'], other!.headers['webhook-id'])
-    await quiet.settled(hook.id)
+    await quiet.untilIdle(hook.id)
     const [record] = await quiet.requests(hook.id)
     assert.deepEqual([record!.outcome, record!.attempt], ['delivered', 1])
   })
 
-  test('that stops waits a while for answers that are on their way', async (t) => {
+  test('waits for responses within its grace period when it stops', async (t) => {
     const { receiver, hook, waiting } = await openHanging(t)
     const worker = await startWorker(t)
     await receiver.until(1)
@@ -217,14 +217,14 @@ suite('a worker', () => {
     assert.equal((await only(hook.id)).state, 'delivered')
   })
 
-  test('that is believed dead is replaced, and what it says later changes nothing', async (t) => {
+  test('is replaced when it seems dead, and its later results change nothing', async (t) => {
     const { receiver, hook, waiting } = await openHanging(t)
     await startWorker(t)
     await receiver.until(1)
     await expireLeases(hook.id)
     await receiver.until(2)
     assert.equal((await only(hook.id)).attempts, 2)
-    // The first attempt, which nobody waits for any more, goes well; the second goes on.
+    // The first attempt, whose lease has expired, succeeds; the second continues.
     waiting[0]!()
     const [late] = await quiet.recorded(hook.id, 1)
     assert.deepEqual([late!.outcome, late!.attempt, late!.next_attempt_at], ['delivered', 1, null])
@@ -238,13 +238,13 @@ suite('a worker', () => {
     assert.equal(receiver.arrivals.length, 2)
   })
 
-  test('that was held up sends nothing that another may have taken over before the answer comes', async (t) => {
+  test('sends nothing after a delay if its lease could expire before the response', async (t) => {
     const { hook } = await openHanging(t)
     const [delivery] = await claimDeliveries(quiet.db, new Map([[hook.id, 1]]))
     const loaded = (await loadOutgoingHooks(quiet.db, quiet.box, [hook.id])).get(hook.id) as OutgoingHook
     const sent: string[] = []
     const triedAfter = (seconds: number) =>
-      tryDelivery(
+      attemptDelivery(
         {
           db: quiet.db,
           tree: createTree(quiet.db),
@@ -273,7 +273,7 @@ suite('a worker', () => {
     assert.equal(sent.length, 1)
   })
 
-  test('shares the work with others: no delivery is sent by two', async (t) => {
+  test('shares deliveries with other workers: none is sent twice', async (t) => {
     const receiver = await openReceiver(t)
     const tree = await createTestTree(quiet.db)
     const hook = await quiet.makeHook({ target_url: receiver.url, settings: { request_body: {} } }, tree)
@@ -281,7 +281,7 @@ suite('a worker', () => {
     const actions = await Promise.all(Array.from({ length: 20 }, () => quiet.startAction(tree)))
     await Promise.all(actions.map((action) => quiet.move(action, IN_PROGRESS)))
     await receiver.until(20)
-    await quiet.settled(hook.id)
+    await quiet.untilIdle(hook.id)
     assert.equal(new Set(receiver.arrivals.map(({ headers }) => headers['webhook-id'])).size, 20)
     assert.equal(receiver.arrivals.length, 20)
   })

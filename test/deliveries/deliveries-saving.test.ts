@@ -5,7 +5,7 @@ import { IN_PROGRESS, openDeliveries, openReceiver, startTestDelivering } from '
 import { openTestApp } from '#test/support/harness.ts'
 import { createMember, createTestTree } from '#test/support/world.ts'
 
-/** What names stand for here; nothing of it is asked on any network. */
+/** A fake DNS; no network is used. */
 const addresses = new Map([
   ['receiver.example', ['93.184.216.34']],
   ['inside.example', ['10.0.0.5']],
@@ -20,15 +20,15 @@ const world = await openDeliveries({ after }, { guard, delivers: false })
 const { api, db, move, request, startAction, tree } = world
 
 const TARGET = 'https://receiver.example/path'
-const save = (wish: object) =>
+const save = (input: object) =>
   request('POST', `/pipelines/${tree.pipelineId}/hooks/outgoing`, {
     token: tree.owner.token,
-    body: { name: 'Tell', target_url: TARGET, ...wish },
+    body: { name: 'Notify', target_url: TARGET, ...input },
   })
 
-async function faultsOf(wish: object): Promise<Record<string, string[]>> {
-  const answer = await save(wish)
-  assert.equal(answer.status, 422, `${JSON.stringify(wish).slice(0, 200)} ${answer.text}`)
+async function errorsOf(input: object): Promise<Record<string, string[]>> {
+  const answer = await save(input)
+  assert.equal(answer.status, 422, `${JSON.stringify(input).slice(0, 200)} ${answer.text}`)
   return answer.body.errors
 }
 const header = (name: string, value = 'x') => ({ settings: { request_headers: [{ name, value }] } })
@@ -38,9 +38,9 @@ async function stored(): Promise<number> {
   return (await db.selectFrom('hooks').select('id').execute()).length
 }
 
-suite('what is wrong with a hook is said when it is saved', () => {
-  test('names that do not exist, with what was meant and where it stands', async () => {
-    const errors = await faultsOf({
+suite('saving a hook reports', () => {
+  test('unknown names, with a suggestion and the position', async () => {
+    const errors = await errorsOf({
       target_url: `${TARGET}/{{ actoin.id }}`,
       settings: {
         request_headers: [{ name: 'X-A', value: 'of {{ application.namee }}' }],
@@ -60,7 +60,7 @@ suite('what is wrong with a hook is said when it is saved', () => {
     )
   })
 
-  test('conditions on what no event has: they would never hold', async () => {
+  test('conditions on fields that no event has', async () => {
     const paths = [
       'status',
       'application.name',
@@ -68,7 +68,7 @@ suite('what is wrong with a hook is said when it is saved', () => {
       'action.status.code',
       'action.targets.first',
     ]
-    const errors = await faultsOf({
+    const errors = await errorsOf({
       trigger_when: { conditions: paths.map((path) => ({ path, accepted_values: ['x'] })) },
     })
     assert.deepEqual(
@@ -89,7 +89,7 @@ suite('what is wrong with a hook is said when it is saved', () => {
     assert.equal(saved.status, 201, saved.text)
   })
 
-  test('templates that cannot be read', async () => {
+  test('templates with syntax errors', async () => {
     const broken = [
       '{{ action.id',
       '{% if action.id %}x',
@@ -97,13 +97,13 @@ suite('what is wrong with a hook is said when it is saved', () => {
       '{% include "x" %}',
     ]
     for (const text of broken) {
-      const errors = await faultsOf(body({ text }))
+      const errors = await errorsOf(body({ text }))
       assert.deepEqual(Object.keys(errors), ['settings.request_body.text'], text)
       assert.match(errors['settings.request_body.text']![0]!, /at character \d+/)
     }
   })
 
-  test('expressions where they would choose the receiver', async () => {
+  test('expressions that would choose the receiver', async () => {
     const id = '{{ action.id }}'
     const urls = [
       `http${id}://receiver.example/`,
@@ -114,12 +114,12 @@ suite('what is wrong with a hook is said when it is saved', () => {
       `https://${id}@receiver.example/`,
       `https://receiver.example:8443${id}`,
     ]
-    for (const target_url of urls) assert.ok((await faultsOf({ target_url })).target_url, target_url)
+    for (const target_url of urls) assert.ok((await errorsOf({ target_url })).target_url, target_url)
     for (const target_url of [`${TARGET}/${id}`, `${TARGET}?a=${id}`, `${TARGET}#${id}`])
       assert.equal((await save({ target_url })).status, 201, target_url)
   })
 
-  test('addresses that are no web address, or hold a password', async () => {
+  test('URLs that are not http(s) or contain a password', async () => {
     const urls = [
       'file:///etc/passwd',
       'ftp://receiver.example/',
@@ -131,53 +131,53 @@ suite('what is wrong with a hook is said when it is saved', () => {
       'https://receiver.example\\@inside.example/',
       `https://receiver.example/${'x'.repeat(2_048)}`,
     ]
-    for (const target_url of urls) assert.ok((await faultsOf({ target_url })).target_url, target_url)
+    for (const target_url of urls) assert.ok((await errorsOf({ target_url })).target_url, target_url)
   })
 
-  test('addresses inside of the network, in every spelling', async () => {
+  test('private addresses, in every spelling', async () => {
     const hosts = `127.0.0.1 127.1 0x7f000001 2130706433 0177.0.0.1 [::1] [::ffff:127.0.0.1] [::ffff:7f00:1] 10.1.2.3
       192.168.0.1 172.16.0.1 169.254.169.254 [fd00:ec2::254] 0.0.0.0 100.64.0.1 inside.example mixed.example
       INSIDE.example 127.0.0.1:8080`
     for (const host of hosts.split(/\s+/)) {
-      const errors = await faultsOf({ target_url: `http://${host}/x` })
+      const errors = await errorsOf({ target_url: `http://${host}/x` })
       assert.match(errors.target_url![0]!, /may not be reached/, host)
     }
-    // A name that has no address today may have one tomorrow.
+    // A name that does not resolve today may resolve tomorrow.
     assert.equal((await save({ target_url: 'https://not-yet.example/' })).status, 201)
   })
 
-  test('headers that are ours to set, come twice, or break the line', async () => {
+  test('headers that are reserved, repeated, or contain line breaks', async () => {
     const names =
       'Host Content-Length Transfer-Encoding Connection webhook-id Webhook-Signature webhook-timestamp Upgrade'
     for (const name of names.split(' '))
-      assert.ok((await faultsOf(header(name)))['settings.request_headers.0.name'], name)
+      assert.ok((await errorsOf(header(name)))['settings.request_headers.0.name'], name)
     for (const name of ['', 'X Y', 'X:', 'X\r\nY'])
-      assert.ok((await faultsOf(header(name)))['settings.request_headers.0.name'], name)
-    assert.ok((await faultsOf(header('X-A', 'a\r\nX-B: c')))['settings.request_headers.0.value'])
+      assert.ok((await errorsOf(header(name)))['settings.request_headers.0.name'], name)
+    assert.ok((await errorsOf(header('X-A', 'a\r\nX-B: c')))['settings.request_headers.0.value'])
     const twice = [
       { name: 'X-A', value: '1' },
       { name: 'x-a', value: '2' },
     ]
-    const errors = await faultsOf({ settings: { request_headers: twice } })
+    const errors = await errorsOf({ settings: { request_headers: twice } })
     assert.deepEqual(Object.keys(errors), ['settings.request_headers.1.name'])
   })
 
-  test('bodies that are too much, events that nobody sends, times that are too long', async () => {
-    assert.ok((await faultsOf(body({ a: 'x'.repeat(200 * 1024) })))['settings.request_body'])
-    assert.ok((await faultsOf(body(['no object'])))['settings.request_body'])
+  test('oversized bodies, unknown events, and timeouts that are too long', async () => {
+    assert.ok((await errorsOf(body({ a: 'x'.repeat(200 * 1024) })))['settings.request_body'])
+    assert.ok((await errorsOf(body(['no object'])))['settings.request_body'])
     for (const events of [['action.exploded'], [], ['action.failed', 'action.failed']])
       assert.ok(
-        Object.keys(await faultsOf({ trigger_when: { events } }))[0]!.startsWith('trigger_when.events'),
+        Object.keys(await errorsOf({ trigger_when: { events } }))[0]!.startsWith('trigger_when.events'),
       )
     for (const timeout_seconds of [0, 31, 1.5])
-      assert.ok((await faultsOf({ settings: { timeout_seconds } }))['settings.timeout_seconds'])
-    assert.ok((await faultsOf({ settings: { request_method: 'TRACE' } }))['settings.request_method'])
-    assert.ok((await faultsOf({ reqires_secret: true })).reqires_secret)
+      assert.ok((await errorsOf({ settings: { timeout_seconds } }))['settings.timeout_seconds'])
+    assert.ok((await errorsOf({ settings: { request_method: 'TRACE' } }))['settings.request_method'])
+    assert.ok((await errorsOf({ reqires_secret: true })).reqires_secret)
   })
 
-  test('all of it at once, and nothing is stored', async () => {
+  test('all errors at once, and stores nothing', async () => {
     const before = await stored()
-    const errors = await faultsOf({
+    const errors = await errorsOf({
       target_url: 'http://10.0.0.1/{{ nothing }}',
       action_type: 'restart',
       settings: {
@@ -198,7 +198,7 @@ suite('what is wrong with a hook is said when it is saved', () => {
     assert.equal(await stored(), before)
   })
 
-  test('also when a hook is changed; what was saved before stays as it was', async () => {
+  test('errors of a change, and leaves the hook unchanged', async () => {
     const made = await save({})
     const changed = await world.change(made.body.id, { target_url: 'http://127.1/', ...header('Host') })
     assert.equal(changed.status, 422)
@@ -211,8 +211,8 @@ suite('what is wrong with a hook is said when it is saved', () => {
   })
 })
 
-suite('a name that leads elsewhere than when the hook was saved', () => {
-  test('is not followed into the network, and the delivery is not tried again', async (t) => {
+suite('a host name that resolves differently than when the hook was saved', () => {
+  test('is not followed into the private network, and the delivery is not retried', async (t) => {
     const receiver = await openReceiver(t)
     const { port } = new URL(receiver.url)
     addresses.set('turncoat.example', ['93.184.216.34'])
@@ -224,26 +224,26 @@ suite('a name that leads elsewhere than when the hook was saved', () => {
     const [record] = await world.recorded(made.body.id, 1)
     assert.deepEqual([record!.outcome, record!.next_attempt_at], ['blocked', null])
     assert.match(record!.error!, /turncoat\.example \(127\.0\.0\.1\) may not be reached/)
-    assert.equal((await world.settled(made.body.id))[0]!.state, 'failed')
+    assert.equal((await world.untilIdle(made.body.id))[0]!.state, 'failed')
     assert.equal(receiver.arrivals.length, 0)
   })
 })
 
-test('a Gantry on loopback may call its neighbours there, but no metadata service', async (t) => {
+test('an instance on loopback may call loopback addresses, but no metadata service', async (t) => {
   const neighbours = createAddressGuard({ allowTargets: [], baseUrl: () => 'http://127.0.0.1:7070' })
   const beside = await openTestApp(t, { beside: api, guard: neighbours })
   const other = await createTestTree(db)
   const saveBeside = (target_url: string) =>
     beside.request('POST', `/pipelines/${other.pipelineId}/hooks/outgoing`, {
       token: other.owner.token,
-      body: { name: 'Tell', target_url },
+      body: { name: 'Notify', target_url },
     })
   assert.equal((await saveBeside('http://127.0.0.1:8080/')).status, 201)
   assert.equal((await saveBeside('http://169.254.169.254/')).status, 422)
   assert.equal((await saveBeside('http://10.0.0.1/')).status, 422)
 })
 
-test('what a hook sends is shown to those who may edit it, to others only its names', async () => {
+test('users with hook:edit see what a hook sends, others only the names', async () => {
   const saved = await save({
     settings: {
       request_headers: [{ name: 'Authorization', value: 'Bearer written-by-hand' }],

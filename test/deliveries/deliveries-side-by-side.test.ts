@@ -2,19 +2,18 @@ import assert from 'node:assert/strict'
 import { after, suite, test } from 'node:test'
 import { sql } from 'kysely'
 import { pino } from 'pino'
-import type { EndedAttempt, NextStep } from '#engine/outgoing/attempt.ts'
+import type { FinishedAttempt, NextStep } from '#engine/outgoing/attempt-delivery.ts'
 import { type ClaimedDelivery, claimDeliveries } from '#engine/outgoing/claim-deliveries.ts'
-import { recordRefusal } from '#engine/outgoing/record-attempt.ts'
-import { redeliver } from '#engine/outgoing/redeliver.ts'
-import { replayDelivery } from '#engine/outgoing/replay-delivery.ts'
-import { storeAttempts } from '#engine/outgoing/store-attempts.ts'
+import { recordUnsent } from '#engine/outgoing/record-attempt.ts'
+import { redeliver, replayDelivery } from '#engine/outgoing/redeliver.ts'
+import { writeAttempts } from '#engine/outgoing/store-attempts.ts'
 import { storeHealth } from '#engine/outgoing/store-health.ts'
 import { createMask } from '#platform/masking/mask.ts'
 import { until } from '#platform/queue/test-queue.ts'
 import { COMPLETED, IN_PROGRESS, openDeliveries } from '#test/support/deliveries.ts'
 import { createTestTree } from '#test/support/world.ts'
 
-/** Nobody delivers here: the tests take the part of processes that do. */
+/** No worker runs here: the tests play the role of the processes that deliver. */
 const world = await openDeliveries({ after }, { delivers: false })
 const { db, health, makeHook, move, startAction } = world
 const log = pino({ level: 'silent' })
@@ -31,8 +30,8 @@ async function openHook() {
   return { hook, start, ownerId: tree.owner.id }
 }
 
-/** An attempt as it comes back from a receiver that is ill. */
-async function failedAttempt(): Promise<EndedAttempt> {
+/** An attempt that a failing receiver caused. */
+async function failedAttempt(): Promise<FinishedAttempt> {
   const { hook, start } = await openHook()
   await start()
   const [delivery] = await claimDeliveries(db, new Map([[hook.id, 1]]))
@@ -50,8 +49,8 @@ const somebodyWaits = async () => {
   return rows.length > 0
 }
 
-suite('how a receiver is doing', () => {
-  test('is noted although another process has just noted that it is well', async () => {
+suite('the health of a receiver', () => {
+  test('is stored even if another process has just deleted it as healthy', async () => {
     const attempt = await failedAttempt()
     const { hookId } = attempt.delivery
     await storeHealth(db, log, [attempt], once)
@@ -67,12 +66,12 @@ suite('how a receiver is doing', () => {
     assert.equal((await health(hookId))?.failures_in_a_row, 1)
   })
 
-  test('is written for each hook on its own, so that none is counted again because of another', async () => {
+  test('is stored per hook, so that a retry for one does not count another again', async () => {
     const attempts = [await failedAttempt(), await failedAttempt()]
     let faults = 1
     await storeHealth(db, log, attempts, async (work) => {
       await work()
-      // The first was written; whoever writes the second has to do it twice.
+      // The first was stored; storing the second is repeated.
       if ((await health(attempts[1]!.delivery.hookId)) && faults > 0) {
         faults -= 1
         await work()
@@ -86,20 +85,20 @@ suite('how a receiver is doing', () => {
   })
 })
 
-const attemptOf = (delivery: ClaimedDelivery, next: NextStep): EndedAttempt => ({
+const attemptOf = (delivery: ClaimedDelivery, next: NextStep): FinishedAttempt => ({
   delivery,
   next,
-  record: recordRefusal({ url: '', method: 'POST' }, 'refused', 'It was refused.', createMask([])),
+  record: recordUnsent({ url: '', method: 'POST' }, 'refused', 'It was refused.', createMask([])),
 })
 const claim = async (hookId: string) => (await claimDeliveries(db, new Map([[hookId, 1]])))[0]!
 
-test('a final status does not overtake a forerunner that another process begins to try at this very moment', async () => {
+test('a final status does not overtake a predecessor that another process is just claiming', async () => {
   const { hook, start } = await openHook()
   const action = await start()
-  await storeAttempts(db, [attemptOf(await claim(hook.id), { kind: 'retry', afterMs: 60_000 })])
+  await writeAttempts(db, [attemptOf(await claim(hook.id), { kind: 'retry', afterMs: 60_000 })])
   await move(action, COMPLETED)
   await db.transaction().execute(async (other) => {
-    // What a claim of it writes, before it is committed.
+    // What a claim writes, before it is committed.
     await sql`update deliveries set attempts = attempts + 1, leased_until = now() + interval '45 seconds'
       where hook_id = ${hook.id} and attempts = 1`.execute(other)
     assert.equal(await claim(hook.id), undefined)
@@ -113,8 +112,8 @@ test('a final status does not overtake a forerunner that another process begins 
   )
 })
 
-suite('an attempt that somebody else has taken over', () => {
-  /** As if its process had stood still for so long that the lease is over. */
+suite('an attempt whose delivery was claimed by another process', () => {
+  /** As if its process had been paused until the lease expired. */
   async function stall(delivery: ClaimedDelivery): Promise<ClaimedDelivery> {
     const lease = new Date(Date.parse(delivery.lease) - 60_000).toISOString()
     await sql`update deliveries set leased_until = ${lease} where hook_id = ${delivery.hookId}`.execute(db)
@@ -131,51 +130,51 @@ suite('an attempt that somebody else has taken over', () => {
     const first = await stall(await claim(hook.id))
     const second = await claim(hook.id)
     assert.deepEqual([first.attempt, second.attempt], [1, 2])
-    await storeAttempts(db, [attemptOf(first, { kind: 'delivered' })])
+    await writeAttempts(db, [attemptOf(first, { kind: 'delivered' })])
     assert.deepEqual(await stateOf(hook.id), ['pending', 2, true])
     assert.equal((await world.requests(hook.id)).length, 1)
-    await storeAttempts(db, [attemptOf(second, { kind: 'delivered' })])
+    await writeAttempts(db, [attemptOf(second, { kind: 'delivered' })])
     assert.deepEqual(await stateOf(hook.id), ['delivered', 2, false])
   })
 
-  test('decides nothing either when a person has asked for the delivery anew, which counts from the beginning', async () => {
+  test('decides nothing after a replay, which counts attempts from the beginning', async () => {
     const { hook, start, ownerId } = await openHook()
     await start()
     const failed = await claim(hook.id)
-    await storeAttempts(db, [attemptOf(failed, { kind: 'give-up', why: 'It was refused.' })])
+    await writeAttempts(db, [attemptOf(failed, { kind: 'failed', reason: 'It was refused.' })])
     const [record] = await world.requests(hook.id)
     const replay = () => replayDelivery(db, record!.id, ownerId)
-    assert.equal((await replay()).kind, 'sent-again')
+    assert.equal((await replay()).kind, 'replayed')
     const stalled = await stall(await claim(hook.id))
-    assert.equal((await replay()).kind, 'sent-again')
+    assert.equal((await replay()).kind, 'replayed')
     for (const next of [
       { kind: 'delivered' },
       { kind: 'handed-back' },
       { kind: 'retry', afterMs: 60_000 },
     ] as const)
-      await storeAttempts(db, [attemptOf(stalled, next)])
+      await writeAttempts(db, [attemptOf(stalled, next)])
     assert.deepEqual(await stateOf(hook.id), ['pending', 0, false])
     const current = await claim(hook.id)
     assert.deepEqual([stalled.attempt, current.attempt], [1, 1])
-    await storeAttempts(db, [attemptOf(stalled, { kind: 'give-up', why: 'It was refused.' })])
+    await writeAttempts(db, [attemptOf(stalled, { kind: 'failed', reason: 'It was refused.' })])
     assert.deepEqual(await stateOf(hook.id), ['pending', 1, true])
-    await storeAttempts(db, [attemptOf(current, { kind: 'delivered' })])
+    await writeAttempts(db, [attemptOf(current, { kind: 'delivered' })])
     assert.deepEqual(await stateOf(hook.id), ['delivered', 1, false])
   })
 
-  test('written down twice, because an answer of the database was lost, moves a delivery once', async () => {
+  test('storing an attempt twice, after a lost response of the database, updates the delivery once', async () => {
     const { hook, start } = await openHook()
     await start()
     const attempt = attemptOf(await claim(hook.id), { kind: 'retry', afterMs: 60_000 })
-    await storeAttempts(db, [attempt])
+    await writeAttempts(db, [attempt])
     const [before] = await world.deliveries(hook.id)
-    await storeAttempts(db, [attempt])
+    await writeAttempts(db, [attempt])
     assert.deepEqual(await world.deliveries(hook.id), [before])
     assert.equal((await world.requests(hook.id)).length, 1)
   })
 })
 
-test('sending again waits for nothing that is being tried at this moment', async () => {
+test('redelivery does not wait for attempts in progress', async () => {
   const { hook, start } = await openHook()
   await start()
   await start()

@@ -31,13 +31,13 @@ async function openTree(): Promise<TestTree> {
   return tree
 }
 
-const save = (tree: TestTree, wish: object, token = tree.owner.token) =>
+const save = (tree: TestTree, input: object, token = tree.owner.token) =>
   request('POST', `/pipelines/${tree.pipelineId}/hooks/outgoing`, {
     token,
-    body: { name: 'Tell', ...TARGET, ...wish },
+    body: { name: 'Notify', ...TARGET, ...input },
   })
 
-/** The token in every way in which it could be written somewhere. */
+/** The token in every encoding in which it could be stored. */
 const FORMS = [
   TOKEN,
   JSON.stringify(TOKEN).slice(1, -1),
@@ -53,7 +53,7 @@ function assertHidden(text: string, secrets: readonly string[]): void {
 }
 
 suite('a hook that sends the token of a credential', () => {
-  test('can be saved by those who may use the credential, and by nobody else', async () => {
+  test('can be saved only by users who may use the credential', async () => {
     const tree = await openTree()
     const developer = await createMember(db, tree, 'developer')
     const made = await save(tree, WITH_TOKEN)
@@ -62,7 +62,7 @@ suite('a hook that sends the token of a credential', () => {
     assert.equal(refused.status, 403)
     assert.match(refused.body.message, /credential:run/)
     assert.equal((await save(tree, {}, developer.token)).status, 201)
-    // Whoever changes anything of it would be the one in whose name it sends.
+    // Any editor would become the user on whose behalf the hook sends the token.
     const renamed = await world.change(made.body.id, { name: 'Mine' }, developer.token)
     assert.equal(renamed.status, 403)
     const inBody = { settings: { request_body: { deep: [{ token: `x ${NAME}` }] } } }
@@ -70,7 +70,7 @@ suite('a hook that sends the token of a credential', () => {
     assert.equal((await save(tree, inBody)).status, 201)
   })
 
-  test('needs an application with such a credential', async () => {
+  test('requires an application with such a credential', async () => {
     const tree = await openTree()
     const { token } = tree.owner
     await db
@@ -83,19 +83,19 @@ suite('a hook that sends the token of a credential', () => {
     assert.match(JSON.stringify(answer.body.errors), /no credential with a token/)
     const ofServer = await request('POST', `/pipelines/${tree.serverPipelineId}/hooks/outgoing`, {
       token,
-      body: { name: 'Tell', ...TARGET, ...WITH_TOKEN },
+      body: { name: 'Notify', ...TARGET, ...WITH_TOKEN },
     })
     assert.equal(ofServer.status, 422)
   })
 
-  test('cannot have it in its address', async () => {
+  test('cannot contain it in its URL', async () => {
     const tree = await openTree()
     const answer = await save(tree, { target_url: `http://127.0.0.1:9/?token=${NAME}` })
     assert.equal(answer.status, 422)
     assert.deepEqual(Object.keys(answer.body.errors), ['target_url'])
   })
 
-  test('stops when the person who saved it may not use the credential any more', async (t) => {
+  test('stops when the user who saved it may no longer use the credential', async (t) => {
     const receiver = await openReceiver(t)
     const tree = await openTree()
     const admin = await createMember(db, tree, 'admin')
@@ -105,7 +105,7 @@ suite('a hook that sends the token of a credential', () => {
     await move(action, IN_PROGRESS)
     const [arrival] = await receiver.until(1)
     assert.equal(arrival!.headers['private-token'], TOKEN)
-    await world.settled(made.body.id)
+    await world.untilIdle(made.body.id)
 
     await db
       .updateTable('grants')
@@ -116,17 +116,17 @@ suite('a hook that sends the token of a credential', () => {
     const [, record] = await world.recorded(made.body.id, 2)
     assert.deepEqual([record!.outcome, record!.next_attempt_at], ['blocked', null])
     assert.match(record!.error!, /credential:run/)
-    assert.equal((await world.settled(made.body.id))[1]!.state, 'failed')
+    assert.equal((await world.untilIdle(made.body.id))[1]!.state, 'failed')
     assert.equal(receiver.arrivals.length, 1)
 
-    // Somebody who may saves it again, and it can be sent.
+    // After a user who may use the credential saves it again, it can be sent.
     assert.equal((await world.change(made.body.id, { name: 'Again' }, tree.owner.token)).status, 200)
     await request('POST', `/hook-requests/${record!.id}/replay`, { token: tree.owner.token })
     const [, again] = await receiver.until(2)
     assert.equal(again!.headers['private-token'], TOKEN)
   })
 
-  test('stops when the credential is switched off', async (t) => {
+  test('stops when the credential is disabled', async (t) => {
     const receiver = await openReceiver(t)
     const tree = await openTree()
     const hook = await makeHook({ target_url: receiver.url, ...WITH_TOKEN }, tree)
@@ -136,7 +136,7 @@ suite('a hook that sends the token of a credential', () => {
     assert.deepEqual([record!.outcome, receiver.arrivals.length], ['blocked', 0])
   })
 
-  test('leaves it in no record and no log, whatever the receiver makes of it', async (t) => {
+  test('leaves it in no record and no log, whatever the receiver does with it', async (t) => {
     const receiver = await openReceiver(t)
     receiver.behave((_, response, { headers, body }) => {
       const echo = { headers, body, forms: FORMS }
@@ -166,7 +166,7 @@ suite('a hook that sends the token of a credential', () => {
     )
     await move(await startAction(tree), IN_PROGRESS)
     const [record] = await world.recorded(hook.id, 1)
-    await world.settled(hook.id)
+    await world.untilIdle(hook.id)
     assert.ok(receiver.arrivals[0]!.body.includes(JSON.stringify(TOKEN)))
     const shown = await request('GET', `/hook-requests/${record!.id}`, { token: tree.owner.token })
     assert.match(shown.body.response_body, /\*{8}/)
@@ -180,16 +180,16 @@ suite('a hook that sends the token of a credential', () => {
   })
 })
 
-test('a hook that cannot be read holds up no other', async (t) => {
+test('a hook that cannot be opened does not block others', async (t) => {
   const receiver = await openReceiver(t)
   const tree = await createTestTree(db)
-  // Its credential is sealed with a key that nobody has.
+  // Its credential is sealed with an unknown key.
   const broken = await makeHook({ target_url: receiver.url, ...WITH_TOKEN }, tree)
   const hook = await makeHook({ target_url: receiver.url, settings: { request_body: {} } }, tree)
   await move(await startAction(tree), IN_PROGRESS)
   await receiver.until(1)
-  await world.settled(hook.id)
-  const [delivery] = await world.settled(broken.id)
+  await world.untilIdle(hook.id)
+  const [delivery] = await world.untilIdle(broken.id)
   assert.equal(delivery!.state, 'pending')
   assert.equal(receiver.arrivals.length, 1)
 })

@@ -10,7 +10,7 @@ const world = await openDeliveries({ after })
 const { db, move, startAction, makeHook } = world
 
 suite('an outgoing hook', () => {
-  test('tells its receiver of every changed status, in order, and keeps a record of each', async (t) => {
+  test('notifies its receiver of every status change, in order, and records each', async (t) => {
     const receiver = await openReceiver(t)
     const tree = await createTestTree(db)
     const hook = await makeHook(
@@ -35,7 +35,7 @@ suite('an outgoing hook', () => {
     assert.equal(arrivals[0]!.headers['user-agent'], 'Gantry/test')
     assert.equal(arrivals[0]!.headers['content-type'], 'application/json')
     assert.deepEqual(
-      (await world.settled(hook.id)).map(({ state, attempts }) => ({ state, attempts })),
+      (await world.untilIdle(hook.id)).map(({ state, attempts }) => ({ state, attempts })),
       [1, 1].map((attempts) => ({ state: 'delivered', attempts })),
     )
     const listed = await world.request('GET', `/hooks/outgoing/${hook.id}/requests`, {
@@ -54,7 +54,7 @@ suite('an outgoing hook', () => {
     assert.equal(shown.body.hook_requests.outgoing.id, listed.body[0].id)
   })
 
-  test('shows its whole address to those who may edit it; others see the host, because a path can be a key', async (t) => {
+  test('shows its full URL to users with hook:edit; others see the host, because a path can be a secret', async (t) => {
     const receiver = await openReceiver(t)
     const tree = await createTestTree(db)
     const address = `${receiver.url}/services/T0/B0/key?token=x`
@@ -80,23 +80,23 @@ suite('an outgoing hook', () => {
     assert.equal(shown.body.hook_requests.outgoing.url, masked, 'whoever sees a run need not see hooks')
   })
 
-  test('without a body of its own sends the event and the whole action', async (t) => {
+  test('without a custom body sends the event and the full action', async (t) => {
     const receiver = await openReceiver(t)
     const tree = await createTestTree(db)
     await makeHook({ target_url: receiver.url, trigger_when: { events: ['action.failed'] } }, tree)
     const action = await startAction(tree)
     await move(action, IN_PROGRESS, FAILED)
     const [arrival] = await receiver.until(1)
-    const { event, action: told } = arrival!.json
+    const { event, action: received } = arrival!.json
     assert.equal(event.kind, 'action.failed')
     assert.equal(event.previous_status, 'in-progress')
-    assert.equal(told.id, action)
-    assert.equal(told.status, 'failed')
+    assert.equal(received.id, action)
+    assert.equal(received.status, 'failed')
     const shown = await world.request('GET', `/actions/${action}`, { token: tree.owner.token })
-    assert.deepEqual(Object.keys(told).sort(), Object.keys(shown.body).sort())
+    assert.deepEqual(Object.keys(received).sort(), Object.keys(shown.body).sort())
   })
 
-  test('fills in variables of the run without their breaking out of where they stand', async (t) => {
+  test('escapes variables of the run in its templates', async (t) => {
     const receiver = await openReceiver(t)
     const tree = await createTestTree(db)
     const variable = (name: string) => `{{ action.triggered_from.hook_parsed_variables.${name} }}`
@@ -118,7 +118,7 @@ suite('an outgoing hook', () => {
     assert.equal(arrival!.headers['x-evil'], undefined)
   })
 
-  test('whose conditions do not hold sends nothing and keeps no record', async (t) => {
+  test('with unmet conditions sends nothing and records nothing', async (t) => {
     const receiver = await openReceiver(t)
     const tree = await createTestTree(db)
     const conditions = [{ path: 'action.status', accepted_values: ['failed', 'skipped'] }]
@@ -126,7 +126,7 @@ suite('an outgoing hook', () => {
     await move(await startAction(tree), IN_PROGRESS, COMPLETED)
     await move(await startAction(tree), IN_PROGRESS, FAILED)
     await receiver.until(1)
-    const deliveries = await world.settled(hook.id)
+    const deliveries = await world.untilIdle(hook.id)
     assert.deepEqual(
       deliveries.map(({ state }) => state),
       ['ignored', 'ignored', 'ignored', 'delivered'],
@@ -147,7 +147,7 @@ suite('a receiver', () => {
     }
   }
 
-  test('can verify with the secret of the hook who sent a request', async (t) => {
+  test('can verify the sender with the secret of the hook', async (t) => {
     const receiver = await openReceiver(t)
     const tree = await createTestTree(db)
     const hook = await makeHook({ target_url: receiver.url, settings: { request_body: { a: 'ü' } } }, tree)
@@ -160,7 +160,7 @@ suite('a receiver', () => {
     assert.equal(isFrom(hook.secret, { ...arrival!, body: arrival!.body.replace('ü', 'u') }), false)
   })
 
-  test('of a hook without a body of its own and the method GET can verify it too', async (t) => {
+  test('can verify a GET request without a body as well', async (t) => {
     const receiver = await openReceiver(t)
     const tree = await createTestTree(db)
     const settings = { request_method: 'GET' }
@@ -168,7 +168,7 @@ suite('a receiver', () => {
     await move(await startAction(tree), IN_PROGRESS)
     const [arrival] = await receiver.until(1)
     assert.deepEqual([arrival!.method, arrival!.body], ['GET', ''])
-    // The library refuses an empty body, which the standard does not.
+    // The library rejects an empty body; the standard does not.
     assert.equal(
       new Webhook(hook.secret).sign(
         arrival!.headers['webhook-id']!,
@@ -179,7 +179,7 @@ suite('a receiver', () => {
     )
   })
 
-  test('can verify with the old secret and the new one while they overlap, afterwards with the new one', async (t) => {
+  test('can verify with the old and the new secret while they overlap, then only with the new one', async (t) => {
     const receiver = await openReceiver(t)
     const tree = await createTestTree(db)
     const hook = await makeHook({ target_url: receiver.url }, tree)

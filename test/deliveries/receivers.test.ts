@@ -1,5 +1,5 @@
-// docs/guides/receivers.md, tried: each hook is created as the guide says, and tells a receiver of real moves; each
-// receiver of the guide is really run.
+// Tests docs/guides/receivers.md: each hook is created as the guide says and notifies a receiver of real status changes;
+// each receiver of the guide is run.
 import assert from 'node:assert/strict'
 import { execFile, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -12,7 +12,7 @@ import { promisify } from 'node:util'
 import { signDelivery, signingKey } from '#adapters/http-client/sign.ts'
 import { TAGS } from '#adapters/templates/engine.ts'
 import { FILTERS } from '#adapters/templates/filters.ts'
-import { ATTEMPT_OUTCOMES } from '#engine/outgoing/attempt.ts'
+import { ATTEMPT_OUTCOMES } from '#engine/outgoing/record-attempt.ts'
 import { SKIPPED, type State } from '#model/actions/status.ts'
 import { EVENT_KINDS } from '#model/events/event-kinds.ts'
 import { credentialAad } from '#model/inventory/sealed-aad.ts'
@@ -51,14 +51,14 @@ const hooksOfGuide = new Map(
   }),
 )
 
-type Told = { id: number; environment: string; pipelineId: number; words: string }
+type Notified = { id: number; environment: string; pipelineId: number; words: string }
 type Receiver = {
   path: string
   headers: Record<string, string>
-  /** What arrives about a run that went through these states, beginning with `queued`. */
+  /** What arrives for a run that went through these states, starting with `queued`. */
   states: Record<'completed' | 'failed' | 'cancelled' | 'unreachable' | 'skipped', string[]>
-  /** The body that tells of one of the states above. */
-  body(state: string, told: Told): object
+  /** The body for one of the states above. */
+  body(state: string, received: Notified): object
 }
 
 const permalink = (id: number) => `http://gantry.test/app/actions/${id}`
@@ -218,8 +218,8 @@ async function openTree(): Promise<TestTree> {
 
 /** The hook of the guide, with its host replaced. */
 function hookFor(name: string, receiverUrl: string) {
-  const wish = hooksOfGuide.get(name)
-  return { ...wish, target_url: wish.target_url.replace(/^https:\/\/[^/]+/, receiverUrl) }
+  const input = hooksOfGuide.get(name)
+  return { ...input, target_url: input.target_url.replace(/^https:\/\/[^/]+/, receiverUrl) }
 }
 
 async function findCommit(actionId: number): Promise<void> {
@@ -261,7 +261,7 @@ suite('the guide', () => {
     ])
   })
 
-  test('shows names that a template can use, and nothing but the token is kept out of addresses', async () => {
+  test('lists names that a template can use, and only the token is not allowed in URLs', async () => {
     const names = codesIn(rowsBelow(sections.get('Templates')!, '| name').join())
     assert.ok(names.length > 40, `only ${names.length} names found`)
     const request_body = Object.fromEntries(names.map((name) => [name, `{{ ${name} }}`]))
@@ -279,19 +279,19 @@ suite('the guide', () => {
 })
 
 for (const [name, receiver] of Object.entries(receivers)) {
-  test(`${name} is told of runs in its own words`, async (t) => {
-    const place = await openReceiver(t)
+  test(`${name} is notified of runs in its own format`, async (t) => {
+    const endpoint = await openReceiver(t)
     const tree = await openTree()
     const environment = await environmentOf(tree)
-    const hook = await makeHook(hookFor(name, place.url), tree)
+    const hook = await makeHook(hookFor(name, endpoint.url), tree)
     for (const [run, moves] of Object.entries(RUNS)) {
-      const before = place.arrivals.length
+      const before = endpoint.arrivals.length
       const id = await startAction(tree, { commit: COMMIT })
       await findCommit(id)
       await move(id, ...moves)
       const expected = receiver.states[run as keyof Receiver['states']]
-      await place.until(before + expected.length)
-      await world.settled(hook.id)
+      await endpoint.until(before + expected.length)
+      await world.untilIdle(hook.id)
       const history = ['QUEUED', ...moves.map(({ reason }) => reason)].slice(-expected.length)
       const bodies = expected.map((state, index) =>
         receiver.body(state, {
@@ -301,7 +301,7 @@ for (const [name, receiver] of Object.entries(receivers)) {
           words: WORDS[history[index]!]!,
         }),
       )
-      const arrived = place.arrivals.slice(before)
+      const arrived = endpoint.arrivals.slice(before)
       assert.deepEqual(
         arrived.map(({ json }) => json),
         bodies,
@@ -320,27 +320,27 @@ function assertSent({ method, path, headers }: Arrival, receiver: Receiver): voi
   assert.deepEqual(sent, receiver.headers)
 }
 
-test('a run without the variable is told of once its commit is known', async (t) => {
-  const place = await openReceiver(t)
-  place.behave(({ url }, response) => response.writeHead(url!.endsWith('/statuses/') ? 404 : 201).end())
+test('a run without the variable is reported once its commit is known', async (t) => {
+  const endpoint = await openReceiver(t)
+  endpoint.behave(({ url }, response) => response.writeHead(url!.endsWith('/statuses/') ? 404 : 201).end())
   const tree = await openTree()
-  const hook = await makeHook(hookFor('GitHub', place.url), tree)
+  const hook = await makeHook(hookFor('GitHub', endpoint.url), tree)
   const id = await startAction(tree)
   await world.recorded(hook.id, 1)
   await findCommit(id)
   await world.passTime(hook.id, 10)
-  const [first, second] = await place.until(2)
+  const [first, second] = await endpoint.until(2)
   assert.equal(first!.path, '/repos/acme/shop/statuses/')
   assert.equal(second!.path, receivers.GitHub!.path)
   assert.equal(second!.json.state, 'pending')
   assert.equal(second!.headers['webhook-id'], first!.headers['webhook-id'])
 })
 
-/** The block of code in the last section that is written in a language. */
+/** The code block of a language in the last section. */
 const codeIn = (language: string) =>
   [...sections.get(OWN)!.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\`$`, 'gms'))].at(-1)![1]!
 
-/** A receiver of the guide in a process of its own. */
+/** A receiver of the guide in its own process. */
 async function runReceiver(t: TestContext, command: string, file: string, code: string, secret: string) {
   const folder = await mkdtemp(join(tmpdir(), 'gantry-receiver-'))
   later(t, () => rm(folder, { recursive: true }))
@@ -377,7 +377,7 @@ const programs = [
 ]
 
 for (const { language, command, file } of programs) {
-  test(`the receiver in ${language} takes what Gantry sent, and nothing else`, async (t) => {
+  test(`the receiver in ${language} accepts what Gantry sent, and nothing else`, async (t) => {
     const tree = await createTestTree(db)
     const hook = await makeHook(hookFor(OWN, 'http://127.0.0.1:9'), tree)
     const receiver = await runReceiver(t, command, file, codeIn(language), hook.secret)
@@ -391,13 +391,13 @@ for (const { language, command, file } of programs) {
       records.map(({ outcome, response_status_code }) => [outcome, response_status_code]),
       Array(3).fill(['delivered', 204]),
     )
-    const told = [
+    const received = [
       `action.created: action ${action} is queued`,
       `action.status_changed: action ${action} is in-progress`,
       `action.status_changed: action ${action} is completed`,
     ]
-    await until(() => receiver.lines().length >= told.length)
-    assert.deepEqual(receiver.lines(), told)
+    await until(() => receiver.lines().length >= received.length)
+    assert.deepEqual(receiver.lines(), received)
 
     const { request_headers, request_body } = records[2]!
     const sent = { headers: request_headers as Record<string, string>, body: request_body! }
@@ -421,10 +421,10 @@ for (const { language, command, file } of programs) {
     const otherSecret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
     assert.equal(await post(signedAt(0, otherSecret), sent.body), 401, 'the secret of somebody else')
     assert.equal(await post({}, sent.body), 401, 'not signed')
-    assert.deepEqual(receiver.lines(), told)
+    assert.deepEqual(receiver.lines(), received)
     assert.equal(await post(signedAt(0), sent.body), 204, 'signed now')
 
-    // While a secret is being replaced, a receiver that knows the old one goes on.
+    // During a rotation, a receiver with the old secret keeps working.
     const rotated = await world.request('POST', `/hooks/outgoing/${hook.id}/rotate-secret`, {
       token: tree.owner.token,
       body: {},
@@ -443,8 +443,8 @@ for (const { language, command, file } of programs) {
   })
 }
 
-test('the lines for a shell create the hook, and find the signature that was sent', async (t) => {
-  const place = await openReceiver(t)
+test('the shell commands create the hook and reproduce the signature', async (t) => {
+  const endpoint = await openReceiver(t)
   const folder = await mkdtemp(join(tmpdir(), 'gantry-shell-'))
   later(t, () => rm(folder, { recursive: true }))
   const type = async (lines: string, env: Record<string, string>) => {
@@ -457,13 +457,13 @@ test('the lines for a shell create the hook, and find the signature that was sen
   const tree = await createTestTree(db)
   const create = CREATION.exec(sections.get(OWN)!)![1]!
     .replace('/pipelines/1/', `/pipelines/${tree.pipelineId}/`)
-    .replace('https://deploys.example.com', place.url)
+    .replace('https://deploys.example.com', endpoint.url)
   const helper = /^gantry\(\) .+$/m.exec(guide)![0]
   const hook = JSON.parse(await type(`${helper}\n${create}`, { GANTRY, TOKEN: tree.owner.token }))
-  assert.equal(hook.target_url, `${place.url}/gantry`)
+  assert.equal(hook.target_url, `${endpoint.url}/gantry`)
 
   await startAction(tree)
-  const [arrival] = await place.until(1)
+  const [arrival] = await endpoint.until(1)
   await writeFile(join(folder, 'body'), arrival!.body)
   const signature = await type(codeIn('bash'), {
     SECRET: hook.secret,
@@ -473,12 +473,12 @@ test('the lines for a shell create the hook, and find the signature that was sen
   assert.equal(signature.trimEnd(), arrival!.headers['webhook-signature'])
 })
 
-test('the lines for a preview and for sending again are taken as they stand', async (t) => {
-  const place = await openReceiver(t)
+test('the commands for a preview and a redelivery work as printed', async (t) => {
+  const endpoint = await openReceiver(t)
   const tree = await createTestTree(db)
-  const hook = await makeHook(hookFor(OWN, place.url), tree)
+  const hook = await makeHook(hookFor(OWN, endpoint.url), tree)
   const action = await startAction(tree)
-  await world.settled(hook.id)
+  await world.untilIdle(hook.id)
   const lines = [...guide.matchAll(/^gantry "(\/hooks\/outgoing\/\$HOOK\/\w+)" -d '(.+)'$/gm)]
   const answers = await Promise.all(
     lines.map(([, url, body]) =>

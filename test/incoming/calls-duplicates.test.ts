@@ -1,8 +1,8 @@
-// One delivery, however often it is sent, is one run.
+// A call starts one run, however often it is sent.
 import assert from 'node:assert/strict'
 import { after, suite, test } from 'node:test'
 import { sql } from 'kysely'
-import { assertRefused, assertStarted, openCalls, SIGNED, withVariables } from '#test/support/calls.ts'
+import { assertRejected, assertStarted, openCalls, SIGNED, withVariables } from '#test/support/calls.ts'
 import { openTestApp } from '#test/support/harness.ts'
 import { createTestTree } from '#test/support/world.ts'
 
@@ -14,7 +14,7 @@ const { api, db, makeHook, changeHook, archive, call, actionsOf, requestsOf, out
 suite('duplicates', () => {
   const delivery = (id: string, more: object = {}) => ({ headers: { 'x-github-delivery': id, ...more } })
 
-  test('the same id and body is answered 200 with the action of the first call', async () => {
+  test('the same id and body returns 200 with the action of the first call', async () => {
     const hook = await makeHook(SIGNED)
     const first = await call(hook, { a: 1 }, delivery('1'))
     const id = assertStarted(first)
@@ -23,7 +23,7 @@ suite('duplicates', () => {
     assert.equal(second.headers['x-gantry-action-id'], String(id))
     assert.deepEqual(second.body, {
       ...first.body,
-      message: 'This delivery has already started the pipeline.',
+      message: 'Duplicate: this call has already started the pipeline.',
       hook_request_id: (await requestsOf(hook))[1]!.id,
     })
     assert.equal((await actionsOf(hook)).length, 1)
@@ -55,7 +55,7 @@ suite('duplicates', () => {
     assert.equal(new Set(ids).size, ids.length)
   })
 
-  test('a copy that cannot be recorded is refused, and those that came with it still start one run each', async (t) => {
+  test('a duplicate that cannot be recorded is rejected, and the others of its batch still start one run each', async (t) => {
     const hook = await makeHook()
     assertStarted(await call(hook, { a: 1 }, delivery('1')))
     await sql`create function refuse_copies() returns trigger language plpgsql as $$
@@ -75,7 +75,7 @@ suite('duplicates', () => {
     assert.equal((await actionsOf(hook)).length, 1 + others.length)
   })
 
-  test('after a day it is a new action, and from then on a duplicate of that one', async () => {
+  test('after a day it starts a new action, and later ones are duplicates of that one', async () => {
     const hook = await makeHook()
     const claimedBefore = (interval: string) =>
       sql`update delivery_claims set claimed_at = now() - ${interval}::interval where hook_id = ${hook.id}`.execute(
@@ -90,7 +90,7 @@ suite('duplicates', () => {
     assert.equal((await call(hook, {}, delivery('1'))).body.action_id, second)
   })
 
-  test('of 100 copies at once, through two processes, one starts an action and all are told its id', async (t) => {
+  test('of 100 concurrent copies through two processes, one starts an action and all get its id', async (t) => {
     const other = await openTestApp(t, { beside: api })
     const hook = await makeHook(SIGNED)
     const answers = await Promise.all(
@@ -106,11 +106,11 @@ suite('duplicates', () => {
     assert.equal(await jobsFor(action!.id), 1)
   })
 
-  test('only calls that started an action claim their id', async () => {
+  test('only calls that start an action claim their id', async () => {
     const at = await createTestTree(db)
     const hook = await makeHook(withVariables({ name: 'n', type: 'integer' }), at)
     const send = () => call(hook, { n: '1.5', ref: 'dev' }, delivery('1'))
-    assertRefused(await send(), 422, 'invalid')
+    assertRejected(await send(), 422, 'invalid')
     await changeHook(
       hook,
       { settings: {}, trigger_when: { conditions: [{ path: 'ref', accepted_values: ['main'] }] } },
@@ -123,13 +123,13 @@ suite('duplicates', () => {
       /Pong/,
     )
     await archive(at)
-    assertRefused(await send(), 409, 'conflict')
+    assertRejected(await send(), 409, 'conflict')
     await archive(at, null)
     const id = assertStarted(await send())
     assert.equal((await send()).body.action_id, id)
   })
 
-  test('a duplicate of a pipeline that can no longer run is recorded, and counts for a day', async () => {
+  test('a duplicate for a pipeline that can no longer run is recorded, and counts for a day', async () => {
     const at = await createTestTree(db)
     const hook = await makeHook({}, at)
     const id = assertStarted(await call(hook, {}, delivery('1')))
@@ -142,6 +142,6 @@ suite('duplicates', () => {
     await sql`update delivery_claims set claimed_at = now() - interval '25 hours' where hook_id = ${hook.id}`.execute(
       db,
     )
-    assertRefused(await call(hook, {}, delivery('1')), 409, 'conflict')
+    assertRejected(await call(hook, {}, delivery('1')), 409, 'conflict')
   })
 })

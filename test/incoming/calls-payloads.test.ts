@@ -1,10 +1,10 @@
-// What calls may carry: payloads that are refused, and strange ones that are not.
+// Payloads of calls: those that are rejected, and unusual ones that are accepted.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type AddressInfo, connect } from 'node:net'
 import { after, suite, type TestContext, test } from 'node:test'
 import {
-  assertRefused,
+  assertRejected,
   assertStarted,
   bytesOf,
   type Hook,
@@ -18,10 +18,10 @@ import { openTestApp, TEST_BASE_URL } from '#test/support/harness.ts'
 
 const { api, tree, makeHook, call, actionsOf, requestsOf, outcomesOf } = await openCalls({ after })
 
-suite('bad payloads', () => {
+suite('invalid payloads', () => {
   const nested = (depth: number) => '['.repeat(depth) + ']'.repeat(depth)
 
-  test('what is no JSON is 400, recorded, and starts nothing', async () => {
+  test('invalid JSON is 400, recorded, and starts nothing', async () => {
     const hook = await makeHook(withVariables({ name: 'a', required: false }))
     const bodies = [
       '',
@@ -49,7 +49,7 @@ suite('bad payloads', () => {
     ]
     for (const body of [...bodies, ...invalid]) {
       const answer = await call(hook, body)
-      assertRefused(answer, 400, 'malformed')
+      assertRejected(answer, 400, 'malformed')
       assert.match(answer.body.message, /^The body is .+\.$/)
     }
     assert.deepEqual(new Set(await outcomesOf(hook)), new Set(['rejected_payload']))
@@ -59,27 +59,27 @@ suite('bad payloads', () => {
 
   test('a call without any body is 400', async () => {
     const hook = await makeHook()
-    assertRefused(await api.request('POST', pathOf(hook)), 400, 'malformed')
+    assertRejected(await api.request('POST', pathOf(hook)), 400, 'malformed')
   })
 
-  test('a body over the limit is 413 and leaves nothing; one byte less is fine', async () => {
+  test('a body over the limit is 413 and stores nothing; one byte less is accepted', async () => {
     const hook = await makeHook()
     const most = 1024 * 1024
-    assertRefused(await call(hook, `"${'x'.repeat(most - 1)}"`), 413, 'too_large')
+    assertRejected(await call(hook, `"${'x'.repeat(most - 1)}"`), 413, 'too_large')
     assert.deepEqual(await requestsOf(hook), [])
     assertStarted(await call(hook, `"${'x'.repeat(most - 2)}"`))
   })
 
-  test('another type is 415, recorded with its body, and only told to those who may call', async () => {
+  test('another content type is 415, recorded with its body, and reported only to authenticated callers', async () => {
     const hook = await makeHook(SIGNED)
     const types = ['text/plain', 'application/xml', 'multipart/form-data; boundary=x', 'nonsense', 'a/b/c']
     for (const type of types) {
       const headers = { 'content-type': type }
       const answer = await call(hook, '{}', { headers })
-      assertRefused(answer, 415, 'unsupported_media_type')
-      assertRefused(await call({ ...hook, secret: 'wrong' }, '{}', { headers }), 403, 'forbidden')
+      assertRejected(answer, 415, 'unsupported_media_type')
+      assertRejected(await call({ ...hook, secret: 'wrong' }, '{}', { headers }), 403, 'forbidden')
       const nowhere = { ...hook, url: `${TEST_BASE_URL}/hooks/nowhere/trigger` }
-      assertRefused(await call(nowhere, '{}', { headers }), 404, 'not_found')
+      assertRejected(await call(nowhere, '{}', { headers }), 404, 'not_found')
     }
     const records = (await requestsOf(hook)).filter(({ outcome }) => outcome === 'rejected_payload')
     assert.deepEqual(
@@ -93,7 +93,7 @@ suite('bad payloads', () => {
     assert.deepEqual(await actionsOf(hook), [])
   })
 
-  test('everything wrong with the variables is told at once in a 422', async () => {
+  test('a 422 reports all invalid variables at once', async () => {
     const hook = await makeHook(
       withVariables(
         { name: 'missing', path: 'a.b' },
@@ -108,7 +108,7 @@ suite('bad payloads', () => {
     )
     const sent = { number: '1.5', flag: 'yes', list: {}, large: 'x'.repeat(65_537), fine: 'x', optional: 'x' }
     const answer = await call(hook, sent)
-    assertRefused(answer, 422, 'invalid')
+    assertRejected(answer, 422, 'invalid')
     assert.deepEqual(Object.keys(answer.body.errors).sort(), [
       '__proto__',
       'flag',
@@ -127,8 +127,8 @@ suite('bad payloads', () => {
   })
 })
 
-suite('strange payloads', () => {
-  test('no payload is ever a 5xx, and a refused one never starts an action', async () => {
+suite('unusual payloads', () => {
+  test('no payload causes a 5xx, and a rejected one never starts an action', async () => {
     const hook = await makeHook(
       withVariables(
         { name: 'text', required: false },
@@ -180,7 +180,7 @@ suite('strange payloads', () => {
     ])
   })
 
-  test('no payload reaches a prototype, and no path leads to one', async () => {
+  test('no payload or path reaches a prototype', async () => {
     const prototypes = [Object.prototype, Array.prototype, Function.prototype, String.prototype]
     const own = () => prototypes.map((one) => Object.entries(Object.getOwnPropertyDescriptors(one)))
     const before = own()
@@ -218,7 +218,7 @@ suite('strange payloads', () => {
     }
   })
 
-  test('a hook may name its variables after anything', async () => {
+  test('a variable may have any name', async () => {
     const names = ['__proto__', 'constructor', 'toString', 'hasOwnProperty', '_', 'a-b']
     const hook = await makeHook(withVariables(...names.map((name) => ({ name }))))
     const sent = `{${names.map((name) => `"${name}":"${name}!"`).join()}}`
@@ -226,10 +226,10 @@ suite('strange payloads', () => {
     const { text } = await api.request('GET', `/actions/${id}`, { token: tree.owner.token })
     const shown = JSON.parse(text).triggered_from.hook_parsed_variables
     assert.deepEqual(new Map(Object.entries(shown)), new Map(names.map((name) => [name, `${name}!`])))
-    assertRefused(await call(hook, {}), 422, 'invalid')
+    assertRejected(await call(hook, {}), 422, 'invalid')
   })
 
-  test('large numbers reach the run as the sender wrote them', async () => {
+  test('large numbers reach the run exactly as sent', async () => {
     const hook = await makeHook(withVariables({ name: 'id', path: 'data.ids.1' }))
     const numbers = [
       '12345678901234567890123',
@@ -244,20 +244,20 @@ suite('strange payloads', () => {
     assert.deepEqual(ids, numbers)
   })
 
-  test('forms are read when their text or their field payload is JSON', async () => {
+  test('forms are accepted when their text or their field payload is JSON', async () => {
     const hook = await makeHook({ ...SIGNED, ...withVariables({ name: 'ref' }) })
     const form = { headers: { 'content-type': 'application/x-www-form-urlencoded' } }
     const payload = JSON.stringify({ ref: 'größer + 1' })
     assertStarted(await call(hook, payload, form))
     assertStarted(await call(hook, new URLSearchParams({ a: 'b', payload }).toString(), form))
-    assertRefused(await call(hook, 'ref=main', form), 400, 'malformed')
-    assertRefused(await call(hook, 'payload=%7B', form), 400, 'malformed')
-    assertRefused(await call({ ...hook, secret: 'wrong' }, payload, form), 403, 'forbidden')
+    assertRejected(await call(hook, 'ref=main', form), 400, 'malformed')
+    assertRejected(await call(hook, 'payload=%7B', form), 400, 'malformed')
+    assertRejected(await call({ ...hook, secret: 'wrong' }, payload, form), 403, 'forbidden')
     const refs = (await actionsOf(hook)).map(({ hook_parsed_variables }) => hook_parsed_variables.ref)
     assert.deepEqual(refs, ['größer + 1', 'größer + 1'])
   })
 
-  test('a form of 150,000 levels is 400, and does not bring down a hook that reads arrays and numbers', async () => {
+  test('a form with 150,000 levels is 400 and does not crash a hook that reads arrays and numbers', async () => {
     const hook = await makeHook(
       withVariables({ name: 'list', type: 'array', required: false }, { name: 'n', required: false }),
     )
@@ -265,11 +265,11 @@ suite('strange payloads', () => {
     const escaped = payload.replaceAll('[', '%5B').replaceAll(']', '%5D')
     const headers = { 'content-type': 'application/x-www-form-urlencoded' }
     for (const body of [`payload=${payload}`, `payload=${escaped}`])
-      assertRefused(await call(hook, body, { headers }), 400, 'malformed')
+      assertRejected(await call(hook, body, { headers }), 400, 'malformed')
     assert.deepEqual(await actionsOf(hook), [])
   })
 
-  test('with a raised limit texts of 5 MB pass, are kept whole, and are still no variables', async (t) => {
+  test('with a raised limit, strings of 5 MB are accepted and stored in full, but are not variables', async (t) => {
     const big = await openTestApp(t, {
       beside: api,
       environment: { GANTRY_MAX_PAYLOAD: String(8 * 1024 * 1024) },
@@ -277,10 +277,10 @@ suite('strange payloads', () => {
     const hook = await makeHook(withVariables({ name: 'text', required: false }))
     const long = 'ä'.repeat(2_600_000)
     assertStarted(await call(hook, { unread: long }, { by: big }))
-    assertRefused(await call(hook, { text: long }, { by: big }), 422, 'invalid')
-    assertRefused(await call(hook, { text: long.repeat(2) }, { by: big }), 413, 'too_large')
+    assertRejected(await call(hook, { text: long }, { by: big }), 422, 'invalid')
+    assertRejected(await call(hook, { text: long.repeat(2) }, { by: big }), 413, 'too_large')
     const deep = `${'{"a":'.repeat(200_000)}1${'}'.repeat(200_000)}`
-    assertRefused(await call(hook, deep, { by: big }), 400, 'malformed')
+    assertRejected(await call(hook, deep, { by: big }), 400, 'malformed')
     const records = await requestsOf(hook)
     assert.deepEqual(
       records.map(({ request_body }) => request_body!.equals(bytesOf({ unread: long }))),
@@ -295,11 +295,11 @@ suite('over a real connection', () => {
     await own.app.listen({ host: '127.0.0.1', port: 0 })
     return (own.app.server.address() as AddressInfo).port
   }
-  /** Sends these bytes, then says nothing more; what the other side says until it hangs up. */
+  /** Sends these bytes and nothing more; returns what the server sends until it closes the connection. */
   async function speak(port: number, ...texts: string[]): Promise<string> {
     const socket = connect(port, '127.0.0.1')
     const heard: Buffer[] = []
-    // Whoever is cut off while sending may be told so by a reset, after the answer.
+    // A sender that is cut off may get a connection reset after the response.
     socket.on('error', () => {})
     socket.on('data', (chunk) => heard.push(Buffer.from(chunk)))
     for (const text of texts) socket.write(text)
@@ -310,7 +310,7 @@ suite('over a real connection', () => {
     [`POST ${pathOf(hook)} HTTP/1.1`, 'Host: x', 'Connection: close', ...more, '', ''].join('\r\n')
   const chunk = (text: string) => `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`
 
-  test('a body in pieces is signed as a whole', async (t) => {
+  test('a chunked body is verified as a whole', async (t) => {
     const port = await listen(t)
     const hook = await makeHook({ ...SIGNED, ...withVariables({ name: 'a' }) })
     const signature = `X-Hub-Signature-256: ${sign(hook.secret!, '{"a":"größer"}')}`
@@ -320,7 +320,7 @@ suite('over a real connection', () => {
     assert.deepEqual((await actionsOf(hook))[0]!.hook_parsed_variables, { a: 'größer' })
   })
 
-  test('a body that turns out or is announced to be too large is 413, and leaves nothing', async (t) => {
+  test('a body that is, or is declared, too large is 413 and stores nothing', async (t) => {
     const port = await listen(t)
     const hook = await makeHook()
     const pieces = Array.from({ length: 17 }, () => chunk(' '.repeat(0x10000)))
@@ -330,7 +330,7 @@ suite('over a real connection', () => {
     assert.deepEqual(await requestsOf(hook), [])
   })
 
-  test('a sender who hangs up in the middle starts nothing', async (t) => {
+  test('a sender that disconnects in the middle starts nothing', async (t) => {
     const port = await listen(t)
     const hook = await makeHook()
     const socket = connect(port, '127.0.0.1')

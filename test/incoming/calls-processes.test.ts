@@ -1,13 +1,12 @@
-// Calls while hooks change in another process, and while the database is away.
+// Calls while hooks change in another process, and during a database outage.
 import assert from 'node:assert/strict'
 import { randomUUIDv7 } from 'node:crypto'
 import { after, suite, test } from 'node:test'
 import { sql } from 'kysely'
-import { OverloadError } from '#engine/incoming/group-commit.ts'
 import { receiveCall } from '#engine/incoming/receive-call.ts'
-import { createRefusals } from '#engine/incoming/refusals.ts'
+import { createRejectionLog } from '#engine/incoming/rejections.ts'
 import {
-  assertRefused,
+  assertRejected,
   assertStarted,
   openCalls,
   SIGNED,
@@ -22,29 +21,29 @@ import { createTestTree } from '#test/support/world.ts'
 const { api, db, tree, makeHook, changeHook, call, requestsOf } = await openCalls({ after })
 
 suite('several processes', () => {
-  test('a change made by one counts for the next call to another', async (t) => {
+  test('a change through one applies to the next call to another', async (t) => {
     const other = await openTestApp(t, { beside: api })
     const hook = await makeHook(SIGNED)
     const there = (secret = hook.secret) => call({ ...hook, secret }, { ref: 'dev' }, { by: other })
     assertStarted(await there())
     await changeHook(hook, { active: false })
-    assertRefused(await there(), 404, 'not_found')
+    assertRejected(await there(), 404, 'not_found')
     await changeHook(hook, { active: true })
     assertStarted(await there())
     await changeHook(hook, { trigger_when: { conditions: [{ path: 'ref', accepted_values: ['main'] }] } })
     assert.equal((await there()).status, 200)
     await changeHook(hook, { trigger_when: {}, ...withVariables({ name: 'n' }) })
-    assertRefused(await there(), 422, 'invalid')
+    assertRejected(await there(), 422, 'invalid')
     await changeHook(hook, { settings: {}, secret_header_name: 'X-Other' })
-    assertRefused(await there(), 403, 'forbidden')
+    assertRejected(await there(), 403, 'forbidden')
     await changeHook(hook, { requires_secret: false })
     assertStarted(await there())
     const { status } = await api.request('DELETE', `/hooks/incoming/${hook.id}`, { token: tree.owner.token })
     assert.equal(status, 204)
-    assertRefused(await there(), 404, 'not_found')
+    assertRejected(await there(), 404, 'not_found')
   })
 
-  test('a rotated secret counts at once everywhere, and the old one for as long as the overlap', async (t) => {
+  test('a rotated secret is valid immediately everywhere, and the old one during the overlap', async (t) => {
     const other = await openTestApp(t, { beside: api })
     const hook = await makeHook(SIGNED)
     const rotate = async (body: object = {}) => {
@@ -69,16 +68,16 @@ suite('several processes', () => {
     assert.deepEqual(await both(fourth), [202, 202])
   })
 
-  test('a process that has not heard of a change yet turns nobody away for what was true before', async () => {
+  test('a process with an outdated cache rejects nobody because of it', async () => {
     const hook = await makeHook({ ...SIGNED, active: false })
     const known = await api.calls.cache.find(tokenOf(hook))
     let heard = false
     const cache: typeof api.calls.cache = {
       ...api.calls.cache,
       find: (name) => (heard ? api.calls.cache.find(name) : Promise.resolve(known)),
-      forget() {
+      clear() {
         heard = true
-        api.calls.cache.forget()
+        api.calls.cache.clear()
       },
     }
     const receive = (secret: string) => {
@@ -86,7 +85,7 @@ suite('several processes', () => {
       const sent = { headers, body: Buffer.from('{}'), address: '192.0.2.1' }
       return receiveCall({ ...api.calls, cache }, tokenOf(hook), sent, 'x')
     }
-    assert.equal((await receive(hook.secret!)).kind, 'unknown-hook')
+    assert.equal((await receive(hook.secret!)).kind, 'not-found')
     await changeHook(hook, { active: true })
     assert.equal((await receive(hook.secret!)).kind, 'started', 'it was switched on')
     Object.assign(known!, await api.calls.cache.find(tokenOf(hook)))
@@ -98,7 +97,7 @@ suite('several processes', () => {
     assert.equal((await receive('wrong')).kind, 'rejected_signature')
   })
 
-  test('a call that is overtaken by changes again and again is told to come back, and nothing is stored', async () => {
+  test('a call that keeps being overtaken by changes is 503, and nothing is stored', async () => {
     const hook = await makeHook()
     const known = await api.calls.cache.find(tokenOf(hook))
     const cache = {
@@ -106,7 +105,7 @@ suite('several processes', () => {
       find: async () => ({ hook: known!.hook, version: -1 }),
     }
     const sent = { headers: {}, body: Buffer.from('{}'), address: '192.0.2.1' }
-    await assert.rejects(receiveCall({ ...api.calls, cache }, 'x', sent, 'x'), OverloadError)
+    await assert.rejects(receiveCall({ ...api.calls, cache }, 'x', sent, 'x'), { code: 'unavailable' })
     assert.deepEqual(await requestsOf(hook), [])
   })
 })
@@ -114,13 +113,13 @@ suite('several processes', () => {
 suite('when the database is away', () => {
   const allowConnections = ({ settings }: TestApp, allowed: boolean) =>
     administer(`alter database ${settings.database} allow_connections ${allowed}`)
-  /** When it resolves the connections have ended; without a time to wait they would only have been told to. */
+  /** When it resolves the connections have ended; without a time to wait they would only have been responses to. */
   const cut = ({ settings }: TestApp) =>
     administer(
       `select pg_terminate_backend(pid, 10000) from pg_stat_activity where datname = '${settings.database}'`,
     )
 
-  test('a call is 503 with Retry-After, nothing is stored, and all is well when it is back', async (t) => {
+  test('a call is 503 with Retry-After, nothing is stored, and calls work again afterwards', async (t) => {
     const own = await openTestApp(t)
     const at = await createTestTree(own.db)
     const known = await makeHook(SIGNED, at, own)
@@ -131,7 +130,7 @@ suite('when the database is away', () => {
     const sent = [known, unknown, { ...known, secret: 'wrong' }]
     const answers = await Promise.all(sent.map((hook) => call(hook, { lost: 1 }, { by: own })))
     for (const answer of answers) {
-      assertRefused(answer, 503, 'unavailable')
+      assertRejected(answer, 503, 'unavailable')
       assert.equal(answer.headers['retry-after'], '2')
     }
     await allowConnections(own, true)
@@ -141,7 +140,7 @@ suite('when the database is away', () => {
     assertStarted(await call(unknown, {}, { by: own }))
   })
 
-  test('calls whose connections break under way are stored whole or not at all', async (t) => {
+  test('calls whose database connection breaks are stored completely or not at all', async (t) => {
     const own = await openTestApp(t)
     const at = await createTestTree(own.db)
     const hook = await makeHook({}, at, own)
@@ -150,9 +149,9 @@ suite('when the database is away', () => {
       return call(hook, { n }, { by: own })
     })
     for (let n = 0; n < 5; n += 1) await cut(own)
-    const told = await Promise.all(answers)
+    const responses = await Promise.all(answers)
     assert.deepEqual(
-      told.filter(({ status }) => status !== 202 && status !== 503).map(({ text }) => text),
+      responses.filter(({ status }) => status !== 202 && status !== 503).map(({ text }) => text),
       [],
     )
     const { rows } = await sql<{ action: number; whole: boolean }>`
@@ -163,23 +162,23 @@ suite('when the database is away', () => {
       from actions a full join hook_requests r on r.id = a.hook_request_id`.execute(own.db)
     assert.ok(rows.every(({ whole }) => whole))
     const stored = new Set(rows.map(({ action }) => action))
-    for (const { status, body } of told) if (status === 202) assert.ok(stored.has(body.action_id))
+    for (const { status, body } of responses) if (status === 202) assert.ok(stored.has(body.action_id))
   })
 
-  test('calls that are only counted so far are counted when it is back', async (t) => {
+  test('counted rejections are written when it is back', async (t) => {
     const own = await openTestApp(t)
     const at = await createTestTree(own.db)
     const hook = await makeHook(SIGNED, at, own)
-    // Not those of the app, which writes its counts whenever it likes.
-    const refusals = createRefusals(own.db)
+    // Not the log of the app, which flushes on its own timer.
+    const rejections = createRejectionLog(own.db)
     const refused = { hookId: hook.id, outcome: 'rejected_signature', responseStatusCode: 403 } as const
     const call = { ...refused, address: '192.0.2.1', url: 'x:' }
-    await Promise.all(Array.from({ length: 30 }, () => refusals.record({ ...call, id: randomUUIDv7() })))
+    await Promise.all(Array.from({ length: 30 }, () => rejections.record({ ...call, id: randomUUIDv7() })))
     await allowConnections(own, false)
     await cut(own)
-    await assert.rejects(refusals.flush())
+    await assert.rejects(rejections.flush())
     await allowConnections(own, true)
-    await refusals.flush()
+    await rejections.flush()
     const counts = await own.db.selectFrom('refused_calls').select('calls').execute()
     assert.ok(counts.length > 0)
     const counted = counts.reduce((sum, { calls }) => sum + calls, 0)

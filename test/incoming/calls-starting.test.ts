@@ -1,8 +1,8 @@
-// What a call meets at its pipeline: whether it can run, and its queue policy.
+// Whether the pipeline of a call can run, and its queue policy.
 import assert from 'node:assert/strict'
 import { after, suite, test } from 'node:test'
 import { DEPLOY_STEPS } from '#model/pipelines/built-in-steps.ts'
-import { assertRefused, assertStarted, openCalls } from '#test/support/calls.ts'
+import { assertRejected, assertStarted, openCalls } from '#test/support/calls.ts'
 import { openTestApp } from '#test/support/harness.ts'
 import { createAction, createHookRequest, createTestTree } from '#test/support/world.ts'
 
@@ -14,17 +14,17 @@ suite('pipelines that cannot run', () => {
   test('without servers, without steps or in an archived environment a call is 409 and recorded', async () => {
     const at = await createTestTree(db)
     const hook = await makeHook({}, at)
-    const refusal = async () => {
+    const rejection = async () => {
       const answer = await call(hook)
-      assertRefused(answer, 409, 'conflict')
+      assertRejected(answer, 409, 'conflict')
       return answer.body.message
     }
     await archive(at)
-    assert.equal(await refusal(), 'The environment of the pipeline is archived.')
+    assert.equal(await rejection(), 'The environment of the pipeline is archived.')
     await archive(at, null)
     assertStarted(await call(hook))
     await db.deleteFrom('application_servers').where('application_id', '=', at.applicationId).execute()
-    assert.equal(await refusal(), 'The pipeline has no server to run on.')
+    assert.equal(await rejection(), 'The pipeline has no server to run on.')
     const link = {
       application_id: at.applicationId,
       server_id: at.serverIds[1]!,
@@ -32,7 +32,7 @@ suite('pipelines that cannot run', () => {
     }
     await db.insertInto('application_servers').values(link).execute()
     await db.deleteFrom('pipeline_steps').where('pipeline_id', '=', at.pipelineId).execute()
-    assert.equal(await refusal(), 'The pipeline has no step to run.')
+    assert.equal(await rejection(), 'The pipeline has no step to run.')
     assert.equal((await actionsOf(hook)).length, 1)
     const records = await requestsOf(hook)
     assert.deepEqual(
@@ -57,7 +57,7 @@ suite('queue policies', () => {
     return ids.map((id) => rows.find((row) => row.id === id)!.status)
   }
 
-  test('queue lets every run wait', async () => {
+  test('queue accepts every run', async () => {
     const at = await createTestTree(db)
     const hook = await makeHook({}, at)
     const ids = [await call(hook), await call(hook), await call(hook)].map(assertStarted)
@@ -132,7 +132,7 @@ suite('queue policies', () => {
     )
   })
 
-  test('latest leaves one of many that come at once, through two processes, and a copy of an old one changes nothing', async (t) => {
+  test('latest keeps one of many concurrent runs through two processes, and a duplicate of an old one changes nothing', async (t) => {
     const second = await openTestApp(t, { beside: api })
     const at = await createTestTree(db)
     await setPipeline(at, { queue_policy: 'latest' })
@@ -154,13 +154,13 @@ suite('queue policies', () => {
     assert.equal(events, 40 + 39)
   })
 
-  test('reject answers 409 while the pipeline is busy, and records it', async () => {
+  test('reject returns 409 while the pipeline is busy, and records it', async () => {
     const at = await createTestTree(db)
     await setPipeline(at, { queue_policy: 'reject' })
     const hook = await makeHook({}, at)
     const id = assertStarted(await call(hook))
     const refused = await call(hook)
-    assertRefused(refused, 409, 'conflict')
+    assertRejected(refused, 409, 'conflict')
     assert.match(refused.body.message, /busy/)
     const record = (await requestsOf(hook)).at(-1)!
     assert.deepEqual(
@@ -177,7 +177,7 @@ suite('queue policies', () => {
     assertStarted(await call(hook))
   })
 
-  test('reject never lets more through than there is room, though many come at once through two processes', async (t) => {
+  test('reject never starts more runs than there are slots, even with concurrent calls through two processes', async (t) => {
     const other = await openTestApp(t, { beside: api })
     const at = await createTestTree(db)
     await setPipeline(at, { queue_policy: 'reject', max_parallel_actions: 3 })
@@ -193,7 +193,7 @@ suite('queue policies', () => {
     assert.equal((await requestsOf(hook)).length, 30)
   })
 
-  test('a duplicate is a duplicate also where further runs are rejected, and takes no room', async (t) => {
+  test('a duplicate stays a duplicate where further runs are rejected, and takes no slot', async (t) => {
     const other = await openTestApp(t, { beside: api })
     const at = await createTestTree(db)
     await setPipeline(at, { queue_policy: 'reject', max_parallel_actions: 2 })
@@ -209,7 +209,7 @@ suite('queue policies', () => {
       [200, 200, 202, 200],
     )
     assert.equal((await send('1')).body.action_id, [...ids][0])
-    assertRefused(await send('3'), 409, 'conflict')
+    assertRejected(await send('3'), 409, 'conflict')
     assert.equal((await actionsOf(hook)).length, 2)
   })
 })

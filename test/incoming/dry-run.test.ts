@@ -1,9 +1,9 @@
-// Trying out what a call would do: POST /hooks/incoming/{hook_id}/dry-run.
+// Dry runs of calls: POST /hooks/incoming/{hook_id}/dry-run.
 import assert from 'node:assert/strict'
 import { after, suite, test } from 'node:test'
 import { DEPLOY_STEPS } from '#model/pipelines/built-in-steps.ts'
 import {
-  assertRefused,
+  assertRejected,
   assertStarted,
   type Hook,
   openCalls,
@@ -16,13 +16,13 @@ import { createHook, createMember, createTestTree } from '#test/support/world.ts
 const calls = await openCalls({ after })
 const { api, db, tree, makeHook, changeHook, removeHook, call, actionsOf, requestsOf } = calls
 
-type Wish = { headers?: Record<string, string>; body?: unknown }
+type Input = { headers?: Record<string, string>; body?: unknown }
 
-const ask = ({ id }: Pick<Hook, 'id'>, wish: unknown, token = tree.owner.token): Promise<Answer> =>
-  api.request('POST', `/hooks/incoming/${id}/dry-run`, { token, body: wish })
+const ask = ({ id }: Pick<Hook, 'id'>, input: unknown, token = tree.owner.token): Promise<Answer> =>
+  api.request('POST', `/hooks/incoming/${id}/dry-run`, { token, body: input })
 
-async function dryRun(hook: Hook, wish: Wish, token?: string) {
-  const { status, body, text } = await ask(hook, wish, token)
+async function dryRun(hook: Hook, input: Input, token?: string) {
+  const { status, body, text } = await ask(hook, input, token)
   assert.equal(status, 200, text)
   return body
 }
@@ -36,7 +36,7 @@ suite('a dry run of a call that would start the pipeline', () => {
     { name: 'labels', path: 'pull_request.labels', type: 'array', required: false },
   )
 
-  test('tells the variables, the source, and every step on every server', async () => {
+  test('shows the variables, the source, and every step on every server', async () => {
     const hook = await makeHook({ ...SIGNED, ...variables })
     const steps = DEPLOY_STEPS.map(({ name, description }, index) => ({
       order: index + 1,
@@ -56,22 +56,22 @@ suite('a dry run of a call that would start the pipeline', () => {
     })
   })
 
-  test('tells what the call then does', async () => {
+  test('matches what the call then does', async () => {
     const hook = await makeHook(variables)
     const payload = { ref: 'refs/tags/v1', count: '12', pull_request: { labels: ['a', { b: null }] } }
-    const told = await dryRun(hook, { body: payload })
+    const result = await dryRun(hook, { body: payload })
     const id = assertStarted(await call(hook, payload))
     const { body } = await api.request('GET', `/actions/${id}`, { token: tree.owner.token })
-    assert.deepEqual(told.variables, body.triggered_from.hook_parsed_variables)
+    assert.deepEqual(result.variables, body.triggered_from.hook_parsed_variables)
     const { source_type, source_ref } = body.action_data.deployment
-    assert.deepEqual(told.source, { source_type, source_ref })
+    assert.deepEqual(result.source, { source_type, source_ref })
     type Target = { resource_id: number; steps: { order: number; name: string }[] }
     const outline = (targets: Target[]) =>
       targets.map(({ resource_id, steps }) => [resource_id, steps.map(({ order, name }) => [order, name])])
-    assert.deepEqual(outline(told.targets), outline(body.targets))
+    assert.deepEqual(outline(result.targets), outline(body.targets))
   })
 
-  test('shows a large number as the call would read it, to the digit', async () => {
+  test('shows a large number exactly as the call would read it', async () => {
     const hook = await makeHook(
       withVariables({ name: 'id' }, { name: 'list', type: 'array', required: false }),
     )
@@ -83,7 +83,7 @@ suite('a dry run of a call that would start the pipeline', () => {
     assert.deepEqual(answer.body.variables, { id: number, list: [1.5] })
   })
 
-  test('goes by the hook and the pipeline as they are now', async () => {
+  test('uses the current hook and pipeline', async () => {
     const at = await createTestTree(db)
     const hook = await makeHook({}, at)
     const ran = () => dryRun(hook, { body: {} }, at.owner.token)
@@ -125,17 +125,17 @@ suite('a dry run of a call that would start the pipeline', () => {
     )
   })
 
-  test('says so when the hook is switched off', async () => {
+  test('says when the hook is disabled', async () => {
     const hook = await makeHook({ active: false })
     const { verdict, message } = await dryRun(hook, { body: {} })
     assert.equal(verdict, 'accepted')
-    assert.equal(message, 'The hook is switched off: calls are answered with 404.')
+    assert.equal(message, 'The hook is disabled: calls get a 404 response.')
   })
 })
 
 suite('a dry run of a call that would start nothing', () => {
   const conditions = [{ path: 'ref', accepted_values: ['main'] }]
-  const wishes: [string, Wish][] = [
+  const inputs: [string, Input][] = [
     ['accepted', { body: { ref: 'main', n: 1 } }],
     [
       'accepted',
@@ -152,15 +152,15 @@ suite('a dry run of a call that would start nothing', () => {
     ['rejected_payload', { headers: { 'CONTENT-TYPE': 'text/plain' }, body: { ref: 'main', n: 1 } }],
   ]
 
-  test('tells the same verdict and the same errors as the call', async () => {
+  test('reports the same verdict and errors as the call', async () => {
     const hook = await makeHook({
       trigger_when: { conditions },
       ...withVariables({ name: 'n', type: 'integer' }, { name: 'flag', type: 'boolean', required: false }),
     })
-    for (const [expected, { headers, body }] of wishes) {
-      const told = await dryRun(hook, { headers, body })
-      assert.equal(told.verdict, expected, JSON.stringify({ headers, body }))
-      const { verdict: _, message: __, errors, ...rest } = told
+    for (const [expected, { headers, body }] of inputs) {
+      const result = await dryRun(hook, { headers, body })
+      assert.equal(result.verdict, expected, JSON.stringify({ headers, body }))
+      const { verdict: _, message: __, errors, ...rest } = result
       if (expected !== 'accepted') assert.deepEqual({ ...rest, errors: null }, nothing)
       const lowerCase = Object.entries(headers ?? {}).map(([name, value]) => [name.toLowerCase(), value])
       const answer = await call(hook, JSON.stringify(body), { headers: Object.fromEntries(lowerCase) })
@@ -169,45 +169,45 @@ suite('a dry run of a call that would start nothing', () => {
     }
   })
 
-  test('says in one sentence why', async () => {
+  test('says why in one sentence', async () => {
     const hook = await makeHook({
       trigger_when: { conditions },
       ...withVariables({ name: 'n', type: 'integer' }),
     })
-    const message = async (wish: Wish) => (await dryRun(hook, wish)).message
+    const message = async (input: Input) => (await dryRun(hook, input)).message
     assert.equal(
       await message({ body: { ref: 'dev' } }),
       'Nothing is started: the condition on ref is not met.',
     )
     assert.equal(
       await message({ headers: { 'x-github-event': 'ping' }, body: {} }),
-      'A ping: nothing is started.',
+      'Ping: nothing is started.',
     )
     assert.equal(await message({ body: { ref: 'main' } }), 'Some variables cannot be read from this payload.')
     const xml = { headers: { 'content-type': 'application/xml' }, body: {} }
-    assert.equal(await message(xml), 'The body must be JSON: send Content-Type: application/json.')
+    assert.equal(await message(xml), 'The body must be JSON. Send `Content-Type: application/json`.')
   })
 
-  test('gives the reason when the pipeline cannot run, and the variables all the same', async () => {
+  test('gives the reason when the pipeline cannot run, and still shows the variables', async () => {
     const at = await createTestTree(db)
     const hook = await makeHook(withVariables({ name: 'n', type: 'integer' }), at)
-    const refusal = async () => {
-      const { message, ...told } = await dryRun(hook, { body: { n: 1 } }, at.owner.token)
-      assert.deepEqual(told, { ...nothing, verdict: 'rejected_state', variables: { n: 1 } })
-      assertRefused(await call(hook, { n: 1 }), 409, 'conflict')
+    const rejection = async () => {
+      const { message, ...result } = await dryRun(hook, { body: { n: 1 } }, at.owner.token)
+      assert.deepEqual(result, { ...nothing, verdict: 'rejected_state', variables: { n: 1 } })
+      assertRejected(await call(hook, { n: 1 }), 409, 'conflict')
       return message
     }
     await calls.archive(at)
-    assert.equal(await refusal(), 'The environment of the pipeline is archived.')
+    assert.equal(await rejection(), 'The environment of the pipeline is archived.')
     await calls.archive(at, null)
     await db.deleteFrom('pipeline_steps').where('pipeline_id', '=', at.pipelineId).execute()
-    assert.equal(await refusal(), 'The pipeline has no step to run.')
+    assert.equal(await rejection(), 'The pipeline has no step to run.')
     await db.deleteFrom('application_servers').where('application_id', '=', at.applicationId).execute()
-    assert.equal(await refusal(), 'The pipeline has no server to run on.')
+    assert.equal(await rejection(), 'The pipeline has no server to run on.')
   })
 })
 
-test('a dry run leaves nothing behind: no run, no record, no claim of a delivery, no use of the rate', async () => {
+test('a dry run has no side effects: no run, no record, no idempotency key, no rate limit use', async () => {
   const hook = await makeHook({ settings: { rate_limit: { per_second: 1, burst: 1 } } })
   const tables = [
     'actions',
@@ -234,8 +234,8 @@ test('a dry run leaves nothing behind: no run, no record, no claim of a delivery
   assert.equal((await actionsOf(hook)).length, 1)
 })
 
-suite('who may ask for a dry run', () => {
-  test('those with hook:edit, whatever else they lack', async () => {
+suite('who may request a dry run', () => {
+  test('users with hook:edit, whatever else they may not do', async () => {
     const hook = await makeHook(SIGNED)
     const editor = await calls.memberWith('hook:view', 'hook:edit')
     const developer = await createMember(db, tree, 'developer')
@@ -250,28 +250,28 @@ suite('who may ask for a dry run', () => {
     )
     const viewer = await createMember(db, tree, 'viewer')
     for (const { token } of [runner, viewer])
-      assertRefused(await ask(hook, { body: {} }, token), 403, 'forbidden')
+      assertRejected(await ask(hook, { body: {} }, token), 403, 'forbidden')
     const blind = await calls.memberWith('hook:edit', 'pipeline:run')
     const outsider = (await createTestTree(db)).owner
     for (const { token } of [blind, outsider])
-      assertRefused(await ask(hook, { body: {} }, token), 404, 'not_found')
-    assertRefused(await ask(hook, { body: {} }, 'gty_at_nobody'), 401, 'unauthenticated')
+      assertRejected(await ask(hook, { body: {} }, token), 404, 'not_found')
+    assertRejected(await ask(hook, { body: {} }, 'gty_at_nobody'), 401, 'unauthenticated')
   })
 
-  test('a hook that is removed, sends instead of receives, or never was is 404', async () => {
+  test('a hook that is removed, outgoing, or unknown is 404', async () => {
     const removed = await makeHook()
     await removeHook(removed)
     const outgoing = await createHook(db, tree, 'outgoing')
     for (const id of [removed.id, outgoing, crypto.randomUUID()])
-      assertRefused(await ask({ id }, { body: {} }), 404, 'not_found')
-    assertRefused(await ask({ id: 'x' }, { body: {} }), 422, 'invalid')
+      assertRejected(await ask({ id }, { body: {} }), 404, 'not_found')
+    assertRejected(await ask({ id: 'x' }, { body: {} }), 422, 'invalid')
   })
 })
 
-suite('a wish that is wrong', () => {
+suite('an invalid request', () => {
   test('is 422 and names the field', async () => {
     const hook = await makeHook()
-    const wishes: [unknown, string][] = [
+    const inputs: [unknown, string][] = [
       [{}, 'body'],
       [{ headers: {} }, 'body'],
       [{ body: {}, payload: {} }, 'payload'],
@@ -281,21 +281,21 @@ suite('a wish that is wrong', () => {
       [[], 'body'],
       [{ body: { text: '\0' } }, 'body.text'],
     ]
-    for (const [wish, field] of wishes) {
-      const answer = await ask(hook, wish)
-      assertRefused(answer, 422, 'invalid')
+    for (const [input, field] of inputs) {
+      const answer = await ask(hook, input)
+      assertRejected(answer, 422, 'invalid')
       assert.deepEqual(Object.keys(answer.body.errors), [field])
     }
   })
 
-  test('is 400 when it is no JSON, and 415 when it does not say that it is', async () => {
+  test('is 400 when it is not JSON, and 415 without a JSON content type', async () => {
     const hook = await makeHook()
     const url = `/hooks/incoming/${hook.id}/dry-run`
     const { token } = tree.owner
     for (const rawBody of ['', '{', '{"body":{},}', '{"body":{"__proto__":{}}}', Buffer.from([0xff])])
-      assertRefused(await api.request('POST', url, { token, rawBody }), 400, 'malformed')
+      assertRejected(await api.request('POST', url, { token, rawBody }), 400, 'malformed')
     const headers = { 'content-type': 'text/plain' }
     const answer = await api.request('POST', url, { token, rawBody: '{"body":{}}', headers })
-    assertRefused(answer, 415, 'unsupported_media_type')
+    assertRejected(answer, 415, 'unsupported_media_type')
   })
 })

@@ -142,7 +142,7 @@ const WISHES: (() => Wish)[] = [
   () => ['GET', `${organization}/audit`],
 ]
 
-test('nobody is answered with a fault, and nobody waits in a circle', async () => {
+test('no request fails with a 5xx or a deadlock', async () => {
   const end = performance.now() + FOR_MS
   const answers = new Map<string, number>()
   async function act(): Promise<void> {
@@ -163,7 +163,7 @@ test('nobody is answered with a fault, and nobody waits in a circle', async () =
   assert.ok([...answers.keys()].some((what) => / 20\d$/.test(what)))
 })
 
-test('what is left belongs together', async () => {
+test('what remains is consistent', async () => {
   const { rows } = await sql<{ fault: string }>`
     select 'a link to a removed server' as fault from application_servers l
       join servers s on s.id = l.server_id where s.deleted_at is not null
@@ -187,7 +187,7 @@ test('what is left belongs together', async () => {
   assert.deepEqual(rows, [])
 })
 
-test('whoever is given an environment and its project waits for the project first', async () => {
+test('locking an environment and its project takes the project first', async () => {
   const grants = [
     { role: 'viewer', environment_id: environmentId },
     { role: 'viewer', project_id: tree.projectId },

@@ -1,4 +1,4 @@
-// What the job incoming.prune takes away, and what it leaves.
+// What the job incoming.prune removes, and what it keeps.
 import assert from 'node:assert/strict'
 import { after, suite, test } from 'node:test'
 import { sql } from 'kysely'
@@ -16,14 +16,14 @@ const { api, db, tree, makeHook, call, requestsOf } = await openCalls({ after })
 
 const BODIES = ['request_body', 'request_headers', 'response_body', 'response_headers'] as const
 
-/** Makes the records of a hook as old as that. */
+/** Backdates the records of a hook. */
 const age = ({ id }: Pick<Hook, 'id'>, interval: string) =>
   sql`update hook_requests set created_at = now() - ${interval}::interval where hook_id = ${id}`.execute(db)
 const isPruned = (record: Record<(typeof BODIES)[number], unknown>) =>
   BODIES.every((name) => record[name] === null)
 
 suite('bodies and headers', () => {
-  test('go when they are as old as the setting says, and the records stay', async () => {
+  test('are removed at the configured age, and the records stay', async () => {
     const hook = await makeHook(withVariables({ name: 'n', type: 'integer' }))
     const id = assertStarted(await call(hook, { n: 1 }))
     await call(hook, { n: 'x' })
@@ -50,7 +50,7 @@ suite('bodies and headers', () => {
     assert.equal(action.body.hook_requests.incoming.id, before[0]!.id)
   })
 
-  test('stay to the byte until then', async () => {
+  test('stay unchanged until then', async () => {
     const hook = await makeHook()
     await call(hook, '{ "a": 1 }')
     await age(hook, '29 days 23 hours 59 minutes')
@@ -61,7 +61,7 @@ suite('bodies and headers', () => {
     assert.ok(isPruned((await requestsOf(hook))[0]!))
   })
 
-  test('go from deliveries too', async () => {
+  test('are removed from deliveries as well', async () => {
     const id = await createHook(db, tree, 'outgoing')
     const requestId = await createHookRequest(db, id, 'outgoing', {
       request_headers: '{"a":"b"}',
@@ -80,7 +80,7 @@ suite('bodies and headers', () => {
     assert.equal(record.outcome, 'delivered')
   })
 
-  test('go however many there are, and a second run finds nothing to do', async () => {
+  test('are removed in any number, and a second run finds nothing to do', async () => {
     const hook = await makeHook()
     await sql`
       insert into hook_requests (id, hook_id, type, url, method, outcome, request_body, created_at)
@@ -100,7 +100,7 @@ suite('bodies and headers', () => {
   })
 })
 
-test('deliveries are forgotten after a day: the next copy starts a run, and younger ones are still known', async () => {
+test('idempotency keys expire after a day: the next copy starts a run, and newer keys are still known', async () => {
   const [old, young] = [await makeHook(), await makeHook()]
   const send = (hook: Hook) => call(hook, {}, { headers: { 'idempotency-key': 'once' } })
   const claimsOf = (hook: Hook) =>
@@ -119,7 +119,7 @@ test('deliveries are forgotten after a day: the next copy starts a run, and youn
   assert.deepEqual([copy.status, copy.body.action_id], [200, ids[1]])
 })
 
-test('counts of refused calls go when bodies of their age go', async () => {
+test('counts of rejected calls are removed at the same age as bodies', async () => {
   const hook = await makeHook()
   const hour = (interval: string) => sql<string>`date_trunc('hour', now() - ${interval}::interval)`
   const row = (interval: string, outcome: string, calls: number) => ({
@@ -150,7 +150,7 @@ test('counts of refused calls go when bodies of their age go', async () => {
   )
 })
 
-test('a worker does it, after as many days as GANTRY_KEEP_BODIES_DAYS says', async (t) => {
+test('a worker prunes after GANTRY_KEEP_BODIES_DAYS', async (t) => {
   const { settings, drop } = await createTestDatabase()
   later(t, drop)
   const own = openDatabase(settings, { onIdleError: () => {} })

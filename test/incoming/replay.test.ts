@@ -1,10 +1,10 @@
-// Running a recorded call again: POST /hook-requests/{id}/replay.
+// Replaying a recorded call: POST /hook-requests/{id}/replay.
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after, suite, test } from 'node:test'
 import { pruneCalls } from '#engine/incoming/prune.ts'
 import {
-  assertRefused,
+  assertRejected,
   assertStarted,
   type Hook,
   openCalls,
@@ -22,7 +22,7 @@ const { api, db, tree, makeHook, changeHook, removeHook, call, actionsOf, reques
 const replay = (requestId: string, { token }: { token: string } = tree.owner, more: RequestOptions = {}) =>
   api.request('POST', `/hook-requests/${requestId}/replay`, { token, ...more })
 const newestOf = async (hook: Hook) => (await requestsOf(hook)).at(-1)!
-/** Calls a hook, whatever the answer; the id of the record. */
+/** Calls a hook, whatever the response; returns the id of the record. */
 async function received(hook: Hook, sent: Sent = {}, sending: Sending = {}): Promise<string> {
   await call(hook, sent, sending)
   return (await newestOf(hook)).id
@@ -33,7 +33,7 @@ const oldBody = (id: string) =>
   db.updateTable('hook_requests').set({ created_at: '2026-01-01T00:00:00Z' }).where('id', '=', id).execute()
 
 suite('a replay', () => {
-  test('starts a new run that is attributed to the person who asked for it', async () => {
+  test('starts a new run that is attributed to the user who requested it', async () => {
     const hook = await makeHook({ name: 'Push to main' })
     const first = await call(
       hook,
@@ -74,7 +74,7 @@ suite('a replay', () => {
     assert.equal(untouched.triggered_from.user_id, null)
   })
 
-  test('leaves a record that points to the call, with the same headers and the same bytes', async () => {
+  test('stores a record that refers to the call, with the same headers and bytes', async () => {
     const hook = await makeHook(SIGNED)
     const text = '{ "größe": 1.10 }'
     const first = await received(hook, text, { headers: { 'x-custom': 'a, b' }, address: '198.51.100.7' })
@@ -95,7 +95,7 @@ suite('a replay', () => {
     assert.equal((await newestOf(hook)).retry_of, record!.id, 'of the one that was replayed')
   })
 
-  test('goes by the hook and the pipeline as they are today', async () => {
+  test('uses the hook and the pipeline as they are today', async () => {
     const at = await createTestTree(db)
     const hook = await makeHook(withVariables({ name: 'branch', path: 'ref' }), at)
     const first = await received(hook, { ref: 'refs/heads/main', other: 'refs/tags/v2' })
@@ -110,7 +110,7 @@ suite('a replay', () => {
     )
   })
 
-  test('needs no signature: not the secret of then, and not that of today', async () => {
+  test('needs no signature, neither with the old secret nor with the current one', async () => {
     const hook = await makeHook(SIGNED)
     const first = await received(hook)
     const url = `/hooks/incoming/${hook.id}/rotate-secret`
@@ -120,7 +120,7 @@ suite('a replay', () => {
     assertStarted(await replay(first))
   })
 
-  test('is no duplicate, however often it is asked for, and makes none', async () => {
+  test('is never a duplicate, however often it is requested, and causes none', async () => {
     const hook = await makeHook()
     const once = { headers: { 'idempotency-key': 'once' } }
     const first = await call(hook, {}, once)
@@ -132,7 +132,7 @@ suite('a replay', () => {
     assert.equal(later.body.action_id, first.body.action_id, 'the first call keeps its claim')
   })
 
-  test('claims no delivery: the call itself can still start a run', async () => {
+  test('claims no idempotency key: the call itself can still start a run', async () => {
     const at = await createTestTree(db)
     const hook = await makeHook({}, at)
     const once = { headers: { 'idempotency-key': 'once' } }
@@ -143,14 +143,14 @@ suite('a replay', () => {
     assertStarted(await call(hook, {}, once))
   })
 
-  test('works while the hook is switched off: a person asks, not a sender', async () => {
+  test('works while the hook is disabled: a user requests it, not a sender', async () => {
     const hook = await makeHook()
     const first = await received(hook)
     await changeHook(hook, { active: false })
     assertStarted(await replay(first))
   })
 
-  test('uses up nothing of the rate that the hook has for its senders', async () => {
+  test('does not count against the rate limit of the hook', async () => {
     const hook = await makeHook({ settings: { rate_limit: { per_second: 1, burst: 1 } } })
     const first = await received(hook)
     for (let n = 0; n < 3; n += 1) assertStarted(await replay(first))
@@ -158,7 +158,7 @@ suite('a replay', () => {
 })
 
 suite('a replay of a call that started nothing', () => {
-  test('is judged anew, and recorded like a call', async () => {
+  test('is evaluated again, and recorded like a call', async () => {
     const hook = await makeHook({
       trigger_when: { conditions: [{ path: 'ref', accepted_values: ['main'] }] },
       ...withVariables({ name: 'n', type: 'integer' }),
@@ -196,19 +196,19 @@ suite('a replay of a call that started nothing', () => {
     await calls.archive(at)
     const first = await received(hook)
     const refused = await replay(first, at.owner)
-    assertRefused(refused, 409, 'conflict')
+    assertRejected(refused, 409, 'conflict')
     assert.equal(refused.body.message, 'The environment of the pipeline is archived.')
     await calls.archive(at, null)
     await calls.setPipeline(at, { queue_policy: 'reject' })
     assertStarted(await replay(first, at.owner))
-    assertRefused(await replay(first, at.owner), 409, 'conflict')
+    assertRejected(await replay(first, at.owner), 409, 'conflict')
     const record = await newestOf(hook)
     assert.deepEqual([record.outcome, record.retry_of], ['rejected_state', first])
     assert.equal((await actionsOf(hook)).length, 1)
   })
 })
 
-test('a run that a person asked for is not given up for a newer call', async () => {
+test('a run that a user requested is not superseded by a newer call', async () => {
   const at = await createTestTree(db)
   await calls.setPipeline(at, { queue_policy: 'latest' })
   const hook = await makeHook({}, at)
@@ -226,12 +226,12 @@ suite('calls that cannot be replayed', () => {
   async function assertNotReplayable(hook: Hook, id: string, reason: RegExp): Promise<void> {
     const before = (await requestsOf(hook)).length
     const answer = await replay(id)
-    assertRefused(answer, 409, 'conflict')
+    assertRejected(answer, 409, 'conflict')
     assert.match(answer.body.message, reason)
     assert.equal((await requestsOf(hook)).length, before, 'nothing is recorded')
   }
 
-  test('badly signed ones, even when the hook requires no signature any more', async () => {
+  test('those with a wrong signature, even if the hook no longer requires one', async () => {
     const hook = await makeHook(SIGNED)
     const id = await received({ ...hook, secret: 'wrong' })
     await assertNotReplayable(hook, id, /signature/)
@@ -240,7 +240,7 @@ suite('calls that cannot be replayed', () => {
     assert.deepEqual(await actionsOf(hook), [])
   })
 
-  test('those that came too fast', async () => {
+  test('those that were rate limited', async () => {
     const hook = await makeHook({ settings: { rate_limit: { per_second: 1, burst: 1 } } })
     await Promise.all([call(hook), call(hook), call(hook)])
     const limited = (await requestsOf(hook)).find(({ outcome }) => outcome === 'rate_limited')
@@ -252,7 +252,7 @@ suite('calls that cannot be replayed', () => {
     const id = await received(hook)
     await oldBody(id)
     await pruneCalls(db, 30)
-    await assertNotReplayable(hook, id, /no longer kept/)
+    await assertNotReplayable(hook, id, /no longer stored/)
   })
 
   test('those of a hook that has been removed', async () => {
@@ -263,19 +263,19 @@ suite('calls that cannot be replayed', () => {
   })
 })
 
-test('a replay is for those with pipeline:run who can see the call', async () => {
+test('a replay requires pipeline:run and access to the call', async () => {
   const hook = await makeHook()
   const id = await received(hook)
   const viewer = await createMember(db, tree, 'viewer')
   const editor = await memberWith('hook:view', 'hook:edit', 'pipeline:view', 'action:run')
-  for (const person of [viewer, editor]) assertRefused(await replay(id, person), 403, 'forbidden')
+  for (const person of [viewer, editor]) assertRejected(await replay(id, person), 403, 'forbidden')
   const blind = await memberWith('pipeline:run', 'hook:edit')
   const outsider = (await createTestTree(db)).owner
   const admin = await createPerson(db, { admin: true })
-  for (const person of [blind, outsider, admin]) assertRefused(await replay(id, person), 404, 'not_found')
-  assertRefused(await replay(id, { token: 'gty_at_nobody' }), 401, 'unauthenticated')
-  assertRefused(await replay(randomUUID()), 404, 'not_found')
-  assertRefused(await replay('1'), 422, 'invalid')
+  for (const person of [blind, outsider, admin]) assertRejected(await replay(id, person), 404, 'not_found')
+  assertRejected(await replay(id, { token: 'gty_at_nobody' }), 401, 'unauthenticated')
+  assertRejected(await replay(randomUUID()), 404, 'not_found')
+  assertRejected(await replay('1'), 422, 'invalid')
   assert.equal((await actionsOf(hook)).length, 1)
   const runner = await memberWith('hook:view', 'pipeline:run')
   assertStarted(await replay(id, runner))

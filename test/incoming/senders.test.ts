@@ -1,4 +1,4 @@
-// docs/guides/senders.md, tried: each hook is created as the guide says, and called as the sender would call it.
+// Tests docs/guides/senders.md: each hook is created as the guide says, and called like the sender calls it.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { createHmac, randomUUID } from 'node:crypto'
@@ -15,14 +15,14 @@ const tree = await createTestTree(api.db)
 
 type Request = { headers: Record<string, string>; body: string }
 type Sender = {
-  /** The request for a payload, as this sender makes it. */
+  /** The request that this sender makes for a payload. */
   request(payload: object, secret: string): Request
   payload: object
   variables: object
   source?: { source_type: string; source_ref: string }
-  /** Whether the sender marks copies of a delivery as such. */
+  /** Whether the sender's retries have the same id. */
   marksCopies: boolean
-  /** A token signs nothing: there it is the token that must be right. */
+  /** A token signs nothing: only the token must be right. */
   signsNothing?: true
 }
 
@@ -264,9 +264,9 @@ test('the guide has an example for every sender of this test, and no other', () 
   assert.deepEqual([...hooksOfGuide.keys()], Object.keys(senders))
 })
 
-async function createHook(wish: object) {
+async function createHook(input: object) {
   const url = `/pipelines/${tree.pipelineId}/hooks/incoming`
-  const { status, body, text } = await api.request('POST', url, { token: tree.owner.token, body: wish })
+  const { status, body, text } = await api.request('POST', url, { token: tree.owner.token, body: input })
   assert.equal(status, 201, text)
   return body as { id: string; url: string; secret: string }
 }
@@ -297,7 +297,7 @@ for (const [name, sender] of Object.entries(senders)) {
       assert.equal(again.body.action_id === answer.body.action_id, sender.marksCopies)
     })
 
-    test('with one byte changed it is refused, and starts nothing', async () => {
+    test('with one byte changed it is rejected, and starts nothing', async () => {
       const hook = await createHook(hooksOfGuide.get(name))
       const { headers, body } = sender.request(sender.payload, hook.secret)
       const changed = Buffer.from(body)
@@ -315,8 +315,8 @@ for (const [name, sender] of Object.entries(senders)) {
 
 test('a secret that the sender shows only later can be set later', async () => {
   const line = /^gantry "\/hooks\/incoming\/\$HOOK" -X PUT -d '(.+)'$/m.exec(guide)?.[1]
-  const { secret: _later, ...wish } = hooksOfGuide.get('Linear')
-  const hook = await createHook(wish)
+  const { secret: _later, ...input } = hooksOfGuide.get('Linear')
+  const hook = await createHook(input)
   const change = JSON.parse(line!)
   const url = `/hooks/incoming/${hook.id}`
   assert.equal((await api.request('PUT', url, { token: tree.owner.token, body: change })).status, 200)
@@ -325,7 +325,7 @@ test('a secret that the sender shows only later can be set later', async () => {
   assert.equal((await send(hook, request(payload, change.secret))).status, 202)
 })
 
-test('the lines for a script, typed into a shell, create the hook, sign, and start the pipeline', async (t) => {
+test('the script commands, run in a shell, create the hook, sign, and start the pipeline', async (t) => {
   const own = await openTestApp(t, { beside: api })
   await own.app.listen({ host: '127.0.0.1', port: 0 })
   const GANTRY = `http://127.0.0.1:${(own.app.server.address() as AddressInfo).port}`

@@ -1,4 +1,4 @@
-// What tests of calls to hooks share: making a hook, calling it as a sender does, and what is stored of it.
+// Helpers for tests of incoming hooks: create a hook, call it like a sender, and read what is stored.
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { sql } from 'kysely'
@@ -21,7 +21,7 @@ export const withVariables = (...variables: object[]) => ({
 })
 
 export const pathOf = (hook: Hook) => new URL(hook.url).pathname
-/** The part of a hook's address that nobody can guess. */
+/** The secret part of a hook's URL. */
 export const tokenOf = (hook: Hook) => pathOf(hook).split('/')[2]!
 export const bytesOf = (sent: Sent) =>
   Buffer.from(typeof sent === 'string' || Buffer.isBuffer(sent) ? (sent as string) : JSON.stringify(sent))
@@ -33,23 +33,23 @@ export function assertStarted(answer: Answer): number {
   return answer.body.action_id
 }
 
-export function assertRefused(answer: Answer, status: number, code: string): void {
+export function assertRejected(answer: Answer, status: number, code: string): void {
   assert.equal(answer.status, status, answer.text)
   assert.equal(answer.body.code, code)
   assert.equal(answer.headers['x-gantry-action-id'], undefined)
 }
 
-/** An app with a tree of its own; every helper takes another tree, app or database where one matters. */
+/** An app with its own tree; every helper accepts another tree, app or database where that matters. */
 export async function openCalls(t: Parameters<typeof openTestApp>[0]) {
   const api = await openTestApp(t)
   const { db } = api
   const tree = await createTestTree(db)
 
-  async function makeHook(wish: object = {}, at: TestTree = tree, by: TestApp = api): Promise<Hook> {
+  async function makeHook(input: object = {}, at: TestTree = tree, by: TestApp = api): Promise<Hook> {
     const url = `/pipelines/${at.pipelineId}/hooks/incoming`
     const { status, body, text } = await by.request('POST', url, {
       token: at.owner.token,
-      body: { name: 'Push', ...wish },
+      body: { name: 'Push', ...input },
     })
     assert.equal(status, 201, text)
     return body
@@ -65,7 +65,7 @@ export async function openCalls(t: Parameters<typeof openTestApp>[0]) {
     assert.equal(answer.status, 204, answer.text)
   }
 
-  /** As a sender calls, signed when the hook has a secret. A header that is undefined is not sent. */
+  /** Calls a hook like a sender, signed when the hook has a secret. An undefined header is not sent. */
   function call(hook: Hook, sent: Sent = {}, { by = api, address, ...more }: Sending = {}): Promise<Answer> {
     const signature = hook.secret === null ? undefined : sign(hook.secret, sent)
     const all = { 'content-type': 'application/json', 'x-hub-signature-256': signature, ...more.headers }
@@ -97,7 +97,7 @@ export async function openCalls(t: Parameters<typeof openTestApp>[0]) {
     return rows[0]!.jobs
   }
 
-  /** Someone who has just these permissions, in the whole organization. */
+  /** A user with exactly these permissions, in the whole organization. */
   async function memberWith(...permissions: Permission[]): Promise<Person> {
     const person = await createPerson(db)
     const organization_id = tree.organizationId

@@ -1,5 +1,5 @@
-// What tests of outgoing hooks share: an app that really delivers, a receiver that behaves as told, actions that
-// move, and a clock that is moved by moving what waits for it.
+// Helpers for tests of outgoing hooks: an app that really delivers, a configurable receiver, actions that change status,
+// and a clock that is moved by backdating what waits for it.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net'
 import { sql } from 'kysely'
 import { pino } from 'pino'
 import { createHttpClient } from '#adapters/http-client/client.ts'
-import { startDelivering } from '#engine/outgoing/deliver.ts'
+import { startDeliveryWorker } from '#engine/outgoing/deliver.ts'
 import { openSchedulingPass } from '#engine/scheduling/scheduling-pass.ts'
 import { startActions } from '#model/actions/start-actions.ts'
 import type { State } from '#model/actions/status.ts'
@@ -27,7 +27,7 @@ export type Arrival = {
   // biome-ignore lint/suspicious/noExplicitAny: tests look into bodies of every shape
   json: any
 }
-export type Behaviour = (request: IncomingMessage, response: ServerResponse, arrival: Arrival) => void
+export type Behavior = (request: IncomingMessage, response: ServerResponse, arrival: Arrival) => void
 
 const QUEUED: State = { status: 'queued', reason: 'QUEUED' }
 export const IN_PROGRESS: State = { status: 'in-progress', reason: 'IN_PROGRESS' }
@@ -38,13 +38,13 @@ export type MadeHook = { id: string; secret: string }
 
 type Closer = Parameters<typeof later>[0]
 
-/** What was opened last is closed first. */
+/** Closes in reverse order. */
 const inReverse = (t: Closer): Closer => ({ after: (end) => later(t, end) })
 
-/** A receiver on loopback; it answers 200 unless told otherwise. */
+/** A receiver on loopback; it returns 200 unless configured otherwise. */
 export async function openReceiver(t: Closer) {
   const arrivals: Arrival[] = []
-  let behave: Behaviour = (_, response) => response.end('thanks')
+  let behave: Behavior = (_, response) => response.end('thanks')
   const server = createServer(async (request, response) => {
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk)
@@ -69,13 +69,13 @@ export async function openReceiver(t: Closer) {
   return {
     url: `http://127.0.0.1:${port}`,
     arrivals,
-    behave(next: Behaviour) {
+    behave(next: Behavior) {
       behave = next
     },
     answer(status: number, headers: Record<string, string> = {}, body = '') {
       behave = (_, response) => response.writeHead(status, headers).end(body)
     },
-    /** Waits until that many requests have come. */
+    /** Waits until that many requests have arrived. */
     async until(count: number): Promise<Arrival[]> {
       await waitUntil(() => arrivals.length >= count)
       return arrivals
@@ -83,10 +83,10 @@ export async function openReceiver(t: Closer) {
   }
 }
 
-/** An app and a worker that delivers; `TEST_BASE_URL` being no loopback address, loopback is allowed by name. */
+/** An app and a delivery worker. `TEST_BASE_URL` is no loopback address, so loopback is allowed explicitly. */
 export async function openDeliveries(
   t: Closer,
-  more: { guard?: AddressGuard; log?: pino.Logger; delivers?: boolean } = {},
+  more: { guard?: AddressGuard; log?: pino.Logger; delivers?: boolean; onUnrecorded?: () => void } = {},
 ) {
   const guard =
     more.guard ??
@@ -94,12 +94,12 @@ export async function openDeliveries(
   const api = await openTestApp(inReverse(t), { guard })
   const { db } = api
   const tree = await createTestTree(db)
-  if (more.delivers !== false) await startTestDelivering(t, api, { guard, log: more.log })
+  if (more.delivers !== false) await startTestDelivering(t, api, { ...more, guard })
 
-  async function makeHook(wish: object, at: TestTree = tree): Promise<MadeHook> {
+  async function makeHook(input: object, at: TestTree = tree): Promise<MadeHook> {
     const answer = await api.request('POST', `/pipelines/${at.pipelineId}/hooks/outgoing`, {
       token: at.owner.token,
-      body: { name: 'Tell', ...wish },
+      body: { name: 'Notify', ...input },
     })
     assert.equal(answer.status, 201, answer.text)
     return answer.body
@@ -146,7 +146,7 @@ export async function openDeliveries(
     return id!
   }
 
-  /** Moves an action through these states, each in a transaction of its own. */
+  /** Moves an action through these states, each in its own transaction. */
   async function move(actionId: number, ...states: State[]): Promise<void> {
     for (const state of states) {
       await db.transaction().execute(async (trx) => {
@@ -155,10 +155,10 @@ export async function openDeliveries(
           .select('environment_id')
           .where('id', '=', actionId)
           .executeTakeFirstOrThrow()
-        const round = await openSchedulingPass(trx, environment_id)
-        const [action] = await round.load([actionId])
-        round.moveAction(action!, state)
-        await round.flush()
+        const pass = await openSchedulingPass(trx, environment_id)
+        const [action] = await pass.load([actionId])
+        pass.moveAction(action!, state)
+        await pass.flush()
       })
     }
   }
@@ -180,8 +180,8 @@ export async function openDeliveries(
     move,
     deliveries,
     requests,
-    /** Waits until no delivery of the hook is being tried or due. */
-    async settled(hookId: string) {
+    /** Waits until no delivery of the hook is in progress or due. */
+    async untilIdle(hookId: string) {
       await waitUntil(async () => {
         const open = (await deliveries(hookId)).filter(
           (one) =>
@@ -191,17 +191,17 @@ export async function openDeliveries(
       })
       return deliveries(hookId)
     },
-    /** Waits until the hook has as many records, or more. */
+    /** Waits until the hook has at least that many records. */
     async recorded(hookId: string, count: number) {
       await waitUntil(async () => (await requests(hookId)).length >= count)
       return requests(hookId)
     },
-    /** Waits until that many failures of the hook's receiver in a row are written down. */
-    async ailing(hookId: string, failures: number) {
+    /** Waits until that many consecutive failures of the receiver are stored. */
+    async untilFailing(hookId: string, failures: number) {
       await waitUntil(async () => ((await health(hookId))?.failures_in_a_row ?? 0) >= failures)
     },
     health,
-    /** Moves the clock again and again, until nothing of the hook is left to be tried. */
+    /** Moves the clock until no delivery of the hook is pending. */
     async exhaust(hookId: string) {
       await waitUntil(async () => {
         await passTime(api, hookId, DAY)
@@ -209,11 +209,11 @@ export async function openDeliveries(
       })
       return deliveries(hookId)
     },
-    /** As the owner of the tree, unless somebody else is named. */
+    /** As the owner of the tree by default. */
     async change(hookId: string, body: object, token = tree.owner.token) {
       return api.request('PUT', `/hooks/outgoing/${hookId}`, { token, body })
     },
-    /** Moves the clock of one hook: whatever waits for a moment has waited that much longer. */
+    /** Moves the clock of one hook: everything that waits has waited that much longer. */
     passTime: (hookId: string, seconds: number) => passTime(api, hookId, seconds),
   }
 }
@@ -222,7 +222,7 @@ export const DAY = 86_400
 
 async function passTime({ db }: Pick<TestApp, 'db'>, hookId: string, seconds: number): Promise<void> {
   const span = sql`${seconds}::float8 * interval '1 second'`
-  // What is being tried at this moment does not wait.
+  // An attempt in progress does not wait.
   await sql`update deliveries set due_at = due_at - ${span}
     where hook_id = ${hookId} and state = 'pending' and leased_until is null`.execute(db)
   await sql`update hook_health set open_until = open_until - ${span}, failing_since = failing_since - ${span},
@@ -232,11 +232,15 @@ async function passTime({ db }: Pick<TestApp, 'db'>, hookId: string, seconds: nu
 export async function startTestDelivering(
   t: Closer,
   { db, box, settings }: TestApp,
-  { guard, log }: { guard: AddressGuard; log?: pino.Logger },
+  {
+    guard,
+    log,
+    onUnrecorded = () => {},
+  }: { guard: AddressGuard; log?: pino.Logger; onUnrecorded?: () => void },
 ) {
   const listener = await openListener(settings, { onError: () => {} })
   const sender = createHttpClient({ guard, userAgent: 'Gantry/test' })
-  const delivering = await startDelivering({
+  const delivering = await startDeliveryWorker({
     db,
     box,
     listener,
@@ -244,6 +248,7 @@ export async function startTestDelivering(
     tree: createTree(db),
     baseUrl: () => 'http://gantry.test',
     log: log ?? pino({ level: 'silent' }),
+    onUnrecorded,
     pollMs: 50,
   })
   later(t, async () => {

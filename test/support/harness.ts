@@ -10,7 +10,7 @@ import { pino } from 'pino'
 import { createConnect } from '#adapters/executors/connect.ts'
 import { createHttpClient } from '#adapters/http-client/client.ts'
 import { type AppDeps, buildApp } from '#app.ts'
-import { createReceiver, type Receiver } from '#engine/incoming/receiver.ts'
+import { type CallReceiver, createCallReceiver } from '#engine/incoming/receive-call.ts'
 import { createEnqueue } from '#engine/scheduling/jobs.ts'
 import { createAddressGuard } from '#platform/addresses/guard.ts'
 import { readConfig } from '#platform/config.ts'
@@ -26,7 +26,7 @@ export type TestApp = {
   /** The app's database, for access outside the app's pool. */
   settings: ConnectionSettings
   box: SecretBox
-  calls: Receiver
+  calls: CallReceiver
   /** Every SQL statement sent by the app's pool, in order; clear it to start over. */
   statements: string[]
   request(method: string, url: string, options?: RequestOptions): Promise<Answer>
@@ -69,7 +69,7 @@ export async function openTestApp(
   const listener = await openListener(settings, { onError: () => {} })
   const queue = await openQueue({ settings, onError: () => {} })
   const enqueue = createEnqueue(queue)
-  const calls = await createReceiver({
+  const calls = await createCallReceiver({
     db: database.db,
     box,
     listener,

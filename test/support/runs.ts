@@ -1,7 +1,7 @@
 // Shared by tests of runs: starting, retrying and canceling a run, and what is stored about it.
 import assert from 'node:assert/strict'
 import type { Commit } from '#platform/database/tables.ts'
-import { assertRefused, openCalls } from './calls.ts'
+import { assertRejected, openCalls } from './calls.ts'
 import type { Answer, RequestOptions } from './harness.ts'
 import { createAction, type TestTree } from './world.ts'
 
@@ -17,7 +17,7 @@ export async function started(answer: Promise<Answer>) {
 
 export async function refused(answer: Promise<Answer>, status: number, code: string) {
   const got = await answer
-  assertRefused(got, status, code)
+  assertRejected(got, status, code)
   return got.body
 }
 export const faultsOf = async (answer: Promise<Answer>) => (await refused(answer, 422, 'invalid')).errors

@@ -4,116 +4,122 @@ import { supersedeOlder } from '#engine/scheduling/supersede.ts'
 import { acquireSlots, lockPipelines } from '#model/pipelines/queue-policy.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { Tables } from '#platform/database/tables.ts'
-import { type CallToStore, CLAIM_LIFE, type StoredCall } from './call-to-store.ts'
-import { type Inserted, insertCalls } from './insert-calls.ts'
+import { type CallToStore, CLAIM_TTL, type Inserted, insertCalls } from './insert-calls.ts'
+
+export type StoredCall =
+  | { kind: 'started'; actionId: number }
+  | { kind: 'duplicate'; actionId: number }
+  | { kind: 'recorded' }
+  /** The pipeline cannot run, or its queue policy allows no further run now. Nothing was stored. */
+  | { kind: 'refused' }
+  /** The tree has changed since the call was evaluated: evaluate it again. Nothing was stored. */
+  | { kind: 'stale' }
+
+type Calls = readonly CallToStore[]
+type Results = (StoredCall | undefined)[]
+
+/** A call, by its index, with the idempotency key of an earlier one: in this batch, or stored (`first` is itself). */
+type Duplicate = { n: number; first: number }
+
+const STALE = { kind: 'stale' } as const
 
 /**
- * Stores calls that came together, with all that they start; results in the order of the calls. Throws when
- * nothing was stored. All calls must have been judged at the same version.
+ * Stores a batch of calls with everything they start; results are in the order of the calls. Throws when nothing was
+ * stored. All calls must have been evaluated at the same tree version.
  *
- * Usually one statement is enough, and is its own transaction. Calls whose pipelines may refuse or replace runs,
- * or have followers, take several.
+ * Usually one statement is enough, and is its own transaction. Calls whose pipelines may refuse or supersede runs, or
+ * start other pipelines, take several.
  */
-export function commitCalls(db: Database, calls: readonly CallToStore[]): Promise<StoredCall[]> {
-  const copies = separateCopies(calls)
-  const isPlain = copies.followers.length === 0 && calls.every((call) => !call.start || isUnbounded(call))
-  return isPlain
-    ? commitAtOnce(db, calls, copies.leaders)
-    : db.transaction().execute((trx) => commitCarefully(trx, calls, copies))
+export function commitCalls(db: Database, calls: Calls): Promise<StoredCall[]> {
+  const { firsts, duplicates } = separateDuplicates(calls)
+  const isSimple = ({ start, hook: { plan, pipeline } }: CallToStore) =>
+    !start || (plan.kind === 'plan' && pipeline.queuePolicy === 'queue' && !pipeline.hasFollowers)
+  return duplicates.length === 0 && calls.every(isSimple)
+    ? commitInOneStatement(db, calls, firsts)
+    : db.transaction().execute((trx) => commitInTransaction(trx, calls, firsts, duplicates))
 }
 
-function isUnbounded({ hook: { plan, pipeline } }: CallToStore): boolean {
-  return plan.kind === 'plan' && pipeline.queuePolicy === 'queue' && !pipeline.hasFollowers
+/** Of several calls with one idempotency key in a batch, the first counts; the others share its result. */
+function separateDuplicates(calls: Calls) {
+  const firstByKey = new Map<string, number>()
+  const firsts: number[] = []
+  const duplicates: Duplicate[] = []
+  calls.forEach(({ hook, start }, n) => {
+    const key = start?.key && `${hook.id} ${start.key.toString('hex')}`
+    const first = key ? firstByKey.get(key) : undefined
+    if (first !== undefined) {
+      duplicates.push({ n, first })
+      return
+    }
+    if (key) firstByKey.set(key, n)
+    firsts.push(n)
+  })
+  return { firsts, duplicates }
 }
 
-async function commitAtOnce(
-  db: Database,
-  calls: readonly CallToStore[],
-  leaders: number[],
-): Promise<StoredCall[]> {
-  const inserted = await insertCalls(db, calls, leaders)
-  if (inserted.length < leaders.length) return calls.map(() => ({ kind: 'stale' }))
-  const results: (StoredCall | undefined)[] = calls.map(() => undefined)
-  const known = takeResults(inserted, results)
-  // The others are committed by now: trouble with these must not make anybody store those again.
-  if (known.length > 0)
+async function commitInOneStatement(db: Database, calls: Calls, firsts: number[]): Promise<StoredCall[]> {
+  const inserted = await insertCalls(db, calls, firsts)
+  if (inserted.length < firsts.length) return calls.map(() => STALE)
+  const results: Results = calls.map(() => undefined)
+  const duplicates = collectResults(inserted, results)
+  // The others are committed by now: an error here must not cause them to be stored again.
+  if (duplicates.length > 0)
     await db
       .transaction()
-      .execute((trx) => storeDuplicates(trx, calls, known, results))
+      .execute((trx) => storeDuplicates(trx, calls, duplicates, results))
       .catch(() => {
-        for (const { n } of known) results[n] = { kind: 'stale' }
+        for (const { n } of duplicates) results[n] = STALE
       })
   return results as StoredCall[]
 }
 
-async function commitCarefully(
+async function commitInTransaction(
   trx: Transaction<Tables>,
-  calls: readonly CallToStore[],
-  { leaders, followers }: { leaders: number[]; followers: Copy[] },
+  calls: Calls,
+  firsts: number[],
+  duplicates: Duplicate[],
 ): Promise<StoredCall[]> {
-  const results: (StoredCall | undefined)[] = calls.map(() => undefined)
-  const settled = await settleRefusable(trx, calls, leaders)
-  const stale = calls.map(() => ({ kind: 'stale' as const }))
-  if (settled.size > 0 && (await isOutdated(trx, calls))) return stale
-  for (const [n, result] of settled) results[n] = result
-
-  const starting = leaders.filter((n) => !settled.has(n))
-  const inserted = await insertCalls(trx, calls, starting)
-  if (inserted.length < starting.length) return stale
-  const copies: Copy[] = [...settled].flatMap(([n, { kind }]) =>
-    kind === 'duplicate' ? [{ n, leader: n }] : [],
-  )
-  for (const follower of followers) {
-    if (results[follower.leader]?.kind === 'refused') results[follower.n] = { kind: 'refused' }
-    else copies.push(follower)
+  const results: Results = calls.map(() => undefined)
+  const resolved = await resolveWithoutStart(trx, calls, firsts)
+  for (const [n, result] of resolved) results[n] = result
+  // Inserting checks the version itself; what is resolved without it must be current as well.
+  if (resolved.size > 0) {
+    const { version } = await trx.selectFrom('tree_version').select('version').executeTakeFirstOrThrow()
+    if (version !== calls[0]!.version) return calls.map(() => STALE)
   }
-  copies.push(...takeResults(inserted, results))
-  await storeDuplicates(trx, calls, copies, results)
-  await follow(trx, calls, results)
-  await supersede(trx, calls, results)
+  const starting = firsts.filter((n) => !resolved.has(n))
+  const inserted = await insertCalls(trx, calls, starting)
+  if (inserted.length < starting.length) return calls.map(() => STALE)
+  const known = [...resolved].flatMap(([n, { kind }]) => (kind === 'duplicate' ? [{ n, first: n }] : []))
+  known.push(...collectResults(inserted, results))
+  for (const duplicate of duplicates) {
+    if (results[duplicate.first]?.kind === 'refused') results[duplicate.n] = { kind: 'refused' }
+    else known.push(duplicate)
+  }
+  await storeDuplicates(trx, calls, known, results)
+  await updateOtherRuns(trx, calls, results)
   return results as StoredCall[]
 }
 
-/** Fills in what became of inserted calls; returns those that turned out to be copies of earlier ones. */
-function takeResults(inserted: readonly Inserted[], results: (StoredCall | undefined)[]): Copy[] {
+/** Fills in the results of inserted calls; returns those that turned out to be duplicates of stored ones. */
+function collectResults(inserted: readonly Inserted[], results: Results): Duplicate[] {
   return inserted.flatMap(({ n, action_id, fresh }) => {
-    if (action_id !== null && !fresh) return [{ n, leader: n }]
+    if (action_id !== null && !fresh) return [{ n, first: n }]
     results[n] = action_id === null ? { kind: 'recorded' } : { kind: 'started', actionId: action_id }
     return []
   })
 }
 
-/** A call, by its number, that has the delivery of another one; or of one before it all (`leader` is itself). */
-type Copy = { n: number; leader: number }
-
-/** Of several copies of one delivery in one batch the first leads; the others share its fate. */
-function separateCopies(calls: readonly CallToStore[]) {
-  const leaderOf = new Map<string, number>()
-  const leaders: number[] = []
-  const followers: Copy[] = []
-  calls.forEach((call, n) => {
-    const key = call.start?.key && `${call.hook.id} ${call.start.key.toString('hex')}`
-    const leader = key ? leaderOf.get(key) : undefined
-    if (leader !== undefined) {
-      followers.push({ n, leader })
-      return
-    }
-    if (key) leaderOf.set(key, n)
-    leaders.push(n)
-  })
-  return { leaders, followers }
-}
-
-/** Copies of a delivery that is known: each leaves a record that points to the first one's action. */
+/** Each duplicate gets a record that refers to the action of the first call. */
 async function storeDuplicates(
   trx: Transaction<Tables>,
-  calls: readonly CallToStore[],
-  copies: readonly Copy[],
-  results: (StoredCall | undefined)[],
+  calls: Calls,
+  duplicates: readonly Duplicate[],
+  results: Results,
 ): Promise<void> {
-  for (const { n, leader } of copies.toSorted((one, other) => one.leader - other.leader)) {
+  for (const { n, first } of duplicates.toSorted((one, other) => one.first - other.first)) {
     const { hook, record, start } = calls[n]!
-    const known = results[leader]
+    const known = results[first]
     const actionId =
       known && 'actionId' in known ? known.actionId : await claimedAction(trx, hook.id, start!.key!)
     results[n] = { kind: 'duplicate', actionId }
@@ -150,86 +156,54 @@ async function claimedAction(trx: Transaction<Tables>, hookId: string, key: Buff
 }
 
 /**
- * The calls whose pipeline cannot run or may be full, when they start nothing: a known delivery is a
- * duplicate all the same, and takes no room. Most pipelines take any number of runs, and ask nothing.
+ * The calls that start nothing because their pipeline cannot run or has no free slot. A known idempotency key is a
+ * duplicate all the same, and takes no slot. Most pipelines queue any number of runs and need no check.
  */
-async function settleRefusable(
-  trx: Transaction<Tables>,
-  calls: readonly CallToStore[],
-  leaders: readonly number[],
-): Promise<Map<number, Extract<StoredCall, { kind: 'duplicate' | 'refused' }>>> {
-  const settled = new Map<number, Extract<StoredCall, { kind: 'duplicate' | 'refused' }>>()
+async function resolveWithoutStart(trx: Transaction<Tables>, calls: Calls, firsts: readonly number[]) {
+  const resolved = new Map<number, Extract<StoredCall, { kind: 'duplicate' | 'refused' }>>()
   const pipelineOf = (n: number) => calls[n]!.hook.pipeline
   const isImpossible = (n: number) => calls[n]!.hook.plan.kind === 'impossible'
-  const refusable = leaders.filter(
+  const refusable = firsts.filter(
     (n) => calls[n]!.start && (isImpossible(n) || pipelineOf(n).queuePolicy !== 'queue'),
   )
-  if (refusable.length === 0) return settled
+  if (refusable.length === 0) return resolved
   const limited = refusable.filter((n) => !isImpossible(n))
   await lockPipelines(trx, limited.map(pipelineOf))
   for (const { n, action_id } of await findClaims(trx, calls, refusable))
-    settled.set(n, { kind: 'duplicate', actionId: action_id })
-  const starting = limited.filter((n) => !settled.has(n))
-  const taken = await acquireSlots(trx, starting.map(pipelineOf))
-  const refused = [...starting.filter((_, index) => !taken[index]), ...refusable.filter(isImpossible)]
-  for (const n of refused) if (!settled.has(n)) settled.set(n, { kind: 'refused' })
-  return settled
+    resolved.set(n, { kind: 'duplicate', actionId: action_id })
+  const starting = limited.filter((n) => !resolved.has(n))
+  const acquired = await acquireSlots(trx, starting.map(pipelineOf))
+  const refused = [...starting.filter((_, index) => !acquired[index]), ...refusable.filter(isImpossible)]
+  for (const n of refused) if (!resolved.has(n)) resolved.set(n, { kind: 'refused' })
+  return resolved
 }
 
 async function findClaims(
   trx: Transaction<Tables>,
-  calls: readonly CallToStore[],
+  calls: Calls,
   wanted: readonly number[],
 ): Promise<{ n: number; action_id: number }[]> {
-  const deliveries = wanted.flatMap((n) => {
+  const keys = wanted.flatMap((n) => {
     const { hook, start } = calls[n]!
     return start?.key ? [{ n, hook_id: hook.id, key: start.key.toString('hex') }] : []
   })
-  if (deliveries.length === 0) return []
+  if (keys.length === 0) return []
   const { rows } = await sql<{ n: number; action_id: number }>`
-    select n, action_id from json_to_recordset(${JSON.stringify(deliveries)}::json) as c (n int, hook_id uuid, key text)
+    select n, action_id from json_to_recordset(${JSON.stringify(keys)}::json) as c (n int, hook_id uuid, key text)
     join delivery_claims claim on claim.hook_id = c.hook_id and claim.key = decode(c.key, 'hex')
-    where claimed_at >= now() - ${sql.raw(CLAIM_LIFE)}`.execute(trx)
+    where claimed_at >= now() - ${sql.raw(CLAIM_TTL)}`.execute(trx)
   return rows
 }
 
-/** Inserting looks at the version itself; what is settled without it must be today's decision too. */
-async function isOutdated(trx: Transaction<Tables>, calls: readonly CallToStore[]): Promise<boolean> {
-  const { version } = await trx.selectFrom('tree_version').select('version').executeTakeFirstOrThrow()
-  return version !== calls[0]!.version
-}
-
-/** The pipelines of calls that have started a run, as far as `concerns` says. */
-function startedRuns(
-  calls: readonly CallToStore[],
-  results: readonly (StoredCall | undefined)[],
-  concerns: (pipeline: CallToStore['hook']['pipeline']) => boolean,
-) {
-  return calls.flatMap(({ hook: { pipeline } }, n) => {
+/** Started runs may start runs of other pipelines, and supersede older runs of their own. */
+async function updateOtherRuns(trx: Transaction<Tables>, calls: Calls, results: Results): Promise<void> {
+  const started = calls.flatMap(({ hook: { pipeline } }, n) => {
     const result = results[n]
-    return result?.kind === 'started' && concerns(pipeline) ? [{ pipeline, actionId: result.actionId }] : []
+    return result?.kind === 'started' ? [{ pipeline, actionId: result.actionId }] : []
   })
-}
-
-async function follow(
-  trx: Transaction<Tables>,
-  calls: readonly CallToStore[],
-  results: (StoredCall | undefined)[],
-): Promise<void> {
-  const parents = startedRuns(calls, results, (pipeline) => pipeline.hasFollowers)
-  if (parents.length > 0)
-    await startChildren(
-      trx,
-      parents.map(({ actionId }) => actionId),
-    )
-}
-
-async function supersede(
-  trx: Transaction<Tables>,
-  calls: readonly CallToStore[],
-  results: (StoredCall | undefined)[],
-): Promise<void> {
-  const latest = startedRuns(calls, results, (pipeline) => pipeline.queuePolicy === 'latest')
+  const parents = started.filter(({ pipeline }) => pipeline.hasFollowers).map(({ actionId }) => actionId)
+  if (parents.length > 0) await startChildren(trx, parents)
+  const latest = started.filter(({ pipeline }) => pipeline.queuePolicy === 'latest')
   const pipelines = new Map(latest.map(({ pipeline }) => [pipeline.id, pipeline]))
   if (pipelines.size > 0) await supersedeOlder(trx, [...pipelines.values()])
 }

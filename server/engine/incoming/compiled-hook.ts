@@ -1,49 +1,28 @@
-import { sql } from 'kysely'
+import { type Selectable, sql } from 'kysely'
 import { hookSecretAad } from '#model/hooks/present-hook.ts'
 import type { HookCondition, HookVariable } from '#model/hooks/schemas.ts'
+import { parseTemplate, type SignatureRule } from '#model/hooks/signature-schemes.ts'
 import type { VariableValue } from '#model/payload/coerce.ts'
 import type { CompiledCondition } from '#model/payload/conditions.ts'
 import type { CompiledVariable } from '#model/payload/extract-variables.ts'
 import { parsePath } from '#model/payload/payload-path.ts'
 import { loadDefinitions } from '#model/pipelines/load-definitions.ts'
-import { type PipelineDefinition, type Plan, planRun } from '#model/pipelines/plan.ts'
+import { type PipelineDefinition, planRun } from '#model/pipelines/plan.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Database } from '#platform/database/connect.ts'
-import { parseTemplate, type SignatureRule } from './verify-signature.ts'
+import type { HooksTable } from '#platform/database/tables.ts'
 
-/** Everything that receiving a call needs to know of a hook, worked out once per version of the tree. */
-export type CompiledHook = {
-  id: string
-  name: string
-  active: boolean
-  /** Null: calls need no signature. */
-  signature: SignatureRule | null
-  /** Until when the previous secret counts, in milliseconds since 1970. */
-  previousSecretUntil: number
-  rateLimit: { perSecond: number; burst: number }
-  conditions: readonly CompiledCondition[]
-  variables: readonly CompiledVariable[]
-  pipeline: PipelineDefinition
-  plan: Plan
-  /** Whether outgoing hooks exist that may listen to the beginning of its runs. */
-  startIsTold: boolean
-  application: {
-    repository: string
-    defaultBranch: string
-    provider: string | null
-    credentialId: number | null
-  } | null
-}
-
-type HookRow = {
-  id: string
-  name: string
-  active: boolean
-  pipeline_id: number
-  requires_secret: boolean
-  secret: Buffer | null
-  previous_secret: Buffer | null
-  previous_secret_until: string | null
+type HookRow = Pick<
+  Selectable<HooksTable>,
+  | 'id'
+  | 'name'
+  | 'active'
+  | 'pipeline_id'
+  | 'requires_secret'
+  | 'secret'
+  | 'previous_secret'
+  | 'previous_secret_until'
+> & {
   secret_algorithm: SignatureRule['algorithm'] | null
   secret_header_name: string | null
   settings: {
@@ -61,10 +40,13 @@ type HookRow = {
   default_branch: string | null
   provider_code: string | null
   credential_id: number | null
-  start_is_told: boolean
+  notifies_on_start: boolean
 }
 
-/** How a call names its hook: by the token of its URL or, when calls must be signed, by the hook's id. */
+/** Everything a call needs to know about its hook; compiled once per tree version. */
+export type CompiledHook = ReturnType<typeof compileHook>
+
+/** How a call identifies its hook: by the token in its URL or, when calls must be signed, by the hook's id. */
 export type HookAddress = { tokenHash: Buffer } | { signedHookId: string } | { hookId: string }
 
 export async function loadHook(
@@ -79,7 +61,7 @@ export async function loadHook(
       exists (
         select from hooks o join pipelines q on q.id = o.pipeline_id
         where o.type = 'outgoing' and o.active and o.deleted_at is null
-          and (q.id = p.id or q.application_id = p.application_id or q.server_id = p.server_id)) as start_is_told
+          and (q.id = p.id or q.application_id = p.application_id or q.server_id = p.server_id)) as notifies_on_start
     from hooks h
     join pipelines p on p.id = h.pipeline_id
     left join applications application on application.id = p.application_id
@@ -97,23 +79,28 @@ function conditionOf(address: HookAddress) {
   return sql`h.id = ${address.signedHookId} and h.requires_secret`
 }
 
-function compileHook(row: HookRow, pipeline: PipelineDefinition, box: SecretBox): CompiledHook {
+function compileHook(row: HookRow, pipeline: PipelineDefinition, box: SecretBox) {
   return {
     id: row.id,
     name: row.name,
     active: row.active,
+    /** Null: calls need no signature. */
     signature: row.requires_secret ? compileSignature(row, box) : null,
+    /** In milliseconds since 1970. */
     previousSecretUntil: row.previous_secret_until === null ? 0 : Date.parse(row.previous_secret_until),
     rateLimit: { perSecond: row.settings.rate_limit.per_second, burst: row.settings.rate_limit.burst },
-    conditions: row.trigger_when.conditions.map(({ path, accepted_values }) => ({
-      path,
-      keys: keysOf(path),
-      acceptedValues: accepted_values,
-    })),
+    conditions: row.trigger_when.conditions.map(
+      ({ path, accepted_values }): CompiledCondition => ({
+        path,
+        keys: keysOf(path),
+        acceptedValues: accepted_values,
+      }),
+    ),
     variables: row.settings.variables.map(compileVariable),
     pipeline,
     plan: planRun(pipeline),
-    startIsTold: row.start_is_told,
+    /** Whether outgoing hooks exist that may subscribe to the start of its runs. */
+    notifiesOnStart: row.notifies_on_start,
     application:
       row.repository === null
         ? null
@@ -151,7 +138,7 @@ function compileVariable({ name, path, type, required, default_value }: HookVari
   }
 }
 
-/** Paths were checked when the hook was saved. */
+/** Paths were validated when the hook was saved. */
 function keysOf(path: string): readonly string[] {
   const parsed = parsePath(path)
   if (parsed.kind === 'fault') throw new Error(`A stored path ${parsed.message}`)

@@ -1,19 +1,26 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest } from 'fastify'
 import { type Static, Type } from 'typebox'
+import { permissions } from '#access/authorization/enforce.ts'
 import { chooseSource } from '#model/payload/choose-source.ts'
-import { Exactly, Id, named, TextOrNull } from '#platform/http/schemas.ts'
-import type { CompiledHook } from './compiled-hook.ts'
-import { judgePayload, type Verdict } from './judge-call.ts'
+import type { SecretBox } from '#platform/crypto/secret-box.ts'
+import type { Database } from '#platform/database/connect.ts'
+import { ApiError, invalid, notFound } from '#platform/http/errors.ts'
+import { parseJsonBody } from '#platform/http/json-body.ts'
+import { Exactly, errorResponses, Id, named, ref, TextOrNull, Uuid } from '#platform/http/schemas.ts'
+import { type CompiledHook, loadHook } from './compiled-hook.ts'
+import { evaluatePayload, type Verdict } from './evaluate-call.ts'
 
 export const dryRunSchema = named(
   'DryRun',
   Exactly({
-    verdict: Type.String({ description: 'What a properly signed call with this payload would meet.' }),
+    verdict: Type.String({ description: 'The outcome of a correctly signed call with this payload.' }),
     message: Type.String(),
     errors: Type.Unsafe<Record<string, string[]> | null>({ type: ['object', 'null'] }),
     variables: Type.Unsafe<Record<string, unknown> | null>({ type: ['object', 'null'] }),
     source: Type.Unsafe<{ source_type: string; source_ref: string } | null>({
       type: ['object', 'null'],
-      description: 'What a deploy would take.',
+      description: 'What a deploy would use.',
       properties: { source_type: { type: 'string' }, source_ref: { type: 'string' } },
     }),
     targets: Type.Array(
@@ -27,32 +34,31 @@ export const dryRunSchema = named(
   }),
 )
 
-export type DryRun = Static<typeof dryRunSchema>
-
-/** What Node can do with JSON and the types do not know yet. */
+/** What Node supports and the types do not know yet. */
 const exactJson = JSON as unknown as {
   parse(text: string, revive: (key: string, value: unknown, context: { source: string }) => unknown): unknown
   rawJSON(text: string): unknown
 }
 
-/** The `body` of a wish, as text, its numbers as they were written: parsed, large ones would be rounded. */
-export function payloadOf(wish: string): string {
-  const exact = exactJson.parse(wish, (_key, value, { source }) =>
+/** The `body` field of a request, as text with its numbers as written: parsing would round large ones. */
+function payloadOf(rawBody: string): string {
+  const exact = exactJson.parse(rawBody, (_key, value, { source }) =>
     typeof value === 'number' ? exactJson.rawJSON(source) : value,
   )
   return JSON.stringify((exact as { body: unknown }).body)
 }
 
 /** What a call with this payload would do. Pure: starts nothing, records nothing. */
-export function dryRun(hook: CompiledHook, payload: string, headers: Record<string, string>): DryRun {
-  const lowerCase = Object.fromEntries(
-    Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]),
-  )
-  const call = {
-    headers: { 'content-type': 'application/json', ...lowerCase },
+function dryRun(
+  hook: CompiledHook,
+  payload: string,
+  headers: Record<string, string>,
+): Static<typeof dryRunSchema> {
+  const given = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value])
+  const verdict = evaluatePayload(hook, {
+    headers: { 'content-type': 'application/json', ...Object.fromEntries(given) },
     body: Buffer.from(payload),
-  }
-  const verdict = judgePayload(hook, call)
+  })
   const nothing = { errors: null, variables: null, source: null, targets: [] }
   if (verdict.kind !== 'accepted') {
     const errors = verdict.kind === 'rejected_variables' ? verdict.errors : null
@@ -66,7 +72,7 @@ export function dryRun(hook: CompiledHook, payload: string, headers: Record<stri
     verdict: 'accepted',
     message: hook.active
       ? 'A call with this payload starts the pipeline.'
-      : 'The hook is switched off: calls are answered with 404.',
+      : 'The hook is disabled: calls get a 404 response.',
     errors: null,
     variables,
     source:
@@ -85,7 +91,7 @@ export function dryRun(hook: CompiledHook, payload: string, headers: Record<stri
 function messageOf(verdict: Exclude<Verdict, { kind: 'accepted' }>): string {
   switch (verdict.kind) {
     case 'ping':
-      return 'A ping: nothing is started.'
+      return 'Ping: nothing is started.'
     case 'ignored':
       return `Nothing is started: the condition on ${verdict.path} is not met.`
     case 'rejected_variables':
@@ -94,6 +100,57 @@ function messageOf(verdict: Exclude<Verdict, { kind: 'accepted' }>): string {
       return verdict.message
     case 'rejected_signature':
     case 'rate_limited':
-      throw new Error('a dry run is neither signed nor limited')
+      throw new Error('a dry run is neither signed nor rate limited')
   }
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Dry runs: the body as received. */
+    rawBody: string
+  }
+}
+
+export const dryRunRoute: FastifyPluginAsyncTypebox<{ db: Database; box: SecretBox }> = async (
+  app,
+  { db, box },
+) => {
+  app.decorateRequest('rawBody', '')
+  // Like everywhere else, but the text is kept: parsing rounds large numbers.
+  app.addContentTypeParser(
+    /^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i,
+    { parseAs: 'buffer' },
+    async (request: FastifyRequest, bytes: Buffer) => {
+      const parsed = parseJsonBody(bytes)
+      if (parsed.kind === 'malformed') throw new ApiError('malformed', parsed.message)
+      if (parsed.kind === 'unstorable') throw invalid({ [parsed.field]: [parsed.message] })
+      request.rawBody = bytes.toString()
+      return parsed.value
+    },
+  )
+
+  app.post(
+    '/hooks/incoming/:hook_id/dry-run',
+    {
+      config: { access: permissions('incoming hook', 'hook_id', 'hook:edit') },
+      schema: {
+        tags: ['Hook requests'],
+        operationId: 'dryRunHook',
+        summary: 'Show what a call would do, without doing it',
+        params: Exactly({ hook_id: Uuid }),
+        body: Exactly({
+          headers: Type.Optional(
+            Type.Record(Type.String({ maxLength: 256 }), Type.String({ maxLength: 8192 })),
+          ),
+          body: Type.Unknown({ description: 'The payload, as JSON.' }),
+        }),
+        response: { 200: ref(dryRunSchema), ...errorResponses(400, 401, 403, 404, 422) },
+      },
+    },
+    async (request) => {
+      const hook = await loadHook(db, box, { hookId: request.params.hook_id })
+      if (!hook) throw notFound()
+      return dryRun(hook, payloadOf(request.rawBody), request.body.headers ?? {})
+    },
+  )
 }

@@ -2,10 +2,11 @@ import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import fc from 'fast-check'
-import type { CallToStore, StoredCall } from './call-to-store.ts'
-import { createGroupCommit, OverloadError } from './group-commit.ts'
+import type { StoredCall } from './commit-calls.ts'
+import { createGroupCommit } from './group-commit.ts'
+import type { CallToStore } from './insert-calls.ts'
 
-/** A call that carries a number and an answer; the intake looks at no more than its version and its body. */
+/** A numbered call with a result; the group commit reads only its version and its body. */
 type Numbered = CallToStore & { record: { id: string } }
 const callOf = (n: number, version = 1, bytes = 0): Numbered =>
   ({ version, record: { id: String(n), body: Buffer.alloc(bytes) } }) as Numbered
@@ -14,7 +15,7 @@ const answerTo = (call: CallToStore): StoredCall => ({ kind: 'started', actionId
 const away = () => Object.assign(new Error('terminating connection'), { code: '57P01' })
 
 suite('every call is answered', () => {
-  test('exactly once, with its own result, whatever fails around it', async () => {
+  test('exactly once, with its own result, whatever else fails', async () => {
     const world = fc.record({
       calls: fc.array(
         fc.record({ bad: fc.boolean(), version: fc.integer({ min: 1, max: 2 }), wait: fc.nat(3) }),
@@ -29,7 +30,7 @@ suite('every call is answered', () => {
       fc.asyncProperty(world, async ({ calls, turns }) => {
         const committed: number[] = []
         let running = 0
-        const intake = createGroupCommit(async (batch) => {
+        const groupCommit = createGroupCommit(async (batch) => {
           running += 1
           assert.ok(running <= 2, 'at most two commits at a time')
           assert.equal(new Set(batch.map(({ version }) => version)).size, 1, 'one version per commit')
@@ -42,7 +43,7 @@ suite('every call is answered', () => {
         const answers = await Promise.allSettled(
           calls.map(async ({ version, wait }, n) => {
             for (let k = 0; k < wait; k += 1) await turn()
-            return intake.store(callOf(n, version))
+            return groupCommit.store(callOf(n, version))
           }),
         )
         answers.forEach((answer, n) => {
@@ -64,18 +65,18 @@ suite('every call is answered', () => {
 
   test('calls that arrive together share a commit', async () => {
     const sizes: number[] = []
-    const intake = createGroupCommit(async (batch) => {
+    const groupCommit = createGroupCommit(async (batch) => {
       sizes.push(batch.length)
       return batch.map(answerTo)
     })
-    await Promise.all(Array.from({ length: 300 }, (_, n) => intake.store(callOf(n))))
+    await Promise.all(Array.from({ length: 300 }, (_, n) => groupCommit.store(callOf(n))))
     assert.deepEqual(
       sizes.toSorted((one, other) => other - one),
       [128, 128, 44],
     )
   })
 
-  test('a few calls wait for the commit under way; many, or a commit that takes long, make a second one', async () => {
+  test('a few calls wait for the commit in flight; many calls, or a slow commit, start a second one', async () => {
     for (const { calls, afterMs, commits } of [
       { calls: 10, afterMs: 0, commits: 1 },
       { calls: 60, afterMs: 0, commits: 2 },
@@ -84,17 +85,17 @@ suite('every call is answered', () => {
     ]) {
       const { promise, resolve } = Promise.withResolvers<void>()
       let running = 0
-      const intake = createGroupCommit(async (batch) => {
+      const groupCommit = createGroupCommit(async (batch) => {
         running += 1
         await promise
         return batch.map(answerTo)
       })
-      const first = intake.store(callOf(0))
+      const first = groupCommit.store(callOf(0))
       await turn()
       await turn()
       const begunAt = performance.now()
       while (performance.now() - begunAt < afterMs) await turn()
-      const others = Array.from({ length: calls }, (_, n) => intake.store(callOf(n + 1)))
+      const others = Array.from({ length: calls }, (_, n) => groupCommit.store(callOf(n + 1)))
       await turn()
       await turn()
       assert.equal(running, commits, `${calls} calls after ${afterMs} ms`)
@@ -103,14 +104,14 @@ suite('every call is answered', () => {
     }
   })
 
-  test('a commit never carries more than eight megabytes, unless one call alone does', async () => {
+  test('a commit never holds more than eight megabytes, unless a single call does', async () => {
     const MIB = 1024 * 1024
     const sizes: number[] = []
-    const intake = createGroupCommit(async (batch) => {
+    const groupCommit = createGroupCommit(async (batch) => {
       sizes.push(batch.reduce((sum, { record }) => sum + record.body!.length, 0))
       return batch.map(answerTo)
     })
-    await Promise.all([3, 3, 3, 9, 1].map((size, n) => intake.store(callOf(n, 1, size * MIB))))
+    await Promise.all([3, 3, 3, 9, 1].map((size, n) => groupCommit.store(callOf(n, 1, size * MIB))))
     assert.ok(
       sizes.every((size) => size <= 8 * MIB || size === 9 * MIB),
       sizes.join(),
@@ -123,68 +124,70 @@ suite('every call is answered', () => {
 })
 
 suite('when the database is away', () => {
-  test('all calls of the commit are rejected, and none is tried again', async () => {
+  test('all calls of the commit are rejected, and none is retried', async () => {
     let commits = 0
-    const intake = createGroupCommit(async () => {
+    const groupCommit = createGroupCommit(async () => {
       commits += 1
       throw away()
     })
-    const answers = await Promise.allSettled(Array.from({ length: 50 }, (_, n) => intake.store(callOf(n))))
+    const answers = await Promise.allSettled(
+      Array.from({ length: 50 }, (_, n) => groupCommit.store(callOf(n))),
+    )
     assert.ok(answers.every((answer) => answer.status === 'rejected' && answer.reason.code === '57P01'))
     assert.equal(commits, 1)
   })
 
   test('the next call is stored as soon as it is back', async () => {
     let isAway = true
-    const intake = createGroupCommit(async (batch) => {
+    const groupCommit = createGroupCommit(async (batch) => {
       if (isAway) throw away()
       return batch.map(answerTo)
     })
-    await assert.rejects(intake.store(callOf(1)))
+    await assert.rejects(groupCommit.store(callOf(1)))
     isAway = false
-    assert.deepEqual(await intake.store(callOf(2)), { kind: 'started', actionId: 2 })
+    assert.deepEqual(await groupCommit.store(callOf(2)), { kind: 'started', actionId: 2 })
   })
 
-  test('calls that were first rejected together and then one by one are rejected too', async () => {
-    const intake = createGroupCommit(async (batch) => {
+  test('calls that fail together and then one by one are rejected as well', async () => {
+    const groupCommit = createGroupCommit(async (batch) => {
       throw batch.length > 1 ? new Error('one of them') : away()
     })
-    const answers = await Promise.allSettled([1, 2, 3].map((n) => intake.store(callOf(n))))
+    const answers = await Promise.allSettled([1, 2, 3].map((n) => groupCommit.store(callOf(n))))
     assert.ok(answers.every((answer) => answer.status === 'rejected' && answer.reason.code === '57P01'))
   })
 })
 
 suite('overload', () => {
-  /** An intake whose commits end when told to. */
+  /** A group commit whose commits end on demand. */
   function stuck() {
     const { promise, resolve } = Promise.withResolvers<void>()
-    const intake = createGroupCommit(async (batch) => {
+    const groupCommit = createGroupCommit(async (batch) => {
       await promise
       return batch.map(answerTo)
     })
-    return { intake, release: resolve }
+    return { groupCommit, release: resolve }
   }
 
-  test('beyond 5,000 waiting calls one is rejected at once, and the waiting ones are not harmed', async () => {
-    const { intake, release } = stuck()
-    const waiting = Array.from({ length: 5_000 }, (_, n) => intake.store(callOf(n)))
-    await assert.rejects(intake.store(callOf(5_000)), OverloadError)
+  test('with 5,000 calls waiting, the next one is rejected immediately, and the waiting ones are unaffected', async () => {
+    const { groupCommit, release } = stuck()
+    const waiting = Array.from({ length: 5_000 }, (_, n) => groupCommit.store(callOf(n)))
+    await assert.rejects(groupCommit.store(callOf(5_000)), { code: 'unavailable' })
     release()
     const answers = await Promise.all(waiting)
     assert.deepEqual(
       answers,
       Array.from({ length: 5_000 }, (_, actionId) => ({ kind: 'started', actionId })),
     )
-    assert.deepEqual(await intake.store(callOf(7)), { kind: 'started', actionId: 7 })
+    assert.deepEqual(await groupCommit.store(callOf(7)), { kind: 'started', actionId: 7 })
   })
 
-  test('beyond 64 megabytes of waiting bodies one is rejected at once', async () => {
-    const { intake, release } = stuck()
+  test('with 64 megabytes of bodies waiting, the next call is rejected immediately', async () => {
+    const { groupCommit, release } = stuck()
     const large = callOf(0, 1, 16 * 1024 * 1024)
-    const waiting = Array.from({ length: 4 }, () => intake.store(large))
-    await assert.rejects(intake.store(callOf(1)), OverloadError)
+    const waiting = Array.from({ length: 4 }, () => groupCommit.store(large))
+    await assert.rejects(groupCommit.store(callOf(1)), { code: 'unavailable' })
     release()
     await Promise.all(waiting)
-    assert.deepEqual(await intake.store(callOf(2)), { kind: 'started', actionId: 2 })
+    assert.deepEqual(await groupCommit.store(callOf(2)), { kind: 'started', actionId: 2 })
   })
 })

@@ -1,28 +1,27 @@
 import { isOutage } from '#platform/database/outages.ts'
-import type { CallToStore, StoredCall } from './call-to-store.ts'
+import { unavailable } from '#platform/http/errors.ts'
+import type { StoredCall } from './commit-calls.ts'
+import type { CallToStore } from './insert-calls.ts'
 
 /**
- * Group commit: calls that arrive while a commit is under way share the next one. Each call is answered
- * only when its own commit is through. A statement costs as much as a dozen calls, so a second commit begins beside
- * the first only when enough calls wait for it, or when the first takes long, as one does that waits for a lock. A third
- * would only wait for the others.
+ * Group commit: calls that arrive while a commit is in flight share the next one. Each call is answered only after its
+ * own commit. A statement costs as much as a dozen calls, so a second commit starts beside the first only when enough
+ * calls wait for it, or when the first is slow, for example because it waits for a lock. A third would only wait for the
+ * other two.
  */
 export type GroupCommit = {
-  /** Rejects when the call was not stored. */
+  /** Rejects when the call was not stored: with `unavailable` when more calls wait than memory should hold. */
   store(call: CallToStore): Promise<StoredCall>
 }
 
-/** Thrown when more calls wait than memory should hold. */
-export class OverloadError extends Error {}
-
-const MOST_IN_FLIGHT = 2
-/** So many calls are worth a commit of their own. */
-const MANY = 48
-const LONG_MS = 50
-const MOST_PER_COMMIT = 128
-const MOST_BYTES_PER_COMMIT = 8 * 1024 * 1024
-const MOST_WAITING = 5_000
-const MOST_WAITING_BYTES = 64 * 1024 * 1024
+const MAX_IN_FLIGHT = 2
+/** This many calls are worth a second commit. */
+const MANY_WAITING = 48
+const SLOW_MS = 50
+const MAX_PER_COMMIT = 128
+const MAX_BYTES_PER_COMMIT = 8 * 1024 * 1024
+const MAX_WAITING = 5_000
+const MAX_WAITING_BYTES = 64 * 1024 * 1024
 
 type Waiting = { call: CallToStore; resolve(result: StoredCall): void; reject(error: unknown): void }
 
@@ -30,7 +29,7 @@ export function createGroupCommit(commit: (calls: CallToStore[]) => Promise<Stor
   const waiting: Waiting[] = []
   let waitingBytes = 0
   let inFlight = 0
-  let begunAt = 0
+  let startedAt = 0
 
   function takeBatch(): Waiting[] {
     const version = waiting[0]!.call.version
@@ -38,7 +37,7 @@ export function createGroupCommit(commit: (calls: CallToStore[]) => Promise<Stor
     let count = 0
     for (const { call } of waiting) {
       bytes += sizeOf(call)
-      const isFull = count >= MOST_PER_COMMIT || (count > 0 && bytes > MOST_BYTES_PER_COMMIT)
+      const isFull = count >= MAX_PER_COMMIT || (count > 0 && bytes > MAX_BYTES_PER_COMMIT)
       if (isFull || call.version !== version) break
       count += 1
     }
@@ -49,21 +48,21 @@ export function createGroupCommit(commit: (calls: CallToStore[]) => Promise<Stor
 
   async function flush(): Promise<void> {
     inFlight += 1
-    // Calls that were read from their sockets in the same turn come along.
+    // Calls that were read from their sockets in the same turn are included.
     await new Promise(setImmediate)
     while (waiting.length > 0) await commitBatch(takeBatch())
     inFlight -= 1
   }
 
-  /** Whether the next call begins a commit, or waits for the end of one that is under way. */
+  /** Whether the next call starts a commit, or waits for one in flight to end. */
   function isDue(): boolean {
     if (inFlight === 0) return true
-    const isWorthIt = waiting.length >= MANY || performance.now() - begunAt > LONG_MS
-    return inFlight < MOST_IN_FLIGHT && isWorthIt
+    const isWorthIt = waiting.length >= MANY_WAITING || performance.now() - startedAt > SLOW_MS
+    return inFlight < MAX_IN_FLIGHT && isWorthIt
   }
 
   async function commitBatch(batch: Waiting[]): Promise<void> {
-    begunAt = performance.now()
+    startedAt = performance.now()
     try {
       const results = await commit(batch.map(({ call }) => call))
       batch.forEach(({ resolve }, index) => {
@@ -74,15 +73,15 @@ export function createGroupCommit(commit: (calls: CallToStore[]) => Promise<Stor
         for (const { reject } of batch) reject(error)
         return
       }
-      // One of them is at fault: alone, it harms nobody.
+      // One of them caused the error: alone, it affects no other.
       for (const one of batch) await commitBatch([one])
     }
   }
 
   return {
     store(call) {
-      if (waiting.length >= MOST_WAITING || waitingBytes > MOST_WAITING_BYTES)
-        return Promise.reject(new OverloadError('too many calls wait'))
+      if (waiting.length >= MAX_WAITING || waitingBytes > MAX_WAITING_BYTES)
+        return Promise.reject(unavailable())
       return new Promise((resolve, reject) => {
         waiting.push({ call, resolve, reject })
         waitingBytes += sizeOf(call)

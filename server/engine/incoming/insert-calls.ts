@@ -14,22 +14,56 @@ import { planRows } from '#model/pipelines/plan.ts'
 import { byteas, int4s, int8s, jsonbs, jsons, texts, uuids } from '#platform/database/binary-arrays.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { addingJob, wakingWorkers } from '#platform/queue/job-sql.ts'
-import { type CallToStore, CLAIM_LIFE } from './call-to-store.ts'
 import type { CompiledHook } from './compiled-hook.ts'
+
+/** An evaluated call on its way into the database. */
+export type CallToStore = {
+  hook: CompiledHook
+  /** The tree version that the hook was compiled at. */
+  version: number
+  record: CallRecord
+  /** Null: the call starts nothing, only its record is stored. */
+  start: (StartedBy & { variables: Variables }) | null
+}
+
+/** Who a run is attributed to: the hook or, for a replay, the user who requested it. */
+export type StartedBy = {
+  key: Buffer | null
+  origin: string | null
+  user: { id: number; name: string; email: string } | null
+}
+
+export type CallRecord = {
+  id: string
+  outcome: string
+  response_status_code: number
+  ip_address: string | null
+  url: string
+  headers: Record<string, unknown> | null
+  content_type: string | null
+  body: Buffer | null
+  /** What the response said beyond the outcome. */
+  response: object | null
+  retry_of: string | null
+  duration_ms: number
+}
+
+/** How long the idempotency key of a call is remembered. */
+export const CLAIM_TTL = `interval '24 hours'`
 
 export type Inserted = { n: number; action_id: number | null; fresh: boolean }
 
 const FIRST = firstState({ waitsForParent: false })
 
-/** A claim is free when nobody has it, or when it is older than a day. */
+/** An idempotency key is free when nobody has claimed it, or when the claim has expired. */
 const FRESH = `(plan is null or key is null or action_id in (select claimed.action_id from claimed))`
 
-/** What the job that looks after the started runs is given. */
+/** The payload of the job that schedules the started runs. */
 const RUNS = `(select jsonb_build_object('action_ids', jsonb_agg(action_id)) from starts having count(*) > 0)`
 
-// Three kinds of relations come in: the calls, column by column ($4 onwards), the hooks that were called and
-// the plans of their runs, as JSON, because they are few. $26 holds the bodies, one after another.
-const insertingCalls = (options: { telling: boolean }) => `
+// Input: the calls, column by column (from $4 on); their hooks and the plans of their runs, as JSON because they are few.
+// $26 holds the bodies, one after another.
+const insertStatement = (options: { notifies: boolean }) => `
   with hooks_called as materialized (
     select * from json_to_recordset($2::json) as h (hook int, hook_id uuid, hook_name text, environment_id bigint,
       pipeline_id bigint, type text, credential_id bigint)
@@ -49,7 +83,7 @@ const insertingCalls = (options: { telling: boolean }) => `
     insert into delivery_claims (hook_id, key, action_id)
     select hook_id, key, action_id from input where key is not null order by hook_id, key
     on conflict (hook_id, key) do update set action_id = excluded.action_id, claimed_at = now()
-      where delivery_claims.claimed_at < now() - ${CLAIM_LIFE}
+      where delivery_claims.claimed_at < now() - ${CLAIM_TTL}
     returning action_id
   ),
   starts as materialized (
@@ -60,7 +94,7 @@ const insertingCalls = (options: { telling: boolean }) => `
     from input where plan is not null and ${FRESH}
   ),
   plans as materialized (select * from json_to_recordset($3::json) as p (${PLAN_COLUMNS})),
-  ${startingActions},${options.telling ? `${tellingHooks},` : ''}
+  ${startingActions},${options.notifies ? `${tellingHooks},` : ''}
   ${addingJob('actions.run', RUNS)},
   new_requests as (
     insert into hook_requests (id, hook_id, type, action_id, retry_of, ip_address, url, method, outcome,
@@ -72,15 +106,15 @@ const insertingCalls = (options: { telling: boolean }) => `
     from input where ${FRESH}
   )
   select n, action_id, ${FRESH} as fresh, ${tellingOfStarts}, ${wakingWorkers('actions.run')}
-    ${options.telling ? `, ${tellingOfDeliveries}` : ''} from input`
+    ${options.notifies ? `, ${tellingOfDeliveries}` : ''} from input`
 
-const INSERT_CALLS = insertingCalls({ telling: false })
-/** Costs more, and is needed only where outgoing hooks listen to the beginning of runs. */
-const INSERT_CALLS_AND_TELL = insertingCalls({ telling: true })
+const INSERT_CALLS = insertStatement({ notifies: false })
+/** Slower, and needed only where outgoing hooks subscribe to the start of runs. */
+const INSERT_CALLS_AND_NOTIFY = insertStatement({ notifies: true })
 
 /**
- * Stores the wanted ones of these calls with all that they start, in one statement; outside of a transaction it
- * is one of its own. Fewer rows come back when the tree has changed since they were judged.
+ * Stores the wanted calls with everything they start, in one statement: outside of a transaction it is its own. Returns
+ * fewer rows when the tree has changed since the calls were evaluated.
  */
 export async function insertCalls(
   db: Database,
@@ -92,36 +126,36 @@ export async function insertCalls(
   const parameters = [
     calls[wanted[0]!]!.version,
     JSON.stringify(hooks.map(hookRow)),
-    JSON.stringify(hooks.flatMap(plansOf)),
+    // A pipeline that cannot run has no plan, and no call starts a run of it.
+    JSON.stringify(hooks.flatMap(({ plan }, number) => (plan.kind === 'plan' ? planRows(plan, number) : []))),
     int4s(wanted),
     ...callColumns(
       wanted.map((n) => calls[n]!),
       new Map(hooks.map((hook, number) => [hook, number])),
     ),
-    // Last, because the message grows around it: what came after would copy it once more.
+    // Last, because the message grows around it: a parameter after it would copy it once more.
     Buffer.concat(wanted.flatMap((n) => calls[n]!.record.body ?? [])),
   ]
-  const statement = hooks.some((hook) => hook.startIsTold) ? INSERT_CALLS_AND_TELL : INSERT_CALLS
+  const statement = hooks.some((hook) => hook.notifiesOnStart) ? INSERT_CALLS_AND_NOTIFY : INSERT_CALLS
   const { rows } = await db.executeQuery<Inserted>(CompiledQuery.raw(statement, parameters))
   return rows
 }
 
-/** In the order of the statement, from `called` on. */
+/** In the order of the statement, starting with `called`. */
 function callColumns(calls: readonly CallToStore[], numbers: Map<CompiledHook, number>): Buffer[] {
   let bodyAt = 1
-  const bodyPlaces = calls.map(({ record }) => {
-    const place = bodyAt
+  const bodyOffsets = calls.map(({ record }) => {
+    const offset = bodyAt
     bodyAt += record.body?.length ?? 0
-    return place
+    return offset
   })
   const column = <Value>(read: (call: CallToStore) => Value) => calls.map(read)
-  const person = ({ start }: CallToStore) => (start?.startedBy.kind === 'person' ? start.startedBy : null)
   return [
     int4s(column(({ hook }) => numbers.get(hook)!)),
     int4s(column(({ hook, start }) => (start ? numbers.get(hook)! : null))),
     uuids(column(({ record }) => record.id)),
     byteas(column(({ start }) => start?.key ?? null)),
-    int4s(bodyPlaces),
+    int4s(bodyOffsets),
     int4s(column(({ record }) => record.body?.length ?? null)),
     texts(column(({ record }) => record.outcome)),
     int4s(column(({ record }) => record.response_status_code)),
@@ -133,9 +167,9 @@ function callColumns(calls: readonly CallToStore[], numbers: Map<CompiledHook, n
     uuids(column(({ record }) => record.retry_of)),
     texts(column(({ record }) => record.ip_address)),
     texts(column(({ start }) => start?.origin ?? null)),
-    int8s(column((call) => person(call)?.id ?? null)),
-    texts(column((call) => person(call)?.name ?? null)),
-    texts(column((call) => person(call)?.email ?? null)),
+    int8s(column(({ start }) => start?.user?.id ?? null)),
+    texts(column(({ start }) => start?.user?.name ?? null)),
+    texts(column(({ start }) => start?.user?.email ?? null)),
     jsonbs(column(({ start }) => start?.variables ?? null)),
     jsonbs(column(({ hook, start }) => start && deploymentOf(hook, start.variables))),
   ]
@@ -161,9 +195,4 @@ function deploymentOf({ pipeline, application }: CompiledHook, variables: Variab
     repository: application.repository,
     provider_name: application.provider,
   }
-}
-
-/** A pipeline that cannot run has no plan, and no call starts a run of it. */
-function plansOf({ plan }: CompiledHook, number: number): object[] {
-  return plan.kind === 'plan' ? planRows(plan, number) : []
 }

@@ -14,8 +14,8 @@ const payloadOf = (parsed: ParsedPayload) => {
 }
 const nested = (depth: number) => '['.repeat(depth) + ']'.repeat(depth)
 
-suite('types', () => {
-  test('JSON under any of its names, and a body without a type, are read', () => {
+suite('content types', () => {
+  test('any JSON content type, and a body without a content type, are accepted', () => {
     const types = [
       JSON_TYPE,
       'Application/JSON; charset=utf-8',
@@ -26,7 +26,7 @@ suite('types', () => {
       assert.deepEqual(payloadOf(parsePayload(type, Buffer.from('{"a":1}'))), { a: 1 }, String(type))
   })
 
-  test('any other type is unsupported, whatever the body', () => {
+  test('any other content type is unsupported, whatever the body', () => {
     for (const type of [
       'text/plain',
       'application/xml',
@@ -40,12 +40,12 @@ suite('types', () => {
 })
 
 suite('JSON', () => {
-  test('every value of JSON is a payload', () => {
+  test('every JSON value is a payload', () => {
     for (const text of ['{}', '[]', '0', '"x"', 'null', 'false', ' {"a" : [1, 2]}\n'])
       assert.deepEqual(payloadOf(parse(text)), JSON.parse(text))
   })
 
-  test('what is no JSON is malformed, and says so in one sentence', () => {
+  test('invalid JSON is malformed, with a one-sentence message', () => {
     const texts = [
       '{',
       '{"a":1,}',
@@ -66,7 +66,7 @@ suite('JSON', () => {
       assert.equal(messageOf(parse(Buffer.from(bytes))), 'The body is not valid UTF-8.')
   })
 
-  test('the text that was parsed comes along', () => {
+  test('the parsed text is returned as well', () => {
     assert.deepEqual(parse('{"n": 1.10}'), { kind: 'parsed', value: { n: 1.1 }, text: '{"n": 1.10}' })
   })
 
@@ -76,7 +76,7 @@ suite('JSON', () => {
     assert.equal(({} as Record<string, unknown>).x, undefined)
   })
 
-  test('any value survives the way through JSON', () => {
+  test('any value survives a round trip', () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 8 }), (value) => {
         const text = JSON.stringify(value)
@@ -96,14 +96,14 @@ suite('JSON', () => {
 })
 
 suite('depth', () => {
-  test(`${MAX_PAYLOAD_DEPTH} levels are read, one more is malformed`, () => {
+  test(`${MAX_PAYLOAD_DEPTH} levels are accepted, one more is malformed`, () => {
     assert.ok(payloadOf(parse(nested(MAX_PAYLOAD_DEPTH))))
     assert.match(messageOf(parse(nested(MAX_PAYLOAD_DEPTH + 1))), /nested deeper than 256 levels/)
     assert.match(messageOf(parse(nested(200_000))), /nested deeper/)
     assert.match(messageOf(parse('{"a":'.repeat(200_000))), /nested deeper/)
   })
 
-  test('a form is no way around it', () => {
+  test('a form cannot bypass the limit', () => {
     for (const text of [nested(200_000), `{"a":${nested(MAX_PAYLOAD_DEPTH)}}`]) {
       const body = new URLSearchParams({ payload: text }).toString()
       assert.match(messageOf(parse(body, FORM_TYPE)), /nested deeper/)
@@ -111,7 +111,7 @@ suite('depth', () => {
     }
   })
 
-  test('it is counted as deep as the value is, and not inside of texts', () => {
+  test('it is the depth of the value, not counting brackets inside strings', () => {
     const naive = (value: unknown): number =>
       typeof value === 'object' && value !== null ? 1 + Math.max(0, ...Object.values(value).map(naive)) : 0
     fc.assert(
@@ -124,18 +124,18 @@ suite('depth', () => {
 })
 
 suite('forms', () => {
-  test('JSON under the name of a form, as curl sends it, is JSON', () => {
+  test('JSON with the content type of a form, as curl sends it, is JSON', () => {
     assert.deepEqual(payloadOf(parse('{"a":"1+1=2&b"}', FORM_TYPE)), { a: '1+1=2&b' })
   })
 
-  test('the field payload of a form is read, and its text is what counts', () => {
+  test('the field payload of a form is parsed, and its text is returned', () => {
     const payload = '{"ref": "refs/heads/größer+1", "n": 1.10}'
     const body = new URLSearchParams({ other: 'x', payload }).toString()
     const value = { ref: 'refs/heads/größer+1', n: 1.1 }
     assert.deepEqual(parse(body, `${FORM_TYPE}; charset=utf-8`), { kind: 'parsed', value, text: payload })
   })
 
-  test('a form without a payload of JSON is malformed', () => {
+  test('a form without a JSON payload is malformed', () => {
     assert.match(messageOf(parse('a=1&b=2', FORM_TYPE)), /neither JSON nor a form with a field named payload/)
     for (const body of ['payload=', 'payload', 'payload=%7B', 'payload=x'])
       assert.equal(messageOf(parse(body, FORM_TYPE)), 'The body is not valid JSON.', body)

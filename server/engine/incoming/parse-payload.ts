@@ -1,4 +1,4 @@
-/** The body of a call → JSON, or why not. Whatever a sender may send must end here, not in an exception. */
+/** The JSON body of a call, or why it is rejected. Whatever a sender sends must end here, not in an exception. */
 export type ParsedPayload =
   | { kind: 'parsed'; value: unknown; text: string }
   | { kind: 'malformed'; message: string }
@@ -23,13 +23,13 @@ export function parsePayload(contentType: string | undefined, body: Buffer): Par
   return isForm ? parseForm(text) : parseJson(text)
 }
 
-/** What curl sends by default: JSON under a form's name. Otherwise a form, whose field `payload` is JSON. */
+/** JSON with a form's content type, as curl sends it by default, or a form whose field `payload` is JSON. */
 function parseForm(text: string): ParsedPayload {
   const direct = parseJson(text)
   if (direct.kind === 'parsed') return direct
   const payload = new URLSearchParams(text).get('payload')
   if (payload === null) return malformed('is neither JSON nor a form with a field named payload')
-  // In the body its brackets were escaped, and did not count.
+  // Its brackets were escaped in the body, and were not counted there.
   return isTooDeep(Buffer.from(payload)) ? TOO_DEEP : parseJson(payload)
 }
 
@@ -51,7 +51,7 @@ const QUOTE = 0x22
 const BACKSLASH = 0x5c
 const OPENING = [0x7b, 0x5b]
 
-/** Most payloads have fewer brackets than may be nested: then nobody needs to know where they stand. */
+/** Most payloads have fewer brackets than the maximum depth: then there is no need to track nesting. */
 function isTooDeep(body: Buffer): boolean {
   let brackets = 0
   for (const bracket of OPENING) {
@@ -63,7 +63,7 @@ function isTooDeep(body: Buffer): boolean {
   return false
 }
 
-/** How deeply brackets nest outside of strings; counted on the bytes, before anything is built from them. */
+/** The nesting depth of brackets outside of strings; counted on the bytes, before parsing. */
 export function depthOf(body: Buffer): number {
   let depth = 0
   let deepest = 0

@@ -1,29 +1,59 @@
+// The incoming room: from a call to a hook's URL to a stored run. The way of a call: routes → receive-call → hook-cache →
+// evaluate-call (signature, rate limit, payload, conditions, variables) → group-commit → commit-calls → respond.
 import { randomUUIDv7 } from 'node:crypto'
+import type { SecretBox } from '#platform/crypto/secret-box.ts'
+import type { Database } from '#platform/database/connect.ts'
+import type { Listener } from '#platform/database/listen.ts'
+import { unavailable } from '#platform/http/errors.ts'
 import { originOf } from '#platform/http/requests.ts'
-import type { CallRecord, Starter } from './call-to-store.ts'
+import { commitCalls } from './commit-calls.ts'
 import type { CompiledHook } from './compiled-hook.ts'
-import { deliveryKey } from './delivery.ts'
-import { type GroupCommit, OverloadError } from './group-commit.ts'
-import type { HookCache, KnownHook } from './hook-cache.ts'
-import { type Call, contentTypeOf, judgeCall, UNAUTHENTICATED_LIMIT, type Verdict } from './judge-call.ts'
-import type { RateLimiter } from './rate-limit.ts'
-import type { Refusals } from './refusals.ts'
+import { type Call, evaluateCall, UNAUTHENTICATED_LIMIT, type Verdict } from './evaluate-call.ts'
+import { createGroupCommit } from './group-commit.ts'
+import { type CachedHook, createHookCache } from './hook-cache.ts'
+import type { CallRecord, StartedBy } from './insert-calls.ts'
+import { createRateLimiter } from './rate-limit.ts'
+import { createRejectionLog } from './rejections.ts'
+import { contentTypeOf, idempotencyKey, maskSecrets } from './sender-headers.ts'
 
-export type ReceiveCalls = {
-  cache: HookCache
-  intake: GroupCommit
-  limiter: RateLimiter
-  refusals: Refusals
+const FLUSH_EVERY_MS = 5_000
+
+/** What receiving calls needs; one per process. */
+export async function createCallReceiver(options: {
+  db: Database
+  box: SecretBox
+  listener: Listener
+  onError: (error: Error) => void
+}) {
+  const { db, box, listener } = options
+  const rejections = createRejectionLog(db)
+  const flush = () => rejections.flush().catch(options.onError)
+  const timer = setInterval(flush, FLUSH_EVERY_MS)
+  timer.unref()
+  return {
+    cache: await createHookCache(db, box, listener),
+    groupCommit: createGroupCommit((calls) => commitCalls(db, calls)),
+    limiter: createRateLimiter(),
+    rejections,
+    /** Writes the rejections that are only counted so far. */
+    async close() {
+      clearInterval(timer)
+      await flush()
+    },
+  }
 }
 
-/** What became of a call. */
+export type CallReceiver = Awaited<ReturnType<typeof createCallReceiver>>
+export type ReceiveDeps = Omit<CallReceiver, 'close'>
+
+/** The result of a call. */
 export type Received =
-  | { kind: 'unknown-hook' }
+  | { kind: 'not-found' }
   | { kind: 'started' | 'duplicate'; actionId: number; requestId: string }
   | { kind: 'cannot-run'; reason: string; requestId: string }
   | (Exclude<Verdict, { kind: 'accepted' }> & { requestId: string })
 
-export const STATUS_OF: Record<Verdict['kind'] | 'rejected_state', number> = {
+const STATUS_CODES: Record<Verdict['kind'], number> = {
   accepted: 202,
   ping: 200,
   ignored: 200,
@@ -31,131 +61,97 @@ export const STATUS_OF: Record<Verdict['kind'] | 'rejected_state', number> = {
   rate_limited: 429,
   rejected_payload: 400,
   rejected_variables: 422,
-  rejected_state: 409,
 }
 
-const MOST_TRIES = 5
+const MAX_EVALUATIONS = 5
 
-/** Judges a call anew for as long as the tree changes under it. */
-export async function untilSettled<Result>(attempt: () => Promise<Result | 'stale'>): Promise<Result> {
-  for (let tries = 1; tries <= MOST_TRIES; tries += 1) {
-    const result = await attempt()
+/** Evaluates a call again while the tree changes under it. */
+export async function retryWhileStale<Result>(evaluate: () => Promise<Result | 'stale'>): Promise<Result> {
+  for (let tries = 1; tries <= MAX_EVALUATIONS; tries += 1) {
+    const result = await evaluate()
     if (result !== 'stale') return result
   }
-  throw new OverloadError('the tree changes faster than calls can be judged')
+  throw unavailable()
 }
 
-/** From the bytes of a call to its commit. `name` is the last part of the hook's address. */
-export async function receiveCall(
-  deps: ReceiveCalls,
-  name: string,
-  call: Call,
-  url: string,
-): Promise<Received> {
+/** From the bytes of a call to its commit. `name` is the last part of the hook's URL. */
+export function receiveCall(deps: ReceiveDeps, name: string, call: Call, url: string): Promise<Received> {
   const startedAt = performance.now()
-  return untilSettled(async () => {
-    const known = await deps.cache.find(name)
-    const now = Date.now()
-    if (!known?.hook.active) {
-      const retryAfterSeconds = deps.limiter.take(`address ${call.address}`, UNAUTHENTICATED_LIMIT, now)
-      if (retryAfterSeconds > 0) return { kind: 'rate_limited', retryAfterSeconds, requestId: randomUUIDv7() }
-      if (known && !(await deps.cache.isCurrent(known))) return outdated(deps)
-      return { kind: 'unknown-hook' }
-    }
-    const received = await settle(deps, known, call, url, now, startedAt)
-    return received === 'stale' ? outdated(deps) : received
+  return retryWhileStale(async () => {
+    const cached = await deps.cache.find(name)
+    const received = cached?.hook.active
+      ? await evaluateAndStore(deps, cached, call, url, startedAt)
+      : await rejectUnknown(deps, cached, call)
+    if (received === 'stale') deps.cache.clear()
+    return received
   })
 }
 
-function outdated({ cache }: ReceiveCalls): 'stale' {
-  cache.forget()
-  return 'stale'
+async function rejectUnknown(
+  deps: ReceiveDeps,
+  cached: CachedHook | null,
+  { address }: Call,
+): Promise<Received | 'stale'> {
+  const retryAfterSeconds = deps.limiter.take(`address ${address}`, UNAUTHENTICATED_LIMIT, Date.now())
+  if (retryAfterSeconds > 0) return { kind: 'rate_limited', retryAfterSeconds, requestId: randomUUIDv7() }
+  return cached && !(await deps.cache.isCurrent(cached)) ? 'stale' : { kind: 'not-found' }
 }
 
-async function settle(
-  deps: ReceiveCalls,
-  { hook, version }: KnownHook,
+async function evaluateAndStore(
+  deps: ReceiveDeps,
+  cached: CachedHook,
   call: Call,
   url: string,
-  now: number,
   startedAt: number,
 ): Promise<Received | 'stale'> {
-  const verdict = judgeCall(hook, call, deps.limiter, now)
-  const record = recordOf(hook, call, url, verdict, startedAt)
-  if (verdict.kind === 'rejected_signature' || verdict.kind === 'rate_limited') {
-    if (verdict.kind === 'rejected_signature' && !(await deps.cache.isCurrent({ hook, version })))
-      return 'stale'
-    await deps.refusals.record({
-      id: record.id,
-      hookId: hook.id,
-      outcome: verdict.kind,
-      responseStatusCode: record.response_status_code,
-      address: call.address,
-      url,
-    })
-    return { ...verdict, requestId: record.id }
+  const verdict = evaluateCall(cached.hook, call, deps.limiter, Date.now())
+  const record = recordOf(cached.hook, call, url, verdict, startedAt)
+  if (verdict.kind !== 'rejected_signature' && verdict.kind !== 'rate_limited') {
+    const key = idempotencyKey(call.headers, call.body)
+    return storeCall(deps, cached, verdict, record, { key, origin: originOf(call), user: null })
   }
-  const key = deliveryKey(call.headers, call.body)
-  return storeVerdict(deps, { hook, version }, verdict, record, {
-    key,
-    origin: originOf(call),
-    startedBy: { kind: 'hook' },
+  if (verdict.kind === 'rejected_signature' && !(await deps.cache.isCurrent(cached))) return 'stale'
+  await deps.rejections.record({
+    id: record.id,
+    hookId: cached.hook.id,
+    outcome: verdict.kind,
+    responseStatusCode: record.response_status_code,
+    address: call.address,
+    url,
   })
+  return { ...verdict, requestId: record.id }
 }
 
-/** Stores a judged call, and the run that it starts; 'stale' when it has to be judged again. */
-export async function storeVerdict(
-  deps: Pick<ReceiveCalls, 'intake'>,
-  { hook, version }: KnownHook,
+/** Stores an evaluated call and the run that it starts; 'stale' when it has to be evaluated again. */
+export async function storeCall(
+  { groupCommit }: Pick<ReceiveDeps, 'groupCommit'>,
+  { hook, version }: CachedHook,
   verdict: Verdict,
   record: CallRecord,
-  start: { key: Buffer | null; origin: string | null; startedBy: Starter },
+  startedBy: StartedBy,
 ): Promise<Received | 'stale'> {
   const requestId = record.id
-  if (verdict.kind !== 'accepted') {
-    const stored = await deps.intake.store({ hook, version, record, start: null })
-    return stored.kind === 'stale' ? 'stale' : { ...verdict, requestId }
-  }
-  const stored = await deps.intake.store({
-    hook,
-    version,
-    record,
-    start: { ...start, variables: verdict.variables },
-  })
+  const start = verdict.kind === 'accepted' ? { ...startedBy, variables: verdict.variables } : null
+  const stored = await groupCommit.store({ hook, version, record, start })
   switch (stored.kind) {
+    case 'stale':
+      return 'stale'
     case 'started':
     case 'duplicate':
       return { ...stored, requestId }
-    case 'refused':
-      return refuse(
-        deps,
-        { hook, version },
-        record,
+    case 'recorded':
+      if (verdict.kind === 'accepted') throw new Error('a call that starts a run was only recorded')
+      return { ...verdict, requestId }
+    case 'refused': {
+      const reason =
         hook.plan.kind === 'impossible'
           ? hook.plan.reason
-          : 'The pipeline is busy, and its queue policy is to reject further runs.',
-      )
-    case 'stale':
-      return 'stale'
-    case 'recorded':
-      throw new Error('a call that starts a run was only recorded')
+          : 'The pipeline is busy, and its queue policy rejects further runs.'
+      const outcome = { outcome: 'rejected_state', response_status_code: 409, response: { message: reason } }
+      const again = await groupCommit.store({ hook, version, record: { ...record, ...outcome }, start: null })
+      return again.kind === 'stale' ? 'stale' : { kind: 'cannot-run', reason, requestId }
+    }
   }
-}
-
-async function refuse(
-  deps: Pick<ReceiveCalls, 'intake'>,
-  { hook, version }: KnownHook,
-  record: CallRecord,
-  reason: string,
-): Promise<Received | 'stale'> {
-  const refused = {
-    ...record,
-    outcome: 'rejected_state',
-    response_status_code: STATUS_OF.rejected_state,
-    response: { message: reason },
-  }
-  const stored = await deps.intake.store({ hook, version, record: refused, start: null })
-  return stored.kind === 'stale' ? 'stale' : { kind: 'cannot-run', reason, requestId: record.id }
 }
 
 export function recordOf(
@@ -169,46 +165,20 @@ export function recordOf(
     id: randomUUIDv7(),
     outcome: verdict.kind,
     response_status_code:
-      verdict.kind === 'rejected_payload' && verdict.isUnsupported ? 415 : STATUS_OF[verdict.kind],
+      verdict.kind === 'rejected_payload' && verdict.isUnsupported ? 415 : STATUS_CODES[verdict.kind],
     ip_address: call.address,
     url,
-    headers: withoutSecrets(hook, call.headers),
-    content_type: contentTypeOf(call) ?? null,
+    headers: maskSecrets(hook, call.headers),
+    content_type: contentTypeOf(call.headers) ?? null,
     body: call.body,
-    response: explanationOf(verdict),
+    response: explain(verdict),
     retry_of: null,
     duration_ms: Math.round(performance.now() - startedAt),
   }
 }
 
-function explanationOf(verdict: Verdict): object | null {
-  switch (verdict.kind) {
-    case 'ignored':
-      return { message: `The condition on ${verdict.path} is not met.` }
-    case 'rejected_payload':
-      return { message: verdict.message }
-    case 'rejected_variables':
-      return { errors: verdict.errors }
-    default:
-      return null
-  }
-}
-
-const SECRET_HEADERS = new Set([
-  'authorization',
-  'proxy-authorization',
-  'cookie',
-  'x-gitlab-token',
-  'x-api-key',
-])
-
-/** Headers are kept without what would let a reader of the record act as the sender. */
-export function withoutSecrets(hook: CompiledHook, headers: Call['headers']): Record<string, unknown> {
-  const tokenHeader = hook.signature?.scheme === 'token' ? hook.signature.header : undefined
-  return Object.fromEntries(
-    Object.entries(headers).map(([name, value]) => [
-      name,
-      SECRET_HEADERS.has(name) || name === tokenHeader ? '********' : value,
-    ]),
-  )
+function explain(verdict: Verdict): object | null {
+  if (verdict.kind === 'ignored') return { message: `The condition on ${verdict.path} is not met.` }
+  if (verdict.kind === 'rejected_payload') return { message: verdict.message }
+  return verdict.kind === 'rejected_variables' ? { errors: verdict.errors } : null
 }

@@ -1,22 +1,28 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { callerOf, permissions, scopeOf } from '#access/authorization/enforce.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Database } from '#platform/database/connect.ts'
-import type { Starter } from './call-to-store.ts'
+import { ApiError, notFound } from '#platform/http/errors.ts'
+import { originOf } from '#platform/http/requests.ts'
+import { Exactly, errorResponses, ref, Uuid } from '#platform/http/schemas.ts'
 import { loadHook } from './compiled-hook.ts'
-import { judgePayload } from './judge-call.ts'
-import { type ReceiveCalls, type Received, recordOf, storeVerdict, untilSettled } from './receive-call.ts'
+import { evaluatePayload } from './evaluate-call.ts'
+import type { StartedBy } from './insert-calls.ts'
+import { type ReceiveDeps, type Received, recordOf, retryWhileStale, storeCall } from './receive-call.ts'
+import { answerBody, callAnswerSchema, respond } from './respond.ts'
 
-export type ReplayCalls = Pick<ReceiveCalls, 'intake'> & { db: Database; box: SecretBox }
-
-/** Who asks for a replay, and from where. */
-export type Asker = { person: Starter; address: string; origin: string | null }
-
-export type Replayed = Received | { kind: 'not-found' } | { kind: 'not-replayable'; reason: string }
+type ReplayDeps = Pick<ReceiveDeps, 'groupCommit'> & { db: Database; box: SecretBox }
 
 /**
- * Runs a recorded call again, with the hook as it is today, for a person. It is no duplicate of the first:
- * whoever asks for it wants another run.
+ * Runs a recorded call again on behalf of a user, with the hook as it is now. It is not a duplicate of the first: the
+ * user wants another run.
  */
-export async function replayCall(deps: ReplayCalls, requestId: string, asker: Asker): Promise<Replayed> {
+async function replayCall(
+  deps: ReplayDeps,
+  requestId: string,
+  address: string,
+  startedBy: StartedBy,
+): Promise<Received> {
   const first = await deps.db
     .selectFrom('hook_requests')
     .select(['hook_id', 'outcome', 'url', 'request_body', 'request_headers', 'content_type'])
@@ -24,28 +30,77 @@ export async function replayCall(deps: ReplayCalls, requestId: string, asker: As
     .where('type', '=', 'incoming')
     .executeTakeFirst()
   if (!first) return { kind: 'not-found' }
-  if (first.outcome === 'rejected_signature' || first.outcome === 'rate_limited') {
-    return notReplayable('A call that was refused for its signature or its rate cannot be replayed.')
-  }
-  if (first.request_body === null) return notReplayable('The body of this call is no longer kept.')
+  const notReplayable = (reason: string): Received => ({ kind: 'cannot-run', reason, requestId })
+  if (first.outcome === 'rejected_signature' || first.outcome === 'rate_limited')
+    return notReplayable('A call that was rejected for its signature or its rate cannot be replayed.')
+  if (first.request_body === null) return notReplayable('The body of this call is no longer stored.')
   const headers = { ...first.request_headers, 'content-type': first.content_type ?? undefined }
-  const call = { headers, body: first.request_body, address: asker.address }
+  const call = { headers, body: first.request_body, address }
 
-  return untilSettled(async (): Promise<Replayed | 'stale'> => {
+  return retryWhileStale(async () => {
     const startedAt = performance.now()
     const { version } = await deps.db.selectFrom('tree_version').select('version').executeTakeFirstOrThrow()
     const hook = await loadHook(deps.db, deps.box, { hookId: first.hook_id })
     if (!hook) return notReplayable('The hook of this call has been removed.')
-    const verdict = judgePayload(hook, call)
+    const verdict = evaluatePayload(hook, call)
     const record = { ...recordOf(hook, call, first.url, verdict, startedAt), retry_of: requestId }
-    return storeVerdict(deps, { hook, version }, verdict, record, {
-      key: null,
-      origin: asker.origin,
-      startedBy: asker.person,
-    })
+    return storeCall(deps, { hook, version }, verdict, record, startedBy)
   })
 }
 
-function notReplayable(reason: string): Replayed {
-  return { kind: 'not-replayable', reason }
+type ReplayRoute = ReplayDeps & {
+  baseUrl: () => string
+  /** Deliveries belong to another room; here they share a URL with calls. */
+  replayDelivery: (
+    hookRequestId: string,
+    userId: number,
+  ) => Promise<
+    { kind: 'replayed'; actionId: number } | { kind: 'in-progress' } | { kind: 'disabled' } | { kind: 'gone' }
+  >
+}
+
+export const replayRoute: FastifyPluginAsyncTypebox<ReplayRoute> = async (
+  app,
+  { baseUrl, replayDelivery, ...deps },
+) => {
+  app.post(
+    '/hook-requests/:id/replay',
+    {
+      config: { access: permissions('hook request', 'id', 'replay'), bodyOptional: true },
+      schema: {
+        tags: ['Hook requests'],
+        operationId: 'replayHookRequest',
+        summary: 'Replay a call or a delivery',
+        description:
+          'A call starts a run with the current hook, attributed to you (`pipeline:run`); calls with a wrong signature cannot be replayed. A delivery is sent again immediately, with the same `webhook-id` (`hook:edit`).',
+        params: Exactly({ id: Uuid }),
+        response: {
+          200: { ...ref(callAnswerSchema), description: 'Nothing was started: ping, or unmet conditions' },
+          202: { ...ref(callAnswerSchema), description: 'Run started, or delivery queued' },
+          ...errorResponses(400, 401, 403, 404, 409, 415, 422, 503),
+        },
+      },
+    },
+    async (request, reply) => {
+      const { id, name, email } = callerOf(request)
+      if (scopeOf(request).hook_type === 'outgoing')
+        return reply.code(202).send(await sendAgain(request.params.id, id))
+      const startedBy = { key: null, origin: originOf(request), user: { id, name, email } }
+      return respond(reply, await replayCall(deps, request.params.id, request.ip, startedBy), baseUrl())
+    },
+  )
+
+  async function sendAgain(hookRequestId: string, userId: number) {
+    const outcome = await replayDelivery(hookRequestId, userId)
+    switch (outcome.kind) {
+      case 'replayed':
+        return answerBody('The delivery is being sent again.', outcome.actionId, null, baseUrl())
+      case 'in-progress':
+        throw new ApiError('conflict', 'This delivery is being sent right now.')
+      case 'disabled':
+        throw new ApiError('conflict', 'This hook is disabled. Set `active` to true first.')
+      case 'gone':
+        throw notFound()
+    }
+  }
 }

@@ -14,7 +14,7 @@ const answered = (status: number, retryAfter: string | null = null, now = at(0))
 })
 const SILENT: AttemptResult = { kind: 'timed-out' }
 
-/** Seconds until which it is open, from `now` on. */
+/** For how many seconds it stays open after `now`. */
 const openFor = (state: BreakerState, now: Date) =>
   state.openUntil === null ? 0 : (state.openUntil.getTime() - now.getTime()) / 1000
 
@@ -24,23 +24,23 @@ function fail(state: BreakerState, times: number, now = at(0), result = SILENT):
   return next
 }
 
-/** A probe that has just been let through: nobody else goes while it is under way. */
+/** A probe that has just started: no other attempt starts while it is in flight. */
 const probing = (state: BreakerState, now: Date): BreakerState => ({
   ...state,
   openUntil: new Date(now.getTime() + 45_000),
 })
 
-/** Lets one probe through and has it come back at once. */
+/** Starts a probe that ends immediately. */
 function probe(state: BreakerState, now: Date, result: AttemptResult): BreakerState {
   return afterAttempt(probing(state, now), result, { now, isProbe: true })
 }
 
-test('four failures in a row change nothing, the fifth opens for five seconds', () => {
+test('four consecutive failures change nothing, the fifth opens the breaker for five seconds', () => {
   assert.deepEqual(fail(HEALTHY, 4), { failures: 4, openUntil: null })
   assert.deepEqual(fail(HEALTHY, 5), { failures: 5, openUntil: at(5) })
 })
 
-test('network faults, silence, 5xx and 429 are failures', () => {
+test('network errors, timeouts, 5xx and 429 are failures', () => {
   const results: AttemptResult[] = [
     SILENT,
     { kind: 'unreachable' },
@@ -51,7 +51,7 @@ test('network faults, silence, 5xx and 429 are failures', () => {
   for (const result of results) assert.deepEqual(fail(HEALTHY, 5, at(0), result).openUntil, at(5))
 })
 
-test('any other answer comes from a receiver that lives, and closes it', () => {
+test('any other response comes from a working receiver, and closes the breaker', () => {
   for (const status of [200, 204, 301, 400, 404, 408, 410, 422]) {
     assert.deepEqual(
       afterAttempt(fail(HEALTHY, 4), answered(status), { now: at(0), isProbe: false }),
@@ -73,14 +73,14 @@ test('each failed probe doubles the pause, up to a minute', () => {
   assert.deepEqual(pauses, [5, 10, 20, 40, 60, 60, 60])
 })
 
-test('failures of attempts from before it opened do not lengthen the pause', () => {
+test('failures of attempts that started before it opened do not extend the pause', () => {
   const state = fail(HEALTHY, 5)
   assert.deepEqual(fail(state, 60, at(1)), state)
   const underWay = probing(state, at(5))
   assert.deepEqual(fail(underWay, 10, at(6)), underWay)
 })
 
-test('a receiver that asks to be left alone is, even at its first failure, up to an hour', () => {
+test('Retry-After is honored even at the first failure, up to an hour', () => {
   for (const status of [429, 503]) {
     const held = afterAttempt(HEALTHY, answered(status, '90'), { now: at(0), isProbe: false })
     assert.deepEqual(held, { failures: 1, openUntil: at(90) })
@@ -90,32 +90,32 @@ test('a receiver that asks to be left alone is, even at its first failure, up to
   assert.equal(afterAttempt(HEALTHY, answered(500, '90'), { now: at(0), isProbe: false }).openUntil, null)
 })
 
-test('an older attempt that went well does not end the time that was asked for', () => {
+test('a success of an older attempt does not end a requested pause', () => {
   const held = afterAttempt(HEALTHY, answered(429, '90'), { now: at(0), isProbe: false })
   const after = afterAttempt(held, answered(200), { now: at(1), isProbe: false })
   assert.deepEqual(after, { failures: 0, openUntil: at(90) })
 })
 
-test('a shorter wish does not shorten a longer one', () => {
+test('a shorter Retry-After does not shorten a longer one', () => {
   const held = afterAttempt(HEALTHY, answered(429, '90'), { now: at(0), isProbe: false })
   const again = afterAttempt(held, answered(429, '5'), { now: at(0), isProbe: false })
   assert.deepEqual(again, { failures: 2, openUntil: at(90) })
 })
 
-test('what was not sent says nothing about the receiver, and gives the probe to the next', () => {
+test('a blocked request says nothing about the receiver, and lets the next attempt probe', () => {
   const state = fail(HEALTHY, 3)
   assert.deepEqual(afterAttempt(state, { kind: 'blocked' }, { now: at(0), isProbe: false }), state)
   assert.deepEqual(probe(fail(HEALTHY, 5), at(5), { kind: 'blocked' }), { failures: 5, openUntil: at(5) })
 })
 
-test('a pause from before the clock was set back does not hold anybody', () => {
+test('a pause from before the clock was set back is ignored', () => {
   const held = afterAttempt(HEALTHY, answered(429, '90'), { now: at(0), isProbe: false })
   const yesterday = at(-24 * 3600)
   assert.deepEqual(afterAttempt(held, answered(200), { now: yesterday, isProbe: false }), HEALTHY)
   assert.equal(fail(held, 1, yesterday).openUntil, null)
 })
 
-test('whatever happens, nobody is shut out for more than an hour, and failures are never negative', () => {
+test('no pause is longer than an hour, and failures are never negative', () => {
   const result = fc.oneof(
     fc.constantFrom<AttemptResult>(SILENT, { kind: 'unreachable' }, { kind: 'blocked' }),
     fc

@@ -17,8 +17,8 @@ export type ContextDeps = Omit<ReadActions, 'baseUrl'> & {
   loadWhole: LoadWhole
 }
 
-/** What templates can name, as docs/guides/receivers.md lists it. */
-export type DeliveryContext = Record<
+/** What templates can reference, as docs/guides/receivers.md lists it. */
+type DeliveryContext = Record<
   'event' | 'action' | 'application' | 'pipeline' | 'environment' | 'project' | 'organization',
   object | null
 >
@@ -27,8 +27,8 @@ export type DeliveryContext = Record<
 export type Subject = Pick<ClaimedDelivery, 'event' | 'action' | 'treeVersion'>
 
 /**
- * The action's own status is that of the event, however late it is told; what lies below it (targets, resource)
- * is as it is now. Nothing outside of the hook's environment is shown.
+ * The action's own status is that of the event, however late it is delivered; everything below it (targets, resource)
+ * is current. Nothing outside of the hook's environment is included.
  */
 export async function buildContext(
   deps: ContextDeps,
@@ -53,7 +53,7 @@ export async function buildContext(
       occurred_at: event.occurred_at,
       previous_status: event.previous_status,
     },
-    action: { ...(await actionNow()), ...stateOf(event, action) },
+    action: { ...(await currentAction()), ...stateOf(event, action) },
     application: application && {
       ...application.data,
       source_provider: {
@@ -67,15 +67,15 @@ export async function buildContext(
     organization: project.organization,
   }
 
-  async function actionNow(): Promise<object> {
+  async function currentAction(): Promise<object> {
     const { trigger_comment, pipeline_id, retry_of } = action
-    if (!hook.readsWholeAction)
+    if (!hook.readsFullAction)
       return { ...describeAction(action, [], deps.baseUrl()), trigger_comment, pipeline_id, retry_of }
     const sees = (environmentId: number) => environmentId === action.environment_id
-    const places = await tree.places()
-    const visible = places.filter((place) => sees(place.environment_id))
-    const sight: Visibility = { tree, scopes: places, visible, sees, signature: '' }
-    return (await readAction({ ...deps, baseUrl: deps.baseUrl() }, sight, action.id))!
+    const scopes = await tree.places()
+    const visible = scopes.filter((scope) => sees(scope.environment_id))
+    const visibility: Visibility = { tree, scopes, visible, sees, signature: '' }
+    return (await readAction({ ...deps, baseUrl: deps.baseUrl() }, visibility, action.id))!
   }
 }
 

@@ -1,3 +1,6 @@
+// The outgoing room: notifies receivers of what happens to runs. Events create deliveries (model/events/fan-out.ts); here
+// each one is claimed (claim-deliveries), rendered and sent (attempt-delivery), recorded (record-attempt, store-attempts),
+// and delivered, retried or failed (retry-schedule). This file is the loop that connects these steps.
 import type { HttpClient } from '#adapters/http-client/client.ts'
 import { createActionFinder } from '#model/actions/find-action.ts'
 import { shareWholeLoads } from '#model/actions/whole-actions.ts'
@@ -6,40 +9,35 @@ import type { Tree } from '#model/inventory/tree.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { Listener } from '#platform/database/listen.ts'
+import { createOutageRetrier } from '#platform/database/outages.ts'
 import { createMask } from '#platform/masking/mask.ts'
 import type { Log } from '#platform/queue/core.ts'
-import { createOutage } from '#platform/queue/outage.ts'
 import { repeat, within } from '#platform/queue/repeat.ts'
 import { createSignal } from '#platform/queue/signal.ts'
-import { type EndedAttempt, handBack } from './attempt.ts'
+import { type AttemptDeps, attemptDelivery, type FinishedAttempt, handBack } from './attempt-delivery.ts'
 import { type ClaimedDelivery, claimDeliveries, findHooksWithWork } from './claim-deliveries.ts'
 import { createConcurrencyLimiter } from './concurrency-limiter.ts'
-import { createOutgoingHooks, type FoundHook, type OutgoingHook } from './outgoing-hooks.ts'
-import { recordRefusal } from './record-attempt.ts'
+import { authorizeTokens, createOutgoingHooks, type OutgoingHook } from './outgoing-hooks.ts'
+import { recordUnsent } from './record-attempt.ts'
 import { nextAttempt } from './retry-schedule.ts'
 import { storeAttempts } from './store-attempts.ts'
 import { storeHealth } from './store-health.ts'
-import { judgeTokens, type TokenVerdict } from './token-rule.ts'
-import { type TryDeps, tryDelivery } from './try-delivery.ts'
 
-export type Delivering = {
-  /** Claims nothing more, lets requests end for `graceMs`, hands back the rest. Never throws. */
+export type DeliveryWorker = {
+  /** Claims nothing more, lets requests finish for `graceMs`, hands back the rest. Never throws. */
   stop(options: { graceMs: number }): Promise<void>
 }
 
-/** What the deliveries of one claim share. */
-type Prepared = { hooks: ReadonlyMap<string, FoundHook>; tokens: ReadonlyMap<string, TokenVerdict> }
-
-/** Requests that are under way, or whose end is not stored yet. */
-const MOST_UNSETTLED = 1_024
-/** How long a stopping process tries to write its last attempts down. After that others send them once more. */
+/** Requests that are in flight, or whose result is not stored yet. */
+const MAX_UNSTORED = 1_024
+/** How long a stopping process tries to store its last attempts. After that others send them once more. */
 const LAST_WRITES_MS = 2_000
 
 /**
- * Sends what is due, for as long as the process runs. Any number of processes may do so side by side: a claim
- * is a lease on rows, and only the newest attempt of a delivery decides what becomes of it.
+ * Sends due deliveries for as long as the process runs. Any number of processes may do so side by side: a claim is a
+ * lease on rows, and only the newest attempt of a delivery decides what happens to it.
  */
-export async function startDelivering(options: {
+export async function startDeliveryWorker(options: {
   db: Database
   box: SecretBox
   listener: Listener
@@ -47,15 +45,17 @@ export async function startDelivering(options: {
   tree: Tree
   baseUrl: () => string
   log: Log
-  /** How often it looks for what is due without having been told: retries, and the deliveries of dead processes. */
+  /** How often it looks for due deliveries without a notification: retries, and those of dead processes. */
   pollMs: number
-}): Promise<Delivering> {
-  const { db, log, sender } = options
+  /** A delivery failed because its attempt could not be stored. */
+  onUnrecorded: () => void
+}): Promise<DeliveryWorker> {
+  const { db, log, sender, tree, baseUrl } = options
   const findHooks = createOutgoingHooks(db, options.box)
-  const deps: TryDeps = {
+  const deps: AttemptDeps = {
     db,
-    tree: options.tree,
-    baseUrl: options.baseUrl,
+    tree,
+    baseUrl,
     findAction: createActionFinder(db),
     loadWhole: shareWholeLoads(db),
     sender,
@@ -63,179 +63,194 @@ export async function startDelivering(options: {
     random: Math.random,
     uptimeMs: () => performance.now(),
   }
-  const outage = createOutage(log)
-  const pace = createConcurrencyLimiter()
+  const persist = createOutageRetrier(log, { firstDelayMs: 200 })
+  const limiter = createConcurrencyLimiter()
   const stopping = new AbortController()
-  const cutShort = new AbortController()
-  const giveUp = new AbortController()
-  /** Hooks that may have something to send. */
-  const wanted = new Set<string>()
-  const work = createSignal()
-  const ends = createSignal()
-  const ended: EndedAttempt[] = []
-  const underWay = new Set<Promise<void>>()
-  let unsettled = 0
+  const abortRequests = new AbortController()
+  const abandonWrites = new AbortController()
+  /** Hooks that may have due deliveries. */
+  const hooksToClaim = new Set<string>()
+  const mayClaim = createSignal()
+  const mayStore = createSignal()
+  const finished: FinishedAttempt[] = []
+  const inFlight = new Set<Promise<void>>()
+  let unstored = 0
 
-  function want(hookIds: Iterable<string>): void {
-    for (const id of hookIds) wanted.add(id)
-    work.notify()
+  /** Waits out an outage. Any other error is logged, and the worker continues with `otherwise`. */
+  async function resilient<Result>(
+    doing: string,
+    work: () => Promise<Result>,
+    otherwise: Result,
+    { signal } = stopping,
+  ): Promise<Result> {
+    try {
+      return await persist(doing, work, signal)
+    } catch (error) {
+      if (signal.aborted) throw error
+      log.error({ err: error, doing }, 'delivery worker error')
+      return otherwise
+    }
   }
 
-  async function look(): Promise<void> {
-    want(await outage.persist('look for deliveries', () => findHooksWithWork(db), stopping.signal))
+  function addHooks(hookIds: Iterable<string>): void {
+    for (const id of hookIds) hooksToClaim.add(id)
+    mayClaim.notify()
   }
 
-  async function claimUntilStopping(): Promise<void> {
+  const poll = async () =>
+    addHooks(await resilient('find due deliveries', () => findHooksWithWork(db), [] as string[]))
+
+  async function claimUntilStopped(): Promise<void> {
     while (!stopping.signal.aborted) {
-      const room = roomByHook()
-      if (room.size === 0) {
-        await work.wait()
+      const capacity = capacityByHook()
+      if (capacity.size === 0) {
+        await mayClaim.wait()
         continue
       }
-      // Whoever is told of while the claim runs is wanted again.
-      for (const id of room.keys()) wanted.delete(id)
-      const claimed = await outage.persist(
+      // A hook that is notified during the claim is added again.
+      for (const id of capacity.keys()) hooksToClaim.delete(id)
+      const claimed = await resilient(
         'claim deliveries',
-        () => claimDeliveries(db, room),
-        stopping.signal,
+        () => claimDeliveries(db, capacity),
+        [] as ClaimedDelivery[],
       )
-      const counts = Map.groupBy(claimed, (one) => one.hookId)
-      for (const [id, places] of room) if ((counts.get(id)?.length ?? 0) >= places) wanted.add(id)
-      unsettled += claimed.length
-      for (const one of claimed) pace.begin(one.hookId)
-      void tryAll(claimed)
+      const counts = Map.groupBy(claimed, (delivery) => delivery.hookId)
+      for (const [id, slots] of capacity) if ((counts.get(id)?.length ?? 0) >= slots) hooksToClaim.add(id)
+      unstored += claimed.length
+      for (const { hookId } of claimed) limiter.start(hookId)
+      if (claimed.length > 0) attemptAll(claimed)
     }
   }
 
-  function roomByHook(): Map<string, number> {
-    const room = new Map<string, number>()
-    let left = MOST_UNSETTLED - unsettled
-    for (const id of wanted) {
-      const places = pace.room(id, left)
-      if (places === 0) continue
-      room.set(id, places)
-      left -= places
+  function capacityByHook(): Map<string, number> {
+    const capacity = new Map<string, number>()
+    let free = MAX_UNSTORED - unstored
+    for (const id of hooksToClaim) {
+      const slots = limiter.available(id, free)
+      if (slots === 0) continue
+      capacity.set(id, slots)
+      free -= slots
     }
-    return room
+    return capacity
   }
 
-  /** Deliveries of one claim share the reading of their hooks and of what their editors may do. */
-  async function tryAll(claimed: ClaimedDelivery[]): Promise<void> {
-    if (claimed.length === 0) return
-    const prepared = outage.persist(
-      'read hooks',
-      async () => {
-        const hooks = await findHooks(
-          claimed.map((one) => one.hookId),
-          claimed[0]!.treeVersion,
-        )
-        const used = claimed.flatMap((one) => usable(hooks.get(one.hookId)))
-        return { hooks, tokens: await judgeTokens(db, used) }
-      },
-      cutShort.signal,
-    )
+  /** The deliveries of one claim share the loading of their hooks and of their editors' permissions. */
+  async function prepare(claimed: readonly ClaimedDelivery[]) {
+    const ids = claimed.map((delivery) => delivery.hookId)
+    const hooks = await findHooks(ids, claimed[0]!.treeVersion)
+    const usable = [...hooks.values()].filter((hook): hook is OutgoingHook => !(hook instanceof Error))
+    return { hooks, tokens: await authorizeTokens(db, usable) }
+  }
+
+  function attemptAll(claimed: readonly ClaimedDelivery[]): void {
+    const prepared = persist('load hooks', () => prepare(claimed), abortRequests.signal)
     for (const delivery of claimed) {
-      const attempt = tryOne(delivery, prepared).then((ended) => {
-        underWay.delete(attempt)
-        finish(ended)
+      const attempt = attemptOne(delivery, prepared).then((result) => {
+        inFlight.delete(attempt)
+        finish(result)
       })
-      underWay.add(attempt)
+      inFlight.add(attempt)
     }
   }
 
-  async function tryOne(delivery: ClaimedDelivery, prepared: Promise<Prepared>): Promise<EndedAttempt> {
+  async function attemptOne(
+    delivery: ClaimedDelivery,
+    prepared: ReturnType<typeof prepare>,
+  ): Promise<FinishedAttempt> {
     try {
       const { hooks, tokens } = await prepared
       const hook = hooks.get(delivery.hookId)
-      // Removed since it was claimed: the next look notes what it missed.
-      if (!hook || cutShort.signal.aborted) return handBack(delivery)
+      // Removed since it was claimed: the next poll marks its deliveries as missed.
+      if (!hook || abortRequests.signal.aborted) return handBack(delivery)
       if (hook instanceof Error) throw hook
-      return await tryDelivery(deps, hook, delivery, tokens.get(hook.id)!, cutShort.signal)
+      return await attemptDelivery(deps, hook, delivery, tokens.get(hook.id)!, abortRequests.signal)
     } catch (error) {
-      return afterOurFault(delivery, error)
+      if (abortRequests.signal.aborted) return handBack(delivery)
+      log.error(
+        { err: error, hook_id: delivery.hookId, delivery_id: delivery.id },
+        'delivery attempt crashed',
+      )
+      const next = nextAttempt({ kind: 'unreachable' }, delivery.attempt, deps.random())
+      const reason = 'Internal error; see the log of the service.'
+      const record = recordUnsent({ url: '', method: '' }, 'unrenderable', reason, createMask([]))
+      return { delivery, next, record }
     }
   }
 
-  function afterOurFault(delivery: ClaimedDelivery, error: unknown): EndedAttempt {
-    if (cutShort.signal.aborted) return handBack(delivery)
-    log.error({ err: error, hook_id: delivery.hookId, delivery_id: delivery.id }, 'a delivery met a fault')
-    const why = 'Something went wrong here; the log tells more.'
-    const next = nextAttempt({ kind: 'unreachable' }, delivery.attempt, deps.random())
-    return {
-      delivery,
-      next,
-      record: recordRefusal({ url: '', method: '' }, 'unrenderable', why, createMask([])),
-    }
-  }
-
-  function finish(attempt: EndedAttempt): void {
+  function finish(attempt: FinishedAttempt): void {
     const { delivery, record } = attempt
-    if (wentWell(attempt)) pace.end(delivery.hookId, true, record?.durationMs ?? null)
-    ended.push(attempt)
-    ends.notify()
-    work.notify()
+    if (succeeded(attempt)) limiter.finish(delivery.hookId, true, record?.durationMs ?? null)
+    finished.push(attempt)
+    mayStore.notify()
+    mayClaim.notify()
   }
 
   async function storeUntilDone(): Promise<void> {
-    while (!giveUp.signal.aborted) {
-      await ends.wait()
-      // Those that end in the same turn come along.
+    while (!abandonWrites.signal.aborted) {
+      await mayStore.wait()
+      // Attempts that finish in the same turn share the statement.
       await new Promise(setImmediate)
-      const batch = ended.splice(0)
+      const batch = finished.splice(0)
       if (batch.length === 0) continue
-      await outage.persist('store attempts', () => storeAttempts(db, batch), giveUp.signal)
-      unsettled -= batch.length
-      for (const one of batch) logAttempt(log, one)
-      await storeHealth(db, log, batch, (work) => outage.persist('store health', work, giveUp.signal))
-      // A failure keeps its place until it is known: the one that follows might be one too many.
-      for (const one of batch) if (!wentWell(one)) pace.end(one.delivery.hookId, false, null)
-      // What waited behind these may go now.
-      want(batch.map((one) => one.delivery.hookId))
+      const stored = await storeAttempts(db, batch, (work) =>
+        persist('store attempts', work, abandonWrites.signal),
+      )
+      unstored -= batch.length
+      for (const attempt of stored) {
+        logAttempt(log, attempt)
+        if (attempt.next.kind === 'unrecorded') options.onUnrecorded()
+      }
+      await storeHealth(db, log, stored, (work) =>
+        resilient('store receiver health', work, undefined, abandonWrites),
+      )
+      // A failed attempt holds its slot until its health is stored: the next one might be one too many.
+      for (const attempt of batch)
+        if (!succeeded(attempt)) limiter.finish(attempt.delivery.hookId, false, null)
+      // Deliveries that waited for these may be next.
+      addHooks(batch.map(({ delivery }) => delivery.hookId))
     }
   }
 
-  // First the subscription, then the first look: nothing comes unnoticed between the two.
+  // Subscribe before the first poll: nothing is missed between the two.
   await options.listener.subscribe(DELIVERIES_CHANNEL, {
-    onNotify: (hookId) => want([hookId]),
-    onReconnect: () => void look().catch(() => {}),
+    onNotify: (hookId) => addHooks([hookId]),
+    onReconnect: () => void poll().catch(() => {}),
   })
-  const untilAborted = (signal: AbortSignal) => (error: unknown) => {
+  const unlessAborted = (signal: AbortSignal) => (error: unknown) => {
     if (!signal.aborted) throw error
   }
-  const claiming = claimUntilStopping().catch(untilAborted(stopping.signal))
-  const storing = storeUntilDone().catch(untilAborted(giveUp.signal))
-  const looking = look()
-    .then(() => repeat(options.pollMs, stopping.signal, look))
-    .catch(untilAborted(stopping.signal))
+  const claiming = claimUntilStopped().catch(unlessAborted(stopping.signal))
+  const storing = storeUntilDone().catch(unlessAborted(abandonWrites.signal))
+  const polling = poll()
+    .then(() => repeat(options.pollMs, stopping.signal, poll))
+    .catch(unlessAborted(stopping.signal))
 
   return {
     async stop({ graceMs }) {
       stopping.abort()
-      work.notify()
-      await Promise.all([claiming, looking])
-      if (!(await within(graceMs, Promise.all(underWay)))) cutShort.abort()
-      await Promise.all(underWay)
+      mayClaim.notify()
+      await Promise.all([claiming, polling])
+      if (!(await within(graceMs, Promise.all(inFlight)))) abortRequests.abort()
+      await Promise.all(inFlight)
       const deadline = performance.now() + LAST_WRITES_MS
-      while (unsettled > 0 && performance.now() < deadline) {
-        ends.notify()
+      while (unstored > 0 && performance.now() < deadline) {
+        mayStore.notify()
         await new Promise((resolve) => setTimeout(resolve, 10))
       }
-      giveUp.abort()
-      ends.notify()
+      abandonWrites.abort()
+      mayStore.notify()
       await within(LAST_WRITES_MS, storing)
     },
   }
 }
 
-function usable(hook: FoundHook | undefined): OutgoingHook[] {
-  return hook === undefined || hook instanceof Error ? [] : [hook]
-}
-
-function wentWell({ next }: EndedAttempt): boolean {
+function succeeded({ next }: FinishedAttempt): boolean {
   return next.kind === 'delivered' || next.kind === 'ignored'
 }
 
-function logAttempt(log: Log, { delivery, next, record }: EndedAttempt): void {
+function logAttempt(log: Log, { delivery, next, record }: FinishedAttempt): void {
+  const hasFailed = next.kind === 'failed' || next.kind === 'unrecorded'
+  const level = hasFailed ? 'warn' : next.kind === 'delivered' ? 'debug' : 'info'
   const fields = {
     hook_id: delivery.hookId,
     action_id: delivery.action.id,
@@ -247,8 +262,7 @@ function logAttempt(log: Log, { delivery, next, record }: EndedAttempt): void {
     duration_ms: record?.durationMs ?? null,
     next_attempt_in_ms: next.kind === 'retry' ? Math.round(next.afterMs) : null,
     ...(record?.error && { error: record.error }),
+    ...(hasFailed && { reason: next.reason }),
   }
-  if (next.kind === 'give-up') log.warn({ ...fields, why: next.why }, 'delivery attempt')
-  else if (next.kind === 'delivered') log.debug(fields, 'delivery attempt')
-  else log.info(fields, 'delivery attempt')
+  log[level](fields, 'delivery attempt')
 }

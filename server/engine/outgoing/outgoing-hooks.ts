@@ -1,9 +1,9 @@
-// The outgoing room: telling the world what became of runs. Events make deliveries (events/fan-out.ts); here
-// they are claimed, rendered, sent and recorded, tried again or given up.
-import type { KeyObject } from 'node:crypto'
 import { sql } from 'kysely'
+import { LRUCache } from 'lru-cache'
+import { loadGrants } from '#access/authorization/caller.ts'
+import { can } from '#access/authorization/permissions.ts'
 import { signingKey } from '#adapters/http-client/sign.ts'
-import { type CompiledRequest, compileRequest } from '#adapters/templates/compile.ts'
+import { compileRequest } from '#adapters/templates/compile.ts'
 import { hookSecretAad } from '#model/hooks/present-hook.ts'
 import type { HookCondition } from '#model/hooks/schemas.ts'
 import { templateNames } from '#model/hooks/template-names.ts'
@@ -12,30 +12,7 @@ import type { CompiledCondition } from '#model/payload/conditions.ts'
 import { parsePath } from '#model/payload/payload-path.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Database } from '#platform/database/connect.ts'
-import { createMask, type Mask } from '#platform/masking/mask.ts'
-import { needsWholeAction } from './whole-action.ts'
-
-/** Everything that telling a receiver needs to know of a hook, worked out once per version of the tree. */
-export type OutgoingHook = {
-  id: string
-  organizationId: number
-  editedBy: number
-  targetUrl: string
-  method: string
-  timeoutMs: number
-  verifySsl: boolean
-  events: readonly string[]
-  conditions: readonly CompiledCondition[]
-  /** Null: what is stored does not compile any more, which a change of the rules can cause. */
-  request: CompiledRequest | null
-  readsWholeAction: boolean
-  signingKey: KeyObject
-  previousKey: { key: KeyObject; until: number } | null
-  /** Only of hooks that use it. Without a token: the application has no credential that has one. */
-  credential: { id: number; token: string | null } | null
-  /** Hides the hook's secrets and its token. */
-  mask: Mask
-}
+import { createMask } from '#platform/masking/mask.ts'
 
 type HookRow = {
   id: string
@@ -55,22 +32,25 @@ type HookRow = {
   previous_secret_until: string | null
   credential_id: number | null
   credential_secret: Buffer | null
-  credential_serves: boolean
+  credential_is_usable: boolean
 }
 
-/** A hook that cannot be read, such as one whose secret was sealed with another key, concerns nobody else. */
-export type FoundHook = OutgoingHook | Error
+/** Everything a delivery needs to know about its hook; compiled once per tree version. */
+export type OutgoingHook = ReturnType<typeof compileHook>
 
-/** Hooks that were removed meanwhile are left out. */
+/** An error stands for a hook that cannot be opened, such as one whose secret was sealed with another key. */
+export type LoadedHook = OutgoingHook | Error
+
+/** Removed hooks are left out. */
 export async function loadOutgoingHooks(
   db: Database,
   box: SecretBox,
   ids: readonly string[],
-): Promise<Map<string, FoundHook>> {
+): Promise<Map<string, LoadedHook>> {
   const { rows } = await sql<HookRow>`
     select h.id, project.organization_id, h.edited_by, h.target_url, h.verify_ssl, h.settings, h.trigger_when,
       h.secret, h.previous_secret, h.previous_secret_until, credential.id as credential_id,
-      credential.secret as credential_secret, credential.active and credential.auth_type = 'token' as credential_serves
+      credential.secret as credential_secret, credential.active and credential.auth_type = 'token' as credential_is_usable
     from hooks h
     join pipelines p on p.id = h.pipeline_id
     join environments environment on environment.id = h.environment_id
@@ -78,18 +58,18 @@ export async function loadOutgoingHooks(
     left join applications application on application.id = p.application_id
     left join credentials credential on credential.id = application.credential_id
     where h.id = any(${ids}::uuid[]) and h.type = 'outgoing' and h.deleted_at is null`.execute(db)
-  return new Map(rows.map((row) => [row.id, readHook(row, box)]))
+  return new Map(
+    rows.map((row): [string, LoadedHook] => {
+      try {
+        return [row.id, compileHook(row, box)]
+      } catch (error) {
+        return [row.id, new Error('This hook cannot be opened.', { cause: error })]
+      }
+    }),
+  )
 }
 
-function readHook(row: HookRow, box: SecretBox): FoundHook {
-  try {
-    return compileHook(row, box)
-  } catch (error) {
-    return new Error('This hook cannot be read.', { cause: error })
-  }
-}
-
-function compileHook(row: HookRow, box: SecretBox): OutgoingHook {
+function compileHook(row: HookRow, box: SecretBox) {
   const { settings, trigger_when } = row
   const compiled = compileRequest({ target_url: row.target_url, settings }, templateNames())
   const request = compiled.kind === 'compiled' ? compiled.request : null
@@ -108,12 +88,15 @@ function compileHook(row: HookRow, box: SecretBox): OutgoingHook {
     verifySsl: row.verify_ssl,
     events: trigger_when.events,
     conditions,
+    /** Null: the stored template no longer compiles, which a change of the rules can cause. */
     request,
-    readsWholeAction: needsWholeAction(reads),
+    readsFullAction: reads.some(needsFullAction),
     signingKey: signingKey(secret),
     previousKey:
       previous === null ? null : { key: signingKey(previous), until: Date.parse(row.previous_secret_until!) },
+    /** Only for hooks that use it. Token null: the application has no usable credential with a token. */
     credential,
+    /** Hides the hook's secrets and its token. */
     mask: createMask(
       [secret, previous, credential?.token].flatMap((text) =>
         text ? [text, text.replace(/^whsec_/, '')] : [],
@@ -122,10 +105,10 @@ function compileHook(row: HookRow, box: SecretBox): OutgoingHook {
   }
 }
 
-function openCredential(row: HookRow, box: SecretBox): OutgoingHook['credential'] {
+function openCredential(row: HookRow, box: SecretBox): { id: number; token: string | null } | null {
   const { credential_id: id, credential_secret: sealed } = row
   if (id === null) return null
-  return { id, token: row.credential_serves && sealed ? box.open(sealed, credentialAad(id)) : null }
+  return { id, token: row.credential_is_usable && sealed ? box.open(sealed, credentialAad(id)) : null }
 }
 
 function compileCondition({ path, accepted_values }: HookCondition): CompiledCondition {
@@ -134,21 +117,69 @@ function compileCondition({ path, accepted_values }: HookCondition): CompiledCon
   return { path, keys: parsed.keys, acceptedValues: accepted_values }
 }
 
-/** Hooks as they are at one version of the tree; what is kept of an older one is dropped. */
+/** What the action's own row holds; anything else needs its targets, relatives and resource. */
+const IN_ROW = new Set(
+  `id status status_human_readable status_reason_code status_reason_human_readable type type_human_readable
+  url_web_permalink trigger_comment action_data triggered_from pipeline_id retry_of started_at completed_at created_at
+  updated_at`.split(/\s+/),
+)
+
+/** Whether a template or condition that reads this name needs more than the action's own row. */
+function needsFullAction(name: string): boolean {
+  const [root, field] = name.split('.')
+  return name === '*' || (root === 'action' && !IN_ROW.has(field ?? ''))
+}
+
+/** Hooks as of one tree version; those of an older version are dropped. */
 export function createOutgoingHooks(db: Database, box: SecretBox) {
   let version = -1
-  let kept = new Map<string, FoundHook>()
-  return async (ids: readonly string[], treeVersion: number): Promise<ReadonlyMap<string, FoundHook>> => {
-    if (treeVersion !== version) {
-      version = treeVersion
-      kept = new Map()
+  const cache = new LRUCache<string, LoadedHook>({ max: 10_000 })
+  return async (ids: readonly string[], treeVersion: number): Promise<ReadonlyMap<string, LoadedHook>> => {
+    if (treeVersion !== version) cache.clear()
+    version = treeVersion
+    const found = new Map<string, LoadedHook>()
+    const missing = [...new Set(ids)].filter((id) => {
+      const hook = cache.get(id)
+      if (hook) found.set(id, hook)
+      return !hook
+    })
+    if (missing.length === 0) return found
+    for (const [id, hook] of await loadOutgoingHooks(db, box, missing)) {
+      found.set(id, hook)
+      if (treeVersion === version) cache.set(id, hook)
     }
-    const here = kept
-    const missing = [...new Set(ids)].filter((id) => !here.has(id))
-    if (missing.length > 0)
-      for (const [id, hook] of await loadOutgoingHooks(db, box, missing)) here.set(id, hook)
-    return here
+    return found
   }
 }
 
-export type FindOutgoingHooks = ReturnType<typeof createOutgoingHooks>
+/** The token that a hook may send, or why it may not send one. */
+export type TokenAuthorization =
+  | { kind: 'allowed'; token: string | null }
+  | { kind: 'denied'; message: string }
+
+/**
+ * A hook sends a token on behalf of the user who last edited it: that user must be allowed to use the credential now,
+ * not only when the hook was saved.
+ */
+export async function authorizeTokens(
+  db: Database,
+  hooks: readonly OutgoingHook[],
+): Promise<ReadonlyMap<string, TokenAuthorization>> {
+  const using = hooks.filter((hook) => hook.request?.usesAccessToken)
+  const editors = await loadGrants(db, [...new Set(using.map((hook) => hook.editedBy))])
+  return new Map(hooks.map((hook) => [hook.id, authorize(hook)]))
+
+  function authorize({ request, credential, editedBy, organizationId }: OutgoingHook): TokenAuthorization {
+    if (!request?.usesAccessToken) return { kind: 'allowed', token: null }
+    if (!credential?.token)
+      return { kind: 'denied', message: 'The application has no active credential with a token to send.' }
+    const editor = editors.get(editedBy)
+    if (editor && can(editor, 'credential:run', { organization_id: organizationId }))
+      return { kind: 'allowed', token: credential.token }
+    return {
+      kind: 'denied',
+      message:
+        'The user who last edited this hook may not use the credential (credential:run). A user who may has to save the hook again.',
+    }
+  }
+}

@@ -1,35 +1,53 @@
 import { sql } from 'kysely'
+import { type Static, Type } from 'typebox'
 import { renderRequest, type TemplateContext } from '#adapters/templates/render.ts'
 import { unmetCondition } from '#model/payload/conditions.ts'
 import type { AddressGuard } from '#platform/addresses/guard.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
+import { Exactly, Id, named, TextOrNull, Timestamp } from '#platform/http/schemas.ts'
 import { MASK } from '#platform/masking/masked.ts'
 import { buildContext, type ContextDeps, type Subject } from './build-context.ts'
-import { loadOutgoingHooks } from './outgoing-hooks.ts'
-import { judgeTokens } from './token-rule.ts'
+import { authorizeTokens, loadOutgoingHooks } from './outgoing-hooks.ts'
+
+export const previewSchema = named(
+  'DeliveryPreview',
+  Exactly({
+    action_id: Id,
+    event: Exactly({
+      kind: Type.String(),
+      status: Type.String(),
+      previous_status: TextOrNull(),
+      occurred_at: Timestamp,
+    }),
+    unmet_condition: TextOrNull({ description: 'The condition that prevents this delivery.' }),
+    method: Type.String(),
+    url: Type.String(),
+    headers: Type.Record(Type.String(), Type.String()),
+    body: TextOrNull(),
+    access_token: Type.String({
+      description: "Whether the credential's token is used, and whether it may be.",
+    }),
+    receiver: Exactly({
+      host: Type.String(),
+      addresses: Type.Array(Type.String()),
+      allowed: Type.Boolean(),
+      message: Type.String(),
+    }),
+  }),
+)
+
+export type Preview = Static<typeof previewSchema>
 
 export type PreviewDeps = ContextDeps & { box: SecretBox; guard: AddressGuard }
 
-export type Preview = {
-  action_id: number
-  event: { kind: string; status: string; previous_status: string | null; occurred_at: string }
-  unmet_condition: string | null
-  method: string
-  url: string
-  headers: Record<string, string>
-  body: string | null
-  access_token: string
-  receiver: { host: string; addresses: string[]; allowed: boolean; message: string }
-}
-
-export type PreviewOutcome =
+type PreviewOutcome =
   | { kind: 'done'; preview: Preview }
   | { kind: 'gone' }
-  /** It has never run, or the named action is none of those that the hook is about. */
+  /** The pipeline has never run, or the given action does not match the hook. */
   | { kind: 'no-action' }
   | { kind: 'fault'; field: string; message: string }
 
-/** What the hook would send about an action now, and where that would go. Nothing is sent. */
+/** What the hook would send about an action now, and to which address. Nothing is sent. */
 export async function previewHook(
   deps: PreviewDeps,
   hookId: string,
@@ -41,45 +59,40 @@ export async function previewHook(
   const subject = await findSubject(deps, hookId, actionId)
   if (!subject) return { kind: 'no-action' }
   if (!hook.request)
-    return { kind: 'fault', field: 'settings', message: 'has a faulty template: save the hook again' }
+    return { kind: 'fault', field: 'settings', message: 'has an invalid template; save the hook again' }
   const { usesAccessToken } = hook.request
-  const token = (await judgeTokens(deps.db, [hook])).get(hook.id)!
+  const token = (await authorizeTokens(deps.db, [hook])).get(hook.id)!
   const context = await buildContext(deps, hook, subject, usesAccessToken ? MASK : null)
   const rendered = renderRequest(hook.request, context as TemplateContext)
   if (rendered.kind === 'failed') return { ...rendered, kind: 'fault' }
   const { event, action } = context
-  const { kind } = event as { kind: string }
   const { status, previous_status, occurred_at } = subject.event
+  const tokenUse = token.kind === 'denied' ? token.message : 'used; masked in this preview'
   return {
     kind: 'done',
     preview: {
       action_id: subject.action.id,
-      event: { kind, status, previous_status, occurred_at },
+      event: { kind: (event as { kind: string }).kind, status, previous_status, occurred_at },
       unmet_condition: unmetCondition(hook.conditions, { event, action })?.path ?? null,
       method: hook.method,
       url: rendered.url,
       headers: rendered.headers,
       body: rendered.body?.toString() ?? null,
-      access_token: describeToken(),
+      access_token: usesAccessToken ? tokenUse : 'not used',
       receiver: await describeReceiver(deps.guard, rendered.url),
     },
-  }
-
-  function describeToken(): string {
-    if (!usesAccessToken) return 'not used'
-    return token.kind === 'refused' ? token.message : 'used, and shown masked'
   }
 }
 
 async function describeReceiver(guard: AddressGuard, url: string): Promise<Preview['receiver']> {
   const { hostname: host } = new URL(url)
   const verdict = await guard.check(host)
-  if (verdict.kind === 'allowed')
-    return { host, addresses: verdict.addresses, allowed: true, message: 'It may be called.' }
-  return { host, addresses: [], allowed: false, message: verdict.message }
+  return verdict.kind === 'allowed'
+    ? { host, addresses: verdict.addresses, allowed: true, message: 'The address is allowed.' }
+    : { host, addresses: [], allowed: false, message: verdict.message }
 }
 
-/** The newest event of the action, or of the newest action that the hook is about. */
+/** The newest event of the action, or of the newest action that matches the hook. */
 async function findSubject(
   { db }: PreviewDeps,
   hookId: string,
@@ -100,6 +113,9 @@ async function findSubject(
     db.selectFrom('events').selectAll().where('action_id', '=', id).orderBy('id', 'desc').executeTakeFirst(),
     db.selectFrom('tree_version').select('version').executeTakeFirstOrThrow(),
   ])
-  const told = event ?? { ...action, previous_status: null, occurred_at: action.updated_at }
-  return { action, event: told, treeVersion: tree.version }
+  return {
+    action,
+    event: event ?? { ...action, previous_status: null, occurred_at: action.updated_at },
+    treeVersion: tree.version,
+  }
 }

@@ -25,7 +25,7 @@ function recordOf(body: string) {
   return recordAttempt(request, outcome, createMask([TOKEN]))
 }
 
-test('no secret is left in an address, a header or a body, sent or echoed', () => {
+test('no secret remains in a URL, a header or a body, sent or echoed', () => {
   const record = recordOf(`you said ${TOKEN}`)
   assert.equal(record.url, 'https://receiver.example/********')
   assert.deepEqual(record.requestHeaders, { authorization: '********', 'x-copy': '********' })
@@ -34,11 +34,11 @@ test('no secret is left in an address, a header or a body, sent or echoed', () =
   assert.equal(record.responseBody?.toString(), 'you said ********')
 })
 
-test('a secret that the end of a long answer cuts in two is not left either', () => {
+test('a secret that is cut off at the end of a long response does not remain either', () => {
   for (let cut = 1; cut < TOKEN.length; cut += 1) {
     const { responseBody } = recordOf('x'.repeat(MAX_BODY_BYTES - cut) + TOKEN)
     assert.equal(responseBody?.includes(TOKEN.slice(0, 8)), false)
-    // Masking makes a text shorter, so that what was beyond the end comes within it.
+    // Masking shortens a text, so that what was beyond the limit comes within it.
     const many = recordOf(`${TOKEN} `.repeat(300).padEnd(MAX_BODY_BYTES - cut, 'y') + TOKEN)
     assert.equal(many.responseBody?.includes(TOKEN.slice(0, 8)), false)
   }

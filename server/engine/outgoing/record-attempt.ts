@@ -3,15 +3,50 @@ import type { SendOutcome } from '#adapters/http-client/client.ts'
 import { MAX_BODY_BYTES } from '#adapters/http-client/exchange.ts'
 import type { Mask } from '#platform/masking/mask.ts'
 import { MASK } from '#platform/masking/masked.ts'
-import type { AttemptOutcome, AttemptRecord } from './attempt.ts'
 
-const MOST_REQUEST_BYTES = 64 * 1024
-const MOST_RESPONSE_BYTES = 16 * 1024
-/** Of a secret in whatever form. */
-const LONGEST_SECRET = MAX_BODY_BYTES - MOST_RESPONSE_BYTES
+export const ATTEMPT_OUTCOMES = [
+  'delivered',
+  'refused',
+  'redirected',
+  'timed_out',
+  'unreachable',
+  'blocked',
+  'unrenderable',
+  'superseded',
+  'unrecorded',
+] as const
+type AttemptOutcome = (typeof ATTEMPT_OUTCOMES)[number]
 
-/** Headers that carry somebody's key, whoever wrote it there. */
-const KEY_HEADERS = new Set([
+/** One attempt as it is stored; everything in it is masked already. */
+export type AttemptRecord = {
+  id: string
+  outcome: AttemptOutcome
+  error: string | null
+  ipAddress: string | null
+  url: string
+  method: string
+  requestHeaders: Record<string, string> | null
+  requestBody: Buffer | null
+  status: number | null
+  responseHeaders: Record<string, unknown> | null
+  responseBody: Buffer | null
+  durationMs: number | null
+}
+
+export type SentRequest = {
+  url: string
+  method: string
+  headers: Record<string, string>
+  body: Buffer | null
+}
+
+const MAX_REQUEST_BYTES = 64 * 1024
+const MAX_RESPONSE_BYTES = 16 * 1024
+/** In any encoding. */
+const MAX_SECRET_BYTES = MAX_BODY_BYTES - MAX_RESPONSE_BYTES
+
+/** Headers that carry credentials, whether they are known to us or not. */
+const CREDENTIAL_HEADERS = new Set([
   'authorization',
   'proxy-authorization',
   'cookie',
@@ -24,85 +59,74 @@ const KEY_HEADERS = new Set([
   'x-access-token',
 ])
 
-export type SentRequest = {
-  url: string
-  method: string
-  headers: Record<string, string>
-  body: Buffer | null
-}
-
-/** An attempt as it is kept: without secrets, in whatever form the receiver may have repeated them. */
-export function recordAttempt(request: SentRequest, outcome: SendOutcome, mask: Mask): AttemptRecord {
-  const answer = outcome.kind === 'answered' ? outcome : null
-  return {
-    id: randomUUIDv7(),
-    url: storable(mask.text(request.url)),
-    method: request.method,
-    outcome: nameOutcome(outcome),
-    error: outcome.kind === 'answered' ? null : storable(mask.text(outcome.message)),
-    ipAddress: outcome.ipAddress,
-    requestHeaders: hideKeys(mask.headers(request.headers)),
-    requestBody: request.body && mask.bytes(request.body).subarray(0, MOST_REQUEST_BYTES),
-    status: answer?.status ?? null,
-    responseHeaders: answer && hideKeys(mask.headers(answer.headers)),
-    responseBody: answer && keptAnswer(mask, answer.body),
-    durationMs: Math.round(outcome.durationMs),
-  }
-}
-
-/** Of an answer that was cut the end is left out: it may be the beginning of a secret. */
-function keptAnswer(mask: Mask, body: Buffer): Buffer {
-  const masked = mask.bytes(body)
-  const isCut = body.length >= MAX_BODY_BYTES
-  return masked.subarray(
-    0,
-    isCut ? Math.min(MOST_RESPONSE_BYTES, masked.length - LONGEST_SECRET) : MOST_RESPONSE_BYTES,
-  )
-}
+export const WITHOUT_BODIES = {
+  requestHeaders: null,
+  requestBody: null,
+  responseHeaders: null,
+  responseBody: null,
+} satisfies Partial<AttemptRecord>
 
 /** A delivery that ended before anything was sent. */
-export function recordRefusal(
+export function recordUnsent(
   request: Pick<SentRequest, 'url' | 'method'>,
   outcome: AttemptOutcome,
-  error: string,
+  error: string | null,
   mask: Mask,
 ): AttemptRecord {
   return {
+    ...WITHOUT_BODIES,
     id: randomUUIDv7(),
     url: storable(mask.text(request.url)),
     method: request.method,
     outcome,
-    error: storable(mask.text(error)),
+    error: error === null ? null : storable(mask.text(error)),
     ipAddress: null,
-    requestHeaders: null,
-    requestBody: null,
     status: null,
-    responseHeaders: null,
-    responseBody: null,
     durationMs: null,
   }
 }
 
-function nameOutcome(outcome: SendOutcome): AttemptOutcome {
-  switch (outcome.kind) {
-    case 'answered':
-      if (outcome.status >= 200 && outcome.status < 300) return 'delivered'
-      return outcome.status >= 300 && outcome.status < 400 ? 'redirected' : 'refused'
-    case 'timed-out':
-      return 'timed_out'
-    case 'unreachable':
-    case 'blocked':
-      return outcome.kind
+/** Without secrets, in whatever encoding the receiver may have echoed them. */
+export function recordAttempt(request: SentRequest, outcome: SendOutcome, mask: Mask): AttemptRecord {
+  const response = outcome.kind === 'answered' ? outcome : null
+  const error = outcome.kind === 'answered' ? null : outcome.message
+  return {
+    ...recordUnsent(request, outcomeOf(outcome), error, mask),
+    ipAddress: outcome.ipAddress,
+    requestHeaders: hideCredentials(mask.headers(request.headers)),
+    requestBody: request.body && mask.bytes(request.body).subarray(0, MAX_REQUEST_BYTES),
+    status: response?.status ?? null,
+    responseHeaders: response && hideCredentials(mask.headers(response.headers)),
+    responseBody: response && truncate(mask, response.body),
+    durationMs: Math.round(outcome.durationMs),
   }
 }
 
-function hideKeys<Headers extends Record<string, unknown>>(headers: Headers): Headers {
-  const keys = Object.keys(headers).filter((name) => KEY_HEADERS.has(name.toLowerCase()))
-  if (keys.length === 0) return headers
-  return { ...headers, ...Object.fromEntries(keys.map((name) => [name, MASK])) }
+/** When the response itself was cut off, its end is dropped as well: it may be the beginning of a secret. */
+function truncate(mask: Mask, body: Buffer): Buffer {
+  const masked = mask.bytes(body)
+  const isCut = body.length >= MAX_BODY_BYTES
+  return masked.subarray(
+    0,
+    isCut ? Math.min(MAX_RESPONSE_BYTES, masked.length - MAX_SECRET_BYTES) : MAX_RESPONSE_BYTES,
+  )
 }
 
-/** PostgreSQL's text takes neither NUL nor half a surrogate pair. */
+function outcomeOf(outcome: SendOutcome): AttemptOutcome {
+  if (outcome.kind === 'timed-out') return 'timed_out'
+  if (outcome.kind !== 'answered') return outcome.kind
+  if (outcome.status >= 200 && outcome.status < 300) return 'delivered'
+  return outcome.status >= 300 && outcome.status < 400 ? 'redirected' : 'refused'
+}
+
+function hideCredentials<Headers extends Record<string, unknown>>(headers: Headers): Headers {
+  const names = Object.keys(headers).filter((name) => CREDENTIAL_HEADERS.has(name.toLowerCase()))
+  return names.length === 0
+    ? headers
+    : { ...headers, ...Object.fromEntries(names.map((name) => [name, MASK])) }
+}
+
+/** PostgreSQL text accepts neither NUL nor lone surrogates. */
 function storable(text: string): string {
   return text.replaceAll('\u0000', '').toWellFormed()
 }

@@ -1,37 +1,41 @@
 import { type RawBuilder, sql } from 'kysely'
+import { eventKinds, namedKind } from '#model/events/event-kinds.ts'
 import { DELIVERIES_CHANNEL } from '#model/events/fan-out.ts'
 import type { Database } from '#platform/database/connect.ts'
-import { eventsFor } from './find-events.ts'
+import type { Status } from '#platform/database/tables.ts'
+import { STATUSES } from '#platform/vocabulary.ts'
 
-export const MOST_AT_ONCE = 50_000
+export const MAX_DELIVERIES = 50_000
 
-export type RedeliverInput = { from: string; to: string; onlyFailed: boolean; dryRun: boolean }
+type RedeliverInput = { from: string; to: string; onlyFailed: boolean; dryRun: boolean }
 
-export type RedeliverOutcome =
-  | { kind: 'done'; deliveries: number }
-  | { kind: 'too-many'; deliveries: number }
-  | { kind: 'switched-off' }
+type RedeliverOutcome =
+  | { kind: 'done' | 'too-many'; deliveries: number }
+  | { kind: 'disabled' }
   | { kind: 'gone' }
 
+type ListeningHook = { id: string; events: readonly string[] }
+type TimeRange = Pick<RedeliverInput, 'from' | 'to' | 'onlyFailed'>
+
 /**
- * Sends again what a hook is told of in a span of time; `onlyFailed`: what did not arrive, for whatever reason,
- * also because the hook was switched off. What is on its way already stays as it is. Each is due since it happened:
- * were they all due at one moment, every claim would have to sort what is left of them.
+ * Sends the events of a time range to a hook again; `onlyFailed`: those that were not delivered, for whatever reason, also
+ * because the hook was disabled. Pending deliveries stay as they are. Each is due at the time of its event: if all were
+ * due at once, every claim would have to sort the rest of them.
  */
-export function redeliver(db: Database, hookId: string, wish: RedeliverInput): Promise<RedeliverOutcome> {
+export function redeliver(db: Database, hookId: string, input: RedeliverInput): Promise<RedeliverOutcome> {
   return db.transaction().execute(async (trx): Promise<RedeliverOutcome> => {
-    // Two at once would wait for each other's rows.
-    if (!wish.dryRun) await sql`select from hooks where id = ${hookId} for no key update`.execute(trx)
+    // Two at once would deadlock on each other's rows.
+    if (!input.dryRun) await sql`select from hooks where id = ${hookId} for no key update`.execute(trx)
     const hook = await findHook(trx, hookId)
     if (!hook) return { kind: 'gone' }
-    const deliveries = await countUndelivered(trx, hook, wish)
-    if (wish.dryRun) return { kind: 'done', deliveries }
-    if (!hook.active) return { kind: 'switched-off' }
-    if (deliveries > MOST_AT_ONCE) return { kind: 'too-many', deliveries }
+    const deliveries = await countUndelivered(trx, hook, input)
+    if (input.dryRun) return { kind: 'done', deliveries }
+    if (!hook.active) return { kind: 'disabled' }
+    if (deliveries > MAX_DELIVERIES) return { kind: 'too-many', deliveries }
     await sql`
       insert into deliveries (hook_id, event_id, action_id, is_final, due_at)
       select ${hookId}::uuid, wanted.id, wanted.action_id, wanted.is_final, wanted.occurred_at
-      ${undelivered(hook, wish)}
+      ${undelivered(hook, input)}
       order by wanted.id
       on conflict (hook_id, event_id) do update
         set state = 'pending', attempts = 0, leased_until = null, due_at = excluded.due_at, asked_by = null
@@ -41,7 +45,7 @@ export function redeliver(db: Database, hookId: string, wish: RedeliverInput): P
   })
 }
 
-/** How many events since a hook was switched off did not arrive, with those that were waiting at that moment. */
+/** How many events were not delivered since a hook was disabled, including those pending at that moment. */
 export async function countMissed(db: Database, hookId: string, since: string): Promise<number> {
   const hook = await findHook(db, hookId)
   if (!hook) return 0
@@ -52,20 +56,39 @@ export async function countMissed(db: Database, hookId: string, since: string): 
   return Number(rows[0]!.count) + later
 }
 
-type Told = { id: string; events: string[] }
-type Span = Pick<RedeliverInput, 'from' | 'to' | 'onlyFailed'>
-
-async function countUndelivered(db: Database, hook: Told, span: Span): Promise<number> {
-  const { rows } = await sql<{ count: number }>`select count(*) ${undelivered(hook, span)}`.execute(db)
+async function countUndelivered(db: Database, hook: ListeningHook, range: TimeRange): Promise<number> {
+  const { rows } = await sql<{ count: number }>`select count(*) ${undelivered(hook, range)}`.execute(db)
   return Number(rows[0]!.count)
 }
 
-/** Events as `wanted`. Pending ones are left out, not only left alone: whoever stores an attempt has them locked. */
-function undelivered(hook: Told, span: Span): RawBuilder<unknown> {
+/** Events as `wanted`. Pending deliveries are excluded here, not only skipped later: storing attempts locks them. */
+function undelivered(hook: ListeningHook, range: TimeRange): RawBuilder<unknown> {
   return sql`
-    from (${eventsFor(hook, span)}) as wanted
+    from (${eventsFor(hook, range)}) as wanted
     left join deliveries d on d.hook_id = ${hook.id} and d.event_id = wanted.id
-    where d.state is null or d.state in ('failed', 'missed') or (not ${span.onlyFailed} and d.state <> 'pending')`
+    where d.state is null or d.state in ('failed', 'missed') or (not ${range.onlyFailed} and d.state <> 'pending')`
+}
+
+/** The events that a hook subscribes to in a time range, delivered or not. */
+function eventsFor(hook: ListeningHook, range: TimeRange): RawBuilder<unknown> {
+  const statuses = Object.keys(STATUSES) as Status[]
+  // '' stands for the missing status before a creation.
+  const changes = [null, ...statuses].flatMap((previous) =>
+    statuses
+      .filter((status) => namedKind(eventKinds(previous, status), hook.events))
+      .map((status) => ({ previous: previous ?? '', status })),
+  )
+  return sql`
+    select e.id, e.action_id, e.occurred_at, e.status in ('completed', 'failed', 'skipped') as is_final
+    from hooks h
+    join pipelines own on own.id = h.pipeline_id
+    join events e on e.occurred_at >= ${range.from}::timestamptz and e.occurred_at < ${range.to}::timestamptz
+    join actions a on a.id = e.action_id and a.type = h.action_type
+    join pipelines p on p.id = a.pipeline_id
+    where h.id = ${hook.id} and (p.id = own.id or h.trigger_when ->> 'scope' = 'resource'
+        and (p.application_id = own.application_id or p.server_id = own.server_id))
+      and (coalesce(e.previous_status, ''), e.status) in (select * from unnest(
+        ${changes.map((change) => change.previous)}::text[], ${changes.map((change) => change.status)}::text[]))`
 }
 
 async function findHook(db: Database, id: string) {
@@ -76,4 +99,47 @@ async function findHook(db: Database, id: string) {
     .where('deleted_at', 'is', null)
     .executeTakeFirst()
   return row && { id: row.id, active: row.active, events: row.trigger_when.events as string[] }
+}
+
+type ReplayOutcome =
+  | { kind: 'replayed'; actionId: number }
+  /** A process is sending it right now. */
+  | { kind: 'in-progress' }
+  | { kind: 'disabled' }
+  | { kind: 'gone' }
+
+/** Sends one delivery again, immediately and out of order; the new records refer to the given one. */
+export function replayDelivery(db: Database, hookRequestId: string, userId: number): Promise<ReplayOutcome> {
+  return db.transaction().execute(async (trx): Promise<ReplayOutcome> => {
+    const delivery = await trx
+      .selectFrom('hook_requests as r')
+      .innerJoin('deliveries as d', (join) =>
+        join.onRef('d.hook_id', '=', 'r.hook_id').onRef('d.event_id', '=', 'r.event_id'),
+      )
+      .innerJoin('hooks', 'hooks.id', 'd.hook_id')
+      .select(['d.hook_id', 'd.event_id', 'd.action_id', 'hooks.active', 'hooks.deleted_at'])
+      .select(sql<boolean>`coalesce(d.leased_until > now(), false)`.as('is_in_progress'))
+      .where('r.id', '=', hookRequestId)
+      .forUpdate('d')
+      .executeTakeFirst()
+    if (!delivery) return { kind: 'gone' }
+    if (!delivery.active || delivery.deleted_at) return { kind: 'disabled' }
+    if (delivery.is_in_progress) return { kind: 'in-progress' }
+    await trx
+      .updateTable('deliveries')
+      .set({
+        state: 'pending',
+        attempts: 0,
+        // An older claim no longer decides anything.
+        leased_until: null,
+        due_at: sql<string>`now()`,
+        asked_by: userId,
+        first_request_id: hookRequestId,
+      })
+      .where('hook_id', '=', delivery.hook_id)
+      .where('event_id', '=', delivery.event_id)
+      .execute()
+    await sql`select pg_notify(${DELIVERIES_CHANNEL}, ${delivery.hook_id})`.execute(trx)
+    return { kind: 'replayed', actionId: delivery.action_id }
+  })
 }

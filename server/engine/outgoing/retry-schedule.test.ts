@@ -12,7 +12,7 @@ const answered = (status: number, retryAfter: string | null = null): AttemptResu
   now: NOW,
 })
 
-/** The pauses that a delivery sees when every attempt has the same result, then how it ends. */
+/** The delays of a delivery when every attempt has the same result, then how it ends. */
 function course(result: AttemptResult, random = 0.5): (number | string)[] {
   const seen: (number | string)[] = []
   for (let attempt = 1; ; attempt += 1) {
@@ -22,41 +22,41 @@ function course(result: AttemptResult, random = 0.5): (number | string)[] {
   }
 }
 
-const WHOLE = [5, 30, 120, 600, 1800, 3600, 10800, 21600, 43200, 'give-up']
+const WHOLE = [5, 30, 120, 600, 1800, 3600, 10800, 21600, 43200, 'failed']
 
-test('every 2xx is a delivery', () => {
+test('every 2xx is a successful delivery', () => {
   for (const status of [200, 201, 202, 204, 299]) assert.deepEqual(course(answered(status)), ['delivered'])
 })
 
-test('faults of the network, silence and passing troubles are tried again for almost a day', () => {
+test('network errors, timeouts and temporary errors are retried for almost a day', () => {
   assert.deepEqual(course({ kind: 'unreachable' }), WHOLE)
   assert.deepEqual(course({ kind: 'timed-out' }), WHOLE)
   for (const status of [408, 425, 429, 500, 502, 503, 504, 599])
     assert.deepEqual(course(answered(status)), WHOLE, String(status))
 })
 
-test('what may only be missing yet gets two short retries', () => {
-  for (const status of [404, 409, 422]) assert.deepEqual(course(answered(status)), [5, 30, 'give-up'])
+test('404, 409 and 422 get two short retries', () => {
+  for (const status of [404, 409, 422]) assert.deepEqual(course(answered(status)), [5, 30, 'failed'])
 })
 
-test('other answers are final, and so is what may not be sent', () => {
+test('other responses are final, and so is a blocked request', () => {
   for (const status of [300, 301, 302, 304, 307, 308, 400, 401, 403, 405, 410, 413, 418])
-    assert.deepEqual(course(answered(status)), ['give-up'], String(status))
-  assert.deepEqual(course({ kind: 'blocked' }), ['give-up'])
+    assert.deepEqual(course(answered(status)), ['failed'], String(status))
+  assert.deepEqual(course({ kind: 'blocked' }), ['failed'])
 })
 
-test('giving up says why', () => {
-  const why = (result: AttemptResult, attempt: number) => {
+test('a final failure has a reason', () => {
+  const reasonFor = (result: AttemptResult, attempt: number) => {
     const next = nextAttempt(result, attempt, 0)
-    return next.kind === 'give-up' ? next.why : next.kind
+    return next.kind === 'failed' ? next.reason : next.kind
   }
-  assert.match(why(answered(302), 1), /answered 302, and redirects are not followed/)
-  assert.match(why(answered(400), 1), /answered 400/)
-  assert.match(why({ kind: 'timed-out' }, 10), /in time.* attempt 10, the last/)
-  assert.match(why({ kind: 'blocked' }, 1), /may not be sent/)
+  assert.match(reasonFor(answered(302), 1), /returned 302; redirects are not followed/)
+  assert.match(reasonFor(answered(400), 1), /returned 400/)
+  assert.match(reasonFor({ kind: 'timed-out' }, 10), /in time.* Attempt 10 was the last/)
+  assert.match(reasonFor({ kind: 'blocked' }, 1), /not allowed/)
 })
 
-test('pauses are spread by a fifth to both sides', () => {
+test('delays have a jitter of 20 %', () => {
   assert.equal(course({ kind: 'unreachable' }, 0)[0], 4)
   assert.equal(course({ kind: 'unreachable' }, 1)[0], 6)
   fc.assert(
@@ -72,7 +72,7 @@ test('pauses are spread by a fifth to both sides', () => {
   )
 })
 
-test('a receiver that asks for more time gets it, up to an hour', () => {
+test('a longer Retry-After is honored, up to an hour', () => {
   const after = (header: string, attempt = 1, status = 429) => {
     const next = nextAttempt(answered(status, header), attempt, 0.5)
     return next.kind === 'retry' ? next.afterMs / 1000 : next.kind
@@ -86,17 +86,17 @@ test('a receiver that asks for more time gets it, up to an hour', () => {
   assert.equal(after('Wed, 15 Nov 2028 12:05:00 GMT'), 3600)
 })
 
-test('a receiver that asks for less time than is planned does not get a request sooner', () => {
+test('a shorter Retry-After does not shorten the scheduled delay', () => {
   const next = nextAttempt(answered(429, '1'), 4, 0.5)
   assert.deepEqual(next, { kind: 'retry', afterMs: 600_000 })
 })
 
-test('asking for time does not make a final answer less final', () => {
-  assert.deepEqual(course(answered(400, '60')), ['give-up'])
+test('Retry-After does not make a final response retryable', () => {
+  assert.deepEqual(course(answered(400, '60')), ['failed'])
   assert.deepEqual(course(answered(200, '60')), ['delivered'])
 })
 
-test('dates of Retry-After are read in all three forms of HTTP, whatever the zone of this machine', () => {
+test('Retry-After dates are parsed in all three HTTP formats, whatever the local time zone', () => {
   const forms = [
     'Sun, 15 Nov 2026 12:10:00 GMT',
     'Sunday, 15-Nov-26 12:10:00 GMT',
@@ -115,14 +115,14 @@ test('dates of Retry-After are read in all three forms of HTTP, whatever the zon
   assert.equal(readRetryAfter('Sun Nov  1 12:10:00 2026', NOW), 0)
 })
 
-test('the date is held against the clock that was passed in, also one that is off', () => {
+test('the date is compared with the given clock, even if that is wrong', () => {
   const date = 'Sun, 15 Nov 2026 12:10:00 GMT'
   assert.equal(readRetryAfter(date, new Date('2026-11-15T12:09:30.000Z')), 30_000)
   assert.equal(readRetryAfter(date, new Date('2027-11-15T12:00:00.000Z')), 0)
   assert.equal(readRetryAfter(date, new Date('2020-11-15T12:00:00.000Z')), HOUR)
 })
 
-test('a Retry-After that says nothing sensible counts for nothing', () => {
+test('an invalid Retry-After is ignored', () => {
   for (const text of [
     '',
     ' ',

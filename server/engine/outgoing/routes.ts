@@ -3,57 +3,23 @@ import { type Static, Type } from 'typebox'
 import { permissions } from '#access/authorization/enforce.ts'
 import { ApiError, invalid, notFound } from '#platform/http/errors.ts'
 import { toApiError } from '#platform/http/problems.ts'
-import {
-  Exactly,
-  errorResponses,
-  Id,
-  named,
-  ref,
-  TextOrNull,
-  Timestamp,
-  Uuid,
-} from '#platform/http/schemas.ts'
-import { type PreviewDeps, previewHook } from './preview.ts'
-import { MOST_AT_ONCE, redeliver } from './redeliver.ts'
+import { Exactly, errorResponses, Id, named, ref, Uuid } from '#platform/http/schemas.ts'
+import { type Preview, type PreviewDeps, previewHook, previewSchema } from './preview.ts'
+import { MAX_DELIVERIES, redeliver } from './redeliver.ts'
 
 const tags = ['Hooks']
 const params = Exactly({ hook_id: Uuid })
 
-export const previewSchema = named(
-  'DeliveryPreview',
-  Exactly({
-    action_id: Id,
-    event: Exactly({
-      kind: Type.String(),
-      status: Type.String(),
-      previous_status: TextOrNull(),
-      occurred_at: Timestamp,
-    }),
-    unmet_condition: TextOrNull({ description: 'The condition because of which nothing would be sent.' }),
-    method: Type.String(),
-    url: Type.String(),
-    headers: Type.Record(Type.String(), Type.String()),
-    body: TextOrNull(),
-    access_token: Type.String({ description: 'Whether the token of the credential is used, and may be.' }),
-    receiver: Exactly({
-      host: Type.String(),
-      addresses: Type.Array(Type.String()),
-      allowed: Type.Boolean(),
-      message: Type.String(),
-    }),
-  }),
-)
-
-export const redeliverySchema = named(
+const redeliverySchema = named(
   'Redelivery',
   Exactly({
-    deliveries: Type.Integer({ description: 'How many are sent again, or would be.' }),
+    deliveries: Type.Integer({ description: 'How many deliveries are sent again, or would be.' }),
     dry_run: Type.Boolean(),
   }),
 )
 
-/** The database's calendar has no year 0. */
-const Moment = Type.String({
+/** PostgreSQL has no year 0. */
+const Instant = Type.String({
   format: 'date-time',
   pattern: '^(?!0000)',
   'x-hint': 'must not be in the year 0',
@@ -61,12 +27,12 @@ const Moment = Type.String({
 
 const redeliverBody = Exactly(
   {
-    from: Moment,
-    to: Type.Optional(Moment),
+    from: Instant,
+    to: Type.Optional(Instant),
     only_failed: Type.Optional(
-      Type.Boolean({ default: true, description: 'Leave out what has arrived already.' }),
+      Type.Boolean({ default: true, description: 'Skip events that were delivered.' }),
     ),
-    dry_run: Type.Optional(Type.Boolean({ default: false, description: 'Only count.' })),
+    dry_run: Type.Optional(Type.Boolean({ default: false, description: 'Count without sending.' })),
   },
   { examples: [{ from: '2026-11-01T00:00:00Z', to: '2026-11-02T00:00:00Z', dry_run: true }] },
 )
@@ -79,15 +45,15 @@ export const outgoingRoutes: FastifyPluginAsyncTypebox<PreviewDeps> = async (app
       schema: {
         tags,
         operationId: 'previewDelivery',
-        summary: 'Show what an outgoing hook would send',
+        summary: 'Preview what an outgoing hook would send',
         description:
-          'About the given action, else the newest that it is about. Nothing is sent; the token of a credential is masked.',
+          "Uses the given action, or the newest one that matches the hook. Nothing is sent; the credential's token is masked.",
         params,
         body: Exactly({ action_id: Type.Optional(Id) }),
         response: { 200: ref(previewSchema), ...errorResponses(400, 401, 403, 404, 409, 422) },
       },
     },
-    async (request): Promise<Static<typeof previewSchema>> => {
+    async (request): Promise<Preview> => {
       const actionId = request.body?.action_id
       const outcome = await previewHook(deps, request.params.hook_id, actionId)
       switch (outcome.kind) {
@@ -99,12 +65,9 @@ export const outgoingRoutes: FastifyPluginAsyncTypebox<PreviewDeps> = async (app
           if (actionId !== undefined)
             throw toApiError({
               kind: 'unknown',
-              errors: { action_id: ['is no action that this hook is about'] },
+              errors: { action_id: ['does not match this hook'] },
             })
-          throw new ApiError(
-            'conflict',
-            'There is no action yet that this hook is about: run the pipeline once.',
-          )
+          throw new ApiError('conflict', 'No action matches this hook yet. Run the pipeline once.')
         case 'fault':
           throw invalid({ [outcome.field]: [outcome.message] })
       }
@@ -118,9 +81,9 @@ export const outgoingRoutes: FastifyPluginAsyncTypebox<PreviewDeps> = async (app
       schema: {
         tags,
         operationId: 'redeliver',
-        summary: 'Send deliveries of a span of time again',
+        summary: 'Redeliver the events of a time range',
         description:
-          'Everything that happened from `from` until before `to` (absent: now) and did not arrive, also what was missed while the hook was switched off; with `only_failed` false what has arrived as well. Count first with `dry_run`.',
+          'Sends every event from `from` (inclusive) to `to` (exclusive; default: now) that was not delivered, including those missed while the hook was disabled. With `only_failed` false, delivered events are sent again as well. Count first with `dry_run`.',
         params,
         body: redeliverBody,
         response: {
@@ -133,20 +96,20 @@ export const outgoingRoutes: FastifyPluginAsyncTypebox<PreviewDeps> = async (app
     async (request, reply): Promise<Static<typeof redeliverySchema>> => {
       const { from, to = new Date().toISOString(), only_failed = true, dry_run = false } = request.body
       if (Date.parse(from) >= Date.parse(to)) throw invalid({ to: ['must be later than from'] })
-      const wish = { from, to, onlyFailed: only_failed, dryRun: dry_run }
-      const outcome = await redeliver(deps.db, request.params.hook_id, wish)
+      const input = { from, to, onlyFailed: only_failed, dryRun: dry_run }
+      const outcome = await redeliver(deps.db, request.params.hook_id, input)
       switch (outcome.kind) {
         case 'done':
           reply.code(dry_run ? 200 : 202)
           return { deliveries: outcome.deliveries, dry_run }
         case 'gone':
           throw notFound()
-        case 'switched-off':
-          throw new ApiError('conflict', 'This hook is switched off: change it to active first.')
+        case 'disabled':
+          throw new ApiError('conflict', 'This hook is disabled. Set `active` to true first.')
         case 'too-many':
           throw invalid({
             from: [
-              `leaves ${outcome.deliveries} deliveries; at most ${MOST_AT_ONCE} go at once: shorten the time`,
+              `selects ${outcome.deliveries} deliveries, more than the maximum of ${MAX_DELIVERIES}; use a shorter time range`,
             ],
           })
       }

@@ -1,64 +1,120 @@
 import { CompiledQuery } from 'kysely'
 import { byteas, int4s, int8s, jsons, texts, uuids } from '#platform/database/binary-arrays.ts'
 import type { Database } from '#platform/database/connect.ts'
+import { isOutage } from '#platform/database/outages.ts'
 import type { DeliveryState } from '#platform/database/tables.ts'
-import type { EndedAttempt, NextStep } from './attempt.ts'
+import type { FinishedAttempt, NextStep } from './attempt-delivery.ts'
+import { WITHOUT_BODIES } from './record-attempt.ts'
 
 const STATES: Record<NextStep['kind'], DeliveryState> = {
   delivered: 'delivered',
   retry: 'pending',
-  'give-up': 'failed',
+  failed: 'failed',
+  unrecorded: 'failed',
   ignored: 'ignored',
   'handed-back': 'pending',
 }
 
-// Rows are looked up by their key, each on its own, and updated where they were found: while the planner knows little
-// of the table it would rather read all of it, or all that is pending. The record is kept even when another process
-// has taken the delivery over: the receiver was asked all the same.
-// Done twice it is as if done once: whoever loses the connection cannot know whether it was done.
+type DatabaseError = Error & { code?: string }
+
+/**
+ * Stores finished attempts and returns them as stored. An attempt that the database refuses does not block the others:
+ * it is stored without bodies and headers; when that is refused as well, its delivery fails as `unrecorded`.
+ * `persist` repeats work while the database is away.
+ */
+export async function storeAttempts(
+  db: Database,
+  attempts: readonly FinishedAttempt[],
+  persist: <Result>(work: () => Promise<Result>) => Promise<Result>,
+): Promise<readonly FinishedAttempt[]> {
+  if (!(await tryToWrite(attempts))) return attempts
+  const stored: FinishedAttempt[] = []
+  for (const attempt of attempts) stored.push(await storeAlone(attempt))
+  return stored
+
+  async function storeAlone(attempt: FinishedAttempt): Promise<FinishedAttempt> {
+    const error = await tryToWrite([attempt])
+    if (!error) return attempt
+    const [withoutBodies, withReason, withoutRecord] = reducedVersions(attempt, error)
+    for (const version of [withoutBodies, withReason]) if (!(await tryToWrite([version]))) return version
+    await tryToWrite([withoutRecord])
+    return withoutRecord
+  }
+
+  /** The error with which the database refuses the attempts; outages are waited out. */
+  function tryToWrite(batch: readonly FinishedAttempt[]): Promise<DatabaseError | null> {
+    const refusal = (error: DatabaseError) => {
+      if (isOutage(error)) throw error
+      return error
+    }
+    return persist(() => writeAttempts(db, batch).then(() => null, refusal))
+  }
+}
+
+/** Each version holds less that the database could refuse; the last two fail the delivery. */
+function reducedVersions(attempt: FinishedAttempt, { code = 'unknown' }: DatabaseError) {
+  const record = attempt.record && { ...attempt.record, ...WITHOUT_BODIES }
+  const reason = `The request was sent, but its record could not be stored (database error ${code}).`
+  const failed = { ...attempt, next: { kind: 'unrecorded' as const, reason } }
+  const bare = { error: reason, url: '', ipAddress: null, status: null, durationMs: null }
+  return [
+    { ...attempt, record },
+    {
+      ...failed,
+      delivery: { ...attempt.delivery, firstRequestId: null },
+      record: record && { ...record, ...bare, outcome: 'unrecorded' as const },
+    },
+    { ...failed, record: null },
+  ] as const
+}
+
+// Rows are looked up by key one by one, and updated where they were found: without statistics the planner would scan the
+// whole table, or everything that is pending. The record is stored even when another process has claimed the delivery in
+// the meantime: the request was sent anyway.
+// Idempotent: after a lost connection nobody knows whether the statement was executed.
 const STORE = `
-  with ended as materialized (
+  with finished as materialized (
     select * from unnest($1::uuid[], $2::bigint[], $3::int[], $4::text[], $5::bigint[], $6::uuid[], $7::text[],
       $8::text[], $9::text[], $10::text[], $11::text[], $12::json[], $13::bytea[], $14::int[], $15::json[],
       $16::bytea[], $17::int[], $18::bigint[], $19::uuid[], $20::text[])
-      as e (hook_id, event_id, attempt, state, after_ms, request_id, outcome, error, ip_address, url, method,
+      as f (hook_id, event_id, attempt, state, after_ms, request_id, outcome, error, ip_address, url, method,
         request_headers, request_body, status, response_headers, response_body, duration_ms, action_id, retry_of, lease)
   ),
-  ours as materialized (
-    select e.*, found.row_place from ended e cross join lateral (
-      select d.ctid as row_place from deliveries d
-      where d.hook_id = e.hook_id and d.event_id = e.event_id and d.leased_until = e.lease::timestamptz
+  owned as materialized (
+    select f.*, found.row_id from finished f cross join lateral (
+      select d.ctid as row_id from deliveries d
+      where d.hook_id = f.hook_id and d.event_id = f.event_id and d.leased_until = f.lease::timestamptz
         and d.state is not distinct from 'pending'
       limit 1) as found
   ),
-  moved as (
-    update deliveries d set state = ours.state, leased_until = null,
-      attempts = case when ours.after_ms = 0 then greatest(0, d.attempts - 1) else d.attempts end,
-      due_at = case when ours.after_ms is null then d.due_at else now() + ours.after_ms * interval '1 millisecond' end,
-      first_request_id = coalesce(d.first_request_id, ours.request_id),
-      last_request_id = coalesce(ours.request_id, d.last_request_id)
-    from ours where d.ctid = any(array(select row_place from ours)) and d.ctid = ours.row_place
-    returning ours.request_id
+  updated as (
+    update deliveries d set state = owned.state, leased_until = null,
+      attempts = case when owned.after_ms = 0 then greatest(0, d.attempts - 1) else d.attempts end,
+      due_at = case when owned.after_ms is null then d.due_at else now() + owned.after_ms * interval '1 millisecond' end,
+      first_request_id = coalesce(d.first_request_id, owned.request_id),
+      last_request_id = coalesce(owned.request_id, d.last_request_id)
+    from owned where d.ctid = any(array(select row_id from owned)) and d.ctid = owned.row_id
+    returning owned.request_id
   )
   insert into hook_requests (id, hook_id, type, action_id, retry_of, ip_address, url, method, outcome, error, attempt,
     event_id, response_status_code, request_headers, request_body, response_headers, response_body, duration_ms,
     next_attempt_at)
   select request_id, hook_id, 'outgoing', action_id, retry_of, ip_address, url, method, outcome, error, attempt,
     event_id, status, request_headers, request_body, response_headers, response_body, duration_ms,
-    case when after_ms > 0 and request_id in (select request_id from moved)
+    case when after_ms > 0 and request_id in (select request_id from updated)
       then now() + after_ms * interval '1 millisecond' end
-  from ended where request_id is not null
+  from finished where request_id is not null
   on conflict (id) do nothing`
 
-/** Writes how attempts have ended, all in one statement, which outside of a transaction is one of its own. */
-export async function storeAttempts(db: Database, attempts: readonly EndedAttempt[]): Promise<void> {
-  const column = <Value>(read: (attempt: EndedAttempt) => Value) => attempts.map(read)
+/** One statement: outside of a transaction it is its own. */
+export async function writeAttempts(db: Database, attempts: readonly FinishedAttempt[]): Promise<void> {
+  const column = <Value>(read: (attempt: FinishedAttempt) => Value) => attempts.map(read)
   const parameters = [
     uuids(column(({ delivery }) => delivery.hookId)),
     int8s(column(({ delivery }) => delivery.event.id)),
     int4s(column(({ delivery }) => delivery.attempt)),
     texts(column(({ next }) => STATES[next.kind])),
-    int8s(column(({ next }) => waitMs(next))),
+    int8s(column(({ next }) => delayMs(next))),
     uuids(column(({ record }) => record?.id ?? null)),
     texts(column(({ record }) => record?.outcome ?? null)),
     texts(column(({ record }) => record?.error ?? null)),
@@ -78,8 +134,8 @@ export async function storeAttempts(db: Database, attempts: readonly EndedAttemp
   await db.executeQuery(CompiledQuery.raw(STORE, parameters))
 }
 
-/** Null: the delivery is over. Nothing at all: it goes back, and this attempt does not count. */
-function waitMs(next: NextStep): number | null {
+/** Null: the delivery has ended. Zero: it is handed back, and this attempt does not count. */
+function delayMs(next: NextStep): number | null {
   if (next.kind === 'retry') return Math.max(1, Math.round(next.afterMs))
   return next.kind === 'handed-back' ? 0 : null
 }

@@ -1,51 +1,40 @@
-import { sql, type Transaction } from 'kysely'
+import { type Selectable, sql, type Transaction } from 'kysely'
 import type { Database } from '#platform/database/connect.ts'
-import type { Tables } from '#platform/database/tables.ts'
+import type { HookHealthTable, Tables } from '#platform/database/tables.ts'
 import type { Log } from '#platform/queue/core.ts'
-import type { EndedAttempt } from './attempt.ts'
+import type { FinishedAttempt } from './attempt-delivery.ts'
+import { evaluateHook, type FailureRecord, NO_FAILURES } from './auto-disable.ts'
 import { afterAttempt, type BreakerState, HEALTHY } from './breaker.ts'
 import { type AttemptResult, isDelivered } from './retry-schedule.ts'
-import { type FailureRecord, judgeHook, NO_FAILURES } from './switch-off.ts'
 
-/** A probe that ended before anybody was asked. */
+/** A probe that ended before anything was sent. */
 const NOT_SENT: AttemptResult = { kind: 'blocked' }
 
 /**
- * A receiver that answers well and has always done so needs no writing: that is nearly all of them. `persist` repeats
- * what the database did not take: one hook, so that the failures of the others are not counted again.
+ * Updates the health of receivers. One that has never failed needs no row: that is nearly all of them. Each hook has its
+ * own transaction, so that `persist` does not count the failures of other hooks again.
  */
 export async function storeHealth(
   db: Database,
   log: Log,
-  attempts: readonly EndedAttempt[],
+  attempts: readonly FinishedAttempt[],
   persist: (work: () => Promise<void>) => Promise<void>,
 ): Promise<void> {
-  const telling = attempts.filter(({ result, delivery }) =>
-    result ? delivery.isAiling || !isDelivered(result) : delivery.isProbe,
+  const relevant = attempts.filter(({ result, delivery }) =>
+    result ? delivery.isFailing || !isDelivered(result) : delivery.isProbe,
   )
-  for (const [hookId, ofHook] of Map.groupBy(telling, ({ delivery }) => delivery.hookId)) {
+  for (const [hookId, ofHook] of Map.groupBy(relevant, ({ delivery }) => delivery.hookId))
     await persist(() => db.transaction().execute((trx) => storeHookHealth(trx, log, hookId, ofHook)))
-  }
-}
-
-type HealthRow = {
-  now: string
-  failures_in_a_row: number
-  open_until: string | null
-  failing_since: string | null
-  failed_deliveries: number
-  gone_answers: number
-  warned_at: string | null
 }
 
 async function storeHookHealth(
   trx: Transaction<Tables>,
   log: Log,
   hookId: string,
-  attempts: readonly EndedAttempt[],
+  attempts: readonly FinishedAttempt[],
 ): Promise<void> {
-  // Made or locked in one: between two statements another process may remove the row of a receiver that is well.
-  const { rows } = await sql<HealthRow>`
+  // Created or locked in one statement: between two, another process may delete the row of a healthy receiver.
+  const { rows } = await sql<Selectable<HookHealthTable> & { now: string }>`
     insert into hook_health (hook_id) values (${hookId})
     on conflict (hook_id) do update set hook_id = excluded.hook_id
     returning now(), hook_health.*`.execute(trx)
@@ -61,53 +50,36 @@ async function storeHookHealth(
   for (const { delivery, next, result } of attempts) {
     breaker = afterAttempt(breaker, result ?? NOT_SENT, { now, isProbe: delivery.isProbe })
     if (!result) continue
-    const judged = judgeHook(record, result, { now, gaveUp: next.kind === 'give-up' })
-    record = judged.record
-    if (judged.verdict.kind === 'warn')
-      log.warn(
-        { hook_id: hookId, failing_since: record.failingSince },
-        'an outgoing hook keeps failing and will be switched off',
-      )
-    if (judged.verdict.kind === 'switch-off') {
-      await switchOff(trx, hookId, judged.verdict.reason)
-      log.warn({ hook_id: hookId, reason: judged.verdict.reason }, 'an outgoing hook was switched off')
+    const evaluated = evaluateHook(record, result, { now, isLast: next.kind === 'failed' })
+    const { verdict } = evaluated
+    record = evaluated.record
+    if (verdict.kind === 'warn')
+      log.warn({ hook_id: hookId, failing_since: record.failingSince }, 'outgoing hook keeps failing')
+    if (verdict.kind === 'disable') {
+      await sql`
+        update hooks set active = false, disabled_at = now(), disabled_reason = ${verdict.reason}, updated_at = now()
+        where id = ${hookId} and active`.execute(trx)
+      log.warn({ hook_id: hookId, reason: verdict.reason }, 'outgoing hook disabled')
       breaker = HEALTHY
       record = NO_FAILURES
       break
     }
   }
-  await write(trx, hookId, breaker, record)
-}
-
-async function write(
-  trx: Transaction<Tables>,
-  hookId: string,
-  breaker: BreakerState,
-  record: FailureRecord,
-): Promise<void> {
-  const isWell = breaker.failures === 0 && breaker.openUntil === null && record.failingSince === null
-  if (isWell) {
-    await trx.deleteFrom('hook_health').where('hook_id', '=', hookId).execute()
-    return
-  }
-  await trx
-    .updateTable('hook_health')
-    .set({
-      failures_in_a_row: breaker.failures,
-      open_until: breaker.openUntil,
-      failing_since: record.failingSince,
-      failed_deliveries: record.failedDeliveries,
-      gone_answers: record.goneAnswers,
-      warned_at: record.warnedAt,
-    })
-    .where('hook_id', '=', hookId)
-    .execute()
-}
-
-async function switchOff(trx: Transaction<Tables>, hookId: string, reason: string): Promise<void> {
-  await sql`
-    update hooks set active = false, disabled_at = now(), disabled_reason = ${reason}, updated_at = now()
-    where id = ${hookId} and active`.execute(trx)
+  const isHealthy = breaker.failures === 0 && breaker.openUntil === null && record.failingSince === null
+  if (isHealthy) await trx.deleteFrom('hook_health').where('hook_id', '=', hookId).execute()
+  else
+    await trx
+      .updateTable('hook_health')
+      .set({
+        failures_in_a_row: breaker.failures,
+        open_until: breaker.openUntil,
+        failing_since: record.failingSince,
+        failed_deliveries: record.failedDeliveries,
+        gone_answers: record.goneAnswers,
+        warned_at: record.warnedAt,
+      })
+      .where('hook_id', '=', hookId)
+      .execute()
 }
 
 function dateOf(text: string | null): Date | null {

@@ -5,6 +5,7 @@ import type {
   IncomingHookChange,
   OutgoingHookChange,
 } from '#model/hooks/schemas.ts'
+import { SIGNATURE_SCHEMES } from '#model/hooks/signature-schemes.ts'
 import { templateNames } from '#model/hooks/template-names.ts'
 import { type PayloadPath, parsePath } from '#model/payload/payload-path.ts'
 import type { ErrorsByField } from '#platform/http/validation.ts'
@@ -80,21 +81,9 @@ function checkSignature(
   errors: Errors,
 ): void {
   if (!signature) return
-  const field = 'settings.signature'
-  const extras = ['template', 'timestamp_header', 'id_header'] as const
-  if (signature.scheme !== 'timestamp') {
-    for (const extra of extras) {
-      if (signature[extra] != null) errors.add(`${field}.${extra}`, 'belongs to the scheme timestamp')
-    }
-    return
-  }
-  const template = signature.template ?? ''
-  if (!template.includes('{body}') || !template.includes('{timestamp}')) {
-    errors.add(`${field}.template`, 'must contain {timestamp} and {body}, such as {timestamp}.{body}')
-  }
-  if (template.includes('{id}') !== (signature.id_header != null)) {
-    errors.add(`${field}.id_header`, 'is needed when, and only when, the template contains {id}')
-  }
+  const { scheme, ...settings } = signature
+  for (const [field, message] of Object.entries(SIGNATURE_SCHEMES[scheme].checkSettings(settings)))
+    errors.add(`settings.signature.${field}`, message!)
 }
 
 function checkConditions(

@@ -16,6 +16,7 @@ import {
   Word,
 } from '#platform/http/schemas.ts'
 import { OPERATIONS, type Operation, RESOURCE_TYPES } from '#platform/vocabulary.ts'
+import { SCHEME_NAMES } from './signature-schemes.ts'
 
 export const ALGORITHMS = ['sha256', 'sha512', 'sha384', 'sha1'] as const
 export const VARIABLE_TYPES = ['string', 'integer', 'boolean', 'array'] as const
@@ -75,7 +76,7 @@ export const variableSchema = named(
 export const signatureSchema = named(
   'HookSignature',
   Exactly({
-    scheme: Word(['body', 'timestamp', 'token'] as const),
+    scheme: Word(SCHEME_NAMES),
     template: Type.Optional(
       TextOrNull({
         maxLength: 200,

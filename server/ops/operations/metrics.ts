@@ -1,15 +1,18 @@
-import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
+import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import type { QueueCore } from '#platform/queue/core.ts'
 import { readQueueDepths } from '#platform/queue/queue-depths.ts'
 
 export type MetricSources = {
-  queue: QueueCore
+  queue: Pick<QueueCore, 'db' | 'jobs'>
   deliveries: () => Promise<{ pending: number; late: number; failingHooks: number }>
+  /** Deliveries that this process marked as failed because their attempt could not be stored. */
+  unrecordedDeliveries: () => number
   version: string
 }
 
 /** What this process can say about itself, the queue and deliveries, in Prometheus' text form. */
-export function createMetrics({ queue, deliveries, version }: MetricSources): { read(): Promise<string> } {
+export function createMetrics(sources: MetricSources): { read(): Promise<string> } {
+  const { queue, deliveries, unrecordedDeliveries, version } = sources
   const registry = new Registry()
   collectDefaultMetrics({ register: registry, prefix: 'gantry_' })
   new Gauge({
@@ -46,6 +49,15 @@ export function createMetrics({ queue, deliveries, version }: MetricSources): { 
     registers: [registry],
     async collect() {
       this.set((await deliveries()).failingHooks)
+    },
+  })
+  new Counter({
+    name: 'gantry_unrecorded_deliveries_total',
+    help: 'Deliveries that this process marked as failed because their attempt could not be stored.',
+    registers: [registry],
+    collect() {
+      this.reset()
+      this.inc(unrecordedDeliveries())
     },
   })
   return { read: () => registry.metrics() }

@@ -9,7 +9,7 @@ const recordFields = {
   method: Type.String(),
   outcome: Type.String({
     description:
-      'What became of it. Calls: accepted, duplicate, ping, ignored, rejected_signature, rejected_payload, rejected_variables, rejected_state, rate_limited. Deliveries: delivered, refused, redirected, timed_out, unreachable, blocked, unrenderable, superseded.',
+      'What became of it. Calls: accepted, duplicate, ping, ignored, rejected_signature, rejected_payload, rejected_variables, rejected_state, rate_limited. Deliveries: delivered, refused, redirected, timed_out, unreachable, blocked, unrenderable, superseded, unrecorded.',
   }),
   duration_ms: IntegerOrNull(),
   next_attempt_at: TimestampOrNull,

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { suite, test } from 'node:test'
+import type { SignatureRule } from '#model/hooks/signature-schemes.ts'
 import { planRun } from '#model/pipelines/plan.ts'
 import type { CompiledHook } from './compiled-hook.ts'
-import { type Call, judgeCall, judgePayload, UNAUTHENTICATED_LIMIT } from './judge-call.ts'
+import { type Call, evaluateCall, evaluatePayload, UNAUTHENTICATED_LIMIT } from './evaluate-call.ts'
 import { createRateLimiter } from './rate-limit.ts'
-import type { SignatureRule } from './verify-signature.ts'
 
 const NOW = 1_790_000_000_000
 const GOOD = '{"ref":"main","n":1}'
@@ -42,7 +42,7 @@ const hookOf = (more: Partial<CompiledHook> = {}): CompiledHook => ({
   variables: [{ name: 'n', path: 'n', keys: ['n'], type: 'integer', required: true, defaultValue: null }],
   pipeline,
   plan: planRun(pipeline),
-  startIsTold: false,
+  notifiesOnStart: false,
   application: null,
   ...more,
 })
@@ -55,21 +55,21 @@ const callOf = (body: string, headers: Call['headers'] = {}, key = 'the new secr
   body: Buffer.from(body),
   address: '192.0.2.7',
 })
-const judge = (call: Call, hook = hookOf(), limiter = createRateLimiter(), now = NOW) =>
-  judgeCall(hook, call, limiter, now)
+const evaluate = (call: Call, hook = hookOf(), limiter = createRateLimiter(), now = NOW) =>
+  evaluateCall(hook, call, limiter, now)
 
-test('a call in order is accepted with its variables', () => {
-  assert.deepEqual(judge(callOf(GOOD)), { kind: 'accepted', variables: { n: 1 } })
+test('a valid call is accepted with its variables', () => {
+  assert.deepEqual(evaluate(callOf(GOOD)), { kind: 'accepted', variables: { n: 1 } })
 })
 
-suite('the order of decisions', () => {
+suite('the order of checks', () => {
   const PING = { 'x-github-event': 'ping' }
   const UNSIGNED = { 'x-signature': undefined }
 
-  test('the signature comes before everything, also before a ping and a type', () => {
+  test('the signature is checked first, before a ping and the content type', () => {
     for (const body of [GOOD, '{', '{"ref":"dev"}', '{"ref":"main"}'])
       assert.equal(
-        judge(callOf(body, { ...UNSIGNED, ...PING, 'content-type': 'x/y' })).kind,
+        evaluate(callOf(body, { ...UNSIGNED, ...PING, 'content-type': 'x/y' })).kind,
         'rejected_signature',
       )
   })
@@ -77,72 +77,75 @@ suite('the order of decisions', () => {
   test('the rate limit comes before the payload', () => {
     const limiter = createRateLimiter()
     const hook = hookOf()
-    assert.equal(judge(callOf('{', PING), hook, limiter).kind, 'rejected_payload')
-    assert.equal(judge(callOf('{', PING), hook, limiter).kind, 'rejected_payload')
-    assert.deepEqual(judge(callOf('{', PING), hook, limiter), { kind: 'rate_limited', retryAfterSeconds: 1 })
-    assert.equal(judge(callOf(GOOD), hook, limiter, NOW + 1000).kind, 'accepted')
+    assert.equal(evaluate(callOf('{', PING), hook, limiter).kind, 'rejected_payload')
+    assert.equal(evaluate(callOf('{', PING), hook, limiter).kind, 'rejected_payload')
+    assert.deepEqual(evaluate(callOf('{', PING), hook, limiter), {
+      kind: 'rate_limited',
+      retryAfterSeconds: 1,
+    })
+    assert.equal(evaluate(callOf(GOOD), hook, limiter, NOW + 1000).kind, 'accepted')
   })
 
   test('the payload comes before a ping, a ping before the conditions', () => {
-    assert.equal(judge(callOf('{', PING)).kind, 'rejected_payload')
-    assert.equal(judge(callOf('{"ref":"dev"}', PING)).kind, 'ping')
+    assert.equal(evaluate(callOf('{', PING)).kind, 'rejected_payload')
+    assert.equal(evaluate(callOf('{"ref":"dev"}', PING)).kind, 'ping')
   })
 
   test('the conditions come before the variables', () => {
-    assert.deepEqual(judge(callOf('{"ref":"dev"}')), { kind: 'ignored', path: 'ref' })
-    assert.equal(judge(callOf('{"ref":"main"}')).kind, 'rejected_variables')
+    assert.deepEqual(evaluate(callOf('{"ref":"dev"}')), { kind: 'ignored', path: 'ref' })
+    assert.equal(evaluate(callOf('{"ref":"main"}')).kind, 'rejected_variables')
   })
 })
 
 suite('secrets', () => {
   const old = () => callOf(GOOD, {}, 'the old secret')
 
-  test('the previous secret is good until its end, and not a millisecond longer', () => {
+  test('the previous secret is valid until it expires, and not a millisecond longer', () => {
     const hook = hookOf({ previousSecretUntil: NOW })
-    assert.equal(judge(old(), hook, createRateLimiter(), NOW - 1).kind, 'accepted')
-    assert.equal(judge(old(), hook, createRateLimiter(), NOW).kind, 'rejected_signature')
-    assert.equal(judge(callOf(GOOD), hook, createRateLimiter(), NOW).kind, 'accepted')
+    assert.equal(evaluate(old(), hook, createRateLimiter(), NOW - 1).kind, 'accepted')
+    assert.equal(evaluate(old(), hook, createRateLimiter(), NOW).kind, 'rejected_signature')
+    assert.equal(evaluate(callOf(GOOD), hook, createRateLimiter(), NOW).kind, 'accepted')
   })
 
-  test('a hook that requires no secret does not look at signatures', () => {
+  test('a hook without a secret ignores signatures', () => {
     const call = callOf(GOOD, { 'x-signature': 'nonsense' })
-    assert.equal(judge(call, hookOf({ signature: null })).kind, 'accepted')
+    assert.equal(evaluate(call, hookOf({ signature: null })).kind, 'accepted')
   })
 })
 
 suite('rate limits', () => {
   const bad = (address: string) => ({ ...callOf(GOOD, { 'x-signature': 'nonsense' }), address })
 
-  test('badly signed calls are limited by their address, and do not use up what the hook has', () => {
+  test('wrongly signed calls are limited by address, and do not count against the hook', () => {
     const limiter = createRateLimiter()
     const kinds = Array.from(
       { length: UNAUTHENTICATED_LIMIT.burst + 1 },
-      () => judge(bad('192.0.2.8'), hookOf(), limiter).kind,
+      () => evaluate(bad('192.0.2.8'), hookOf(), limiter).kind,
     )
     assert.equal(kinds.filter((kind) => kind === 'rejected_signature').length, UNAUTHENTICATED_LIMIT.burst)
     assert.equal(kinds.at(-1), 'rate_limited')
-    assert.equal(judge(bad('192.0.2.9'), hookOf(), limiter).kind, 'rejected_signature')
-    assert.equal(judge(callOf(GOOD), hookOf(), limiter).kind, 'accepted')
+    assert.equal(evaluate(bad('192.0.2.9'), hookOf(), limiter).kind, 'rejected_signature')
+    assert.equal(evaluate(callOf(GOOD), hookOf(), limiter).kind, 'accepted')
   })
 
-  test('well signed calls pass from an address that also signs badly', () => {
+  test('correctly signed calls pass from an address that also sent wrong signatures', () => {
     const limiter = createRateLimiter()
-    for (let n = 0; n <= UNAUTHENTICATED_LIMIT.burst; n += 1) judge(bad('192.0.2.7'), hookOf(), limiter)
-    assert.equal(judge(callOf(GOOD), hookOf(), limiter).kind, 'accepted')
+    for (let n = 0; n <= UNAUTHENTICATED_LIMIT.burst; n += 1) evaluate(bad('192.0.2.7'), hookOf(), limiter)
+    assert.equal(evaluate(callOf(GOOD), hookOf(), limiter).kind, 'accepted')
   })
 
-  test('one hook does not use up what another has', () => {
+  test('hooks have separate limits', () => {
     const limiter = createRateLimiter()
-    for (let n = 0; n < 5; n += 1) judge(callOf(GOOD), hookOf(), limiter)
-    assert.equal(judge(callOf(GOOD), hookOf(), limiter).kind, 'rate_limited')
-    assert.equal(judge(callOf(GOOD), hookOf({ id: 'another' }), limiter).kind, 'accepted')
+    for (let n = 0; n < 5; n += 1) evaluate(callOf(GOOD), hookOf(), limiter)
+    assert.equal(evaluate(callOf(GOOD), hookOf(), limiter).kind, 'rate_limited')
+    assert.equal(evaluate(callOf(GOOD), hookOf({ id: 'another' }), limiter).kind, 'accepted')
   })
 })
 
-test('a body of another type is unsupported, a broken one is malformed', () => {
-  const unsupported = judgePayload(hookOf(), callOf(GOOD, { 'content-type': 'text/plain' }))
+test('a body of another content type is unsupported, an invalid one is malformed', () => {
+  const unsupported = evaluatePayload(hookOf(), callOf(GOOD, { 'content-type': 'text/plain' }))
   assert.ok(unsupported.kind === 'rejected_payload' && unsupported.isUnsupported)
-  const malformed = judgePayload(hookOf(), callOf('{'))
+  const malformed = evaluatePayload(hookOf(), callOf('{'))
   assert.ok(malformed.kind === 'rejected_payload' && !malformed.isUnsupported)
   assert.equal(malformed.message, 'The body is not valid JSON.')
 })

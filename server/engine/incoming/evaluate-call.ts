@@ -1,20 +1,15 @@
+import { isSigned } from '#model/hooks/signature-schemes.ts'
 import { unmetCondition } from '#model/payload/conditions.ts'
 import { extractVariables, type Variables } from '#model/payload/extract-variables.ts'
 import type { ErrorsByField } from '#platform/http/validation.ts'
 import type { CompiledHook } from './compiled-hook.ts'
-import { isPing } from './delivery.ts'
 import { parsePayload } from './parse-payload.ts'
 import type { RateLimiter } from './rate-limit.ts'
-import { isSigned } from './verify-signature.ts'
+import { contentTypeOf, type Headers, isPing } from './sender-headers.ts'
 
-/** A call as it came. */
-export type Call = {
-  headers: Record<string, string | string[] | undefined>
-  body: Buffer
-  address: string
-}
+export type Call = { headers: Headers; body: Buffer; address: string }
 
-/** What is to happen with a call; whether it is a duplicate only the database can tell. */
+/** What happens with a call; whether it is a duplicate only the database knows. */
 export type Verdict =
   | { kind: 'accepted'; variables: Variables }
   | { kind: 'ping' }
@@ -24,35 +19,31 @@ export type Verdict =
   | { kind: 'rejected_payload'; isUnsupported: boolean; message: string }
   | { kind: 'rejected_variables'; errors: ErrorsByField }
 
-/** For those who sign badly, or guess addresses: enough for a mistake, too little for an attack. */
+/** For callers with a wrong signature or an unknown URL: enough for a mistake, too little for an attack. */
 export const UNAUTHENTICATED_LIMIT = { perSecond: 20, burst: 100 }
 
 /** In the order of the contract: signature, rate limit, payload, ping, conditions, variables. `now` in milliseconds. */
-export function judgeCall(hook: CompiledHook, call: Call, limiter: RateLimiter, now: number): Verdict {
-  if (!hasValidSignature(hook, call, now)) {
-    const retryAfterSeconds = limiter.take(`address ${call.address}`, UNAUTHENTICATED_LIMIT, now)
-    return retryAfterSeconds > 0
-      ? { kind: 'rate_limited', retryAfterSeconds }
-      : { kind: 'rejected_signature' }
-  }
-  const retryAfterSeconds = limiter.take(`hook ${hook.id}`, hook.rateLimit, now)
+export function evaluateCall(hook: CompiledHook, call: Call, limiter: RateLimiter, now: number): Verdict {
+  const isAuthentic = hasValidSignature(hook, call, now)
+  const retryAfterSeconds = isAuthentic
+    ? limiter.take(`hook ${hook.id}`, hook.rateLimit, now)
+    : limiter.take(`address ${call.address}`, UNAUTHENTICATED_LIMIT, now)
   if (retryAfterSeconds > 0) return { kind: 'rate_limited', retryAfterSeconds }
-  return judgePayload(hook, call)
+  return isAuthentic ? evaluatePayload(hook, call) : { kind: 'rejected_signature' }
 }
 
-/** The part that a dry run and a replay share: they are not signed. */
-export function judgePayload(hook: CompiledHook, call: Pick<Call, 'headers' | 'body'>): Verdict {
-  const payload = parsePayload(contentTypeOf(call), call.body)
-  switch (payload.kind) {
-    case 'unsupported':
-      return {
-        kind: 'rejected_payload',
-        isUnsupported: true,
-        message: 'The body must be JSON: send Content-Type: application/json.',
-      }
-    case 'malformed':
-      return { kind: 'rejected_payload', isUnsupported: false, message: payload.message }
-  }
+/** The part that dry runs and replays share: they are not signed. */
+export function evaluatePayload(hook: CompiledHook, call: Pick<Call, 'headers' | 'body'>): Verdict {
+  const payload = parsePayload(contentTypeOf(call.headers), call.body)
+  if (payload.kind !== 'parsed')
+    return {
+      kind: 'rejected_payload',
+      isUnsupported: payload.kind === 'unsupported',
+      message:
+        payload.kind === 'unsupported'
+          ? 'The body must be JSON. Send `Content-Type: application/json`.'
+          : payload.message,
+    }
   if (isPing(call.headers)) return { kind: 'ping' }
   const unmet = unmetCondition(hook.conditions, payload.value)
   if (unmet) return { kind: 'ignored', path: unmet.path }
@@ -68,9 +59,4 @@ function hasValidSignature(hook: CompiledHook, { headers, body }: Call, now: num
       ? hook.signature
       : { ...hook.signature, secrets: hook.signature.secrets.slice(0, 1) }
   return isSigned(rule, { headers, body, now: now / 1000 })
-}
-
-export function contentTypeOf({ headers }: Pick<Call, 'headers'>): string | undefined {
-  const type = headers['content-type']
-  return typeof type === 'string' ? type : undefined
 }

@@ -1,11 +1,11 @@
-// Who may call a hook and how often, and what stays of those who may not.
+// Who may call a hook and how often, and what is stored about rejected calls.
 import assert from 'node:assert/strict'
 import { createHmac, randomUUID } from 'node:crypto'
 import { Writable } from 'node:stream'
 import { after, suite, test } from 'node:test'
 import { pino } from 'pino'
 import {
-  assertRefused,
+  assertRejected,
   assertStarted,
   openCalls,
   pathOf,
@@ -19,7 +19,7 @@ import { openTestApp } from '#test/support/harness.ts'
 const { api, db, tree, makeHook, call, actionsOf, requestsOf } = await openCalls({ after })
 
 suite('who may call', () => {
-  test('a signature that is missing or wrong in any way is 403 with one text, and no action', async () => {
+  test('a missing or wrong signature is 403 with one message, and starts nothing', async () => {
     const hook = await makeHook(SIGNED)
     const body = '{ "a": 1 }'
     const right = sign(hook.secret!, body)
@@ -50,7 +50,7 @@ suite('who may call', () => {
     const texts = new Set<string>()
     for (const [n, signature] of wrong.entries()) {
       const answer = await call(hook, body, { headers: { 'x-hub-signature-256': signature } })
-      assertRefused(answer, 403, 'forbidden')
+      assertRejected(answer, 403, 'forbidden')
       texts.add(JSON.stringify({ ...answer.body, request_id: '' }))
       assert.equal((await requestsOf(hook)).length, n + 1)
     }
@@ -66,10 +66,10 @@ suite('who may call', () => {
       assertStarted(await call(hook, body, { headers: { 'x-hub-signature-256': signature } }))
   })
 
-  test('a header that JavaScript knows better is missing like any other', async () => {
+  test('a header named like an inherited property counts as missing', async () => {
     for (const secret_header_name of ['constructor', '__proto__', 'hasOwnProperty']) {
       const hook = await makeHook({ ...SIGNED, secret_header_name })
-      assertRefused(await call(hook, '{}'), 403, 'forbidden')
+      assertRejected(await call(hook, '{}'), 403, 'forbidden')
       assert.equal((await requestsOf(hook))[0]?.outcome, 'rejected_signature')
     }
     const timestamp_header = 'constructor'
@@ -80,14 +80,14 @@ suite('who may call', () => {
       id_header: '__proto__',
     }
     const timed = await makeHook({ ...SIGNED, settings: { signature } })
-    assertRefused(await call(timed, '{}'), 403, 'forbidden')
+    assertRejected(await call(timed, '{}'), 403, 'forbidden')
     const constructed = await makeHook({ ...SIGNED, secret_header_name: 'constructor' })
     assertStarted(
       await call(constructed, '{}', { headers: { constructor: sign(constructed.secret!, '{}') } }),
     )
   })
 
-  test('a stale timestamp is the same 403', async () => {
+  test('an expired timestamp is the same 403', async () => {
     const signature = { scheme: 'timestamp', template: '{timestamp}.{body}' }
     const hook = await makeHook({ ...SIGNED, settings: { signature } })
     const at = (seconds: number) => {
@@ -97,13 +97,13 @@ suite('who may call', () => {
     }
     for (const seconds of [-310, 310]) {
       const answer = await at(seconds)
-      assertRefused(answer, 403, 'forbidden')
+      assertRejected(answer, 403, 'forbidden')
       assert.equal(answer.body.message, 'The signature is missing or wrong.')
     }
     assertStarted(await at(-290))
   })
 
-  test('unknown, inactive, removed and unsigned hooks under their id are 404, all with the same text', async () => {
+  test('unknown, inactive, removed and, by id, unsigned hooks are 404 with the same message', async () => {
     const inactive = await makeHook({ ...SIGNED, active: false })
     const open = await makeHook()
     const removed = await makeHook(SIGNED)
@@ -125,7 +125,7 @@ suite('who may call', () => {
     for (const url of addresses) {
       const headers = { 'x-hub-signature-256': sign(inactive.secret!, '{}') }
       const answer = await api.request('POST', url, { rawBody: '{}', headers })
-      assertRefused(answer, 404, 'not_found')
+      assertRejected(answer, 404, 'not_found')
       texts.add(JSON.stringify({ ...answer.body, request_id: '' }))
     }
     assert.equal(texts.size, 1)
@@ -136,17 +136,17 @@ suite('who may call', () => {
     assertStarted(await call(open))
   })
 
-  test('other methods on the address of a hook are 405', async () => {
+  test('other methods on the URL of a hook are 405', async () => {
     const hook = await makeHook()
     for (const method of ['GET', 'PUT', 'DELETE'])
-      assertRefused(await api.request(method, pathOf(hook)), 405, 'method_not_allowed')
+      assertRejected(await api.request(method, pathOf(hook)), 405, 'method_not_allowed')
   })
 
-  test('secrets in headers are masked in the record, and so is the address of the hook', async () => {
+  test('secrets in headers and the URL of the hook are masked in the record', async () => {
     const secret = 'the-token-of-a-sender'
     const signature = { scheme: 'token' }
-    const wish = { ...SIGNED, secret, secret_header_name: 'X-Custom-Token', settings: { signature } }
-    const hook = await makeHook(wish)
+    const input = { ...SIGNED, secret, secret_header_name: 'X-Custom-Token', settings: { signature } }
+    const hook = await makeHook(input)
     const hidden = ['authorization', 'cookie', 'x-gitlab-token', 'x-api-key', 'proxy-authorization']
     const headers = Object.fromEntries(hidden.map((name) => [name, `${name} hush`]))
     assertStarted(
@@ -164,7 +164,7 @@ suite('who may call', () => {
     for (const word of [secret, 'hush', tokenOf(hook)]) assert.ok(!stored.includes(word), word)
   })
 
-  test('no line of the log carries a secret, a payload or the address of a hook', async (t) => {
+  test('no log line contains a secret, a payload or the URL of a hook', async (t) => {
     const lines: string[] = []
     const write = (line: Buffer, _encoding: string, done: () => void) => {
       lines.push(String(line))
@@ -183,14 +183,14 @@ suite('who may call', () => {
 })
 
 suite('rate limits', () => {
-  test('beyond its burst a hook answers 429 with Retry-After and records it without the body', async () => {
+  test('beyond its burst a hook returns 429 with Retry-After and records the call without its body', async () => {
     const hook = await makeHook({ settings: { rate_limit: { per_second: 1, burst: 3 } } })
     const answers = await Promise.all(Array.from({ length: 5 }, () => call(hook)))
     const refused = answers.filter(({ status }) => status === 429)
     assert.equal(answers.filter(({ status }) => status === 202).length, 3)
     assert.equal(refused.length, 2)
     for (const answer of refused) {
-      assertRefused(answer, 429, 'too_many_requests')
+      assertRejected(answer, 429, 'too_many_requests')
       assert.equal(answer.headers['retry-after'], '1')
     }
     const records = (await requestsOf(hook)).filter(({ outcome }) => outcome === 'rate_limited')
@@ -208,7 +208,7 @@ suite('rate limits', () => {
     assert.equal((await actionsOf(hook)).length, 3)
   })
 
-  test('an address that signs badly too often is sent away, well signed calls from it are not', async () => {
+  test('an address with too many wrong signatures is limited; correctly signed calls from it are not', async () => {
     const hook = await makeHook(SIGNED)
     const wrong = { ...hook, secret: 'wrong' }
     const address = '198.51.100.1'
@@ -222,14 +222,14 @@ suite('rate limits', () => {
     assertStarted(await call(hook, {}, { address }))
   })
 
-  test('who guesses addresses of hooks is sent away too', async () => {
+  test('a caller that guesses hook URLs is limited as well', async () => {
     const guess = (n: number) =>
       api.request('POST', `/hooks/guess-${n}/trigger`, { rawBody: '{}', address: '198.51.100.3' })
     const statuses = await untilTooMany(async (n) => (await guess(n)).status)
     assert.deepEqual(new Set(statuses), new Set([404, 429]))
   })
 
-  test('refused calls are recorded at most 20 an hour, without body, and then counted', async (t) => {
+  test('rejected calls are recorded at most 20 times an hour, without body, and then counted', async (t) => {
     const other = await openTestApp(t, { beside: api })
     const hook = await makeHook({ ...SIGNED, settings: { rate_limit: { per_second: 1, burst: 1 } } })
     const wrong = { ...hook, secret: 'wrong' }
@@ -239,8 +239,8 @@ suite('rate limits', () => {
         call(n % 3 ? wrong : hook, {}, { by: n % 2 ? other : api, address: '198.51.100.4' }),
       ),
     )
-    await api.calls.refusals.flush()
-    await other.calls.refusals.flush()
+    await api.calls.rejections.flush()
+    await other.calls.rejections.flush()
     const records = (await requestsOf(hook)).filter(({ outcome }) => outcome !== 'accepted')
     const perHour = Map.groupBy(records, ({ created_at }) => created_at.slice(0, 13))
     for (const [hour, kept] of perHour) assert.ok(kept.length <= 20, hour)
@@ -255,7 +255,7 @@ suite('rate limits', () => {
   })
 })
 
-/** Asks many times at once until somebody is sent away: on a busy machine the first few hundred take so long that none is. */
+/** Sends concurrent requests until one is limited: on a busy machine the first few hundred are too slow for that. */
 async function untilTooMany(ask: (number: number) => Promise<number>): Promise<number[]> {
   const statuses: number[] = []
   for (let round = 0; round < 10 && !statuses.includes(429); round += 1) {

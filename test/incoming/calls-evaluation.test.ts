@@ -1,9 +1,9 @@
-// Calls to incoming hooks: how they are judged, what is stored of them, and what is answered.
+// Calls to incoming hooks: how they are evaluated, what is stored, and the response.
 import assert from 'node:assert/strict'
 import { after, suite, test } from 'node:test'
 import { DEPLOY_STEPS } from '#model/pipelines/built-in-steps.ts'
 import {
-  assertRefused,
+  assertRejected,
   assertStarted,
   openCalls,
   pathOf,
@@ -18,7 +18,7 @@ const { api, db, tree, makeHook, changeHook, archive, call, actionsOf, requestsO
   await openCalls({ after })
 
 suite('an accepted call', () => {
-  test('is answered when all that it starts is stored, and says where to look', async () => {
+  test('is answered after everything it starts is stored, with a link to the run', async () => {
     const hook = await makeHook()
     const answer = await call(hook, { ref: 'main' })
     const id = assertStarted(answer)
@@ -86,7 +86,7 @@ suite('an accepted call', () => {
     assert.deepEqual(body.summary.targets, { count: 2, pending: 2, in_progress: 0, completed: 0, failed: 0 })
   })
 
-  test('leaves a record, an event, and a job that names the action', async () => {
+  test('stores a record, an event, and a job for the action', async () => {
     const hook = await makeHook(SIGNED)
     const text = '{ "größe": 1.10 }'
     const id = assertStarted(await call(hook, text, { headers: { 'x-custom': 'a, b' } }))
@@ -112,7 +112,7 @@ suite('an accepted call', () => {
     assert.equal(await jobsFor(id), 1)
   })
 
-  test('works under the id of the hook too when it must be signed', async () => {
+  test('also works with the id of the hook when it must be signed', async () => {
     const hook = await makeHook(SIGNED)
     const under = (name: string, signature?: string) =>
       api.request('POST', `/hooks/${name}/trigger`, {
@@ -121,10 +121,10 @@ suite('an accepted call', () => {
       })
     assertStarted(await under(hook.id, sign(hook.secret!, '{}')))
     assertStarted(await under(hook.id.toUpperCase(), sign(hook.secret!, '{}')))
-    assertRefused(await under(hook.id), 403, 'forbidden')
+    assertRejected(await under(hook.id), 403, 'forbidden')
   })
 
-  test('may come without a type, with any Accept, and from a server pipeline with no application', async () => {
+  test('may have no content type, any Accept header, and a server pipeline without an application', async () => {
     const hook = await makeHook()
     for (const headers of [{ 'content-type': '' }, { accept: 'text/html' }, { accept: 'image/*;q=0.1' }])
       assertStarted(await call(hook, '{}', { headers }))
@@ -151,21 +151,21 @@ suite('an accepted call', () => {
   })
 })
 
-suite('the order of decisions', () => {
+suite('the order of checks', () => {
   const large = Buffer.alloc(1024 * 1024 + 1, 0x20)
 
   test('size, then the hook, then the signature, then the rate limit, then the payload', async () => {
     const hook = await makeHook({ ...SIGNED, settings: { rate_limit: { per_second: 1, burst: 1 } } })
     const nowhere = { ...hook, url: `${TEST_BASE_URL}/hooks/nowhere/trigger` }
     const wrong = { headers: { 'x-hub-signature-256': 'sha256=00', 'content-type': 'text/plain' } }
-    assertRefused(await call(nowhere, large, wrong), 413, 'too_large')
-    assertRefused(await call(hook, large, wrong), 413, 'too_large')
-    assertRefused(await call(nowhere, '{', wrong), 404, 'not_found')
-    assertRefused(await call(hook, '{', wrong), 403, 'forbidden')
+    assertRejected(await call(nowhere, large, wrong), 413, 'too_large')
+    assertRejected(await call(hook, large, wrong), 413, 'too_large')
+    assertRejected(await call(nowhere, '{', wrong), 404, 'not_found')
+    assertRejected(await call(hook, '{', wrong), 403, 'forbidden')
     const answers = await Promise.all([call(hook, '{'), call(hook, '{')])
     const [malformed, limited] = answers.toSorted((one, other) => one.status - other.status)
-    assertRefused(malformed!, 400, 'malformed')
-    assertRefused(limited!, 429, 'too_many_requests')
+    assertRejected(malformed!, 400, 'malformed')
+    assertRejected(limited!, 429, 'too_many_requests')
     const outcomes = new Set(await outcomesOf(hook))
     const expected = new Set(['rejected_signature', 'rejected_payload', 'rate_limited'])
     assert.deepEqual(outcomes, expected, 'no record of 413 and 404')
@@ -183,16 +183,16 @@ suite('the order of decisions', () => {
     )
     const ping = { headers: { 'x-github-event': 'ping' } }
     const once = { headers: { 'idempotency-key': 'once' } }
-    assertRefused(await call(hook, '{', ping), 400, 'malformed')
+    assertRejected(await call(hook, '{', ping), 400, 'malformed')
     assert.match((await call(hook, {}, ping)).body.message, /^Pong/)
     assert.match((await call(hook, {})).body.message, /condition on ref/)
-    assertRefused(await call(hook, { ref: 'main' }), 422, 'invalid')
+    assertRejected(await call(hook, { ref: 'main' }), 422, 'invalid')
     const id = assertStarted(await call(hook, { ref: 'main', n: 1 }, once))
     await archive(at)
     assert.equal((await call(hook, { ref: 'main', n: 1 }, once)).body.action_id, id)
-    assertRefused(await call(hook, { ref: 'main', n: 1 }), 409, 'conflict')
+    assertRejected(await call(hook, { ref: 'main', n: 1 }), 409, 'conflict')
     await changeHook(hook, withVariables({ name: 'more' }), at)
-    assertRefused(await call(hook, { ref: 'main', n: 1 }, once), 422, 'invalid')
+    assertRejected(await call(hook, { ref: 'main', n: 1 }, once), 422, 'invalid')
     assert.deepEqual(await outcomesOf(hook), [
       'rejected_payload',
       'ping',
@@ -207,7 +207,7 @@ suite('the order of decisions', () => {
 })
 
 suite('calls that start nothing', () => {
-  test('a ping is answered 200 and recorded', async () => {
+  test('a ping returns 200 and is recorded', async () => {
     const hook = await makeHook(SIGNED)
     const answer = await call(
       hook,
@@ -227,7 +227,7 @@ suite('calls that start nothing', () => {
     assert.deepEqual(await actionsOf(hook), [])
   })
 
-  test('unmet conditions are answered 200, and the first one is named', async () => {
+  test('unmet conditions return 200 and name the first one', async () => {
     const conditions = [
       { path: 'ref', accepted_values: ['refs/heads/main', 'refs/heads/next'] },
       { path: 'commits.0["a.b"]', accepted_values: [1, null, { x: [true], y: '' }] },

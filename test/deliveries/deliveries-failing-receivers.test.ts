@@ -26,7 +26,7 @@ const log = pino(
 const world = await openDeliveries({ after }, { log })
 const { db, makeHook, move, startAction } = world
 
-async function openSick(t: Parameters<typeof openReceiver>[0], status = 500) {
+async function openFailing(t: Parameters<typeof openReceiver>[0], status = 500) {
   const receiver = await openReceiver(t)
   receiver.answer(status)
   const tree = await createTestTree(db)
@@ -34,7 +34,7 @@ async function openSick(t: Parameters<typeof openReceiver>[0], status = 500) {
   return { receiver, tree, hook }
 }
 
-/** As many runs begin at once, each of which the hook is to tell. */
+/** Starts that many runs; the hook is notified of each. */
 async function startMany(tree: TestTree, count: number): Promise<number[]> {
   const actions = await Promise.all(Array.from({ length: count }, () => startAction(tree)))
   await Promise.all(actions.map((action) => move(action, IN_PROGRESS)))
@@ -43,7 +43,7 @@ async function startMany(tree: TestTree, count: number): Promise<number[]> {
 
 const states = async (hookId: string) => (await world.deliveries(hookId)).map(({ state }) => state)
 
-/** Only the pause of the receiver; what is to be tried again waits on. */
+/** Ends only the pause of the receiver; retries keep waiting. */
 const endPause = (hookId: string) =>
   db.updateTable('hook_health').set({ open_until: new Date() }).where('hook_id', '=', hookId).execute()
 
@@ -51,28 +51,28 @@ const TOLD_TWICE = { events: ['action.created', 'action.status_changed'] }
 
 const warnings = (hookId: string) =>
   lines.filter(
-    ({ hook_id, level, msg }) => hook_id === hookId && level === 40 && msg.startsWith('an outgoing'),
+    ({ hook_id, level, msg }) => hook_id === hookId && level === 40 && msg.startsWith('outgoing hook'),
   )
 
 suite('a receiver that fails five times in a row', () => {
-  test('is left alone; after a pause one request tries whether it is well', async (t) => {
-    const { receiver, tree, hook } = await openSick(t)
+  test('is paused; after the pause one request probes it', async (t) => {
+    const { receiver, tree, hook } = await openFailing(t)
     await startMany(tree, 12)
-    await world.ailing(hook.id, 5)
+    await world.untilFailing(hook.id, 5)
     assert.equal(receiver.arrivals.length, 5)
     const { open_until } = (await world.health(hook.id))!
     const pause = Date.parse(open_until!) - Date.now()
     assert.ok(pause > 0 && pause <= 5_000, `${pause} ms`)
 
     await world.passTime(hook.id, 5)
-    await world.ailing(hook.id, 6)
+    await world.untilFailing(hook.id, 6)
     assert.equal(receiver.arrivals.length, 6)
   })
 
-  test('gets everything as soon as it is well', async (t) => {
-    const { receiver, tree, hook } = await openSick(t)
+  test('gets everything as soon as it has recovered', async (t) => {
+    const { receiver, tree, hook } = await openFailing(t)
     await startMany(tree, 12)
-    await world.ailing(hook.id, 5)
+    await world.untilFailing(hook.id, 5)
     receiver.answer(200)
     await world.exhaust(hook.id)
     assert.ok((await world.deliveries(hook.id)).every(({ state }) => state === 'delivered'))
@@ -80,18 +80,18 @@ suite('a receiver that fails five times in a row', () => {
     assert.equal(receiver.arrivals.length, 5 + 12)
   })
 
-  test('does not keep other hooks from telling theirs', async (t) => {
-    const { tree, hook } = await openSick(t)
-    const well = await openReceiver(t)
-    const neighbour = await makeHook({ target_url: well.url, settings: { request_body: {} } }, tree)
+  test('does not delay the deliveries of other hooks', async (t) => {
+    const { tree, hook } = await openFailing(t)
+    const healthy = await openReceiver(t)
+    const neighbour = await makeHook({ target_url: healthy.url, settings: { request_body: {} } }, tree)
     await startMany(tree, 12)
-    await world.ailing(hook.id, 5)
-    await well.until(12)
+    await world.untilFailing(hook.id, 5)
+    await healthy.until(12)
     assert.equal(await world.health(neighbour.id), undefined)
   })
 
-  test('is not kept waiting by deliveries of which nothing is sent', async (t) => {
-    const { receiver, tree, hook } = await openSick(t)
+  test('is not blocked by deliveries that send nothing', async (t) => {
+    const { receiver, tree, hook } = await openFailing(t)
     const path = 'action.triggered_from.hook_parsed_variables.tell'
     const conditions = [{ path, accepted_values: [true] }]
     await world.change(
@@ -100,7 +100,7 @@ suite('a receiver that fails five times in a row', () => {
       tree.owner.token,
     )
     for (let number = 0; number < 5; number += 1) await startAction(tree, { tell: true })
-    await world.ailing(hook.id, 5)
+    await world.untilFailing(hook.id, 5)
     for (let number = 0; number < 3; number += 1) await startAction(tree, { tell: false })
     receiver.answer(200)
     await endPause(hook.id)
@@ -109,12 +109,12 @@ suite('a receiver that fails five times in a row', () => {
     await receiver.until(6)
   })
 
-  test('is not probed by a delivery that may not go yet', async (t) => {
-    const { receiver, tree, hook } = await openSick(t)
+  test('is not probed by a delivery whose turn has not come', async (t) => {
+    const { receiver, tree, hook } = await openFailing(t)
     await world.change(hook.id, { trigger_when: TOLD_TWICE }, tree.owner.token)
     const actions = await Promise.all(Array.from({ length: 5 }, () => startAction(tree)))
-    await world.ailing(hook.id, 5)
-    // Behind each that has failed there is another now, which is due but has to wait for it.
+    await world.untilFailing(hook.id, 5)
+    // Behind each failed delivery there is now another one, which is due but has to wait for it.
     for (const action of actions) await move(action, IN_PROGRESS)
     await endPause(hook.id)
     assert.deepEqual(await claimDeliveries(db, new Map([[hook.id, 4]])), [])
@@ -125,11 +125,11 @@ suite('a receiver that fails five times in a row', () => {
   })
 })
 
-test('a receiver that asks for a pause gets it, for all of its deliveries', async (t) => {
-  const { receiver, tree, hook } = await openSick(t)
+test('Retry-After pauses all deliveries to a receiver', async (t) => {
+  const { receiver, tree, hook } = await openFailing(t)
   receiver.answer(429, { 'retry-after': '600' })
   await startMany(tree, 1)
-  await world.ailing(hook.id, 1)
+  await world.untilFailing(hook.id, 1)
   await startMany(tree, 3)
   receiver.answer(200)
   await world.passTime(hook.id, 500)
@@ -141,18 +141,18 @@ test('a receiver that asks for a pause gets it, for all of its deliveries', asyn
   await receiver.until(5)
 })
 
-test('a hook that is given another address begins anew there', async (t) => {
-  const { receiver, tree, hook } = await openSick(t)
+test('a hook with a new URL starts with a clean state', async (t) => {
+  const { receiver, tree, hook } = await openFailing(t)
   receiver.answer(429, { 'retry-after': '3600' })
   await startMany(tree, 1)
-  await world.ailing(hook.id, 1)
+  await world.untilFailing(hook.id, 1)
   await world.change(hook.id, { name: 'The same address', target_url: receiver.url }, tree.owner.token)
   assert.notEqual((await world.health(hook.id))!.open_until, null)
 
-  const well = await openReceiver(t)
-  await world.change(hook.id, { target_url: well.url }, tree.owner.token)
+  const healthy = await openReceiver(t)
+  await world.change(hook.id, { target_url: healthy.url }, tree.owner.token)
   await startMany(tree, 1)
-  await well.until(1)
+  await healthy.until(1)
 })
 
 suite('a hook', () => {
@@ -161,10 +161,10 @@ suite('a hook', () => {
   }
   const isOff = async (hookId: string, tree: TestTree) => (await read(hookId, tree)).active === false
 
-  test('of which every delivery failed for five days is switched off, after a warning', async (t) => {
-    const { receiver, tree, hook } = await openSick(t, 400)
+  test('is disabled after five days of failed deliveries, with a warning before', async (t) => {
+    const { receiver, tree, hook } = await openFailing(t, 400)
     await startMany(tree, 9)
-    await world.settled(hook.id)
+    await world.untilIdle(hook.id)
     await until(async () => (await world.health(hook.id))?.failed_deliveries === 9)
     await world.passTime(hook.id, 2.6 * DAY)
     receiver.answer(503)
@@ -177,15 +177,15 @@ suite('a hook', () => {
     await until(() => isOff(hook.id, tree))
     const { disabled_at, disabled_reason } = await read(hook.id, tree)
     assert.ok(Math.abs(Date.parse(disabled_at) - Date.now()) < 60_000)
-    assert.match(disabled_reason, /^For 5 days every delivery failed: 1[01] in all\.$/)
+    assert.match(disabled_reason, /^Every delivery failed for 5 days \(1[01] deliveries\)\.$/)
     assert.deepEqual(
       warnings(hook.id).map(({ msg }) => msg),
-      ['an outgoing hook keeps failing and will be switched off', 'an outgoing hook was switched off'],
+      ['outgoing hook keeps failing', 'outgoing hook disabled'],
     )
   })
 
-  test('that fails for as long with fewer deliveries stays on', async (t) => {
-    const { tree, hook } = await openSick(t, 400)
+  test('stays active when fewer deliveries failed in that time', async (t) => {
+    const { tree, hook } = await openFailing(t, 400)
     await startMany(tree, 2)
     await until(async () => (await world.health(hook.id))?.failed_deliveries === 2)
     await world.passTime(hook.id, 30 * DAY)
@@ -194,8 +194,8 @@ suite('a hook', () => {
     assert.equal(await isOff(hook.id, tree), false)
   })
 
-  test('whose receiver is gone is switched off, and tells later what it missed when somebody asks', async (t) => {
-    const { receiver, tree, hook } = await openSick(t, 410)
+  test('is disabled when its receiver is gone, and can redeliver what it missed', async (t) => {
+    const { receiver, tree, hook } = await openFailing(t, 410)
     const { token } = tree.owner
     receiver.answer(503)
     await startMany(tree, 1)
@@ -207,15 +207,15 @@ suite('a hook', () => {
     await move(action!, COMPLETED)
     await until(() => isOff(hook.id, tree))
     await until(async () => (await states(hook.id)).join() === 'missed,failed,failed')
-    assert.equal((await read(hook.id, tree)).disabled_reason, 'The receiver answered 410 (gone) twice.')
+    assert.equal((await read(hook.id, tree)).disabled_reason, 'The receiver returned 410 (Gone) twice.')
     assert.equal(receiver.arrivals.length, 3)
 
-    // What happens meanwhile is told to nobody.
+    // Events in the meantime are not delivered.
     await startMany(tree, 3)
     receiver.answer(200)
     const changed = await world.change(hook.id, { active: true }, token)
     assert.equal(changed.status, 200)
-    // With the one that was waiting when the hook was switched off.
+    // Including the one that was pending when the hook was disabled.
     assert.equal(changed.headers['x-missed-deliveries'], '4')
     assert.match(changed.headers.link!, /\/redeliver>; rel="redeliver"$/)
     const { active, disabled_at, disabled_reason } = changed.body
@@ -237,10 +237,10 @@ suite('a hook', () => {
     assert.equal(await isOff(hook.id, tree), false)
   })
 
-  test('that is switched off by hand sends nothing of what was waiting', async (t) => {
-    const { receiver, tree, hook } = await openSick(t)
+  test('sends none of its pending deliveries once a user disables it', async (t) => {
+    const { receiver, tree, hook } = await openFailing(t)
     await startMany(tree, 2)
-    await world.ailing(hook.id, 2)
+    await world.untilFailing(hook.id, 2)
     receiver.answer(200)
     await world.change(hook.id, { active: false }, tree.owner.token)
     await until(async () => (await world.deliveries(hook.id)).every(({ state }) => state === 'missed'))
@@ -249,18 +249,18 @@ suite('a hook', () => {
     assert.equal(again.headers['x-missed-deliveries'], '2')
     await startMany(tree, 1)
     await receiver.until(3)
-    await world.settled(hook.id)
+    await world.untilIdle(hook.id)
     assert.equal(receiver.arrivals.length, 3)
   })
 
-  test('that was edited while it was off tells what it missed since it was switched off', async (t) => {
-    const { receiver, tree, hook } = await openSick(t)
+  test('counts what it missed since it was disabled, even if it was edited in between', async (t) => {
+    const { receiver, tree, hook } = await openFailing(t)
     receiver.answer(200)
-    const change = (wish: object) => world.change(hook.id, wish, tree.owner.token)
+    const change = (input: object) => world.change(hook.id, input, tree.owner.token)
     await change({ active: false })
     await startMany(tree, 2)
     assert.equal((await change({ name: 'Renamed' })).status, 200)
-    // Off already: this is no new beginning.
+    // Already disabled: the time does not start again.
     assert.equal((await change({ active: false })).status, 200)
     await startMany(tree, 1)
     assert.equal((await change({ active: true })).headers['x-missed-deliveries'], '3')

@@ -1,0 +1,76 @@
+import type { FastifyReply } from 'fastify'
+import { type Static, Type } from 'typebox'
+import { permalink } from '#model/actions/present.ts'
+import { ApiError, invalid, notFound } from '#platform/http/errors.ts'
+import { Exactly, IdOrNull, named, TextOrNull, UuidOrNull } from '#platform/http/schemas.ts'
+import type { Received } from './receive-call.ts'
+
+export const callAnswerSchema = named(
+  'CallAnswer',
+  Exactly({
+    message: Type.String(),
+    action_id: IdOrNull,
+    hook_request_id: UuidOrNull,
+    url_web_permalink: TextOrNull({ format: 'uri' }),
+    errors: Type.Null(),
+  }),
+)
+
+/** Responds with 202 for a started run, 200 when nothing new was started; rejections are thrown. */
+export function respond(reply: FastifyReply, received: Received, baseUrl: string): FastifyReply {
+  const body = bodyOf(received, baseUrl)
+  if (body.action_id !== null) reply.header('x-gantry-action-id', String(body.action_id))
+  return reply.code(received.kind === 'started' ? 202 : 200).send(body)
+}
+
+export function answerBody(
+  message: string,
+  actionId: number | null,
+  requestId: string | null,
+  baseUrl: string,
+): Static<typeof callAnswerSchema> {
+  return {
+    message,
+    action_id: actionId,
+    hook_request_id: requestId,
+    url_web_permalink: actionId === null ? null : permalink(baseUrl, actionId),
+    errors: null,
+  }
+}
+
+function bodyOf(received: Received, baseUrl: string) {
+  switch (received.kind) {
+    case 'started':
+      return answerBody('The pipeline was started.', received.actionId, received.requestId, baseUrl)
+    case 'duplicate':
+      return answerBody(
+        'Duplicate: this call has already started the pipeline.',
+        received.actionId,
+        received.requestId,
+        baseUrl,
+      )
+    case 'ping':
+      return answerBody('Pong. The hook is ready; nothing was started.', null, received.requestId, baseUrl)
+    case 'ignored':
+      return answerBody(
+        `Nothing was started: the condition on ${received.path} is not met.`,
+        null,
+        received.requestId,
+        baseUrl,
+      )
+    case 'not-found':
+      throw notFound()
+    case 'rejected_signature':
+      throw new ApiError('forbidden', 'The signature is missing or wrong.')
+    case 'rate_limited':
+      throw new ApiError('too_many_requests', 'Too many calls. Try again later.', {
+        headers: { 'retry-after': String(received.retryAfterSeconds) },
+      })
+    case 'rejected_payload':
+      throw new ApiError(received.isUnsupported ? 'unsupported_media_type' : 'malformed', received.message)
+    case 'rejected_variables':
+      throw invalid(received.errors)
+    case 'cannot-run':
+      throw new ApiError('conflict', received.reason)
+  }
+}

@@ -1,0 +1,62 @@
+import { hash } from 'node:crypto'
+import { SIGNATURE_SCHEMES } from '#model/hooks/signature-schemes.ts'
+import type { CompiledHook } from './compiled-hook.ts'
+
+export type Headers = Record<string, string | string[] | undefined>
+
+/** Where senders put the id of a call, which stays the same when they retry it. */
+const ID_HEADERS = [
+  'idempotency-key',
+  'webhook-id',
+  'x-github-delivery',
+  'x-gitea-delivery',
+  'x-forgejo-delivery',
+  'x-shopify-webhook-id',
+  'linear-delivery',
+  'x-gitlab-event-uuid',
+]
+
+/**
+ * Two calls to one hook are the same when they have the same sender's id and body. Null when the sender gives no id:
+ * then every call counts.
+ */
+export function idempotencyKey(headers: Headers, body: Buffer): Buffer | null {
+  for (const name of ID_HEADERS) {
+    const id = headers[name]
+    if (typeof id === 'string' && id.trim() !== '')
+      return hash('sha256', Buffer.concat([Buffer.from(`${name}\0${id.trim()}\0`), body]), 'buffer')
+  }
+  return null
+}
+
+const EVENT_HEADERS = ['x-github-event', 'x-gitea-event', 'x-forgejo-event', 'x-gogs-event', 'x-event-key']
+
+/** A sender that tests a hook after setting it up; nothing is run. */
+export function isPing(headers: Headers): boolean {
+  return EVENT_HEADERS.some((name) => headers[name] === 'ping' || headers[name] === 'diagnostics:ping')
+}
+
+export function contentTypeOf(headers: Headers): string | undefined {
+  const type = headers['content-type']
+  return typeof type === 'string' ? type : undefined
+}
+
+const SECRET_HEADERS = new Set([
+  'authorization',
+  'proxy-authorization',
+  'cookie',
+  'x-gitlab-token',
+  'x-api-key',
+])
+
+/** Headers are stored without what would let a reader of the record impersonate the sender. */
+export function maskSecrets({ signature }: CompiledHook, headers: Headers): Record<string, unknown> {
+  const tokenHeader =
+    signature && SIGNATURE_SCHEMES[signature.scheme].sendsSecret ? signature.header : undefined
+  return Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [
+      name,
+      SECRET_HEADERS.has(name) || name === tokenHeader ? '********' : value,
+    ]),
+  )
+}

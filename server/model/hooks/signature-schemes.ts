@@ -1,0 +1,187 @@
+import { createHmac, hash, timingSafeEqual } from 'node:crypto'
+
+// A new scheme: a SignatureScheme (here or in a file of its own) and its entry in SIGNATURE_SCHEMES. The API schema, the
+// validation of hooks, the masking of stored headers and the verification of calls all read this registry.
+
+/** How calls to a hook are signed; docs/guides/senders.md has an example for each sender. */
+export type SignatureRule = {
+  scheme: SchemeName
+  algorithm: 'sha256' | 'sha512' | 'sha384' | 'sha1'
+  /** Lower case, like Node's header names. */
+  header: string
+  /** `timestamp` only: the signed text, split at its placeholders. */
+  template: readonly TemplatePart[]
+  timestampHeader: string | null
+  idHeader: string | null
+  /** The current secret and, during a rotation, the previous one. */
+  secrets: readonly string[]
+}
+
+type TemplatePart = { text: string } | { placeholder: 'timestamp' | 'body' | 'id' }
+
+type SignedCall = {
+  headers: Record<string, string | string[] | undefined>
+  body: Buffer
+  /** Seconds since 1970. */
+  now: number
+}
+
+type SchemeSettings = Partial<Record<'template' | 'timestamp_header' | 'id_header', string | null>>
+
+export type SignatureScheme = {
+  /** `header` is the signature header's value: a single one, and not blank. */
+  verify(rule: SignatureRule, call: SignedCall, header: string): boolean
+  /** The header contains the secret itself, so it must not be stored. */
+  sendsSecret: boolean
+  /** What is wrong with the settings of a hook, by field. */
+  checkSettings(settings: SchemeSettings): SchemeSettings
+}
+
+const TOLERANCE_SECONDS = 300
+const DIGEST_BYTES = { sha1: 20, sha256: 32, sha384: 48, sha512: 64 }
+const MAX_SIGNATURES = 10
+
+/** The secret itself, in a header. */
+const token: SignatureScheme = {
+  verify: ({ secrets }, _call, header) => secrets.some((secret) => isSameText(header, secret)),
+  sendsSecret: true,
+  checkSettings: allowNoSettings,
+}
+
+/** An HMAC of the body. */
+const body: SignatureScheme = {
+  verify: (rule, call, header) => hasMatch(rule, header, [call.body], (secret) => [secret]),
+  sendsSecret: false,
+  checkSettings: allowNoSettings,
+}
+
+/** An HMAC of a text with the body and a timestamp, which must be recent. */
+const timestamp: SignatureScheme = {
+  verify(rule, call, header) {
+    const time =
+      rule.timestampHeader === null ? fieldOf(header, 't') : single(call.headers[rule.timestampHeader])
+    const id = rule.idHeader === null ? '' : single(call.headers[rule.idHeader])
+    if (time === undefined || id === undefined || !/^\d{1,12}$/.test(time)) return false
+    if (Math.abs(call.now - Number(time)) > TOLERANCE_SECONDS) return false
+    const parts = rule.template.map((part) =>
+      'text' in part ? part.text : { timestamp: time, id, body: call.body }[part.placeholder],
+    )
+    return hasMatch(rule, header, parts, withDecodedKey)
+  },
+  sendsSecret: false,
+  checkSettings({ template, id_header }) {
+    const text = template ?? ''
+    return {
+      ...(!(text.includes('{body}') && text.includes('{timestamp}')) && {
+        template: 'must contain {timestamp} and {body}, such as {timestamp}.{body}',
+      }),
+      ...(text.includes('{id}') !== (id_header != null) && {
+        id_header: 'is required if, and only if, the template contains {id}',
+      }),
+    }
+  },
+}
+
+export const SIGNATURE_SCHEMES = { body, timestamp, token } satisfies Record<string, SignatureScheme>
+export type SchemeName = keyof typeof SIGNATURE_SCHEMES
+export const SCHEME_NAMES = Object.keys(SIGNATURE_SCHEMES) as SchemeName[]
+
+/** Whether a call carries a valid signature. Missing, malformed and wrong ones are all just false. */
+export function isSigned(rule: SignatureRule, call: SignedCall): boolean {
+  const header = single(call.headers[rule.header])
+  if (header === undefined || header.trim() === '') return false
+  return SIGNATURE_SCHEMES[rule.scheme].verify(rule, call, header)
+}
+
+function allowNoSettings(settings: SchemeSettings): SchemeSettings {
+  const given = Object.entries(settings).filter(([, value]) => value != null)
+  return Object.fromEntries(given.map(([name]) => [name, 'is only allowed with the scheme timestamp']))
+}
+
+/** Every candidate is compared with every secret's digest, so that timing reveals nothing. */
+function hasMatch(
+  { secrets, algorithm }: SignatureRule,
+  header: string,
+  signed: (string | Buffer)[],
+  keysOf: (secret: string) => (string | Buffer)[],
+): boolean {
+  const given = candidates(header, algorithm)
+  let found = false
+  for (const key of secrets.flatMap(keysOf)) {
+    const hmac = createHmac(algorithm, key)
+    for (const part of signed) hmac.update(part)
+    const expected = hmac.digest()
+    for (const candidate of given)
+      found = (candidate.length === expected.length && timingSafeEqual(candidate, expected)) || found
+  }
+  return found
+}
+
+/**
+ * A secret is text. One that begins with `whsec_` may also hold the key in base64: Standard Webhooks uses it that way,
+ * Stripe uses the text.
+ */
+function withDecodedKey(secret: string): (string | Buffer)[] {
+  const encoded = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(secret)?.[1]
+  return encoded ? [secret, Buffer.from(encoded, 'base64')] : [secret]
+}
+
+/**
+ * The signatures in a header: separated by commas or spaces, each bare or prefixed (`sha256=`, `v1=`,
+ * `v1,`), in hex, base64 or base64url. The name of another algorithm excludes a signature.
+ */
+export function candidates(header: string, algorithm: SignatureRule['algorithm']): Buffer[] {
+  return header
+    .split(/[,\s]+/)
+    .slice(0, MAX_SIGNATURES * 2)
+    .flatMap((piece) => {
+      const named = /^([A-Za-z][A-Za-z0-9]*)=(?=[^=])(.*)$/.exec(piece)
+      const [name, value] = named ? [named[1]!.toLowerCase(), named[2]!] : [undefined, piece]
+      if (name !== undefined && name in DIGEST_BYTES && name !== algorithm) return []
+      return decode(value, DIGEST_BYTES[algorithm]) ?? decode(piece, DIGEST_BYTES[algorithm]) ?? []
+    })
+    .slice(0, MAX_SIGNATURES)
+}
+
+/** Strict: Node's decoders skip invalid characters. */
+function decode(text: string, bytes: number): Buffer | undefined {
+  if (text.length === bytes * 2 && /^[0-9a-fA-F]+$/.test(text)) return Buffer.from(text, 'hex')
+  if (!/^[A-Za-z0-9+/]+={0,2}$/.test(text) && !/^[A-Za-z0-9_-]+={0,2}$/.test(text)) return undefined
+  const decoded = Buffer.from(text, 'base64')
+  if (decoded.length !== bytes) return undefined
+  const bare = text.replace(/=+$/, '')
+  const isWellPadded = bare === text || text.length % 4 === 0
+  const isCanonical =
+    bare === decoded.toString('base64').replace(/=+$/, '') || bare === decoded.toString('base64url')
+  return isWellPadded && isCanonical ? decoded : undefined
+}
+
+function fieldOf(header: string, name: string): string | undefined {
+  const prefix = `${name}=`
+  return header
+    .split(',')
+    .map((piece) => piece.trim())
+    .find((piece) => piece.startsWith(prefix))
+    ?.slice(prefix.length)
+}
+
+/** Constant time, whatever the lengths. */
+function isSameText(one: string, other: string): boolean {
+  return timingSafeEqual(hash('sha256', one, 'buffer'), hash('sha256', other, 'buffer'))
+}
+
+/** Undefined also for inherited properties: a header may be named `constructor`. */
+function single(value: string | string[] | undefined): string | undefined {
+  return typeof value === 'string' ? value : undefined
+}
+
+/** `v0:{timestamp}:{body}` → its parts. */
+export function parseTemplate(template: string): TemplatePart[] {
+  return template
+    .split(/(\{(?:timestamp|body|id)\})/)
+    .filter((part) => part !== '')
+    .map((part) => {
+      const placeholder = /^\{(timestamp|body|id)\}$/.exec(part)?.[1]
+      return placeholder ? { placeholder: placeholder as 'timestamp' | 'body' | 'id' } : { text: part }
+    })
+}

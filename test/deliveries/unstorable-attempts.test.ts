@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict'
+import { after, suite, test } from 'node:test'
+import { sql } from 'kysely'
+import { createMetrics } from '#ops/operations/metrics.ts'
+import { IN_PROGRESS, openDeliveries, openReceiver } from '#test/support/deliveries.ts'
+import { createTestTree } from '#test/support/world.ts'
+
+let unrecorded = 0
+const world = await openDeliveries(
+  { after },
+  {
+    onUnrecorded: () => {
+      unrecorded += 1
+    },
+  },
+)
+const receiver = await openReceiver({ after })
+const { db, makeHook, move, requests, untilIdle, startAction } = world
+
+// Stands for anything that the database may refuse about a record.
+await sql`alter table hook_requests add constraint refused check (
+  response_body is distinct from 'poison'::bytea and url not like '%/unstorable'
+  and not (url = '' and method = 'PUT'))`.execute(db)
+
+/** Hooks of one pipeline: their deliveries are due at the same time and end in the same batches. */
+async function deliverTo(...targets: string[]) {
+  const tree = await createTestTree(db)
+  const hooks = await Promise.all(
+    targets.map((target) => {
+      const [request_method, path] = target.split(' ')
+      const settings = { request_method, request_body: { a: 1 } }
+      return makeHook({ target_url: receiver.url + path, settings }, tree)
+    }),
+  )
+  await move(await startAction(tree), IN_PROGRESS)
+  return Promise.all(
+    hooks.map(async ({ id }) => ({ deliveries: await untilIdle(id), records: await requests(id) })),
+  )
+}
+
+receiver.behave((request, response) => response.end(request.url === '/poison' ? 'poison' : 'thanks'))
+
+suite('an attempt that the database refuses to store', () => {
+  test('is stored without bodies and headers, and the rest of its batch in full', async () => {
+    const results = await deliverTo('POST /fine', 'POST /poison', 'POST /also-fine')
+    for (const { deliveries } of results) assert.ok(deliveries.every(({ state }) => state === 'delivered'))
+    const [fine, poison, alsoFine] = results.map(({ records }) => records.at(-1)!)
+    for (const record of [fine!, alsoFine!]) assert.equal(String(record.response_body), 'thanks')
+    assert.equal(poison!.outcome, 'delivered')
+    assert.equal(poison!.response_status_code, 200)
+    const { request_body, request_headers, response_body, response_headers } = poison!
+    assert.deepEqual(
+      [request_body, request_headers, response_body, response_headers],
+      [null, null, null, null],
+    )
+    assert.equal(unrecorded, 0)
+  })
+
+  test('fails its delivery with a reason when it cannot be stored without bodies either', async () => {
+    unrecorded = 0
+    const [fine, unstorable] = await deliverTo('POST /fine', 'POST /unstorable')
+    assert.ok(fine!.deliveries.every(({ state }) => state === 'delivered'))
+    assert.ok(unstorable!.deliveries.length > 0)
+    assert.ok(unstorable!.deliveries.every(({ state }) => state === 'failed'))
+    assert.equal(unstorable!.records.length, unstorable!.deliveries.length)
+    for (const record of unstorable!.records) {
+      assert.equal(record.outcome, 'unrecorded')
+      assert.match(record.error!, /could not be stored.*23514/)
+      assert.equal(record.next_attempt_at, null)
+    }
+    assert.equal(unrecorded, unstorable!.deliveries.length)
+    const metrics = createMetrics({
+      queue: { db, jobs: {} },
+      deliveries: async () => ({ pending: 0, late: 0, failingHooks: 0 }),
+      unrecordedDeliveries: () => unrecorded,
+      version: '0',
+    })
+    const text = await metrics.read()
+    assert.match(text, new RegExp(`^gantry_unrecorded_deliveries_total ${unrecorded}$`, 'm'))
+    assert.equal(
+      await metrics.read().then((again) => again.match(/_deliveries_total \d+/)?.[0]),
+      text.match(/_deliveries_total \d+/)?.[0],
+    )
+  })
+
+  test('fails its delivery without a record when the database refuses any record', async () => {
+    unrecorded = 0
+    const [fine, unstorable] = await deliverTo('POST /fine', 'PUT /unstorable')
+    assert.ok(fine!.deliveries.every(({ state }) => state === 'delivered'))
+    assert.ok(unstorable!.deliveries.every(({ state }) => state === 'failed'))
+    assert.equal(unstorable!.records.length, 0)
+    assert.equal(unrecorded, unstorable!.deliveries.length)
+  })
+})
