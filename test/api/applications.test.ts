@@ -23,18 +23,18 @@ const administrator = await createPerson(db, { admin: true })
 await grantRole(db, administrator.id, 'owner', { organizationId: tree.organizationId })
 
 const { token } = tree.owner
-const ask = (method: string, url: string, body?: unknown, more: RequestOptions = {}) =>
+const send = (method: string, url: string, body?: unknown, more: RequestOptions = {}) =>
   api.request(method, url, { token, body, ...more })
 const applicationsOf = ({ environmentId }: Pick<TestTree, 'environmentId'>) =>
   `/environments/${environmentId}/applications`
 let counter = 0
-const wish = (more: object = {}) => ({
+const input = (more: object = {}) => ({
   name: `Application ${++counter}`,
   repository: 'https://github.com/acme/site.git',
   ...more,
 })
 const create = (more: object = {}, by: RequestOptions = {}) =>
-  ask('POST', applicationsOf(tree), wish(more), by)
+  send('POST', applicationsOf(tree), input(more), by)
 
 async function created(more: object = {}, by: RequestOptions = {}) {
   const { status, body, text } = await create(more, by)
@@ -83,7 +83,7 @@ suite('an application', () => {
       credential_id: tree.credentialId,
       linked_resources: linked(tree.serverIds[1]!),
     }
-    const made = await ask('POST', applicationsOf(tree), full)
+    const made = await send('POST', applicationsOf(tree), full)
     assert.equal(made.status, 201, made.text)
     const { credential_id, ...shown } = full
     for (const [field, value] of Object.entries(shown)) assert.deepEqual(made.body[field], value, field)
@@ -93,17 +93,17 @@ suite('an application', () => {
     assert.equal(made.body.folder, 'cafe-no1')
 
     const address = `/applications/${made.body.id}`
-    const read = await ask('GET', address)
+    const read = await send('GET', address)
     assert.deepEqual(read.body, made.body)
     assert.equal(read.headers.etag, made.headers.etag)
 
-    const changed = await ask('PUT', address, { name: 'Tea room', build_command: null, shared_paths: [] })
+    const changed = await send('PUT', address, { name: 'Tea room', build_command: null, shared_paths: [] })
     assert.equal(changed.status, 200, changed.text)
     assert.deepEqual(
       { ...changed.body, updated_at: null },
       { ...made.body, name: 'Tea room', build_command: null, shared_paths: [], updated_at: null },
     )
-    const list = await ask('GET', `${applicationsOf(tree)}?filter[name]=TEA`)
+    const list = await send('GET', `${applicationsOf(tree)}?filter[name]=TEA`)
     assert.deepEqual(list.body, [changed.body])
     assert.equal(list.headers['x-total-count'], '1')
 
@@ -117,7 +117,7 @@ suite('an application', () => {
     )
   })
 
-  test('has defaults for what is not said', async () => {
+  test('has defaults for omitted fields', async () => {
     const body = await created()
     assert.equal(body.default_branch, 'main')
     assert.equal(body.deployments_keep, 5)
@@ -125,36 +125,36 @@ suite('an application', () => {
     assert.deepEqual(body.linked_resources, [])
   })
 
-  test('shows its last deployments to those who may see actions', async () => {
+  test('shows its last deployments to callers who may see actions', async () => {
     const elsewhere = await createTestTree(db)
     const actionId = await createAction(db, elsewhere)
-    const { body } = await ask('GET', `/applications/${elsewhere.applicationId}`, undefined, {
+    const { body } = await send('GET', `/applications/${elsewhere.applicationId}`, undefined, {
       token: elsewhere.owner.token,
     })
     assert.equal(body.last_deployments.latest.id, actionId)
     assert.equal(body.last_deployments.live, null)
   })
 
-  test('is written by one of two people who read the same version', async () => {
+  test('accepts one of two changes based on the same version', async () => {
     const { id } = await created()
-    const { headers } = await ask('GET', `/applications/${id}`)
+    const { headers } = await send('GET', `/applications/${id}`)
     const write = (name: string) =>
-      ask('PUT', `/applications/${id}`, { name }, { headers: { 'if-match': headers.etag! } })
+      send('PUT', `/applications/${id}`, { name }, { headers: { 'if-match': headers.etag! } })
     assert.equal((await write('First writer')).status, 200)
     const second = await write('Second writer')
     assert.equal(second.status, 412)
-    assert.equal((await ask('GET', `/applications/${id}`)).body.name, 'First writer')
+    assert.equal((await send('GET', `/applications/${id}`)).body.name, 'First writer')
   })
 
-  test('has a folder of its own, also after another of its name was removed', async () => {
+  test('has a unique folder, even after an application of the same name was removed', async () => {
     const first = await created({ name: 'Same name!' })
-    assert.equal((await ask('DELETE', `/applications/${first.id}`)).status, 204)
+    assert.equal((await send('DELETE', `/applications/${first.id}`)).status, 204)
     const second = await created({ name: 'Same name!' })
     const third = await created({ name: 'same-name' })
     assert.deepEqual([first.folder, second.folder, third.folder], ['same-name', 'same-name-2', 'same-name-3'])
   })
 
-  test('is refused with all of its faults at once', async () => {
+  test('is rejected with all errors at once', async () => {
     const { status, body } = await create({
       name: 'Shop',
       repository: 'ext::sh -c id',
@@ -184,7 +184,7 @@ suite('an application', () => {
       assert.equal((await create({ root_directory })).status, 422, root_directory)
   })
 
-  test('takes no id of another organization or environment, and says which', async () => {
+  test('rejects ids of another organization or environment, and names them', async () => {
     const other = await createTestTree(db)
     const neighbour = await addEnvironment(db, tree.owner.id, tree.projectId, tree.credentialId)
     const credential = await create({ credential_id: other.credentialId })
@@ -197,7 +197,7 @@ suite('an application', () => {
     }
   })
 
-  test('is not there for people of another organization', async () => {
+  test('does not exist for members of another organization', async () => {
     const other = await createTestTree(db)
     const { id } = await created()
     for (const [method, body] of [
@@ -205,16 +205,16 @@ suite('an application', () => {
       ['PUT', { name: 'Mine' }],
       ['DELETE', undefined],
     ] as const) {
-      const answer = await ask(method, `/applications/${id}`, body, { token: other.owner.token })
+      const answer = await send(method, `/applications/${id}`, body, { token: other.owner.token })
       assert.equal(answer.status, 404)
     }
   })
 
-  test('is given a credential, or sent elsewhere with it, only by those who may use it', async () => {
+  test('needs credential:run to get a credential, or to use it for another repository', async () => {
     const by = { token: developer.token }
     assert.equal((await create({ credential_id: tree.credentialId }, by)).status, 403)
     const { id } = await created({ credential_id: tree.credentialId })
-    const change = (body: object, as: RequestOptions = by) => ask('PUT', `/applications/${id}`, body, as)
+    const change = (body: object, as: RequestOptions = by) => send('PUT', `/applications/${id}`, body, as)
     assert.equal((await change({ repository: 'https://github.com/acme/secrets.git' })).status, 403)
     assert.equal((await change({ credential_id: tree.credentialId, build_command: 'make' })).status, 200)
     const unfit = await change({ repository: 'https://evil.example/x.git' }, {})
@@ -224,19 +224,19 @@ suite('an application', () => {
     assert.equal((await change({ credential_id: null })).status, 422, 'a short address needs a provider')
   })
 
-  test('may have a repository on this machine only by an instance administrator', async () => {
+  test('may have a repository on this machine only when an instance administrator sets it', async () => {
     const repository = 'file:///srv/git/site.git'
     assert.equal((await create({ repository })).status, 403)
     const { id } = await created({ repository }, { token: administrator.token })
-    assert.equal((await ask('PUT', `/applications/${id}`, { name: 'Renamed by its owner' })).status, 200)
+    assert.equal((await send('PUT', `/applications/${id}`, { name: 'Renamed by its owner' })).status, 200)
     const { id: mine } = await created()
-    assert.equal((await ask('PUT', `/applications/${mine}`, { repository })).status, 403)
+    assert.equal((await send('PUT', `/applications/${mine}`, { repository })).status, 403)
   })
 
-  test('that runs on this machine is changed by instance administrators, as far as it decides what runs', async () => {
+  test('that runs on this machine lets only instance administrators change what runs', async () => {
     const server = await addLocalServer()
-    const refused = await create({ linked_resources: linked(server) })
-    assert.equal(refused.status, 403)
+    const rejected = await create({ linked_resources: linked(server) })
+    assert.equal(rejected.status, 403)
     const { id } = await created({ linked_resources: linked(server) }, { token: administrator.token })
     for (const body of [
       { build_command: 'id' },
@@ -246,19 +246,19 @@ suite('an application', () => {
       { default_branch: 'evil' },
       { linked_resources: [] },
     ])
-      assert.equal((await ask('PUT', `/applications/${id}`, body)).status, 403, JSON.stringify(body))
+      assert.equal((await send('PUT', `/applications/${id}`, body)).status, 403, JSON.stringify(body))
     const variable = { name: 'NODE_OPTIONS', value: '--require=/tmp/x' }
-    assert.equal((await ask('POST', `/applications/${id}/variables`, variable)).status, 403)
-    assert.equal((await ask('PUT', `/applications/${id}`, { name: 'Still mine' })).status, 200)
+    assert.equal((await send('POST', `/applications/${id}/variables`, variable)).status, 403)
+    assert.equal((await send('PUT', `/applications/${id}`, { name: 'Still mine' })).status, 200)
     const by = { token: administrator.token }
-    assert.equal((await ask('PUT', `/applications/${id}`, { build_command: 'make' }, by)).status, 200)
+    assert.equal((await send('PUT', `/applications/${id}`, { build_command: 'make' }, by)).status, 200)
   })
 
-  test('is removed only when nothing depends on it, and names what does', async () => {
+  test('is removed only when nothing depends on it; dependents are named', async () => {
     const other = await createTestTree(db)
     const by = { token: other.owner.token }
     const address = `/applications/${other.applicationId}`
-    const { status, body } = await ask('DELETE', address, undefined, by)
+    const { status, body } = await send('DELETE', address, undefined, by)
     assert.equal(status, 409)
     assert.deepEqual(body.errors, {
       pipelines: ['1 pipeline: Deploy'],
@@ -267,14 +267,14 @@ suite('an application', () => {
     assert.match(body.message, /Deploy.*cascade/)
   })
 
-  test('goes with its pipelines, hooks, links and variables; its runs stay', async () => {
+  test('is removed with its pipelines, hooks, links and variables; its runs stay', async () => {
     const other = await createTestTree(db)
     const by = { token: other.owner.token }
     const address = `/applications/${other.applicationId}`
     const hookId = await createHook(db, other, 'incoming')
     const actionId = await createAction(db, other)
-    await ask('POST', `${address}/variables`, { name: 'KEY', value: 'x' }, by)
-    const follower = await ask(
+    await send('POST', `${address}/variables`, { name: 'KEY', value: 'x' }, by)
+    const follower = await send(
       'PUT',
       `/pipelines/${other.serverPipelineId}`,
       { run_after: [other.pipelineId] },
@@ -284,18 +284,18 @@ suite('an application', () => {
 
     const helper = await createMember(db, other, 'developer')
     assert.equal(
-      (await ask('DELETE', `${address}?cascade=true`, undefined, { token: helper.token })).status,
+      (await send('DELETE', `${address}?cascade=true`, undefined, { token: helper.token })).status,
       403,
     )
-    assert.equal((await ask('DELETE', `${address}?cascade=true`, undefined, by)).status, 204)
+    assert.equal((await send('DELETE', `${address}?cascade=true`, undefined, by)).status, 204)
     for (const url of [address, `/pipelines/${other.pipelineId}`, `/hooks/incoming/${hookId}`])
-      assert.equal((await ask('GET', url, undefined, by)).status, 404, url)
-    const left = await ask('GET', `/pipelines/${other.serverPipelineId}`, undefined, by)
+      assert.equal((await send('GET', url, undefined, by)).status, 404, url)
+    const left = await send('GET', `/pipelines/${other.serverPipelineId}`, undefined, by)
     assert.deepEqual(left.body.run_after, [])
-    const action = await ask('GET', `/actions/${actionId}`, undefined, by)
+    const action = await send('GET', `/actions/${actionId}`, undefined, by)
     assert.equal(action.status, 200)
     assert.equal(action.body.resource.data.name, 'Shop')
-    assert.equal((await ask('POST', `/actions/${actionId}/retry`, undefined, by)).status, 409)
+    assert.equal((await send('POST', `/actions/${actionId}/retry`, undefined, by)).status, 409)
     const variables = await db
       .selectFrom('application_variables')
       .select('id')
@@ -304,7 +304,7 @@ suite('an application', () => {
     assert.deepEqual(variables, [])
   })
 
-  test('takes nothing along that the caller might not remove by itself', async () => {
+  test('is not removed with dependents that the caller may not remove', async () => {
     const other = await createTestTree(db)
     const person = await createPerson(db)
     const { id: roleId } = await db
@@ -321,7 +321,7 @@ suite('an application', () => {
       .values({ user_id: person.id, role_id: roleId, organization_id: other.organizationId })
       .execute()
     const address = `/applications/${other.applicationId}?cascade=true`
-    const { status, body } = await ask('DELETE', address, undefined, { token: person.token })
+    const { status, body } = await send('DELETE', address, undefined, { token: person.token })
     assert.equal(status, 403)
     assert.match(body.message, /pipeline:remove/)
   })
@@ -335,7 +335,7 @@ suite('an application', () => {
       completed_at: null,
     })
     for (const query of ['', '?cascade=true']) {
-      const { status, body } = await ask(
+      const { status, body } = await send(
         'DELETE',
         `/applications/${other.applicationId}${query}`,
         undefined,
@@ -350,12 +350,12 @@ suite('an application', () => {
 })
 
 suite('a variable', () => {
-  test('is sealed, reaches runs, and is shown to those who may edit it', async () => {
+  test('is stored encrypted, reaches runs, and is shown to callers who may edit it', async () => {
     const address = `/applications/${tree.applicationId}/variables`
-    const { status, body, text } = await ask('POST', address, { name: 'REGION', value: 'eu-1' })
+    const { status, body, text } = await send('POST', address, { name: 'REGION', value: 'eu-1' })
     assert.equal(status, 201, text)
     assert.equal(body.value, 'eu-1')
-    const asViewer = await ask('GET', `${address}/${body.id}`, undefined, { token: viewer.token })
+    const asViewer = await send('GET', `${address}/${body.id}`, undefined, { token: viewer.token })
     assert.equal(asViewer.body.value, '********')
     const row = await db
       .selectFrom('application_variables')
@@ -381,26 +381,26 @@ suite('a variable', () => {
     assert.deepEqual(run.application?.variables, [{ name: 'REGION', hidden: false, value: 'eu-1' }])
   })
 
-  test('that is hidden is never shown again, not by making it visible either', async () => {
+  test('that is hidden is never shown again, not even by making it visible', async () => {
     const { id } = await created()
     const address = `/applications/${id}/variables`
-    const made = await ask('POST', address, { name: 'TOKEN', value: 'hush-hush', hidden: true })
+    const made = await send('POST', address, { name: 'TOKEN', value: 'hush-hush', hidden: true })
     assert.equal(made.body.value, '********')
     const one = `${address}/${made.body.id}`
-    assert.equal((await ask('GET', one)).body.value, '********')
-    const reveal = await ask('PUT', one, { hidden: false })
+    assert.equal((await send('GET', one)).body.value, '********')
+    const reveal = await send('PUT', one, { hidden: false })
     assert.equal(reveal.status, 422)
     assert.deepEqual(Object.keys(reveal.body.errors), ['value'])
-    const replaced = await ask('PUT', one, { hidden: false, value: 'other' })
+    const replaced = await send('PUT', one, { hidden: false, value: 'other' })
     assert.equal(replaced.body.value, 'other')
     const entries = JSON.stringify(await auditOf('variable', made.body.id))
     assert.ok(!/hush-hush|other/.test(entries))
   })
 
-  test('has a name that is its own, whatever the case, and not one of the shell or of Gantry', async () => {
+  test('has a unique, case-insensitive name that is not reserved', async () => {
     const { id } = await created()
     const address = `/applications/${id}/variables`
-    const first = await ask('POST', address, { name: 'Api_Key', value: '' })
+    const first = await send('POST', address, { name: 'Api_Key', value: '' })
     assert.equal(first.status, 201)
     for (const name of [
       'API_KEY',
@@ -413,32 +413,32 @@ suite('a variable', () => {
       '1a',
       '',
     ]) {
-      const { status, body } = await ask('POST', address, { name, value: 'x' })
+      const { status, body } = await send('POST', address, { name, value: 'x' })
       assert.equal(status, 422, name)
       assert.deepEqual(Object.keys(body.errors), ['name'])
     }
-    assert.equal((await ask('PUT', `${address}/${first.body.id}`, { name: 'API_KEY' })).status, 200)
+    assert.equal((await send('PUT', `${address}/${first.body.id}`, { name: 'API_KEY' })).status, 200)
     for (const value of ['é'.repeat(40_000), 'a\0b'])
-      assert.equal((await ask('POST', address, { name: 'BIG', value })).status, 422)
+      assert.equal((await send('POST', address, { name: 'BIG', value })).status, 422)
   })
 
   test('is listed, changed under its version, and removed', async () => {
     const { id } = await created()
     const address = `/applications/${id}/variables`
-    for (const name of ['ONE', 'TWO', 'TWENTY']) await ask('POST', address, { name, value: name })
-    const list = await ask('GET', `${address}?filter[name]=tw&per_page=1`)
+    for (const name of ['ONE', 'TWO', 'TWENTY']) await send('POST', address, { name, value: name })
+    const list = await send('GET', `${address}?filter[name]=tw&per_page=1`)
     assert.equal(list.headers['x-total-count'], '2')
     assert.equal(list.body[0].name, 'TWENTY')
     const one = `${address}/${list.body[0].id}`
-    const { headers } = await ask('GET', one)
-    const write = () => ask('PUT', one, { value: 'x' }, { headers: { 'if-match': headers.etag! } })
+    const { headers } = await send('GET', one)
+    const write = () => send('PUT', one, { value: 'x' }, { headers: { 'if-match': headers.etag! } })
     assert.equal((await write()).status, 200)
     assert.equal((await write()).status, 412)
-    assert.equal((await ask('DELETE', one)).status, 204)
-    assert.equal((await ask('GET', one)).status, 404)
+    assert.equal((await send('DELETE', one)).status, 204)
+    assert.equal((await send('GET', one)).status, 404)
     const elsewhere = await created()
-    const foreign = `/applications/${elsewhere.id}/variables/${(await ask('GET', address)).body[0].id}`
-    assert.equal((await ask('GET', foreign)).status, 404)
+    const foreign = `/applications/${elsewhere.id}/variables/${(await send('GET', address)).body[0].id}`
+    assert.equal((await send('GET', foreign)).status, 404)
   })
 })
 
@@ -446,18 +446,18 @@ suite('a link', () => {
   const linkOf = (application: number, server: number) =>
     `/resource-links/application/${application}/server/${server}`
   const serversOf = async (id: number) =>
-    (await ask('GET', `/applications/${id}`)).body.linked_resources.map(
+    (await send('GET', `/applications/${id}`)).body.linked_resources.map(
       (one: { resource_id: number }) => one.resource_id,
     )
 
-  test('is made and undone from either side, as often as one likes', async () => {
+  test('is created and removed from either side, idempotently', async () => {
     const { id } = await created()
     const [one, two] = tree.serverIds as [number, number]
     for (const url of [linkOf(id, one), linkOf(id, one), `/resource-links/server/${two}/application/${id}`])
-      assert.equal((await ask('PUT', url)).status, 204, url)
+      assert.equal((await send('PUT', url)).status, 204, url)
     assert.deepEqual(await serversOf(id), [one, two])
     for (const url of [`/resource-links/server/${one}/application/${id}`, linkOf(id, one)])
-      assert.equal((await ask('DELETE', url)).status, 204)
+      assert.equal((await send('DELETE', url)).status, 204)
     assert.deepEqual(await serversOf(id), [two])
     const verbs = (await auditOf('application', id)).map(({ verb }) => verb)
     assert.deepEqual(verbs, ['created', 'linked', 'linked', 'unlinked'])
@@ -472,27 +472,27 @@ suite('a link', () => {
       `/resource-links/server/${neighbour.serverIds[0]}/application/${id}`,
       linkOf(id, 999_999),
     ])
-      assert.equal((await ask('PUT', url)).status, 404, url)
+      assert.equal((await send('PUT', url)).status, 404, url)
   })
 
-  test('takes the permission to edit the application and to run on the server', async () => {
+  test('requires permission to edit the application and to run on the server', async () => {
     const { id } = await created()
     const [server] = tree.serverIds as [number]
-    assert.equal((await ask('PUT', linkOf(id, server), undefined, { token: viewer.token })).status, 403)
-    assert.equal((await ask('PUT', linkOf(id, server), undefined, { token: developer.token })).status, 204)
+    assert.equal((await send('PUT', linkOf(id, server), undefined, { token: viewer.token })).status, 403)
+    assert.equal((await send('PUT', linkOf(id, server), undefined, { token: developer.token })).status, 204)
   })
 
   test('to a local server is for instance administrators', async () => {
     const { id } = await created()
     const server = await addLocalServer()
-    assert.equal((await ask('PUT', linkOf(id, server))).status, 403)
+    assert.equal((await send('PUT', linkOf(id, server))).status, 403)
     assert.deepEqual(await serversOf(id), [])
     const by = { token: administrator.token }
-    assert.equal((await ask('PUT', linkOf(id, server), undefined, by)).status, 204)
-    assert.equal((await ask('DELETE', linkOf(id, server))).status, 403)
+    assert.equal((await send('PUT', linkOf(id, server), undefined, by)).status, 204)
+    assert.equal((await send('DELETE', linkOf(id, server))).status, 403)
   })
 
-  test('is not undone while an unfinished run uses it', async () => {
+  test('is not removed while an unfinished run uses it', async () => {
     const other = await createTestTree(db)
     const by = { token: other.owner.token }
     const [one, two] = other.serverIds as [number, number]
@@ -501,11 +501,11 @@ suite('a link', () => {
       { ...other, serverIds: [one] },
       { status: 'queued', status_reason_code: 'QUEUED', started_at: null, completed_at: null },
     )
-    const busy = await ask('DELETE', linkOf(other.applicationId, one), undefined, by)
+    const busy = await send('DELETE', linkOf(other.applicationId, one), undefined, by)
     assert.equal(busy.status, 409)
     assert.match(busy.body.message, /web-1/)
     const body = { linked_resources: linked(two) }
-    assert.equal((await ask('PUT', `/applications/${other.applicationId}`, body, by)).status, 409)
-    assert.equal((await ask('DELETE', linkOf(other.applicationId, two), undefined, by)).status, 204)
+    assert.equal((await send('PUT', `/applications/${other.applicationId}`, body, by)).status, 409)
+    assert.equal((await send('DELETE', linkOf(other.applicationId, two), undefined, by)).status, 204)
   })
 })

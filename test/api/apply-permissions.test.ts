@@ -141,7 +141,7 @@ suite('permissions', () => {
     )
     const { status, body } = await apply(wish, { dry_run: true }, owner)
     assert.equal(status, 403)
-    assert.match(body.errors['environments.live.servers.here'][0], /Only administrators of this installation/)
+    assert.match(body.errors['environments.live.servers.here'][0], /Only instance administrators/)
   })
 
   test('needs a token', async () => {

@@ -35,7 +35,7 @@ const token = () => developer.token
 const create = (type: 'incoming' | 'outgoing', body: object, as = token(), pipeline = tree.pipelineId) =>
   api.request('POST', `/pipelines/${pipeline}/hooks/${type}`, { token: as, body })
 
-test('creating an incoming hook returns its address and, once, its secret', async () => {
+test('creating an incoming hook returns its URL and, once, its secret', async () => {
   const { status, body, headers } = await create('incoming', INCOMING)
   assert.equal(status, 201)
   assert.ok(headers.etag)
@@ -61,7 +61,7 @@ test('a hook that requires no secret has none', async () => {
   assert.equal(body.action_type, 'deploy')
 })
 
-test('a sender that dictates its secret is obeyed', async () => {
+test('a secret dictated by the sender is accepted', async () => {
   const { body } = await create('incoming', {
     name: 'Given',
     requires_secret: true,
@@ -70,7 +70,7 @@ test('a sender that dictates its secret is obeyed', async () => {
   assert.equal(body.secret, 'sixteen-or-more!')
 })
 
-test('creating an outgoing hook returns a signing secret of its own', async () => {
+test('creating an outgoing hook returns its signing secret', async () => {
   const { status, body } = await create('outgoing', OUTGOING)
   assert.equal(status, 201)
   assert.match(body.secret, /^whsec_[A-Za-z0-9+/]{43}=$/)
@@ -85,7 +85,7 @@ test('creating an outgoing hook returns a signing secret of its own', async () =
   })
 })
 
-test('secrets and addresses are not in the database as text', async () => {
+test('secrets and URLs are not stored as plain text', async () => {
   const { body } = await create('incoming', INCOMING)
   const row = await api.db.selectFrom('hooks').selectAll().where('id', '=', body.id).executeTakeFirstOrThrow()
   const stored = JSON.stringify(row, (_key, value) =>
@@ -95,7 +95,7 @@ test('secrets and addresses are not in the database as text', async () => {
   assert.ok(!stored.includes(body.url.split('/').at(-2)))
 })
 
-test('a new hook is in the list of its pipeline, newest first, both directions together', async () => {
+test('hooks of both directions are listed together, newest first', async () => {
   const other = await createTestTree(api.db)
   const incoming = (await create('incoming', INCOMING, other.owner.token, other.pipelineId)).body
   const outgoing = (await create('outgoing', OUTGOING, other.owner.token, other.pipelineId)).body
@@ -133,7 +133,7 @@ test('a list without per_page shows every hook of the pipeline', async () => {
   assert.equal(body.length, 30)
 })
 
-test('whoever may not edit a hook sees neither its address nor its secret', async () => {
+test('callers without hook:edit see neither its URL nor its secret', async () => {
   const { body } = await create('incoming', INCOMING)
   const read = await api.request('GET', `/hooks/incoming/${body.id}`, { token: viewer.token })
   assert.equal(read.body.url, `${TEST_BASE_URL}/hooks/********/trigger`)
@@ -142,7 +142,7 @@ test('whoever may not edit a hook sees neither its address nor its secret', asyn
   assert.ok(!list.text.includes(body.url))
 })
 
-test('a change replaces what is given, whole, and leaves the rest', async () => {
+test('a change replaces the given fields as a whole and keeps the rest', async () => {
   const { body } = await create('incoming', { ...INCOMING, active: false })
   const changed = await api.request('PUT', `/hooks/incoming/${body.id}`, {
     token: token(),
@@ -157,7 +157,7 @@ test('a change replaces what is given, whole, and leaves the rest', async () => 
   assert.equal(changed.body.secret, '********')
 })
 
-test('a change that follows an outdated read is refused', async () => {
+test('a change with an outdated If-Match is rejected', async () => {
   const { body, headers } = await create('outgoing', OUTGOING)
   const change = (name: string, etag: string) =>
     api.request('PUT', `/hooks/outgoing/${body.id}`, {
@@ -174,7 +174,7 @@ test('a change that follows an outdated read is refused', async () => {
   assert.equal((await change('Fourth', '*')).status, 200)
 })
 
-test('a hook that is made to require a secret gets one and shows it', async () => {
+test('a hook that starts to require a secret gets one and shows it', async () => {
   const { body } = await create('incoming', { name: 'Open' })
   const changed = await api.request('PUT', `/hooks/incoming/${body.id}`, {
     token: token(),
@@ -190,12 +190,12 @@ test('a hook that is made to require a secret gets one and shows it', async () =
   assert.equal(again.body.secret, '********')
 })
 
-test('rotating shows the new secret once and keeps the old one for the overlap', async () => {
-  for (const [type, wish] of [
+test('rotation shows the new secret once and keeps the old one valid for the overlap', async () => {
+  for (const [type, input] of [
     ['incoming', INCOMING],
     ['outgoing', OUTGOING],
   ] as const) {
-    const { body } = await create(type, wish)
+    const { body } = await create(type, input)
     const rotate = (more: object = {}) =>
       api.request('POST', `/hooks/${type}/${body.id}/rotate-secret`, { token: token(), ...more })
     const stored = () =>
@@ -242,7 +242,7 @@ test('a hook is found only under its own direction', async () => {
   assert.equal((await api.request('GET', `/hooks/outgoing/${body.id}`, { token: token() })).status, 404)
 })
 
-test('hooks of a server pipeline need view of servers, not of applications', async () => {
+test('hooks of a server pipeline require server:view, not application:view', async () => {
   const restart = await create(
     'incoming',
     { name: 'Restart', action_type: 'restart' },
@@ -267,12 +267,12 @@ test('hooks of a server pipeline need view of servers, not of applications', asy
     .where('user_id', '=', person.id)
     .execute()
   assert.equal((await create('incoming', { name: 'A' }, person.token, tree.serverPipelineId)).status, 201)
-  const refused = await create('incoming', { name: 'B' }, person.token)
-  assert.equal(refused.status, 403)
-  assert.match(refused.body.message, /application:view/)
+  const rejected = await create('incoming', { name: 'B' }, person.token)
+  assert.equal(rejected.status, 403)
+  assert.match(rejected.body.message, /application:view/)
 })
 
-test('two hundred hooks are enough for one pipeline, also when the last are made at once', async () => {
+test('a pipeline has at most 200 hooks, even under concurrent creation', async () => {
   const other = await createTestTree(api.db)
   await api.db
     .insertInto('hooks')
@@ -303,7 +303,7 @@ test('two hundred hooks are enough for one pipeline, also when the last are made
   assert.deepEqual(statuses, [...Array(5).fill(201), ...Array(7).fill(409)])
 })
 
-test('bad wishes are refused with every fault named, and nothing is stored', async () => {
+test('invalid bodies are rejected with every error named, and nothing is stored', async () => {
   const count = async () => (await api.db.selectFrom('hooks').select('id').execute()).length
   const earlier = await count()
   const table: ['incoming' | 'outgoing', object, string[]][] = [
@@ -352,24 +352,24 @@ test('bad wishes are refused with every fault named, and nothing is stored', asy
     ['outgoing', { ...OUTGOING, name: 'a\u0000b' }, ['name']],
     ['outgoing', { ...OUTGOING, settings: { request_body: { 'a\ud800': 1 } } }, ['settings.request_body']],
   ]
-  for (const [type, wish, fields] of table) {
-    const { status, body } = await create(type, wish)
-    assert.equal(status, 422, JSON.stringify(wish))
-    assert.deepEqual(Object.keys(body.errors).sort(), [...fields].sort(), JSON.stringify(wish))
+  for (const [type, input, fields] of table) {
+    const { status, body } = await create(type, input)
+    assert.equal(status, 422, JSON.stringify(input))
+    assert.deepEqual(Object.keys(body.errors).sort(), [...fields].sort(), JSON.stringify(input))
   }
   assert.equal(await count(), earlier)
 })
 
-test('a pipeline of another organization does not exist for a stranger', async () => {
-  const stranger = await createTestTree(api.db)
+test('a pipeline of another organization does not exist for outsiders', async () => {
+  const outsider = await createTestTree(api.db)
   const { body } = await create('incoming', INCOMING)
   const attempts = [
-    create('incoming', INCOMING, stranger.owner.token),
-    api.request('GET', `/pipelines/${tree.pipelineId}/hooks`, { token: stranger.owner.token }),
-    api.request('GET', `/hooks/incoming/${body.id}`, { token: stranger.owner.token }),
-    api.request('PUT', `/hooks/incoming/${body.id}`, { token: stranger.owner.token, body: { name: 'x' } }),
-    api.request('DELETE', `/hooks/incoming/${body.id}`, { token: stranger.owner.token }),
-    api.request('POST', `/hooks/incoming/${body.id}/rotate-secret`, { token: stranger.owner.token }),
+    create('incoming', INCOMING, outsider.owner.token),
+    api.request('GET', `/pipelines/${tree.pipelineId}/hooks`, { token: outsider.owner.token }),
+    api.request('GET', `/hooks/incoming/${body.id}`, { token: outsider.owner.token }),
+    api.request('PUT', `/hooks/incoming/${body.id}`, { token: outsider.owner.token, body: { name: 'x' } }),
+    api.request('DELETE', `/hooks/incoming/${body.id}`, { token: outsider.owner.token }),
+    api.request('POST', `/hooks/incoming/${body.id}/rotate-secret`, { token: outsider.owner.token }),
   ]
   assert.deepEqual(
     (await Promise.all(attempts)).map((one) => one.status),

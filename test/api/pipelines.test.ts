@@ -21,18 +21,19 @@ const developer = await createMember(db, tree, 'developer')
 const administrator = await createPerson(db, { admin: true })
 await grantRole(db, administrator.id, 'owner', { organizationId: tree.organizationId })
 
-const ask = (method: string, url: string, body?: unknown, more: RequestOptions = {}) =>
+const send = (method: string, url: string, body?: unknown, more: RequestOptions = {}) =>
   api.request(method, url, { token: tree.owner.token, body, ...more })
 const ofApplication = (at: Pick<TestTree, 'applicationId'> = tree) =>
   `/pipelines/application/${at.applicationId}`
 const ofServer = (at: Pick<TestTree, 'serverIds'> = tree) => `/pipelines/server/${at.serverIds[0]}`
 
 async function created(body: object, url = ofApplication(), by: RequestOptions = {}) {
-  const answer = await ask('POST', url, body, by)
+  const answer = await send('POST', url, body, by)
   assert.equal(answer.status, 201, answer.text)
   return answer.body
 }
-const change = (id: number, body: object, by: RequestOptions = {}) => ask('PUT', `/pipelines/${id}`, body, by)
+const change = (id: number, body: object, by: RequestOptions = {}) =>
+  send('PUT', `/pipelines/${id}`, body, by)
 const unfinished = {
   status: 'queued',
   status_reason_code: 'QUEUED',
@@ -66,19 +67,19 @@ suite('a pipeline', () => {
   })
 
   test('is created, read, listed and changed', async () => {
-    const wish = {
+    const input = {
       name: 'Warm the caches',
       operation: 'custom',
       max_parallel_actions: 0,
       queue_policy: 'latest',
       rollout: { batch: '25%', max_failed: 2 },
     }
-    const made = await ask('POST', ofServer(), wish, { token: developer.token })
+    const made = await send('POST', ofServer(), input, { token: developer.token })
     assert.equal(made.status, 201, made.text)
-    for (const [field, value] of Object.entries(wish)) assert.deepEqual(made.body[field], value, field)
+    for (const [field, value] of Object.entries(input)) assert.deepEqual(made.body[field], value, field)
     assert.deepEqual(made.body.steps, [])
     const address = `/pipelines/${made.body.id}`
-    const read = await ask('GET', address)
+    const read = await send('GET', address)
     assert.deepEqual(read.body, made.body)
     assert.equal(read.headers.etag, made.headers.etag)
 
@@ -89,29 +90,29 @@ suite('a pipeline', () => {
       { ...made.body, name: 'Warm up', rollout: { batch: 3, max_failed: 0 }, updated_at: null },
     )
     assert.equal((await change(made.body.id, { rollout: null })).body.rollout, null)
-    const list = await ask('GET', `${ofServer()}?filter[name]=WARM`)
+    const list = await send('GET', `${ofServer()}?filter[name]=WARM`)
     assert.deepEqual(
       list.body.map((one: { id: number }) => one.id),
       [made.body.id],
     )
-    const first = await ask('GET', `${ofServer()}?per_page=1`)
+    const first = await send('GET', `${ofServer()}?per_page=1`)
     assert.equal(first.body[0].id, made.body.id, 'newest first')
     assert.equal(first.headers['x-total-count'], '2')
   })
 
-  test('is written by one of two people who read the same version, steps included', async () => {
+  test('accepts one of two changes based on the same version, steps included', async () => {
     const { id } = await created({ name: 'Twice', operation: 'custom' })
-    const { headers } = await ask('GET', `/pipelines/${id}`)
+    const { headers } = await send('GET', `/pipelines/${id}`)
     const write = (name: string, etag: string) => change(id, { name }, { headers: { 'if-match': etag } })
     const first = await write('First', headers.etag!)
     assert.equal(first.status, 200)
     assert.equal((await write('Second', headers.etag!)).status, 412)
-    await ask('POST', `/pipelines/${id}/steps`, { name: 'hello', command: 'true' })
+    await send('POST', `/pipelines/${id}/steps`, { name: 'hello', command: 'true' })
     assert.equal((await write('Third', first.headers.etag!)).status, 412)
   })
 
-  test('is refused with all of its faults at once', async () => {
-    const { status, body } = await ask('POST', ofApplication(), {
+  test('is rejected with all errors at once', async () => {
+    const { status, body } = await send('POST', ofApplication(), {
       name: ' ',
       operation: 'explode',
       max_parallel_actions: -1,
@@ -134,21 +135,21 @@ suite('a pipeline', () => {
     ])
     for (const batch of [0, 1.5, '101%', '1.5%', '10', 'all', null])
       assert.equal(
-        (await ask('POST', ofApplication(), { name: 'x', operation: 'custom', rollout: { batch } })).status,
+        (await send('POST', ofApplication(), { name: 'x', operation: 'custom', rollout: { batch } })).status,
         422,
         String(batch),
       )
   })
 
   test('deploys applications only', async () => {
-    const { status, body } = await ask('POST', ofServer(), { name: 'No', operation: 'deploy' })
+    const { status, body } = await send('POST', ofServer(), { name: 'No', operation: 'deploy' })
     assert.equal(status, 422)
     assert.deepEqual(Object.keys(body.errors), ['operation'])
   })
 
   test('may change its operation until it has runs or hooks', async () => {
     const { id } = await created({ name: 'Undecided', operation: 'custom' })
-    await ask('POST', `/pipelines/${id}/steps`, { name: 'own', command: 'true' })
+    await send('POST', `/pipelines/${id}/steps`, { name: 'own', command: 'true' })
     const deploying = await change(id, { operation: 'deploy' })
     assert.deepEqual(
       deploying.body.steps.map(({ name }: { name: string }) => name),
@@ -172,7 +173,7 @@ suite('a pipeline', () => {
     assert.equal((await change(other.serverPipelineId, { operation: 'stop' }, by)).status, 409)
   })
 
-  test('of a local server is made by instance administrators', async () => {
+  test('of a local server is created by instance administrators', async () => {
     const { id: serverId } = await db
       .insertInto('servers')
       .values({
@@ -185,36 +186,36 @@ suite('a pipeline', () => {
       .returning('id')
       .executeTakeFirstOrThrow()
     const url = `/pipelines/server/${serverId}`
-    const wish = { name: 'Clean up', operation: 'custom' }
-    assert.equal((await ask('POST', url, wish)).status, 403)
-    const { id } = await created(wish, url, { token: administrator.token })
+    const input = { name: 'Clean up', operation: 'custom' }
+    assert.equal((await send('POST', url, input)).status, 403)
+    const { id } = await created(input, url, { token: administrator.token })
     assert.equal((await change(id, { name: 'Tidy up' })).status, 200)
     assert.equal((await change(id, { operation: 'restart' })).status, 403)
   })
 
-  test('is not there for people of another organization', async () => {
+  test('does not exist for members of another organization', async () => {
     const other = await createTestTree(db)
     const by = { token: other.owner.token }
     for (const url of [`/pipelines/${tree.pipelineId}`, ofApplication(), ofServer()])
-      assert.equal((await ask('GET', url, undefined, by)).status, 404)
-    assert.equal((await ask('POST', ofApplication(), { name: 'x', operation: 'custom' }, by)).status, 404)
+      assert.equal((await send('GET', url, undefined, by)).status, 404)
+    assert.equal((await send('POST', ofApplication(), { name: 'x', operation: 'custom' }, by)).status, 404)
   })
 })
 
 suite('run_after', () => {
-  test('names pipelines of the same environment', async () => {
+  test('references pipelines of the same environment', async () => {
     const neighbour = await addEnvironment(db, tree.owner.id, tree.projectId, tree.credentialId)
-    const wish = { name: 'After', operation: 'custom' }
-    const { body } = await ask('POST', ofServer(), { ...wish, run_after: [tree.pipelineId] })
+    const input = { name: 'After', operation: 'custom' }
+    const { body } = await send('POST', ofServer(), { ...input, run_after: [tree.pipelineId] })
     assert.deepEqual(body.run_after, [tree.pipelineId])
-    for (const stranger of [neighbour.pipelineId, 999_999]) {
-      const refused = await ask('POST', ofServer(), { ...wish, run_after: [tree.pipelineId, stranger] })
-      assert.equal(refused.status, 404)
-      assert.deepEqual(Object.keys(refused.body.errors), ['run_after.1'])
+    for (const foreign of [neighbour.pipelineId, 999_999]) {
+      const rejected = await send('POST', ofServer(), { ...input, run_after: [tree.pipelineId, foreign] })
+      assert.equal(rejected.status, 404)
+      assert.deepEqual(Object.keys(rejected.body.errors), ['run_after.1'])
     }
   })
 
-  test('never goes in a circle, and tells which one it would be', async () => {
+  test('never forms a cycle, and names the one that it would form', async () => {
     const other = await createTestTree(db)
     const by = { token: other.owner.token }
     const make = (name: string, run_after: number[]) =>
@@ -232,7 +233,7 @@ suite('run_after', () => {
     assert.equal((await change(one.id, { run_after: [three.id] }, by)).status, 200)
   })
 
-  test('does not become a circle by two changes at once', async () => {
+  test('does not form a cycle through concurrent changes', async () => {
     const other = await createTestTree(db)
     const by = { token: other.owner.token }
     for (let round = 0; round < 5; round++) {
@@ -247,20 +248,20 @@ suite('run_after', () => {
 })
 
 suite('removing a pipeline', () => {
-  test('is refused while something depends on it, which is named', async () => {
+  test('is rejected while something depends on it; dependents are named', async () => {
     const other = await createTestTree(db)
     const by = { token: other.owner.token }
     await createHook(db, other, 'incoming', { name: 'Push' })
     await change(other.serverPipelineId, { run_after: [other.pipelineId] }, by)
-    const { status, body } = await ask('DELETE', `/pipelines/${other.pipelineId}`, undefined, by)
+    const { status, body } = await send('DELETE', `/pipelines/${other.pipelineId}`, undefined, by)
     assert.equal(status, 409)
     assert.deepEqual(body.errors, { hooks: ['1 hook: Push'], run_after: ['1 pipeline: Restart after it'] })
   })
 
-  test('with cascade takes the hooks along, whose calls then find nothing', async () => {
+  test('with cascade removes the hooks, whose calls then get 404', async () => {
     const other = await createTestTree(db)
     const by = { token: other.owner.token }
-    const hook = await ask('POST', `/pipelines/${other.pipelineId}/hooks/incoming`, { name: 'Push' }, by)
+    const hook = await send('POST', `/pipelines/${other.pipelineId}/hooks/incoming`, { name: 'Push' }, by)
     const call = () => api.request('POST', new URL(hook.body.url).pathname, { body: {} })
     const started = await call()
     assert.equal(started.status, 202)
@@ -270,13 +271,13 @@ suite('removing a pipeline', () => {
       .where('id', '=', started.body.action_id)
       .execute()
     const address = `/pipelines/${other.pipelineId}?cascade=true`
-    assert.equal((await ask('DELETE', address, undefined, by)).status, 204)
+    assert.equal((await send('DELETE', address, undefined, by)).status, 204)
     assert.equal((await call()).status, 404)
-    assert.equal((await ask('GET', `/pipelines/${other.pipelineId}`, undefined, by)).status, 404)
-    assert.equal((await ask('POST', `/pipelines/${other.pipelineId}/actions`, undefined, by)).status, 404)
-    const list = await ask('GET', ofApplication(other), undefined, by)
+    assert.equal((await send('GET', `/pipelines/${other.pipelineId}`, undefined, by)).status, 404)
+    assert.equal((await send('POST', `/pipelines/${other.pipelineId}/actions`, undefined, by)).status, 404)
+    const list = await send('GET', ofApplication(other), undefined, by)
     assert.deepEqual(list.body, [])
-    const action = await ask('GET', `/actions/${started.body.action_id}`, undefined, by)
+    const action = await send('GET', `/actions/${started.body.action_id}`, undefined, by)
     assert.equal(action.body.pipeline_id, other.pipelineId)
     const entries = await db
       .selectFrom('audit_entries')
@@ -295,7 +296,7 @@ suite('removing a pipeline', () => {
     const other = await createTestTree(db)
     await createAction(db, other, unfinished)
     for (const query of ['', '?cascade=true']) {
-      const { status, body } = await ask('DELETE', `/pipelines/${other.pipelineId}${query}`, undefined, {
+      const { status, body } = await send('DELETE', `/pipelines/${other.pipelineId}${query}`, undefined, {
         token: other.owner.token,
       })
       assert.equal(status, 409)
@@ -303,24 +304,24 @@ suite('removing a pipeline', () => {
     }
   })
 
-  test('leaves no unfinished run behind when one is started at the same moment', async () => {
+  test('leaves no unfinished run behind when one starts concurrently', async () => {
     for (let round = 0; round < 5; round++) {
       const other = await createTestTree(db)
       const by = { token: other.owner.token }
       const address = `/pipelines/${other.pipelineId}`
       const [removed, started] = await Promise.all([
-        ask('DELETE', address, undefined, by),
-        ask('POST', `${address}/actions`, undefined, by),
+        send('DELETE', address, undefined, by),
+        send('POST', `${address}/actions`, undefined, by),
       ])
       const both = `${removed.status} ${started.status}`
       assert.ok(['204 404', '204 409', '409 201'].includes(both), both)
     }
   })
 
-  test('needs the permission', async () => {
+  test('requires permission', async () => {
     const { id } = await created({ name: 'Keep me', operation: 'custom' })
     const by = { token: developer.token }
-    assert.equal((await ask('DELETE', `/pipelines/${id}`, undefined, by)).status, 403)
-    assert.equal((await ask('DELETE', `/pipelines/${id}`)).status, 204)
+    assert.equal((await send('DELETE', `/pipelines/${id}`, undefined, by)).status, 403)
+    assert.equal((await send('DELETE', `/pipelines/${id}`)).status, 204)
   })
 })

@@ -23,8 +23,8 @@ const { api, db, tree, developer, instanceAdmin, list, ask, makeCredential, keys
 
 const NO_SSH = { host: null, port: null, loginName: null, hostKey: null, privateKey: null }
 
-suite('keys of servers', () => {
-  test('a key of another organization, and one that is not there, are unknown', async () => {
+suite('SSH keys of servers', () => {
+  test('a key of another organization is reported like one that does not exist', async () => {
     const outsider = await createTestTree(db)
     for (const credential_id of [outsider.credentialId, 999_999]) {
       const answer = await ask('POST', list, ssh({ credential_id }))
@@ -33,7 +33,7 @@ suite('keys of servers', () => {
     }
   })
 
-  test('a token is no key, and one that is switched off is none either', async () => {
+  test('tokens and inactive keys are rejected', async () => {
     assert.deepEqual(fieldsOf(await ask('POST', list, ssh({ credential_id: tree.credentialId }))), [
       'credential_id',
     ])
@@ -41,7 +41,7 @@ suite('keys of servers', () => {
     assert.deepEqual(fieldsOf(await ask('POST', list, ssh({ credential_id: off.id }))), ['credential_id'])
   })
 
-  test('to use a key, or to use it in another place, takes the right to use it', async () => {
+  test('using a key, or using it for another destination, requires credential:run', async () => {
     const local = await createPerson(db)
     await grantRole(db, local.id, 'viewer', { organizationId: tree.organizationId })
     await grantRole(db, local.id, 'admin', {
@@ -72,8 +72,11 @@ suite('keys of servers', () => {
   test('a credential that a server uses cannot be removed', async () => {
     const key = await makeCredential({ name: 'held', provider_code: 'ssh', generate: true })
     const server = await create({ name: 'holder', credential_id: key.id })
-    const refused = await ask('DELETE', `/credentials/${key.id}`)
-    assert.deepEqual([refused.status, refused.body.errors], [409, { servers: ['1 server (holder) uses it'] }])
+    const rejected = await ask('DELETE', `/credentials/${key.id}`)
+    assert.deepEqual(
+      [rejected.status, rejected.body.errors],
+      [409, { servers: ['1 server (holder) uses it'] }],
+    )
     assert.equal((await ask('DELETE', `/servers/${server.id}`)).status, 204)
     assert.equal((await ask('DELETE', `/credentials/${key.id}`)).status, 204)
   })
@@ -88,7 +91,7 @@ suite('local servers', () => {
     ...more,
   })
 
-  test('only administrators of the installation make and change them', async () => {
+  test('only instance administrators create and change them', async () => {
     assert.equal((await ask('POST', list, here())).status, 403)
     assert.equal((await ask('POST', list, here(), tree.owner)).status, 403)
     const made = await ask('POST', list, here(), instanceAdmin)
@@ -104,7 +107,7 @@ suite('local servers', () => {
     )
   })
 
-  test('a check looks around on this machine', async (t) => {
+  test('a check inspects this machine', async (t) => {
     const folder = await mkdtemp(join(tmpdir(), 'gantry-servers-'))
     later(t, () => rm(folder, { recursive: true, force: true }))
     await chmod(folder, 0o755)
@@ -154,18 +157,18 @@ suite('checking SSH servers', () => {
   const at = async (t: TestContext) => {
     const sshd = await startSshd(t, { authorized: keys[0].public_key })
     const account = sshd.accounts[0]!
-    const place = {
+    const host = {
       host: '127.0.0.1',
       port: sshd.port,
       login_name: account.name,
       root_directory: account.home,
     }
-    return { sshd, account, place, shown: fingerprint(parseHostKey(sshd.hostKey)!.blob) }
+    return { sshd, account, host, shown: fingerprint(parseHostKey(sshd.hostKey)!.blob) }
   }
 
-  test('what is found there is told; the host key is pinned only when asked, and then no other will do', async (t) => {
-    const { sshd, account, place, shown } = await at(t)
-    const { id } = await create(place)
+  test('a check reports what it finds; a host key is pinned only on request, and then enforced', async (t) => {
+    const { sshd, account, host, shown } = await at(t)
+    const { id } = await create(host)
     const first = await check(id)
     assert.equal(first.ok, true, first.message)
     assert.equal(first.user, account.name)
@@ -187,33 +190,33 @@ suite('checking SSH servers', () => {
     assert.equal((await ask('GET', `/servers/${id}`)).body.host_key, KEY)
   })
 
-  test('a fingerprint does for a key', async (t) => {
-    const { place, shown } = await at(t)
-    const { id } = await create({ ...place, host_key: shown })
+  test('a fingerprint pins a host like a key does', async (t) => {
+    const { host, shown } = await at(t)
+    const { id } = await create({ ...host, host_key: shown })
     assert.deepEqual([(await check(id)).ok, (await check(id)).pinned], [true, true])
     await ask('PUT', `/servers/${id}`, { host_key: KEY_FINGERPRINT })
     assert.match((await check(id)).message, /is not the known one/)
   })
 
-  test('a root directory that cannot be written is told', async (t) => {
-    const { place } = await at(t)
-    const { id } = await create({ ...place, root_directory: '/proc/nothing/here' })
+  test('a root directory that is not writable is reported', async (t) => {
+    const { host } = await at(t)
+    const { id } = await create({ ...host, root_directory: '/proc/nothing/here' })
     const found = await check(id)
     assert.deepEqual([found.ok, found.root_directory_writable], [false, false])
     assert.match(found.message, /cannot write to \/proc\/nothing\/here/)
   })
 
-  test('a key that is not let in, and a server without one, are told', async (t) => {
-    const { place, shown } = await at(t)
-    const { id } = await create({ ...place, credential_id: keys[1].id })
-    const refused = await check(id, { pin_host_key: true })
-    assert.match(refused.message, /does not accept the key for/)
-    assert.deepEqual([refused.ok, refused.host_key_fingerprint, refused.pinned], [false, shown, false])
+  test('a rejected key and a missing key are reported', async (t) => {
+    const { host, shown } = await at(t)
+    const { id } = await create({ ...host, credential_id: keys[1].id })
+    const rejected = await check(id, { pin_host_key: true })
+    assert.match(rejected.message, /does not accept the key for/)
+    assert.deepEqual([rejected.ok, rejected.host_key_fingerprint, rejected.pinned], [false, shown, false])
     await ask('PUT', `/servers/${id}`, { credential_id: null })
     assert.match((await check(id)).message, /has no SSH key/)
   })
 
-  test('a host that takes no connection is told', async () => {
+  test('a host that refuses connections is reported', async () => {
     const probe = createServer().listen(0, '127.0.0.1')
     await once(probe, 'listening')
     const { port } = probe.address() as { port: number }
@@ -228,7 +231,7 @@ suite('checking SSH servers', () => {
     )
   })
 
-  test('a host that takes the connection and says nothing is given up', async (t) => {
+  test('a host that accepts the connection and stays silent times out', async (t) => {
     const open = new Set<Socket>()
     const mute = createServer((socket) => open.add(socket.on('error', () => {}))).listen(0, '127.0.0.1')
     await once(mute, 'listening')
@@ -245,12 +248,12 @@ suite('checking SSH servers', () => {
       { connectMs: 100, probeMs: 100, totalMs: 60_000 },
       { connectMs: 60_000, probeMs: 100, totalMs: 100 },
     ]) {
-      const place = { organization_id: tree.organizationId }
+      const scope = { organization_id: tree.organizationId }
       const outcome = await runServerCheck(
         { db, box: api.box, connect, timeouts },
         caller,
         actor,
-        place,
+        scope,
         id,
         {},
       )

@@ -9,8 +9,8 @@ const { db, tree, admin, developer, viewer, instanceAdmin, list, ask, keys, ssh,
 )
 const outsider = await createTestTree(db)
 
-suite('making servers', () => {
-  test('the answer is the whole record, as it is read later', async () => {
+suite('creating servers', () => {
+  test('the response is the whole record, as it is read later', async () => {
     const made = await ask(
       'POST',
       list,
@@ -43,54 +43,54 @@ suite('making servers', () => {
     assert.equal(read.headers.etag, made.headers.etag)
   })
 
-  test('a host may be known by its fingerprint alone', async () => {
+  test('a fingerprint is enough to pin a host', async () => {
     const made = await create({ host_key: KEY_FINGERPRINT })
     assert.equal(made.host_key, KEY_FINGERPRINT)
     assert.equal(made.host_key_fingerprint, KEY_FINGERPRINT)
   })
 
-  test('applications that are deployed there are shown to those who may see them', async () => {
+  test('linked applications are shown to callers who may see them', async () => {
     const { body } = await ask('GET', `/servers/${tree.serverIds[0]}`)
     assert.deepEqual(body.linked_resources, [
       { resource_type: 'application', resource_id: tree.applicationId },
     ])
   })
 
-  test('all faults of a body are told at once', async () => {
-    const faults = async (body: object, as = admin) => {
+  test('all errors of a body are reported at once', async () => {
+    const errorFields = async (body: object, as = admin) => {
       const answer = await ask('POST', list, body, as)
       assert.equal(answer.status, 422, answer.text)
       return fieldsOf(answer)
     }
     const bare = { name: 'x', root_directory: '/srv' }
-    assert.deepEqual(await faults({ ...bare, provider_code: 'ssh' }), ['host', 'login_name'])
-    assert.deepEqual(await faults({ provider_code: 'ssh', hots: 1 }), ['hots', 'name', 'root_directory'])
+    assert.deepEqual(await errorFields({ ...bare, provider_code: 'ssh' }), ['host', 'login_name'])
+    assert.deepEqual(await errorFields({ provider_code: 'ssh', hots: 1 }), ['hots', 'name', 'root_directory'])
     const local = ssh({ provider_code: 'local', port: 22, host_key: KEY })
-    assert.deepEqual(await faults(local, instanceAdmin), [
+    assert.deepEqual(await errorFields(local, instanceAdmin), [
       'credential_id',
       'host',
       'host_key',
       'login_name',
       'port',
     ])
-    assert.deepEqual(await faults(ssh({ host_key: 'nothing', root_directory: '/srv/../etc' })), [
+    assert.deepEqual(await errorFields(ssh({ host_key: 'nothing', root_directory: '/srv/../etc' })), [
       'host_key',
       'root_directory',
     ])
     for (const root_directory of ['srv', '/', '//', '/a\nb']) {
-      assert.deepEqual(await faults(ssh({ root_directory })), ['root_directory'], root_directory)
+      assert.deepEqual(await errorFields(ssh({ root_directory })), ['root_directory'], root_directory)
     }
     for (const host of ['-oProxyCommand=x', 'a b', 'http://a', 'zoe@a', 'a:b', '']) {
-      assert.deepEqual(await faults(ssh({ host })), ['host'], host)
+      assert.deepEqual(await errorFields(ssh({ host })), ['host'], host)
     }
-    assert.deepEqual(await faults(ssh({ port: 65_536, login_name: '-x', max_parallel_actions: -1 })), [
+    assert.deepEqual(await errorFields(ssh({ port: 65_536, login_name: '-x', max_parallel_actions: -1 })), [
       'login_name',
       'max_parallel_actions',
       'port',
     ])
   })
 
-  test('two servers of an environment cannot share a name, even when made together', async () => {
+  test('names are unique in an environment, even under concurrent creation', async () => {
     const body = ssh({ name: 'Twice' })
     const together = await Promise.all([ask('POST', list, body), ask('POST', list, body)])
     assert.deepEqual(together.map(({ status }) => status).sort(), [201, 422])
@@ -100,14 +100,14 @@ suite('making servers', () => {
 })
 
 suite('changing servers', () => {
-  test('fields that are not given stay', async () => {
+  test('omitted fields stay unchanged', async () => {
     const made = await create({ host_key: KEY, max_parallel_actions: 0 })
     const { status, body } = await ask('PUT', `/servers/${made.id}`, { max_parallel_actions: 4 })
     assert.equal(status, 200)
     assert.deepEqual({ ...body, max_parallel_actions: 0, updated_at: made.updated_at }, made)
   })
 
-  test('a server that moves loses its pinned key, unless one is given', async () => {
+  test('changing host or port clears the pinned key, unless one is given', async () => {
     const made = await create({ host_key: KEY })
     const url = `/servers/${made.id}`
     assert.equal((await ask('PUT', url, { host: made.host, port: 22 })).body.host_key, KEY)
@@ -120,7 +120,7 @@ suite('changing servers', () => {
     assert.equal((await ask('PUT', url, { host_key: null })).body.host_key, null)
   })
 
-  test('a change on top of somebody else’s is refused when the caller says what they saw', async () => {
+  test('a change with an outdated If-Match is rejected', async () => {
     const { id } = await create()
     const { headers } = await ask('GET', `/servers/${id}`)
     const seen = { 'if-match': headers.etag! }
@@ -129,7 +129,7 @@ suite('changing servers', () => {
     assert.equal((await ask('DELETE', `/servers/${id}`, undefined, admin, seen)).status, 412)
   })
 
-  test('a server stays of its kind', async () => {
+  test('the provider cannot be changed', async () => {
     const { id } = await create()
     assert.deepEqual(
       fieldsOf(await ask('PUT', `/servers/${id}`, { provider_code: 'local' }, instanceAdmin)),
@@ -137,7 +137,7 @@ suite('changing servers', () => {
     )
   })
 
-  test('every change is in the audit', async () => {
+  test('every change is audited', async () => {
     const { id } = await create()
     await ask('PUT', `/servers/${id}`, { host: 'b.example' })
     await ask('DELETE', `/servers/${id}`)
@@ -160,7 +160,7 @@ suite('changing servers', () => {
 })
 
 suite('removing servers', () => {
-  test('one that is used stays, and the answer names its users', async () => {
+  test('a server in use cannot be removed, and the response names its users', async () => {
     const { status, body } = await ask('DELETE', `/servers/${tree.serverIds[0]}`)
     assert.equal(status, 409)
     assert.deepEqual(body.errors, {
@@ -170,7 +170,7 @@ suite('removing servers', () => {
     assert.match(body.message, /Shop.*Restart.*cascade=true/)
   })
 
-  test('with cascade its pipelines and links go, its history stays; not without the right to remove pipelines', async () => {
+  test('cascade removes pipelines and links, keeps history, and requires permission to remove pipelines', async () => {
     const own = await createTestTree(db)
     const [serverId, otherId] = own.serverIds as [number, number]
     const url = `/servers/${serverId}?cascade=true`
@@ -192,9 +192,9 @@ suite('removing servers', () => {
       .insertInto('grants')
       .values({ user_id: keeper.id, role_id: roleId, organization_id: own.organizationId })
       .execute()
-    const refused = await ask('DELETE', url, undefined, keeper)
-    assert.equal(refused.status, 403)
-    assert.match(refused.body.message, /pipeline:remove and hook:remove/)
+    const rejected = await ask('DELETE', url, undefined, keeper)
+    assert.equal(rejected.status, 403)
+    assert.match(rejected.body.message, /pipeline:remove and hook:remove/)
 
     assert.equal((await ask('DELETE', url, undefined, own.owner)).status, 204)
     assert.equal((await ask('GET', `/servers/${serverId}`, undefined, own.owner)).status, 404)
@@ -212,7 +212,7 @@ suite('removing servers', () => {
     assert.equal((await ask('POST', `/pipelines/${own.serverPipelineId}/actions`, {}, own.owner)).status, 404)
   })
 
-  test('never while a run on it is not finished', async () => {
+  test('a server with unfinished runs cannot be removed', async () => {
     const own = await createTestTree(db)
     const waiting = {
       status: 'pending',
@@ -237,7 +237,7 @@ suite('removing servers', () => {
   })
 })
 
-test('servers are listed newest first, by pages, and by a part of the name', async () => {
+test('servers are listed newest first, paginated, filtered by a part of the name', async () => {
   for (const name of ['Needle one', 'NEEDLE two', 'a needle three']) await create({ name })
   const { body, headers } = await ask('GET', `${list}?filter[name]=needle&per_page=2`)
   assert.deepEqual(
@@ -247,10 +247,10 @@ test('servers are listed newest first, by pages, and by a part of the name', asy
   assert.equal(headers['x-total-count'], '3')
 })
 
-suite('who may', () => {
+suite('permissions', () => {
   const url = `/servers/${tree.serverIds[1]}`
 
-  test('viewers see servers and change nothing; developers may also try them', async () => {
+  test('viewers can read servers but not change them; developers can also check them', async () => {
     for (const person of [viewer, developer]) {
       assert.equal((await ask('GET', list, undefined, person)).status, 200)
       assert.equal((await ask('GET', url, undefined, person)).status, 200)
@@ -263,7 +263,7 @@ suite('who may', () => {
     assert.equal((await ask('POST', `${url}/check`, { pin_host_key: true }, developer)).status, 403)
   })
 
-  test('people of another organization find nothing', async () => {
+  test('members of another organization get 404', async () => {
     for (const [method, path, body] of [
       ['GET', list],
       ['POST', list, ssh()],

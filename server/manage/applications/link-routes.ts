@@ -5,7 +5,7 @@ import { callerOf, permissions } from '#access/authorization/enforce.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { unwrap } from '#platform/http/problems.ts'
 import { Exactly, errorResponses, Id } from '#platform/http/schemas.ts'
-import { link, type Pair, unlink } from './manage-links.ts'
+import { type Pair, setLink } from './manage-links.ts'
 
 const params = Exactly({ id: Id, child_id: Id })
 type Ids = { id: number; child_id: number }
@@ -26,12 +26,12 @@ const SIDES = [
   },
 ]
 
-/** Each way to change a link: its route, and the function behind it. */
+/** Each way to change a link: its route, and the state that it leads to. */
 const CHANGES = [
   {
     method: 'PUT',
     verb: 'link',
-    change: link,
+    isLinked: true,
     summary: 'Link an application and a server',
     description:
       'From the next run on, the application is deployed to the server. Both must be in the same environment. Requires `application:edit` and `server:run`; only instance administrators can link a local server. Does nothing if they are already linked.',
@@ -41,7 +41,7 @@ const CHANGES = [
   {
     method: 'DELETE',
     verb: 'unlink',
-    change: unlink,
+    isLinked: false,
     summary: 'Unlink an application and a server',
     description:
       'What was deployed to the server stays there. Returns 409 while an unfinished run of the application uses the server. Does nothing if they are not linked.',
@@ -52,7 +52,7 @@ const CHANGES = [
 
 export const linkRoutes: FastifyPluginAsyncTypebox<{ db: Database }> = async (app, { db }) => {
   for (const { path, name, access, pairOf } of SIDES) {
-    for (const { method, verb, change, summary, description, body, errors } of CHANGES) {
+    for (const { method, verb, isLinked, summary, description, body, errors } of CHANGES) {
       app.route({
         method,
         url: path,
@@ -69,7 +69,7 @@ export const linkRoutes: FastifyPluginAsyncTypebox<{ db: Database }> = async (ap
         handler: async (request, reply) => {
           const [by, caller] = [{ actor: actorOf(request) }, callerOf(request)]
           const pair = pairOf(request.params)
-          unwrap(await db.transaction().execute((trx) => change(trx, by, caller, pair)))
+          unwrap(await db.transaction().execute((trx) => setLink(trx, by, caller, pair, isLinked)))
           return reply.code(204).send(null)
         },
       })

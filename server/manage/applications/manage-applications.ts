@@ -1,115 +1,158 @@
-import type { Insertable, Transaction } from 'kysely'
-import { recordAudit } from '#access/audit/record.ts'
+// The applications room: what is deployed, the servers that it is deployed to (manage-links.ts), and the
+// variables that its commands get (variables.ts).
+import { sql, type Transaction } from 'kysely'
+import { type Actor, auditorOf, recordAudit } from '#access/audit/record.ts'
 import type { Caller } from '#access/authorization/caller.ts'
+import {
+  checkCascade,
+  checkDependents,
+  checkUnfinished,
+  hooksOf,
+  lockAgainstRuns,
+  pipelinesOf,
+  type Removal,
+  removePipelines,
+} from '#manage/pipelines/remove-pipelines.ts'
+import { checkLocalAccess, LOCAL_ONLY } from '#model/inventory/local-servers.ts'
 import { isNameTaken } from '#model/inventory/names.ts'
-import { LOCAL_ONLY, refuseLocal } from '#model/pipelines/local-servers.ts'
-import { type EnvironmentHeld, lockAround, lockEnvironment } from '#model/pipelines/lock-environment.ts'
-import type { ApplicationsTable, Tables } from '#platform/database/tables.ts'
-import { isOutdated } from '#platform/http/if-match.ts'
+import { type EnvironmentHeld, lockEnvironment, lockForChange } from '#model/pipelines/lock-environment.ts'
+import { anyOf } from '#platform/database/any-of.ts'
+import { insertRow, NOW, updateRow } from '#platform/database/rows.ts'
+import type { Tables } from '#platform/database/tables.ts'
 import type { HttpProblem } from '#platform/http/problems.ts'
 import { slugify } from '#platform/slug.ts'
-import { checkApplication, isOnThisMachine, type SourceInput } from './check-application.ts'
-import { type ApplicationRow, findApplication } from './find-applications.ts'
 import { checkLinks, storeLinks } from './manage-links.ts'
+import { type ApplicationRow, findApplication } from './read-applications.ts'
 import type { ApplicationBody, ApplicationChange } from './schemas.ts'
-import { settleSource } from './settle-source.ts'
-import { type ChangeDeps, updateApplication } from './touch-application.ts'
+import {
+  isOnThisMachine,
+  resolveSource,
+  type SourceInput,
+  validateApplication,
+} from './validate-application.ts'
+
+type ChangeDeps = { actor: Actor }
 
 export type ApplicationOutcome = { kind: 'done'; row: ApplicationRow } | HttpProblem
+
+const auditApplication = auditorOf<ApplicationRow>('application', (row) => {
+  const { id, project_id, environment_id, live_action_id, created_by, created_at, updated_at, ...rest } = row
+  const { deleted_at, row_version, ...shown } = rest
+  return shown
+})
 
 export async function createApplication(
   trx: Transaction<Tables>,
   { actor }: ChangeDeps,
   caller: Caller,
   environmentId: number,
-  body: ApplicationBody,
+  input: ApplicationBody,
 ): Promise<ApplicationOutcome> {
-  const place = await lockEnvironment(trx, environmentId)
-  if (!place) return { kind: 'gone' }
-  const settled = await settleSource(trx, caller, place, body)
-  if ('kind' in settled) return settled
-  const wanted = (body.linked_resources ?? []).map(({ resource_id }) => resource_id)
-  const refusal =
-    (await checkLinks(trx, caller, place, { applicationId: null, today: [], wanted })) ??
-    refuseThisMachine(caller, settled.source) ??
-    (await checkFields(trx, place, body, settled.source))
-  if (refusal) return refusal
+  const scope = await lockEnvironment(trx, environmentId)
+  if (!scope) return { kind: 'gone' }
+  const resolved = await resolveSource(trx, caller, scope, input)
+  if ('kind' in resolved) return resolved
+  const { linked_resources = [], ...columns } = input
+  const wanted = linked_resources.map(({ resource_id }) => resource_id)
+  const problem =
+    (await checkLinks(trx, caller, scope, { applicationId: null, current: [], wanted })) ??
+    checkSourceAccess(caller, resolved.source) ??
+    (await checkFields(trx, scope, input, resolved.source))
+  if (problem) return problem
 
-  const { id } = await trx
-    .insertInto('applications')
-    .values({
-      ...(columnsOf(body) as Pick<Insertable<ApplicationsTable>, 'name' | 'repository'>),
-      default_branch: body.default_branch ?? 'main',
-      project_id: place.project_id,
-      environment_id: environmentId,
-      folder: await freeFolder(trx, environmentId, body.name),
-      created_by: caller.id,
-    })
-    .returning('id')
-    .executeTakeFirstOrThrow()
-  await storeLinks(trx, place, id, wanted)
-  const row = (await findApplication(trx, id))!
-  await recordAudit(trx, actor, {
-    organizationId: place.organization_id,
-    verb: 'created',
-    subject: { type: 'application', id, name: row.name },
-    before: null,
-    after: audited(row),
+  const id = await insertRow(trx, 'applications', {
+    ...columns,
+    default_branch: input.default_branch ?? 'main',
+    project_id: scope.project_id,
+    environment_id: environmentId,
+    folder: await freeFolder(trx, environmentId, input.name),
+    created_by: caller.id,
   })
+  await storeLinks(trx, scope, id, wanted)
+  const row = (await findApplication(trx, id))!
+  await auditApplication(trx, actor, scope.organization_id, null, row)
   return { kind: 'done', row }
 }
 
-/** `ifMatch` is the row version that the caller last saw, when they said so. */
 export async function changeApplication(
   trx: Transaction<Tables>,
   { actor }: ChangeDeps,
   caller: Caller,
   id: number,
-  body: ApplicationChange,
+  input: ApplicationChange,
   ifMatch?: string,
 ): Promise<ApplicationOutcome> {
-  const place = await lockAround(trx, 'applications', id)
-  const stored = place && (await findApplication(trx, id, { lock: true }))
-  if (!place || !stored) return { kind: 'gone' }
-  if (isOutdated(ifMatch, stored.row_version)) return { kind: 'changed-meanwhile' }
-  const settled = await settleSource(trx, caller, place, body, stored)
-  if ('kind' in settled) return settled
-  const today = stored.server_ids
-  const wanted = body.linked_resources?.map(({ resource_id }) => resource_id) ?? today
-  const links = await checkLinks(trx, caller, place, { applicationId: id, today, wanted })
-  const refusal =
+  const held = await lockForChange(trx, 'applications', id, findApplication, ifMatch)
+  if (held.kind !== 'locked') return held
+  const { scope, row: before } = held
+  const resolved = await resolveSource(trx, caller, scope, input, before)
+  if ('kind' in resolved) return resolved
+  const { linked_resources, ...columns } = input
+  const current = before.server_ids
+  const wanted = linked_resources?.map(({ resource_id }) => resource_id) ?? current
+  const links = await checkLinks(trx, caller, scope, { applicationId: id, current, wanted })
+  const problem =
     (links?.kind === 'conflict' ? undefined : links) ??
-    (settled.source && refuseThisMachine(caller, settled.source)) ??
-    (changesWhatRuns(body, stored)
-      ? await refuseLocal(trx, caller, { type: 'application', id })
+    checkSourceAccess(caller, resolved.source) ??
+    (changesWhatRuns(input, before)
+      ? await checkLocalAccess(trx, caller, { type: 'application', id })
       : undefined) ??
-    (await checkFields(trx, place, body, settled.source, stored)) ??
+    (await checkFields(trx, scope, input, resolved.source, before)) ??
     links
-  if (refusal) return refusal
+  if (problem) return problem
 
-  await storeLinks(trx, place, id, wanted)
-  await updateApplication(trx, id, columnsOf(body))
+  await storeLinks(trx, scope, id, wanted)
+  await updateRow(trx, 'applications', id, columns)
   const row = (await findApplication(trx, id))!
-  await recordAudit(trx, actor, {
-    organizationId: place.organization_id,
-    verb: 'changed',
-    subject: { type: 'application', id, name: row.name },
-    before: audited(stored),
-    after: audited(row),
-  })
+  await auditApplication(trx, actor, scope.organization_id, before, row)
   return { kind: 'done', row }
 }
 
-/** What the audit keeps of an application. */
-export function audited(row: ApplicationRow) {
-  const { id, project_id, environment_id, live_action_id, created_by, created_at, updated_at, ...kept } = row
-  const { deleted_at, row_version, ...fields } = kept
-  return fields
+/**
+ * The row stays, because runs reference it; variables, which may be secret, and links are deleted. `cascade` also
+ * removes its pipelines and their hooks.
+ */
+export async function removeApplication(
+  trx: Transaction<Tables>,
+  { actor }: ChangeDeps,
+  caller: Caller,
+  id: number,
+  { cascade, ifMatch }: { cascade: boolean; ifMatch?: string },
+): Promise<Removal> {
+  const held = await lockForChange(trx, 'applications', id, findApplication, ifMatch)
+  if (held.kind !== 'locked') return held
+  const { scope, row } = held
+  const pipelines = await pipelinesOf(trx, 'application_id', [id])
+  const pipelineIds = pipelines.map((pipeline) => pipeline.id)
+  await lockAgainstRuns(trx, pipelineIds)
+  const hooks = await hooksOf(trx, pipelineIds)
+  const problem =
+    (cascade && checkCascade(caller, scope, { 'pipeline:remove': pipelines, 'hook:remove': hooks })) ||
+    (await checkUnfinished(trx, sql`a.pipeline_id = any(${pipelineIds}::bigint[])`)) ||
+    (!cascade &&
+      checkDependents('The application', {
+        pipelines: ['pipeline', pipelines],
+        linked_resources: ['server', await serversOf(trx, row)],
+      }))
+  if (problem) return problem
+
+  await removePipelines(trx, actor, scope.organization_id, pipelineIds)
+  await trx.deleteFrom('application_servers').where('application_id', '=', id).execute()
+  await trx.deleteFrom('application_variables').where('application_id', '=', id).execute()
+  await updateRow(trx, 'applications', id, { deleted_at: NOW })
+  const { name, repository } = row
+  await recordAudit(trx, actor, {
+    organizationId: scope.organization_id,
+    verb: 'removed',
+    subject: { type: 'application', id, name },
+    before: { name, repository },
+    after: null,
+  })
+  return { kind: 'removed' }
 }
 
-/** A field that is given replaces what is stored; the rest stays. */
-function columnsOf({ linked_resources, ...columns }: ApplicationChange) {
-  return Object.fromEntries(Object.entries(columns).filter(([, value]) => value !== undefined))
+function serversOf(trx: Transaction<Tables>, { server_ids }: ApplicationRow) {
+  return trx.selectFrom('servers').select('name').where(anyOf('id', server_ids)).orderBy('id').execute()
 }
 
 /** The fields that decide which commands run, and on what. */
@@ -123,35 +166,35 @@ const DECIDING = [
   'credential_id',
 ] as const
 
-function changesWhatRuns(body: ApplicationChange, stored: ApplicationRow): boolean {
+function changesWhatRuns(input: ApplicationChange, stored: ApplicationRow): boolean {
   return DECIDING.some(
-    (field) => body[field] !== undefined && JSON.stringify(body[field]) !== JSON.stringify(stored[field]),
+    (field) => input[field] !== undefined && JSON.stringify(input[field]) !== JSON.stringify(stored[field]),
   )
 }
 
-function refuseThisMachine(caller: Caller, source: SourceInput | undefined): HttpProblem | undefined {
+function checkSourceAccess(caller: Caller, source: SourceInput | undefined): HttpProblem | undefined {
   if (!source || caller.is_instance_admin || !isOnThisMachine(source)) return undefined
-  return { kind: 'forbidden', reason: `A repository with file: lies on this machine. ${LOCAL_ONLY}` }
+  return { kind: 'forbidden', reason: `A file: repository is on Gantry's own machine. ${LOCAL_ONLY}` }
 }
 
 async function checkFields(
   trx: Transaction<Tables>,
-  place: EnvironmentHeld,
-  body: ApplicationChange,
+  scope: EnvironmentHeld,
+  input: ApplicationChange,
   source: SourceInput | undefined,
   stored?: ApplicationRow,
 ): Promise<HttpProblem | undefined> {
-  const faults = checkApplication(body, source)
+  const errors = validateApplication(input, source)
   if (
-    body.name !== undefined &&
-    body.name !== stored?.name &&
-    (await isNameTaken(trx, 'applications', place.environment_id, body.name, stored?.id))
+    input.name !== undefined &&
+    input.name !== stored?.name &&
+    (await isNameTaken(trx, 'applications', scope.environment_id, input.name, stored?.id))
   )
-    faults.add('name', 'is the name of another application of this environment')
-  return faults.any ? { kind: 'invalid', errors: faults.found } : undefined
+    errors.add('name', 'is taken by another application of this environment')
+  return errors.problem
 }
 
-/** Removed applications keep theirs: what they left on servers is not for another one to find. */
+/** Removed applications keep their folder: another one must not find what they left on servers. */
 async function freeFolder(trx: Transaction<Tables>, environmentId: number, name: string): Promise<string> {
   const rows = await trx
     .selectFrom('applications')

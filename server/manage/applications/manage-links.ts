@@ -1,105 +1,83 @@
 import { sql, type Transaction } from 'kysely'
-import { recordAudit } from '#access/audit/record.ts'
+import { type Actor, recordAudit } from '#access/audit/record.ts'
 import type { Caller } from '#access/authorization/caller.ts'
 import { can } from '#access/authorization/permissions.ts'
-import { lockAgainstRuns } from '#manage/pipelines/remove-pipelines.ts'
-import { LOCAL_ONLY } from '#model/pipelines/local-servers.ts'
-import { type EnvironmentHeld, lockAround } from '#model/pipelines/lock-environment.ts'
+import { lockAgainstRuns, pipelinesOf } from '#manage/pipelines/remove-pipelines.ts'
+import { LOCAL_ONLY } from '#model/inventory/local-servers.ts'
+import { type EnvironmentHeld, lockForChange } from '#model/pipelines/lock-environment.ts'
 import { anyOf, byId } from '#platform/database/any-of.ts'
+import { updateRow } from '#platform/database/rows.ts'
 import type { Tables } from '#platform/database/tables.ts'
 import { conflict, FieldErrors, type HttpProblem, listNames } from '#platform/http/problems.ts'
-import { findApplication } from './find-applications.ts'
-import { type ChangeDeps, updateApplication } from './touch-application.ts'
+import { findApplication } from './read-applications.ts'
 
 export type LinkOutcome = { kind: 'done' } | HttpProblem
 
 export type Pair = { applicationId: number; serverId: number }
 
-/** Puts an application on a server, from the next run on. That it is there already is fine. */
-export function link(
+/**
+ * Links (or unlinks) an application and a server, from the next run on. Linking twice changes nothing; what was
+ * deployed to an unlinked server stays there.
+ */
+export async function setLink(
   trx: Transaction<Tables>,
-  deps: ChangeDeps,
+  { actor }: { actor: Actor },
   caller: Caller,
   { applicationId, serverId }: Pair,
+  isLinked: boolean,
 ): Promise<LinkOutcome> {
-  return changeLinks(trx, deps, caller, applicationId, serverId, (today) =>
-    today.includes(serverId) ? today : [...today, serverId],
-  )
-}
-
-/** Takes it off the server, from the next run on; what was deployed there stays. */
-export function unlink(
-  trx: Transaction<Tables>,
-  deps: ChangeDeps,
-  caller: Caller,
-  { applicationId, serverId }: Pair,
-): Promise<LinkOutcome> {
-  return changeLinks(trx, deps, caller, applicationId, serverId, (today) =>
-    today.filter((id) => id !== serverId),
-  )
-}
-
-async function changeLinks(
-  trx: Transaction<Tables>,
-  { actor }: ChangeDeps,
-  caller: Caller,
-  applicationId: number,
-  serverId: number,
-  change: (today: number[]) => number[],
-): Promise<LinkOutcome> {
-  const place = await lockAround(trx, 'applications', applicationId)
-  const stored = place && (await findApplication(trx, applicationId, { lock: true }))
-  if (!place || !stored || !isPair(caller, place, await findServers(trx, place, [serverId])))
-    return { kind: 'gone' }
-  if (!can(caller, 'application:edit', place))
+  const held = await lockForChange(trx, 'applications', applicationId, findApplication)
+  if (held.kind !== 'locked') return held
+  const { scope, row } = held
+  // To a caller who may not see both, neither exists.
+  const isVisible = can(caller, 'application:view', scope) && can(caller, 'server:view', scope)
+  const [server] = await findServers(trx, scope, [serverId])
+  if (!isVisible || !server) return { kind: 'gone' }
+  if (!can(caller, 'application:edit', scope))
     return { kind: 'forbidden', reason: 'You need the permission application:edit here.' }
-  const wanted = change(stored.server_ids)
-  const today = stored.server_ids
-  const refusal = await checkLinks(trx, caller, place, { applicationId, today, wanted })
-  if (refusal) return refusal
-  if (wanted.length === today.length) return { kind: 'done' }
+  const current = row.server_ids
+  if (current.includes(serverId) === isLinked) return { kind: 'done' }
+  const wanted = isLinked ? [...current, serverId] : current.filter((id) => id !== serverId)
+  const problem = await checkLinks(trx, caller, scope, { applicationId, current, wanted })
+  if (problem) return problem
 
-  await storeLinks(trx, place, applicationId, wanted)
-  await updateApplication(trx, applicationId)
+  await storeLinks(trx, scope, applicationId, wanted)
+  // The links are part of the application's record, so its version changes too.
+  await updateRow(trx, 'applications', applicationId)
   await recordAudit(trx, actor, {
-    organizationId: place.organization_id,
-    verb: wanted.length > today.length ? 'linked' : 'unlinked',
-    subject: { type: 'application', id: applicationId, name: stored.name },
-    before: { server_ids: today },
+    organizationId: scope.organization_id,
+    verb: isLinked ? 'linked' : 'unlinked',
+    subject: { type: 'application', id: applicationId, name: row.name },
+    before: { server_ids: current },
     after: { server_ids: wanted },
   })
   return { kind: 'done' }
 }
 
-/** To someone who may not see both, neither is there. */
-function isPair(caller: Caller, place: EnvironmentHeld, servers: readonly unknown[]): boolean {
-  return servers.length === 1 && can(caller, 'application:view', place) && can(caller, 'server:view', place)
-}
-
-/** `applicationId` is null for one that is about to be made. The environment must be locked. */
-type LinksWish = { applicationId: number | null; today: readonly number[]; wanted: readonly number[] }
+/** `applicationId` is null for a new application. The environment must be locked. */
+type LinksInput = { applicationId: number | null; current: readonly number[]; wanted: readonly number[] }
 
 export async function checkLinks(
   trx: Transaction<Tables>,
   caller: Caller,
-  place: EnvironmentHeld,
-  { applicationId, today, wanted }: LinksWish,
+  scope: EnvironmentHeld,
+  { applicationId, current, wanted }: LinksInput,
 ): Promise<HttpProblem | undefined> {
-  const added = wanted.filter((id) => !today.includes(id))
-  const removed = today.filter((id) => !wanted.includes(id))
+  const added = wanted.filter((id) => !current.includes(id))
+  const removed = current.filter((id) => !wanted.includes(id))
   if (added.length + removed.length === 0) return undefined
-  const servers = byId(await findServers(trx, place, [...added, ...removed]))
+  const servers = byId(await findServers(trx, scope, [...added, ...removed]))
   const unknown = new FieldErrors()
   wanted.forEach((id, index) => {
-    if (added.includes(id) && !(servers.has(id) && can(caller, 'server:view', place)))
+    if (added.includes(id) && !(servers.has(id) && can(caller, 'server:view', scope)))
       unknown.add(`linked_resources.${index}.resource_id`, `${id} is not a server of this environment`)
   })
   if (unknown.any) return { kind: 'unknown', errors: unknown.found }
-  if (added.length > 0 && !can(caller, 'server:run', place))
+  if (added.length > 0 && !can(caller, 'server:run', scope))
     return { kind: 'forbidden', reason: 'You need the permission server:run to deploy to a server.' }
   const isLocal = [...servers.values()].some(({ provider_code }) => provider_code === 'local')
   if (isLocal && !caller.is_instance_admin) return { kind: 'forbidden', reason: LOCAL_ONLY }
-  return applicationId === null || removed.length === 0 ? undefined : refuseBusy(trx, applicationId, removed)
+  return applicationId === null || removed.length === 0 ? undefined : checkIdle(trx, applicationId, removed)
 }
 
 export async function storeLinks(
@@ -117,7 +95,7 @@ export async function storeLinks(
     on conflict do nothing`.execute(trx)
 }
 
-/** Held, so that nobody removes one that an application is just being linked to. */
+/** Locked, so that nobody removes a server while an application is being linked to it. */
 function findServers(trx: Transaction<Tables>, { environment_id }: EnvironmentHeld, ids: readonly number[]) {
   return trx
     .selectFrom('servers')
@@ -129,17 +107,13 @@ function findServers(trx: Transaction<Tables>, { environment_id }: EnvironmentHe
     .execute()
 }
 
-async function refuseBusy(
+/** That no unfinished run of the application uses these servers. */
+async function checkIdle(
   trx: Transaction<Tables>,
   applicationId: number,
   serverIds: readonly number[],
 ): Promise<HttpProblem | undefined> {
-  const pipelines = await trx
-    .selectFrom('pipelines')
-    .select('id')
-    .where('application_id', '=', applicationId)
-    .execute()
-  const ids = pipelines.map(({ id }) => id)
+  const ids = (await pipelinesOf(trx, 'application_id', [applicationId])).map(({ id }) => id)
   await lockAgainstRuns(trx, ids)
   const { rows } = await sql<{ name: string }>`
     select distinct s.name from actions a join targets t on t.action_id = a.id join servers s on s.id = t.server_id
@@ -149,7 +123,5 @@ async function refuseBusy(
   if (rows.length === 0) return undefined
   const names = rows.map(({ name }) => name)
   const busy = `unfinished runs use ${listNames('server', names)}`
-  return conflict(`This cannot be unlinked now: ${busy}. Wait, or cancel first.`, {
-    linked_resources: [busy],
-  })
+  return conflict(`Cannot be unlinked now: ${busy}. Wait, or cancel first.`, { linked_resources: [busy] })
 }

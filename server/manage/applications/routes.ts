@@ -1,17 +1,21 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { permissions } from '#access/authorization/enforce.ts'
 import { resourceRoutes } from '#access/resource-routes.ts'
+import type { EmbedDeps } from '#model/actions/embedded.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import { cascadeQuery } from '#platform/http/schemas.ts'
-import { type ApplicationRow, findApplication, listApplications } from './find-applications.ts'
 import { linkRoutes } from './link-routes.ts'
-import { changeApplication, createApplication } from './manage-applications.ts'
-import { presentApplications, type ShowApplications } from './present-applications.ts'
-import { removeApplication } from './remove-applications.ts'
+import { changeApplication, createApplication, removeApplication } from './manage-applications.ts'
+import {
+  type ApplicationRow,
+  findApplication,
+  listApplications,
+  presentApplications,
+} from './read-applications.ts'
 import { applicationBody, applicationChange, applicationRecordSchema } from './schemas.ts'
 import { variableRoutes } from './variable-routes.ts'
 
-export type ApplicationRoutes = ShowApplications & { box: SecretBox }
+export type ApplicationRoutes = EmbedDeps & { box: SecretBox }
 
 export const applicationRoutes: FastifyPluginAsyncTypebox<ApplicationRoutes> = async (app, deps) => {
   const { db } = deps

@@ -1,5 +1,3 @@
-// The applications room: what is deployed, the servers that it is deployed to, and the variables that its
-// commands find.
 import { type Static, Type } from 'typebox'
 import { applicationSchema } from '#model/actions/schemas.ts'
 import {
@@ -14,35 +12,35 @@ import {
   Word,
 } from '#platform/http/schemas.ts'
 
-const name = Name()
 const command = (description: string) =>
   Type.Optional(TextOrNull({ maxLength: 65_536, description: `${description} For bash; at most 64 KiB.` }))
-const repository = Type.String({
-  minLength: 1,
-  maxLength: 2_048,
-  description:
-    'An https, http or ssh address, `git@host:owner/name.git`, or `owner/name` at the provider of the credential. `file:` is for instance administrators.',
-})
 
 export const linkedResourceSchema = named(
   'LinkedResource',
   Exactly({ resource_type: Word(['server'] as const), resource_id: Id }),
 )
 
-const optionalFields = {
+const fields = {
+  name: Name(),
+  repository: Type.String({
+    minLength: 1,
+    maxLength: 2_048,
+    description:
+      'An https, http or ssh URL, `git@host:owner/name.git`, or `owner/name` at the provider of the credential. `file:` is for instance administrators.',
+  }),
   default_branch: Type.Optional(Type.String({ minLength: 1, maxLength: 1_024, default: 'main' })),
   programming_language: Type.Optional(TextOrNull({ maxLength: 60 })),
   engine_version: Type.Optional(TextOrNull({ maxLength: 60 })),
   framework: Type.Optional(TextOrNull({ maxLength: 60 })),
   root_directory: Type.Optional(
-    TextOrNull({ maxLength: 255, description: 'Relative, inside the repository; null: all of it.' }),
+    TextOrNull({ maxLength: 255, description: 'Relative to the repository; null: the whole repository.' }),
   ),
-  install_dependencies_command: command('Run in every new release.'),
-  build_command: command('Run after the dependencies are there.'),
+  install_dependencies_command: command('Runs in every new release.'),
+  build_command: command('Runs after dependencies are installed.'),
   shared_paths: Type.Optional(
     Type.Array(Type.String({ maxLength: 256 }), {
       maxItems: 100,
-      description: 'What all releases have in common: `storage/` is a folder, `.env` a file.',
+      description: 'Shared by all releases: `storage/` is a folder, `.env` a file.',
     }),
   ),
   deployments_keep: Type.Optional(
@@ -50,57 +48,57 @@ const optionalFields = {
       minimum: 1,
       maximum: 100,
       default: 5,
-      description: 'How many releases stay on a server.',
+      description: 'How many releases to keep on each server.',
     }),
   ),
   credential_id: Type.Optional(
     IntegerOrNull({
       minimum: 1,
       maximum: Number.MAX_SAFE_INTEGER,
-      description: 'How the source is reached; of the same organization. Takes `credential:run`.',
+      description: 'Gives access to the source; from the same organization. Requires `credential:run`.',
     }),
   ),
   linked_resources: Type.Optional(
     Type.Array(ref(linkedResourceSchema), {
       maxItems: 1_000,
       uniqueItems: true,
-      description: 'Servers of the same environment that it is deployed to. Each takes `server:run`.',
+      description: 'Servers of the same environment to deploy to. Requires `server:run`.',
     }),
   ),
 }
 
-export const applicationBody = Exactly(
-  { name, repository, ...optionalFields },
-  {
-    examples: [
-      {
-        name: 'Shop',
-        repository: 'https://github.com/acme/shop.git',
-        default_branch: 'main',
-        programming_language: 'nodejs',
-        engine_version: '26',
-        framework: 'nextjs',
-        root_directory: null,
-        install_dependencies_command: 'npm ci',
-        build_command: 'npm run build',
-        shared_paths: ['.env', 'storage/'],
-        deployments_keep: 5,
-        credential_id: null,
-        linked_resources: [{ resource_type: 'server', resource_id: 1 }],
-      },
-    ],
-  },
-)
-export const applicationChange = Exactly(
-  { name: Type.Optional(name), repository: Type.Optional(repository), ...optionalFields },
-  { examples: [{ build_command: 'npm run build', deployments_keep: 3 }] },
-)
+export const applicationBody = Exactly(fields, {
+  examples: [
+    {
+      name: 'Shop',
+      repository: 'https://github.com/acme/shop.git',
+      default_branch: 'main',
+      programming_language: 'nodejs',
+      engine_version: '26',
+      framework: 'nextjs',
+      root_directory: null,
+      install_dependencies_command: 'npm ci',
+      build_command: 'npm run build',
+      shared_paths: ['.env', 'storage/'],
+      deployments_keep: 5,
+      credential_id: null,
+      linked_resources: [{ resource_type: 'server', resource_id: 1 }],
+    },
+  ],
+})
+/** Each field that is given replaces what is stored. */
+export const applicationChange = Type.Partial(applicationBody, {
+  additionalProperties: false,
+  examples: [{ build_command: 'npm run build', deployments_keep: 3 }],
+})
 
 export const applicationRecordSchema = named(
   'ApplicationRecord',
   Exactly({
     ...applicationSchema.properties,
-    folder: Type.String({ description: 'Its folder below the root of its servers; it never changes.' }),
+    folder: Type.String({
+      description: 'Its folder below the root directory of its servers; never changes.',
+    }),
     shared_paths: Type.Array(Type.String()),
     linked_resources: Type.Array(ref(linkedResourceSchema), {
       description: 'Empty for callers without `server:view`.',
@@ -108,30 +106,26 @@ export const applicationRecordSchema = named(
   }),
 )
 
-const variableName = Type.String({
-  pattern: '^[A-Za-z_][A-Za-z0-9_]{0,63}$',
-  'x-hint': 'must begin with a letter or _, then letters, digits or _, at most 64 characters',
-  description:
-    'Unique in the application, whatever the case. Names that begin with `GANTRY_`, and those that a shell keeps for itself, are not for applications.',
-})
-const variableValue = Type.String({ maxLength: 65_536, description: 'At most 64 KiB.' })
-const hidden = Type.Boolean({
-  default: false,
-  description: 'A hidden value is never shown again, and masked in logs.',
-})
-
 export const variableBody = Exactly(
-  { name: variableName, value: variableValue, hidden: Type.Optional(hidden) },
+  {
+    name: Type.String({
+      pattern: '^[A-Za-z_][A-Za-z0-9_]{0,63}$',
+      'x-hint': 'must begin with a letter or _, then letters, digits or _, at most 64 characters',
+      description:
+        'Unique in the application, ignoring case. Names that begin with `GANTRY_`, and names that the shell uses, are reserved.',
+    }),
+    value: Type.String({ maxLength: 65_536, description: 'At most 64 KiB.' }),
+    hidden: Type.Optional(
+      Type.Boolean({ default: false, description: 'A hidden value is never returned, and masked in logs.' }),
+    ),
+  },
   { examples: [{ name: 'DATABASE_PASSWORD', value: 'correct horse battery staple', hidden: true }] },
 )
-export const variableChange = Exactly(
-  {
-    name: Type.Optional(variableName),
-    value: Type.Optional(variableValue),
-    hidden: Type.Optional(hidden),
-  },
-  { examples: [{ value: 'another value' }] },
-)
+
+export const variableChange = Type.Partial(variableBody, {
+  additionalProperties: false,
+  examples: [{ value: 'another value' }],
+})
 
 export const applicationVariableSchema = named(
   'ApplicationVariable',
@@ -139,7 +133,7 @@ export const applicationVariableSchema = named(
     id: Id,
     name: Type.String(),
     value: Type.String({
-      description: '`********` when it is hidden, and for callers without `application:edit`.',
+      description: '`********` when hidden, and for callers without `application:edit`.',
     }),
     hidden: Type.Boolean(),
     created_at: Timestamp,

@@ -3,9 +3,16 @@ import { permissions } from '#access/authorization/enforce.ts'
 import { can } from '#access/authorization/permissions.ts'
 import { type ResourceDeps, resourceRoutes } from '#access/resource-routes.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
-import { findVariable, listVariables, presentVariable, type VariableRow } from './find-variables.ts'
-import { changeVariable, createVariable, removeVariable } from './manage-variables.ts'
 import { applicationVariableSchema, variableBody, variableChange } from './schemas.ts'
+import {
+  changeVariable,
+  createVariable,
+  findVariable,
+  listVariables,
+  presentVariable,
+  removeVariable,
+  type VariableRow,
+} from './variables.ts'
 
 export type VariableRoutes = ResourceDeps & { box: SecretBox }
 

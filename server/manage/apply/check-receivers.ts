@@ -1,4 +1,4 @@
-import { checkReceiver } from '#manage/hooks/check-request.ts'
+import { checkReceiver } from '#manage/hooks/validate-hook.ts'
 import type { AddressGuard } from '#platform/addresses/guard.ts'
 import type { ErrorsByField } from '#platform/http/validation.ts'
 import type { Task } from './plan.ts'

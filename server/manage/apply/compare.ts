@@ -1,9 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
 import { readKnownHost } from '#adapters/executors/host-key.ts'
-import { settleChange as settleCredential } from '#manage/credentials/check-credential.ts'
-import { incomingColumns, outgoingColumns } from '#manage/hooks/hook-columns.ts'
-import { settleChange as settleServer } from '#manage/servers/check-server.ts'
-import type { IncomingHookChange, OutgoingHookChange } from '#model/hooks/schemas.ts'
+import { normalizeCredential } from '#manage/credentials/normalize-credential.ts'
+import { columnsOf, type HookChange } from '#manage/hooks/hook-columns.ts'
+import { normalizeServer } from '#manage/servers/normalize-server.ts'
 import { MASK } from '#platform/masking/masked.ts'
 import type { Path } from './positions.ts'
 import { inOrder, type Stored } from './state.ts'
@@ -69,7 +68,7 @@ function settle(wanted: Wanted, stored: Stored): Fields {
       return settleCredentialFields(wanted.body, stored)
     case 'server': {
       const { credential, ...given } = wanted.body
-      const { columns, errors } = settleServer(given, stored.server!)
+      const { columns, errors } = normalizeServer(given, stored.server!)
       const isFine = Object.keys(errors).length === 0
       if (isSameKey(columns.host_key, stored.server!.host_key)) columns.host_key = stored.server!.host_key
       return { ...(isFine ? pick(given, columns) : given), ...(credential !== undefined && { credential }) }
@@ -101,9 +100,9 @@ function isSameKey(wanted: string | null, known: string | null): boolean {
 
 /** A key is made once; afterwards `generate` is satisfied. A wish that is wrong stays as it is, to be refused. */
 function settleCredentialFields({ generate: _, ...given }: Bodies['credential'], stored: Stored): Fields {
-  const wished = settleCredential(given, stored.credential!)
-  if (wished.kind === 'invalid') return given
-  const { secret, ...columns } = wished.settled
+  const normalized = normalizeCredential(given, stored.credential!)
+  if (normalized.kind === 'invalid') return given
+  const { secret, ...columns } = normalized.credential
   const { token, private_key, ...plain } = given
   return {
     ...pick(plain, columns),
@@ -113,10 +112,7 @@ function settleCredentialFields({ generate: _, ...given }: Bodies['credential'],
 }
 
 function settleHookFields(body: Bodies['hook'], { hook }: Stored): Fields {
-  const columns =
-    hook!.type === 'incoming'
-      ? incomingColumns(body as IncomingHookChange, hook)
-      : outgoingColumns(body as OutgoingHookChange, hook)
+  const columns = columnsOf({ type: hook!.type, body } as HookChange, hook)
   const { settings, trigger_when, ...plain } = columns as Fields
   const parsed = {
     ...plain,

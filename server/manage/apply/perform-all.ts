@@ -1,7 +1,7 @@
 import type { Transaction } from 'kysely'
 import type { Caller } from '#access/authorization/caller.ts'
 import { can } from '#access/authorization/permissions.ts'
-import { checkReceiver } from '#manage/hooks/check-request.ts'
+import { checkReceiver } from '#manage/hooks/validate-hook.ts'
 import type { HookRow } from '#model/hooks/present-hook.ts'
 import type { AddressGuard } from '#platform/addresses/guard.ts'
 import type { Tables } from '#platform/database/tables.ts'

@@ -1,12 +1,14 @@
 import type { Transaction } from 'kysely'
 import type { Actor } from '#access/audit/record.ts'
 import type { Caller } from '#access/authorization/caller.ts'
-import { changeApplication, createApplication } from '#manage/applications/manage-applications.ts'
-import { changeVariable, createVariable, removeVariable } from '#manage/applications/manage-variables.ts'
-import { removeApplication } from '#manage/applications/remove-applications.ts'
+import {
+  changeApplication,
+  createApplication,
+  removeApplication,
+} from '#manage/applications/manage-applications.ts'
+import { changeVariable, createVariable, removeVariable } from '#manage/applications/variables.ts'
 import { changeCredential, createCredential } from '#manage/credentials/manage-credentials.ts'
-import { auditHook } from '#manage/hooks/audit-hook.ts'
-import { removeHook } from '#manage/hooks/manage-hooks.ts'
+import { auditHook, removeHook } from '#manage/hooks/manage-hooks.ts'
 import {
   changeEnvironment,
   createEnvironment,
@@ -17,8 +19,7 @@ import { changeProject, createProject } from '#manage/organizations/manage-proje
 import { changePipeline, createPipeline } from '#manage/pipelines/manage-pipelines.ts'
 import { changeStep, createStep, removeStep } from '#manage/pipelines/manage-steps.ts'
 import { removePipeline } from '#manage/pipelines/remove-pipelines.ts'
-import { changeServer, createServer } from '#manage/servers/manage-servers.ts'
-import { removeServer } from '#manage/servers/remove-server.ts'
+import { changeServer, createServer, removeServer } from '#manage/servers/manage-servers.ts'
 import { loadSteps } from '#model/pipelines/load-steps.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Tables } from '#platform/database/tables.ts'

@@ -1,11 +1,6 @@
 import type { Transaction } from 'kysely'
-import {
-  changeHook,
-  createHook,
-  type HookChange,
-  type HookOutcome,
-  type NewHook,
-} from '#manage/hooks/manage-hooks.ts'
+import type { HookChange } from '#manage/hooks/hook-columns.ts'
+import { changeHook, createHook, type HookOutcome, type NewHook } from '#manage/hooks/manage-hooks.ts'
 import type { HookRow } from '#model/hooks/present-hook.ts'
 import type { Tables } from '#platform/database/tables.ts'
 import type { HttpProblem } from '#platform/http/problems.ts'

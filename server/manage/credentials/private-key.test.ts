@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { generateKey, readPrivateKey } from './private-key.ts'
 
-test('every key that is made can be read again', () => {
+test('every generated key can be parsed again', () => {
   for (let number = 0; number < 2_000; number += 1) {
     const { privateKey, publicKey } = generateKey('gantry')
     const read = readPrivateKey(privateKey)

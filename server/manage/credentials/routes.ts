@@ -1,9 +1,15 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { permissions } from '#access/authorization/enforce.ts'
 import { resourceRoutes } from '#access/resource-routes.ts'
-import { type CredentialRow, findCredential, listCredentials } from './find-credentials.ts'
 import { changeCredential, createCredential, removeCredential } from './manage-credentials.ts'
-import { presentCredentials, type ShowCredentials } from './present-credentials.ts'
+import { type ProbeDeps, probeCredential } from './probe-credential.ts'
+import {
+  type CredentialRow,
+  findCredential,
+  listCredentials,
+  type PresentCredentials,
+  presentCredentials,
+} from './read-credentials.ts'
 import {
   credentialBody,
   credentialChange,
@@ -11,9 +17,8 @@ import {
   credentialCheckSchema,
   credentialRecordSchema,
 } from './schemas.ts'
-import { type TryDeps, tryCredential } from './try-credential.ts'
 
-export type CredentialRoutes = ShowCredentials & TryDeps
+export type CredentialRoutes = PresentCredentials & ProbeDeps
 
 export const credentialRoutes: FastifyPluginAsyncTypebox<CredentialRoutes> = async (app, deps) => {
   const { db, box } = deps
@@ -71,6 +76,6 @@ export const credentialRoutes: FastifyPluginAsyncTypebox<CredentialRoutes> = asy
     body: credentialCheckBody,
     report: credentialCheckSchema,
     errors: [415],
-    run: ({ caller, params, body }) => tryCredential(deps, caller, params.id, body),
+    run: ({ caller, params, body }) => probeCredential(deps, caller, params.id, body),
   })
 }

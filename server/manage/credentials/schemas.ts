@@ -1,5 +1,3 @@
-// The credentials room: tokens and keys with which Gantry gets into repositories and servers. They come in, and
-// never go out again.
 import { type Static, Type } from 'typebox'
 import { credentialSchema as shownInActions } from '#model/actions/schemas.ts'
 import { Exactly, Id, Name, named, TextOrNull, Timestamp, Word } from '#platform/http/schemas.ts'
@@ -7,16 +5,16 @@ import { Exactly, Id, Name, named, TextOrNull, Timestamp, Word } from '#platform
 export const CREDENTIAL_PROVIDERS = ['github', 'gitlab', 'bitbucket', 'gitea', 'git', 'ssh'] as const
 export type CredentialProvider = (typeof CREDENTIAL_PROVIDERS)[number]
 
-const name = Name()
-
-const newFields = {
-  name,
-  provider_code: Word(CREDENTIAL_PROVIDERS, { description: 'What it opens. It cannot be changed later.' }),
+const fields = {
+  name: Name(),
+  provider_code: Word(CREDENTIAL_PROVIDERS, {
+    description: 'What it gives access to. Cannot be changed later.',
+  }),
   base_url: Type.Optional(
     TextOrNull({
       maxLength: 2048,
       description:
-        'Where a host of your own is: needed for `gitea` and `git`, possible for `github`, `gitlab` and `bitbucket`. The token is sent to this host and to no other, so a change needs the token again.',
+        'The URL of a self-hosted instance: required for `gitea` and `git`, optional for `github`, `gitlab` and `bitbucket`. The token is sent only to this host, so changing it requires the token again.',
     }),
   ),
   username: Type.Optional(
@@ -25,7 +23,7 @@ const newFields = {
       maxLength: 255,
       pattern: '^[^\\s:\\p{Cc}]+$',
       'x-hint': 'must not contain spaces or colons',
-      description: 'Of `git` and `bitbucket`: the name that goes with the token.',
+      description: 'For `git` and `bitbucket`: the username that goes with the token.',
     }),
   ),
   token: Type.Optional(
@@ -33,9 +31,9 @@ const newFields = {
       minLength: 1,
       maxLength: 4096,
       pattern: '^[\\x21-\\x7e]+$',
-      'x-hint': 'must be printable characters without spaces',
+      'x-hint': 'must be printable ASCII without spaces',
       writeOnly: true,
-      description: 'Never shown again. Null, or left out at creation: public repositories only.',
+      description: 'Never returned. Null, or absent on creation: public repositories only.',
     }),
   ),
   private_key: Type.Optional(
@@ -43,19 +41,19 @@ const newFields = {
       minLength: 1,
       maxLength: 20_000,
       writeOnly: true,
-      description: 'Of `ssh`: in OpenSSH or PEM format, without a passphrase. Never shown again.',
+      description: 'For `ssh`: in OpenSSH or PEM format, without a passphrase. Never returned.',
     }),
   ),
   generate: Type.Optional(
     Type.Boolean({
       description:
-        'Of `ssh`: makes an ed25519 key here, instead of `private_key`; `public_key` shows its other half.',
+        'For `ssh`: generates an ed25519 key instead of taking `private_key`; `public_key` returns the public half.',
     }),
   ),
   active: Type.Optional(Type.Boolean({ default: true })),
 }
 
-export const credentialBody = Exactly(newFields, {
+export const credentialBody = Exactly(fields, {
   examples: [
     { name: 'GitHub', provider_code: 'github', token: 'ghp_example' },
     { name: 'Our Gitea', provider_code: 'gitea', base_url: 'https://git.example.com', token: 'example' },
@@ -63,15 +61,11 @@ export const credentialBody = Exactly(newFields, {
   ],
 })
 
-/** A change takes the fields of creation; each one that is given replaces what is stored. */
-export const credentialChange = Exactly(
-  {
-    ...newFields,
-    name: Type.Optional(newFields.name),
-    provider_code: Type.Optional(newFields.provider_code),
-  },
-  { examples: [{ token: 'ghp_example' }, { active: false }] },
-)
+/** Each field that is given replaces what is stored. */
+export const credentialChange = Type.Partial(credentialBody, {
+  additionalProperties: false,
+  examples: [{ token: 'ghp_example' }, { active: false }],
+})
 
 export const credentialRecordSchema = named(
   'CredentialRecord',
@@ -80,7 +74,7 @@ export const credentialRecordSchema = named(
     base_url: TextOrNull(),
     username: TextOrNull(),
     public_key: TextOrNull({
-      description: 'Of an SSH key: the line for `authorized_keys`, or for the deploy keys of a repository.',
+      description: 'For SSH keys: the line for `authorized_keys`, or for the deploy keys of a repository.',
     }),
     public_key_fingerprint: TextOrNull(),
   }),
@@ -92,14 +86,14 @@ export const credentialCheckBody = Exactly(
       Type.String({
         minLength: 1,
         maxLength: 2048,
-        description: 'Lists the branches of this repository. Needed for `git`, possible for all.',
+        description: 'Lists the branches of this repository. Required for `git`, optional otherwise.',
       }),
     ),
     server_id: Type.Optional(Id),
     host: Type.Optional(Type.String({ minLength: 1, maxLength: 253 })),
     port: Type.Optional(Type.Integer({ minimum: 1, maximum: 65_535, default: 22 })),
     user: Type.Optional(
-      Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_.-]{0,31}$', 'x-hint': 'must be the name of an account' }),
+      Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_.-]{0,31}$', 'x-hint': 'must be an account name' }),
     ),
   },
   {
@@ -116,10 +110,10 @@ export const credentialCheckSchema = named(
   'CredentialCheck',
   Exactly({
     ok: Type.Boolean(),
-    message: Type.String({ description: 'What was found out, in words.' }),
+    message: Type.String({ description: 'The result as a sentence.' }),
     checked_at: Timestamp,
     details: Type.Record(Type.String(), Type.Unknown(), {
-      description: 'What else was learned: `account`, `status`, `references`, `host_key_fingerprint`.',
+      description: 'Further results: `account`, `status`, `references`, `host_key_fingerprint`.',
     }),
   }),
 )

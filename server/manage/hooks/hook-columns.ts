@@ -4,59 +4,68 @@ import type { HookRow } from '#model/hooks/present-hook.ts'
 import type { HookVariable, IncomingHookChange, OutgoingHookChange } from '#model/hooks/schemas.ts'
 import type { HooksTable } from '#platform/database/tables.ts'
 
-// A wish → the columns it sets. A field that is not given keeps what is stored, or takes its default when
-// nothing is stored yet; a field that is given replaces what is stored, whole. Pure.
+// Input → the columns that it sets. A missing field keeps what is stored, or takes its default in a new hook; a
+// given field replaces what is stored as a whole. Pure.
 
 const DEFAULT_RATE_LIMIT = { per_second: 1000, burst: 2000 }
 
-export function incomingColumns(wish: IncomingHookChange, stored?: HookRow): Updateable<HooksTable> {
-  const requiresSecret = wish.requires_secret ?? stored?.requires_secret ?? false
+export type HookChange =
+  | { type: 'incoming'; body: IncomingHookChange }
+  | { type: 'outgoing'; body: OutgoingHookChange }
+
+export function columnsOf({ type, body }: HookChange, stored?: HookRow): Updateable<HooksTable> {
+  return type === 'incoming' ? incomingColumns(body, stored) : outgoingColumns(body, stored)
+}
+
+function incomingColumns(input: IncomingHookChange, stored?: HookRow): Updateable<HooksTable> {
+  const requiresSecret = input.requires_secret ?? stored?.requires_secret ?? false
   const keepsSignature =
-    requiresSecret || wish.secret_algorithm !== undefined || wish.secret_header_name !== undefined
+    requiresSecret || input.secret_algorithm !== undefined || input.secret_header_name !== undefined
   return {
     type: 'incoming',
-    ...commonColumns(wish, stored),
+    ...commonColumns(input, stored),
     requires_secret: requiresSecret,
-    secret_algorithm: wish.secret_algorithm ?? stored?.secret_algorithm ?? (keepsSignature ? 'sha256' : null),
+    secret_algorithm:
+      input.secret_algorithm ?? stored?.secret_algorithm ?? (keepsSignature ? 'sha256' : null),
     secret_header_name:
-      wish.secret_header_name ??
+      input.secret_header_name ??
       stored?.secret_header_name ??
       (keepsSignature ? 'X-Hub-Signature-256' : null),
-    ...((wish.settings || !stored) && { settings: JSON.stringify(incomingSettings(wish.settings)) }),
-    ...((wish.trigger_when || !stored) && {
-      trigger_when: JSON.stringify({ conditions: wish.trigger_when?.conditions ?? [] }),
+    ...((input.settings || !stored) && { settings: JSON.stringify(incomingSettings(input.settings)) }),
+    ...((input.trigger_when || !stored) && {
+      trigger_when: JSON.stringify({ conditions: input.trigger_when?.conditions ?? [] }),
     }),
   }
 }
 
-export function outgoingColumns(wish: OutgoingHookChange, stored?: HookRow): Updateable<HooksTable> {
+function outgoingColumns(input: OutgoingHookChange, stored?: HookRow): Updateable<HooksTable> {
   return {
     type: 'outgoing',
-    ...commonColumns(wish, stored),
-    target_url: wish.target_url ?? stored?.target_url,
-    verify_ssl: wish.verify_ssl ?? stored?.verify_ssl ?? true,
-    ...((wish.settings || !stored) && { settings: JSON.stringify(outgoingSettings(wish.settings)) }),
-    ...((wish.trigger_when || !stored) && {
-      trigger_when: JSON.stringify(outgoingTrigger(wish.trigger_when)),
+    ...commonColumns(input, stored),
+    target_url: input.target_url ?? stored?.target_url,
+    verify_ssl: input.verify_ssl ?? stored?.verify_ssl ?? true,
+    ...((input.settings || !stored) && { settings: JSON.stringify(outgoingSettings(input.settings)) }),
+    ...((input.trigger_when || !stored) && {
+      trigger_when: JSON.stringify(outgoingTrigger(input.trigger_when)),
     }),
   }
 }
 
-/** What the hook would send, once the wish is granted. */
-export function requestOf(wish: OutgoingHookChange, stored?: HookRow): HookRequest {
-  const settings = wish.settings || !stored ? outgoingSettings(wish.settings) : stored.settings
+/** What the hook sends once the input is stored. */
+export function requestOf(input: OutgoingHookChange, stored?: HookRow): HookRequest {
+  const settings = input.settings || !stored ? outgoingSettings(input.settings) : stored.settings
   return {
-    target_url: (wish.target_url ?? stored?.target_url)!,
+    target_url: (input.target_url ?? stored?.target_url)!,
     settings: settings as HookRequest['settings'],
   }
 }
 
-/** Switching a hook on again also clears the note that says why it was switched off. */
-function commonColumns(wish: { name?: string; active?: boolean }, stored?: HookRow): Updateable<HooksTable> {
+/** Switching a hook on again also clears the reason why it was switched off. */
+function commonColumns(input: { name?: string; active?: boolean }, stored?: HookRow): Updateable<HooksTable> {
   return {
-    name: wish.name ?? stored?.name,
-    active: wish.active ?? stored?.active ?? true,
-    ...(wish.active === true && { disabled_at: null, disabled_reason: null }),
+    name: input.name ?? stored?.name,
+    active: input.active ?? stored?.active ?? true,
+    ...(input.active === true && { disabled_at: null, disabled_reason: null }),
   }
 }
 

@@ -1,43 +1,38 @@
+// The hooks room: people create, change and remove hooks, and rotate their secrets. What a hook does with a call
+// or an event is up to engine/incoming and engine/outgoing.
 import { randomUUID } from 'node:crypto'
-import { type Insertable, sql, type Transaction, type Updateable, type UpdateObject } from 'kysely'
-import type { Actor } from '#access/audit/record.ts'
+import { type Insertable, sql, type Transaction } from 'kysely'
+import { type Actor, recordAudit } from '#access/audit/record.ts'
 import type { Caller } from '#access/authorization/caller.ts'
-import { type HookRow, hookSecretAad, selectHooks, urlTokenAad } from '#model/hooks/present-hook.ts'
+import { type HookRow, hookSecretAad, urlTokenAad } from '#model/hooks/present-hook.ts'
 import { REMOVED_HOOK } from '#model/hooks/removed-hook.ts'
-import type {
-  IncomingHookBody,
-  IncomingHookChange,
-  OutgoingHookBody,
-  OutgoingHookChange,
-} from '#model/hooks/schemas.ts'
+import type { IncomingHookBody, OutgoingHookBody } from '#model/hooks/schemas.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import { hashToken, newDeliverySecret, newHookSecret, newUrlToken } from '#platform/crypto/tokens.ts'
 import type { Database } from '#platform/database/connect.ts'
+import { updateRow } from '#platform/database/rows.ts'
 import type { HooksTable, HookType, Tables } from '#platform/database/tables.ts'
 import { isOutdated } from '#platform/http/if-match.ts'
-import { conflict, type HttpProblem } from '#platform/http/problems.ts'
+import { conflict, FieldErrors, type HttpProblem } from '#platform/http/problems.ts'
 import type { ErrorsByField } from '#platform/http/validation.ts'
-import { auditHook } from './audit-hook.ts'
-import { checkIncoming, checkOutgoing } from './check-hook.ts'
-import { checkRequest, type RequestVerdict } from './check-request.ts'
-import { forgetHealthWhenMoved } from './forget-health.ts'
-import { incomingColumns, outgoingColumns, requestOf } from './hook-columns.ts'
+import { MASK } from '#platform/masking/masked.ts'
+import { columnsOf, type HookChange, requestOf } from './hook-columns.ts'
+import { findHook } from './read-hooks.ts'
+import { checkRequest, validateIncoming, validateOutgoing } from './validate-hook.ts'
 
 export const MOST_HOOKS_PER_PIPELINE = 200
 
 export type NewHook =
   | { type: 'incoming'; body: IncomingHookBody }
   | { type: 'outgoing'; body: OutgoingHookBody }
-export type HookChange =
-  | { type: 'incoming'; body: IncomingHookChange }
-  | { type: 'outgoing'; body: OutgoingHookChange }
 
-/** `secret` is the text of a secret that was made by this very operation; it is shown now or never. */
-export type HookOutcome =
-  /** `wasOffSince`: an outgoing hook that this very operation switched on again. */
-  { kind: 'done'; row: HookRow; secret?: string; wasOffSince?: string } | HttpProblem
+/**
+ * `secret` is the text of a secret that this operation generated: it is shown now or never. `wasOffSince` is set
+ * for an outgoing hook that this operation switched on again.
+ */
+export type HookOutcome = { kind: 'done'; row: HookRow; secret?: string; wasOffSince?: string } | HttpProblem
 
-/** `receiver`: what `checkReceiver` said about the address, which takes too long to ask inside a transaction. */
+/** `receiver`: the result of `checkReceiver`, which is too slow for a transaction. */
 export type HookDeps = { box: SecretBox; actor: Actor; receiver: ErrorsByField | undefined }
 
 export async function createHook(
@@ -45,9 +40,9 @@ export async function createHook(
   { box, receiver, actor }: HookDeps,
   pipelineId: number,
   caller: Caller,
-  wish: NewHook,
+  input: NewHook,
 ): Promise<HookOutcome> {
-  // Locked, so that two creations at once cannot both take the last place.
+  // Locked, so that two creations at once cannot both pass the limit.
   const pipeline = await trx
     .selectFrom('pipelines')
     .select(['id', 'environment_id', 'operation'])
@@ -56,17 +51,13 @@ export async function createHook(
     .forNoKeyUpdate()
     .executeTakeFirst()
   if (!pipeline) return { kind: 'gone' }
-  const request = wish.type === 'outgoing' ? requestOf(wish.body) : undefined
-  const verdict = request && (await checkRequest(trx, caller, pipelineId, request))
-  if (verdict?.kind === 'forbidden') return verdict
-  const errors = allFaults(faultsOf(wish, pipeline.operation), receiver, faultsIn(verdict))
-  if (errors) return { kind: 'invalid', errors }
-  if ((await countHooks(trx, pipelineId)) >= MOST_HOOKS_PER_PIPELINE)
-    return conflict(`A pipeline can have ${MOST_HOOKS_PER_PIPELINE} hooks; remove one first.`)
+  const problem =
+    (await checkHook(trx, caller, input, receiver, pipeline)) ?? (await checkLimit(trx, pipelineId))
+  if (problem) return problem
 
   const id = randomUUID()
-  const secret = firstSecret(wish)
-  const token = wish.type === 'incoming' ? newUrlToken() : undefined
+  const secret = firstSecret(input)
+  const token = input.type === 'incoming' ? newUrlToken() : undefined
   await trx
     .insertInto('hooks')
     .values({
@@ -79,58 +70,60 @@ export async function createHook(
       secret: secret === undefined ? null : box.seal(secret, hookSecretAad(id)),
       url_token: token === undefined ? null : box.seal(token, urlTokenAad(id)),
       url_token_hash: token === undefined ? null : hashToken(token),
-      ...(columnsFor(wish) as Pick<Insertable<HooksTable>, 'type' | 'name' | 'settings' | 'trigger_when'>),
+      ...(columnsOf(input) as Pick<Insertable<HooksTable>, 'type' | 'name' | 'settings' | 'trigger_when'>),
     })
     .execute()
-  const row = await readLocked(trx, wish.type, id)
+  const row = (await findHook(trx, input.type, id))!
   await auditHook(trx, actor, 'created', null, row)
   return { kind: 'done', row, secret }
 }
 
-/** `ifMatch` is the row version that the caller last saw, when they said so. */
+/** `ifMatch` is the row version that the caller last saw, when they sent one. */
 export async function changeHook(
   trx: Transaction<Tables>,
   { box, receiver, actor }: HookDeps,
   id: string,
   caller: Caller,
-  wish: HookChange,
+  input: HookChange,
   ifMatch?: string,
 ): Promise<HookOutcome> {
-  const row = await findHook(trx, wish.type, id, { lock: true })
-  if (!row) return { kind: 'gone' }
-  if (isOutdated(ifMatch, row.row_version)) return { kind: 'changed-meanwhile' }
-  // Whoever only switches a hook off sends nothing, and does not become the one in whose name it sends.
-  const onlyOff = isOnlySwitchingOff(wish)
-  const request = wish.type === 'outgoing' && !onlyOff ? requestOf(wish.body, row) : undefined
-  const verdict = request && (await checkRequest(trx, caller, row.pipeline_id, request))
-  if (verdict?.kind === 'forbidden') return verdict
-  // Templates that were fine when they were saved must not keep anybody from switching the hook off.
-  const templates = setsRequest(wish) ? faultsIn(verdict) : undefined
-  const errors = allFaults(faultsOf(wish, row.operation), receiver, templates)
-  if (errors) return { kind: 'invalid', errors }
-  const made = laterSecret(wish, row)
-  const given = wish.type === 'incoming' ? wish.body.secret : undefined
-  const secret = given ?? made
-  await updateHook(trx, id, {
-    ...columnsFor(wish, row),
-    ...(!onlyOff && { edited_by: caller.id }),
+  const before = await findHook(trx, input.type, id, { lock: true })
+  if (!before) return { kind: 'gone' }
+  if (isOutdated(ifMatch, before.row_version)) return { kind: 'changed-meanwhile' }
+  const pipeline = { id: before.pipeline_id, operation: before.operation }
+  const problem = await checkHook(trx, caller, input, receiver, pipeline, before)
+  if (problem) return problem
+
+  const { type, body } = input
+  const needsSecret = type === 'incoming' && body.requires_secret && before.secret === null
+  const given = type === 'incoming' ? body.secret : undefined
+  const generated = needsSecret && given === undefined ? newHookSecret() : undefined
+  const secret = given ?? generated
+  await updateRow(trx, 'hooks', id, {
+    ...columnsOf(input, before),
+    // The editor is the person in whose name the hook sends.
+    ...(!isOnlySwitchingOff(input) && { edited_by: caller.id }),
     ...(secret !== undefined && {
       secret: box.seal(secret, hookSecretAad(id)),
       previous_secret: null,
       previous_secret_until: null,
     }),
   })
-  if (wish.type === 'outgoing') await forgetHealthWhenMoved(trx, row, wish.body.target_url)
-  const isBack = wish.type === 'outgoing' && wish.body.active === true
-  const wasOffSince = isBack ? (row.off_since ?? undefined) : undefined
-  const changed = await readLocked(trx, wish.type, id)
-  await auditHook(trx, actor, 'changed', row, changed)
-  return { kind: 'done', row: changed, secret: made, wasOffSince }
+  const row = (await findHook(trx, type, id))!
+  if (row.target_url !== before.target_url) await resetHealth(trx, id)
+  const isOnAgain = type === 'outgoing' && body.active === true
+  await auditHook(trx, actor, 'changed', before, row)
+  return {
+    kind: 'done',
+    row,
+    secret: generated,
+    wasOffSince: isOnAgain ? (before.off_since ?? undefined) : undefined,
+  }
 }
 
 /**
- * Makes a new secret; the old one stays valid for a while, so that the other side can follow in peace. What the
- * hook sends stays the same, and so does the person in whose name it does.
+ * Generates a new secret; the old one stays valid for a while, so that the other side can follow. What the hook
+ * sends stays the same, and so does its editor.
  */
 export async function rotateSecret(
   trx: Transaction<Tables>,
@@ -139,19 +132,21 @@ export async function rotateSecret(
   id: string,
   overlapSeconds: number,
 ): Promise<HookOutcome> {
-  const row = await findHook(trx, type, id, { lock: true })
-  if (!row) return { kind: 'gone' }
-  if (row.secret === null) return conflict('This hook has no secret: set requires_secret to true first.')
+  const before = await findHook(trx, type, id, { lock: true })
+  if (!before) return { kind: 'gone' }
+  if (before.secret === null) return conflict('This hook has no secret: set requires_secret to true first.')
   const secret = type === 'incoming' ? newHookSecret() : newDeliverySecret()
-  const keeps = overlapSeconds > 0
-  await updateHook(trx, id, {
+  const overlaps = overlapSeconds > 0
+  await updateRow(trx, 'hooks', id, {
     secret: box.seal(secret, hookSecretAad(id)),
-    previous_secret: keeps ? row.secret : null,
-    previous_secret_until: keeps ? sql<string>`now() + ${overlapSeconds}::int * interval '1 second'` : null,
+    previous_secret: overlaps ? before.secret : null,
+    previous_secret_until: overlaps
+      ? sql<string>`now() + ${overlapSeconds}::int * interval '1 second'`
+      : null,
   })
-  const rotated = await readLocked(trx, type, id)
-  await auditHook(trx, actor, 'secret rotated', row, rotated)
-  return { kind: 'done', row: rotated, secret }
+  const row = (await findHook(trx, type, id))!
+  await auditHook(trx, actor, 'secret rotated', before, row)
+  return { kind: 'done', row, secret }
 }
 
 export async function removeHookOf(
@@ -169,87 +164,117 @@ export async function removeHookOf(
   return { kind: 'removed' }
 }
 
-export async function removeHook(db: Database, type: HookType, id: string): Promise<boolean> {
-  const { numUpdatedRows } = await db
+export async function removeHook(db: Database, type: HookType, id: string): Promise<void> {
+  await db
     .updateTable('hooks')
     .set(REMOVED_HOOK)
     .where('id', '=', id)
     .where('type', '=', type)
     .where('deleted_at', 'is', null)
-    .executeTakeFirst()
-  return numUpdatedRows > 0n
-}
-
-export async function findHook(
-  db: Database,
-  type: HookType,
-  id: string,
-  options: { lock?: boolean } = {},
-): Promise<HookRow | undefined> {
-  const query = selectHooks(db).where('hooks.id', '=', id).where('hooks.type', '=', type)
-  return (options.lock ? query.forUpdate('hooks') : query).executeTakeFirst()
-}
-
-async function readLocked(trx: Transaction<Tables>, type: HookType, id: string): Promise<HookRow> {
-  return (await findHook(trx, type, id))!
-}
-
-async function updateHook(
-  trx: Transaction<Tables>,
-  id: string,
-  columns: UpdateObject<Tables, 'hooks'>,
-): Promise<void> {
-  await trx
-    .updateTable('hooks')
-    .set({ ...columns, updated_at: sql<string>`now()` })
-    .where('id', '=', id)
     .execute()
 }
 
-async function countHooks(trx: Transaction<Tables>, pipelineId: number): Promise<number> {
+const AUDITED = [
+  'name',
+  'active',
+  'pipeline_id',
+  'target_url',
+  'verify_ssl',
+  'requires_secret',
+  'secret_algorithm',
+  'secret_header_name',
+  'trigger_when',
+] as const
+
+/** Header values may be keys, so they are left out. */
+export async function auditHook(
+  trx: Transaction<Tables>,
+  actor: Actor,
+  verb: string,
+  before: HookRow | null,
+  after: HookRow | null,
+): Promise<void> {
+  const shown = (row: HookRow) => {
+    const { request_headers, ...settings } = row.settings
+    const headers = request_headers as { name: string }[] | undefined
+    return {
+      ...Object.fromEntries(AUDITED.map((field) => [field, row[field]])),
+      settings: {
+        ...settings,
+        ...(headers && { request_headers: headers.map(({ name }) => ({ name, value: MASK })) }),
+      },
+      secret: row.secret === null ? null : MASK,
+    }
+  }
+  const { id, name, type, project_id } = (after ?? before)!
+  const { organization_id } = await trx
+    .selectFrom('projects')
+    .select('organization_id')
+    .where('id', '=', project_id)
+    .executeTakeFirstOrThrow()
+  await recordAudit(trx, actor, {
+    organizationId: organization_id,
+    verb,
+    subject: { type: `${type}_hook`, id, name },
+    before: before && shown(before),
+    after: after && shown(after),
+  })
+}
+
+async function checkHook(
+  trx: Transaction<Tables>,
+  caller: Caller,
+  input: HookChange,
+  receiver: ErrorsByField | undefined,
+  { id: pipelineId, operation }: { id: number; operation: string },
+  stored?: HookRow,
+): Promise<HttpProblem | undefined> {
+  const { type, body } = input
+  const request =
+    type === 'outgoing' && !isOnlySwitchingOff(input)
+      ? await checkRequest(trx, caller, pipelineId, requestOf(body, stored))
+      : undefined
+  if (request?.kind === 'forbidden') return request
+  // Templates that were valid when they were saved must not block other changes.
+  const setsRequest = type === 'outgoing' && (body.target_url ?? body.settings) !== undefined
+  const found = [
+    type === 'incoming' ? validateIncoming(body, operation) : validateOutgoing(body, operation),
+    receiver ?? {},
+    setsRequest && request?.kind === 'invalid' ? request.errors : {},
+  ]
+  const errors = new FieldErrors()
+  for (const [field, messages] of found.flatMap(Object.entries<string[]>))
+    for (const message of messages) errors.add(field, message)
+  return errors.problem
+}
+
+async function checkLimit(trx: Transaction<Tables>, pipelineId: number): Promise<HttpProblem | undefined> {
   const { count } = await trx
     .selectFrom('hooks')
     .select(({ fn }) => fn.countAll<number>().as('count'))
     .where('pipeline_id', '=', pipelineId)
     .where('deleted_at', 'is', null)
     .executeTakeFirstOrThrow()
-  return count
+  if (count < MOST_HOOKS_PER_PIPELINE) return undefined
+  return conflict(`A pipeline can have ${MOST_HOOKS_PER_PIPELINE} hooks; remove one first.`)
 }
 
-function faultsOf(wish: NewHook | HookChange, operation: string): ErrorsByField {
-  return wish.type === 'incoming' ? checkIncoming(wish.body, operation) : checkOutgoing(wish.body, operation)
+/** Such a change sends nothing, and does not make the caller the hook's editor. */
+function isOnlySwitchingOff({ body }: HookChange): boolean {
+  return body.active === false && Object.keys(body).length === 1
 }
 
-function faultsIn(verdict: RequestVerdict | undefined): ErrorsByField | undefined {
-  return verdict?.kind === 'invalid' ? verdict.errors : undefined
+/**
+ * Another URL is another receiver: the health of the last one says nothing about it. A row that is being written
+ * right now stays: its writer may be about to switch off this very hook, and would wait for us.
+ */
+async function resetHealth(trx: Transaction<Tables>, hookId: string): Promise<void> {
+  await sql`
+    delete from hook_health where hook_id in (
+      select hook_id from hook_health where hook_id = ${hookId} for update skip locked)`.execute(trx)
 }
 
-function allFaults(...parts: (ErrorsByField | undefined)[]): ErrorsByField | undefined {
-  const errors: ErrorsByField = {}
-  for (const [field, messages] of parts.flatMap((part) => Object.entries(part ?? {})))
-    errors[field] = [...(errors[field] ?? []), ...messages]
-  return Object.keys(errors).length > 0 ? errors : undefined
-}
-
-function setsRequest(wish: HookChange): boolean {
-  return wish.type === 'outgoing' && (wish.body.target_url ?? wish.body.settings) !== undefined
-}
-
-function isOnlySwitchingOff(wish: HookChange): boolean {
-  return wish.body.active === false && Object.keys(wish.body).length === 1
-}
-
-function columnsFor(wish: NewHook | HookChange, stored?: HookRow): Updateable<HooksTable> {
-  return wish.type === 'incoming' ? incomingColumns(wish.body, stored) : outgoingColumns(wish.body, stored)
-}
-
-function firstSecret(wish: NewHook): string | undefined {
-  if (wish.type === 'outgoing') return newDeliverySecret()
-  return wish.body.requires_secret ? (wish.body.secret ?? newHookSecret()) : wish.body.secret
-}
-
-/** A hook that is made to require a secret, and has none, gets one. */
-function laterSecret(wish: HookChange, row: HookRow): string | undefined {
-  const needs = wish.type === 'incoming' && wish.body.requires_secret && wish.body.secret === undefined
-  return needs && row.secret === null ? newHookSecret() : undefined
+function firstSecret({ type, body }: NewHook): string | undefined {
+  if (type === 'outgoing') return newDeliverySecret()
+  return body.secret ?? (body.requires_secret ? newHookSecret() : undefined)
 }

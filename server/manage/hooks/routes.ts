@@ -16,18 +16,17 @@ import type { AddressGuard } from '#platform/addresses/guard.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import { DEFAULT_PER_PAGE, describePage, pageOf, pageQuery } from '#platform/http/pagination.ts'
 import { Exactly, errorResponses, Id, ref, Word } from '#platform/http/schemas.ts'
-import { checkReceiver } from './check-request.ts'
-import { listHooks } from './list-hooks.ts'
+import type { HookChange } from './hook-columns.ts'
 import {
   changeHook,
   createHook,
-  findHook,
-  type HookChange,
   MOST_HOOKS_PER_PIPELINE,
   type NewHook,
   removeHookOf,
   rotateSecret,
 } from './manage-hooks.ts'
+import { findHook, listHooks } from './read-hooks.ts'
+import { checkReceiver } from './validate-hook.ts'
 
 export type HookRoutes = ResourceDeps & {
   box: SecretBox

@@ -3,7 +3,7 @@ import { auditorOf, recordAudit } from '#access/audit/record.ts'
 import type { Caller } from '#access/authorization/caller.ts'
 import { isNameTaken } from '#model/inventory/names.ts'
 import type { Database } from '#platform/database/connect.ts'
-import { rowVersion } from '#platform/database/row-version.ts'
+import { rowVersion } from '#platform/database/rows.ts'
 import type { Tables } from '#platform/database/tables.ts'
 import { isOutdated } from '#platform/http/if-match.ts'
 import {

@@ -1,164 +1,129 @@
-import { sql, type Transaction, type UpdateObject } from 'kysely'
-import { type Actor, recordAudit } from '#access/audit/record.ts'
+// The pipelines room: people create, change and remove pipelines (here and in remove-pipelines.ts) and their
+// steps (manage-steps.ts). What a run makes of them is in model/pipelines.
+import { sql, type Transaction } from 'kysely'
+import { type Actor, auditorOf } from '#access/audit/record.ts'
 import type { Caller } from '#access/authorization/caller.ts'
+import { checkLocalAccess, type ResourceName } from '#model/inventory/local-servers.ts'
 import { DEPLOY_STEPS, MOST_STEPS } from '#model/pipelines/built-in-steps.ts'
-import { type ResourceName, refuseLocal } from '#model/pipelines/local-servers.ts'
-import { lockAround } from '#model/pipelines/lock-environment.ts'
+import { lockAround, lockForChange } from '#model/pipelines/lock-environment.ts'
 import type { PipelineBody, PipelineChange } from '#model/pipelines/schemas.ts'
+import { insertRow, updateRow } from '#platform/database/rows.ts'
 import type { Tables } from '#platform/database/tables.ts'
-import { isOutdated } from '#platform/http/if-match.ts'
 import { conflict, type HttpProblem } from '#platform/http/problems.ts'
-import { addBuiltInSteps, removeBuiltInSteps } from './built-in-rows.ts'
-import { checkRunAfter, storeRunAfter } from './check-run-after.ts'
-import { findPipeline, type PipelineRow } from './find-pipelines.ts'
+import { findPipeline, type PipelineRow } from './read-pipelines.ts'
+import { checkRunAfter, storeRunAfter } from './run-after.ts'
+import { addBuiltInSteps, removeBuiltInSteps } from './step-rows.ts'
 
-/** Whoever makes a change, for the audit. */
+/** Who makes a change, for the audit. */
 export type ChangeDeps = { actor: Actor }
 
 export type PipelineOutcome = { kind: 'done'; row: PipelineRow } | HttpProblem
 
-const TABLES = { application: 'applications', server: 'servers' } as const
+const auditPipeline = auditorOf<PipelineRow>('pipeline', audited)
 
 export async function createPipeline(
   trx: Transaction<Tables>,
   { actor }: ChangeDeps,
   caller: Caller,
   resource: ResourceName,
-  body: PipelineBody,
+  { name, operation, max_parallel_actions, queue_policy, rollout, run_after = [] }: PipelineBody,
 ): Promise<PipelineOutcome> {
-  const held = await lockAround(trx, TABLES[resource.type], resource.id)
-  if (!held) return { kind: 'gone' }
-  const refusal =
-    (await checkRunAfter(trx, caller, held, { id: null, name: body.name }, body.run_after ?? [])) ??
-    (await refuseLocal(trx, caller, resource)) ??
-    refuseOperation(body.operation, resource)
-  if (refusal) return refusal
+  const scope = await lockAround(trx, `${resource.type}s`, resource.id)
+  if (!scope) return { kind: 'gone' }
+  const problem =
+    (await checkRunAfter(trx, caller, scope, { id: null, name }, run_after)) ??
+    (await checkLocalAccess(trx, caller, resource)) ??
+    checkOperation(operation, resource)
+  if (problem) return problem
 
-  const { id } = await trx
-    .insertInto('pipelines')
-    .values({
-      environment_id: held.environment_id,
-      resource_type: resource.type,
-      application_id: resource.type === 'application' ? resource.id : null,
-      server_id: resource.type === 'server' ? resource.id : null,
-      name: body.name,
-      operation: body.operation,
-      max_parallel_actions: body.max_parallel_actions ?? 1,
-      queue_policy: body.queue_policy ?? 'queue',
-      rollout: rolloutColumn(body.rollout ?? null),
-      created_by: caller.id,
-    })
-    .returning('id')
-    .executeTakeFirstOrThrow()
-  if (body.operation === 'deploy') await addBuiltInSteps(trx, id)
-  await storeRunAfter(trx, held.environment_id, id, body.run_after ?? [])
-  const row = (await findPipeline(trx, id))!
-  await recordAudit(trx, actor, {
-    organizationId: held.organization_id,
-    verb: 'created',
-    subject: { type: 'pipeline', id, name: row.name },
-    before: null,
-    after: audited(row),
+  const id = await insertRow(trx, 'pipelines', {
+    environment_id: scope.environment_id,
+    resource_type: resource.type,
+    application_id: resource.type === 'application' ? resource.id : null,
+    server_id: resource.type === 'server' ? resource.id : null,
+    name,
+    operation,
+    max_parallel_actions,
+    queue_policy,
+    rollout: rolloutColumn(rollout),
+    created_by: caller.id,
   })
+  if (operation === 'deploy') await addBuiltInSteps(trx, id)
+  await storeRunAfter(trx, scope.environment_id, id, run_after)
+  const row = (await findPipeline(trx, id))!
+  await auditPipeline(trx, actor, scope.organization_id, null, row)
   return { kind: 'done', row }
 }
 
-/** `ifMatch` is the row version that the caller last saw, when they said so. */
 export async function changePipeline(
   trx: Transaction<Tables>,
   { actor }: ChangeDeps,
   caller: Caller,
   id: number,
-  body: PipelineChange,
+  { operation, run_after, rollout, ...columns }: PipelineChange,
   ifMatch?: string,
 ): Promise<PipelineOutcome> {
-  const held = await lockAround(trx, 'pipelines', id)
-  const stored = held && (await findPipeline(trx, id, { lock: true }))
-  if (!held || !stored) return { kind: 'gone' }
-  if (isOutdated(ifMatch, stored.row_version)) return { kind: 'changed-meanwhile' }
-  const refusal =
-    (body.run_after && (await checkRunAfter(trx, caller, held, stored, body.run_after))) ??
-    (runsAfterOthers(body, stored) ? await refuseLocal(trx, caller, resourceOf(stored)) : undefined) ??
-    (await refuseOtherOperation(trx, caller, stored, body.operation ?? stored.operation))
-  if (refusal) return refusal
+  const held = await lockForChange(trx, 'pipelines', id, findPipeline, ifMatch)
+  if (held.kind !== 'locked') return held
+  const { scope, row: before } = held
+  const problem =
+    (run_after && (await checkRunAfter(trx, caller, scope, before, run_after))) ??
+    (isOtherRunAfter(run_after, before)
+      ? await checkLocalAccess(trx, caller, resourceOf(before))
+      : undefined) ??
+    (await checkOtherOperation(trx, caller, before, operation))
+  if (problem) return problem
 
-  await storeOperation(trx, stored, body.operation ?? stored.operation)
-  if (body.run_after) await storeRunAfter(trx, held.environment_id, id, body.run_after)
-  const { name, max_parallel_actions, queue_policy, rollout } = body
-  await updatePipeline(trx, id, {
-    ...(name !== undefined && { name }),
-    ...(max_parallel_actions !== undefined && { max_parallel_actions }),
-    ...(queue_policy !== undefined && { queue_policy }),
-    ...(rollout !== undefined && { rollout: rolloutColumn(rollout) }),
-  })
+  if (operation !== undefined) await storeOperation(trx, before, operation)
+  if (run_after) await storeRunAfter(trx, scope.environment_id, id, run_after)
+  await updateRow(trx, 'pipelines', id, { ...columns, rollout: rolloutColumn(rollout) })
   const row = (await findPipeline(trx, id))!
-  await recordAudit(trx, actor, {
-    organizationId: held.organization_id,
-    verb: 'changed',
-    subject: { type: 'pipeline', id, name: row.name },
-    before: audited(stored),
-    after: audited(row),
-  })
+  await auditPipeline(trx, actor, scope.organization_id, before, row)
   return { kind: 'done', row }
-}
-
-/** Also what changes around a pipeline, such as its steps, makes it another version of itself. */
-export async function updatePipeline(
-  trx: Transaction<Tables>,
-  id: number,
-  columns: UpdateObject<Tables, 'pipelines'> = {},
-): Promise<void> {
-  await trx
-    .updateTable('pipelines')
-    .set({ ...columns, updated_at: sql<string>`now()` })
-    .where('id', '=', id)
-    .execute()
 }
 
 export function resourceOf({ resource_type, resource_id }: PipelineRow): ResourceName {
   return { type: resource_type, id: resource_id }
 }
 
-/** What the audit keeps of a pipeline. */
 export function audited(row: PipelineRow) {
   const { name, operation, max_parallel_actions, queue_policy, rollout, run_after } = row
   return { name, operation, max_parallel_actions, queue_policy, rollout, run_after }
 }
 
-/** What a pipeline follows decides when it runs, and with whose variables and commit. */
-function runsAfterOthers({ run_after }: PipelineChange, stored: PipelineRow): boolean {
+/** What a pipeline runs after decides when it runs, and with whose variables and commit. */
+function isOtherRunAfter(run_after: readonly number[] | undefined, stored: PipelineRow): boolean {
   return run_after !== undefined && new Set(run_after).symmetricDifference(new Set(stored.run_after)).size > 0
 }
 
-function refuseOperation(operation: string, { type }: ResourceName): HttpProblem | undefined {
+function checkOperation(operation: string, { type }: ResourceName): HttpProblem | undefined {
   if (operation !== 'deploy' || type === 'application') return undefined
-  return { kind: 'invalid', errors: { operation: ['deploy is for pipelines of applications'] } }
+  return { kind: 'invalid', errors: { operation: ['deploy is only for pipelines of applications'] } }
 }
 
-/** Runs and hooks are of their pipeline's operation: once there are any, it stays. */
-async function refuseOtherOperation(
+/** Runs and hooks have the operation of their pipeline: once there are any, it is fixed. */
+async function checkOtherOperation(
   trx: Transaction<Tables>,
   caller: Caller,
   stored: PipelineRow,
-  operation: string,
+  operation = stored.operation,
 ): Promise<HttpProblem | undefined> {
   if (operation === stored.operation) return undefined
-  const refusal =
-    (await refuseLocal(trx, caller, resourceOf(stored))) ?? refuseOperation(operation, resourceOf(stored))
-  if (refusal) return refusal
+  const resource = resourceOf(stored)
+  const problem = (await checkLocalAccess(trx, caller, resource)) ?? checkOperation(operation, resource)
+  if (problem) return problem
   const { rows } = await sql<{ isUsed: boolean; steps: number }>`
     select exists (select from actions where pipeline_id = ${stored.id})
         or exists (select from hooks where pipeline_id = ${stored.id} and deleted_at is null) as "isUsed",
-      (select count(*) from pipeline_steps where pipeline_id = ${stored.id} and removed_at is null) as steps`.execute(
-    trx,
-  )
+      (select count(*) from pipeline_steps where pipeline_id = ${stored.id} and removed_at is null) as steps
+    `.execute(trx)
   const { isUsed, steps } = rows[0]!
   if (isUsed)
     return conflict(
-      'The operation of a pipeline that has runs or hooks cannot be changed: make another pipeline.',
+      'The operation of a pipeline with runs or hooks cannot be changed: create another pipeline.',
     )
   return operation === 'deploy' && steps + DEPLOY_STEPS.length > MOST_STEPS
-    ? conflict(`A pipeline can have ${MOST_STEPS} steps; with those of a deploy it would have more.`)
+    ? conflict(`A pipeline can have ${MOST_STEPS} steps; the built-in steps of a deploy would exceed that.`)
     : undefined
 }
 
@@ -169,10 +134,10 @@ async function storeOperation(
 ): Promise<void> {
   if (operation === stored.operation) return
   if (stored.operation === 'deploy') await removeBuiltInSteps(trx, stored.id)
-  await updatePipeline(trx, stored.id, { operation })
+  await updateRow(trx, 'pipelines', stored.id, { operation })
   if (operation === 'deploy') await addBuiltInSteps(trx, stored.id)
 }
 
-function rolloutColumn(rollout: (PipelineBody['rollout'] & {}) | null): string | null {
+function rolloutColumn(rollout: PipelineBody['rollout']): string | null | undefined {
   return rollout && JSON.stringify({ batch: rollout.batch, max_failed: rollout.max_failed ?? 0 })
 }

@@ -1,109 +1,107 @@
 import type { Transaction } from 'kysely'
-import { recordAudit } from '#access/audit/record.ts'
+import { auditorOf } from '#access/audit/record.ts'
 import type { Caller } from '#access/authorization/caller.ts'
-import { MOST_STEPS } from '#model/pipelines/built-in-steps.ts'
-import { loadSteps, type StepRow } from '#model/pipelines/load-steps.ts'
-import { refuseLocal } from '#model/pipelines/local-servers.ts'
+import { checkLocalAccess } from '#model/inventory/local-servers.ts'
+import { DEPLOY_STEPS, MOST_STEPS } from '#model/pipelines/built-in-steps.ts'
+import { loadSteps, presentStep, type StepRow } from '#model/pipelines/load-steps.ts'
 import { type EnvironmentHeld, lockAround } from '#model/pipelines/lock-environment.ts'
 import { type After, placeStep } from '#model/pipelines/place-step.ts'
 import type { PipelineStep, StepBody, StepChange } from '#model/pipelines/schemas.ts'
+import type { Database } from '#platform/database/connect.ts'
+import { insertRow, updateRow } from '#platform/database/rows.ts'
 import type { Tables } from '#platform/database/tables.ts'
 import { isOutdated } from '#platform/http/if-match.ts'
-import { conflict, type HttpProblem } from '#platform/http/problems.ts'
-import { checkStep, refuseBuiltIn } from './check-step.ts'
-import { findPipeline, type PipelineRow } from './find-pipelines.ts'
-import { type FoundStep, findStep } from './find-steps.ts'
-import { type ChangeDeps, resourceOf, updatePipeline } from './manage-pipelines.ts'
+import type { Page } from '#platform/http/pagination.ts'
+import { conflict, FieldErrors, type HttpProblem } from '#platform/http/problems.ts'
+import { type ChangeDeps, resourceOf } from './manage-pipelines.ts'
+import { findPipeline, type PipelineRow } from './read-pipelines.ts'
 import { freePosition, replaceRow, retireRow, storeOrder } from './step-rows.ts'
+
+/** The order of a step depends on its neighbors, so a step is presented as soon as it is found. */
+export type FoundStep = { step: PipelineStep; row_version: string }
 
 export type StepOutcome = { kind: 'done'; row: FoundStep } | HttpProblem
 
-type Held = { place: EnvironmentHeld; pipeline: PipelineRow; steps: StepRow[] }
+/** In running order. `name` filters by a part of the name, ignoring case. */
+export async function listSteps(
+  db: Database,
+  pipelineId: number,
+  name: string | undefined,
+  { limit, offset }: Page,
+) {
+  const part = (name ?? '').toLowerCase()
+  const steps = (await findSteps(db, pipelineId)).filter(({ step }) => step.name.toLowerCase().includes(part))
+  const rows = steps.slice(offset, offset + limit)
+  const hasMore = rows.length > 0 && offset + rows.length < steps.length
+  return { rows, extent: { total: steps.length, hasMore } }
+}
 
+export async function findStep(db: Database, pipelineId: number, id: number): Promise<FoundStep | undefined> {
+  return (await findSteps(db, pipelineId)).find(({ step }) => step.id === id)
+}
+
+async function findSteps(db: Database, pipelineId: number): Promise<FoundStep[]> {
+  const rows = await loadSteps(db, [pipelineId])
+  return rows.map((row, index) => ({ step: presentStep(row, index + 1), row_version: row.row_version }))
+}
+
+/** Changes of steps also give their pipeline a new version. */
 export async function createStep(
   trx: Transaction<Tables>,
   { actor }: ChangeDeps,
   caller: Caller,
   pipelineId: number,
-  body: StepBody,
+  { trigger_after, ...input }: StepBody,
 ): Promise<StepOutcome> {
-  const held = await holdPipeline(trx, pipelineId)
+  const held = await lockPipeline(trx, pipelineId)
   if (!held) return { kind: 'gone' }
-  const { steps, place, pipeline } = held
+  const { steps, scope, pipeline } = held
   const last = steps.at(-1)?.known_as ?? null
-  const after = body.trigger_after === undefined ? last : body.trigger_after
-  const refusal =
-    refuseAfter(steps, { known_as: NEW, name: body.name }, after) ??
-    (await refuseLocal(trx, caller, resourceOf(pipeline))) ??
-    checkStep(body, steps)
-  if (refusal) return refusal
+  const after = trigger_after === undefined ? last : trigger_after
+  const problem =
+    checkAfter(steps, { known_as: NEW, name: input.name }, after) ??
+    (await checkLocalAccess(trx, caller, resourceOf(pipeline))) ??
+    checkStep(input, steps)
+  if (problem) return problem
   if (steps.length >= MOST_STEPS)
     return conflict(`A pipeline can have ${MOST_STEPS} steps; remove one first.`)
 
-  const { id } = await trx
-    .insertInto('pipeline_steps')
-    .values({
-      pipeline_id: pipelineId,
-      position: freePosition(steps),
-      name: body.name,
-      description: body.description ?? null,
-      command: body.command,
-      run_as_user: body.run_as_user ?? null,
-      timeout_seconds: body.timeout_seconds ?? 600,
-      idempotent: body.idempotent ?? false,
-    })
-    .returning('id')
-    .executeTakeFirstOrThrow()
+  const position = freePosition(steps)
+  const id = await insertRow(trx, 'pipeline_steps', { ...input, pipeline_id: pipelineId, position })
   await storeOrder(trx, pipelineId, id, after)
-  await updatePipeline(trx, pipelineId)
-  const made = await readStep(trx, pipelineId, id)
-  await recordAudit(trx, actor, {
-    organizationId: place.organization_id,
-    verb: 'created',
-    subject: { type: 'step', id, name: made.step.name },
-    before: null,
-    after: audited(made.step, pipelineId),
-  })
-  return { kind: 'done', row: made }
+  await updateRow(trx, 'pipelines', pipelineId)
+  const row = (await findStep(trx, pipelineId, id))!
+  await auditStep(trx, actor, scope.organization_id, null, { ...row.step, pipeline_id: pipelineId })
+  return { kind: 'done', row }
 }
 
-/** `ifMatch` is the row version that the caller last saw, when they said so. */
 export async function changeStep(
   trx: Transaction<Tables>,
   { actor }: ChangeDeps,
   caller: Caller,
   pipelineId: number,
   id: number,
-  body: StepChange,
+  input: StepChange,
   ifMatch?: string,
 ): Promise<StepOutcome> {
-  const held = await holdPipeline(trx, pipelineId)
-  const stored = held?.steps.find((step) => step.known_as === id)
-  if (!held || !stored) return { kind: 'gone' }
-  const { steps, place, pipeline } = held
-  if (isOutdated(ifMatch, stored.row_version)) return { kind: 'changed-meanwhile' }
-  const { trigger_after, ...content } = body
+  const held = await lockStep(trx, pipelineId, id, ifMatch)
+  if (held.kind !== 'locked') return held
+  const { steps, scope, pipeline, stored, before } = held
+  const { trigger_after, ...content } = input
   const others = steps.filter((step) => step !== stored)
-  const refusal =
-    (trigger_after !== undefined && refuseAfter(steps, stored, trigger_after)) ||
-    (await refuseLocal(trx, caller, resourceOf(pipeline))) ||
-    checkStep(body, others) ||
-    (stored.built_in && refuseBuiltIn(body))
-  if (refusal) return refusal
+  const problem =
+    (trigger_after !== undefined && checkAfter(steps, stored, trigger_after)) ||
+    (await checkLocalAccess(trx, caller, resourceOf(pipeline))) ||
+    checkStep(input, others) ||
+    (stored.built_in && checkBuiltIn(input))
+  if (problem) return problem
 
-  const before = await readStep(trx, pipelineId, id)
   await replaceRow(trx, stored, content)
   if (trigger_after !== undefined) await storeOrder(trx, pipelineId, id, trigger_after)
-  await updatePipeline(trx, pipelineId)
-  const changed = await readStep(trx, pipelineId, id)
-  await recordAudit(trx, actor, {
-    organizationId: place.organization_id,
-    verb: 'changed',
-    subject: { type: 'step', id, name: changed.step.name },
-    before: audited(before.step, pipelineId),
-    after: audited(changed.step, pipelineId),
-  })
-  return { kind: 'done', row: changed }
+  await updateRow(trx, 'pipelines', pipelineId)
+  const row = (await findStep(trx, pipelineId, id))!
+  await auditStep(trx, actor, scope.organization_id, before, { ...row.step, pipeline_id: pipelineId })
+  return { kind: 'done', row }
 }
 
 export async function removeStep(
@@ -114,42 +112,59 @@ export async function removeStep(
   id: number,
   ifMatch?: string,
 ): Promise<{ kind: 'removed' } | HttpProblem> {
-  const held = await holdPipeline(trx, pipelineId)
-  const stored = held?.steps.find((step) => step.known_as === id)
-  if (!held || !stored) return { kind: 'gone' }
-  const { place, pipeline } = held
-  if (isOutdated(ifMatch, stored.row_version)) return { kind: 'changed-meanwhile' }
-  const refusal = await refuseLocal(trx, caller, resourceOf(pipeline))
-  if (refusal) return refusal
-  if (stored.built_in) return conflict('Every deploy has its built-in steps; they cannot be removed.')
+  const held = await lockStep(trx, pipelineId, id, ifMatch)
+  if (held.kind !== 'locked') return held
+  const { scope, pipeline, stored, before } = held
+  const problem = await checkLocalAccess(trx, caller, resourceOf(pipeline))
+  if (problem) return problem
+  if (stored.built_in) return conflict('The built-in steps of a deploy cannot be removed.')
 
-  const { step } = await readStep(trx, pipelineId, id)
   await retireRow(trx, stored)
-  await updatePipeline(trx, pipelineId)
-  await recordAudit(trx, actor, {
-    organizationId: place.organization_id,
-    verb: 'removed',
-    subject: { type: 'step', id, name: step.name },
-    before: audited(step, pipelineId),
-    after: null,
-  })
+  await updateRow(trx, 'pipelines', pipelineId)
+  await auditStep(trx, actor, scope.organization_id, before, null)
   return { kind: 'removed' }
 }
 
-async function readStep(trx: Transaction<Tables>, pipelineId: number, id: number) {
-  return (await findStep(trx, pipelineId, id))!
+type AuditedStep = PipelineStep & { pipeline_id: number }
+
+const auditStep = auditorOf<AuditedStep>('step', [
+  'pipeline_id',
+  'name',
+  'description',
+  'command',
+  'run_as_user',
+  'timeout_seconds',
+  'idempotent',
+  'order',
+])
+
+type Held = { scope: EnvironmentHeld; pipeline: PipelineRow; steps: StepRow[] }
+
+async function lockPipeline(trx: Transaction<Tables>, pipelineId: number): Promise<Held | undefined> {
+  const scope = await lockAround(trx, 'pipelines', pipelineId)
+  const pipeline = scope && (await findPipeline(trx, pipelineId, { lock: true }))
+  return pipeline && { scope, pipeline, steps: await loadSteps(trx, [pipelineId]) }
 }
 
-async function holdPipeline(trx: Transaction<Tables>, pipelineId: number): Promise<Held | undefined> {
-  const place = await lockAround(trx, 'pipelines', pipelineId)
-  const pipeline = place && (await findPipeline(trx, pipelineId, { lock: true }))
-  return pipeline && { place, pipeline, steps: await loadSteps(trx, [pipelineId]) }
+async function lockStep(
+  trx: Transaction<Tables>,
+  pipelineId: number,
+  id: number,
+  ifMatch: string | undefined,
+): Promise<(Held & { kind: 'locked'; stored: StepRow; before: AuditedStep }) | HttpProblem> {
+  const held = await lockPipeline(trx, pipelineId)
+  const index = held?.steps.findIndex((step) => step.known_as === id) ?? -1
+  const stored = held?.steps[index]
+  if (!stored) return { kind: 'gone' }
+  if (isOutdated(ifMatch, stored.row_version)) return { kind: 'changed-meanwhile' }
+  const before = { ...presentStep(stored, index + 1), pipeline_id: pipelineId }
+  return { kind: 'locked', ...held, stored, before }
 }
 
 /** Stands for a step that has no id yet. */
 const NEW = 0
 
-function refuseAfter(
+function checkAfter(
   steps: readonly StepRow[],
   moved: { known_as: number; name: string },
   after: After,
@@ -165,9 +180,29 @@ function refuseAfter(
   }
 }
 
-function audited(
-  { name, description, command, run_as_user, timeout_seconds, idempotent, order }: PipelineStep,
-  pipeline_id: number,
-) {
-  return { pipeline_id, name, description, command, run_as_user, timeout_seconds, idempotent, order }
+const MAX_COMMAND_BYTES = 65_536
+
+/** The runner recognizes the steps of a deploy by name, so custom steps cannot use these names. */
+const BUILT_IN_NAMES: ReadonlySet<string> = new Set(DEPLOY_STEPS.map(({ name }) => name))
+
+/** What a schema cannot express about a step. Pure. */
+function checkStep(
+  { name, command = '' }: StepChange,
+  others: readonly { name: string }[],
+): HttpProblem | undefined {
+  const errors = new FieldErrors()
+  if (name !== undefined && BUILT_IN_NAMES.has(name)) errors.add('name', 'is the name of a built-in step')
+  else if (others.some((other) => other.name === name))
+    errors.add('name', 'is taken by another step of this pipeline')
+  if (Buffer.byteLength(command) > MAX_COMMAND_BYTES) errors.add('command', 'must not be longer than 64 KiB')
+  return errors.problem
+}
+
+function checkBuiltIn(input: StepChange): HttpProblem | undefined {
+  const fixed = Object.keys(input).filter((field) => field !== 'timeout_seconds')
+  if (fixed.length === 0) return undefined
+  return conflict(
+    'This is a built-in step: only its timeout_seconds can be changed.',
+    Object.fromEntries(fixed.map((field) => [field, ['is fixed for built-in steps']])),
+  )
 }

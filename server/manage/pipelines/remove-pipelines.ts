@@ -1,70 +1,98 @@
-import { sql, type Transaction } from 'kysely'
+import { type RawBuilder, sql, type Transaction } from 'kysely'
 import { type Actor, recordAudits } from '#access/audit/record.ts'
 import type { Caller } from '#access/authorization/caller.ts'
 import { can, type Permission } from '#access/authorization/permissions.ts'
 import { removeHook } from '#manage/hooks/manage-hooks.ts'
-import { type EnvironmentHeld, lockAround } from '#model/pipelines/lock-environment.ts'
+import { type EnvironmentHeld, lockForChange } from '#model/pipelines/lock-environment.ts'
 import { anyOf } from '#platform/database/any-of.ts'
+import { NOW } from '#platform/database/rows.ts'
 import type { Tables } from '#platform/database/tables.ts'
-import { isOutdated } from '#platform/http/if-match.ts'
 import { conflict, type HttpProblem, listNames } from '#platform/http/problems.ts'
-import type { ErrorsByField } from '#platform/http/validation.ts'
-import { findPipeline, findPipelines } from './find-pipelines.ts'
 import { audited, type ChangeDeps } from './manage-pipelines.ts'
+import { findPipeline, findPipelines } from './read-pipelines.ts'
 
-export type Removed = { kind: 'removed' } | HttpProblem
+// Removing a pipeline, and what removing a server or an application has in common with it: dependents, cascade
+// and unfinished runs.
 
-/** `cascade`: with its hooks, and other pipelines no longer run after it. */
+export type Removal = { kind: 'removed' } | HttpProblem
+
+/** `cascade` also removes its hooks, and other pipelines no longer run after it. */
 export async function removePipeline(
   trx: Transaction<Tables>,
   { actor }: ChangeDeps,
   caller: Caller,
   id: number,
   { cascade, ifMatch }: { cascade: boolean; ifMatch?: string },
-): Promise<Removed> {
-  const held = await lockAround(trx, 'pipelines', id)
-  if (!held) return { kind: 'gone' }
-  await lockAgainstRuns(trx, [id])
-  const stored = (await findPipeline(trx, id))!
-  if (isOutdated(ifMatch, stored.row_version)) return { kind: 'changed-meanwhile' }
+): Promise<Removal> {
+  const held = await lockForChange(trx, 'pipelines', id, findAgainstRuns, ifMatch)
+  if (held.kind !== 'locked') return held
   const hooks = await hooksOf(trx, [id])
-  const refusal =
-    (cascade && refuseCascade(caller, held, [[hooks.length, 'hook:remove']])) ||
-    (await refuseUnfinished(trx, [id])) ||
-    (!cascade && (await refuseDependants(trx, id, hooks)))
-  if (refusal) return refusal
-  await removePipelines(trx, actor, held.organization_id, [id])
+  const problem =
+    (cascade && checkCascade(caller, held.scope, { 'hook:remove': hooks })) ||
+    (await checkUnfinished(trx, sql`a.pipeline_id = ${id}`)) ||
+    (!cascade &&
+      checkDependents('The pipeline', {
+        hooks: ['hook', hooks],
+        run_after: ['pipeline', await followersOf(trx, id), ' after it'],
+      }))
+  if (problem) return problem
+  await removePipelines(trx, actor, held.scope.organization_id, [id])
   return { kind: 'removed' }
 }
 
-/** A cascade takes only what the caller might remove one by one. */
-export function refuseCascade(
-  caller: Caller,
-  place: EnvironmentHeld,
-  goes: readonly (readonly [count: number, needs: Permission])[],
-): HttpProblem | undefined {
-  const lacking = goes.flatMap(([count, needs]) => (count > 0 && !can(caller, needs, place) ? [needs] : []))
-  if (lacking.length === 0) return undefined
-  return {
-    kind: 'forbidden',
-    reason: `You need the permission ${lacking.join(' and ')} for what goes with it.`,
-  }
+async function findAgainstRuns(trx: Transaction<Tables>, id: number) {
+  await lockAgainstRuns(trx, [id])
+  return findPipeline(trx, id)
 }
 
-/** Whoever starts a run holds its pipeline: until the end of the transaction nobody starts one. */
+/** Starting a run locks its pipeline: until the transaction ends, nobody can start one. */
 export async function lockAgainstRuns(trx: Transaction<Tables>, ids: readonly number[]): Promise<void> {
   await sql`select id from pipelines where id = any(${ids}::bigint[]) order by id for update`.execute(trx)
 }
 
-export async function refuseUnfinished(
+/** A cascade removes only what the caller could remove one by one. */
+export function checkCascade(
+  caller: Caller,
+  scope: EnvironmentHeld,
+  removed: Partial<Record<Permission, readonly unknown[]>>,
+): HttpProblem | undefined {
+  const missing = (Object.keys(removed) as Permission[]).filter(
+    (permission) => removed[permission]!.length > 0 && !can(caller, permission, scope),
+  )
+  if (missing.length === 0) return undefined
+  return {
+    kind: 'forbidden',
+    reason: `You need the permission ${missing.join(' and ')} to remove what depends on it.`,
+  }
+}
+
+type Named = { name: string }
+
+/** By error field: what depends on it, as in `1 hook: Push`, and what comes after the names. */
+export function checkDependents(
+  what: string,
+  dependents: Record<string, readonly [noun: string, rows: readonly Named[], suffix?: string]>,
+): HttpProblem | undefined {
+  const found = Object.entries(dependents).filter(([, [, rows]]) => rows.length > 0)
+  if (found.length === 0) return undefined
+  const errors = Object.fromEntries(
+    found.map(([field, [noun, rows, suffix = '']]) => {
+      const names = rows.map(({ name }) => name)
+      return [field, [`${listNames(noun, names)}${suffix}`]]
+    }),
+  )
+  const reasons = Object.values(errors).flat().join('; ')
+  return conflict(`${what} is still in use (${reasons}): remove that first, or add ?cascade=true.`, errors)
+}
+
+/** `which` is a condition on `a`, the actions. */
+export async function checkUnfinished(
   trx: Transaction<Tables>,
-  pipelineIds: readonly number[],
+  which: RawBuilder<unknown>,
 ): Promise<HttpProblem | undefined> {
   const { rows } = await sql<{ unfinished: number }>`
-    select count(*) as unfinished from actions
-    where pipeline_id = any(${pipelineIds}::bigint[]) and status in ('pending', 'waiting', 'queued', 'in-progress')`.execute(
-    trx,
-  )
+    select count(*) as unfinished from actions a
+    where ${which} and a.status in ('pending', 'waiting', 'queued', 'in-progress')`.execute(trx)
   const { unfinished } = rows[0]!
   if (unfinished === 0) return undefined
   const runs = unfinished === 1 ? '1 run is' : `${unfinished} runs are`
@@ -72,8 +100,8 @@ export async function refuseUnfinished(
 }
 
 /**
- * The rows stay, because runs name them. Hooks go as if each had been removed by itself. The caller has locked
- * and checked.
+ * The rows stay, because runs reference them. Hooks are removed as if one by one. The caller has locked and
+ * checked everything.
  */
 export async function removePipelines(
   trx: Transaction<Tables>,
@@ -90,30 +118,39 @@ export async function removePipelines(
     .execute()
   await trx
     .updateTable('pipelines')
-    .set({ deleted_at: sql<string>`now()`, updated_at: sql<string>`now()` })
+    .set({ deleted_at: NOW, updated_at: NOW })
     .where(anyOf('id', ids))
     .execute()
+  const removed = { organizationId, verb: 'removed', after: null }
   await recordAudits(trx, actor, [
     ...hooks.map(({ id, name, type }) => ({
-      organizationId,
-      verb: 'removed',
+      ...removed,
       subject: { type: 'hook', id, name },
       before: { name, type },
-      after: null,
     })),
     ...rows.map((row) => ({
-      organizationId,
-      verb: 'removed',
+      ...removed,
       subject: { type: 'pipeline', id: row.id, name: row.name },
       before: audited(row),
-      after: null,
     })),
   ])
 }
 
-type KnownHook = { id: string; name: string; type: 'incoming' | 'outgoing' }
+export function pipelinesOf(
+  trx: Transaction<Tables>,
+  owner: 'application_id' | 'server_id',
+  ids: readonly number[],
+) {
+  return trx
+    .selectFrom('pipelines')
+    .select(['id', 'name'])
+    .where(anyOf(owner, ids))
+    .where('deleted_at', 'is', null)
+    .orderBy('id')
+    .execute()
+}
 
-export function hooksOf(trx: Transaction<Tables>, pipelineIds: readonly number[]): Promise<KnownHook[]> {
+export function hooksOf(trx: Transaction<Tables>, pipelineIds: readonly number[]) {
   return trx
     .selectFrom('hooks')
     .select(['id', 'name', 'type'])
@@ -123,38 +160,12 @@ export function hooksOf(trx: Transaction<Tables>, pipelineIds: readonly number[]
     .execute()
 }
 
-async function refuseDependants(
-  trx: Transaction<Tables>,
-  id: number,
-  hooks: readonly KnownHook[],
-): Promise<HttpProblem | undefined> {
-  const followers = await trx
+function followersOf(trx: Transaction<Tables>, id: number): Promise<Named[]> {
+  return trx
     .selectFrom('pipeline_run_after')
     .innerJoin('pipelines', 'pipelines.id', 'pipeline_run_after.pipeline_id')
     .select('pipelines.name')
     .where('after_pipeline_id', '=', id)
     .orderBy('pipelines.id')
     .execute()
-  const errors: ErrorsByField = {}
-  if (hooks.length > 0)
-    errors.hooks = [
-      listNames(
-        'hook',
-        hooks.map(({ name }) => name),
-      ),
-    ]
-  if (followers.length > 0)
-    errors.run_after = [
-      `${listNames(
-        'pipeline',
-        followers.map(({ name }) => name),
-      )} after it`,
-    ]
-  return Object.keys(errors).length === 0 ? undefined : refuseWith('The pipeline', errors)
-}
-
-/** `The pipeline is still used (1 hook: Push): remove that first, or add ?cascade=true.` */
-export function refuseWith(what: string, errors: ErrorsByField): HttpProblem {
-  const reasons = Object.values(errors).flat().join('; ')
-  return conflict(`${what} is still in use (${reasons}): remove that first, or add ?cascade=true.`, errors)
 }

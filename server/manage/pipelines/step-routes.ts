@@ -2,8 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { permissions } from '#access/authorization/enforce.ts'
 import { type ResourceDeps, resourceRoutes } from '#access/resource-routes.ts'
 import { pipelineStepSchema, stepBody, stepChange } from '#model/pipelines/schemas.ts'
-import { type FoundStep, findStep, listSteps } from './find-steps.ts'
-import { changeStep, createStep, removeStep } from './manage-steps.ts'
+import { changeStep, createStep, type FoundStep, findStep, listSteps, removeStep } from './manage-steps.ts'
 
 const LOCAL = 'If the pipeline runs on a local server, only instance administrators can do this.'
 const view = permissions('pipeline', 'id', 'pipeline:view')

@@ -1,19 +1,20 @@
 import { sql, type Transaction } from 'kysely'
-import { MOST_STEPS } from '#model/pipelines/built-in-steps.ts'
+import { DEPLOY_STEPS, MOST_STEPS } from '#model/pipelines/built-in-steps.ts'
 import { loadSteps, type StepRow } from '#model/pipelines/load-steps.ts'
 import { type After, placeStep } from '#model/pipelines/place-step.ts'
 import type { StepChange } from '#model/pipelines/schemas.ts'
+import { NOW } from '#platform/database/rows.ts'
 import type { Tables } from '#platform/database/tables.ts'
 
-// How steps are stored. The place of a row may change; what it does may not (docs/decisions/0015).
+// How steps are stored. The position of a row may change; its content never does (docs/decisions/0015).
 
-/** Places need not be dense; the last one may have been given up by a step that was removed. */
+/** Positions need not be dense: a removed step leaves a gap. */
 export function freePosition(steps: readonly StepRow[]): number {
   const taken = new Set(steps.map((step) => step.position))
   return Array.from({ length: MOST_STEPS }, (_, index) => index + 1).find((one) => !taken.has(one))!
 }
 
-/** Whether two have one place is looked at when the transaction ends. */
+/** The database checks that positions are unique when the transaction ends. */
 export async function storeOrder(
   trx: Transaction<Tables>,
   pipelineId: number,
@@ -22,7 +23,7 @@ export async function storeOrder(
 ): Promise<void> {
   const steps = await loadSteps(trx, [pipelineId])
   const placed = placeStep(steps, steps.find((step) => step.known_as === moved)!, after)
-  if (placed.kind !== 'placed') throw new Error('the place of a step was not checked')
+  if (placed.kind !== 'placed') throw new Error('the position of a step was not checked')
   const ids = placed.steps.map((step) => step.id)
   await sql`
     update pipeline_steps set position = wanted.position
@@ -30,21 +31,21 @@ export async function storeOrder(
     where pipeline_steps.id = wanted.id and pipeline_steps.position <> wanted.position`.execute(trx)
 }
 
-/** Runs that were planned with the old row go on doing what it says. */
+/** Runs that were planned with the old row keep executing what it says. */
 export async function replaceRow(
   trx: Transaction<Tables>,
   stored: StepRow,
-  content: Omit<StepChange, 'trigger_after'>,
+  input: Omit<StepChange, 'trigger_after'>,
 ): Promise<void> {
   const { name, description, command, run_as_user, timeout_seconds, idempotent } = stored
-  const today = { name, description, command, run_as_user, timeout_seconds, idempotent }
-  const wanted = { ...today, ...content }
-  if (Object.keys(today).every((key) => wanted[key as never] === today[key as never])) return
+  const before = { name, description, command, run_as_user, timeout_seconds, idempotent }
+  const after = { ...before, ...input }
+  if (Object.keys(before).every((key) => after[key as never] === before[key as never])) return
   await retireRow(trx, stored)
   await trx
     .insertInto('pipeline_steps')
     .values({
-      ...wanted,
+      ...after,
       original_id: stored.known_as,
       pipeline_id: stored.pipeline_id,
       position: stored.position,
@@ -55,9 +56,28 @@ export async function replaceRow(
 }
 
 export async function retireRow(trx: Transaction<Tables>, { id }: StepRow): Promise<void> {
+  await retire(trx).where('id', '=', id).execute()
+}
+
+/** Inserts the steps of every deploy before those that the pipeline already has. */
+export async function addBuiltInSteps(trx: Transaction<Tables>, pipelineId: number): Promise<void> {
   await trx
     .updateTable('pipeline_steps')
-    .set({ removed_at: sql<string>`now()` })
-    .where('id', '=', id)
+    .set((eb) => ({ position: eb('position', '+', DEPLOY_STEPS.length) }))
+    .where('pipeline_id', '=', pipelineId)
+    .where('removed_at', 'is', null)
     .execute()
+  const builtIn = { pipeline_id: pipelineId, built_in: true }
+  await trx
+    .insertInto('pipeline_steps')
+    .values(DEPLOY_STEPS.map((step, index) => ({ ...step, ...builtIn, position: index + 1 })))
+    .execute()
+}
+
+export async function removeBuiltInSteps(trx: Transaction<Tables>, pipelineId: number): Promise<void> {
+  await retire(trx).where('pipeline_id', '=', pipelineId).where('built_in', '=', true).execute()
+}
+
+function retire(trx: Transaction<Tables>) {
+  return trx.updateTable('pipeline_steps').set({ removed_at: NOW }).where('removed_at', 'is', null)
 }

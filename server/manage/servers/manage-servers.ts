@@ -1,125 +1,141 @@
+// The servers room: the machines that pipelines run on. People create, change and remove them here; checking
+// whether one can be reached is in run-check.ts.
 import { sql, type Transaction } from 'kysely'
-import { type Actor, recordAudit } from '#access/audit/record.ts'
+import { type Actor, auditorOf } from '#access/audit/record.ts'
 import type { Caller } from '#access/authorization/caller.ts'
-import { authorizeUse } from '#manage/credentials/authorize-use.ts'
+import { authorizeUse } from '#manage/credentials/credential-use.ts'
+import {
+  checkCascade,
+  checkDependents,
+  checkUnfinished,
+  hooksOf,
+  lockAgainstRuns,
+  pipelinesOf,
+  type Removal,
+  removePipelines,
+} from '#manage/pipelines/remove-pipelines.ts'
 import { isNameTaken } from '#model/inventory/names.ts'
-import { type EnvironmentHeld, lockAround, lockEnvironment } from '#model/pipelines/lock-environment.ts'
+import { type EnvironmentHeld, lockEnvironment, lockForChange } from '#model/pipelines/lock-environment.ts'
+import { anyOf } from '#platform/database/any-of.ts'
+import { insertRow, NOW, updateRow } from '#platform/database/rows.ts'
 import type { Tables } from '#platform/database/tables.ts'
-import { isOutdated } from '#platform/http/if-match.ts'
 import type { HttpProblem } from '#platform/http/problems.ts'
-import type { ErrorsByField } from '#platform/http/validation.ts'
-import { type ServerColumns, type Settled, settleChange, settleNew, usesKeyAnew } from './check-server.ts'
-import { findServer, type ServerRow } from './find-servers.ts'
+import { type NormalizedServer, normalizeServer, SERVER_FIELDS, usesKeyAnew } from './normalize-server.ts'
+import { findServer, type ServerRow } from './read-servers.ts'
 import type { ServerBody, ServerChange } from './schemas.ts'
 
 export type ServerDeps = { actor: Actor }
 
 export type ServerOutcome = { kind: 'done'; row: ServerRow } | HttpProblem
 
+export const auditServer = auditorOf<ServerRow>('server', SERVER_FIELDS)
+
 export async function createServer(
   trx: Transaction<Tables>,
   { actor }: ServerDeps,
   caller: Caller,
   environmentId: number,
-  wish: ServerBody,
+  input: ServerBody,
 ): Promise<ServerOutcome> {
-  const held = await lockEnvironment(trx, environmentId)
-  if (!held) return { kind: 'gone' }
-  const settled = settleNew(wish)
-  const refusal = await refuse(trx, caller, held, settled, undefined)
-  if (refusal) return refusal
-  const { id } = await trx
-    .insertInto('servers')
-    .values({ environment_id: environmentId, created_by: caller.id, ...settled.columns })
-    .returning('id')
-    .executeTakeFirstOrThrow()
+  const scope = await lockEnvironment(trx, environmentId)
+  if (!scope) return { kind: 'gone' }
+  const normalized = normalizeServer(input)
+  const problem = await checkServer(trx, caller, scope, normalized)
+  if (problem) return problem
+  const created = { environment_id: environmentId, created_by: caller.id }
+  const id = await insertRow(trx, 'servers', { ...normalized.columns, ...created })
   const row = (await findServer(trx, id))!
-  await recordAudit(trx, actor, {
-    organizationId: held.organization_id,
-    verb: 'created',
-    subject: subjectOf(row),
-    before: null,
-    after: audited(row),
-  })
+  await auditServer(trx, actor, scope.organization_id, null, row)
   return { kind: 'done', row }
 }
 
-/** `ifMatch` is the row version that the caller last saw, when they said so. */
 export async function changeServer(
   trx: Transaction<Tables>,
   { actor }: ServerDeps,
   caller: Caller,
   id: number,
-  wish: ServerChange,
+  input: ServerChange,
   ifMatch?: string,
 ): Promise<ServerOutcome> {
-  const held = await lockAround(trx, 'servers', id)
-  const before = held && (await findServer(trx, id, { lock: true }))
-  if (!held || !before) return { kind: 'gone' }
-  if (isOutdated(ifMatch, before.row_version)) return { kind: 'changed-meanwhile' }
-  const settled = settleChange(wish, before)
-  const refusal = await refuse(trx, caller, held, settled, before)
-  if (refusal) return refusal
-  await trx
-    .updateTable('servers')
-    .set({ ...settled.columns, updated_at: sql<string>`now()` })
-    .where('id', '=', id)
-    .execute()
+  const held = await lockForChange(trx, 'servers', id, findServer, ifMatch)
+  if (held.kind !== 'locked') return held
+  const { scope, row: before } = held
+  const normalized = normalizeServer(input, before)
+  const problem = await checkServer(trx, caller, scope, normalized, before)
+  if (problem) return problem
+  await updateRow(trx, 'servers', id, normalized.columns)
   const row = (await findServer(trx, id))!
-  await recordAudit(trx, actor, {
-    organizationId: held.organization_id,
-    verb: 'changed',
-    subject: subjectOf(row),
-    before: audited(before),
-    after: audited(row),
-  })
+  await auditServer(trx, actor, scope.organization_id, before, row)
   return { kind: 'done', row }
 }
 
-/** What the caller may not see or do comes first, then everything that is wrong with the wish. */
-async function refuse(
+/** What the caller may not see or do comes first, then everything that is wrong with the input. */
+async function checkServer(
   trx: Transaction<Tables>,
   caller: Caller,
-  held: EnvironmentHeld,
-  { columns, errors }: Settled,
-  stored: ServerRow | undefined,
+  scope: EnvironmentHeld,
+  { columns, errors }: NormalizedServer,
+  stored?: ServerRow,
 ): Promise<HttpProblem | undefined> {
   if (columns.provider_code === 'local' && !caller.is_instance_admin) {
-    return { kind: 'forbidden', reason: 'Only administrators of this installation set up local servers.' }
+    return { kind: 'forbidden', reason: 'Only instance administrators can set up local servers.' }
   }
-  const faults: ErrorsByField = { ...errors }
   if (usesKeyAnew(columns, stored)) {
-    const use = await authorizeUse(trx, caller, held.organization_id, columns.credential_id!)
-    if (use.kind === 'invalid') Object.assign(faults, use.errors)
+    const use = await authorizeUse(trx, caller, scope.organization_id, columns.credential_id!)
+    if (use.kind === 'invalid') Object.assign(errors, use.errors)
     else if (use.kind !== 'usable') return use
-    else if (use.credential.provider_code !== 'ssh') faults.credential_id = ['must be an SSH key']
+    else if (use.credential.provider_code !== 'ssh') errors.credential_id = ['must be an SSH key']
   }
-  if (
-    columns.name !== stored?.name &&
-    (await isNameTaken(trx, 'servers', held.environment_id, columns.name, stored?.id))
-  ) {
-    faults.name = ['is the name of another server of this environment']
+  const { name } = columns
+  if (name !== stored?.name && (await isNameTaken(trx, 'servers', scope.environment_id, name, stored?.id))) {
+    errors.name = ['is taken by another server of this environment']
   }
-  return Object.keys(faults).length > 0 ? { kind: 'invalid', errors: faults } : undefined
+  return Object.keys(errors).length > 0 ? { kind: 'invalid', errors } : undefined
 }
 
-export function subjectOf({ id, name }: ServerRow) {
-  return { type: 'server', id, name }
-}
+/** The row stays, because runs reference it. `cascade` also removes its pipelines and unlinks its applications. */
+export async function removeServer(
+  trx: Transaction<Tables>,
+  { actor }: ServerDeps,
+  caller: Caller,
+  id: number,
+  { cascade, ifMatch }: { cascade: boolean; ifMatch?: string },
+): Promise<Removal> {
+  const held = await lockForChange(trx, 'servers', id, findServer, ifMatch)
+  if (held.kind !== 'locked') return held
+  const { scope, row: server } = held
+  const applications = await trx
+    .selectFrom('applications')
+    .select('name')
+    .where(anyOf('id', server.application_ids))
+    .orderBy('name')
+    .execute()
+  const pipelines = await pipelinesOf(trx, 'server_id', [id])
+  const pipelineIds = pipelines.map((pipeline) => pipeline.id)
+  const hooks = await hooksOf(trx, pipelineIds)
+  const problem = cascade
+    ? checkCascade(caller, scope, { 'pipeline:remove': pipelines, 'hook:remove': hooks })
+    : checkDependents('The server', {
+        applications: ['application', applications],
+        pipelines: ['pipeline', pipelines],
+      })
+  if (problem) return problem
+  const deploying = await pipelinesOf(trx, 'application_id', server.application_ids)
+  await lockAgainstRuns(
+    trx,
+    [...pipelines, ...deploying].map((pipeline) => pipeline.id),
+  )
+  // By way of the pipelines: their unfinished actions are few, and found by an index.
+  const unfinished = await checkUnfinished(
+    trx,
+    sql`a.pipeline_id in (select id from pipelines where environment_id = ${scope.environment_id})
+      and exists (select from targets t where t.action_id = a.id and t.server_id = ${id})`,
+  )
+  if (unfinished) return unfinished
 
-/** What the audit keeps of a server; nothing of it is secret. */
-export function audited(row: ServerRow): ServerColumns {
-  const { name, provider_code, host, port, login_name, credential_id, host_key } = row
-  const { root_directory, max_parallel_actions } = row
-  return {
-    name,
-    provider_code,
-    host,
-    port,
-    login_name,
-    credential_id,
-    host_key,
-    root_directory,
-    max_parallel_actions,
-  }
+  await removePipelines(trx, actor, scope.organization_id, pipelineIds)
+  await trx.deleteFrom('application_servers').where('server_id', '=', id).execute()
+  await updateRow(trx, 'servers', id, { deleted_at: NOW })
+  await auditServer(trx, actor, scope.organization_id, server, null)
+  return { kind: 'removed' }
 }

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { type Actor, recordAudit } from '#access/audit/record.ts'
+import type { Actor } from '#access/audit/record.ts'
 import type { Caller } from '#access/authorization/caller.ts'
 import { can, type Scope } from '#access/authorization/permissions.ts'
 import { asSentence, type Connect } from '#adapters/executors/connect.ts'
@@ -7,10 +7,11 @@ import { fingerprint, parseHostKey } from '#adapters/executors/host-key.ts'
 import { credentialAad } from '#model/inventory/sealed-aad.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Database } from '#platform/database/connect.ts'
+import { updateRow } from '#platform/database/rows.ts'
 import type { HttpProblem } from '#platform/http/problems.ts'
-import { findServer, type ServerRow } from './find-servers.ts'
-import { audited, subjectOf } from './manage-servers.ts'
+import { auditServer } from './manage-servers.ts'
 import { type ProbeResult, probeServer } from './probe-server.ts'
+import { findServer, type ServerRow } from './read-servers.ts'
 import type { ServerCheck, ServerCheckBody } from './schemas.ts'
 
 export type ServerCheckDeps = { db: Database; box: SecretBox; connect: Connect; timeouts?: Timeouts }
@@ -133,18 +134,8 @@ function pinHostKey(
     const server = await findServer(trx, seen.id, { lock: true })
     if (!server || server.host !== seen.host || server.port !== seen.port) return false
     if (server.host_key !== null) return server.host_key === hostKey
-    await trx
-      .updateTable('servers')
-      .set({ host_key: hostKey, updated_at: sql<string>`now()` })
-      .where('id', '=', seen.id)
-      .execute()
-    await recordAudit(trx, actor, {
-      organizationId,
-      verb: 'changed',
-      subject: subjectOf(server),
-      before: audited(server),
-      after: { ...audited(server), host_key: hostKey },
-    })
+    await updateRow(trx, 'servers', seen.id, { host_key: hostKey })
+    await auditServer(trx, actor, organizationId, server, { ...server, host_key: hostKey })
     return true
   })
 }

@@ -1,5 +1,7 @@
 import type { Transaction } from 'kysely'
 import type { Tables } from '#platform/database/tables.ts'
+import { isOutdated } from '#platform/http/if-match.ts'
+import type { HttpProblem } from '#platform/http/problems.ts'
 
 export type EnvironmentHeld = { organization_id: number; project_id: number; environment_id: number }
 
@@ -39,4 +41,21 @@ export async function lockAround(
   const held = place && (await lockEnvironment(trx, place.environment_id))
   // Looked at once more: somebody may have removed it while we waited.
   return held && (await things.forShare().executeTakeFirst()) && held
+}
+
+/**
+ * Locks the environment around something, then finds the row to change. `ifMatch` is the row version that the
+ * caller last saw, when they sent one.
+ */
+export async function lockForChange<Row extends { row_version: string }>(
+  trx: Transaction<Tables>,
+  table: InEnvironment,
+  id: number,
+  find: (trx: Transaction<Tables>, id: number, options: { lock: true }) => Promise<Row | undefined>,
+  ifMatch?: string,
+): Promise<{ kind: 'locked'; scope: EnvironmentHeld; row: Row } | HttpProblem> {
+  const scope = await lockAround(trx, table, id)
+  const row = scope && (await find(trx, id, { lock: true }))
+  if (!row) return { kind: 'gone' }
+  return isOutdated(ifMatch, row.row_version) ? { kind: 'changed-meanwhile' } : { kind: 'locked', scope, row }
 }

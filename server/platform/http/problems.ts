@@ -53,6 +53,10 @@ export class FieldErrors {
   get any(): boolean {
     return Object.keys(this.found).length > 0
   }
+
+  get problem(): HttpProblem | undefined {
+    return this.any ? { kind: 'invalid', errors: this.found } : undefined
+  }
 }
 
 export function conflict(reason: string, errors?: ErrorsByField): HttpProblem {

@@ -7,42 +7,42 @@ import { byId } from '#platform/database/any-of.ts'
 import type { Tables } from '#platform/database/tables.ts'
 import { FieldErrors, type HttpProblem } from '#platform/http/problems.ts'
 
-/** `id` is null for a pipeline that is about to be made: nothing can run after it yet. */
+/** `id` is null for a new pipeline: nothing can run after it yet. */
 type Follower = { id: number | null; name: string }
 
-/** The environment must be locked: no circle can then come about between the check and its storing. */
+/** The environment must be locked, so that no cycle can appear between this check and the write. */
 export async function checkRunAfter(
   trx: Transaction<Tables>,
   caller: Caller,
-  place: EnvironmentHeld,
+  scope: EnvironmentHeld,
   follower: Follower,
   wanted: readonly number[],
 ): Promise<HttpProblem | undefined> {
   if (wanted.length === 0) return undefined
-  const { environment_id } = place
-  const maySee = can(caller, 'pipeline:view', place)
   const known = byId(
     await trx
       .selectFrom('pipelines')
       .select(['id', 'name'])
-      .where('environment_id', '=', environment_id)
+      .where('environment_id', '=', scope.environment_id)
       .where('deleted_at', 'is', null)
       .execute(),
   )
   const unknown = new FieldErrors()
   wanted.forEach((id, index) => {
-    if (!known.has(id) || !maySee)
+    if (!known.has(id) || !can(caller, 'pipeline:view', scope))
       unknown.add(`run_after.${index}`, `${id} is not a pipeline of this environment`)
   })
   if (unknown.any) return { kind: 'unknown', errors: unknown.found }
   if (follower.id === null) return undefined
 
-  const circle = findCircle(await loadRunAfter(trx, environment_id), follower.id, wanted)
-  if (!circle) return undefined
-  const names = circle.map((id) => (id === follower.id ? follower.name : known.get(id)!.name))
+  const cycle = findCircle(await loadRunAfter(trx, scope.environment_id), follower.id, wanted)
+  if (!cycle) return undefined
+  const names = cycle.map((id) => (id === follower.id ? follower.name : known.get(id)!.name))
   return {
     kind: 'invalid',
-    errors: { run_after: [`makes a circle of pipelines, each after the next: ${names.join(' → ')}`] },
+    errors: {
+      run_after: [`creates a cycle in which each pipeline runs after the next: ${names.join(' → ')}`],
+    },
   }
 }
 
@@ -58,20 +58,14 @@ async function loadRunAfter(trx: Transaction<Tables>, environmentId: number): Pr
 
 export async function storeRunAfter(
   trx: Transaction<Tables>,
-  environmentId: number,
-  id: number,
+  environment_id: number,
+  pipeline_id: number,
   wanted: readonly number[],
 ): Promise<void> {
-  await trx.deleteFrom('pipeline_run_after').where('pipeline_id', '=', id).execute()
+  await trx.deleteFrom('pipeline_run_after').where('pipeline_id', '=', pipeline_id).execute()
   if (wanted.length === 0) return
   await trx
     .insertInto('pipeline_run_after')
-    .values(
-      wanted.map((after_pipeline_id) => ({
-        pipeline_id: id,
-        after_pipeline_id,
-        environment_id: environmentId,
-      })),
-    )
+    .values(wanted.map((after_pipeline_id) => ({ pipeline_id, after_pipeline_id, environment_id })))
     .execute()
 }

@@ -1,0 +1,163 @@
+import { sql, type Transaction } from 'kysely'
+import { type Actor, auditorOf } from '#access/audit/record.ts'
+import type { Caller } from '#access/authorization/caller.ts'
+import { isReservedName } from '#model/deploy/variables.ts'
+import { checkLocalAccess } from '#model/inventory/local-servers.ts'
+import { variableAad } from '#model/inventory/sealed-aad.ts'
+import { lockAround, lockForChange } from '#model/pipelines/lock-environment.ts'
+import type { SecretBox } from '#platform/crypto/secret-box.ts'
+import type { Database } from '#platform/database/connect.ts'
+import { rowVersion, updateRow } from '#platform/database/rows.ts'
+import type { Tables } from '#platform/database/tables.ts'
+import type { Page } from '#platform/http/pagination.ts'
+import { conflict, FieldErrors, type HttpProblem } from '#platform/http/problems.ts'
+import { readPage } from '#platform/http/read-page.ts'
+import { MASK } from '#platform/masking/masked.ts'
+import type { ApplicationVariable, VariableBody, VariableChange } from './schemas.ts'
+
+// The variables of an application: its commands get them as environment variables.
+
+export type VariableRow = NonNullable<Awaited<ReturnType<typeof findVariable>>>
+export type VariableDeps = { actor: Actor; box: SecretBox }
+export type VariableOutcome = { kind: 'done'; row: VariableRow } | HttpProblem
+
+const MAX_VARIABLES = 500
+const MAX_VALUE_BYTES = 65_536
+
+function selectVariables(db: Database, applicationId: number) {
+  return db
+    .selectFrom('application_variables')
+    .selectAll()
+    .select(rowVersion('application_variables'))
+    .where('application_id', '=', applicationId)
+}
+
+export function findVariable(db: Database, applicationId: number, id: number) {
+  return selectVariables(db, applicationId).where('id', '=', id).executeTakeFirst()
+}
+
+/** The variables of an application, newest first. */
+export function listVariables(db: Database, applicationId: number, name: string | undefined, page: Page) {
+  return readPage(selectVariables(db, applicationId), 'application_variables', page, name)
+}
+
+/** Values that are not hidden are often secret all the same: only callers who may edit them can read them. */
+export function presentVariable(
+  { id, name, value, hidden, created_at, updated_at }: VariableRow,
+  { box, mayEdit }: { box: SecretBox; mayEdit: boolean },
+): ApplicationVariable {
+  const shown = mayEdit && !hidden ? box.open(value, variableAad(id)) : MASK
+  return { id, name, value: shown, hidden, created_at, updated_at }
+}
+
+export async function createVariable(
+  trx: Transaction<Tables>,
+  { actor, box }: VariableDeps,
+  caller: Caller,
+  applicationId: number,
+  input: VariableBody,
+): Promise<VariableOutcome> {
+  const scope = await lockAround(trx, 'applications', applicationId)
+  if (!scope) return { kind: 'gone' }
+  const names = await loadNames(trx, applicationId)
+  const problem = (await checkAccess(trx, caller, applicationId)) ?? checkVariable(input, names)
+  if (problem) return problem
+  if (names.length >= MAX_VARIABLES)
+    return conflict(`An application can have ${MAX_VARIABLES} variables; remove one first.`)
+
+  const id = await nextId(trx)
+  const value = box.seal(input.value, variableAad(id))
+  await sql`
+    insert into application_variables (id, application_id, name, value, hidden) overriding system value
+    values (${id}, ${applicationId}, ${input.name}, ${value}, ${input.hidden ?? false})`.execute(trx)
+  const row = (await findVariable(trx, applicationId, id))!
+  await auditVariable(trx, actor, scope.organization_id, null, row)
+  return { kind: 'done', row }
+}
+
+export async function changeVariable(
+  trx: Transaction<Tables>,
+  { actor, box }: VariableDeps,
+  caller: Caller,
+  applicationId: number,
+  id: number,
+  input: VariableChange,
+  ifMatch?: string,
+): Promise<VariableOutcome> {
+  const held = await lockVariable(trx, applicationId, id, ifMatch)
+  if (held.kind !== 'locked') return held
+  const { scope, row: before } = held
+  const names = (await loadNames(trx, applicationId)).filter((name) => name !== before.name)
+  const problem = (await checkAccess(trx, caller, applicationId)) ?? checkVariable(input, names, before)
+  if (problem) return problem
+
+  const { name, hidden, value } = input
+  const sealed = value === undefined ? undefined : box.seal(value, variableAad(id))
+  await updateRow(trx, 'application_variables', id, { name, hidden, value: sealed })
+  const row = (await findVariable(trx, applicationId, id))!
+  await auditVariable(trx, actor, scope.organization_id, before, { ...row, isNewValue: value !== undefined })
+  return { kind: 'done', row }
+}
+
+export async function removeVariable(
+  trx: Transaction<Tables>,
+  { actor }: { actor: Actor },
+  caller: Caller,
+  applicationId: number,
+  id: number,
+  ifMatch?: string,
+): Promise<{ kind: 'removed' } | HttpProblem> {
+  const held = await lockVariable(trx, applicationId, id, ifMatch)
+  if (held.kind !== 'locked') return held
+  const problem = await checkAccess(trx, caller, applicationId)
+  if (problem) return problem
+  await trx.deleteFrom('application_variables').where('id', '=', id).execute()
+  await auditVariable(trx, actor, held.scope.organization_id, held.row, null)
+  return { kind: 'removed' }
+}
+
+const auditVariable = auditorOf<VariableRow & { isNewValue?: boolean }>('variable', (row) => {
+  const { application_id, name, hidden, isNewValue } = row
+  return { application_id, name, hidden, value: isNewValue ? { changed: true } : MASK }
+})
+
+function lockVariable(trx: Transaction<Tables>, applicationId: number, id: number, ifMatch?: string) {
+  const find = () => findVariable(trx, applicationId, id)
+  return lockForChange(trx, 'applications', applicationId, find, ifMatch)
+}
+
+/** The environment decides what commands do as much as their text does. */
+function checkAccess(trx: Transaction<Tables>, caller: Caller, applicationId: number) {
+  return checkLocalAccess(trx, caller, { type: 'application', id: applicationId })
+}
+
+/** `names`: those of the other variables. */
+function checkVariable(
+  { name, value, hidden }: VariableChange,
+  names: readonly string[],
+  stored?: VariableRow,
+): HttpProblem | undefined {
+  const errors = new FieldErrors()
+  if (name !== undefined) {
+    if (isReservedName(name) || isReservedName(name.toUpperCase()))
+      errors.add('name', 'is reserved for Gantry or the shell')
+    if (names.some((other) => other.toLowerCase() === name.toLowerCase()))
+      errors.add('name', 'is taken by another variable (names are case-insensitive)')
+  }
+  if (Buffer.byteLength(value ?? '') > MAX_VALUE_BYTES) errors.add('value', 'must not be longer than 64 KiB')
+  if (stored?.hidden && hidden === false && value === undefined)
+    errors.add('value', 'is required: the hidden value stays secret, so a visible variable needs a new one')
+  return errors.problem
+}
+
+async function loadNames(trx: Transaction<Tables>, applicationId: number): Promise<string[]> {
+  const rows = await selectVariables(trx, applicationId).clearSelect().select('name').execute()
+  return rows.map(({ name }) => name)
+}
+
+/** A value is sealed for its row, so the id is needed before the row exists. */
+async function nextId(trx: Transaction<Tables>): Promise<number> {
+  const { rows } = await sql<{ id: number }>`
+    select nextval(pg_get_serial_sequence('application_variables', 'id')) as id`.execute(trx)
+  return rows[0]!.id
+}

@@ -1,0 +1,79 @@
+import { sql, type Transaction } from 'kysely'
+import type { Caller } from '#access/authorization/caller.ts'
+import { can, type Scope } from '#access/authorization/permissions.ts'
+import type { ResourceType, Tables } from '#platform/database/tables.ts'
+import { conflict, type HttpProblem } from '#platform/http/problems.ts'
+import type { CredentialProvider } from './schemas.ts'
+
+// Which servers and applications use a credential, and who may give it to them.
+
+export type UsableCredential = { id: number; provider_code: CredentialProvider; base_url: string | null }
+
+/**
+ * Whether the caller may give this credential to a resource; it then cannot be removed until the transaction
+ * ends. A credential of another organization is reported like one that does not exist.
+ */
+export async function authorizeUse(
+  trx: Transaction<Tables>,
+  caller: Caller,
+  organizationId: number,
+  credentialId: number,
+  field = 'credential_id',
+): Promise<{ kind: 'usable'; credential: UsableCredential } | HttpProblem> {
+  const scope = { organization_id: organizationId }
+  const found = await trx
+    .selectFrom('credentials')
+    .select(['id', 'provider_code', 'base_url', 'active'])
+    .where('id', '=', credentialId)
+    .where('organization_id', '=', organizationId)
+    .where('deleted_at', 'is', null)
+    .forShare()
+    .executeTakeFirst()
+  if (!found || !can(caller, 'credential:view', scope)) {
+    return {
+      kind: 'unknown',
+      errors: { [field]: ['does not exist in this organization, or is not visible to you'] },
+    }
+  }
+  if (!can(caller, 'credential:run', scope)) {
+    return { kind: 'forbidden', reason: 'You need the permission credential:run to use a credential.' }
+  }
+  const { active, ...credential } = found
+  return active ? { kind: 'usable', credential } : { kind: 'invalid', errors: { [field]: ['is inactive'] } }
+}
+
+type Use = Scope & { type: ResourceType; name: string }
+
+/** Counts everything that uses the credential, and names what the caller may see. */
+export async function checkUnused(
+  trx: Transaction<Tables>,
+  caller: Caller,
+  credentialId: number,
+): Promise<HttpProblem | undefined> {
+  const { rows: uses } = await sql<Use>`
+    select used.type, used.name, p.organization_id, e.project_id, used.environment_id
+    from (
+      select 'application' as type, name, environment_id, credential_id, deleted_at from applications
+      union all
+      select 'server', name, environment_id, credential_id, deleted_at from servers
+    ) used
+    join environments e on e.id = used.environment_id join projects p on p.id = e.project_id
+    where used.credential_id = ${credentialId} and used.deleted_at is null
+    order by used.type, used.name`.execute(trx)
+  if (uses.length === 0) return undefined
+  const errors: Record<string, string[]> = {}
+  for (const [type, ofType] of Map.groupBy(uses, (use) => use.type)) {
+    errors[`${type}s`] = [`${listUses(type, caller, ofType)} it`]
+  }
+  const users = Object.values(errors).flat().join('; ')
+  return conflict(`The credential is in use: ${users}. Give them another one first.`, errors)
+}
+
+const MAX_NAMES = 5
+
+function listUses(type: ResourceType, caller: Caller, uses: readonly Use[]): string {
+  const names = uses.filter((use) => can(caller, `${type}:view`, use)).map(({ name }) => name)
+  const more = uses.length > Math.min(names.length, MAX_NAMES)
+  const shown = [...names.slice(0, MAX_NAMES), ...(more ? ['…'] : [])].join(', ')
+  return uses.length === 1 ? `1 ${type} (${shown}) uses` : `${uses.length} ${type}s (${shown}) use`
+}

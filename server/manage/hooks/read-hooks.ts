@@ -1,0 +1,56 @@
+import { type HookRow, hookSecretAad, selectHooks, urlTokenAad } from '#model/hooks/present-hook.ts'
+import type { SecretBox } from '#platform/crypto/secret-box.ts'
+import type { Database } from '#platform/database/connect.ts'
+import type { HookType } from '#platform/database/tables.ts'
+import type { Extent, Page } from '#platform/http/pagination.ts'
+
+export function findHook(
+  db: Database,
+  type: HookType,
+  id: string,
+  { lock = false } = {},
+): Promise<HookRow | undefined> {
+  return selectHooks(db)
+    .where('hooks.id', '=', id)
+    .where('hooks.type', '=', type)
+    .$if(lock, (query) => query.forUpdate('hooks'))
+    .executeTakeFirst()
+}
+
+/** The hooks of a pipeline, newest first. */
+export async function listHooks(
+  db: Database,
+  pipelineId: number,
+  { type, active }: { type?: HookType; active?: boolean },
+  { limit, offset }: Page,
+): Promise<{ rows: HookRow[]; extent: Extent }> {
+  const query = selectHooks(db)
+    .where('hooks.pipeline_id', '=', pipelineId)
+    .$if(type !== undefined, (hooks) => hooks.where('hooks.type', '=', type!))
+    .$if(active !== undefined, (hooks) => hooks.where('hooks.active', '=', active!))
+  const rows = await query
+    .select(({ fn }) => fn.countAll<number>().over().as('total'))
+    .orderBy('hooks.created_at', 'desc')
+    .orderBy('hooks.id')
+    .limit(limit)
+    .offset(offset)
+    .execute()
+  // A page past the end has no row to carry the total.
+  const total = rows[0]?.total ?? (offset === 0 ? 0 : (await query.execute()).length)
+  return { rows, extent: { total, hasMore: offset + rows.length < total && rows.length > 0 } }
+}
+
+/** Every secret of a hook as text, for code that must mask them elsewhere. */
+export async function loadHookSecrets(db: Database, box: SecretBox, hookId: string): Promise<string[]> {
+  const hook = await db
+    .selectFrom('hooks')
+    .select(['secret', 'previous_secret', 'url_token'])
+    .where('id', '=', hookId)
+    .executeTakeFirst()
+  const sealed = [
+    { value: hook?.secret, aad: hookSecretAad(hookId) },
+    { value: hook?.previous_secret, aad: hookSecretAad(hookId) },
+    { value: hook?.url_token, aad: urlTokenAad(hookId) },
+  ]
+  return sealed.flatMap(({ value, aad }) => (value ? [box.open(value, aad)] : []))
+}

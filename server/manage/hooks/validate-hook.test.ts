@@ -1,0 +1,89 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { HookVariable, IncomingHookChange } from '#model/hooks/schemas.ts'
+import { validateIncoming, validateOutgoing } from './validate-hook.ts'
+
+const variable = (more: Partial<HookVariable>): HookVariable => ({
+  name: 'x',
+  type: 'string',
+  required: false,
+  ...more,
+})
+const errorsOf = (settings: IncomingHookChange['settings']) => validateIncoming({ settings }, 'deploy')
+
+test('action_type must equal the operation of the pipeline', () => {
+  const expected = { action_type: ['must be deploy, the operation of the pipeline'] }
+  assert.deepEqual(validateIncoming({ action_type: 'restart' }, 'deploy'), expected)
+  assert.deepEqual(validateOutgoing({ action_type: 'restart' }, 'deploy'), expected)
+  assert.deepEqual(validateOutgoing({ action_type: 'deploy' }, 'deploy'), {})
+})
+
+test('variable names are unique, ignoring case', () => {
+  const errors = errorsOf({ variables: [variable({ name: 'Branch' }), variable({ name: 'bRANCH' })] })
+  assert.deepEqual(Object.keys(errors), ['settings.variables.1.name'])
+})
+
+test('a default value has exactly the declared type, or is null', () => {
+  const values = {
+    string: 'a',
+    integer: 3,
+    boolean: true,
+    array: [1],
+    float: 1.5,
+    unsafe: 2 ** 53,
+    object: {},
+  }
+  const accepted = { string: ['string'], integer: ['integer'], boolean: ['boolean'], array: ['array'] }
+  for (const [type, fitting] of Object.entries(accepted)) {
+    for (const [kind, default_value] of Object.entries(values)) {
+      const errors = errorsOf({
+        variables: [variable({ type: type as HookVariable['type'], default_value })],
+      })
+      assert.equal(Object.keys(errors).length === 0, fitting.includes(kind), `${kind} for ${type}`)
+    }
+    assert.deepEqual(
+      errorsOf({ variables: [variable({ type: type as HookVariable['type'], default_value: null })] }),
+      {},
+    )
+  }
+})
+
+test('a default value is at most 64 KiB', () => {
+  const errors = errorsOf({ variables: [variable({ default_value: 'x'.repeat(70_000) })] })
+  assert.deepEqual(errors, { 'settings.variables.0.default_value': ['must not be longer than 64 KiB'] })
+})
+
+test('invalid paths of variables and conditions are all reported at once', () => {
+  const errors = validateIncoming(
+    {
+      settings: { variables: [variable({ path: 'a..b' }), variable({ name: 'y', path: 'ok' })] },
+      trigger_when: { conditions: [{ path: 'x[', accepted_values: [1] }] },
+    },
+    'deploy',
+  )
+  assert.deepEqual(Object.keys(errors), ['settings.variables.0.path', 'trigger_when.conditions.0.path'])
+})
+
+test('the timestamp scheme needs a template with timestamp and body; other schemes take none', () => {
+  assert.deepEqual(errorsOf({ signature: { scheme: 'body' } }), {})
+  assert.deepEqual(errorsOf({ signature: { scheme: 'timestamp', template: 'v0:{timestamp}:{body}' } }), {})
+  assert.deepEqual(Object.keys(errorsOf({ signature: { scheme: 'timestamp', template: '{body}' } })), [
+    'settings.signature.template',
+  ])
+  assert.deepEqual(Object.keys(errorsOf({ signature: { scheme: 'timestamp' } })), [
+    'settings.signature.template',
+  ])
+  assert.deepEqual(Object.keys(errorsOf({ signature: { scheme: 'token', template: '{timestamp}{body}' } })), [
+    'settings.signature.template',
+  ])
+  assert.deepEqual(
+    Object.keys(errorsOf({ signature: { scheme: 'timestamp', template: '{id}.{timestamp}.{body}' } })),
+    ['settings.signature.id_header'],
+  )
+  const complete = {
+    scheme: 'timestamp',
+    template: '{id}.{timestamp}.{body}',
+    id_header: 'webhook-id',
+  } as const
+  assert.deepEqual(errorsOf({ signature: complete }), {})
+})
