@@ -41,7 +41,7 @@ suite('the document of the guide', () => {
     const deploy = 'environments.production.applications.shop.pipelines.Deploy'
     assert.deepEqual(
       body.secrets.map(({ path }: { path: string }) => path),
-      [`${deploy}.hooks.incoming.Push to main`, `${deploy}.hooks.outgoing.Tell the chat`],
+      [`${deploy}.hooks.incoming.Push to main`, `${deploy}.hooks.outgoing.Notify chat`],
     )
     assert.match(body.secrets[0].secret, /^[0-9a-f]{64}$/)
     assert.match(body.secrets[0].url, /\/hooks\/[\w-]+\/trigger$/)
