@@ -36,7 +36,7 @@ suite('the source of a run', () => {
       '"--upload-pack=x" is not a valid branch name.',
     )
     assert.match(await errorOf({ source_ref: 'a..b' }), /is not a valid branch/)
-    assert.match(await errorOf({ source_type: 'commit', source_ref: 'main' }), /is no commit/)
+    assert.match(await errorOf({ source_type: 'commit', source_ref: 'main' }), /is not a commit/)
     assert.equal(await errorOf({ source_type: 'tag' }), 'is required when source_type is tag')
     assert.equal(
       await errorOf({ source_type: 'tag', source_ref: 'refs/heads/x' }),

@@ -2,12 +2,13 @@ import { sql } from 'kysely'
 import { loadUsers } from '#access/accounts/load-users.ts'
 import type { ResourceName } from '#model/inventory/local-servers.ts'
 import { loadSteps, presentSteps } from '#model/pipelines/load-steps.ts'
-import type { Pipeline } from '#model/pipelines/schemas.ts'
+import { type Pipeline, pipelineSchema } from '#model/pipelines/schemas.ts'
 import { anyOf, byId } from '#platform/database/any-of.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { rowVersion } from '#platform/database/rows.ts'
 import type { Page } from '#platform/http/pagination.ts'
 import { readPage } from '#platform/http/read-page.ts'
+import { pickFields } from '#platform/http/schemas.ts'
 import { OPERATIONS, type Operation, RESOURCE_TYPES } from '#platform/vocabulary.ts'
 
 export type PipelineRow = NonNullable<Awaited<ReturnType<typeof findPipeline>>>
@@ -55,12 +56,14 @@ export async function presentPipelines(db: Database, rows: readonly PipelineRow[
   const ids = rows.map((row) => row.id)
   const users = byId(await loadUsers(db, creators))
   const steps = Map.groupBy(await loadSteps(db, ids), (step) => step.pipeline_id)
-  return rows.map(({ application_id, server_id, created_by, deleted_at, row_version, ...row }) => ({
-    ...row,
-    operation: row.operation as Operation,
-    operation_human_readable: OPERATIONS[row.operation as Operation],
-    resource_type_human_readable: RESOURCE_TYPES[row.resource_type],
-    steps: presentSteps(steps.get(row.id) ?? []),
-    created_by_user: users.get(created_by)!,
-  }))
+  return rows.map((row) =>
+    pickFields(pipelineSchema, {
+      ...row,
+      operation: row.operation as Operation,
+      operation_human_readable: OPERATIONS[row.operation as Operation],
+      resource_type_human_readable: RESOURCE_TYPES[row.resource_type],
+      steps: presentSteps(steps.get(row.id) ?? []),
+      created_by_user: users.get(row.created_by)!,
+    }),
+  )
 }

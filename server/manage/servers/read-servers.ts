@@ -6,8 +6,9 @@ import type { Database } from '#platform/database/connect.ts'
 import { rowVersion } from '#platform/database/rows.ts'
 import type { Page } from '#platform/http/pagination.ts'
 import { readPage } from '#platform/http/read-page.ts'
+import { pickFields } from '#platform/http/schemas.ts'
 import { PROVIDERS } from '#platform/vocabulary.ts'
-import type { Server } from './schemas.ts'
+import { type Server, serverSchema } from './schemas.ts'
 
 export type ServerRow = NonNullable<Awaited<ReturnType<typeof findServer>>>
 
@@ -51,16 +52,18 @@ export async function presentServers(
 ): Promise<Server[]> {
   const creators = rows.map((row) => row.created_by)
   const users = byId(await loadUsers(db, creators))
-  return rows.map(({ application_ids, created_by, deleted_at, row_version, ...row }) => ({
-    ...row,
-    provider_type: 'server',
-    provider_name: row.provider_code,
-    provider_name_human_readable: PROVIDERS[row.provider_code],
-    host_key_fingerprint: row.host_key === null ? null : (readKnownHost(row.host_key)?.fingerprint ?? null),
-    linked_resources: (sees.applications ? application_ids : []).map((id) => ({
-      resource_type: 'application',
-      resource_id: id,
-    })),
-    created_by_user: users.get(created_by)!,
-  }))
+  return rows.map((row) =>
+    pickFields(serverSchema, {
+      ...row,
+      provider_type: 'server',
+      provider_name: row.provider_code,
+      provider_name_human_readable: PROVIDERS[row.provider_code],
+      host_key_fingerprint: row.host_key === null ? null : (readKnownHost(row.host_key)?.fingerprint ?? null),
+      linked_resources: (sees.applications ? row.application_ids : []).map((id) => ({
+        resource_type: 'application' as const,
+        resource_id: id,
+      })),
+      created_by_user: users.get(row.created_by)!,
+    }),
+  )
 }

@@ -54,6 +54,15 @@ export function Name(maxLength = 255) {
 const SEEN = '\\p{L}\\p{N}\\p{P}\\p{S}'
 const UNRULY = '\\p{Cc}\\p{Cs}\\p{Zl}\\p{Zp}\\u202A-\\u202E\\u2066-\\u2069'
 
+/** The fields that the schema names, in its order: a row may hold more, which must not be shown. */
+export function pickFields<Schema extends TSchema & { properties: object }>(
+  schema: Schema,
+  values: Static<Schema>,
+): Static<Schema> {
+  const fields = Object.keys(schema.properties) as (keyof Static<Schema>)[]
+  return Object.fromEntries(fields.map((field) => [field, values[field]])) as Static<Schema>
+}
+
 /** An object that has exactly the given fields: a typo in a name must not pass silently. */
 export function Exactly<Fields extends Record<string, TSchema>>(fields: Fields, options: object = {}) {
   return Type.Object(fields, { additionalProperties: false, ...options })
