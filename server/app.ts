@@ -63,9 +63,9 @@ import { hookRequestRoutes } from '#views/hook-requests/routes.ts'
 import { hookRequestSchemas } from '#views/hook-requests/schemas.ts'
 import { stepLogRoutes } from '#views/logs/routes.ts'
 import { stepLogSchema } from '#views/logs/schemas.ts'
-import { liveRoutes } from '#views/streams/routes.ts'
-import { liveSchemas } from '#views/streams/schemas.ts'
-import type { LiveSettings } from '#views/streams/settings.ts'
+import { streamRoutes } from '#views/streams/routes.ts'
+import { streamSchemas } from '#views/streams/schemas.ts'
+import type { StreamSettings } from '#views/streams/settings.ts'
 
 export type AppDeps = {
   config: Pick<
@@ -88,7 +88,7 @@ export type AppDeps = {
   baseUrl: () => string
   log: FastifyBaseLogger
   /** Where the event streams differ from the usual. */
-  live?: Partial<LiveSettings>
+  streams?: Partial<StreamSettings>
 }
 
 const API_BODY_LIMIT = 1024 * 1024
@@ -100,7 +100,7 @@ const schemas = [
   ...inventorySchemas,
   ...actionSchemas,
   stepLogSchema,
-  ...liveSchemas,
+  ...streamSchemas,
   ...hookSchemas,
   ...hookRequestSchemas,
   callAnswerSchema,
@@ -166,7 +166,7 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
   await app.register(actionRoutes, { db, tree, baseUrl })
   await app.register(runRoutes, { db, tree, baseUrl, enqueue: deps.enqueue })
   await app.register(stepLogRoutes, { db, tree })
-  await app.register(liveRoutes, { db, tree, listener: deps.listener, settings: deps.live })
+  await app.register(streamRoutes, { db, tree, listener: deps.listener, settings: deps.streams })
   await app.register(hookRoutes, {
     db,
     box,

@@ -3,13 +3,13 @@ import type { FastifyReply } from 'fastify'
 import { Type } from 'typebox'
 import { callerOf, showing } from '#access/authorization/enforce.ts'
 import type { ReadActions } from '#model/actions/assemble.ts'
-import { filterQuery, readFilters } from '#model/actions/filters.ts'
+import { filterQuery, filtersOf } from '#model/actions/filters.ts'
 import { createActionFinder } from '#model/actions/find-action.ts'
 import { readAction } from '#model/actions/read-action.ts'
 import { actionListItemSchema, actionSchema } from '#model/actions/schemas.ts'
 import { visibilityOf } from '#model/actions/visibility.ts'
 import { shareWholeLoads } from '#model/actions/whole-actions.ts'
-import { invalid, notFound } from '#platform/http/errors.ts'
+import { notFound } from '#platform/http/errors.ts'
 import { describePage, pageOf, pageQuery } from '#platform/http/pagination.ts'
 import { Exactly, errorResponses, Id, ref } from '#platform/http/schemas.ts'
 import { stringifyStable } from '#platform/http/stable-json.ts'
@@ -44,13 +44,12 @@ export const actionRoutes: FastifyPluginAsyncTypebox<ActionRoutes> = async (app,
       },
     },
     async (request, reply) => {
-      const read = readFilters(request.query)
-      if (read.kind === 'wrong') throw invalid(read.errors)
+      const filters = filtersOf(request.query)
       const page = pageOf(request.query as { page?: number; per_page?: number })
       const { items, extent } = await listActions(
         { db, tree, ...shared, baseUrl: baseUrl() },
         callerOf(request),
-        read.filters,
+        filters,
         page,
       )
       describePage(request, reply, baseUrl(), page, extent)

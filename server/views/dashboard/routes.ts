@@ -2,8 +2,7 @@
 // first of them shows; everything else they show comes from the same API that everybody uses.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { callerOf, showing } from '#access/authorization/enforce.ts'
-import { filterQuery, readFilters } from '#model/actions/filters.ts'
-import { invalid } from '#platform/http/errors.ts'
+import { filterQuery, filtersOf } from '#model/actions/filters.ts'
 import { Exactly, errorResponses, ref } from '#platform/http/schemas.ts'
 import { pageRoutes } from './page-routes.ts'
 import { type ReadOverview, readOverview } from './read-overview.ts'
@@ -33,10 +32,6 @@ export const dashboardRoutes: FastifyPluginAsyncTypebox<ReadOverview> = async (a
         response: { 200: ref(overviewSchema), ...errorResponses(401, 422) },
       },
     },
-    async (request) => {
-      const read = readFilters(request.query)
-      if (read.kind === 'wrong') throw invalid(read.errors)
-      return readOverview(options, callerOf(request), read.filters)
-    },
+    (request) => readOverview(options, callerOf(request), filtersOf(request.query)),
   )
 }
