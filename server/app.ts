@@ -32,9 +32,8 @@ import { organizationRoutes } from '#manage/organizations/routes.ts'
 import { pipelineRoutes } from '#manage/pipelines/routes.ts'
 import { serverRoutes } from '#manage/servers/routes.ts'
 import { serverSchemas } from '#manage/servers/schemas.ts'
-import { createActionFinder } from '#model/actions/find-action.ts'
+import { createActionReader } from '#model/actions/read-action.ts'
 import { actionSchemas } from '#model/actions/schemas.ts'
-import { shareWholeLoads } from '#model/actions/whole-actions.ts'
 import { hookSchemas } from '#model/hooks/schemas.ts'
 import { inventorySchemas } from '#model/inventory/schemas.ts'
 import { createTree } from '#model/inventory/tree.ts'
@@ -174,8 +173,8 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
     baseUrl,
     countMissed: (hookId, since) => countMissed(db, hookId, since),
   })
-  const reading = { db, tree, baseUrl, findAction: createActionFinder(db), loadWhole: shareWholeLoads(db) }
-  await app.register(outgoingRoutes, { ...reading, box, guard })
+  const readAction = createActionReader({ db, baseUrl })
+  await app.register(outgoingRoutes, { db, tree, baseUrl, readAction, box, guard })
   const secretsOf = (hookId: string) => loadHookSecrets(db, box, hookId)
   await app.register(hookRequestRoutes, { db, baseUrl, secretsOf })
   await app.register(dryRunRoute, { db, box })

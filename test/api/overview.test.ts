@@ -15,7 +15,7 @@ import {
   type TestTree,
 } from '#test/support/world.ts'
 import { countEndedRuns } from '#views/dashboard/run-days.ts'
-import { countAlive, startBeating } from '#views/dashboard/workers.ts'
+import { countOnline, startHeartbeat } from '#views/dashboard/workers.ts'
 
 const { db, request, overviewOf } = await openOverview({ after })
 
@@ -247,24 +247,24 @@ suite('workers', () => {
   const failing = (error: Error) => assert.fail(error)
 
   test('count for as long as they beat, and no longer than their silence is short', async () => {
-    const before = await countAlive(db)
-    const one = await startBeating(db, { onError: failing })
-    const other = await startBeating(db, { onError: failing })
-    assert.equal(await countAlive(db), before + 2)
+    const before = await countOnline(db)
+    const one = await startHeartbeat(db, { onError: failing })
+    const other = await startHeartbeat(db, { onError: failing })
+    assert.equal(await countOnline(db), before + 2)
     assert.equal((await overviewOf(await createPerson(db))).workers.alive, before + 2)
     await one.stop()
-    assert.equal(await countAlive(db), before + 1)
+    assert.equal(await countOnline(db), before + 1)
     await sql`update workers set seen_at = now() - interval '31 seconds'`.execute(db)
-    assert.equal(await countAlive(db), 0)
+    assert.equal(await countOnline(db), 0)
     await other.stop()
   })
 
   test('are back with their next beat', async () => {
-    const worker = await startBeating(db, { onError: failing, beatMs: 5 })
+    const worker = await startHeartbeat(db, { onError: failing, beatMs: 5 })
     await sql`delete from workers`.execute(db)
     const deadline = Date.now() + 20_000
-    while ((await countAlive(db)) === 0) assert.ok(Date.now() < deadline, 'no beat came')
+    while ((await countOnline(db)) === 0) assert.ok(Date.now() < deadline, 'no beat came')
     await worker.stop()
-    assert.equal(await countAlive(db), 0)
+    assert.equal(await countOnline(db), 0)
   })
 })

@@ -24,7 +24,7 @@ const server = {
   provider_code: 'ssh',
   provider_name: 'ssh',
   provider_name_human_readable: 'SSH',
-}
+} as const
 
 function step(order: number, status: Status, reason: ReasonCode, ran: boolean): StoredStep {
   const ended = ['completed', 'failed', 'skipped'].includes(status)

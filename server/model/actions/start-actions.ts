@@ -1,12 +1,12 @@
 import { CompiledQuery, type Transaction } from 'kysely'
-import { CREATION_KINDS, makingDeliveries, tellingOfDeliveries } from '#model/events/fan-out.ts'
+import { CREATION_KINDS, INSERT_DELIVERIES, NOTIFY_DELIVERIES } from '#model/events/fan-out.ts'
 import type { StoredStep, Tables } from '#platform/database/tables.ts'
 import { ACTIONS_CHANNEL } from './channel.ts'
 
 /**
  * Starting actions is a part of a larger statement, because what causes a start (a call, a person, another
  * action) is stored with it: whoever starts actions builds the relations `starts` and `plans` and puts
- * `startingActions` behind them. Several thousand starts a second go through here.
+ * `INSERT_ACTIONS` behind them. Several thousand starts a second go through here.
  *
  * - `starts`: one row per action, with START_COLUMNS; `action_id` is taken from the sequence by
  *   NEXT_ACTION_ID, so that other parts of the statement can name it.
@@ -22,7 +22,7 @@ export const START_COLUMNS = `
 
 export const PLAN_COLUMNS = `plan int, position int, batch int, server_id bigint, steps jsonb`
 
-export const startingActions = `
+export const INSERT_ACTIONS = `
   new_actions as (
     insert into actions (id, environment_id, pipeline_id, type, status, status_reason_code, trigger_type,
       trigger_comment, origin, trigger_name, trigger_email, ip_address, triggered_by, hook_id, hook_request_id,
@@ -44,16 +44,16 @@ export const startingActions = `
     returning id as event_id, action_id
   )`
 
-/** Put behind `startingActions` when somebody may listen to the creation of these actions. */
-export const tellingHooks = `
+/** Put behind `INSERT_ACTIONS` when somebody may listen to the creation of these actions. */
+export const FAN_OUT_CREATION = `
   told as (
     select event_id, action_id, pipeline_id, ${CREATION_KINDS} as kinds, false as is_final
     from new_events join starts using (action_id)
   ),
-  ${makingDeliveries}`
+  ${INSERT_DELIVERIES}`
 
 /** Put among what the statement selects: those who watch all actions are told that there are new ones. */
-export const tellingOfStarts = `(select pg_notify('${ACTIONS_CHANNEL}', 'move ' || min(action_id)) from starts)`
+export const NOTIFY_STARTS = `(select pg_notify('${ACTIONS_CHANNEL}', 'move ' || min(action_id)) from starts)`
 
 /** One row of `starts`, without its id. */
 export type Start = {
@@ -98,9 +98,9 @@ const START = `
     select ${NEXT_ACTION_ID} as action_id, s.* from json_to_recordset($1::json) as s (${START_COLUMNS})
   ),
   plans as materialized (select * from json_to_recordset($2::json) as p (${PLAN_COLUMNS})),
-  ${startingActions},
-  ${tellingHooks}
-  select action_id, ${tellingOfStarts}, ${tellingOfDeliveries} from starts order by action_id`
+  ${INSERT_ACTIONS},
+  ${FAN_OUT_CREATION}
+  select action_id, ${NOTIFY_STARTS}, ${NOTIFY_DELIVERIES} from starts order by action_id`
 
 /** Starts actions that are not many; their ids, in the order of `starts`. Nothing runs before somebody asks for it. */
 export async function startActions(

@@ -29,6 +29,9 @@ export function eventKinds(previous: Status | null, next: Status): EventKind[] {
 }
 
 /** What a hook that listens to these kinds calls the event: the most particular of those that it named. */
-export function namedKind(kinds: readonly EventKind[], listened: readonly string[]): EventKind | undefined {
+export function matchingKind(
+  kinds: readonly EventKind[],
+  listened: readonly string[],
+): EventKind | undefined {
   return kinds.findLast((kind) => listened.includes(kind))
 }

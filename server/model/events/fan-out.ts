@@ -10,7 +10,7 @@ export const DELIVERIES_CHANNEL = 'deliveries'
  * `told` (event_id, action_id, pipeline_id, kinds text[], is_final). A hook of the action's pipeline, or of
  * another pipeline of the same resource when that is its scope, gets each event that it listens to, once.
  */
-export const makingDeliveries = `
+export const INSERT_DELIVERIES = `
   new_deliveries as (
     insert into deliveries (hook_id, event_id, action_id, is_final)
     select h.id, told.event_id, told.action_id, told.is_final
@@ -29,14 +29,14 @@ export const makingDeliveries = `
   )`
 
 /** Put among what such a statement selects: those who deliver are told when it has committed. */
-export const tellingOfDeliveries = `(
+export const NOTIFY_DELIVERIES = `(
   select count(pg_notify('${DELIVERIES_CHANNEL}', hook_id::text)) from (select distinct hook_id from new_deliveries) as hooks)`
 
 /** The kinds of a creation, in SQL: a run begins queued, or pending behind another. */
 export const CREATION_KINDS = `case status
   when 'queued' then ${textArray(eventKinds(null, 'queued'))} else ${textArray(eventKinds(null, 'pending'))} end`
 
-export type EventToRecord = {
+export type NewEvent = {
   action_id: number
   pipeline_id: number
   previous_status: Status
@@ -49,7 +49,7 @@ export type EventToRecord = {
 export async function recordEvents(
   trx: Transaction<Tables>,
   at: string,
-  events: readonly EventToRecord[],
+  events: readonly NewEvent[],
 ): Promise<void> {
   if (events.length === 0) return
   const rows = events.map((event) => ({ ...event, kinds: eventKinds(event.previous_status, event.status) }))
@@ -67,8 +67,8 @@ export async function recordEvents(
       select event_id, action_id, previous_status, status, status_reason_code, ${at} from moved
     ),
     told as (select * from moved where cardinality(kinds) > 0),
-    ${sql.raw(makingDeliveries)}
-    select ${sql.raw(tellingOfDeliveries)}`.execute(trx)
+    ${sql.raw(INSERT_DELIVERIES)}
+    select ${sql.raw(NOTIFY_DELIVERIES)}`.execute(trx)
 }
 
 function textArray(words: readonly string[]): string {

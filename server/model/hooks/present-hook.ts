@@ -37,7 +37,7 @@ export type HookRow = Selectable<HooksTable> & {
   row_version: string
 }
 
-export type Showing = {
+export type PresentOptions = {
   baseUrl: string
   box: SecretBox
   /** Callers who may not edit a hook see no whole address, incoming or outgoing, and nothing of what it sends. */
@@ -49,7 +49,7 @@ export type Showing = {
 export async function presentHooks(
   db: Database,
   rows: readonly HookRow[],
-  showing: Showing,
+  showing: PresentOptions,
 ): Promise<Hook[]> {
   const users = new Map(
     (
@@ -62,7 +62,7 @@ export async function presentHooks(
   return rows.map((row) => presentHook(row, users.get(row.created_by)!, showing))
 }
 
-function presentHook(row: HookRow, created_by_user: User, showing: Showing): Hook {
+function presentHook(row: HookRow, created_by_user: User, showing: PresentOptions): Hook {
   return {
     id: row.id,
     name: row.name,
@@ -91,7 +91,7 @@ function presentHook(row: HookRow, created_by_user: User, showing: Showing): Hoo
   }
 }
 
-function urlOf(row: HookRow, { baseUrl, box, mayEdit }: Showing): string | null {
+function urlOf(row: HookRow, { baseUrl, box, mayEdit }: PresentOptions): string | null {
   if (row.url_token === null) return null
   const token = mayEdit ? box.open(row.url_token, urlTokenAad(row.id)) : MASK
   return `${baseUrl}/hooks/${token}/trigger`

@@ -2,8 +2,8 @@ import type { Transaction } from 'kysely'
 import type { Scope } from '#access/authorization/permissions.ts'
 import type { Tables } from '#platform/database/tables.ts'
 
-// Whoever puts something into a place holds the place first: until the end of the transaction it can then not
-// be removed by somebody else, who would not see what is being put there. Undefined: it is gone.
+// A transaction that adds something to a scope locks the scope first: until it ends, nobody can remove the scope
+// without seeing the addition. Undefined: the scope does not exist.
 
 export async function lockOrganization(trx: Transaction<Tables>, id: number): Promise<Scope | undefined> {
   return trx
@@ -28,7 +28,7 @@ export async function lockProject(
     .executeTakeFirst()
 }
 
-/** Its project first, as whoever changes an environment does: two of us cannot wait for each other. */
+/** Locks the project first, like every change of an environment: two transactions cannot deadlock. */
 export async function lockEnvironmentScope(
   trx: Transaction<Tables>,
   id: number,

@@ -15,4 +15,4 @@ export const DEPLOY_STEPS = [
 export type DeployStep = (typeof DEPLOY_STEPS)[number]['name']
 
 /** Built-in ones and a person's own together. */
-export const MOST_STEPS = 200
+export const MAX_STEPS = 200

@@ -10,7 +10,7 @@ export async function loadDefinitions(
   const { rows } = await sql<PipelineDefinition>`
     select p.id, p.environment_id as "environmentId", p.operation, e.archived_at is not null as "isArchived",
       p.queue_policy as "queuePolicy", p.max_parallel_actions as "maxParallelActions", p.rollout,
-      exists (select from pipeline_run_after after where after.after_pipeline_id = p.id) as "hasFollowers",
+      exists (select from pipeline_run_after after where after.after_pipeline_id = p.id) as "hasDependents",
       coalesce((
         select json_agg(json_build_object('id', s.id, 'name', s.name) order by s.id) from servers s
         where s.id = p.server_id

@@ -3,7 +3,7 @@ import type { Tables } from '#platform/database/tables.ts'
 import { isOutdated } from '#platform/http/if-match.ts'
 import type { HttpProblem } from '#platform/http/problems.ts'
 
-export type EnvironmentHeld = { organization_id: number; project_id: number; environment_id: number }
+export type LockedEnvironment = { organization_id: number; project_id: number; environment_id: number }
 
 /**
  * Taken before anything of an environment is changed, and kept to the end of the transaction: applications,
@@ -13,7 +13,7 @@ export type EnvironmentHeld = { organization_id: number; project_id: number; env
 export function lockEnvironment(
   trx: Transaction<Tables>,
   environmentId: number,
-): Promise<EnvironmentHeld | undefined> {
+): Promise<LockedEnvironment | undefined> {
   return trx
     .selectFrom('environments')
     .innerJoin('projects', 'projects.id', 'environments.project_id')
@@ -27,11 +27,11 @@ export function lockEnvironment(
 type InEnvironment = 'applications' | 'servers' | 'pipelines'
 
 /** The same by something that stands in the environment, which is held as well; undefined when it is gone. */
-export async function lockAround(
+export async function lockEnvironmentOf(
   trx: Transaction<Tables>,
   table: InEnvironment,
   id: number,
-): Promise<EnvironmentHeld | undefined> {
+): Promise<LockedEnvironment | undefined> {
   const things = trx
     .selectFrom(table as 'pipelines')
     .select('environment_id')

@@ -9,7 +9,7 @@ export type PipelineDefinition = {
   queuePolicy: 'queue' | 'latest' | 'reject'
   maxParallelActions: number
   /** Other pipelines run after this one. */
-  hasFollowers: boolean
+  hasDependents: boolean
   rollout: { batch: number | string; max_failed: number } | null
   servers: readonly { id: number; name: string }[]
   steps: readonly PipelineStepDefinition[]

@@ -7,8 +7,8 @@ import type { ReasonCode, Status } from '#platform/database/tables.ts'
 import { RESOURCE_TYPES } from '#platform/vocabulary.ts'
 import type { OverviewRun } from './schemas.ts'
 
-export const MOST_RUNNING = 50
-export const MOST_FAILURES = 20
+export const MAX_RUNNING = 50
+export const MAX_FAILURES = 20
 
 type RunRow = {
   id: number
@@ -27,27 +27,27 @@ type RunRow = {
 const COLUMNS = sql`a.id, a.environment_id, a.pipeline_id, a.type, a.status, a.status_reason_code, a.trigger_type,
   a.trigger_name, a.started_at, a.completed_at, a.created_at`
 
-/** What runs at this moment, newest first. */
+/** Runs in progress, newest first. */
 export async function findRunning(db: Database, environmentIds: readonly number[]): Promise<RunRow[]> {
-  const heads = newestInPartition(['pipeline_id', 'status'], { ids: ANY_ID, limit: MOST_RUNNING })
+  const heads = newestInPartition(['pipeline_id', 'status'], { ids: ANY_ID, limit: MAX_RUNNING })
   const { rows } = await sql<RunRow>`
     select ${COLUMNS} from actions a where a.id = any(array(
       select heads.id from (
         select p.id as pipeline_id, 'in-progress'::text as status from pipelines p
-        where p.environment_id = any(${environmentIds}::bigint[])) as lane, lateral ${heads} as heads
-      order by heads.id desc limit ${MOST_RUNNING}::bigint
+        where p.environment_id = any(${environmentIds}::bigint[])) as partition, lateral ${heads} as heads
+      order by heads.id desc limit ${MAX_RUNNING}::bigint
     )) order by a.id desc`.execute(db)
   return rows
 }
 
-/** What failed within a day, the latest failure first. One walk down an index per environment (see lane.ts). */
+/** Runs that failed within a day, latest failure first. One index scan per environment (see partition.ts). */
 export async function findFailures(db: Database, environmentIds: readonly number[]): Promise<RunRow[]> {
   const { rows } = await sql<RunRow>`
-    select ${COLUMNS} from unnest(${environmentIds}::bigint[]) as lane (environment_id), lateral (
-      select * from actions a where a.environment_id = any(array[lane.environment_id]) and a.status = 'failed'
+    select ${COLUMNS} from unnest(${environmentIds}::bigint[]) as partition (environment_id), lateral (
+      select * from actions a where a.environment_id = any(array[partition.environment_id]) and a.status = 'failed'
         and a.completed_at >= now() - interval '1 day'
-      order by a.environment_id desc, a.completed_at desc limit (select ${MOST_FAILURES}::bigint)) as a
-    order by a.completed_at desc, a.id desc limit ${MOST_FAILURES}::bigint`.execute(db)
+      order by a.environment_id desc, a.completed_at desc limit (select ${MAX_FAILURES}::bigint)) as a
+    order by a.completed_at desc, a.id desc limit ${MAX_FAILURES}::bigint`.execute(db)
   return rows
 }
 

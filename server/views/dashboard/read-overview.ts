@@ -9,7 +9,7 @@ import { findDeliveries } from './find-deliveries.ts'
 import { findFailures, findRunning, presentRuns } from './find-runs.ts'
 import { readRunDays } from './run-days.ts'
 import type { Overview } from './schemas.ts'
-import { countAlive } from './workers.ts'
+import { countOnline } from './workers.ts'
 
 export type ReadOverview = {
   db: Database
@@ -32,7 +32,7 @@ export async function readOverview(
     findFailures(db, withActions),
     readRunDays(db, withActions),
     findDeliveries(db, withHooks),
-    countAlive(db),
+    countOnline(db),
     queueDepths(),
   ])
   return {

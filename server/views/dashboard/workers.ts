@@ -14,7 +14,7 @@ const LAST_WORD_MS = 1_000
 export type Beating = { stop(): Promise<void> }
 
 /** Says that this process works, until it is stopped. A beat that cannot be stored is reported, and the next one tried. */
-export async function startBeating(
+export async function startHeartbeat(
   db: Database,
   options: { onError: (error: Error) => void; beatMs?: number },
 ): Promise<Beating> {
@@ -42,7 +42,7 @@ async function storeBeat(db: Database, id: string): Promise<void> {
     insert into workers (id) values (${id}) on conflict (id) do update set seen_at = now()`.execute(db)
 }
 
-export async function countAlive(db: Database): Promise<number> {
+export async function countOnline(db: Database): Promise<number> {
   const { rows } = await sql<{ alive: number }>`
     select count(*) as alive from workers
     where seen_at > now() - ${SILENT_SECONDS}::int * interval '1 second'`.execute(db)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type After, placeStep } from './place-step.ts'
+import { type After, moveStep } from './step-order.ts'
 
 const [a, b, c] = ['a', 'b', 'c'].map((name, index) => ({ known_as: index + 1, name })) as [
   { known_as: number; name: string },
@@ -8,7 +8,7 @@ const [a, b, c] = ['a', 'b', 'c'].map((name, index) => ({ known_as: index + 1, n
   { known_as: number; name: string },
 ]
 const namesOf = (moved: typeof a, after: After) => {
-  const placed = placeStep([a, b, c], moved, after)
+  const placed = moveStep([a, b, c], moved, after)
   return placed.kind === 'placed' ? placed.steps.map(({ name }) => name).join('') : placed.kind
 }
 
