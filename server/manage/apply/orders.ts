@@ -1,4 +1,4 @@
-import { moveStep } from '#model/pipelines/step-order.ts'
+import { moveStep } from '#model/pipelines/steps.ts'
 
 // In which order pipelines and steps come. Pure.
 

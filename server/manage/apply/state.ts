@@ -2,7 +2,7 @@ import type { Selectable } from 'kysely'
 import type { Scope } from '#access/authorization/permissions.ts'
 import { type HookRow, hookSecretAad } from '#model/hooks/present-hook.ts'
 import { credentialAad, variableAad } from '#model/inventory/sealed-aad.ts'
-import type { StepRow } from '#model/pipelines/load-steps.ts'
+import type { StepRow } from '#model/pipelines/steps.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type {
   ApplicationsTable,

@@ -4,13 +4,13 @@ import type { StoredStep, Tables } from '#platform/database/tables.ts'
 import { ACTIONS_CHANNEL } from './channel.ts'
 
 /**
- * Starting actions is a part of a larger statement, because what causes a start (a call, a person, another
- * action) is stored with it: whoever starts actions builds the relations `starts` and `plans` and puts
- * `INSERT_ACTIONS` behind them. Several thousand starts a second go through here.
+ * Actions are inserted as part of a larger statement, because what starts them (a call, a person, another action) is
+ * stored with them: a caller builds the relations `starts` and `plans` and appends `INSERT_ACTIONS`. Several
+ * thousand starts a second go through here.
  *
- * - `starts`: one row per action, with START_COLUMNS; `action_id` is taken from the sequence by
- *   NEXT_ACTION_ID, so that other parts of the statement can name it.
- * - `plans`: one row per target of each different plan, with PLAN_COLUMNS; `starts.plan` refers to it.
+ * - `starts`: one row per action, with START_COLUMNS; `action_id` comes from NEXT_ACTION_ID, so that other parts of
+ *   the statement can use it.
+ * - `plans`: one row per target of each distinct plan, with PLAN_COLUMNS; `starts.plan` refers to it.
  */
 export const NEXT_ACTION_ID = `nextval('actions_id_seq')`
 
@@ -20,18 +20,15 @@ export const START_COLUMNS = `
   triggered_by bigint, hook_id uuid, hook_request_id uuid, hook_parsed_variables jsonb, variables jsonb,
   deployment jsonb, commit jsonb, release_name text, credential_id bigint, retry_of bigint, parent_id bigint`
 
+/** All of them but `plan`. */
+const ACTION_COLUMNS = START_COLUMNS.replaceAll(/ (int|bigint|text|uuid|jsonb)\b/g, '').replace('plan,', '')
+
 export const PLAN_COLUMNS = `plan int, position int, batch int, server_id bigint, steps jsonb`
 
 export const INSERT_ACTIONS = `
   new_actions as (
-    insert into actions (id, environment_id, pipeline_id, type, status, status_reason_code, trigger_type,
-      trigger_comment, origin, trigger_name, trigger_email, ip_address, triggered_by, hook_id, hook_request_id,
-      hook_parsed_variables, variables, deployment, commit, release_name, credential_id, retry_of, parent_id)
-    overriding system value
-    select action_id, environment_id, pipeline_id, type, status, status_reason_code, trigger_type,
-      trigger_comment, origin, trigger_name, trigger_email, ip_address, triggered_by, hook_id, hook_request_id,
-      hook_parsed_variables, variables, deployment, commit, release_name, credential_id, retry_of, parent_id
-    from starts order by action_id
+    insert into actions (id, ${ACTION_COLUMNS}) overriding system value
+    select action_id, ${ACTION_COLUMNS} from starts order by action_id
   ),
   new_targets as (
     insert into targets (action_id, position, batch, server_id, status, status_reason_code, steps)
@@ -44,15 +41,15 @@ export const INSERT_ACTIONS = `
     returning id as event_id, action_id
   )`
 
-/** Put behind `INSERT_ACTIONS` when somebody may listen to the creation of these actions. */
+/** Appended to `INSERT_ACTIONS` when a hook may be subscribed to the creation of these actions. */
 export const FAN_OUT_CREATION = `
-  told as (
+  notified as (
     select event_id, action_id, pipeline_id, ${CREATION_KINDS} as kinds, false as is_final
     from new_events join starts using (action_id)
   ),
   ${INSERT_DELIVERIES}`
 
-/** Put among what the statement selects: those who watch all actions are told that there are new ones. */
+/** Selected by the statement: notifies streams of new actions. */
 export const NOTIFY_STARTS = `(select pg_notify('${ACTIONS_CHANNEL}', 'move ' || min(action_id)) from starts)`
 
 /** One row of `starts`, without its id. */
@@ -73,12 +70,12 @@ export type Start = {
   hook_id: string | null
   hook_request_id: string | null
   hook_parsed_variables: Record<string, unknown>
-  /** What a person gave the run; null: it has those that its hook has read. */
+  /** Variables given by a person; null: those that the hook extracted apply. */
   variables: Record<string, unknown> | null
   deployment: object | null
-  /** Known beforehand only for runs that take the commit of another one. */
+  /** Known in advance only for runs that reuse the commit of another run. */
   commit: object | null
-  /** Known beforehand only for rollbacks: the release to go back to. */
+  /** Known in advance only for rollbacks: the release to roll back to. */
   release_name: string | null
   credential_id: number | null
   retry_of: number | null
@@ -102,7 +99,7 @@ const START = `
   ${FAN_OUT_CREATION}
   select action_id, ${NOTIFY_STARTS}, ${NOTIFY_DELIVERIES} from starts order by action_id`
 
-/** Starts actions that are not many; their ids, in the order of `starts`. Nothing runs before somebody asks for it. */
+/** Starts a few actions and returns their ids, in the order of `starts`. Nothing runs until a job is enqueued. */
 export async function startActions(
   trx: Transaction<Tables>,
   starts: readonly Start[],

@@ -16,7 +16,7 @@ test('a creation and a changed status are events; a changed reason alone is not'
   for (const status of STATUSES) assert.deepEqual(eventKinds(status, status), [])
 })
 
-test('an event goes by the most particular name that its hook listens to', () => {
+test('an event is reported as the most specific kind that its hook is subscribed to', () => {
   const kinds = eventKinds('in-progress', 'completed')
   assert.equal(matchingKind(kinds, ['action.status_changed']), 'action.status_changed')
   assert.equal(matchingKind(kinds, ['action.completed', 'action.status_changed']), 'action.completed')

@@ -6,9 +6,9 @@ import type { HttpProblem } from '#platform/http/problems.ts'
 export type LockedEnvironment = { organization_id: number; project_id: number; environment_id: number }
 
 /**
- * Taken before anything of an environment is changed, and kept to the end of the transaction: applications,
- * pipelines, steps and links of one environment are changed by one person at a time, so that what was checked
- * (names, circles, which servers are linked) still holds when it is stored. Undefined: it is gone.
+ * Acquired before anything in an environment changes, and held until the transaction ends: applications, pipelines,
+ * steps and links of one environment are changed by one transaction at a time, so that what was checked (names,
+ * cycles, linked servers) is still true when it is stored. Undefined: the environment does not exist.
  */
 export function lockEnvironment(
   trx: Transaction<Tables>,
@@ -26,21 +26,21 @@ export function lockEnvironment(
 
 type InEnvironment = 'applications' | 'servers' | 'pipelines'
 
-/** The same by something that stands in the environment, which is held as well; undefined when it is gone. */
+/** Locks a resource and its environment; undefined when the resource does not exist. */
 export async function lockEnvironmentOf(
   trx: Transaction<Tables>,
   table: InEnvironment,
   id: number,
 ): Promise<LockedEnvironment | undefined> {
-  const things = trx
+  const rows = trx
     .selectFrom(table as 'pipelines')
     .select('environment_id')
     .where('id', '=', id)
     .where('deleted_at', 'is', null)
-  const place = await things.executeTakeFirst()
-  const held = place && (await lockEnvironment(trx, place.environment_id))
-  // Looked at once more: somebody may have removed it while we waited.
-  return held && (await things.forShare().executeTakeFirst()) && held
+  const found = await rows.executeTakeFirst()
+  const locked = found && (await lockEnvironment(trx, found.environment_id))
+  // Read again: it may have been removed while this transaction waited.
+  return locked && (await rows.forShare().executeTakeFirst()) && locked
 }
 
 /**

@@ -4,17 +4,17 @@ import type { Database } from '#platform/database/connect.ts'
 import type { PipelineStepsTable } from '#platform/database/tables.ts'
 import type { PipelineStep } from './schemas.ts'
 
-/** A step that is there. `known_as` is the id that people see; `id` that of today's row. */
+/** A step that is not removed. `known_as` is its public id; `id` is the current row's. */
 export type StepRow = Selectable<PipelineStepsTable> & { known_as: number; row_version: string }
 
-/** In the order in which they run. */
+/** In execution order. */
 export function loadSteps(db: Database, pipelineIds: readonly number[]): Promise<StepRow[]> {
   return db
     .selectFrom('pipeline_steps')
     .selectAll()
     .select((eb) => [
       eb.fn.coalesce('original_id', 'id').$notNull().as('known_as'),
-      // Changes with every update of the row: the record's ETag.
+      // Changes with every update of the row: the ETag.
       eb
         .ref('xmin' as 'id')
         .$castTo<string>()
@@ -27,7 +27,7 @@ export function loadSteps(db: Database, pipelineIds: readonly number[]): Promise
     .execute()
 }
 
-/** `order` counts from 1; positions may have gaps. */
+/** `order` starts at 1; positions may have gaps. */
 export function presentSteps(rows: readonly StepRow[]): PipelineStep[] {
   return rows.map((row, index) => presentStep(row, index + 1))
 }
@@ -46,4 +46,29 @@ export function presentStep(row: StepRow, order: number): PipelineStep {
     created_at: row.created_at,
     updated_at: row.updated_at,
   }
+}
+
+export type OrderedStep = { known_as: number; name: string }
+
+/** The input `trigger_after`: a name, an id, or null for the first position. */
+export type After = string | number | null
+
+export type StepOrder<Step> =
+  | { kind: 'placed'; steps: Step[] }
+  | { kind: 'unknown' }
+  | { kind: 'after-itself' }
+
+/** The steps in their new order: one of them, existing or new, is moved after another. Pure. */
+export function moveStep<Step extends OrderedStep>(
+  steps: readonly Step[],
+  moved: Step,
+  after: After,
+): StepOrder<Step> {
+  const isNamed = ({ known_as, name }: OrderedStep) =>
+    typeof after === 'number' ? known_as === after : name === after
+  if (after !== null && isNamed(moved)) return { kind: 'after-itself' }
+  const others = steps.filter(({ known_as }) => known_as !== moved.known_as)
+  const index = after === null ? 0 : others.findIndex(isNamed) + 1
+  if (after !== null && index === 0) return { kind: 'unknown' }
+  return { kind: 'placed', steps: others.toSpliced(index, 0, moved) }
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type After, moveStep } from './step-order.ts'
+import { type After, moveStep } from './steps.ts'
 
 const [a, b, c] = ['a', 'b', 'c'].map((name, index) => ({ known_as: index + 1, name })) as [
   { known_as: number; name: string },
