@@ -260,7 +260,7 @@ suite('workers', () => {
   })
 
   test('are back with their next beat', async () => {
-    const worker = await startHeartbeat(db, { onError: failing, beatMs: 5 })
+    const worker = await startHeartbeat(db, { onError: failing, heartbeatMs: 5 })
     await sql`delete from workers`.execute(db)
     const deadline = Date.now() + 20_000
     while ((await countOnline(db)) === 0) assert.ok(Date.now() < deadline, 'no beat came')

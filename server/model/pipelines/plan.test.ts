@@ -49,8 +49,8 @@ test('what cannot run says why', () => {
     return plan.kind === 'impossible' ? plan.reason : plan.kind
   }
   assert.equal(reasonOf({ isArchived: true, servers: [] }), 'The environment of the pipeline is archived.')
-  assert.equal(reasonOf({ servers: [], steps: [] }), 'The pipeline has no server to run on.')
-  assert.equal(reasonOf({ steps: [] }), 'The pipeline has no step to run.')
+  assert.equal(reasonOf({ servers: [], steps: [] }), 'The pipeline has no servers to run on.')
+  assert.equal(reasonOf({ steps: [] }), 'The pipeline has no steps.')
 })
 
 test('a rollout goes by so many servers, or by so many percent of them, at a time', () => {

@@ -18,7 +18,7 @@ export type ReadOverview = {
   queueDepths: () => Promise<QueueDepth[]>
 }
 
-/** Runs of the environments whose actions the caller sees, deliveries of those whose hooks they see. */
+/** Runs of the environments whose actions the caller may see, deliveries of those whose hooks they may see. */
 export async function readOverview(
   { db, tree, baseUrl, queueDepths }: ReadOverview,
   caller: Caller,

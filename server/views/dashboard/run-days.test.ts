@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { type CountedRuns, summarizeDays } from './summarize-days.ts'
+import { type CountedRuns, summarizeDays } from './run-days.ts'
 
 const options = { today: '2026-03-01', days: 3, classRatio: 1.02 }
 
