@@ -13,7 +13,7 @@ import type { Visibility } from './visibility.ts'
 type FullAction = { row: ActionRow; targets: TargetRow[] }
 
 /** Leaves out actions that do not exist. Rows that are known are not read again. */
-export type LoadFullActions = (
+type LoadFullActions = (
   ids: readonly number[],
   known: ReadonlyMap<number, ActionRow>,
 ) => Promise<FullAction[]>
@@ -57,7 +57,7 @@ export function shareFullActionLoads(db: Database): LoadFullActions {
   }
 }
 
-export type SummaryDeps = { db: Database; baseUrl: string; loadFull?: LoadFullActions }
+type SummaryDeps = { db: Database; baseUrl: string; loadFull?: LoadFullActions }
 
 /** The given actions and their related ones, each with its targets, as far as the caller may see them. */
 export async function loadSummaries(

@@ -1,5 +1,5 @@
 import type { Selectable } from 'kysely'
-import type { ServerData } from '#model/inventory/load-resources.ts'
+import type { PipelineRecord, ServerData } from '#model/inventory/load-resources.ts'
 import type { ActionsTable, ReasonCode, Status, StoredStep, TargetsTable } from '#platform/database/tables.ts'
 import { OPERATIONS, type Operation, REASONS, RESOURCE_TYPES, STATUSES } from '#platform/vocabulary.ts'
 import type { ActionSummary, Step, Target, TargetSummary } from './schemas.ts'
@@ -81,7 +81,7 @@ function presentStep(target: TargetRow, step: StoredStep): Step {
 }
 
 /** The running step, else the last one that ran, else null. */
-export function currentStep(steps: readonly Step[]): Step | null {
+function currentStep(steps: readonly Step[]): Step | null {
   return (
     steps.find((step) => step.status === 'in-progress') ??
     steps.findLast((step) => step.started_at !== null) ??
@@ -111,6 +111,15 @@ export function presentStatus(status: Status, reason: ReasonCode) {
 
 export function presentType(type: string) {
   return { type: type as Operation, type_human_readable: OPERATIONS[type as Operation] }
+}
+
+/** The resource of a pipeline, where only its name is shown. */
+export function presentResource({ application, server, resource_type }: PipelineRecord) {
+  return {
+    resource_name: (application?.data.name ?? server?.name)!,
+    resource_type,
+    resource_type_human_readable: RESOURCE_TYPES[resource_type],
+  }
 }
 
 export function permalink(baseUrl: string, actionId: number): string {

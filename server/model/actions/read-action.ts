@@ -3,9 +3,9 @@ import { anyOf } from '#platform/database/any-of.ts'
 import { type Database, isoFromPostgres } from '#platform/database/connect.ts'
 import { shareStatement } from '#platform/database/share-loads.ts'
 import { maskPath } from '#platform/masking/masked.ts'
-import { RESOURCE_TYPES, STATUSES } from '#platform/vocabulary.ts'
+import { STATUSES } from '#platform/vocabulary.ts'
 import { assembleItem, loadSummaries, shareFullActionLoads } from './assemble.ts'
-import { type ActionRow, permalink, presentType } from './present.ts'
+import { type ActionRow, permalink, presentResource, presentType } from './present.ts'
 import { newestDeploymentOf, newestUseOf } from './related.ts'
 import type { Action, ActionRef, HookRequest } from './schemas.ts'
 import { creditsAround, withCredits } from './used-credits.ts'
@@ -14,7 +14,7 @@ import type { Visibility } from './visibility.ts'
 /** Undefined when there is no such action, or the caller may not see it. */
 export type ReadAction = (visibility: Visibility, id: number) => Promise<Action | undefined>
 
-export type ActionReaderDeps = { db: Database; baseUrl: () => string }
+type ActionReaderDeps = { db: Database; baseUrl: () => string }
 
 /** Reads single actions in full. Concurrent reads share their statements, so a process needs one reader. */
 export function createActionReader({ db, baseUrl }: ActionReaderDeps): ReadAction {
@@ -99,19 +99,14 @@ async function loadRelatives(
     .execute()
   const relatives = rows.filter((one) => sees(one.environment_id))
   const pipelines = await tree.pipelines(relatives.map((one) => one.pipeline_id))
-  return relatives.map((one) => {
-    const pipeline = pipelines.get(one.pipeline_id)!
-    return {
-      id: one.id,
-      status: one.status,
-      status_human_readable: STATUSES[one.status],
-      ...presentType(one.type),
-      resource_name: (pipeline.application?.data.name ?? pipeline.server?.name)!,
-      resource_type: pipeline.resource_type,
-      resource_type_human_readable: RESOURCE_TYPES[pipeline.resource_type],
-      url_web_permalink: permalink(baseUrl, one.id),
-    }
-  })
+  return relatives.map((one) => ({
+    id: one.id,
+    status: one.status,
+    status_human_readable: STATUSES[one.status],
+    ...presentType(one.type),
+    ...presentResource(pipelines.get(one.pipeline_id)!),
+    url_web_permalink: permalink(baseUrl, one.id),
+  }))
 }
 
 function withIsoTimes(request: HookRequest): HookRequest {

@@ -21,14 +21,14 @@ import {
 } from '#platform/http/schemas.ts'
 import { OPERATIONS, type Operation, REASONS, RESOURCE_TYPES, STATUSES } from '#platform/vocabulary.ts'
 
-const statusFields = {
+export const statusFields = {
   status: Word(Object.keys(STATUSES) as Status[]),
   status_human_readable: Type.String(),
   status_reason_code: Word(Object.keys(REASONS) as ReasonCode[]),
   status_reason_human_readable: Type.String(),
 }
 
-const typeFields = {
+export const typeFields = {
   type: Word(Object.keys(OPERATIONS) as Operation[]),
   type_human_readable: Type.String(),
 }
@@ -82,7 +82,7 @@ export const targetSchema = named(
   }),
 )
 
-export const targetSummarySchema = named(
+const targetSummarySchema = named(
   'TargetSummary',
   Exactly({
     count: Type.Integer(),
@@ -120,7 +120,7 @@ const deploymentSchema = named(
   }),
 )
 
-export const actionDataSchema = named(
+const actionDataSchema = named(
   'ActionData',
   Exactly({
     release_name: TextOrNull(),
@@ -129,7 +129,7 @@ export const actionDataSchema = named(
   }),
 )
 
-export const triggeredFromSchema = named(
+const triggeredFromSchema = named(
   'TriggeredFrom',
   Exactly({
     origin: TextOrNull(),
@@ -160,7 +160,7 @@ const summaryFields = {
 }
 
 /** An action embedded in its resource: it does not embed the resource again, so nesting ends here. */
-export const actionSummarySchema = named('ActionSummary', Exactly(summaryFields))
+const actionSummarySchema = named('ActionSummary', Exactly(summaryFields))
 
 export const credentialSchema = named(
   'Credential',
@@ -218,7 +218,7 @@ export const applicationSchema = named(
   }),
 )
 
-export const actionResourceSchema = named(
+const actionResourceSchema = named(
   'ActionResource',
   Exactly({
     id: Id,
@@ -241,7 +241,7 @@ const listItem = {
 
 export const actionListItemSchema = named('ActionListItem', Exactly(listItem))
 
-export const actionRefSchema = named(
+const actionRefSchema = named(
   'ActionRef',
   Exactly({
     id: Id,

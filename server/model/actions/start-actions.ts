@@ -82,7 +82,7 @@ export type Start = {
   parent_id: number | null
 }
 
-export type PlanRow = {
+type PlanRow = {
   plan: number
   position: number
   batch: number

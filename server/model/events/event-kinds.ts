@@ -12,7 +12,7 @@ export const EVENT_KINDS = [
   'action.skipped',
 ] as const
 
-export type EventKind = (typeof EVENT_KINDS)[number]
+type EventKind = (typeof EVENT_KINDS)[number]
 
 const KIND_OF_STATUS: Partial<Record<Status, EventKind>> = {
   queued: 'action.queued',

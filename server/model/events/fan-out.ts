@@ -36,7 +36,7 @@ export const NOTIFY_DELIVERIES = `(
 export const CREATION_KINDS = `case status
   when 'queued' then ${textArray(eventKinds(null, 'queued'))} else ${textArray(eventKinds(null, 'pending'))} end`
 
-export type NewEvent = {
+type NewEvent = {
   action_id: number
   pipeline_id: number
   previous_status: Status

@@ -19,8 +19,8 @@ import { OPERATIONS, type Operation, RESOURCE_TYPES } from '#platform/vocabulary
 import { SCHEME_NAMES } from './signature-schemes.ts'
 
 export const ALGORITHMS = ['sha256', 'sha512', 'sha384', 'sha1'] as const
-export const VARIABLE_TYPES = ['string', 'integer', 'boolean', 'array'] as const
-export const METHODS = ['POST', 'PUT', 'PATCH', 'DELETE', 'GET'] as const
+const VARIABLE_TYPES = ['string', 'integer', 'boolean', 'array'] as const
+const METHODS = ['POST', 'PUT', 'PATCH', 'DELETE', 'GET'] as const
 
 const headerPattern = "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"
 const headerName = (more: object = {}) =>
@@ -41,7 +41,7 @@ const path = Type.String({
   description: 'Path of the value: `a.b.0.c`, `a["x.y"]`, `a\\.b`.',
 })
 
-export const conditionSchema = named(
+const conditionSchema = named(
   'HookCondition',
   Exactly({
     path,
@@ -54,7 +54,7 @@ export const conditionSchema = named(
 )
 const conditions = Type.Array(ref(conditionSchema), { maxItems: 50, description: 'All must match.' })
 
-export const variableSchema = named(
+const variableSchema = named(
   'HookVariable',
   Exactly({
     name: Type.String({
@@ -77,7 +77,7 @@ export const variableSchema = named(
 const optionalHeader = (description: string) =>
   Type.Optional(TextOrNull({ maxLength: 256, pattern: headerPattern, description }))
 
-export const signatureSchema = named(
+const signatureSchema = named(
   'HookSignature',
   Exactly({
     scheme: Word(SCHEME_NAMES),

@@ -3,37 +3,18 @@ import { loadUsers } from '#access/accounts/load-users.ts'
 import type { User } from '#access/accounts/user-schema.ts'
 import { anyOf, byId } from '#platform/database/any-of.ts'
 import type { Database } from '#platform/database/connect.ts'
-import type { ApplicationsTable, CredentialsTable, ResourceType } from '#platform/database/tables.ts'
+import type { ApplicationsTable, CredentialsTable } from '#platform/database/tables.ts'
 import { AUTH_TYPES, displayName, PROVIDER_TYPES, PROVIDERS } from '#platform/vocabulary.ts'
 
 // What pipelines run on. Only data that belongs to the tree: related actions (last deployments, the last action of
 // a credential) are added where a resource is shown.
 
-export type CredentialRecord = {
-  id: number
-  organization_id: number
-  data: ReturnType<typeof credentialData>
-}
-export type ApplicationRecord = {
-  id: number
-  live_action_id: number | null
-  credential: CredentialRecord | null
-  data: ReturnType<typeof applicationData>
-}
-
-export type PipelineRecord = {
-  id: number
-  name: string
-  operation: string
-  environment_id: number
-  resource_type: ResourceType
-  resource_id: number
-  application: ApplicationRecord | null
-  server: ServerData | null
-}
+export type ApplicationRecord = Awaited<ReturnType<typeof loadApplications>>[number]
+export type PipelineRecord = Awaited<ReturnType<typeof loadPipelines>>[number]
+export type ServerData = Awaited<ReturnType<typeof loadServers>>[number]
 
 /** Pipelines with the resource that each runs on, in five statements for any number of them. */
-export async function loadPipelines(db: Database, ids: readonly number[]): Promise<PipelineRecord[]> {
+export async function loadPipelines(db: Database, ids: readonly number[]) {
   const pipelines = await db
     .selectFrom('pipelines')
     .select(['id', 'name', 'operation', 'environment_id', 'resource_type', 'application_id', 'server_id'])
@@ -43,19 +24,15 @@ export async function loadPipelines(db: Database, ids: readonly number[]): Promi
   const applications = byId(await loadApplications(db, applicationIds))
   const serverIds = pipelines.flatMap((row) => row.server_id ?? [])
   const servers = byId(await loadServers(db, serverIds))
-  return pipelines.map((row) => ({
-    id: row.id,
-    name: row.name,
-    operation: row.operation,
-    environment_id: row.environment_id,
-    resource_type: row.resource_type,
-    resource_id: (row.application_id ?? row.server_id)!,
-    application: row.application_id === null ? null : applications.get(row.application_id)!,
-    server: row.server_id === null ? null : servers.get(row.server_id)!,
+  return pipelines.map(({ application_id, server_id, ...pipeline }) => ({
+    ...pipeline,
+    resource_id: (application_id ?? server_id)!,
+    application: application_id === null ? null : applications.get(application_id)!,
+    server: server_id === null ? null : servers.get(server_id)!,
   }))
 }
 
-export async function loadApplications(db: Database, ids: readonly number[]): Promise<ApplicationRecord[]> {
+export async function loadApplications(db: Database, ids: readonly number[]) {
   const rows = await db.selectFrom('applications').selectAll().where(anyOf('applications.id', ids)).execute()
   const credentialIds = rows.flatMap((row) => row.credential_id ?? [])
   const credentials = byId(await loadCredentials(db, credentialIds))
@@ -66,8 +43,6 @@ export async function loadApplications(db: Database, ids: readonly number[]): Pr
     data: applicationData(row),
   }))
 }
-
-export type ServerData = Awaited<ReturnType<typeof loadServers>>[number]
 
 export async function loadServers(db: Database, ids: readonly number[]) {
   const rows = await db
@@ -85,7 +60,7 @@ export async function loadServers(db: Database, ids: readonly number[]) {
   }))
 }
 
-async function loadCredentials(db: Database, ids: readonly number[]): Promise<CredentialRecord[]> {
+async function loadCredentials(db: Database, ids: readonly number[]) {
   const rows = await db
     .selectFrom('credentials')
     .select([

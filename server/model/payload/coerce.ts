@@ -3,7 +3,7 @@ import { unstorableReason } from '#platform/http/json-body.ts'
 export type VariableType = 'string' | 'integer' | 'boolean' | 'array'
 export type VariableValue = string | number | boolean | unknown[]
 
-export type Coerced = { kind: 'value'; value: VariableValue } | { kind: 'invalid'; message: string }
+type Coerced = { kind: 'value'; value: VariableValue } | { kind: 'invalid'; message: string }
 
 const MAX_BYTES = 64 * 1024
 

@@ -15,9 +15,7 @@ export type CompiledVariable = {
 
 export type Variables = Record<string, VariableValue>
 
-export type Extracted =
-  | { kind: 'variables'; variables: Variables }
-  | { kind: 'invalid'; errors: ErrorsByField }
+type Extracted = { kind: 'variables'; variables: Variables } | { kind: 'invalid'; errors: ErrorsByField }
 
 /** All variables of a call, or all their errors. `text` is what `payload` was parsed from. */
 export function extractVariables(

@@ -3,7 +3,7 @@
 /** Hooks address values as `a.b.0.c`, `a["x.y"]` or `a\.b`. A path is a list of keys; on an array, digits are an index. */
 export type PayloadPath = readonly string[]
 
-export type ParsedPath = { kind: 'path'; keys: PayloadPath } | { kind: 'invalid'; message: string }
+type ParsedPath = { kind: 'path'; keys: PayloadPath } | { kind: 'invalid'; message: string }
 
 const MAX_LENGTH = 512
 

@@ -1,5 +1,5 @@
 /** The pipelines that each pipeline runs after. */
-export type RunAfter = ReadonlyMap<number, readonly number[]>
+type RunAfter = ReadonlyMap<number, readonly number[]>
 
 /**
  * The cycle that results if `id` runs after `wanted`, from `id` to `id`: each one runs after the next. Undefined

@@ -48,15 +48,12 @@ export function presentStep(row: StepRow, order: number): PipelineStep {
   }
 }
 
-export type OrderedStep = { known_as: number; name: string }
+type OrderedStep = { known_as: number; name: string }
 
 /** The input `trigger_after`: a name, an id, or null for the first position. */
 export type After = string | number | null
 
-export type StepOrder<Step> =
-  | { kind: 'placed'; steps: Step[] }
-  | { kind: 'unknown' }
-  | { kind: 'after-itself' }
+type StepOrder<Step> = { kind: 'placed'; steps: Step[] } | { kind: 'unknown' } | { kind: 'after-itself' }
 
 /** The steps in their new order: one of them, existing or new, is moved after another. Pure. */
 export function moveStep<Step extends OrderedStep>(

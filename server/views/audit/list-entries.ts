@@ -14,7 +14,7 @@ const CONDITIONS = {
   'filter[created_before]': ['occurred_at', '<'],
 } as const
 
-export type AuditFilter = keyof typeof CONDITIONS
+type AuditFilter = keyof typeof CONDITIONS
 
 /** The audit entries of an organization, newest first. */
 export async function listEntries(

@@ -3,7 +3,7 @@ import type { Database } from '#platform/database/connect.ts'
 import { COUNT_LIMIT } from '#platform/http/pagination.ts'
 import type { FailingHook, OverviewDeliveries } from './schemas.ts'
 
-export const MAX_FAILING = 50
+const MAX_FAILING = 50
 
 /** The state of deliveries, for the hooks of these environments. */
 export async function findDeliveries(

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox'
-import type { ReasonCode, Status } from '#platform/database/tables.ts'
+import { statusFields, typeFields } from '#model/actions/schemas.ts'
 import {
   Exactly,
   Id,
@@ -11,7 +11,7 @@ import {
   Uuid,
   Word,
 } from '#platform/http/schemas.ts'
-import { OPERATIONS, type Operation, REASONS, RESOURCE_TYPES, STATUSES } from '#platform/vocabulary.ts'
+import { RESOURCE_TYPES } from '#platform/vocabulary.ts'
 
 const Count = (options: object = {}) => Type.Integer({ minimum: 0, ...options })
 const Day = Type.String({ format: 'date', description: 'In UTC.' })
@@ -21,12 +21,8 @@ const overviewRunSchema = named(
   'OverviewRun',
   Exactly({
     id: Id,
-    status: Word(Object.keys(STATUSES) as Status[]),
-    status_human_readable: Type.String(),
-    status_reason_code: Word(Object.keys(REASONS) as ReasonCode[]),
-    status_reason_human_readable: Type.String(),
-    type: Word(Object.keys(OPERATIONS) as Operation[]),
-    type_human_readable: Type.String(),
+    ...statusFields,
+    ...typeFields,
     resource_id: Id,
     resource_name: Type.String(),
     resource_type: Word(Object.keys(RESOURCE_TYPES)),

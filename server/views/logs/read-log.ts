@@ -5,7 +5,7 @@ import type { TreeSnapshot } from '#model/inventory/tree.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { StoredStep } from '#platform/database/tables.ts'
 
-export type StepOfTarget = { actionId: number; targetId: number; order: number }
+type StepOfTarget = { actionId: number; targetId: number; order: number }
 
 /** A step, its target, and the current end of its log. */
 export type FoundLog = { step: StoredStep; target: Target; updatedAt: string; endOffset: number }

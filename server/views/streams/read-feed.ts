@@ -1,26 +1,16 @@
-import { sql } from 'kysely'
+import { type Selectable, sql } from 'kysely'
+import type { ActionRow } from '#model/actions/present.ts'
 import type { Database } from '#platform/database/connect.ts'
-import type { ReasonCode, Status } from '#platform/database/tables.ts'
+import type { EventsTable } from '#platform/database/tables.ts'
 import { GAP_EXPIRY_MS, type Unseen } from './feed-cursor.ts'
 import { NO_END, type Ranges } from './ranges.ts'
 
 /** A move of an action, with what decides who may see it and which filters it matches. */
-export type ActionMove = {
-  id: number
-  action_id: number
-  previous_status: Status | null
-  status: Status
-  status_reason_code: ReasonCode
-  occurred_at: string
-  environment_id: number
-  pipeline_id: number
-  type: string
-  trigger_type: string
-  hook_id: string | null
-  created_at: string
-  resource_type: string
-  resource_id: number
-}
+export type ActionMove = Selectable<EventsTable> &
+  Pick<ActionRow, 'environment_id' | 'pipeline_id' | 'type' | 'trigger_type' | 'hook_id' | 'created_at'> & {
+    resource_type: string
+    resource_id: number
+  }
 
 /** The moves with ids in these ranges, lowest id first. */
 export async function readMoves(db: Database, ranges: Ranges, limit: number): Promise<ActionMove[]> {

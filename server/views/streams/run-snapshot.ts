@@ -1,18 +1,12 @@
-import { CompiledQuery } from 'kysely'
+import { CompiledQuery, type Selectable } from 'kysely'
 import { type Database, isoFromPostgres } from '#platform/database/connect.ts'
 import { shareLoads } from '#platform/database/share-loads.ts'
-import type { ReasonCode, Status } from '#platform/database/tables.ts'
+import type { EventsTable, ReasonCode, Status } from '#platform/database/tables.ts'
 import type { ActionCursor } from './action-cursor.ts'
 
 // What the stream of one action reads. Streams at the same position, as most are, share what is read.
 
-export type Move = {
-  id: number
-  previous_status: Status | null
-  status: Status
-  status_reason_code: ReasonCode
-  occurred_at: string
-}
+export type Move = Omit<Selectable<EventsTable>, 'action_id'>
 
 export type TargetMove = Move & { previous_status: Status; step_order: number | null }
 
@@ -119,7 +113,7 @@ function withIsoTime<Row extends Move>(move: Row): Row {
 }
 
 /** A piece of a step's log; offsets are in bytes of UTF-8. */
-export type LogPage = { text: string; start: number; end: number }
+type LogPage = { text: string; start: number; end: number }
 
 export type ReadLogPage = ReturnType<typeof createLogReader>
 

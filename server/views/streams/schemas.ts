@@ -1,20 +1,17 @@
 import { type Static, type TSchema, Type } from 'typebox'
 import { filterQuery } from '#model/actions/filters.ts'
-import { stepSchema } from '#model/actions/schemas.ts'
+import { statusFields } from '#model/actions/schemas.ts'
 import type { Status } from '#platform/database/tables.ts'
 import { Exactly, errorResponses, errorSchema, Id, named, ref, Timestamp } from '#platform/http/schemas.ts'
 import { STATUSES } from '#platform/vocabulary.ts'
 
 export const EVENT_STREAM = 'text/event-stream'
 
-const { status, status_human_readable, status_reason_code, status_reason_human_readable } =
-  stepSchema.properties
-const state = { status, status_human_readable, status_reason_code, status_reason_human_readable }
 const order = Type.Integer({ minimum: 1 })
-const move = { previous_status: status, ...state, occurred_at: Timestamp }
+const move = { previous_status: statusFields.status, ...statusFields, occurred_at: Timestamp }
 
 /** The data of each type of event. */
-export const actionMoveSchema = named(
+const actionMoveSchema = named(
   'ActionMove',
   Exactly({
     action_id: Id,
@@ -28,9 +25,9 @@ export const actionMoveSchema = named(
     }),
   }),
 )
-export const targetMoveSchema = named('TargetMove', Exactly({ target_id: Id, ...move }))
-export const stepMoveSchema = named('StepMove', Exactly({ target_id: Id, step_order: order, ...move }))
-export const logTextSchema = named(
+const targetMoveSchema = named('TargetMove', Exactly({ target_id: Id, ...move }))
+const stepMoveSchema = named('StepMove', Exactly({ target_id: Id, step_order: order, ...move }))
+const logTextSchema = named(
   'LogText',
   Exactly({
     target_id: Id,
@@ -42,8 +39,8 @@ export const logTextSchema = named(
     text: Type.String(),
   }),
 )
-export const streamEndSchema = named('StreamEnd', Exactly({ action_id: Id, ...state }))
-export const streamReadySchema = named('StreamReady', Exactly({}))
+const streamEndSchema = named('StreamEnd', Exactly({ action_id: Id, ...statusFields }))
+const streamReadySchema = named('StreamReady', Exactly({}))
 
 export type EventData = {
   action: Static<typeof actionMoveSchema>

@@ -24,7 +24,7 @@ type FeedStreamDeps = {
   settings: StreamSettings
 }
 
-export type FeedPosition = {
+type FeedPosition = {
   unseen: Unseen
   /** As it was when everything up to it had been sent: `unseen` can be some events ahead. */
   reached: Unseen
