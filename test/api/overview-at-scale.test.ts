@@ -69,7 +69,7 @@ suite('with fifty thousand actions', () => {
     }
   }
 
-  test('the days are exact, whether nothing, a part or all of it has been added up', async () => {
+  test('the days are exact, whether none, some or all runs have been added up', async () => {
     await sql`update counted_runs set until = current_date - 30`.execute(db)
     await sql`delete from run_days`.execute(db)
     await assertDaysAreExact()
@@ -79,14 +79,14 @@ suite('with fifty thousand actions', () => {
     }
   })
 
-  test('two who add up at once count nothing twice', async () => {
+  test('concurrent jobs count nothing twice', async () => {
     await sql`update counted_runs set until = current_date - 30`.execute(db)
     await sql`delete from run_days`.execute(db)
     await Promise.all(Array.from({ length: 4 }, () => countEndedRuns(db, { settledMinutes: 0 })))
     await assertDaysAreExact()
   })
 
-  test('what is older than anybody looks at is forgotten, with the change of the day', async () => {
+  test('old days are deleted when the date changes', async () => {
     await sql`
       insert into run_days values (${small.environmentId}, current_date - 90, 'failed', 0, 1)`.execute(db)
     await sql`update counted_runs set until = now() - interval '2 days'`.execute(db)

@@ -15,14 +15,14 @@ test('a pipeline may run after any that does not run after it', () => {
   assert.equal(findCycle(known, 1, []), undefined)
 })
 
-test('a circle is told from the pipeline to itself', () => {
+test('a cycle is reported from the pipeline back to itself', () => {
   assert.deepEqual(findCycle(known, 1, [1]), [1, 1])
   assert.deepEqual(findCycle(known, 1, [2]), [1, 2, 1])
   const circle = findCycle(known, 1, [4])!
   assert.deepEqual([circle.at(0), circle.at(1), circle.at(-1)], [1, 4, 1])
 })
 
-test('links that were each checked before never make a circle', () => {
+test('links that were each checked never form a cycle', () => {
   const links = fc.array(fc.tuple(fc.nat({ max: 8 }), fc.nat({ max: 8 })), { maxLength: 40 })
   fc.assert(
     fc.property(links, (wishes) => {

@@ -12,20 +12,20 @@ const namesOf = (moved: typeof a, after: After) => {
   return placed.kind === 'placed' ? placed.steps.map(({ name }) => name).join('') : placed.kind
 }
 
-test('a step goes behind the one that is named, by name or id, or to the front', () => {
+test('a step moves after the given one, by name or id, or to the front', () => {
   assert.equal(namesOf(a, 'c'), 'bca')
   assert.equal(namesOf(c, 1), 'acb')
   assert.equal(namesOf(b, null), 'bac')
   assert.equal(namesOf(b, 'a'), 'abc')
 })
 
-test('a new step finds its place among the others', () => {
+test('a new step is inserted among the others', () => {
   const fresh = { known_as: 0, name: 'new' }
   assert.equal(namesOf(fresh, null), 'newabc')
   assert.equal(namesOf(fresh, 3), 'abcnew')
 })
 
-test('nothing follows itself, or what is not there', () => {
+test('a step cannot follow itself or an unknown step', () => {
   assert.equal(namesOf(a, 'a'), 'after-itself')
   assert.equal(namesOf(a, 1), 'after-itself')
   assert.equal(namesOf(a, 'x'), 'unknown')
