@@ -209,5 +209,5 @@ function pipelineWish(by: Performing, { path, body }: Extract<Wanted, { type: 'p
 
 async function findBuiltIn(trx: Transaction<Tables>, pipelineId: number, name: string): Promise<number> {
   const steps = await loadSteps(trx, [pipelineId])
-  return steps.find((step) => step.built_in && step.name === name)?.known_as ?? 0
+  return steps.find((step) => step.built_in && step.name === name)?.stepKey ?? 0
 }

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type After, moveStep } from './steps.ts'
 
-const [a, b, c] = ['a', 'b', 'c'].map((name, index) => ({ known_as: index + 1, name })) as [
-  { known_as: number; name: string },
-  { known_as: number; name: string },
-  { known_as: number; name: string },
+const [a, b, c] = ['a', 'b', 'c'].map((name, index) => ({ stepKey: index + 1, name })) as [
+  { stepKey: number; name: string },
+  { stepKey: number; name: string },
+  { stepKey: number; name: string },
 ]
 const namesOf = (moved: typeof a, after: After) => {
   const placed = moveStep([a, b, c], moved, after)
@@ -20,7 +20,7 @@ test('a step moves after the given one, by name or id, or to the front', () => {
 })
 
 test('a new step is inserted among the others', () => {
-  const fresh = { known_as: 0, name: 'new' }
+  const fresh = { stepKey: 0, name: 'new' }
   assert.equal(namesOf(fresh, null), 'newabc')
   assert.equal(namesOf(fresh, 3), 'abcnew')
 })

@@ -4,8 +4,8 @@ import type { Database } from '#platform/database/connect.ts'
 import type { PipelineStepsTable } from '#platform/database/tables.ts'
 import type { PipelineStep } from './schemas.ts'
 
-/** A step that is not removed. `known_as` is its public id; `id` is the current row's. */
-export type StepRow = Selectable<PipelineStepsTable> & { known_as: number; row_version: string }
+/** A step that is not removed. `stepKey` is its public id; `id` is the current row's. */
+export type StepRow = Selectable<PipelineStepsTable> & { stepKey: number; row_version: string }
 
 /** In execution order. */
 export function loadSteps(db: Database, pipelineIds: readonly number[]): Promise<StepRow[]> {
@@ -13,7 +13,7 @@ export function loadSteps(db: Database, pipelineIds: readonly number[]): Promise
     .selectFrom('pipeline_steps')
     .selectAll()
     .select((eb) => [
-      eb.fn.coalesce('original_id', 'id').$notNull().as('known_as'),
+      eb.fn.coalesce('original_id', 'id').$notNull().as('stepKey'),
       // Changes with every update of the row: the ETag.
       eb
         .ref('xmin' as 'id')
@@ -34,7 +34,7 @@ export function presentSteps(rows: readonly StepRow[]): PipelineStep[] {
 
 export function presentStep(row: StepRow, order: number): PipelineStep {
   return {
-    id: row.known_as,
+    id: row.stepKey,
     name: row.name,
     description: row.description,
     built_in: row.built_in,
@@ -48,7 +48,7 @@ export function presentStep(row: StepRow, order: number): PipelineStep {
   }
 }
 
-type OrderedStep = { known_as: number; name: string }
+type OrderedStep = { stepKey: number; name: string }
 
 /** The input `trigger_after`: a name, an id, or null for the first position. */
 export type After = string | number | null
@@ -61,10 +61,10 @@ export function moveStep<Step extends OrderedStep>(
   moved: Step,
   after: After,
 ): StepOrder<Step> {
-  const isNamed = ({ known_as, name }: OrderedStep) =>
-    typeof after === 'number' ? known_as === after : name === after
+  const isNamed = ({ stepKey, name }: OrderedStep) =>
+    typeof after === 'number' ? stepKey === after : name === after
   if (after !== null && isNamed(moved)) return { kind: 'after-itself' }
-  const others = steps.filter(({ known_as }) => known_as !== moved.known_as)
+  const others = steps.filter(({ stepKey }) => stepKey !== moved.stepKey)
   const index = after === null ? 0 : others.findIndex(isNamed) + 1
   if (after !== null && index === 0) return { kind: 'unknown' }
   return { kind: 'placed', steps: others.toSpliced(index, 0, moved) }
