@@ -117,7 +117,7 @@ suite('the overview', () => {
       assert.ok(Math.abs(median.seconds - 60) < 1, String(median.seconds))
     }
     await check()
-    await countEndedRuns(db, { settledMinutes: 24 * 60 })
+    await countEndedRuns(db, { graceMinutes: 24 * 60 })
     await check()
   })
 

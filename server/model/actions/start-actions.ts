@@ -1,6 +1,6 @@
-import { CompiledQuery, type Transaction } from 'kysely'
+import { CompiledQuery, type Selectable, type Transaction } from 'kysely'
 import { CREATION_KINDS, INSERT_DELIVERIES, NOTIFY_DELIVERIES } from '#model/events/fan-out.ts'
-import type { StoredStep, Tables } from '#platform/database/tables.ts'
+import type { ActionsTable, StoredStep, Tables } from '#platform/database/tables.ts'
 import { ACTIONS_CHANNEL } from './channel.ts'
 
 /**
@@ -52,35 +52,22 @@ export const FAN_OUT_CREATION = `
 /** Selected by the statement: notifies streams of new actions. */
 export const NOTIFY_STARTS = `(select pg_notify('${ACTIONS_CHANNEL}', 'move ' || min(action_id)) from starts)`
 
-/** One row of `starts`, without its id. */
-export type Start = {
-  plan: number
-  environment_id: number
-  pipeline_id: number
-  type: string
-  status: string
-  status_reason_code: string
-  trigger_type: 'hook' | 'manual' | 'retry' | 'pipeline'
-  trigger_comment: string | null
-  origin: string | null
-  trigger_name: string | null
-  trigger_email: string | null
-  ip_address: string | null
-  triggered_by: number | null
-  hook_id: string | null
-  hook_request_id: string | null
-  hook_parsed_variables: Record<string, unknown>
-  /** Variables given by a person; null: those that the hook extracted apply. */
-  variables: Record<string, unknown> | null
-  deployment: object | null
-  /** Known in advance only for runs that reuse the commit of another run. */
-  commit: object | null
-  /** Known in advance only for rollbacks: the release to roll back to. */
-  release_name: string | null
-  credential_id: number | null
-  retry_of: number | null
-  parent_id: number | null
-}
+/**
+ * One row of `starts`, without its id. `variables` are those given by a person; null: those that the hook extracted
+ * apply. `commit` is known in advance only for runs that reuse the commit of another run, `release_name` only for
+ * rollbacks.
+ */
+export type Start = { plan: number } & Omit<
+  Selectable<ActionsTable>,
+  | 'id'
+  | 'has_place'
+  | 'cancelled_by'
+  | 'cancelled_at'
+  | 'started_at'
+  | 'completed_at'
+  | 'created_at'
+  | 'updated_at'
+>
 
 type PlanRow = {
   plan: number

@@ -14,7 +14,7 @@ export const BLOCK = 5_000
  */
 export async function countClosedBlocks(
   db: Database,
-  options: { settledMinutes?: number } = {},
+  options: { graceMinutes?: number } = {},
 ): Promise<void> {
   await db.transaction().execute(async (trx) => {
     const { next_block } = await trx
@@ -24,7 +24,7 @@ export async function countClosedBlocks(
       .executeTakeFirstOrThrow()
     const { rows } = await sql<{ id: number | null }>`
       select max(id) as id from actions where id >= ${next_block * BLOCK}
-        and created_at < now() - ${options.settledMinutes ?? 5}::int * interval '1 minute'`.execute(trx)
+        and created_at < now() - ${options.graceMinutes ?? 5}::int * interval '1 minute'`.execute(trx)
     const end = Math.floor((rows[0]?.id ?? 0) / BLOCK)
     if (end <= next_block) return
     await sql`

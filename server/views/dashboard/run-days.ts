@@ -16,11 +16,11 @@ const RETENTION_DAYS = 60
  * Adds up the runs that have ended since the last time. An end becomes visible at most a minute after its timestamp,
  * because transactions are limited to that (see connect.ts); five minutes are on the safe side.
  */
-export async function countEndedRuns(db: Database, options: { settledMinutes?: number } = {}): Promise<void> {
+export async function countEndedRuns(db: Database, options: { graceMinutes?: number } = {}): Promise<void> {
   await db.transaction().execute(async (trx) => {
     const { rows } = await sql<{ until: string; next: string; is_due: boolean }>`
       select until, next, next > until as is_due from counted_runs, lateral (
-        select (now() - ${options.settledMinutes ?? 5}::int * interval '1 minute')::timestamptz(3) as next) as moment
+        select (now() - ${options.graceMinutes ?? 5}::int * interval '1 minute')::timestamptz(3) as next) as moment
       for update of counted_runs`.execute(trx)
     const { until, next, is_due } = rows[0]!
     if (!is_due) return
