@@ -55,28 +55,28 @@ export type PresentOptions = {
 export async function presentHooks(
   db: Database,
   rows: readonly HookRow[],
-  showing: PresentOptions,
+  options: PresentOptions,
 ): Promise<Hook[]> {
   const creatorIds = rows.map((row) => row.created_by)
   const users = byId(await loadUsers(db, creatorIds))
-  return rows.map((row) => presentHook(row, users.get(row.created_by)!, showing))
+  return rows.map((row) => presentHook(row, users.get(row.created_by)!, options))
 }
 
-function presentHook(row: HookRow, created_by_user: User, showing: PresentOptions): Hook {
+function presentHook(row: HookRow, created_by_user: User, options: PresentOptions): Hook {
   return {
     id: row.id,
     name: row.name,
     type: row.type,
     action_type: row.action_type,
     active: row.active,
-    url: urlOf(row, showing),
-    target_url: showing.mayEdit ? row.target_url : row.target_url && maskPath(row.target_url),
+    url: urlOf(row, options),
+    target_url: options.mayEdit ? row.target_url : row.target_url && maskPath(row.target_url),
     requires_secret: row.requires_secret,
     verify_ssl: row.verify_ssl,
-    secret: showing.secret ?? (row.secret === null ? null : MASK),
+    secret: options.secret ?? (row.secret === null ? null : MASK),
     secret_algorithm: row.secret_algorithm,
     secret_header_name: row.secret_header_name,
-    settings: showing.mayEdit ? row.settings : withoutTexts(row.settings),
+    settings: options.mayEdit ? row.settings : withoutTexts(row.settings),
     trigger_when: row.trigger_when,
     disabled_at: row.disabled_at,
     disabled_reason: row.disabled_reason,

@@ -32,10 +32,7 @@ export const hookRequestRoutes: FastifyPluginAsyncTypebox<HookRequestRoutes> = a
           response: { 200: Type.Array(ref(hookRequestRecordSchema)), ...errorResponses(401, 404, 422) },
         },
       },
-      async (request, reply) => {
-        const { hook_id } = request.params
-        return sendPage(request, reply, { hook_id })
-      },
+      (request, reply) => sendPage(request, reply, { hook_id: request.params.hook_id }),
     )
   }
 
@@ -52,9 +49,7 @@ export const hookRequestRoutes: FastifyPluginAsyncTypebox<HookRequestRoutes> = a
         response: { 200: Type.Array(ref(hookRequestRecordSchema)), ...errorResponses(401, 403, 404, 422) },
       },
     },
-    async (request, reply) => {
-      return sendPage(request, reply, { action_id: request.params.id })
-    },
+    (request, reply) => sendPage(request, reply, { action_id: request.params.id }),
   )
 
   app.get(
