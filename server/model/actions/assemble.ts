@@ -1,5 +1,7 @@
+import { LRUCache } from 'lru-cache'
 import type { ApplicationRecord, PipelineRecord } from '#model/inventory/load-resources.ts'
 import type { Environment, Organization } from '#model/inventory/schemas.ts'
+import type { TreeSnapshot } from '#model/inventory/tree.ts'
 import { anyOf, byId } from '#platform/database/any-of.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { shareLoads } from '#platform/database/share-loads.ts'
@@ -7,19 +9,17 @@ import { RESOURCE_TYPES } from '#platform/vocabulary.ts'
 import { type ActionRow, presentAction, presentTarget, type TargetRow } from './present.ts'
 import { NOTHING_RELATED, type Related } from './related.ts'
 import type { ActionListItem, ActionResource, ActionSummary, Application } from './schemas.ts'
+import { isEnd } from './status.ts'
 import type { Visibility } from './visibility.ts'
 
 /** An action with its targets, by position. */
 type FullAction = { row: ActionRow; targets: TargetRow[] }
 
-/** Leaves out actions that do not exist. Rows that are known are not read again. */
-type LoadFullActions = (
-  ids: readonly number[],
-  known: ReadonlyMap<number, ActionRow>,
-) => Promise<FullAction[]>
+/** Leaves out actions that do not exist. */
+type LoadFullActions = (ids: readonly number[]) => Promise<FullAction[]>
 
-/** Two statements for any number of actions. */
-async function loadFullActions(
+/** Two statements for any number of actions. Rows that are known are not read again. */
+export async function loadFullActions(
   db: Database,
   ids: readonly number[],
   known: ReadonlyMap<number, ActionRow> = new Map(),
@@ -61,30 +61,44 @@ type SummaryDeps = { db: Database; baseUrl: string; loadFull?: LoadFullActions }
 
 /** The given actions and their related ones, each with its targets, as far as the caller may see them. */
 export async function loadSummaries(
-  { db, baseUrl, loadFull = loadFullActions.bind(null, db) }: SummaryDeps,
+  { db, baseUrl, loadFull = (ids) => loadFullActions(db, ids) }: SummaryDeps,
   { tree, sees }: Visibility,
-  rows: readonly ActionRow[],
+  rows: readonly { id: number }[],
   related: Iterable<Related>,
 ): Promise<Map<number, ActionSummary>> {
   const ids = new Set(rows.map((row) => row.id))
   for (const { latest, live, lastUse } of related)
     for (const id of [latest, live, lastUse]) if (id !== null) ids.add(id)
-  if (ids.size === 0) return new Map()
-  const actions = (await loadFull([...ids], byId(rows))).filter(({ row }) => sees(row.environment_id))
+  const ended = endedActionsOf(tree)
+  const known = [...ids].flatMap((id) => ended.get(id) ?? [])
+  const missing = ids.difference(new Set(known.map(({ summary }) => summary.id)))
+  const actions = missing.size === 0 ? [] : await loadFull([...missing])
   const servers = await tree.servers(
     actions.flatMap(({ targets }) => targets.map((target) => target.server_id)),
   )
-  return new Map(
-    actions.map(({ row, targets }) => {
-      const presented = targets.map((target) => presentTarget(target, servers.get(target.server_id)!))
-      return [row.id, presentAction(row, presented, baseUrl)]
-    }),
-  )
+  const loaded = actions.map(({ row, targets }): LoadedSummary => {
+    const presented = targets.map((target) => presentTarget(target, servers.get(target.server_id)!))
+    return { environmentId: row.environment_id, summary: presentAction(row, presented, baseUrl) }
+  })
+  for (const one of loaded) if (isEnd(one.summary.status)) ended.set(one.summary.id, one)
+  const visible = [...known, ...loaded].filter(({ environmentId }) => sees(environmentId))
+  return new Map(visible.map(({ summary }) => [summary.id, summary]))
+}
+
+type LoadedSummary = { environmentId: number; summary: ActionSummary }
+
+const endedActions = new WeakMap<TreeSnapshot, LRUCache<number, LoadedSummary>>()
+
+/** Ends are final: how an ended action is shown changes only with the tree, for example when a server is renamed. */
+function endedActionsOf(tree: TreeSnapshot): LRUCache<number, LoadedSummary> {
+  const cache = endedActions.get(tree) ?? new LRUCache({ max: 2_000 })
+  endedActions.set(tree, cache)
+  return cache
 }
 
 /** An action as lists show it, from parts that are already loaded. */
 export function assembleItem(
-  row: ActionRow,
+  row: Pick<ActionRow, 'id' | 'trigger_comment'>,
   pipeline: PipelineRecord,
   environment: Environment,
   related: Related | undefined,

@@ -52,8 +52,8 @@ export function createActionReader({ db, baseUrl }: ActionReaderDeps): ReadActio
   }
 }
 
-/** An action's row, and what else the response shows that the same statement can find. */
-type FoundAction = ActionRow & {
+/** What the response shows besides summaries; they have the rest of the row. */
+type FoundAction = Pick<ActionRow, (typeof COLUMNS)[number]> & {
   child_ids: number[]
   /** The call that started it, and the newest delivery about it; times as PostgreSQL writes them in JSON. */
   incoming: HookRequest | null
@@ -64,10 +64,20 @@ type FoundAction = ActionRow & {
   credits: [number, number][]
 }
 
+const COLUMNS = [
+  'id',
+  'environment_id',
+  'pipeline_id',
+  'trigger_comment',
+  'triggered_by',
+  'retry_of',
+  'parent_id',
+] as const
+
 function findActions(ids: readonly string[]): RawBuilder<FoundAction> {
   return sql<FoundAction>`
     with wanted as (select unnest(${ids}::bigint[]) as id)
-    select a.*,
+    select ${sql.join(COLUMNS.map((column) => sql.ref(`a.${column}`)))},
       array(select c.id from actions c where c.parent_id = a.id order by c.id) as child_ids,
       (select ${HOOK_REQUEST} from hook_requests h where h.id = a.hook_request_id) as incoming,
       (select ${HOOK_REQUEST} from hook_requests h where h.action_id = a.id and h.type = 'outgoing'

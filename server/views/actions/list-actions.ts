@@ -1,5 +1,5 @@
 import type { Caller } from '#access/authorization/caller.ts'
-import { assembleItem, loadSummaries } from '#model/actions/assemble.ts'
+import { assembleItem, loadFullActions, loadSummaries } from '#model/actions/assemble.ts'
 import { type ActionFilters, environmentsMatching } from '#model/actions/filters.ts'
 import type { ActionRow } from '#model/actions/present.ts'
 import { loadRelated } from '#model/actions/related.ts'
@@ -7,6 +7,7 @@ import type { ActionListItem } from '#model/actions/schemas.ts'
 import { loadCredits, withCredits } from '#model/actions/used-credits.ts'
 import { type Visibility, visibilityOf } from '#model/actions/visibility.ts'
 import type { Tree } from '#model/inventory/tree.ts'
+import { byId } from '#platform/database/any-of.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { Extent, Page } from '#platform/http/pagination.ts'
 import { findPage, type LargeLists } from './find-page.ts'
@@ -44,7 +45,8 @@ async function presentRows(
     loadRelated(deps.db, applications),
     loadCredits(deps.db, environmentsMatching({ project_id: projectIds }, scopes)),
   ])
-  const summaries = await loadSummaries(deps, visibility, rows, related.values())
+  const loadFull = (ids: readonly number[]) => loadFullActions(deps.db, ids, byId(rows))
+  const summaries = await loadSummaries({ ...deps, loadFull }, visibility, rows, related.values())
   return rows.map((row) => {
     const pipeline = pipelines.get(row.pipeline_id)!
     const environment = withCredits(environments.get(row.environment_id)!, credits, scopes)
