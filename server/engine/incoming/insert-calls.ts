@@ -1,10 +1,10 @@
 import { CompiledQuery } from 'kysely'
 import {
-  NEXT_ACTION_ID,
-  PLAN_COLUMNS,
-  INSERT_ACTIONS,
   FAN_OUT_CREATION,
+  INSERT_ACTIONS,
+  NEXT_ACTION_ID,
   NOTIFY_STARTS,
+  PLAN_COLUMNS,
 } from '#model/actions/start-actions.ts'
 import { firstState } from '#model/actions/status.ts'
 import { NOTIFY_DELIVERIES } from '#model/events/fan-out.ts'
