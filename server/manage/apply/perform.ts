@@ -20,7 +20,7 @@ import { changePipeline, createPipeline } from '#manage/pipelines/manage-pipelin
 import { changeStep, createStep, removeStep } from '#manage/pipelines/manage-steps.ts'
 import { removePipeline } from '#manage/pipelines/remove-pipelines.ts'
 import { changeServer, createServer, removeServer } from '#manage/servers/manage-servers.ts'
-import { loadSteps } from '#model/pipelines/load-steps.ts'
+import { loadSteps } from '#model/pipelines/steps.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Tables } from '#platform/database/tables.ts'
 import { type Performed, removed, stored } from './performed.ts'

@@ -53,8 +53,8 @@ export async function lockForChange<Row extends { row_version: string }>(
   id: number,
   find: (trx: Transaction<Tables>, id: number, options: { lock: true }) => Promise<Row | undefined>,
   ifMatch?: string,
-): Promise<{ kind: 'locked'; scope: EnvironmentHeld; row: Row } | HttpProblem> {
-  const scope = await lockAround(trx, table, id)
+): Promise<{ kind: 'locked'; scope: LockedEnvironment; row: Row } | HttpProblem> {
+  const scope = await lockEnvironmentOf(trx, table, id)
   const row = scope && (await find(trx, id, { lock: true }))
   if (!row) return { kind: 'gone' }
   return isOutdated(ifMatch, row.row_version) ? { kind: 'changed-meanwhile' } : { kind: 'locked', scope, row }
