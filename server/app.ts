@@ -32,9 +32,8 @@ import { organizationRoutes } from '#manage/organizations/routes.ts'
 import { pipelineRoutes } from '#manage/pipelines/routes.ts'
 import { serverRoutes } from '#manage/servers/routes.ts'
 import { serverSchemas } from '#manage/servers/schemas.ts'
-import { createActionFinder } from '#model/actions/find-action.ts'
+import { createActionReader } from '#model/actions/read-action.ts'
 import { actionSchemas } from '#model/actions/schemas.ts'
-import { shareWholeLoads } from '#model/actions/whole-actions.ts'
 import { hookSchemas } from '#model/hooks/schemas.ts'
 import { inventorySchemas } from '#model/inventory/schemas.ts'
 import { createTree } from '#model/inventory/tree.ts'
@@ -63,9 +62,9 @@ import { hookRequestRoutes } from '#views/hook-requests/routes.ts'
 import { hookRequestSchemas } from '#views/hook-requests/schemas.ts'
 import { stepLogRoutes } from '#views/logs/routes.ts'
 import { stepLogSchema } from '#views/logs/schemas.ts'
-import { liveRoutes } from '#views/streams/routes.ts'
-import { liveSchemas } from '#views/streams/schemas.ts'
-import type { LiveSettings } from '#views/streams/settings.ts'
+import { streamRoutes } from '#views/streams/routes.ts'
+import { streamSchemas } from '#views/streams/schemas.ts'
+import type { StreamSettings } from '#views/streams/settings.ts'
 
 export type AppDeps = {
   config: Pick<
@@ -88,7 +87,7 @@ export type AppDeps = {
   baseUrl: () => string
   log: FastifyBaseLogger
   /** Where the event streams differ from the usual. */
-  live?: Partial<LiveSettings>
+  streams?: Partial<StreamSettings>
 }
 
 const API_BODY_LIMIT = 1024 * 1024
@@ -100,7 +99,7 @@ const schemas = [
   ...inventorySchemas,
   ...actionSchemas,
   stepLogSchema,
-  ...liveSchemas,
+  ...streamSchemas,
   ...hookSchemas,
   ...hookRequestSchemas,
   callAnswerSchema,
@@ -166,7 +165,7 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
   await app.register(actionRoutes, { db, tree, baseUrl })
   await app.register(runRoutes, { db, tree, baseUrl, enqueue: deps.enqueue })
   await app.register(stepLogRoutes, { db, tree })
-  await app.register(liveRoutes, { db, tree, listener: deps.listener, settings: deps.live })
+  await app.register(streamRoutes, { db, tree, listener: deps.listener, settings: deps.streams })
   await app.register(hookRoutes, {
     db,
     box,
@@ -174,8 +173,8 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
     baseUrl,
     countMissed: (hookId, since) => countMissed(db, hookId, since),
   })
-  const reading = { db, tree, baseUrl, findAction: createActionFinder(db), loadWhole: shareWholeLoads(db) }
-  await app.register(outgoingRoutes, { ...reading, box, guard })
+  const readAction = createActionReader({ db, baseUrl })
+  await app.register(outgoingRoutes, { db, tree, baseUrl, readAction, box, guard })
   const secretsOf = (hookId: string) => loadHookSecrets(db, box, hookId)
   await app.register(hookRequestRoutes, { db, baseUrl, secretsOf })
   await app.register(dryRunRoute, { db, box })

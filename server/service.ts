@@ -33,7 +33,7 @@ import { answerProbe, createProbe } from '#platform/queue/probe.ts'
 import { startWorker } from '#platform/queue/worker.ts'
 import { countClosedBlocks } from '#views/actions/action-blocks.ts'
 import { countEndedRuns } from '#views/dashboard/run-days.ts'
-import { startBeating } from '#views/dashboard/workers.ts'
+import { startHeartbeat } from '#views/dashboard/workers.ts'
 import { buildApp } from './app.ts'
 
 /** For requests that are under way when a stop is asked for; after that they are handed back. */
@@ -114,7 +114,7 @@ export async function startService(
     // Together with the grace of ten seconds this stays below the fifteen in which a stop must be over.
     const beatMs = (config.heartbeatSeconds * 1_000) / 4
     const timings = { pollMs: config.pollMs, beatMs, abortGraceMs: 2_000, lastWritesMs: 1_000 }
-    const beating = await startBeating(db, { onError: fault('workers') })
+    const beating = await startHeartbeat(db, { onError: fault('workers') })
     resources.defer(() => beating.stop())
     // At the same time: one after the other they would take too long together.
     const stops: (() => Promise<void>)[] = []

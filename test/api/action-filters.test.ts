@@ -106,7 +106,7 @@ for (const [block, blocks] of [0.997, 2.99, 3.998, 6.5, 9.9998].entries()) {
 }
 await countClosedBlocks(db)
 
-test('the actions of these tests lie in counted blocks and in the open head', async () => {
+test('the actions of these tests are in counted blocks and in the open head', async () => {
   const { next_block } = await db
     .selectFrom('counted_action_blocks')
     .select('next_block')
@@ -151,7 +151,7 @@ describe('each filter by itself', () => {
     ['created_before', moments[1]!, (one) => one.created_at < moments[1]!],
   ]
   for (const [name, value, holds] of cases) {
-    test(`filter[${name}]=${name.endsWith('_id') ? '…' : value.replace(/T.*/, '')} lists those alone`, async () => {
+    test(`filter[${name}]=${name.endsWith('_id') ? '…' : value.replace(/T.*/, '')} lists only those`, async () => {
       const ids = expected(holds)
       assert.ok(ids.length > 0 && ids.length < known.length, 'the filter says something')
       assert.deepEqual(await listed(`&filter[${name}]=${value}`), ids)
@@ -159,7 +159,7 @@ describe('each filter by itself', () => {
   }
 })
 
-describe('values with commas mean any of them', () => {
+describe('comma-separated values mean any of them', () => {
   const cases: [string, (string | number)[], keyof Known][] = [
     ['organization_id', [ours.organizationId, theirs.organizationId], 'organization_id'],
     ['project_id', [ours.projectId, 999_999], 'project_id'],
@@ -184,13 +184,13 @@ describe('values with commas mean any of them', () => {
   }
 })
 
-test('the first moment counts, the last does not', async () => {
+test('created_after is inclusive, created_before is exclusive', async () => {
   const { id, created_at } = known[40]!
   assert.ok((await listed(`&filter[created_after]=${created_at}`)).includes(id))
   assert.ok(!(await listed(`&filter[created_before]=${created_at}`)).includes(id))
 })
 
-test('times choose among the actions of counted blocks and of the head alike', async () => {
+test('times select from counted blocks and from the head alike', async () => {
   for (const from of moments) {
     for (const to of moments) {
       assert.deepEqual(
@@ -210,7 +210,7 @@ test('a time before everything, or after everything, lists nothing or all', asyn
   assert.deepEqual(await listed('&filter[created_before]=2120-01-01'), all)
 })
 
-test('any combination of filters lists exactly the actions for which all of them hold', async () => {
+test('any combination of filters lists exactly the actions that match all of them', async () => {
   const some = <Value>(...values: Value[]) => fc.subarray(values, { minLength: 1 })
   const arbitrary = fc.record(
     {
@@ -246,14 +246,14 @@ test('any combination of filters lists exactly the actions for which all of them
   )
 })
 
-describe('a wrong filter', () => {
+describe('an invalid filter', () => {
   async function refused(query: string): Promise<Record<string, string[]>> {
     const { status, body } = await request('GET', `/actions?${query}`, { token: ours.owner.token })
     assert.deepEqual([status, body.code], [422, 'invalid'])
     return body.errors
   }
 
-  test('of an unknown field is refused and names the known ones', async () => {
+  test('of an unknown field is rejected with the known ones', async () => {
     const errors = await refused('filter[colour]=red')
     assert.deepEqual(Object.keys(errors), ['filter[colour]'])
     for (const name of [
@@ -275,7 +275,7 @@ describe('a wrong filter', () => {
     }
   })
 
-  test('with a wrong value is refused and names the right ones; all faults are told at once', async () => {
+  test('with an invalid value is rejected with the valid ones; all errors are reported at once', async () => {
     const errors = await refused(
       'filter[status]=done&filter[type]=fly&filter[project_id]=x&filter[hook_id]=1',
     )
@@ -288,17 +288,17 @@ describe('a wrong filter', () => {
     assert.ok(errors['filter[type]']![0]!.includes(Object.keys(OPERATIONS).join(', ')))
   })
 
-  test('given twice is refused, not half read', async () => {
+  test('given twice is rejected, not half applied', async () => {
     await refused('filter[status]=failed&filter[status]=completed')
   })
 
-  test('of a day that does not exist is refused', async () => {
+  test('with a nonexistent date is rejected', async () => {
     assert.deepEqual(Object.keys(await refused('filter[created_after]=2026-02-30')), [
       'filter[created_after]',
     ])
   })
 
-  test('of another form than filter[…] is refused', async () => {
+  test('that is not written as filter[…] is rejected', async () => {
     await refused('status=failed')
     await refused('filter=status')
   })

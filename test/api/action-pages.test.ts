@@ -30,7 +30,7 @@ await createManyActions(db, tree, 60, LONG_AGO)
 const { token } = tree.owner
 const page = (query: string) => request('GET', `/actions${query}`, { token })
 
-test('a page has 25 actions when nothing else is asked, newest first', async () => {
+test('a page has 25 actions by default, newest first', async () => {
   const answer = await page('')
   const ids = idsOf(answer)
   assert.equal(ids.length, 25)
@@ -46,7 +46,7 @@ test('a page has 25 actions when nothing else is asked, newest first', async () 
   })
 })
 
-test('pages follow each other without gap or repetition, and the last one may be short', async () => {
+test('pages have no gaps or repetitions, and the last one may be short', async () => {
   const pages = await Promise.all([1, 2, 3].map((number) => page(`?page=${number}`)))
   const ids = pages.flatMap(idsOf)
   assert.deepEqual(
@@ -104,7 +104,7 @@ test('a page that is exactly full has no next', async () => {
   assert.equal(last.next, undefined)
 })
 
-test('a page past the end is an empty array that leads back', async () => {
+test('a page past the end is an empty array with links back', async () => {
   for (const number of [4, 5, 1_000_000_000]) {
     const answer = await page(`?page=${number}`)
     assert.deepEqual([answer.status, answer.body], [200, []])
@@ -117,14 +117,14 @@ test('a page past the end is an empty array that leads back', async () => {
   }
 })
 
-test('without any action the only page is the first', async () => {
+test('without any action the first page is the only one', async () => {
   const nobody = await createPerson(db)
   const answer = await request('GET', '/actions', { token: nobody.token })
   assert.deepEqual(linksOf(answer), { first: '/actions?page=1', last: '/actions?page=1' })
   assert.equal(answer.headers['x-total-count'], '0')
 })
 
-test('pages and sizes out of bounds are refused by name', async () => {
+test('pages and sizes out of bounds are rejected by name', async () => {
   for (const [query, field] of [
     ['?page=0', 'page'],
     ['?page=-1', 'page'],

@@ -49,12 +49,12 @@ const world = await createWorld()
 const { inFirst, inSecond, inThird, far, organizationId, projectId } = world
 const environmentId = world.tree.environmentId
 
-test('someone without grants has no actions', async () => {
+test('a user without grants sees no actions', async () => {
   const answer = await request('GET', '/actions', { token: (await createPerson(db)).token })
   assert.deepEqual([answer.status, answer.body, answer.headers['x-total-count']], [200, [], '0'])
 })
 
-test('an administrator of the installation without grants has none either', async () => {
+test('an instance administrator without grants sees none either', async () => {
   assert.deepEqual(await seenBy(await createPerson(db, { admin: true })), [])
 })
 
@@ -62,13 +62,13 @@ test('a grant on the organization shows its actions, newest first, and none of a
   assert.deepEqual(await seenBy(await createMember(db, world.tree, 'viewer')), [inThird, inSecond, inFirst])
 })
 
-test('a grant on a project shows the actions of that project alone', async () => {
+test('a grant on a project shows only the actions of that project', async () => {
   const person = await createPerson(db)
   await grantRole(db, person.id, 'viewer', { organizationId, projectId })
   assert.deepEqual(await seenBy(person), [inSecond, inFirst])
 })
 
-test('a grant on an environment shows the actions of that environment alone', async () => {
+test('a grant on an environment shows only the actions of that environment', async () => {
   const person = await createPerson(db)
   await grantRole(db, person.id, 'viewer', { organizationId, projectId, environmentId })
   assert.deepEqual(await seenBy(person), [inFirst])
@@ -85,7 +85,7 @@ test('grants in two organizations add up', async () => {
   assert.deepEqual(await seenBy(person), [far, inFirst])
 })
 
-test('filters choose among what is seen and never beyond', async () => {
+test('filters never select actions that the caller may not see', async () => {
   const person = await createPerson(db)
   await grantRole(db, person.id, 'viewer', { organizationId, projectId })
   assert.deepEqual(await seenBy(person, `&filter[organization_id]=${organizationId}`), [inSecond, inFirst])
@@ -126,7 +126,7 @@ describe('a custom role', () => {
     assert.deepEqual(await seenBy(await createRole(permissions)), [])
   })
 
-  test('that loses action:view counts at the next request', async () => {
+  test('that loses action:view takes effect with the next request', async () => {
     const person = await createRole(['action:view'])
     assert.equal((await seenBy(person)).length, 3)
     await db
@@ -139,27 +139,27 @@ describe('a custom role', () => {
   })
 })
 
-test('a grant that is taken away counts at the next request', async () => {
+test('a revoked grant takes effect with the next request', async () => {
   const person = await createMember(db, world.tree, 'admin')
   assert.equal((await seenBy(person)).length, 3)
   await db.deleteFrom('grants').where('user_id', '=', person.id).execute()
   assert.deepEqual(await seenBy(person), [])
 })
 
-test('a grant that is given counts at the next request', async () => {
+test('a new grant takes effect with the next request', async () => {
   const person = await createPerson(db)
   assert.deepEqual(await seenBy(person), [])
   await grantRole(db, person.id, 'viewer', { organizationId, projectId })
   assert.deepEqual(await seenBy(person), [inSecond, inFirst])
 })
 
-test('an account that is switched off sees nothing any more', async () => {
+test('a deactivated account sees nothing', async () => {
   const person = await createMember(db, world.tree, 'viewer')
   await db.updateTable('users').set({ active: false }).where('id', '=', person.id).execute()
   assert.equal((await request('GET', '/actions', { token: person.token })).status, 401)
 })
 
-describe('what stands inside a visible action', () => {
+describe('what a visible action embeds', () => {
   test('is not shown when it belongs to an environment that the caller may not see', async () => {
     const { tree, second, inFirst, inThird } = await createWorld()
     const child = await createAction(db, second, { parent_id: inFirst, trigger_type: 'pipeline' })

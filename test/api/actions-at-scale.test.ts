@@ -186,8 +186,8 @@ async function assertBoundsAreExact(): Promise<void> {
 }
 
 describe('before any block is counted', () => {
-  test('all pages together are all actions, in order, each once', assertPagesAreExact)
-  test('any moment bounds the ids', assertBoundsAreExact)
+  test('all pages together contain every action once, in order', assertPagesAreExact)
+  test('any time gives exact bounds of ids', assertBoundsAreExact)
   test('there is nowhere to jump to', async () => {
     assert.equal(await jumpToOffset(db, environmentIds, 40_000), undefined)
   })
@@ -215,9 +215,9 @@ describe('once the closed blocks are counted', () => {
     }
   })
 
-  test('all pages together are all actions, in order, each once', assertPagesAreExact)
-  test('an offset is found by a jump', assertOffsetsAreExact)
-  test('any moment bounds the ids', assertBoundsAreExact)
+  test('all pages together contain every action once, in order', assertPagesAreExact)
+  test('an offset is reached by a jump', assertOffsetsAreExact)
+  test('any time gives exact bounds of ids', assertBoundsAreExact)
 })
 
 describe('with actions beyond the counted blocks', () => {
@@ -234,17 +234,17 @@ describe('with actions beyond the counted blocks', () => {
     await loadKnown()
   })
 
-  test('actions of the last five minutes close no block', async () => {
+  test('actions of the last five minutes do not close a block', async () => {
     const before = await db.selectFrom('counted_action_blocks').selectAll().execute()
     await countClosedBlocks(db)
     assert.deepEqual(await db.selectFrom('counted_action_blocks').selectAll().execute(), before)
   })
 
-  test('all pages together are all actions, in order, each once', assertPagesAreExact)
-  test('an offset is found by a jump', assertOffsetsAreExact)
-  test('any moment bounds the ids', assertBoundsAreExact)
+  test('all pages together contain every action once, in order', assertPagesAreExact)
+  test('an offset is reached by a jump', assertOffsetsAreExact)
+  test('any time gives exact bounds of ids', assertBoundsAreExact)
 
-  test('the pages of the API are those of the naive list, deep ones too', async () => {
+  test('pages of the API equal those of a naive list, even deep ones', async () => {
     const all = naive(environmentIds)
     for (const number of [1, 21, 500, 501]) {
       const page = await get(`/actions?per_page=100&page=${number}`)
@@ -256,7 +256,7 @@ describe('with actions beyond the counted blocks', () => {
   })
 })
 
-describe('what a page costs', () => {
+describe('the cost of a page', () => {
   const median = (values: number[]) => values.sort((a, b) => a - b)[Math.floor(values.length / 2)]!
 
   async function statementsOf(query: string): Promise<string[]> {
@@ -281,7 +281,7 @@ describe('what a page costs', () => {
     })
   }
 
-  test('a deep page takes one statement more: the jump', async () => {
+  test('a deep page takes one more statement: the jump', async () => {
     const near = await statementsOf('per_page=100')
     const deep = await statementsOf('per_page=100&page=500')
     assert.equal(deep.length, near.length + 1)
@@ -348,7 +348,7 @@ describe('what a page costs', () => {
     'the newest hour': { created_after: late },
   }
   for (const [name, filters] of Object.entries(hot)) {
-    test(`a page by ${name} scans the table of actions in no case`, async (t) => {
+    test(`a page by ${name} never scans the actions table`, async (t) => {
       const { read, scans } = await readsOf((trx) =>
         findPage(trx, environmentIds, filters, { limit: 25, offset: 0 }),
       )
@@ -370,7 +370,7 @@ describe('what a page costs', () => {
     }
   }
 
-  test('a small environment among large ones costs what its own actions cost, also once plans are settled', async (t) => {
+  test('a small environment among large ones costs only its own actions, even with generic plans', async (t) => {
     const small = await addEnvironment(db, third.owner.id, third.projectId, third.credentialId)
     for (let number = 0; number < 5; number++) await createAction(db, { ...small, serverIds: [] })
     // After five runs PostgreSQL may plan a prepared statement once and for all.

@@ -15,7 +15,7 @@ async function read(id: number, token: string): Promise<Answer['body']> {
   return answer.body
 }
 
-describe('an action about which little is known', () => {
+describe('a minimal action', () => {
   let tree: TestTree
   before(async () => {
     tree = await createTestTree(db)
@@ -23,7 +23,7 @@ describe('an action about which little is known', () => {
     await db.updateTable('applications').set(bare).where('id', '=', tree.applicationId).execute()
   })
 
-  test('is null wherever nothing is known, and leaves no field out', async () => {
+  test('has every field, null where nothing is known', async () => {
     const id = await createAction(
       db,
       { ...tree, serverIds: [] },
@@ -80,7 +80,7 @@ describe('an action on a server', () => {
     assert.deepEqual([action.type, action.type_human_readable], ['restart', 'Restart'])
   })
 
-  test('of any type but deploy has no action data, all three keys null', async () => {
+  test('of any type but deploy has null action data', async () => {
     const types = Object.keys(OPERATIONS).filter((type) => type !== 'deploy')
     const pipelines = await db
       .insertInto('pipelines')
@@ -110,7 +110,7 @@ describe('an action on a server', () => {
     }
   })
 
-  test('of this machine shows a local server', async () => {
+  test('on this machine shows a local server', async () => {
     const { id: serverId } = await db
       .insertInto('servers')
       .values({
@@ -222,7 +222,7 @@ test('an action between two batches of servers counts its targets, and each show
 })
 
 describe('GET /actions/{action_id}', () => {
-  test('answers 404 alike for an action that is not there and for one that the caller may not see', async () => {
+  test('returns the same 404 for an action that does not exist and for one that the caller may not see', async () => {
     const tree = await createTestTree(db)
     const id = await createAction(db, tree)
     const stranger = await createPerson(db)
@@ -237,7 +237,7 @@ describe('GET /actions/{action_id}', () => {
     }
   })
 
-  test('answers 422 for what is no id', async () => {
+  test('returns 422 for an invalid id', async () => {
     const { token } = await createPerson(db)
     for (const id of ['0', '-1', '1.5', 'x', '9007199254740992', '1e30']) {
       const { status, body } = await request('GET', `/actions/${id}`, { token })
@@ -246,7 +246,7 @@ describe('GET /actions/{action_id}', () => {
     }
   })
 
-  test('answers 401 without a token', async () => {
+  test('returns 401 without a token', async () => {
     assert.equal((await request('GET', '/actions/1')).status, 401)
     assert.equal((await request('GET', '/actions')).status, 401)
   })

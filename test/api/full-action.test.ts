@@ -25,7 +25,7 @@ async function read(id: number, token: string): Promise<Answer['body']> {
   return answer.body
 }
 
-describe('an action about which everything is known', () => {
+describe('a full action', () => {
   let full: FullAction
   let around: ReturnType<typeof describeAround>
   let action: Answer['body']
@@ -35,13 +35,13 @@ describe('an action about which everything is known', () => {
     action = await read(full.id, full.viewer.token)
   })
 
-  test('has exactly the fields of the spec, down to the last object, and none of its own is null', () => {
+  test('has exactly the fields of the spec at every level, none of its own null', () => {
     const inOthers = /^resource\.data\.(last_deployments|credential\.last_action)/
     const own = nullsIn('Action (single)', action).filter((path) => !inOthers.test(path))
     assert.deepEqual(own, ['targets.1.steps.1.started_at'])
   })
 
-  test('says what became of it', () => {
+  test('shows its status', () => {
     const { id, status, status_human_readable, status_reason_code, status_reason_human_readable } = action
     assert.deepEqual(
       [id, status, status_human_readable, status_reason_code, status_reason_human_readable],
@@ -57,7 +57,7 @@ describe('an action about which everything is known', () => {
     )
   })
 
-  test('says what it deployed', () => {
+  test('shows what it deployed', () => {
     assert.deepEqual(action.action_data, {
       release_name: '20261103080000-1f0c5e7a',
       commit: COMMIT,
@@ -65,7 +65,7 @@ describe('an action about which everything is known', () => {
     })
   })
 
-  test('says who and what started it, with the variables of the hook', async () => {
+  test('shows who and what triggered it, with the variables of the hook', async () => {
     assert.deepEqual(action.triggered_from, {
       origin: 'https://gantry.example',
       trigger_type: 'retry',
@@ -81,7 +81,7 @@ describe('an action about which everything is known', () => {
     assert.equal(action.retry_of, full.originalId)
   })
 
-  test('shows its targets in their order, with their steps', () => {
+  test('shows its targets in order, with their steps', () => {
     const [first, second] = full.targetIds as [number, number]
     const [web1, web2] = full.tree.serverIds as [number, number]
     const status = (status: string, reason: string, readable: string) => ({
@@ -140,13 +140,13 @@ describe('an action about which everything is known', () => {
     })
   })
 
-  test('shows where it stands: organization, project, archived environment, credits of this month', async () => {
+  test('shows its organization, project, archived environment and this month’s credits', async () => {
     assert.deepEqual(action.organization, await around.organization())
     assert.deepEqual(action.project, await around.project())
     assert.deepEqual(action.environment, await around.environment())
   })
 
-  test('shows its application with what is live, what came last and what the credential did last', async () => {
+  test('shows its application with the live and latest deployments and the last use of the credential', async () => {
     const { data, ...resource } = action.resource
     assert.deepEqual(resource, {
       id: full.tree.applicationId,
@@ -215,7 +215,7 @@ describe('an action about which everything is known', () => {
     ])
   })
 
-  test('shows the call that began it and the newest delivery about it', () => {
+  test('shows the call that triggered it and the newest delivery about it', () => {
     assert.deepEqual(action.hook_requests, {
       incoming: {
         id: full.hook.callId,
@@ -241,7 +241,7 @@ describe('an action about which everything is known', () => {
     })
   })
 
-  test('is the same in the list, without what only the single answer adds', async () => {
+  test('is the same in the list, without the fields of the single read', async () => {
     const { body } = await request('GET', '/actions?per_page=100', { token: full.viewer.token })
     for (const item of body) nullsIn('Action (list item)', item)
     const { pipeline_id, retry_of, parent, children, triggered_by_user, hook_requests, ...item } = action
@@ -251,7 +251,7 @@ describe('an action about which everything is known', () => {
     )
   })
 
-  test('was first started by a hook, of which the run bears the name and nobody’s e-mail', async () => {
+  test('that a hook triggered has the name of the hook and no email', async () => {
     const original = await read(full.originalId, full.viewer.token)
     nullsIn('Action (single)', original)
     assert.deepEqual(original.triggered_from, {
@@ -273,7 +273,7 @@ describe('an action about which everything is known', () => {
     assert.deepEqual(original.children, [])
   })
 
-  test('knows its delivery also when no call began it', async () => {
+  test('shows its delivery even when no call triggered it', async () => {
     await db
       .insertInto('hook_requests')
       .values({
@@ -292,7 +292,7 @@ describe('an action about which everything is known', () => {
     assert.equal(hook_requests.outgoing.response_status_code, null)
   })
 
-  test('carries a validator that changes when it changes', async () => {
+  test('has an ETag that follows its updates', async () => {
     const answer = await request('GET', `/actions/${full.id}`, { token: full.viewer.token })
     assert.equal(answer.headers.etag, `W/"${full.id}-${Date.parse(CHANGED)}"`)
   })

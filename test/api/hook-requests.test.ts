@@ -53,7 +53,7 @@ const pagesOf = ({ headers }: Answer) =>
   )
 
 suite('the list of calls to a hook', () => {
-  test('tells what became of each, the newest first, without headers and bodies', async () => {
+  test('shows the outcome of each, newest first, without headers and bodies', async () => {
     const at = await createTestTree(db)
     const wish = { trigger_when: { conditions: [{ path: 'ref', accepted_values: ['main'] }] } }
     const hook = await makeHook({ ...SIGNED, ...wish, ...withVariables({ name: 'n', type: 'integer' }) }, at)
@@ -102,7 +102,7 @@ suite('the list of calls to a hook', () => {
     assert.ok(requestId && created_at && updated_at && Number.isInteger(duration_ms))
   })
 
-  test('comes in pages that say where the others are', async () => {
+  test('is paginated, with links to the other pages', async () => {
     const hook = await makeHook()
     const ids = await createRequests(hook.id, 7)
     const page = (number: number) => get(listOf(hook, `?per_page=3&page=${number}`))
@@ -124,7 +124,7 @@ suite('the list of calls to a hook', () => {
     assert.deepEqual([empty.body, empty.headers['x-total-count']], [[], '0'])
   })
 
-  test('has 25 on a page unless asked for more, at most 100, and nothing else can be asked', async () => {
+  test('has 25 per page by default, at most 100, and accepts no other parameters', async () => {
     const hook = await makeHook()
     await createRequests(hook.id, 26)
     assert.equal((await read(listOf(hook))).length, 25)
@@ -154,7 +154,7 @@ suite('the list of calls to a hook', () => {
     assert.equal((await read(listOf(hook, '?page=101&per_page=100'))).length, 1)
   })
 
-  test('is that of one hook, and of its direction', async () => {
+  test('contains only calls of that hook and type', async () => {
     const [hook, other] = [await makeHook(), await makeHook()]
     const outgoing = await createHook(db, tree, 'outgoing')
     const [id] = await createRequests(hook.id, 1)
@@ -166,7 +166,7 @@ suite('the list of calls to a hook', () => {
     assertRefused(await get(listOf({ id: outgoing })), 404, 'not_found')
   })
 
-  test('is for those with hook:view; for anybody else there is no such hook', async () => {
+  test('requires hook:view; without it the hook does not exist', async () => {
     const hook = await makeHook()
     await createRequests(hook.id, 1)
     const viewing = await memberWith('hook:view')
@@ -185,7 +185,7 @@ suite('one call', () => {
   const urlOf = async (hook: Hook) => `/hook-requests/${(await read(listOf(hook)))[0].id}`
   const detailOf = async (hook: Hook) => read(await urlOf(hook))
 
-  test('is shown with its headers and its body, to the byte', async () => {
+  test('is shown with its headers and its exact body', async () => {
     const hook = await makeHook()
     const text = '{ "größe": 1.10,\r\n "nul": "\\u0000" }'
     await call(hook, text, { headers: { 'x-custom': 'a, b' } })
@@ -201,7 +201,7 @@ suite('one call', () => {
     assert.equal((await detailOf(hook)).request_body, `\uFEFF${text}`, 'with its byte order mark')
   })
 
-  test('whose body is no text is shown in base64', async () => {
+  test('with a binary body is shown in base64', async () => {
     const hook = await makeHook()
     const bytes = Buffer.from([0x7b, 0xff, 0x00, 0xed, 0xa0, 0x80])
     await call(hook, bytes)
@@ -212,7 +212,7 @@ suite('one call', () => {
     )
   })
 
-  test('says what its sender was told', async () => {
+  test('shows the response to its sender', async () => {
     const hook = await makeHook(withVariables({ name: 'n', type: 'integer' }))
     const answer = await call(hook, { n: 'x' })
     const { response_body, response_body_encoding } = await detailOf(hook)
@@ -220,7 +220,7 @@ suite('one call', () => {
     assert.equal(response_body_encoding, 'utf-8')
   })
 
-  test('shows headers and bodies to nobody without hook:edit at its very place', async () => {
+  test('shows headers and bodies only with hook:edit in its scope', async () => {
     const hook = await makeHook(withVariables({ name: 'n', type: 'integer' }))
     await call(hook, { n: 'x' })
     const [listed] = await read(listOf(hook))
@@ -256,7 +256,7 @@ suite('one call', () => {
     }
   })
 
-  test('never shows the token of the address, nor a header that holds a secret', async () => {
+  test('never shows the token of the URL, nor a header that contains a secret', async () => {
     const secret = 'the-token-of-a-sender'
     const wish = { secret, secret_header_name: 'X-Token', settings: { signature: { scheme: 'token' } } }
     const hook = await makeHook({ ...SIGNED, ...wish })
@@ -268,7 +268,7 @@ suite('one call', () => {
     assert.deepEqual([authorization, cookie, token, seen], ['********', '********', '********', 'y'])
   })
 
-  test('hides the secrets of its hook by value, wherever its sender repeats them, and is kept as it came', async () => {
+  test('masks the secrets of its hook by value, wherever the sender repeats them, and is stored unchanged', async () => {
     const hook = await makeHook({ ...SIGNED, secret: 'of "quotes" & more' })
     const rotated = await api.request('POST', `/hooks/incoming/${hook.id}/rotate-secret`, {
       token: tree.owner.token,
@@ -299,7 +299,7 @@ suite('one call', () => {
     assert.deepEqual(stored[0]!.request_body, bytesOf(sent), 'a replay gets the bytes of the sender')
   })
 
-  test('that was refused for its signature has neither headers nor body', async () => {
+  test('that was rejected for its signature has neither headers nor body', async () => {
     const hook = await makeHook(SIGNED)
     await call({ ...hook, secret: 'wrong' }, { a: 1 }, { address: '198.51.100.9' })
     const detail = await detailOf(hook)
@@ -308,7 +308,7 @@ suite('one call', () => {
     assert.deepEqual([detail.request_headers, detail.request_body, detail.response_body], [null, null, null])
   })
 
-  test('stays when its hook is removed, and is 404 for strangers', async () => {
+  test('remains when its hook is removed, and is 404 for outsiders', async () => {
     const hook = await makeHook()
     await call(hook)
     const url = await urlOf(hook)
@@ -321,7 +321,7 @@ suite('one call', () => {
     assertRefused(await get(url, 'gty_at_nobody'), 401, 'unauthenticated')
   })
 
-  test('can be a delivery that was sent', async () => {
+  test('can be a delivery', async () => {
     const made = await api.request('POST', `/pipelines/${tree.pipelineId}/hooks/outgoing`, {
       token: tree.owner.token,
       body: { name: 'Tell', target_url: 'https://example.com/' },
@@ -371,7 +371,7 @@ suite('one call', () => {
 suite('the requests about an action', () => {
   const about = (id: number, query = '') => `/actions/${id}/hook-requests${query}`
 
-  test('are the call that started it, its copies, and the deliveries that told of it, newest first', async () => {
+  test('are the call that triggered it, its duplicates, and its deliveries, newest first', async () => {
     const hook = await makeHook()
     const once = { headers: { 'idempotency-key': '1' } }
     const started = await call(hook, {}, once)
@@ -390,11 +390,11 @@ suite('the requests about an action', () => {
     assert.deepEqual(Object.keys(answer.body[0]), Object.keys((await read(listOf(hook)))[0]))
   })
 
-  test('are none for an action that a person started', async () => {
+  test('are empty for an action that a person started', async () => {
     assert.deepEqual(await read(about(await createAction(db, tree))), [])
   })
 
-  test('are for those with action:view and hook:view', async () => {
+  test('require action:view and hook:view', async () => {
     const id = assertStarted(await call(await makeHook()))
     const both = await memberWith('action:view', 'hook:view')
     assert.equal((await read(about(id), both.token)).length, 1)

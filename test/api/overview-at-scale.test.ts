@@ -69,29 +69,29 @@ suite('with fifty thousand actions', () => {
     }
   }
 
-  test('the days are exact, whether nothing, a part or all of it has been added up', async () => {
+  test('the days are exact, whether none, some or all runs have been added up', async () => {
     await sql`update counted_runs set until = current_date - 30`.execute(db)
     await sql`delete from run_days`.execute(db)
     await assertDaysAreExact()
-    for (const settledMinutes of [15 * 24 * 60 + 7, 11, 11, 0]) {
-      await countEndedRuns(db, { settledMinutes })
+    for (const graceMinutes of [15 * 24 * 60 + 7, 11, 11, 0]) {
+      await countEndedRuns(db, { graceMinutes })
       await assertDaysAreExact()
     }
   })
 
-  test('two who add up at once count nothing twice', async () => {
+  test('concurrent jobs count nothing twice', async () => {
     await sql`update counted_runs set until = current_date - 30`.execute(db)
     await sql`delete from run_days`.execute(db)
-    await Promise.all(Array.from({ length: 4 }, () => countEndedRuns(db, { settledMinutes: 0 })))
+    await Promise.all(Array.from({ length: 4 }, () => countEndedRuns(db, { graceMinutes: 0 })))
     await assertDaysAreExact()
   })
 
-  test('what is older than anybody looks at is forgotten, with the change of the day', async () => {
+  test('old days are deleted when the date changes', async () => {
     await sql`
       insert into run_days values (${small.environmentId}, current_date - 90, 'failed', 0, 1)`.execute(db)
     await sql`update counted_runs set until = now() - interval '2 days'`.execute(db)
     await sql`delete from run_days where day >= (now() - interval '2 days')::date`.execute(db)
-    await countEndedRuns(db, { settledMinutes: 0 })
+    await countEndedRuns(db, { graceMinutes: 0 })
     const { rows } = await sql`select from run_days where day < current_date - 60`.execute(db)
     assert.equal(rows.length, 0)
   })

@@ -15,7 +15,7 @@ import {
   type TestTree,
 } from '#test/support/world.ts'
 import { countEndedRuns } from '#views/dashboard/run-days.ts'
-import { countAlive, startBeating } from '#views/dashboard/workers.ts'
+import { countOnline, startHeartbeat } from '#views/dashboard/workers.ts'
 
 const { db, request, overviewOf } = await openOverview({ after })
 
@@ -30,7 +30,7 @@ const create = (tree: TestTree, more: Parameters<typeof createAction>[2] = {}) =
   createAction(db, { ...tree, serverIds: [] }, more)
 
 suite('the overview', () => {
-  test('of somebody who sees nothing is empty, and complete', async () => {
+  test('of a user who may see nothing is empty and complete', async () => {
     const overview = await overviewOf(await createPerson(db))
     assert.deepEqual(Object.keys(overview), [
       'running',
@@ -49,7 +49,7 @@ suite('the overview', () => {
     assert.ok(jobs.includes('targets.run'))
   })
 
-  test('shows what runs, newest first, with all that a line about it needs', async () => {
+  test('shows runs in progress, newest first, with everything a row needs', async () => {
     const tree = await createTestTree(db)
     const deploy = await create(tree, { ...RUNNING, trigger_name: 'Ada' })
     const restart = await create(tree, { ...RUNNING, pipeline_id: tree.serverPipelineId, type: 'restart' })
@@ -71,7 +71,7 @@ suite('the overview', () => {
     assert.ok(onApplication.started_at)
   })
 
-  test('shows the failures of a day, the latest first, whenever their runs began', async () => {
+  test('shows the failures of the last day, latest first, whenever their runs started', async () => {
     const tree = await createTestTree(db)
     const latest = await create(tree, { ...failedAt(ago(1)), created_at: ago(3 * 24 * 60) })
     const earlier = await create(tree, failedAt(ago(23 * 60)))
@@ -80,7 +80,7 @@ suite('the overview', () => {
     assert.deepEqual(idsOf((await overviewOf(tree.owner)).failures), [latest, earlier])
   })
 
-  test('shows twenty failures and no more, of all environments together', async () => {
+  test('shows at most twenty failures across all environments', async () => {
     const tree = await createTestTree(db)
     const second = {
       ...tree,
@@ -92,7 +92,7 @@ suite('the overview', () => {
     assert.deepEqual(idsOf((await overviewOf(tree.owner)).failures), ids.slice(0, 20))
   })
 
-  test('counts runs on the day on which they ended, and says how long they took', async () => {
+  test('counts runs on the day on which they ended, with their median duration', async () => {
     const tree = await createTestTree(db)
     // Two days ago: what other tests let end is later than what is added up here.
     const date = new Date(Date.now() - 2 * 24 * 60 * 60_000).toISOString().slice(0, 10)
@@ -117,11 +117,11 @@ suite('the overview', () => {
       assert.ok(Math.abs(median.seconds - 60) < 1, String(median.seconds))
     }
     await check()
-    await countEndedRuns(db, { settledMinutes: 24 * 60 })
+    await countEndedRuns(db, { graceMinutes: 24 * 60 })
     await check()
   })
 
-  test('shows what the caller may see and nothing else', async () => {
+  test('shows only what the caller may see', async () => {
     const [mine, other] = [await createTestTree(db), await createTestTree(db)]
     for (const tree of [mine, other]) {
       await create(tree, RUNNING)
@@ -141,7 +141,7 @@ suite('the overview', () => {
     }
   })
 
-  test('shows hooks only to those who may view hooks', async () => {
+  test('shows hooks only to callers who may view hooks', async () => {
     const tree = await createTestTree(db)
     await create(tree, RUNNING)
     await createHook(db, tree, 'outgoing', { disabled_at: ago(1), disabled_reason: 'gone', active: false })
@@ -185,7 +185,7 @@ suite('the overview', () => {
     assert.deepEqual(await running(`?filter[environment_id]=${stranger.environmentId}`), [])
   })
 
-  test('refuses what it does not know', async () => {
+  test('rejects unknown filters', async () => {
     const { token } = await createPerson(db)
     const wrong = await request('GET', '/overview?filter[project_id]=x&filter[environment_id]=0', { token })
     assert.equal(wrong.status, 422)
@@ -194,7 +194,7 @@ suite('the overview', () => {
     assert.equal((await request('GET', '/overview')).status, 401)
   })
 
-  test('tells of receivers that fail, of what waits, and of what was given up', async () => {
+  test('shows failing receivers, pending deliveries and failed ones', async () => {
     const tree = await createTestTree(db)
     const sick = await createHook(db, tree, 'outgoing', { name: 'Sick' })
     await createHook(db, tree, 'outgoing', { name: 'Well' })
@@ -246,25 +246,25 @@ suite('the overview', () => {
 suite('workers', () => {
   const failing = (error: Error) => assert.fail(error)
 
-  test('count for as long as they beat, and no longer than their silence is short', async () => {
-    const before = await countAlive(db)
-    const one = await startBeating(db, { onError: failing })
-    const other = await startBeating(db, { onError: failing })
-    assert.equal(await countAlive(db), before + 2)
+  test('are online as long as they send heartbeats', async () => {
+    const before = await countOnline(db)
+    const one = await startHeartbeat(db, { onError: failing })
+    const other = await startHeartbeat(db, { onError: failing })
+    assert.equal(await countOnline(db), before + 2)
     assert.equal((await overviewOf(await createPerson(db))).workers.alive, before + 2)
     await one.stop()
-    assert.equal(await countAlive(db), before + 1)
+    assert.equal(await countOnline(db), before + 1)
     await sql`update workers set seen_at = now() - interval '31 seconds'`.execute(db)
-    assert.equal(await countAlive(db), 0)
+    assert.equal(await countOnline(db), 0)
     await other.stop()
   })
 
-  test('are back with their next beat', async () => {
-    const worker = await startBeating(db, { onError: failing, beatMs: 5 })
+  test('are online again with the next heartbeat', async () => {
+    const worker = await startHeartbeat(db, { onError: failing, heartbeatMs: 5 })
     await sql`delete from workers`.execute(db)
     const deadline = Date.now() + 20_000
-    while ((await countAlive(db)) === 0) assert.ok(Date.now() < deadline, 'no beat came')
+    while ((await countOnline(db)) === 0) assert.ok(Date.now() < deadline, 'no beat came')
     await worker.stop()
-    assert.equal(await countAlive(db), 0)
+    assert.equal(await countOnline(db), 0)
   })
 })

@@ -61,7 +61,7 @@ describe('a change made by another connection shows in the next read', () => {
     })
   }
 
-  test('of who started the action', async () => {
+  test('of the user who started the action', async () => {
     await read()
     await other.query('update users set language = $1 where id = $2', ['pt', tree.owner.id])
     assert.equal((await read()).triggered_by_user.language, 'pt')
@@ -73,7 +73,7 @@ describe('a change made by another connection shows in the next read', () => {
     assert.equal((await read()).resource.data.last_deployments.live.id, id)
   })
 
-  test('of what is counted', async () => {
+  test('of counts', async () => {
     const count = async () => {
       const { resource_summary } = (await listed()).environment
       return resource_summary.find((one: { resource_type: string }) => one.resource_type === 'server').summary
@@ -88,7 +88,7 @@ describe('a change made by another connection shows in the next read', () => {
     assert.equal(await count(), before + 1)
   })
 
-  test('of where there are environments', async () => {
+  test('of the set of environments', async () => {
     await listed()
     const place = await addEnvironment(db, tree.owner.id, tree.projectId, tree.credentialId)
     const inNew = await createAction(db, place)
@@ -98,7 +98,7 @@ describe('a change made by another connection shows in the next read', () => {
   })
 })
 
-test('a change that is not committed does not show, nor does one that is taken back', async () => {
+test('a change does not show before it is committed, nor when it is rolled back', async () => {
   const { name } = (await read()).organization
   await other.query('begin')
   await other.query('update organizations set name = $1 where id = $2', ['Undecided', tree.organizationId])
@@ -107,7 +107,7 @@ test('a change that is not committed does not show, nor does one that is taken b
   assert.equal((await read()).organization.name, name)
 })
 
-test('what is in memory is not asked for again, until something changes', async () => {
+test('what is in memory is not loaded again until something changes', async () => {
   const ofTree = () =>
     statements.filter((text) => /from "(organizations|projects|environments|pipelines)"/.test(text))
   await listed()
@@ -129,7 +129,7 @@ async function setName(number: number): Promise<void> {
 
 const numberIn = (name: string) => Number(name.replace('Name ', ''))
 
-test('in any order of changes, beginnings and loads, nobody sees less than what stood when they began', async () => {
+test('in any order of changes, starts and loads, no request sees a state older than its start', async () => {
   type Step = { kind: 'change' } | { kind: 'begin' | 'load' | 'load unawaited'; reader: number }
   const readers = 3
   const step: fc.Arbitrary<Step> = fc.oneof(
@@ -170,7 +170,7 @@ test('in any order of changes, beginnings and loads, nobody sees less than what 
   )
 })
 
-test('requests in the midst of changes see at least the last one before they began, and the next sees the last', async () => {
+test('requests during changes see at least the last change before they started, and the next request sees the last one', async () => {
   const from = 1_000_000
   await setName(from)
   let committed = from
@@ -191,7 +191,7 @@ test('requests in the midst of changes see at least the last one before they beg
   assert.equal(numberIn((await listed()).organization.name), from + 25)
 })
 
-test('every change raises the version, and changes at once raise it one after another', async () => {
+test('every change raises the version, and concurrent changes raise it one by one', async () => {
   const version = async () =>
     (await db.selectFrom('tree_version').select('version').executeTakeFirstOrThrow()).version
   const before = await version()

@@ -4,8 +4,7 @@ import { sql } from 'kysely'
 import { attemptDelivery } from '#engine/outgoing/attempt-delivery.ts'
 import { claimDeliveries } from '#engine/outgoing/claim-deliveries.ts'
 import { loadOutgoingHooks, type OutgoingHook } from '#engine/outgoing/outgoing-hooks.ts'
-import { createActionFinder } from '#model/actions/find-action.ts'
-import { shareWholeLoads } from '#model/actions/whole-actions.ts'
+import { createActionReader } from '#model/actions/read-action.ts'
 import { createTree } from '#model/inventory/tree.ts'
 import { until } from '#platform/queue/test-queue.ts'
 import {
@@ -249,8 +248,7 @@ suite('a worker', () => {
           db: quiet.db,
           tree: createTree(quiet.db),
           baseUrl: () => 'http://gantry.test',
-          findAction: createActionFinder(quiet.db),
-          loadWhole: shareWholeLoads(quiet.db),
+          readAction: createActionReader({ db: quiet.db, baseUrl: () => 'http://gantry.test' }),
           sender: {
             async send({ url }) {
               sent.push(url)

@@ -118,7 +118,7 @@ suite('invalid payloads', () => {
       'number',
       'optional',
     ])
-    assert.deepEqual(answer.body.errors.missing, ['is required: nothing stands at a.b in the payload'])
+    assert.deepEqual(answer.body.errors.missing, ['is required, but the payload has no value at a.b'])
     assert.deepEqual(answer.body.errors.large, ['at large: is longer than 64 KiB'])
     const [record] = await requestsOf(hook)
     assert.equal(record!.outcome, 'rejected_variables')

@@ -24,7 +24,7 @@ suite('pipelines that cannot run', () => {
     await archive(at, null)
     assertStarted(await call(hook))
     await db.deleteFrom('application_servers').where('application_id', '=', at.applicationId).execute()
-    assert.equal(await rejection(), 'The pipeline has no server to run on.')
+    assert.equal(await rejection(), 'The pipeline has no servers to run on.')
     const link = {
       application_id: at.applicationId,
       server_id: at.serverIds[1]!,
@@ -32,7 +32,7 @@ suite('pipelines that cannot run', () => {
     }
     await db.insertInto('application_servers').values(link).execute()
     await db.deleteFrom('pipeline_steps').where('pipeline_id', '=', at.pipelineId).execute()
-    assert.equal(await rejection(), 'The pipeline has no step to run.')
+    assert.equal(await rejection(), 'The pipeline has no steps.')
     assert.equal((await actionsOf(hook)).length, 1)
     const records = await requestsOf(hook)
     assert.deepEqual(

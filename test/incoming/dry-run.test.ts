@@ -201,9 +201,9 @@ suite('a dry run of a call that would start nothing', () => {
     assert.equal(await rejection(), 'The environment of the pipeline is archived.')
     await calls.archive(at, null)
     await db.deleteFrom('pipeline_steps').where('pipeline_id', '=', at.pipelineId).execute()
-    assert.equal(await rejection(), 'The pipeline has no step to run.')
+    assert.equal(await rejection(), 'The pipeline has no steps.')
     await db.deleteFrom('application_servers').where('application_id', '=', at.applicationId).execute()
-    assert.equal(await rejection(), 'The pipeline has no server to run on.')
+    assert.equal(await rejection(), 'The pipeline has no servers to run on.')
   })
 })
 

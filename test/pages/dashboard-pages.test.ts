@@ -160,7 +160,7 @@ suite('building the pages', () => {
     const script = [...first!.keys()].find((path) => path.endsWith('.js'))!
     assert.ok(first!.get(script)!.isHashed)
     assert.deepEqual(
-      first!.get(script)!.forms.map(({ encoding }) => encoding),
+      first!.get(script)!.encodings.map(({ encoding }) => encoding),
       ['br', 'gzip', null],
     )
     assert.equal((await build(checkout)).stdout, '')

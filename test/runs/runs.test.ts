@@ -122,14 +122,14 @@ suite('a pipeline that cannot run', () => {
     assert.equal(await reasonOf(run({}, { at })), 'The environment of the pipeline is archived.')
     await archive(at, null)
     await db.deleteFrom('application_servers').where('application_id', '=', at.applicationId).execute()
-    assert.equal(await reasonOf(run({}, { at })), 'The pipeline has no server to run on.')
+    assert.equal(await reasonOf(run({}, { at })), 'The pipeline has no servers to run on.')
     const link = { application_id: at.applicationId, environment_id: at.environmentId }
     await db
       .insertInto('application_servers')
       .values({ ...link, server_id: at.serverIds[0]! })
       .execute()
     await db.deleteFrom('pipeline_steps').where('pipeline_id', '=', at.pipelineId).execute()
-    assert.equal(await reasonOf(run({}, { at })), 'The pipeline has no step to run.')
+    assert.equal(await reasonOf(run({}, { at })), 'The pipeline has no steps.')
     assert.equal(await countActions(at), 0)
   })
 

@@ -61,7 +61,7 @@ async function readToEnd(url: string, statements: string[]): Promise<number> {
 
 suite('limits', () => {
   test('the number of streams is limited per user and per process', async () => {
-    const { host, app } = await openHost({ live: { mostPerUser: 2, mostStreams: 3, heartbeatMs: 600_000 } })
+    const { host, app } = await openHost({ live: { maxPerUser: 2, maxStreams: 3, heartbeatMs: 600_000 } })
     const user = await createMember(db, tree, 'viewer')
     const url = `${host}/actions/stream`
     const connected = once(app.server, 'connection')
@@ -153,7 +153,7 @@ suite('failures', () => {
     // A separate database, because it goes away.
     const away = await openTestApp(
       { after },
-      { live: { heartbeatMs: 20, awayMs: 50, lookMs: 50, recheckMs: 50 } },
+      { live: { heartbeatMs: 20, outageRetryMs: 50, pollMs: 50, recheckMs: 50 } },
     )
     const host = await listen(away)
     const there = await createTestTree(away.db)
@@ -193,7 +193,7 @@ suite('failures', () => {
   })
 
   test('notifications sent while the process cannot listen are caught up on reconnect', async () => {
-    const { host, settings } = await openHost({ live: { lookMs: 600_000 } })
+    const { host, settings } = await openHost({ live: { pollMs: 600_000 } })
     const run = await createRun(db, bare)
     const streams = [
       await openStream(host + addressOf(run), token),
@@ -209,7 +209,7 @@ suite('failures', () => {
   })
 
   test('changes without a notification are found by polling', async () => {
-    const { host } = await openHost({ live: { lookMs: 50 } })
+    const { host } = await openHost({ live: { pollMs: 50 } })
     const run = await createRun(db, bare)
     const streams = [
       await openStream(host + addressOf(run), token),

@@ -16,7 +16,7 @@ import {
 } from '#test/support/world.ts'
 
 // No polling: these tests rely on notifications alone.
-const LIVE = { lookMs: 600_000, recheckMs: 50, gatherMs: 5 }
+const LIVE = { pollMs: 600_000, recheckMs: 50, batchMs: 5 }
 const first = await openTestApp({ after }, { live: LIVE })
 const second = await openTestApp({ after }, { live: LIVE, beside: first })
 const { db, request } = first
@@ -205,7 +205,7 @@ suite('following all actions', () => {
   })
 
   test('a client that is further behind than the buffer reads the rest from the database', async () => {
-    const forgetful = await openTestApp({ after }, { live: { ...LIVE, keptMoves: 5 }, beside: first })
+    const forgetful = await openTestApp({ after }, { live: { ...LIVE, bufferedMoves: 5 }, beside: first })
     const host = hosts.push(await listen(forgetful)) - 1
     const stream = await follow({ host })
     const position = stream.lastId()

@@ -25,7 +25,7 @@ import {
 } from '#test/support/world.ts'
 
 // No polling: these tests rely on notifications alone.
-const LIVE = { lookMs: 600_000, recheckMs: 50, gatherMs: 0 }
+const LIVE = { pollMs: 600_000, recheckMs: 50, batchMs: 0 }
 const first = await openTestApp({ after }, { live: LIVE })
 const second = await openTestApp({ after }, { live: LIVE, beside: first })
 const { db, request } = first

@@ -1,4 +1,4 @@
-// What an answer says of the things around a full action.
+// What a response shows of the tree around a full action.
 import type { Database } from '#platform/database/connect.ts'
 import { BORN, CHANGED, type FullAction } from './full-action.ts'
 

@@ -1,4 +1,4 @@
-// An action about which everything is known, and around it a tree in which everything is filled in.
+// An action with every field set, in a tree with every field set.
 import { randomUUID, randomUUIDv7 } from 'node:crypto'
 import { sql } from 'kysely'
 import type { Database } from '#platform/database/connect.ts'
@@ -99,7 +99,7 @@ export async function createFullAction(db: Database) {
   const deploy = { credential_id: credentialId, created_at: BORN }
   const restart = { ...tree, pipelineId: tree.serverPipelineId, serverIds: serverIds.slice(0, 1) }
 
-  // The call and the run that it started name each other.
+  // The call and the run that it triggered refer to each other.
   const originalId = await db.transaction().execute(async (trx) => {
     const id = await createAction(trx, tree, {
       ...deploy,

@@ -54,7 +54,7 @@ export async function openTestApp(
     log?: AppDeps['log']
     /** Another process of the same installation: an app that shares this one's database and key. */
     beside?: TestApp
-    live?: AppDeps['live']
+    live?: AppDeps['streams']
     guard?: AppDeps['guard']
     /** The account of an embedded database, which commands on this machine must not use. */
     databaseUid?: number
@@ -90,7 +90,7 @@ export async function openTestApp(
     db: database.db,
     listener,
     box,
-    live: more.live,
+    streams: more.live,
     version: '0.0.0-test',
     baseUrl: () => TEST_BASE_URL,
     log: more.log ?? pino({ level: 'silent' }),

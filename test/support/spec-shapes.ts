@@ -1,5 +1,5 @@
-// The tables of the spec as data: each of its types with exactly its fields, by kind. The wording of the
-// spec is kept (docs of the API are made elsewhere, from the schemas; this list is there to contradict them).
+// The tables of the spec as data: each of its types with exactly its fields, by kind, in the wording of the spec. The
+// API reference is generated from the schemas; this list is independent of them, to contradict them.
 import assert from 'node:assert/strict'
 
 const STATUS = 'status status_human_readable status_reason_code status_reason_human_readable'

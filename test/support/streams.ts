@@ -1,4 +1,4 @@
-// Reads event streams as a browser does, and lets runs happen that can be watched.
+// Reads event streams as a browser does, and simulates runs to stream.
 import assert from 'node:assert/strict'
 import type { AddressInfo } from 'node:net'
 import { sql } from 'kysely'
@@ -22,15 +22,15 @@ export type TestStream = {
   /** What a browser would send as Last-Event-ID. */
   lastId(): string
   until(holds: (events: Received[]) => unknown): Promise<void>
-  /** As a lost connection; resolves when nothing more comes. */
+  /** Like a lost connection; resolves when nothing more comes. */
   cut(): Promise<void>
-  /** Whether the server ended it properly, or it was cut. */
+  /** Whether the server ended it cleanly, or the connection was cut. */
   over: Promise<'ended' | 'cut'>
 }
 
 const PATIENCE_MS = 20_000
 
-/** Listens on a port of its own. */
+/** Listens on a free port. */
 export async function listen({ app }: TestApp): Promise<string> {
   await app.listen({ host: '127.0.0.1', port: 0 })
   return `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`
@@ -84,8 +84,8 @@ export async function openStream(
         deadline.removeEventListener('abort', notice)
         if (holds(reader.events)) return
         const last = JSON.stringify(reader.events.slice(-3))
-        assert.ok(!wasOver, `the stream was over too early, after ${reader.events.length} events: ${last}`)
-        assert.ok(!deadline.aborted, `waited in vain, after ${reader.events.length} events: ${last}`)
+        assert.ok(!wasOver, `the stream ended early, after ${reader.events.length} events: ${last}`)
+        assert.ok(!deadline.aborted, `timed out after ${reader.events.length} events: ${last}`)
       }
     },
     async cut() {
@@ -95,7 +95,7 @@ export async function openStream(
   }
 }
 
-/** Follows https://html.spec.whatwg.org/multipage/server-sent-events.html, as far as it is used. */
+/** Follows https://html.spec.whatwg.org/multipage/server-sent-events.html, as far as needed. */
 export function createReader(lastId = '') {
   let rest = ''
   let block: { type: string; data: string[] } = { type: 'message', data: [] }
@@ -144,7 +144,7 @@ const REASONS: Record<Status, ReasonCode> = {
   skipped: 'SKIPPED',
 }
 
-/** A run that does what one tells it to, and tells of it as the real one does: in the transaction of the move. */
+/** A simulated run. It notifies as a real one does: in the transaction of the move. */
 export type TestRun = {
   actionId: number
   targetIds: number[]
@@ -236,12 +236,12 @@ export async function createRun(
   }
 }
 
-/** The events of a stream, without their ids: what two ways to the same place have in common. */
+/** The events of a stream without their ids: equal for any two ways to the same position. */
 export function tale(events: readonly Received[]): unknown[] {
   return events.map(({ type, data }) => [type, data])
 }
 
-/** The logs in a stream, put together; fails when a piece is missing or comes twice. */
+/** The concatenated logs of a stream; fails when a piece is missing or repeated. */
 export function logsIn(
   events: readonly Received[],
   known: Record<string, string> = {},
@@ -251,7 +251,7 @@ export function logsIn(
   for (const { type, data } of events) {
     if (type !== 'log') continue
     const key = `${data.target_id} ${data.step_order}`
-    assert.equal(data.offset, ends.get(key) ?? 0, `the log ${key} goes on where it was`)
+    assert.equal(data.offset, ends.get(key) ?? 0, `the log ${key} continues where it ended`)
     ends.set(key, data.offset + Buffer.byteLength(data.text))
     logs[key] = (logs[key] ?? '') + data.text
   }

@@ -1,4 +1,4 @@
-// Makes what tests need, straight in the database: people, trees, runs.
+// Creates what tests need directly in the database: users, trees, runs.
 import { randomUUID, randomUUIDv7 } from 'node:crypto'
 import { type Insertable, sql } from 'kysely'
 import type { BuiltInRole } from '#access/authorization/permissions.ts'
@@ -57,7 +57,7 @@ export async function createAccessToken(
   return token
 }
 
-/** A whole tree, down to a deploy pipeline on an application with two servers. */
+/** A complete tree, down to a deploy pipeline on an application with two servers. */
 export type TestTree = {
   owner: Person
   organizationId: number
@@ -225,14 +225,14 @@ export async function grantRole(
     .execute()
 }
 
-/** Someone with one role on the whole organization of a tree. */
+/** A user with one role on the organization of a tree. */
 export async function createMember(db: Database, tree: TestTree, role: BuiltInRole): Promise<Person> {
   const person = await createPerson(db)
   await grantRole(db, person.id, role, { organizationId: tree.organizationId })
   return person
 }
 
-/** A finished deploy of the tree's application, with both targets; anything can be said differently. */
+/** A finished deploy of the tree's application, with both targets; every column can be overridden. */
 export async function createAction(
   db: Database,
   tree: Pick<TestTree, 'environmentId' | 'pipelineId' | 'serverIds'>,
@@ -284,7 +284,7 @@ export async function createAction(
   return id
 }
 
-/** Many finished deploys without targets, by one statement; one is created every second from `from` on. */
+/** Many completed deploys without targets, in one statement; created one second apart from `from` on. */
 export async function createManyActions(
   db: Database,
   place: Pick<TestTree, 'environmentId' | 'pipelineId'>,
@@ -300,7 +300,7 @@ export async function createManyActions(
       select ${from}::timestamptz + number * interval '1 second' as moment) as m`.execute(db)
 }
 
-/** A hook of the tree's deploy pipeline; anything can be said differently. */
+/** A hook of the tree's deploy pipeline; every column can be overridden. */
 export async function createHook(
   db: Database,
   tree: Pick<TestTree, 'owner' | 'environmentId' | 'pipelineId'>,

@@ -3,7 +3,6 @@ import { hashToken } from '#platform/crypto/tokens.ts'
 import { anyOf } from '#platform/database/any-of.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { shareLoads } from '#platform/database/share-loads.ts'
-import { DATABASE_STATE } from '#platform/database/state.ts'
 import { type BuiltInRole, type Grant, ROLE_PERMISSIONS } from './permissions.ts'
 
 /** The user behind a request, with everything that decides what they may do. */
@@ -16,8 +15,6 @@ export type Caller = {
   token: { id: number; kind: 'access' | 'personal'; family: string | null }
   /** See the table tree_version; read here because every request loads its caller anyway. */
   tree_version: number
-  /** While it stays the same, nothing in the whole database has changed (database/state.ts). */
-  database_state: string
 }
 
 type GrantRow = {
@@ -50,7 +47,7 @@ type CallerRow = Omit<Caller, 'grants' | 'token'> & {
 const CALLERS = `
   select encode(t.hash, 'hex') as hash, u.id, u.name, u.email, u.is_instance_admin, t.id as token_id, t.kind, t.family,
     t.kind = 'personal' and coalesce(t.used_at < now() - interval '1 minute', true) as needs_touch,
-    (select version from tree_version) as tree_version, ${DATABASE_STATE} as database_state,
+    (select version from tree_version) as tree_version,
     (select coalesce(json_agg(json_build_object('built_in_role', g.built_in_role, 'permissions', r.permissions,
         'organization_id', g.organization_id, 'project_id', g.project_id, 'environment_id', g.environment_id)), '[]')
       from grants g left join roles r on r.id = g.role_id where g.user_id = u.id) as grants

@@ -33,7 +33,7 @@ const STALE = { kind: 'stale' } as const
 export function commitCalls(db: Database, calls: Calls): Promise<StoredCall[]> {
   const { firsts, duplicates } = separateDuplicates(calls)
   const isSimple = ({ start, hook: { plan, pipeline } }: CallToStore) =>
-    !start || (plan.kind === 'plan' && pipeline.queuePolicy === 'queue' && !pipeline.hasFollowers)
+    !start || (plan.kind === 'plan' && pipeline.queuePolicy === 'queue' && !pipeline.hasDependents)
   return duplicates.length === 0 && calls.every(isSimple)
     ? commitInOneStatement(db, calls, firsts)
     : db.transaction().execute((trx) => commitInTransaction(trx, calls, firsts, duplicates))
@@ -201,7 +201,7 @@ async function updateOtherRuns(trx: Transaction<Tables>, calls: Calls, results: 
     const result = results[n]
     return result?.kind === 'started' ? [{ pipeline, actionId: result.actionId }] : []
   })
-  const parents = started.filter(({ pipeline }) => pipeline.hasFollowers).map(({ actionId }) => actionId)
+  const parents = started.filter(({ pipeline }) => pipeline.hasDependents).map(({ actionId }) => actionId)
   if (parents.length > 0) await startChildren(trx, parents)
   const latest = started.filter(({ pipeline }) => pipeline.queuePolicy === 'latest')
   const pipelines = new Map(latest.map(({ pipeline }) => [pipeline.id, pipeline]))

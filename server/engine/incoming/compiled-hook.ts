@@ -6,8 +6,7 @@ import type { VariableValue } from '#model/payload/coerce.ts'
 import type { CompiledCondition } from '#model/payload/conditions.ts'
 import type { CompiledVariable } from '#model/payload/extract-variables.ts'
 import { parsePath } from '#model/payload/payload-path.ts'
-import { loadDefinitions } from '#model/pipelines/load-definitions.ts'
-import { type PipelineDefinition, planRun } from '#model/pipelines/plan.ts'
+import { loadDefinitions, type PipelineDefinition, planRun } from '#model/pipelines/plan.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { HooksTable } from '#platform/database/tables.ts'
@@ -141,6 +140,6 @@ function compileVariable({ name, path, type, required, default_value }: HookVari
 /** Paths were validated when the hook was saved. */
 function keysOf(path: string): readonly string[] {
   const parsed = parsePath(path)
-  if (parsed.kind === 'fault') throw new Error(`A stored path ${parsed.message}`)
+  if (parsed.kind === 'invalid') throw new Error(`A stored path ${parsed.message}`)
   return parsed.keys
 }

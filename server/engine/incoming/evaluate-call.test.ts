@@ -17,7 +17,7 @@ const pipeline = {
   isArchived: false,
   queuePolicy: 'queue' as const,
   maxParallelActions: 1,
-  hasFollowers: false,
+  hasDependents: false,
   rollout: null,
   servers: [{ id: 1, name: 'web-1' }],
   steps: [{ id: 1, name: 'x', description: null }],

@@ -48,7 +48,7 @@ export function evaluatePayload(hook: CompiledHook, call: Pick<Call, 'headers' |
   const unmet = unmetCondition(hook.conditions, payload.value)
   if (unmet) return { kind: 'ignored', path: unmet.path }
   const extracted = extractVariables(hook.variables, payload.value, payload.text)
-  if (extracted.kind === 'faults') return { kind: 'rejected_variables', errors: extracted.errors }
+  if (extracted.kind === 'invalid') return { kind: 'rejected_variables', errors: extracted.errors }
   return { kind: 'accepted', variables: extracted.variables }
 }
 

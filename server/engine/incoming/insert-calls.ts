@@ -1,13 +1,13 @@
 import { CompiledQuery } from 'kysely'
 import {
+  FAN_OUT_CREATION,
+  INSERT_ACTIONS,
   NEXT_ACTION_ID,
+  NOTIFY_STARTS,
   PLAN_COLUMNS,
-  startingActions,
-  tellingHooks,
-  tellingOfStarts,
 } from '#model/actions/start-actions.ts'
 import { firstState } from '#model/actions/status.ts'
-import { tellingOfDeliveries } from '#model/events/fan-out.ts'
+import { NOTIFY_DELIVERIES } from '#model/events/fan-out.ts'
 import { chooseSource } from '#model/payload/choose-source.ts'
 import type { Variables } from '#model/payload/extract-variables.ts'
 import { planRows } from '#model/pipelines/plan.ts'
@@ -94,7 +94,7 @@ const insertStatement = (options: { notifies: boolean }) => `
     from input where plan is not null and ${FRESH}
   ),
   plans as materialized (select * from json_to_recordset($3::json) as p (${PLAN_COLUMNS})),
-  ${startingActions},${options.notifies ? `${tellingHooks},` : ''}
+  ${INSERT_ACTIONS},${options.notifies ? `${FAN_OUT_CREATION},` : ''}
   ${addingJob('actions.run', RUNS)},
   new_requests as (
     insert into hook_requests (id, hook_id, type, action_id, retry_of, ip_address, url, method, outcome,
@@ -105,8 +105,8 @@ const insertStatement = (options: { notifies: boolean }) => `
       convert_to(response, 'UTF8'), duration_ms
     from input where ${FRESH}
   )
-  select n, action_id, ${FRESH} as fresh, ${tellingOfStarts}, ${wakingWorkers('actions.run')}
-    ${options.notifies ? `, ${tellingOfDeliveries}` : ''} from input`
+  select n, action_id, ${FRESH} as fresh, ${NOTIFY_STARTS}, ${wakingWorkers('actions.run')}
+    ${options.notifies ? `, ${NOTIFY_DELIVERIES}` : ''} from input`
 
 const INSERT_CALLS = insertStatement({ notifies: false })
 /** Slower, and needed only where outgoing hooks subscribe to the start of runs. */

@@ -1,21 +1,14 @@
-import type { ReadActions } from '#model/actions/assemble.ts'
-import type { FindAction } from '#model/actions/find-action.ts'
-import { describeAction, presentStatus } from '#model/actions/present.ts'
-import { readAction } from '#model/actions/read-action.ts'
+import { presentAction, presentStatus } from '#model/actions/present.ts'
+import type { ReadAction } from '#model/actions/read-action.ts'
 import { isEnd } from '#model/actions/status.ts'
 import type { Visibility } from '#model/actions/visibility.ts'
-import type { LoadWhole } from '#model/actions/whole-actions.ts'
-import { eventKinds, namedKind } from '#model/events/event-kinds.ts'
+import { eventKinds, matchingKind } from '#model/events/event-kinds.ts'
 import type { Tree } from '#model/inventory/tree.ts'
+import type { Database } from '#platform/database/connect.ts'
 import type { ClaimedDelivery } from './claim-deliveries.ts'
 import type { OutgoingHook } from './outgoing-hooks.ts'
 
-export type ContextDeps = Omit<ReadActions, 'baseUrl'> & {
-  tree: Tree
-  baseUrl: () => string
-  findAction: FindAction
-  loadWhole: LoadWhole
-}
+export type ContextDeps = { db: Database; tree: Tree; baseUrl: () => string; readAction: ReadAction }
 
 /** What templates can reference, as docs/guides/receivers.md lists it. */
 type DeliveryContext = Record<
@@ -49,7 +42,7 @@ export async function buildContext(
     event: {
       id: event.id,
       kind:
-        namedKind(eventKinds(event.previous_status, event.status), hook.events) ?? 'action.status_changed',
+        matchingKind(eventKinds(event.previous_status, event.status), hook.events) ?? 'action.status_changed',
       occurred_at: event.occurred_at,
       previous_status: event.previous_status,
     },
@@ -70,12 +63,12 @@ export async function buildContext(
   async function currentAction(): Promise<object> {
     const { trigger_comment, pipeline_id, retry_of } = action
     if (!hook.readsFullAction)
-      return { ...describeAction(action, [], deps.baseUrl()), trigger_comment, pipeline_id, retry_of }
+      return { ...presentAction(action, [], deps.baseUrl()), trigger_comment, pipeline_id, retry_of }
     const sees = (environmentId: number) => environmentId === action.environment_id
-    const scopes = await tree.places()
+    const scopes = await tree.scopes()
     const visible = scopes.filter((scope) => sees(scope.environment_id))
-    const visibility: Visibility = { tree, scopes, visible, sees, signature: '' }
-    return (await readAction({ ...deps, baseUrl: deps.baseUrl() }, visibility, action.id))!
+    const visibility: Visibility = { tree, scopes, visible, sees }
+    return (await deps.readAction(visibility, action.id))!
   }
 }
 

@@ -2,8 +2,7 @@
 // each one is claimed (claim-deliveries), rendered and sent (attempt-delivery), recorded (record-attempt, store-attempts),
 // and delivered, retried or failed (retry-schedule). This file is the loop that connects these steps.
 import type { HttpClient } from '#adapters/http-client/client.ts'
-import { createActionFinder } from '#model/actions/find-action.ts'
-import { shareWholeLoads } from '#model/actions/whole-actions.ts'
+import { createActionReader } from '#model/actions/read-action.ts'
 import { DELIVERIES_CHANNEL } from '#model/events/fan-out.ts'
 import type { Tree } from '#model/inventory/tree.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
@@ -56,8 +55,7 @@ export async function startDeliveryWorker(options: {
     db,
     tree,
     baseUrl,
-    findAction: createActionFinder(db),
-    loadWhole: shareWholeLoads(db),
+    readAction: createActionReader({ db, baseUrl: options.baseUrl }),
     sender,
     now: () => new Date(),
     random: Math.random,

@@ -113,7 +113,7 @@ function openCredential(row: HookRow, box: SecretBox): { id: number; token: stri
 
 function compileCondition({ path, accepted_values }: HookCondition): CompiledCondition {
   const parsed = parsePath(path)
-  if (parsed.kind === 'fault') throw new Error(`A stored path ${parsed.message}`)
+  if (parsed.kind === 'invalid') throw new Error(`A stored path ${parsed.message}`)
   return { path, keys: parsed.keys, acceptedValues: accepted_values }
 }
 

@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely'
-import { eventKinds, namedKind } from '#model/events/event-kinds.ts'
+import { eventKinds, matchingKind } from '#model/events/event-kinds.ts'
 import { DELIVERIES_CHANNEL } from '#model/events/fan-out.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { Status } from '#platform/database/tables.ts'
@@ -75,7 +75,7 @@ function eventsFor(hook: ListeningHook, range: TimeRange): RawBuilder<unknown> {
   // '' stands for the missing status before a creation.
   const changes = [null, ...statuses].flatMap((previous) =>
     statuses
-      .filter((status) => namedKind(eventKinds(previous, status), hook.events))
+      .filter((status) => matchingKind(eventKinds(previous, status), hook.events))
       .map((status) => ({ previous: previous ?? '', status })),
   )
   return sql`

@@ -82,6 +82,6 @@ function checkVariables(variables: Record<string, VariableValue>, add: AddError)
     seen.add(name.toLowerCase())
     const type = Array.isArray(value) ? 'array' : typeof value === 'number' ? 'integer' : typeof value
     const read = coerce(type as 'array' | 'integer' | 'boolean' | 'string', value, () => String(value))
-    if (read.kind === 'fault') add(field, read.message)
+    if (read.kind === 'invalid') add(field, read.message)
   }
 }

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
-import { loadDefinitions } from '#model/pipelines/load-definitions.ts'
 import type { PipelineDefinition } from '#model/pipelines/plan.ts'
+import { loadDefinitions } from '#model/pipelines/plan.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { Commit, Deployment } from '#platform/database/tables.ts'
 

@@ -1,21 +1,17 @@
 import type { Caller } from '#access/authorization/caller.ts'
-import type { ReadActions } from '#model/actions/assemble.ts'
-import { createActionFinder } from '#model/actions/find-action.ts'
-import { readAction } from '#model/actions/read-action.ts'
+import { createActionReader } from '#model/actions/read-action.ts'
 import type { Action, ActionSummary } from '#model/actions/schemas.ts'
 import { visibilityOf } from '#model/actions/visibility.ts'
-import { shareWholeLoads } from '#model/actions/whole-actions.ts'
+import type { Tree } from '#model/inventory/tree.ts'
+import type { Database } from '#platform/database/connect.ts'
 
 /** Reads a run for the user who has just started or cancelled it. */
-export function createRunReader(deps: Omit<ReadActions, 'baseUrl'> & { baseUrl: () => string }) {
-  const { db, tree } = deps
-  const findAction = createActionFinder(db)
-  const loadWhole = shareWholeLoads(db)
+export function createRunReader(deps: { db: Database; tree: Tree; baseUrl: () => string }) {
+  const readAction = createActionReader(deps)
   return async (caller: Caller, environmentId: number, actionId: number): Promise<Action> => {
-    const visibility = await visibilityOf(tree, caller)
+    const visibility = await visibilityOf(deps.tree, caller)
     const sees = (id: number) => id === environmentId || visibility.sees(id)
-    const read = { db, tree, findAction, loadWhole, baseUrl: deps.baseUrl() }
-    const action = await readAction(read, { ...visibility, sees }, actionId)
+    const action = await readAction({ ...visibility, sees }, actionId)
     if (!action) throw new Error(`action ${actionId} does not exist`)
     return visibility.sees(environmentId) ? action : withoutOtherRuns(action)
   }

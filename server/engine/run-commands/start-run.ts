@@ -123,7 +123,7 @@ export async function startRun(
   const start: Start = { ...newStart(definition, requester), credential_id: credentialId, ...details }
   const [id] = await startActions(trx, [start], planRows(plan, 0))
   const actionId = id!
-  if (definition.hasFollowers) await startChildren(trx, [actionId])
+  if (definition.hasDependents) await startChildren(trx, [actionId])
   await enqueue.runs(trx, [actionId])
   return { kind: 'started', actionId }
 }

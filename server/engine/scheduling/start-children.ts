@@ -1,8 +1,7 @@
 import { sql, type Transaction } from 'kysely'
 import { type Start, startActions } from '#model/actions/start-actions.ts'
 import { firstState } from '#model/actions/status.ts'
-import { loadDefinitions } from '#model/pipelines/load-definitions.ts'
-import { type PipelineDefinition, planRows, planRun } from '#model/pipelines/plan.ts'
+import { loadDefinitions, type PipelineDefinition, planRows, planRun } from '#model/pipelines/plan.ts'
 import type { Tables } from '#platform/database/tables.ts'
 
 /** What the runs of a pipeline have in common. `plan` numbers the plan that they refer to. */

@@ -15,7 +15,7 @@ import {
 } from '#manage/pipelines/remove-pipelines.ts'
 import { checkLocalAccess, LOCAL_ONLY } from '#model/inventory/local-servers.ts'
 import { isNameTaken } from '#model/inventory/names.ts'
-import { type EnvironmentHeld, lockEnvironment, lockForChange } from '#model/pipelines/lock-environment.ts'
+import { type LockedEnvironment, lockEnvironment, lockForChange } from '#model/pipelines/lock-environment.ts'
 import { anyOf } from '#platform/database/any-of.ts'
 import { insertRow, NOW, updateRow } from '#platform/database/rows.ts'
 import type { Tables } from '#platform/database/tables.ts'
@@ -179,7 +179,7 @@ function checkSourceAccess(caller: Caller, source: SourceInput | undefined): Htt
 
 async function checkFields(
   trx: Transaction<Tables>,
-  scope: EnvironmentHeld,
+  scope: LockedEnvironment,
   input: ApplicationChange,
   source: SourceInput | undefined,
   stored?: ApplicationRow,

@@ -4,7 +4,7 @@ import type { Caller } from '#access/authorization/caller.ts'
 import { can } from '#access/authorization/permissions.ts'
 import { lockAgainstRuns, pipelinesOf } from '#manage/pipelines/remove-pipelines.ts'
 import { LOCAL_ONLY } from '#model/inventory/local-servers.ts'
-import { type EnvironmentHeld, lockForChange } from '#model/pipelines/lock-environment.ts'
+import { type LockedEnvironment, lockForChange } from '#model/pipelines/lock-environment.ts'
 import { anyOf, byId } from '#platform/database/any-of.ts'
 import { updateRow } from '#platform/database/rows.ts'
 import type { Tables } from '#platform/database/tables.ts'
@@ -60,7 +60,7 @@ type LinksInput = { applicationId: number | null; current: readonly number[]; wa
 export async function checkLinks(
   trx: Transaction<Tables>,
   caller: Caller,
-  scope: EnvironmentHeld,
+  scope: LockedEnvironment,
   { applicationId, current, wanted }: LinksInput,
 ): Promise<HttpProblem | undefined> {
   const added = wanted.filter((id) => !current.includes(id))
@@ -82,7 +82,7 @@ export async function checkLinks(
 
 export async function storeLinks(
   trx: Transaction<Tables>,
-  { environment_id }: EnvironmentHeld,
+  { environment_id }: LockedEnvironment,
   applicationId: number,
   wanted: readonly number[],
 ): Promise<void> {
@@ -96,7 +96,11 @@ export async function storeLinks(
 }
 
 /** Locked, so that nobody removes a server while an application is being linked to it. */
-function findServers(trx: Transaction<Tables>, { environment_id }: EnvironmentHeld, ids: readonly number[]) {
+function findServers(
+  trx: Transaction<Tables>,
+  { environment_id }: LockedEnvironment,
+  ids: readonly number[],
+) {
   return trx
     .selectFrom('servers')
     .select(['id', 'name', 'provider_code'])

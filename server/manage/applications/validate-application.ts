@@ -6,7 +6,7 @@ import { credentialFits } from '#adapters/repositories/credential-fits.ts'
 import { readSource } from '#adapters/repositories/source.ts'
 import { authorizeUse } from '#manage/credentials/credential-use.ts'
 import { readSharedPaths } from '#model/deploy/shared-paths.ts'
-import type { EnvironmentHeld } from '#model/pipelines/lock-environment.ts'
+import type { LockedEnvironment } from '#model/pipelines/lock-environment.ts'
 import type { Tables } from '#platform/database/tables.ts'
 import { FieldErrors, type HttpProblem } from '#platform/http/problems.ts'
 import type { ApplicationRow } from './read-applications.ts'
@@ -26,7 +26,7 @@ export type SourceInput = { repository: string; provider: Provider | null }
 export async function resolveSource(
   trx: Transaction<Tables>,
   caller: Caller,
-  { organization_id }: EnvironmentHeld,
+  { organization_id }: LockedEnvironment,
   input: ApplicationChange,
   stored?: ApplicationRow,
 ): Promise<{ source: SourceInput | undefined } | HttpProblem> {

@@ -4,7 +4,7 @@ import type { Caller } from '#access/authorization/caller.ts'
 import { isReservedName } from '#model/deploy/variables.ts'
 import { checkLocalAccess } from '#model/inventory/local-servers.ts'
 import { variableAad } from '#model/inventory/sealed-aad.ts'
-import { lockAround, lockForChange } from '#model/pipelines/lock-environment.ts'
+import { lockEnvironmentOf, lockForChange } from '#model/pipelines/lock-environment.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { rowVersion, updateRow } from '#platform/database/rows.ts'
@@ -57,7 +57,7 @@ export async function createVariable(
   applicationId: number,
   input: VariableBody,
 ): Promise<VariableOutcome> {
-  const scope = await lockAround(trx, 'applications', applicationId)
+  const scope = await lockEnvironmentOf(trx, 'applications', applicationId)
   if (!scope) return { kind: 'gone' }
   const names = await loadNames(trx, applicationId)
   const problem = (await checkAccess(trx, caller, applicationId)) ?? checkVariable(input, names)

@@ -1,4 +1,4 @@
-import { placeStep } from '#model/pipelines/place-step.ts'
+import { moveStep } from '#model/pipelines/steps.ts'
 
 // In which order pipelines and steps come. Pure.
 
@@ -76,10 +76,10 @@ export function placeSteps(today: readonly string[], wanted: readonly WantedStep
 }
 
 function putAfter(order: readonly string[], name: string, after: string | null): string[] {
-  const steps = order.map((one) => ({ known_as: one, name: one }))
-  const placed = placeStep<{ known_as: never; name: string }>(
+  const steps = order.map((one) => ({ stepKey: one, name: one }))
+  const placed = moveStep<{ stepKey: never; name: string }>(
     steps as never,
-    { known_as: name as never, name },
+    { stepKey: name as never, name },
     after,
   )
   return placed.kind === 'placed' ? placed.steps.map((step) => step.name) : [...order]

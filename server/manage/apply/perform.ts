@@ -20,7 +20,7 @@ import { changePipeline, createPipeline } from '#manage/pipelines/manage-pipelin
 import { changeStep, createStep, removeStep } from '#manage/pipelines/manage-steps.ts'
 import { removePipeline } from '#manage/pipelines/remove-pipelines.ts'
 import { changeServer, createServer, removeServer } from '#manage/servers/manage-servers.ts'
-import { loadSteps } from '#model/pipelines/load-steps.ts'
+import { loadSteps } from '#model/pipelines/steps.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Tables } from '#platform/database/tables.ts'
 import { type Performed, removed, stored } from './performed.ts'
@@ -209,5 +209,5 @@ function pipelineWish(by: Performing, { path, body }: Extract<Wanted, { type: 'p
 
 async function findBuiltIn(trx: Transaction<Tables>, pipelineId: number, name: string): Promise<number> {
   const steps = await loadSteps(trx, [pipelineId])
-  return steps.find((step) => step.built_in && step.name === name)?.known_as ?? 0
+  return steps.find((step) => step.built_in && step.name === name)?.stepKey ?? 0
 }

@@ -2,7 +2,7 @@ import type { Selectable } from 'kysely'
 import type { Scope } from '#access/authorization/permissions.ts'
 import { type HookRow, hookSecretAad } from '#model/hooks/present-hook.ts'
 import { credentialAad, variableAad } from '#model/inventory/sealed-aad.ts'
-import type { StepRow } from '#model/pipelines/load-steps.ts'
+import type { StepRow } from '#model/pipelines/steps.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type {
   ApplicationsTable,
@@ -166,7 +166,7 @@ export class Collected {
 
   addStep(row: StepRow): void {
     const { path, place } = this.#find('pipeline', row.pipeline_id)
-    const { known_as: id, name, description, command, run_as_user, timeout_seconds, idempotent } = row
+    const { stepKey: id, name, description, command, run_as_user, timeout_seconds, idempotent } = row
     const body = { description, command, run_as_user, timeout_seconds, idempotent }
     this.add({ type: 'step', name, path: [...path, 'steps', name], id, place, body, builtIn: row.built_in })
     const key = keyOf(path)

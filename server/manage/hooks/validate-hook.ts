@@ -138,7 +138,7 @@ function checkConditions(
 
 function checkPath(path: string, field: string, errors: FieldErrors, checkKeys?: CheckKeys): void {
   const parsed = parsePath(path)
-  const error = parsed.kind === 'fault' ? parsed.message : checkKeys?.(parsed.keys)
+  const error = parsed.kind === 'invalid' ? parsed.message : checkKeys?.(parsed.keys)
   if (error) errors.add(field, error)
 }
 

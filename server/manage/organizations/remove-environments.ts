@@ -3,7 +3,7 @@ import { type Actor, type AuditedChange, recordAudits } from '#access/audit/reco
 import type { Caller } from '#access/authorization/caller.ts'
 import { can, type Permission } from '#access/authorization/permissions.ts'
 import { UNFINISHED } from '#model/actions/status.ts'
-import { REMOVED_HOOK } from '#model/hooks/removed-hook.ts'
+import { REMOVED_HOOK } from '#model/hooks/present-hook.ts'
 import { anyOf } from '#platform/database/any-of.ts'
 import type { Tables } from '#platform/database/tables.ts'
 import { conflict, type HttpProblem } from '#platform/http/problems.ts'

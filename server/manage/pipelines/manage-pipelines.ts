@@ -4,8 +4,8 @@ import { sql, type Transaction } from 'kysely'
 import { type Actor, auditorOf } from '#access/audit/record.ts'
 import type { Caller } from '#access/authorization/caller.ts'
 import { checkLocalAccess, type ResourceName } from '#model/inventory/local-servers.ts'
-import { DEPLOY_STEPS, MOST_STEPS } from '#model/pipelines/built-in-steps.ts'
-import { lockAround, lockForChange } from '#model/pipelines/lock-environment.ts'
+import { DEPLOY_STEPS, MAX_STEPS } from '#model/pipelines/built-in-steps.ts'
+import { lockEnvironmentOf, lockForChange } from '#model/pipelines/lock-environment.ts'
 import type { PipelineBody, PipelineChange } from '#model/pipelines/schemas.ts'
 import { insertRow, updateRow } from '#platform/database/rows.ts'
 import type { Tables } from '#platform/database/tables.ts'
@@ -28,7 +28,7 @@ export async function createPipeline(
   resource: ResourceName,
   { name, operation, max_parallel_actions, queue_policy, rollout, run_after = [] }: PipelineBody,
 ): Promise<PipelineOutcome> {
-  const scope = await lockAround(trx, `${resource.type}s`, resource.id)
+  const scope = await lockEnvironmentOf(trx, `${resource.type}s`, resource.id)
   if (!scope) return { kind: 'gone' }
   const problem =
     (await checkRunAfter(trx, caller, scope, { id: null, name }, run_after)) ??
@@ -122,8 +122,8 @@ async function checkOtherOperation(
     return conflict(
       'The operation of a pipeline with runs or hooks cannot be changed: create another pipeline.',
     )
-  return operation === 'deploy' && steps + DEPLOY_STEPS.length > MOST_STEPS
-    ? conflict(`A pipeline can have ${MOST_STEPS} steps; the built-in steps of a deploy would exceed that.`)
+  return operation === 'deploy' && steps + DEPLOY_STEPS.length > MAX_STEPS
+    ? conflict(`A pipeline can have ${MAX_STEPS} steps; the built-in steps of a deploy would exceed that.`)
     : undefined
 }
 

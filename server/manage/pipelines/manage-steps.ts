@@ -2,11 +2,10 @@ import type { Transaction } from 'kysely'
 import { auditorOf } from '#access/audit/record.ts'
 import type { Caller } from '#access/authorization/caller.ts'
 import { checkLocalAccess } from '#model/inventory/local-servers.ts'
-import { DEPLOY_STEPS, MOST_STEPS } from '#model/pipelines/built-in-steps.ts'
-import { loadSteps, presentStep, type StepRow } from '#model/pipelines/load-steps.ts'
-import { type EnvironmentHeld, lockAround } from '#model/pipelines/lock-environment.ts'
-import { type After, placeStep } from '#model/pipelines/place-step.ts'
+import { DEPLOY_STEPS, MAX_STEPS } from '#model/pipelines/built-in-steps.ts'
+import { type LockedEnvironment, lockEnvironmentOf } from '#model/pipelines/lock-environment.ts'
 import type { PipelineStep, StepBody, StepChange } from '#model/pipelines/schemas.ts'
+import { type After, loadSteps, moveStep, presentStep, type StepRow } from '#model/pipelines/steps.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { insertRow, updateRow } from '#platform/database/rows.ts'
 import type { Tables } from '#platform/database/tables.ts'
@@ -56,15 +55,14 @@ export async function createStep(
   const held = await lockPipeline(trx, pipelineId)
   if (!held) return { kind: 'gone' }
   const { steps, scope, pipeline } = held
-  const last = steps.at(-1)?.known_as ?? null
+  const last = steps.at(-1)?.stepKey ?? null
   const after = trigger_after === undefined ? last : trigger_after
   const problem =
-    checkAfter(steps, { known_as: NEW, name: input.name }, after) ??
+    checkAfter(steps, { stepKey: NEW, name: input.name }, after) ??
     (await checkLocalAccess(trx, caller, resourceOf(pipeline))) ??
     checkStep(input, steps)
   if (problem) return problem
-  if (steps.length >= MOST_STEPS)
-    return conflict(`A pipeline can have ${MOST_STEPS} steps; remove one first.`)
+  if (steps.length >= MAX_STEPS) return conflict(`A pipeline can have ${MAX_STEPS} steps; remove one first.`)
 
   const position = freePosition(steps)
   const id = await insertRow(trx, 'pipeline_steps', { ...input, pipeline_id: pipelineId, position })
@@ -138,10 +136,10 @@ const auditStep = auditorOf<AuditedStep>('step', [
   'order',
 ])
 
-type Held = { scope: EnvironmentHeld; pipeline: PipelineRow; steps: StepRow[] }
+type Held = { scope: LockedEnvironment; pipeline: PipelineRow; steps: StepRow[] }
 
 async function lockPipeline(trx: Transaction<Tables>, pipelineId: number): Promise<Held | undefined> {
-  const scope = await lockAround(trx, 'pipelines', pipelineId)
+  const scope = await lockEnvironmentOf(trx, 'pipelines', pipelineId)
   const pipeline = scope && (await findPipeline(trx, pipelineId, { lock: true }))
   return pipeline && { scope, pipeline, steps: await loadSteps(trx, [pipelineId]) }
 }
@@ -153,7 +151,7 @@ async function lockStep(
   ifMatch: string | undefined,
 ): Promise<(Held & { kind: 'locked'; stored: StepRow; before: AuditedStep }) | HttpProblem> {
   const held = await lockPipeline(trx, pipelineId)
-  const index = held?.steps.findIndex((step) => step.known_as === id) ?? -1
+  const index = held?.steps.findIndex((step) => step.stepKey === id) ?? -1
   const stored = held?.steps[index]
   if (!stored) return { kind: 'gone' }
   if (isOutdated(ifMatch, stored.row_version)) return { kind: 'changed-meanwhile' }
@@ -166,10 +164,10 @@ const NEW = 0
 
 function checkAfter(
   steps: readonly StepRow[],
-  moved: { known_as: number; name: string },
+  moved: { stepKey: number; name: string },
   after: After,
 ): HttpProblem | undefined {
-  const { kind } = placeStep<{ known_as: number; name: string }>(steps, moved, after)
+  const { kind } = moveStep<{ stepKey: number; name: string }>(steps, moved, after)
   switch (kind) {
     case 'placed':
       return undefined

@@ -3,7 +3,7 @@ import { type Actor, recordAudits } from '#access/audit/record.ts'
 import type { Caller } from '#access/authorization/caller.ts'
 import { can, type Permission } from '#access/authorization/permissions.ts'
 import { removeHook } from '#manage/hooks/manage-hooks.ts'
-import { type EnvironmentHeld, lockForChange } from '#model/pipelines/lock-environment.ts'
+import { type LockedEnvironment, lockForChange } from '#model/pipelines/lock-environment.ts'
 import { anyOf } from '#platform/database/any-of.ts'
 import { NOW } from '#platform/database/rows.ts'
 import type { Tables } from '#platform/database/tables.ts'
@@ -53,7 +53,7 @@ export async function lockAgainstRuns(trx: Transaction<Tables>, ids: readonly nu
 /** A cascade removes only what the caller could remove one by one. */
 export function checkCascade(
   caller: Caller,
-  scope: EnvironmentHeld,
+  scope: LockedEnvironment,
   removed: Partial<Record<Permission, readonly unknown[]>>,
 ): HttpProblem | undefined {
   const missing = (Object.keys(removed) as Permission[]).filter(

@@ -1,8 +1,8 @@
 import type { Transaction } from 'kysely'
 import type { Caller } from '#access/authorization/caller.ts'
 import { can } from '#access/authorization/permissions.ts'
-import type { EnvironmentHeld } from '#model/pipelines/lock-environment.ts'
-import { findCircle } from '#model/pipelines/run-after.ts'
+import type { LockedEnvironment } from '#model/pipelines/lock-environment.ts'
+import { findCycle } from '#model/pipelines/run-after.ts'
 import { byId } from '#platform/database/any-of.ts'
 import type { Tables } from '#platform/database/tables.ts'
 import { FieldErrors, type HttpProblem } from '#platform/http/problems.ts'
@@ -14,7 +14,7 @@ type Follower = { id: number | null; name: string }
 export async function checkRunAfter(
   trx: Transaction<Tables>,
   caller: Caller,
-  scope: EnvironmentHeld,
+  scope: LockedEnvironment,
   follower: Follower,
   wanted: readonly number[],
 ): Promise<HttpProblem | undefined> {
@@ -35,7 +35,7 @@ export async function checkRunAfter(
   if (unknown.any) return { kind: 'unknown', errors: unknown.found }
   if (follower.id === null) return undefined
 
-  const cycle = findCircle(await loadRunAfter(trx, scope.environment_id), follower.id, wanted)
+  const cycle = findCycle(await loadRunAfter(trx, scope.environment_id), follower.id, wanted)
   if (!cycle) return undefined
   const names = cycle.map((id) => (id === follower.id ? follower.name : known.get(id)!.name))
   return {

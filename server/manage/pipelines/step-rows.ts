@@ -1,8 +1,7 @@
 import { sql, type Transaction } from 'kysely'
-import { DEPLOY_STEPS, MOST_STEPS } from '#model/pipelines/built-in-steps.ts'
-import { loadSteps, type StepRow } from '#model/pipelines/load-steps.ts'
-import { type After, placeStep } from '#model/pipelines/place-step.ts'
+import { DEPLOY_STEPS, MAX_STEPS } from '#model/pipelines/built-in-steps.ts'
 import type { StepChange } from '#model/pipelines/schemas.ts'
+import { type After, loadSteps, moveStep, type StepRow } from '#model/pipelines/steps.ts'
 import { NOW } from '#platform/database/rows.ts'
 import type { Tables } from '#platform/database/tables.ts'
 
@@ -11,7 +10,7 @@ import type { Tables } from '#platform/database/tables.ts'
 /** Positions need not be dense: a removed step leaves a gap. */
 export function freePosition(steps: readonly StepRow[]): number {
   const taken = new Set(steps.map((step) => step.position))
-  return Array.from({ length: MOST_STEPS }, (_, index) => index + 1).find((one) => !taken.has(one))!
+  return Array.from({ length: MAX_STEPS }, (_, index) => index + 1).find((one) => !taken.has(one))!
 }
 
 /** The database checks that positions are unique when the transaction ends. */
@@ -22,7 +21,7 @@ export async function storeOrder(
   after: After,
 ): Promise<void> {
   const steps = await loadSteps(trx, [pipelineId])
-  const placed = placeStep(steps, steps.find((step) => step.known_as === moved)!, after)
+  const placed = moveStep(steps, steps.find((step) => step.stepKey === moved)!, after)
   if (placed.kind !== 'placed') throw new Error('the position of a step was not checked')
   const ids = placed.steps.map((step) => step.id)
   await sql`
@@ -46,7 +45,7 @@ export async function replaceRow(
     .insertInto('pipeline_steps')
     .values({
       ...after,
-      original_id: stored.known_as,
+      original_id: stored.stepKey,
       pipeline_id: stored.pipeline_id,
       position: stored.position,
       built_in: stored.built_in,

@@ -15,7 +15,7 @@ import {
   removePipelines,
 } from '#manage/pipelines/remove-pipelines.ts'
 import { isNameTaken } from '#model/inventory/names.ts'
-import { type EnvironmentHeld, lockEnvironment, lockForChange } from '#model/pipelines/lock-environment.ts'
+import { type LockedEnvironment, lockEnvironment, lockForChange } from '#model/pipelines/lock-environment.ts'
 import { anyOf } from '#platform/database/any-of.ts'
 import { insertRow, NOW, updateRow } from '#platform/database/rows.ts'
 import type { Tables } from '#platform/database/tables.ts'
@@ -73,7 +73,7 @@ export async function changeServer(
 async function checkServer(
   trx: Transaction<Tables>,
   caller: Caller,
-  scope: EnvironmentHeld,
+  scope: LockedEnvironment,
   { columns, errors }: NormalizedServer,
   stored?: ServerRow,
 ): Promise<HttpProblem | undefined> {

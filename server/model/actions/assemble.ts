@@ -1,67 +1,104 @@
-import type { ApplicationRecord, PipelineRecord, ServerData } from '#model/inventory/load-resources.ts'
-import type { Environment } from '#model/inventory/schemas.ts'
-import type { Tree } from '#model/inventory/tree.ts'
+import { LRUCache } from 'lru-cache'
+import type { ApplicationRecord, PipelineRecord } from '#model/inventory/load-resources.ts'
+import type { Environment, Organization } from '#model/inventory/schemas.ts'
+import type { TreeSnapshot } from '#model/inventory/tree.ts'
+import { anyOf, byId } from '#platform/database/any-of.ts'
 import type { Database } from '#platform/database/connect.ts'
+import { shareLoads } from '#platform/database/share-loads.ts'
 import { RESOURCE_TYPES } from '#platform/vocabulary.ts'
-import * as ended from './ended-actions.ts'
-import { type ActionRow, presentAction, presentTarget } from './present.ts'
+import { type ActionRow, presentAction, presentTarget, type TargetRow } from './present.ts'
 import { NOTHING_RELATED, type Related } from './related.ts'
 import type { ActionListItem, ActionResource, ActionSummary, Application } from './schemas.ts'
 import { isEnd } from './status.ts'
 import type { Visibility } from './visibility.ts'
-import type { LoadWhole, WholeAction } from './whole-actions.ts'
 
-export type ReadActions = { db: Database; tree: Tree; baseUrl: string }
+/** An action with its targets, by position. */
+type FullAction = { row: ActionRow; targets: TargetRow[] }
 
-/**
- * The given rows and, as far as the caller may see them, their related actions, each with its targets. Ends
- * are final: an action that has ended is kept as it is shown.
- */
+/** Leaves out actions that do not exist. */
+type LoadFullActions = (ids: readonly number[]) => Promise<FullAction[]>
+
+/** Two statements for any number of actions. Rows that are known are not read again. */
+export async function loadFullActions(
+  db: Database,
+  ids: readonly number[],
+  known: ReadonlyMap<number, ActionRow> = new Map(),
+): Promise<FullAction[]> {
+  const missing = ids.filter((id) => !known.has(id))
+  const [rows, targets] = await Promise.all([
+    missing.length === 0
+      ? []
+      : db.selectFrom('actions').selectAll().where(anyOf('actions.id', missing)).execute(),
+    db
+      .selectFrom('targets')
+      .selectAll()
+      .where(anyOf('targets.action_id', ids))
+      .orderBy('action_id')
+      .orderBy('position')
+      .execute(),
+  ])
+  const found = byId(rows)
+  const targetsOf = Map.groupBy(targets, (target) => target.action_id)
+  return ids.flatMap((id) => {
+    const row = known.get(id) ?? found.get(id)
+    return row ? [{ row, targets: targetsOf.get(id) ?? [] }] : []
+  })
+}
+
+/** The same for reads of single actions: concurrent reads share their statements. */
+export function shareFullActionLoads(db: Database): LoadFullActions {
+  const find = shareLoads(async (keys) => {
+    const actions = await loadFullActions(db, keys.map(Number))
+    return new Map(actions.map((action) => [String(action.row.id), action]))
+  })
+  return async (ids) => {
+    const found = await Promise.all(ids.map((id) => find(String(id))))
+    return found.filter((one) => one !== undefined)
+  }
+}
+
+type SummaryDeps = { db: Database; baseUrl: string; loadFull?: LoadFullActions }
+
+/** The given actions and their related ones, each with its targets, as far as the caller may see them. */
 export async function loadSummaries(
-  { loadWhole, baseUrl }: { loadWhole: LoadWhole; baseUrl: string },
+  { db, baseUrl, loadFull = (ids) => loadFullActions(db, ids) }: SummaryDeps,
   { tree, sees }: Visibility,
-  rows: readonly ActionRow[],
+  rows: readonly { id: number }[],
   related: Iterable<Related>,
 ): Promise<Map<number, ActionSummary>> {
-  const summaries = new Map<number, ActionSummary>()
-  const wanted = new Set(rows.map((row) => row.id))
-  for (const { latest, live, lastUse } of related) {
-    for (const id of [latest, live, lastUse]) if (id !== null) wanted.add(id)
-  }
-  const missing = [...wanted].filter((id) => {
-    const kept = ended.get(tree, id)
-    if (kept && sees(kept.environmentId)) summaries.set(id, kept.summary)
-    return kept === undefined
-  })
-  if (missing.length === 0) return summaries
-  const loaded = await loadWhole(missing, new Map(rows.map((row) => [row.id, row])))
+  const ids = new Set(rows.map((row) => row.id))
+  for (const { latest, live, lastUse } of related)
+    for (const id of [latest, live, lastUse]) if (id !== null) ids.add(id)
+  const ended = endedActionsOf(tree)
+  const known = [...ids].flatMap((id) => ended.get(id) ?? [])
+  const missing = ids.difference(new Set(known.map(({ summary }) => summary.id)))
+  const actions = missing.size === 0 ? [] : await loadFull([...missing])
   const servers = await tree.servers(
-    loaded.flatMap(({ targets }) => targets.map((target) => target.server_id)),
+    actions.flatMap(({ targets }) => targets.map((target) => target.server_id)),
   )
-  for (const action of loaded) {
-    const { row } = action
-    const summary = presentOnce(action, servers, baseUrl)
-    if (isEnd(row.status)) ended.set(tree, row.id, { environmentId: row.environment_id, summary })
-    if (sees(row.environment_id)) summaries.set(row.id, summary)
-  }
-  return summaries
+  const loaded = actions.map(({ row, targets }): LoadedSummary => {
+    const presented = targets.map((target) => presentTarget(target, servers.get(target.server_id)!))
+    return { environmentId: row.environment_id, summary: presentAction(row, presented, baseUrl) }
+  })
+  for (const one of loaded) if (isEnd(one.summary.status)) ended.set(one.summary.id, one)
+  const visible = [...known, ...loaded].filter(({ environmentId }) => sees(environmentId))
+  return new Map(visible.map(({ summary }) => [summary.id, summary]))
 }
 
-const presented = new WeakMap<WholeAction, ActionSummary>()
+type LoadedSummary = { environmentId: number; summary: ActionSummary }
 
-/** Requests that shared a load also share what is made of it. */
-function presentOnce(action: WholeAction, servers: Map<number, ServerData>, baseUrl: string): ActionSummary {
-  const known = presented.get(action)
-  if (known) return known
-  const targets = action.targets.map((target) => presentTarget(target, servers.get(target.server_id)!))
-  const summary = presentAction(action.row, targets, baseUrl)
-  presented.set(action, summary)
-  return summary
+const endedActions = new WeakMap<TreeSnapshot, LRUCache<number, LoadedSummary>>()
+
+/** Ends are final: how an ended action is shown changes only with the tree, for example when a server is renamed. */
+function endedActionsOf(tree: TreeSnapshot): LRUCache<number, LoadedSummary> {
+  const cache = endedActions.get(tree) ?? new LRUCache({ max: 2_000 })
+  endedActions.set(tree, cache)
+  return cache
 }
 
-/** An action as lists show it, from parts that are loaded already. */
+/** An action as lists show it, from parts that are already loaded. */
 export function assembleItem(
-  row: ActionRow,
+  row: Pick<ActionRow, 'id' | 'trigger_comment'>,
   pipeline: PipelineRecord,
   environment: Environment,
   related: Related | undefined,
@@ -71,7 +108,7 @@ export function assembleItem(
   return {
     ...summaries.get(row.id)!,
     trigger_comment: row.trigger_comment,
-    resource: assembleResource(pipeline, related ?? NOTHING_RELATED, summaries, project.organization),
+    resource: assembleResource(pipeline, related, summaries, project.organization),
     organization: project.organization,
     project,
     environment,
@@ -79,28 +116,27 @@ export function assembleItem(
 }
 
 function assembleResource(
-  pipeline: PipelineRecord,
-  related: Related,
+  { resource_type: type, resource_id: id, application, server }: PipelineRecord,
+  related: Related | undefined,
   summaries: Map<number, ActionSummary>,
-  organization: ActionListItem['organization'],
+  organization: Organization,
 ): ActionResource {
-  const { resource_type: type, resource_id: id, application, server } = pipeline
-  const common = { id, type, type_human_readable: RESOURCE_TYPES[type] }
-  if (!application) return { ...common, data: server! }
-  return { ...common, data: assembleApplication(application, related, summaries, organization) }
+  const data = application ? assembleApplication(application, related, summaries, organization) : server!
+  return { id, type, type_human_readable: RESOURCE_TYPES[type], data }
 }
 
-/** An application with what actions say about it, as far as that was loaded. */
+/** An application with its related actions, as far as those were loaded. */
 export function assembleApplication(
   { data, credential }: ApplicationRecord,
-  related: Related,
+  related: Related | undefined,
   summaries: Map<number, ActionSummary>,
-  organization: ActionListItem['organization'],
+  organization: Organization,
 ): Application {
+  const { latest, live, lastUse } = related ?? NOTHING_RELATED
   const summary = (actionId: number | null) => summaries.get(actionId ?? 0) ?? null
   return {
     ...data,
-    last_deployments: { latest: summary(related.latest), live: summary(related.live) },
-    credential: credential && { ...credential.data, organization, last_action: summary(related.lastUse) },
+    last_deployments: { latest: summary(latest), live: summary(live) },
+    credential: credential && { ...credential.data, organization, last_action: summary(lastUse) },
   }
 }

@@ -4,10 +4,9 @@ import { loadApplications } from '#model/inventory/load-resources.ts'
 import type { Tree } from '#model/inventory/tree.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { assembleApplication, loadSummaries } from './assemble.ts'
-import { loadRelatedTo, NOTHING_RELATED, newestUseOf } from './related.ts'
+import { loadRelated, NOTHING_RELATED, newestUseOf } from './related.ts'
 import type { ActionSummary, Application } from './schemas.ts'
 import { visibilityOf } from './visibility.ts'
-import { loadWhole } from './whole-actions.ts'
 
 // The actions that credentials and applications embed, as far as the caller may see them.
 
@@ -24,8 +23,12 @@ export async function lastActionsOf(
     select wanted.id, ${newestUseOf(sql`wanted.id`)} as last_use
     from unnest(${credentialIds}::bigint[]) as wanted (id)`.execute(db)
   const related = rows.map(({ last_use }) => ({ ...NOTHING_RELATED, lastUse: last_use }))
-  const load = { loadWhole: loadWhole.bind(null, db), baseUrl: baseUrl() }
-  const summaries = await loadSummaries(load, await visibilityOf(tree, caller), [], related)
+  const summaries = await loadSummaries(
+    { db, baseUrl: baseUrl() },
+    await visibilityOf(tree, caller),
+    [],
+    related,
+  )
   return new Map(
     rows.flatMap(({ id, last_use }) => {
       const summary = summaries.get(last_use ?? 0)
@@ -47,14 +50,12 @@ export async function applicationsWithActions(
     visibility.tree.environments([environmentId]),
   ])
   const { organization } = environments.get(environmentId)!.project
-  const related = await loadRelatedTo(db, applications)
-  const load = { loadWhole: loadWhole.bind(null, db), baseUrl: baseUrl() }
-  const summaries = await loadSummaries(load, visibility, [], related.values())
+  const related = await loadRelated(db, applications)
+  const summaries = await loadSummaries({ db, baseUrl: baseUrl() }, visibility, [], related.values())
   return new Map(
     applications.map((application) => {
       const { id } = application
-      const embedded = related.get(id) ?? NOTHING_RELATED
-      return [id, assembleApplication(application, embedded, summaries, organization)]
+      return [id, assembleApplication(application, related.get(id), summaries, organization)]
     }),
   )
 }

@@ -1,9 +1,11 @@
 import { Type } from 'typebox'
+import type { EnvironmentScope } from '#model/inventory/environment-scopes.ts'
 import type { Status } from '#platform/database/tables.ts'
+import { invalid } from '#platform/http/errors.ts'
 import type { ErrorsByField } from '#platform/http/validation.ts'
 import { OPERATIONS, RESOURCE_TYPES, STATUSES, TRIGGER_TYPES } from '#platform/vocabulary.ts'
 
-/** Which actions a list shows; a list of values means "any of", an absent field means all. */
+/** Which actions a list shows; an array means "any of", an absent field means all. */
 export type ActionFilters = {
   organization_id?: number[]
   project_id?: number[]
@@ -19,102 +21,109 @@ export type ActionFilters = {
   created_before?: string
 }
 
-type Reader = { about: string; read(text: string): unknown }
+type Parser = { description: string; parse(text: string): unknown }
 
-class Fault extends Error {}
+class FilterError extends Error {}
 
-const FILTERS: Record<string, Reader> = {
-  organization_id: { about: 'Ids, comma-separated', read: ids },
-  project_id: { about: 'Ids, comma-separated', read: ids },
-  environment_id: { about: 'Ids, comma-separated', read: ids },
-  pipeline_id: { about: 'Ids, comma-separated', read: ids },
-  resource_type: words(Object.keys(RESOURCE_TYPES)),
-  resource_id: { about: 'Ids, comma-separated', read: ids },
-  status: words(Object.keys(STATUSES)),
-  type: words(Object.keys(OPERATIONS)),
-  operation: words(Object.keys(OPERATIONS)),
-  trigger_type: words(TRIGGER_TYPES),
-  hook_id: { about: 'UUIDs, comma-separated', read: uuids },
-  created_after: { about: 'ISO 8601 time; this moment included', read: time },
-  created_before: { about: 'ISO 8601 time; this moment excluded', read: time },
+const idList: Parser = { description: 'Ids, comma-separated', parse: parseIds }
+
+const FILTERS: Record<string, Parser> = {
+  organization_id: idList,
+  project_id: idList,
+  environment_id: idList,
+  pipeline_id: idList,
+  resource_type: anyOf(Object.keys(RESOURCE_TYPES)),
+  resource_id: idList,
+  status: anyOf(Object.keys(STATUSES)),
+  type: anyOf(Object.keys(OPERATIONS)),
+  operation: anyOf(Object.keys(OPERATIONS)),
+  trigger_type: anyOf(TRIGGER_TYPES),
+  hook_id: { description: 'UUIDs, comma-separated', parse: parseUuids },
+  created_after: { description: 'ISO 8601 time, inclusive', parse: parseTime },
+  created_before: { description: 'ISO 8601 time, exclusive', parse: parseTime },
 }
 
-/** The query parameters `filter[…]`, for validation (unknown ones are refused) and for the reference. */
+/** The query parameters `filter[…]`, for validation (unknown ones are rejected) and for the reference. */
 export const filterQuery = Object.fromEntries(
-  Object.entries(FILTERS).map(([name, { about }]) => [
+  Object.entries(FILTERS).map(([name, { description }]) => [
     `filter[${name}]`,
-    Type.Optional(Type.String({ description: about })),
+    Type.Optional(Type.String({ description })),
   ]),
 )
 
-export type FiltersRead = { kind: 'read'; filters: ActionFilters } | { kind: 'wrong'; errors: ErrorsByField }
-
-/** `filter[type]` and its other name `filter[operation]` given together mean both must hold. */
-export function readFilters(query: Record<string, unknown>): FiltersRead {
+/** `filter[type]` and its alias `filter[operation]` given together mean that both must match. */
+export function filtersOf(query: Record<string, unknown>): ActionFilters {
   const filters: Record<string, unknown> = {}
   const errors: ErrorsByField = {}
-  for (const [name, { read }] of Object.entries(FILTERS)) {
+  for (const [name, { parse }] of Object.entries(FILTERS)) {
     const text = query[`filter[${name}]`]
     if (typeof text !== 'string') continue
     try {
-      filters[name] = read(text)
+      filters[name] = parse(text)
     } catch (error) {
-      if (!(error instanceof Fault)) throw error
+      if (!(error instanceof FilterError)) throw error
       errors[`filter[${name}]`] = [error.message]
     }
   }
-  if (Object.keys(errors).length > 0) return { kind: 'wrong', errors }
+  if (Object.keys(errors).length > 0) throw invalid(errors)
   const { operation, ...known } = filters as ActionFilters & { operation?: string[] }
   if (operation) known.type = known.type ? known.type.filter((type) => operation.includes(type)) : operation
-  return { kind: 'read', filters: known }
+  return known
 }
 
-const MOST_VALUES = 100
+/** The ids of the environments in the organizations, projects and environments that the filters name. */
+export function environmentsMatching(filters: ActionFilters, scopes: readonly EnvironmentScope[]): number[] {
+  const names = ['organization_id', 'project_id', 'environment_id'] as const
+  return scopes
+    .filter((scope) => names.every((name) => filters[name]?.includes(scope[name]) ?? true))
+    .map((scope) => scope.environment_id)
+}
+
+const MAX_VALUES = 100
 
 function split(text: string): string[] {
   const parts = text.split(',').map((part) => part.trim())
-  if (parts.length > MOST_VALUES) throw new Fault(`must list at most ${MOST_VALUES} values`)
+  if (parts.length > MAX_VALUES) throw new FilterError(`must list at most ${MAX_VALUES} values`)
   return [...new Set(parts)]
 }
 
-function ids(text: string): number[] {
+function parseIds(text: string): number[] {
   const numbers = split(text).map((part) => (/^[1-9]\d{0,15}$/.test(part) ? Number(part) : Number.NaN))
   if (!numbers.every(Number.isSafeInteger))
-    throw new Fault('must list whole numbers from 1 to 9007199254740991')
+    throw new FilterError('must list integers from 1 to 9007199254740991')
   return numbers
 }
 
-function uuids(text: string): string[] {
-  const parts = split(text)
-  const form = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
-  if (!parts.every((part) => form.test(part))) throw new Fault('must list UUIDs')
-  return [...new Set(parts.map((part) => part.toLowerCase()))]
+function parseUuids(text: string): string[] {
+  const parts = split(text.toLowerCase())
+  const format = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+  if (!parts.every((part) => format.test(part))) throw new FilterError('must list UUIDs')
+  return parts
 }
 
-function words(known: readonly string[]): Reader {
+function anyOf(known: readonly string[]): Parser {
   return {
-    about: `Any of ${known.join(', ')}; comma-separated`,
-    read(text) {
+    description: `Any of ${known.join(', ')}; comma-separated`,
+    parse(text) {
       const parts = split(text)
-      const wrong = parts.filter((part) => !known.includes(part))
-      if (wrong.length > 0) throw new Fault(`must be any of: ${known.join(', ')}`)
+      if (!parts.every((part) => known.includes(part)))
+        throw new FilterError(`must be any of: ${known.join(', ')}`)
       return parts
     },
   }
 }
 
-function time(text: string): string {
-  const form = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d))?$/
+function parseTime(text: string): string {
+  const format = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d))?$/
   // A plus sign that was not percent-encoded arrives as a space.
   const written = text.replace(' ', '+')
-  const moment = new Date(form.test(written) ? written : Number.NaN)
-  if (Number.isNaN(moment.getTime()) || moment.getUTCFullYear() < 1 || !isDay(written.slice(0, 10))) {
-    throw new Fault('must be an ISO 8601 time such as 2026-11-15T08:00:00Z')
-  }
-  return moment.toISOString()
+  const time = new Date(format.test(written) ? written : Number.NaN)
+  if (Number.isNaN(time.getTime()) || time.getUTCFullYear() < 1 || !isDate(written.slice(0, 10)))
+    throw new FilterError('must be an ISO 8601 time such as 2026-11-15T08:00:00Z')
+  return time.toISOString()
 }
 
-/** Date takes the 30th of February for the 2nd of March. */
-function isDay(text: string): boolean {
+/** Date reads February 30 as March 2. */
+function isDate(text: string): boolean {
   return new Date(text).toISOString().startsWith(text)
 }

@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 
-/** The columns that the actions of a lane have in common; an index over them and the id keeps a lane in order. */
+/** The columns that the actions of a partition have in common; an index on them and the id keeps it sorted. */
 export type PartitionKey = readonly (
   | 'environment_id'
   | 'pipeline_id'
@@ -11,30 +11,29 @@ export type PartitionKey = readonly (
 )[]
 
 type PartitionOptions = {
-  /** Both ends included. */
+  /** Inclusive. */
   ids: { from: number | RawBuilder<unknown>; upTo: number }
   where?: RawBuilder<unknown>[]
   limit: number
 }
 
-/** All ids that there are. */
+/** Every id. */
 export const ANY_ID = { from: 0, upTo: Number.MAX_SAFE_INTEGER }
 
 /**
- * The newest actions (`a`) of a lane, for use behind `lateral`: what stands before is called `lane` and has
- * the columns of the key.
+ * The newest actions (`a`) of a partition, for use after `lateral`: the relation before it is called `partition`
+ * and has the columns of the key.
  *
- * PostgreSQL must take the lane's own index, whatever it believes about the values: on a walk down the
- * primary key, or over the table, it meets every action that there is before it has met the few of a small
- * lane. So the key stands in the order, which no other index has; it is not compared by `=`, which would
- * settle it and drop it from the order again; and the limit is hidden in a subquery, because one whose
- * value is known may make a sort of the whole lane look cheap.
+ * PostgreSQL must use the partition's own index, whatever it estimates: a scan of the primary key or of the table
+ * visits every action before it has found the few of a small partition. So the key is part of the order, which no
+ * other index provides; it is not compared by `=`, which would make it constant and drop it from the order again;
+ * and the limit is hidden in a subquery, because a known limit may make a sort of the entire partition look cheap.
  */
 export function newestInPartition(
   key: PartitionKey,
   { ids, where = [], limit }: PartitionOptions,
 ): RawBuilder<unknown> {
-  const conditions = [...(isAnyId(ids) ? inPartition(key) : inStretch(key, ids)), ...where]
+  const conditions = [...(isAnyId(ids) ? inPartition(key) : inIdRange(key, ids)), ...where]
   const newestFirst = sql.join([...key, 'id'].map((column) => sql`${sql.ref(`a.${column}`)} desc`))
   return sql`(
     select a.id from actions a where ${sql.join(conditions, sql` and `)}
@@ -46,13 +45,13 @@ function isAnyId({ from, upTo }: PartitionOptions['ids']): boolean {
 }
 
 function inPartition(key: PartitionKey): RawBuilder<unknown>[] {
-  return key.map((column) => sql`${sql.ref(`a.${column}`)} = any(array[${sql.ref(`lane.${column}`)}])`)
+  return key.map((column) => sql`${sql.ref(`a.${column}`)} = any(array[${sql.ref(`partition.${column}`)}])`)
 }
 
-/** Compares whole index entries: a condition on the id alone would bring the primary key back into play. */
-function inStretch(key: PartitionKey, { from, upTo }: PartitionOptions['ids']): RawBuilder<unknown>[] {
+/** Compares entire index entries: a condition on the id alone would make the primary key attractive again. */
+function inIdRange(key: PartitionKey, { from, upTo }: PartitionOptions['ids']): RawBuilder<unknown>[] {
   const columns = sql.join([...key, 'id'].map((column) => sql.ref(`a.${column}`)))
-  const values = sql.join(key.map((column) => sql.ref(`lane.${column}`)))
+  const values = sql.join(key.map((column) => sql.ref(`partition.${column}`)))
   return [
     sql`(${columns}) >= (${values}, ${from}::bigint)`,
     sql`(${columns}) <= (${values}, ${upTo}::bigint)`,

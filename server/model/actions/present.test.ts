@@ -24,7 +24,7 @@ const server = {
   provider_code: 'ssh',
   provider_name: 'ssh',
   provider_name_human_readable: 'SSH',
-}
+} as const
 
 function step(order: number, status: Status, reason: ReasonCode, ran: boolean): StoredStep {
   const ended = ['completed', 'failed', 'skipped'].includes(status)
@@ -84,14 +84,14 @@ describe('the current step', () => {
     })
   }
 
-  test('is shown whole, as among the steps', () => {
+  test('is the same object as in the steps', () => {
     const shown = presentTarget(target([done(1), running(2)]), server)
     assert.deepEqual(shown.current_step, shown.steps[1])
   })
 })
 
 describe('a step', () => {
-  test('takes its place from its target and its creation from the target too', () => {
+  test('gets its ids and its creation time from its target', () => {
     assert.deepEqual(presentTarget(target([failed(2)]), server).steps, [
       {
         id: 12_002,
@@ -112,7 +112,7 @@ describe('a step', () => {
     ])
   })
 
-  test('has an id that no other step has, up to the most steps that a pipeline can have', () => {
+  test('has a unique id, up to the maximum number of steps', () => {
     const ids = [1, 2, 3].flatMap((targetId) =>
       Array.from({ length: 200 }, (_, index) => stepId(targetId, index + 1)),
     )
@@ -121,7 +121,7 @@ describe('a step', () => {
 })
 
 describe('the summary of targets', () => {
-  test('counts what waits in any way as pending, and what was skipped only in the whole', () => {
+  test('counts everything that waits as pending, and skipped targets only in the total', () => {
     const statuses: Status[] = [
       'pending',
       'waiting',
@@ -146,7 +146,7 @@ describe('the summary of targets', () => {
   })
 })
 
-test('a status is shown with its reason, both also for people', () => {
+test('a status is shown with its reason, both also human-readable', () => {
   assert.deepEqual(presentStatus('in-progress', 'PENDING'), {
     status: 'in-progress',
     status_human_readable: 'In progress',
@@ -155,13 +155,13 @@ test('a status is shown with its reason, both also for people', () => {
   })
 })
 
-test('every operation is a type with a form for people', () => {
+test('every operation is a type with a human-readable form', () => {
   for (const [type, form] of Object.entries(OPERATIONS)) {
     assert.deepEqual(presentType(type), { type, type_human_readable: form })
   }
 })
 
-test('the permalink leads to the dashboard', () => {
+test('the permalink points to the dashboard', () => {
   assert.equal(permalink('https://gantry.example.com', 42), 'https://gantry.example.com/app/actions/42')
 })
 
@@ -204,7 +204,7 @@ describe('an action', () => {
     assert.deepEqual(action_data, { release_name: null, commit: null, deployment: null })
   })
 
-  test('says in its deployment which pipeline it is of', () => {
+  test('has its pipeline in its deployment', () => {
     const deployment = {
       type: 'deploy',
       source_type: 'branch',

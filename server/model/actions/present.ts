@@ -1,43 +1,31 @@
 import type { Selectable } from 'kysely'
-import type { ServerData } from '#model/inventory/load-resources.ts'
+import type { PipelineRecord, ServerData } from '#model/inventory/load-resources.ts'
 import type { ActionsTable, ReasonCode, Status, StoredStep, TargetsTable } from '#platform/database/tables.ts'
-import { markStable } from '#platform/http/stable-json.ts'
 import { OPERATIONS, type Operation, REASONS, RESOURCE_TYPES, STATUSES } from '#platform/vocabulary.ts'
 import type { ActionSummary, Step, Target, TargetSummary } from './schemas.ts'
 
-// Rows → what the API shows. Pure.
+// Rows → what the API returns. Pure.
 
 export type ActionRow = Selectable<ActionsTable>
 export type TargetRow = Selectable<TargetsTable>
 
-/** Steps live inside their target's row; their ids follow from it, and stay the same for ever. */
+/** Steps are stored in their target's row; their ids derive from its id and never change. */
 export function stepId(targetId: number, order: number): number {
   return targetId * 1000 + order
 }
 
-/** Never changed once made, and so written only once: whole inside other actions, in parts inside itself. */
 export function presentAction(row: ActionRow, targets: Target[], baseUrl: string): ActionSummary {
-  return describeAction(row, targets, baseUrl, markStable)
-}
-
-/** The same for whoever does not write it as JSON: `keep` is told of each part. */
-export function describeAction(
-  row: ActionRow,
-  targets: Target[],
-  baseUrl: string,
-  keep: <Part extends object>(part: Part) => Part = (part) => part,
-): ActionSummary {
-  return keep({
+  return {
     id: row.id,
     ...presentStatus(row.status, row.status_reason_code),
     ...presentType(row.type),
     url_web_permalink: permalink(baseUrl, row.id),
-    action_data: keep({
+    action_data: {
       release_name: row.release_name,
       commit: row.commit,
       deployment: row.deployment && { ...row.deployment, pipeline_id: row.pipeline_id },
-    }),
-    triggered_from: keep({
+    },
+    triggered_from: {
       origin: row.origin,
       trigger_type: row.trigger_type,
       name: row.trigger_name,
@@ -47,14 +35,14 @@ export function describeAction(
       hook_id: row.hook_id,
       hook_request_id: row.hook_request_id,
       hook_parsed_variables: row.hook_parsed_variables,
-    }),
-    summary: keep({ targets: summarizeTargets(targets) }),
-    targets: keep(targets),
+    },
+    summary: { targets: summarizeTargets(targets) },
+    targets: targets,
     started_at: row.started_at,
     completed_at: row.completed_at,
     created_at: row.created_at,
     updated_at: row.updated_at,
-  })
+  }
 }
 
 export function presentTarget(row: TargetRow, server: ServerData): Target {
@@ -93,7 +81,7 @@ function presentStep(target: TargetRow, step: StoredStep): Step {
 }
 
 /** The running step, else the last one that ran, else null. */
-export function currentStep(steps: readonly Step[]): Step | null {
+function currentStep(steps: readonly Step[]): Step | null {
   return (
     steps.find((step) => step.status === 'in-progress') ??
     steps.findLast((step) => step.started_at !== null) ??
@@ -123,6 +111,15 @@ export function presentStatus(status: Status, reason: ReasonCode) {
 
 export function presentType(type: string) {
   return { type: type as Operation, type_human_readable: OPERATIONS[type as Operation] }
+}
+
+/** The resource of a pipeline, where only its name is shown. */
+export function presentResource({ application, server, resource_type }: PipelineRecord) {
+  return {
+    resource_name: (application?.data.name ?? server?.name)!,
+    resource_type,
+    resource_type_human_readable: RESOURCE_TYPES[resource_type],
+  }
 }
 
 export function permalink(baseUrl: string, actionId: number): string {

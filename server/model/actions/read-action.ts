@@ -1,55 +1,102 @@
+import { type RawBuilder, sql } from 'kysely'
 import { anyOf } from '#platform/database/any-of.ts'
-import { isoFromPostgres } from '#platform/database/connect.ts'
+import { type Database, isoFromPostgres } from '#platform/database/connect.ts'
+import { shareStatement } from '#platform/database/share-loads.ts'
 import { maskPath } from '#platform/masking/masked.ts'
-import { RESOURCE_TYPES, STATUSES } from '#platform/vocabulary.ts'
-import { assembleItem, loadSummaries, type ReadActions } from './assemble.ts'
-import type { FindAction } from './find-action.ts'
-import { permalink, presentType } from './present.ts'
+import { STATUSES } from '#platform/vocabulary.ts'
+import { assembleItem, loadSummaries, shareFullActionLoads } from './assemble.ts'
+import { type ActionRow, permalink, presentResource, presentType } from './present.ts'
+import { newestDeploymentOf, newestUseOf } from './related.ts'
 import type { Action, ActionRef, HookRequest } from './schemas.ts'
-import { withCredits } from './used-credits.ts'
+import { creditsAround, withCredits } from './used-credits.ts'
 import type { Visibility } from './visibility.ts'
-import type { LoadWhole } from './whole-actions.ts'
 
-/** Undefined when there is no such action, or none that the caller may see. */
-export async function readAction(
-  deps: ReadActions & { findAction: FindAction; loadWhole: LoadWhole },
-  sight: Visibility,
-  id: number,
-): Promise<Action | undefined> {
-  const row = await deps.findAction(id)
-  if (!row || !sight.sees(row.environment_id)) return undefined
+/** Undefined when there is no such action, or the caller may not see it. */
+export type ReadAction = (visibility: Visibility, id: number) => Promise<Action | undefined>
 
-  const { tree, scopes: places } = sight
-  const [environments, pipelines, users] = await Promise.all([
-    tree.environments([row.environment_id]),
-    tree.pipelines([row.pipeline_id]),
-    tree.users(row.triggered_by === null ? [] : [row.triggered_by]),
-  ])
-  const pipeline = pipelines.get(row.pipeline_id)!
-  const related = { latest: row.latest, live: row.live, lastUse: row.last_use }
-  const relativeIds = row.parent_id === null ? row.child_ids : [row.parent_id, ...row.child_ids]
-  const [summaries, relatives] = await Promise.all([
-    loadSummaries(deps, sight, [row], [related]),
-    loadRelatives(deps, sight, relativeIds),
-  ])
-  const environment = withCredits(environments.get(row.environment_id)!, new Map(row.credits), places)
-  return {
-    ...assembleItem(row, pipeline, environment, related, summaries),
-    pipeline_id: row.pipeline_id,
-    retry_of: row.retry_of,
-    parent: relatives.find((one) => one.id === row.parent_id) ?? null,
-    children: relatives.filter((one) => one.id !== row.parent_id),
-    triggered_by_user: users.get(row.triggered_by ?? 0) ?? null,
-    hook_requests: {
-      incoming: row.incoming && withIsoTimes(row.incoming),
-      // Runs are seen by people who may see no hook at all.
-      outgoing: row.outgoing && { ...withIsoTimes(row.outgoing), url: maskPath(row.outgoing.url) },
-    },
+type ActionReaderDeps = { db: Database; baseUrl: () => string }
+
+/** Reads single actions in full. Concurrent reads share their statements, so a process needs one reader. */
+export function createActionReader({ db, baseUrl }: ActionReaderDeps): ReadAction {
+  const findAction = shareStatement(db, findActions)
+  const loadFull = shareFullActionLoads(db)
+  return async (visibility, id) => {
+    const row = await findAction(id)
+    if (!row || !visibility.sees(row.environment_id)) return undefined
+
+    const deps = { db, baseUrl: baseUrl(), loadFull }
+    const { tree, scopes } = visibility
+    const related = { latest: row.latest, live: row.live, lastUse: row.last_use }
+    const relativeIds = row.parent_id === null ? row.child_ids : [row.parent_id, ...row.child_ids]
+    const [environments, pipelines, users, summaries, relatives] = await Promise.all([
+      tree.environments([row.environment_id]),
+      tree.pipelines([row.pipeline_id]),
+      tree.users(row.triggered_by === null ? [] : [row.triggered_by]),
+      loadSummaries(deps, visibility, [row], [related]),
+      loadRelatives(deps, visibility, relativeIds),
+    ])
+    const environment = withCredits(environments.get(row.environment_id)!, new Map(row.credits), scopes)
+    return {
+      ...assembleItem(row, pipelines.get(row.pipeline_id)!, environment, related, summaries),
+      pipeline_id: row.pipeline_id,
+      retry_of: row.retry_of,
+      parent: relatives.find((one) => one.id === row.parent_id) ?? null,
+      children: relatives.filter((one) => one.id !== row.parent_id),
+      triggered_by_user: users.get(row.triggered_by ?? 0) ?? null,
+      hook_requests: {
+        incoming: row.incoming && withIsoTimes(row.incoming),
+        // Runs are visible to people who may see no hook at all.
+        outgoing: row.outgoing && { ...withIsoTimes(row.outgoing), url: maskPath(row.outgoing.url) },
+      },
+    }
   }
 }
 
+/** What the response shows besides summaries; they have the rest of the row. */
+type FoundAction = Pick<ActionRow, (typeof COLUMNS)[number]> & {
+  child_ids: number[]
+  /** The call that started it, and the newest delivery about it; times as PostgreSQL writes them in JSON. */
+  incoming: HookRequest | null
+  outgoing: HookRequest | null
+  latest: number | null
+  live: number | null
+  last_use: number | null
+  credits: [number, number][]
+}
+
+const COLUMNS = [
+  'id',
+  'environment_id',
+  'pipeline_id',
+  'trigger_comment',
+  'triggered_by',
+  'retry_of',
+  'parent_id',
+] as const
+
+function findActions(ids: readonly string[]): RawBuilder<FoundAction> {
+  return sql<FoundAction>`
+    with wanted as (select unnest(${ids}::bigint[]) as id)
+    select ${sql.join(COLUMNS.map((column) => sql.ref(`a.${column}`)))},
+      array(select c.id from actions c where c.parent_id = a.id order by c.id) as child_ids,
+      (select ${HOOK_REQUEST} from hook_requests h where h.id = a.hook_request_id) as incoming,
+      (select ${HOOK_REQUEST} from hook_requests h where h.action_id = a.id and h.type = 'outgoing'
+        order by h.id desc limit 1) as outgoing,
+      ${newestDeploymentOf(sql`pipeline.application_id`)} as latest, application.live_action_id as live,
+      ${newestUseOf(sql`application.credential_id`)} as last_use,
+      ${creditsAround(sql`a.environment_id`)} as credits
+    from wanted
+    join actions a on a.id = wanted.id
+    join pipelines pipeline on pipeline.id = a.pipeline_id
+    left join applications application on application.id = pipeline.application_id`
+}
+
+const HOOK_REQUEST = sql`json_build_object('id', h.id, 'hook_id', h.hook_id, 'action_id', h.action_id,
+  'retry_of', h.retry_of, 'ip_address', h.ip_address, 'url', h.url, 'response_status_code', h.response_status_code,
+  'created_at', h.created_at, 'updated_at', h.updated_at)`
+
 async function loadRelatives(
-  { db, baseUrl }: ReadActions,
+  { db, baseUrl }: { db: Database; baseUrl: string },
   { tree, sees }: Visibility,
   ids: readonly number[],
 ): Promise<ActionRef[]> {
@@ -62,19 +109,14 @@ async function loadRelatives(
     .execute()
   const relatives = rows.filter((one) => sees(one.environment_id))
   const pipelines = await tree.pipelines(relatives.map((one) => one.pipeline_id))
-  return relatives.map((one) => {
-    const pipeline = pipelines.get(one.pipeline_id)!
-    return {
-      id: one.id,
-      status: one.status,
-      status_human_readable: STATUSES[one.status],
-      ...presentType(one.type),
-      resource_name: (pipeline.application?.data.name ?? pipeline.server?.name)!,
-      resource_type: pipeline.resource_type,
-      resource_type_human_readable: RESOURCE_TYPES[pipeline.resource_type],
-      url_web_permalink: permalink(baseUrl, one.id),
-    }
-  })
+  return relatives.map((one) => ({
+    id: one.id,
+    status: one.status,
+    status_human_readable: STATUSES[one.status],
+    ...presentType(one.type),
+    ...presentResource(pipelines.get(one.pipeline_id)!),
+    url_web_permalink: permalink(baseUrl, one.id),
+  }))
 }
 
 function withIsoTimes(request: HookRequest): HookRequest {

@@ -1,11 +1,11 @@
 import { type RawBuilder, sql } from 'kysely'
-import type { ApplicationRecord, PipelineRecord } from '#model/inventory/load-resources.ts'
+import type { ApplicationRecord } from '#model/inventory/load-resources.ts'
 import { byId } from '#platform/database/any-of.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { STATUSES } from '#platform/vocabulary.ts'
 import { ANY_ID, newestInPartition } from './partition.ts'
 
-/** The actions that stand inside the resource of an action: `null` where there is none. */
+/** The actions embedded in the resource of an action: its newest deployment, the live one, the credential's last use. */
 export type Related = {
   latest: number | null
   live: number | null
@@ -20,37 +20,28 @@ export function newestDeploymentOf(applicationId: RawBuilder<unknown>): RawBuild
     select max(newest.id) from (
       select p.id as pipeline_id, s.status from pipelines p, unnest(${Object.keys(STATUSES)}::text[]) as s (status)
       where p.application_id = ${applicationId} and p.operation = 'deploy'
-    ) as lane, lateral ${newestInPartition(['pipeline_id', 'status'], { ids: ANY_ID, limit: 1 })} as newest)`
+    ) as partition, lateral ${newestInPartition(['pipeline_id', 'status'], { ids: ANY_ID, limit: 1 })} as newest)`
 }
 
 export function newestUseOf(credentialId: RawBuilder<unknown>): RawBuilder<number | null> {
   const used = { ids: ANY_ID, where: [sql`a.credential_id is not null`], limit: 1 }
   return sql`(
-    select newest.id from (select ${credentialId} as credential_id) as lane,
+    select newest.id from (select ${credentialId} as credential_id) as partition,
       lateral ${newestInPartition(['credential_id'], used)} as newest)`
 }
 
-/** By application; one statement, whatever their number. */
-export function loadRelated(
-  db: Database,
-  pipelines: readonly PipelineRecord[],
-): Promise<Map<number, Related>> {
-  return loadRelatedTo(
-    db,
-    pipelines.flatMap(({ application }) => application ?? []),
-  )
-}
-
-export async function loadRelatedTo(
+/** By application; one statement for any number of them. */
+export async function loadRelated(
   db: Database,
   records: readonly ApplicationRecord[],
 ): Promise<Map<number, Related>> {
-  const applications = byId(records)
-  if (applications.size === 0) return new Map()
-  const ids = [...applications.keys()]
-  const credentialIds = ids.map((id) => applications.get(id)?.credential?.id ?? null)
-  const { rows } = await sql<Record<'latest' | 'live' | 'last_use', number | null> & { id: number }>`
-    select wanted.id, (select live_action_id from applications where id = wanted.id) as live, ${newestDeploymentOf(sql`wanted.id`)} as latest, ${newestUseOf(sql`wanted.credential_id`)} as last_use
+  const applications = [...byId(records).values()]
+  if (applications.length === 0) return new Map()
+  const ids = applications.map(({ id }) => id)
+  const credentialIds = applications.map(({ credential }) => credential?.id ?? null)
+  const { rows } = await sql<Related & { id: number }>`
+    select wanted.id, (select live_action_id from applications where id = wanted.id) as live,
+      ${newestDeploymentOf(sql`wanted.id`)} as latest, ${newestUseOf(sql`wanted.credential_id`)} as "lastUse"
     from unnest(${ids}::bigint[], ${credentialIds}::bigint[]) as wanted (id, credential_id)`.execute(db)
-  return new Map(rows.map(({ id, latest, live, last_use }) => [id, { latest, live, lastUse: last_use }]))
+  return byId(rows)
 }

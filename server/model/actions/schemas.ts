@@ -1,4 +1,5 @@
-// The actions room: runs of pipelines, how they are shown, and (elsewhere in this folder) how they move.
+// The actions room: runs of pipelines. Here is their JSON; status.ts has their states, start-actions.ts stores new
+// ones, read-action.ts and assemble.ts build responses.
 import { type Static, Type } from 'typebox'
 import { userSchema } from '#access/accounts/user-schema.ts'
 import { environmentSchema, organizationSchema, projectSchema } from '#model/inventory/schemas.ts'
@@ -20,14 +21,14 @@ import {
 } from '#platform/http/schemas.ts'
 import { OPERATIONS, type Operation, REASONS, RESOURCE_TYPES, STATUSES } from '#platform/vocabulary.ts'
 
-const statusFields = {
+export const statusFields = {
   status: Word(Object.keys(STATUSES) as Status[]),
   status_human_readable: Type.String(),
   status_reason_code: Word(Object.keys(REASONS) as ReasonCode[]),
   status_reason_human_readable: Type.String(),
 }
 
-const typeFields = {
+export const typeFields = {
   type: Word(Object.keys(OPERATIONS) as Operation[]),
   type_human_readable: Type.String(),
 }
@@ -81,7 +82,7 @@ export const targetSchema = named(
   }),
 )
 
-export const targetSummarySchema = named(
+const targetSummarySchema = named(
   'TargetSummary',
   Exactly({
     count: Type.Integer(),
@@ -92,31 +93,34 @@ export const targetSummarySchema = named(
   }),
 )
 
-const commit = Exactly({
-  repository: TextOrNull(),
-  author_name: TextOrNull(),
-  author_email: TextOrNull(),
-  committed_at: TimestampOrNull,
-  hash: TextOrNull(),
-  message: TextOrNull(),
-  url: TextOrNull(),
-  clone_url: TextOrNull(),
-  download_url: TextOrNull(),
-})
+const commitSchema = named(
+  'Commit',
+  Exactly({
+    repository: TextOrNull(),
+    author_name: TextOrNull(),
+    author_email: TextOrNull(),
+    committed_at: TimestampOrNull,
+    hash: TextOrNull(),
+    message: TextOrNull(),
+    url: TextOrNull(),
+    clone_url: TextOrNull(),
+    download_url: TextOrNull(),
+  }),
+)
 
-const deployment = Exactly({
-  type: Type.String(),
-  source_type: TextOrNull(),
-  source_ref: TextOrNull(),
-  repository: TextOrNull(),
-  provider_name: TextOrNull(),
-  pipeline_id: Id,
-})
+const deploymentSchema = named(
+  'Deployment',
+  Exactly({
+    type: Type.String(),
+    source_type: TextOrNull(),
+    source_ref: TextOrNull(),
+    repository: TextOrNull(),
+    provider_name: TextOrNull(),
+    pipeline_id: Id,
+  }),
+)
 
-const commitSchema = named('Commit', commit)
-const deploymentSchema = named('Deployment', deployment)
-
-export const actionDataSchema = named(
+const actionDataSchema = named(
   'ActionData',
   Exactly({
     release_name: TextOrNull(),
@@ -125,7 +129,7 @@ export const actionDataSchema = named(
   }),
 )
 
-export const triggeredFromSchema = named(
+const triggeredFromSchema = named(
   'TriggeredFrom',
   Exactly({
     origin: TextOrNull(),
@@ -137,12 +141,13 @@ export const triggeredFromSchema = named(
     hook_id: UuidOrNull,
     hook_request_id: UuidOrNull,
     hook_parsed_variables: Type.Record(Type.String(), Type.Unknown(), {
-      description: 'What an incoming hook read from its payload; empty when no hook started the action.',
+      description:
+        'Variables that the incoming hook extracted from its payload; empty when no hook triggered the action.',
     }),
   }),
 )
 
-const whatAnActionSays = {
+const summaryFields = {
   id: Id,
   ...statusFields,
   ...typeFields,
@@ -154,8 +159,8 @@ const whatAnActionSays = {
   ...times,
 }
 
-/** An action inside the resource that it is about: it has no resource of its own, so nesting ends here. */
-export const actionSummarySchema = named('ActionSummary', Exactly(whatAnActionSays))
+/** An action embedded in its resource: it does not embed the resource again, so nesting ends here. */
+const actionSummarySchema = named('ActionSummary', Exactly(summaryFields))
 
 export const credentialSchema = named(
   'Credential',
@@ -213,7 +218,7 @@ export const applicationSchema = named(
   }),
 )
 
-export const actionResourceSchema = named(
+const actionResourceSchema = named(
   'ActionResource',
   Exactly({
     id: Id,
@@ -226,7 +231,7 @@ export const actionResourceSchema = named(
 )
 
 const listItem = {
-  ...whatAnActionSays,
+  ...summaryFields,
   trigger_comment: TextOrNull(),
   resource: ref(actionResourceSchema),
   organization: ref(organizationSchema),
@@ -236,7 +241,7 @@ const listItem = {
 
 export const actionListItemSchema = named('ActionListItem', Exactly(listItem))
 
-export const actionRefSchema = named(
+const actionRefSchema = named(
   'ActionRef',
   Exactly({
     id: Id,

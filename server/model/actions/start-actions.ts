@@ -1,16 +1,16 @@
-import { CompiledQuery, type Transaction } from 'kysely'
-import { CREATION_KINDS, makingDeliveries, tellingOfDeliveries } from '#model/events/fan-out.ts'
-import type { StoredStep, Tables } from '#platform/database/tables.ts'
+import { CompiledQuery, type Selectable, type Transaction } from 'kysely'
+import { CREATION_KINDS, INSERT_DELIVERIES, NOTIFY_DELIVERIES } from '#model/events/fan-out.ts'
+import type { ActionsTable, StoredStep, Tables } from '#platform/database/tables.ts'
 import { ACTIONS_CHANNEL } from './channel.ts'
 
 /**
- * Starting actions is a part of a larger statement, because what causes a start (a call, a person, another
- * action) is stored with it: whoever starts actions builds the relations `starts` and `plans` and puts
- * `startingActions` behind them. Several thousand starts a second go through here.
+ * Actions are inserted as part of a larger statement, because what starts them (a call, a person, another action) is
+ * stored with them: a caller builds the relations `starts` and `plans` and appends `INSERT_ACTIONS`. Several
+ * thousand starts a second go through here.
  *
- * - `starts`: one row per action, with START_COLUMNS; `action_id` is taken from the sequence by
- *   NEXT_ACTION_ID, so that other parts of the statement can name it.
- * - `plans`: one row per target of each different plan, with PLAN_COLUMNS; `starts.plan` refers to it.
+ * - `starts`: one row per action, with START_COLUMNS; `action_id` comes from NEXT_ACTION_ID, so that other parts of
+ *   the statement can use it.
+ * - `plans`: one row per target of each distinct plan, with PLAN_COLUMNS; `starts.plan` refers to it.
  */
 export const NEXT_ACTION_ID = `nextval('actions_id_seq')`
 
@@ -20,18 +20,15 @@ export const START_COLUMNS = `
   triggered_by bigint, hook_id uuid, hook_request_id uuid, hook_parsed_variables jsonb, variables jsonb,
   deployment jsonb, commit jsonb, release_name text, credential_id bigint, retry_of bigint, parent_id bigint`
 
+/** All of them but `plan`. */
+const ACTION_COLUMNS = START_COLUMNS.replaceAll(/ (int|bigint|text|uuid|jsonb)\b/g, '').replace('plan,', '')
+
 export const PLAN_COLUMNS = `plan int, position int, batch int, server_id bigint, steps jsonb`
 
-export const startingActions = `
+export const INSERT_ACTIONS = `
   new_actions as (
-    insert into actions (id, environment_id, pipeline_id, type, status, status_reason_code, trigger_type,
-      trigger_comment, origin, trigger_name, trigger_email, ip_address, triggered_by, hook_id, hook_request_id,
-      hook_parsed_variables, variables, deployment, commit, release_name, credential_id, retry_of, parent_id)
-    overriding system value
-    select action_id, environment_id, pipeline_id, type, status, status_reason_code, trigger_type,
-      trigger_comment, origin, trigger_name, trigger_email, ip_address, triggered_by, hook_id, hook_request_id,
-      hook_parsed_variables, variables, deployment, commit, release_name, credential_id, retry_of, parent_id
-    from starts order by action_id
+    insert into actions (id, ${ACTION_COLUMNS}) overriding system value
+    select action_id, ${ACTION_COLUMNS} from starts order by action_id
   ),
   new_targets as (
     insert into targets (action_id, position, batch, server_id, status, status_reason_code, steps)
@@ -44,48 +41,35 @@ export const startingActions = `
     returning id as event_id, action_id
   )`
 
-/** Put behind `startingActions` when somebody may listen to the creation of these actions. */
-export const tellingHooks = `
-  told as (
+/** Appended to `INSERT_ACTIONS` when a hook may be subscribed to the creation of these actions. */
+export const FAN_OUT_CREATION = `
+  notified as (
     select event_id, action_id, pipeline_id, ${CREATION_KINDS} as kinds, false as is_final
     from new_events join starts using (action_id)
   ),
-  ${makingDeliveries}`
+  ${INSERT_DELIVERIES}`
 
-/** Put among what the statement selects: those who watch all actions are told that there are new ones. */
-export const tellingOfStarts = `(select pg_notify('${ACTIONS_CHANNEL}', 'move ' || min(action_id)) from starts)`
+/** Selected by the statement: notifies streams of new actions. */
+export const NOTIFY_STARTS = `(select pg_notify('${ACTIONS_CHANNEL}', 'move ' || min(action_id)) from starts)`
 
-/** One row of `starts`, without its id. */
-export type Start = {
-  plan: number
-  environment_id: number
-  pipeline_id: number
-  type: string
-  status: string
-  status_reason_code: string
-  trigger_type: 'hook' | 'manual' | 'retry' | 'pipeline'
-  trigger_comment: string | null
-  origin: string | null
-  trigger_name: string | null
-  trigger_email: string | null
-  ip_address: string | null
-  triggered_by: number | null
-  hook_id: string | null
-  hook_request_id: string | null
-  hook_parsed_variables: Record<string, unknown>
-  /** What a person gave the run; null: it has those that its hook has read. */
-  variables: Record<string, unknown> | null
-  deployment: object | null
-  /** Known beforehand only for runs that take the commit of another one. */
-  commit: object | null
-  /** Known beforehand only for rollbacks: the release to go back to. */
-  release_name: string | null
-  credential_id: number | null
-  retry_of: number | null
-  parent_id: number | null
-}
+/**
+ * One row of `starts`, without its id. `variables` are those given by a person; null: those that the hook extracted
+ * apply. `commit` is known in advance only for runs that reuse the commit of another run, `release_name` only for
+ * rollbacks.
+ */
+export type Start = { plan: number } & Omit<
+  Selectable<ActionsTable>,
+  | 'id'
+  | 'has_place'
+  | 'cancelled_by'
+  | 'cancelled_at'
+  | 'started_at'
+  | 'completed_at'
+  | 'created_at'
+  | 'updated_at'
+>
 
-export type PlanRow = {
+type PlanRow = {
   plan: number
   position: number
   batch: number
@@ -98,11 +82,11 @@ const START = `
     select ${NEXT_ACTION_ID} as action_id, s.* from json_to_recordset($1::json) as s (${START_COLUMNS})
   ),
   plans as materialized (select * from json_to_recordset($2::json) as p (${PLAN_COLUMNS})),
-  ${startingActions},
-  ${tellingHooks}
-  select action_id, ${tellingOfStarts}, ${tellingOfDeliveries} from starts order by action_id`
+  ${INSERT_ACTIONS},
+  ${FAN_OUT_CREATION}
+  select action_id, ${NOTIFY_STARTS}, ${NOTIFY_DELIVERIES} from starts order by action_id`
 
-/** Starts actions that are not many; their ids, in the order of `starts`. Nothing runs before somebody asks for it. */
+/** Starts a few actions and returns their ids, in the order of `starts`. Nothing runs until a job is enqueued. */
 export async function startActions(
   trx: Transaction<Tables>,
   starts: readonly Start[],

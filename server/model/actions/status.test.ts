@@ -5,7 +5,7 @@ import { canMove, firstState, isEnd, SKIPPED, UNFINISHED } from './status.ts'
 
 const STATUSES: Status[] = ['pending', 'waiting', 'queued', 'in-progress', 'completed', 'failed', 'skipped']
 
-test('the moves are those of the contract, and no others', () => {
+test('the moves are exactly those of the contract', () => {
   const allowed = STATUSES.flatMap((from) =>
     STATUSES.filter((to) => canMove(from, to)).map((to) => `${from} → ${to}`),
   )
@@ -32,12 +32,12 @@ test('ends are final, and everything else can still end', () => {
   for (const from of UNFINISHED) assert.ok(canMove(from, 'failed'), from)
 })
 
-test('an action begins queued, or pending when it waits for another', () => {
+test('an action starts as queued, or as pending when it waits for another', () => {
   assert.deepEqual(firstState({ waitsForParent: false }), { status: 'queued', reason: 'QUEUED' })
   assert.deepEqual(firstState({ waitsForParent: true }), { status: 'pending', reason: 'PENDING' })
 })
 
-test('whatever has not begun can be superseded', () => {
+test('whatever has not started can be superseded', () => {
   assert.deepEqual(SKIPPED, { status: 'skipped', reason: 'SKIPPED' })
   for (const from of STATUSES)
     assert.equal(canMove(from, SKIPPED.status), ['pending', 'waiting', 'queued'].includes(from), from)

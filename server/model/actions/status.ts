@@ -1,6 +1,6 @@
 import type { ReasonCode, Status } from '#platform/database/tables.ts'
 
-// The one place that knows how actions, targets and steps may move. Pure.
+// The state machine of actions, targets and steps: the only module that knows which moves are allowed. Pure.
 
 /** Ends are final. */
 const MOVES: Record<Status, readonly Status[]> = {
@@ -27,12 +27,12 @@ export const UNFINISHED: readonly Status[] = (Object.keys(MOVES) as Status[]).fi
   (status) => !isEnd(status),
 )
 
-/** How an action begins: ready for a worker, unless it waits for another action to complete. */
+/** The first state of an action: ready for a worker, unless it waits for another action to complete. */
 export function firstState(start: { waitsForParent: boolean }): State {
   return start.waitsForParent
     ? { status: 'pending', reason: 'PENDING' }
     : { status: 'queued', reason: 'QUEUED' }
 }
 
-/** How whatever never ran ends: an earlier step, batch or parent failed, or a newer run took its place. */
+/** The end of what never ran: an earlier step, batch or parent failed, or a newer run superseded it. */
 export const SKIPPED: State = { status: 'skipped', reason: 'SKIPPED' }

@@ -3,7 +3,7 @@ import type { EnvironmentScope } from '#model/inventory/environment-scopes.ts'
 import type { Environment } from '#model/inventory/schemas.ts'
 import type { Database } from '#platform/database/connect.ts'
 
-/** Target runs of this month (UTC) by environment; environments without any are left out. */
+/** Target runs of this month (UTC) by environment; environments without any are missing. */
 export type Credits = ReadonlyMap<number, number>
 
 const THIS_MONTH = sql`date_trunc('month', now())::date`
@@ -23,20 +23,20 @@ export function creditsAround(environmentId: RawBuilder<unknown>): RawBuilder<[n
     where here.id = ${environmentId} and u.month = ${THIS_MONTH})`
 }
 
-/** An environment of the tree with its credits, and those of its project, filled in. */
+/** Fills in the credits of an environment and of its project. */
 export function withCredits(
   environment: Environment,
   credits: Credits,
-  places: readonly EnvironmentScope[],
+  scopes: readonly EnvironmentScope[],
 ): Environment {
   const { project } = environment
   if (credits.size === 0) return environment
-  const runsBelow = places
-    .filter((place) => place.project_id === project.id)
-    .reduce((sum, place) => sum + (credits.get(place.environment_id) ?? 0), 0)
+  const ofProject = scopes
+    .filter((scope) => scope.project_id === project.id)
+    .reduce((sum, scope) => sum + (credits.get(scope.environment_id) ?? 0), 0)
   return {
     ...environment,
     used_credits: credits.get(environment.id) ?? 0,
-    project: { ...project, used_credits: runsBelow },
+    project: { ...project, used_credits: ofProject },
   }
 }

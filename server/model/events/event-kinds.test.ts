@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Status } from '#platform/database/tables.ts'
-import { eventKinds, namedKind } from './event-kinds.ts'
+import { eventKinds, matchingKind } from './event-kinds.ts'
 
 const STATUSES: Status[] = ['pending', 'waiting', 'queued', 'in-progress', 'completed', 'failed', 'skipped']
 
@@ -16,9 +16,9 @@ test('a creation and a changed status are events; a changed reason alone is not'
   for (const status of STATUSES) assert.deepEqual(eventKinds(status, status), [])
 })
 
-test('an event goes by the most particular name that its hook listens to', () => {
+test('an event is reported as the most specific kind that its hook is subscribed to', () => {
   const kinds = eventKinds('in-progress', 'completed')
-  assert.equal(namedKind(kinds, ['action.status_changed']), 'action.status_changed')
-  assert.equal(namedKind(kinds, ['action.completed', 'action.status_changed']), 'action.completed')
-  assert.equal(namedKind(kinds, ['action.failed']), undefined)
+  assert.equal(matchingKind(kinds, ['action.status_changed']), 'action.status_changed')
+  assert.equal(matchingKind(kinds, ['action.completed', 'action.status_changed']), 'action.completed')
+  assert.equal(matchingKind(kinds, ['action.failed']), undefined)
 })

@@ -1,4 +1,5 @@
-// The events room: what happens to actions, as others are told of it. Recorded with the move that causes it.
+// The events room: event kinds, and which hooks an event is delivered to. Events are stored with the status change
+// that causes them. A new kind is added here, and described in docs/guides/receivers.md.
 import type { Status } from '#platform/database/tables.ts'
 
 export const EVENT_KINDS = [
@@ -11,9 +12,9 @@ export const EVENT_KINDS = [
   'action.skipped',
 ] as const
 
-export type EventKind = (typeof EVENT_KINDS)[number]
+type EventKind = (typeof EVENT_KINDS)[number]
 
-const ARRIVALS: Partial<Record<Status, EventKind>> = {
+const KIND_OF_STATUS: Partial<Record<Status, EventKind>> = {
   queued: 'action.queued',
   'in-progress': 'action.started',
   completed: 'action.completed',
@@ -21,14 +22,17 @@ const ARRIVALS: Partial<Record<Status, EventKind>> = {
   skipped: 'action.skipped',
 }
 
-/** The kinds of events that one move of an action is; a changed reason alone is none. */
+/** The kinds of event that a status change is; a changed reason alone is none. */
 export function eventKinds(previous: Status | null, next: Status): EventKind[] {
   if (previous === next) return []
-  const arrival = ARRIVALS[next]
-  return [previous === null ? 'action.created' : 'action.status_changed', ...(arrival ? [arrival] : [])]
+  const kind = KIND_OF_STATUS[next]
+  return [previous === null ? 'action.created' : 'action.status_changed', ...(kind ? [kind] : [])]
 }
 
-/** What a hook that listens to these kinds calls the event: the most particular of those that it named. */
-export function namedKind(kinds: readonly EventKind[], listened: readonly string[]): EventKind | undefined {
-  return kinds.findLast((kind) => listened.includes(kind))
+/** The kind reported to a hook: the most specific one that it is subscribed to. */
+export function matchingKind(
+  kinds: readonly EventKind[],
+  subscribed: readonly string[],
+): EventKind | undefined {
+  return kinds.findLast((kind) => subscribed.includes(kind))
 }

@@ -1,17 +1,17 @@
-import type { Selectable } from 'kysely'
+import { sql } from 'kysely'
 import { loadUsers } from '#access/accounts/load-users.ts'
 import type { User } from '#access/accounts/user-schema.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
+import { byId } from '#platform/database/any-of.ts'
 import type { Database } from '#platform/database/connect.ts'
-import type { HooksTable } from '#platform/database/tables.ts'
 import { MASK, maskPath } from '#platform/masking/masked.ts'
 import type { Hook } from './schemas.ts'
 
-/** The name of a hook's secret for the box that seals it. Both the current and the previous one have it. */
+/** Additional authenticated data of sealed values; the same for the current and the previous secret. */
 export const hookSecretAad = (hookId: string) => `hooks/${hookId}/secret`
 export const urlTokenAad = (hookId: string) => `hooks/${hookId}/url_token`
 
-/** Hooks that are there, each with what the record says about its pipeline; a removed hook is not. */
+/** Hooks that are not removed, each with the fields of its pipeline that the API shows. */
 export function selectHooks(db: Database) {
   return db
     .selectFrom('hooks')
@@ -23,60 +23,60 @@ export function selectHooks(db: Database) {
       'pipelines.operation',
       'environments.project_id',
       eb.fn.coalesce('pipelines.application_id', 'pipelines.server_id').$notNull().as('resource_id'),
-      // Changes with every update of the row: the record's ETag.
+      // Changes with every update of the row: the ETag.
       eb.ref('hooks.xmin' as 'hooks.id').as('row_version'),
     ])
     .where('hooks.deleted_at', 'is', null)
 }
 
-export type HookRow = Selectable<HooksTable> & {
-  resource_type: string
-  operation: string
-  project_id: number
-  resource_id: number
-  row_version: string
+export type HookRow = Awaited<ReturnType<ReturnType<typeof selectHooks>['execute']>>[number]
+
+/** The columns of a removed hook. The row stays, without its secrets: past calls and runs refer to it. */
+export const REMOVED_HOOK = {
+  active: false,
+  url_token: null,
+  url_token_hash: null,
+  secret: null,
+  previous_secret: null,
+  previous_secret_until: null,
+  deleted_at: sql<string>`now()`,
+  updated_at: sql<string>`now()`,
 }
 
-export type Showing = {
+export type PresentOptions = {
   baseUrl: string
   box: SecretBox
-  /** Callers who may not edit a hook see no whole address, incoming or outgoing, and nothing of what it sends. */
+  /** Callers who may not edit a hook see neither full URLs, incoming or outgoing, nor what the hook sends. */
   mayEdit: boolean
-  /** The secret as text, in the one answer that may show it. */
+  /** The plain secret, in the one response that may show it. */
   secret?: string
 }
 
 export async function presentHooks(
   db: Database,
   rows: readonly HookRow[],
-  showing: Showing,
+  options: PresentOptions,
 ): Promise<Hook[]> {
-  const users = new Map(
-    (
-      await loadUsers(
-        db,
-        rows.map((row) => row.created_by),
-      )
-    ).map((user) => [user.id, user]),
-  )
-  return rows.map((row) => presentHook(row, users.get(row.created_by)!, showing))
+  const creatorIds = rows.map((row) => row.created_by)
+  const users = byId(await loadUsers(db, creatorIds))
+  return rows.map((row) => presentHook(row, users.get(row.created_by)!, options))
 }
 
-function presentHook(row: HookRow, created_by_user: User, showing: Showing): Hook {
+function presentHook(row: HookRow, created_by_user: User, options: PresentOptions): Hook {
   return {
     id: row.id,
     name: row.name,
     type: row.type,
     action_type: row.action_type,
     active: row.active,
-    url: urlOf(row, showing),
-    target_url: showing.mayEdit ? row.target_url : row.target_url && maskPath(row.target_url),
+    url: urlOf(row, options),
+    target_url: options.mayEdit ? row.target_url : row.target_url && maskPath(row.target_url),
     requires_secret: row.requires_secret,
     verify_ssl: row.verify_ssl,
-    secret: showing.secret ?? (row.secret === null ? null : MASK),
+    secret: options.secret ?? (row.secret === null ? null : MASK),
     secret_algorithm: row.secret_algorithm,
     secret_header_name: row.secret_header_name,
-    settings: showing.mayEdit ? row.settings : withoutTexts(row.settings),
+    settings: options.mayEdit ? row.settings : withoutTexts(row.settings),
     trigger_when: row.trigger_when,
     disabled_at: row.disabled_at,
     disabled_reason: row.disabled_reason,
@@ -91,13 +91,13 @@ function presentHook(row: HookRow, created_by_user: User, showing: Showing): Hoo
   }
 }
 
-function urlOf(row: HookRow, { baseUrl, box, mayEdit }: Showing): string | null {
+function urlOf(row: HookRow, { baseUrl, box, mayEdit }: PresentOptions): string | null {
   if (row.url_token === null) return null
   const token = mayEdit ? box.open(row.url_token, urlTokenAad(row.id)) : MASK
   return `${baseUrl}/hooks/${token}/trigger`
 }
 
-/** Keys of receivers stand in the headers and bodies that people write: others see the names, not the texts. */
+/** Headers and bodies can contain keys of the receiver: without `hook:edit` only their names are shown. */
 function withoutTexts(settings: HookRow['settings']): HookRow['settings'] {
   const { request_headers: headers, request_body: body } = settings
   return {

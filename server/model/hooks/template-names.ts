@@ -10,7 +10,7 @@ import {
 
 let names: NameTree | undefined
 
-/** What templates of outgoing hooks may name: the fields of the API, and no others. */
+/** The names that templates of outgoing hooks may use: the fields of the API, and no others. */
 export function templateNames(): NameTree {
   names ??= makeNames(
     {
@@ -31,7 +31,7 @@ const byId = new Map(
   [userSchema, ...inventorySchemas, ...actionSchemas].map((schema) => [`${schema.$id}#`, asSchema(schema)]),
 )
 
-/** An application in a template is what it is; what ran on it is told by `action`. */
+/** In a template, related actions are under `action`, not under `application`. */
 function withoutActions(schema: JsonSchema): JsonSchema {
   const { last_deployments: _, credential: __, ...properties } = schema.properties as Record<string, unknown>
   return { ...schema, properties }

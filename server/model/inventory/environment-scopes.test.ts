@@ -18,15 +18,15 @@ function environments(...grants: Partial<Grant>[]): number[] {
   return environmentsWhere({ grants: full }, 'action:view', places).map((place) => place.environment_id)
 }
 
-test('a grant on an organization reaches all its environments and no others', () => {
+test('a grant on an organization covers all its environments and no others', () => {
   assert.deepEqual(environments({}), [1, 2, 3])
 })
 
-test('a grant on a project reaches the environments of that project', () => {
+test('a grant on a project covers the environments of that project', () => {
   assert.deepEqual(environments({ project_id: 1 }), [1, 2])
 })
 
-test('a grant on an environment reaches that one alone', () => {
+test('a grant on an environment covers only that one', () => {
   assert.deepEqual(environments({ project_id: 1, environment_id: 2 }), [2])
 })
 
@@ -35,10 +35,10 @@ test('grants add up, and each environment counts once', () => {
   assert.deepEqual(both, [1, 2, 4])
 })
 
-test('another permission than the one asked for reaches nothing', () => {
+test('a different permission covers nothing', () => {
   assert.deepEqual(environments({ permissions: new Set(['hook:view']) }), [])
 })
 
-test('no grants reach nothing', () => {
+test('no grants cover nothing', () => {
   assert.deepEqual(environments(), [])
 })

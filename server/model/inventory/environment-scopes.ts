@@ -2,8 +2,8 @@ import { can, type Grant, type Permission } from '#access/authorization/permissi
 import type { Database } from '#platform/database/connect.ts'
 
 /**
- * Where each environment stands: the map by which a user's grants become a set of environments. Removed ones
- * are on it, because their runs can still be seen by whoever could see them.
+ * The scope of each environment, by which a user's grants become a set of environments. Includes removed ones,
+ * because their runs stay visible.
  */
 export type EnvironmentScope = { organization_id: number; project_id: number; environment_id: number }
 

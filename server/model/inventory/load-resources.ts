@@ -3,84 +3,39 @@ import { loadUsers } from '#access/accounts/load-users.ts'
 import type { User } from '#access/accounts/user-schema.ts'
 import { anyOf, byId } from '#platform/database/any-of.ts'
 import type { Database } from '#platform/database/connect.ts'
-import type { ApplicationsTable, CredentialsTable, ResourceType } from '#platform/database/tables.ts'
+import type { ApplicationsTable, CredentialsTable } from '#platform/database/tables.ts'
 import { AUTH_TYPES, displayName, PROVIDER_TYPES, PROVIDERS } from '#platform/vocabulary.ts'
-import { parseRepository } from './repository.ts'
 
-// What runs, as far as it changes with the tree alone: what actions say about it (last deployments, the
-// last action of a credential) is added by whoever shows it.
+// What pipelines run on. Only data that belongs to the tree: related actions (last deployments, the last action of
+// a credential) are added where a resource is shown.
 
-export type ServerData = {
-  id: number
-  name: string
-  provider_type: string
-  provider_code: string
-  provider_name: string
-  provider_name_human_readable: string
-}
-
-export type CredentialRecord = {
-  id: number
-  organization_id: number
-  data: ReturnType<typeof credentialData>
-}
-export type ApplicationRecord = {
-  id: number
-  live_action_id: number | null
-  credential: CredentialRecord | null
-  data: ReturnType<typeof applicationData>
-}
-
-export type PipelineRecord = {
-  id: number
-  name: string
-  operation: string
-  environment_id: number
-  resource_type: ResourceType
-  resource_id: number
-  application: ApplicationRecord | null
-  server: ServerData | null
-}
+export type ApplicationRecord = Awaited<ReturnType<typeof loadApplications>>[number]
+export type PipelineRecord = Awaited<ReturnType<typeof loadPipelines>>[number]
+export type ServerData = Awaited<ReturnType<typeof loadServers>>[number]
 
 /** Pipelines with the resource that each runs on, in five statements for any number of them. */
-export async function loadPipelines(db: Database, ids: readonly number[]): Promise<PipelineRecord[]> {
+export async function loadPipelines(db: Database, ids: readonly number[]) {
   const pipelines = await db
     .selectFrom('pipelines')
     .select(['id', 'name', 'operation', 'environment_id', 'resource_type', 'application_id', 'server_id'])
     .where(anyOf('pipelines.id', ids))
     .execute()
-  const applications = byId(
-    await loadApplications(
-      db,
-      pipelines.flatMap((row) => row.application_id ?? []),
-    ),
-  )
-  const servers = byId(
-    await loadServers(
-      db,
-      pipelines.flatMap((row) => row.server_id ?? []),
-    ),
-  )
-  return pipelines.map((row) => ({
-    id: row.id,
-    name: row.name,
-    operation: row.operation,
-    environment_id: row.environment_id,
-    resource_type: row.resource_type,
-    resource_id: (row.application_id ?? row.server_id)!,
-    application: row.application_id === null ? null : applications.get(row.application_id)!,
-    server: row.server_id === null ? null : servers.get(row.server_id)!,
+  const applicationIds = pipelines.flatMap((row) => row.application_id ?? [])
+  const applications = byId(await loadApplications(db, applicationIds))
+  const serverIds = pipelines.flatMap((row) => row.server_id ?? [])
+  const servers = byId(await loadServers(db, serverIds))
+  return pipelines.map(({ application_id, server_id, ...pipeline }) => ({
+    ...pipeline,
+    resource_id: (application_id ?? server_id)!,
+    application: application_id === null ? null : applications.get(application_id)!,
+    server: server_id === null ? null : servers.get(server_id)!,
   }))
 }
 
-export async function loadApplications(db: Database, ids: readonly number[]): Promise<ApplicationRecord[]> {
+export async function loadApplications(db: Database, ids: readonly number[]) {
   const rows = await db.selectFrom('applications').selectAll().where(anyOf('applications.id', ids)).execute()
-  const credentials = byId(
-    await loadCredentials(
-      db,
-      rows.flatMap((row) => row.credential_id ?? []),
-    ),
-  )
+  const credentialIds = rows.flatMap((row) => row.credential_id ?? [])
+  const credentials = byId(await loadCredentials(db, credentialIds))
   return rows.map((row) => ({
     id: row.id,
     live_action_id: row.live_action_id,
@@ -89,7 +44,7 @@ export async function loadApplications(db: Database, ids: readonly number[]): Pr
   }))
 }
 
-export async function loadServers(db: Database, ids: readonly number[]): Promise<ServerData[]> {
+export async function loadServers(db: Database, ids: readonly number[]) {
   const rows = await db
     .selectFrom('servers')
     .select(['id', 'name', 'provider_code'])
@@ -105,7 +60,7 @@ export async function loadServers(db: Database, ids: readonly number[]): Promise
   }))
 }
 
-async function loadCredentials(db: Database, ids: readonly number[]): Promise<CredentialRecord[]> {
+async function loadCredentials(db: Database, ids: readonly number[]) {
   const rows = await db
     .selectFrom('credentials')
     .select([
@@ -121,12 +76,8 @@ async function loadCredentials(db: Database, ids: readonly number[]): Promise<Cr
     ])
     .where(anyOf('credentials.id', ids))
     .execute()
-  const users = byId(
-    await loadUsers(
-      db,
-      rows.map((row) => row.created_by),
-    ),
-  )
+  const creatorIds = rows.map((row) => row.created_by)
+  const users = byId(await loadUsers(db, creatorIds))
   return rows.map((row) => ({
     id: row.id,
     organization_id: row.organization_id,
@@ -186,4 +137,14 @@ function applicationData(row: Selectable<ApplicationsTable>) {
     created_at: row.created_at,
     updated_at: row.updated_at,
   }
+}
+
+/** Owner and name of a repository, given as `acme/shop`, an HTTPS or SSH URL, or a path. */
+export function parseRepository(repository: string): { owner: string | null; name: string | null } {
+  const path = repository
+    .replace(/^[a-z][a-z0-9+.-]*:\/\/[^/]*/i, '') // https://host/…, ssh://user@host:22/…, file:///…
+    .replace(/^[^/\s]+:/, '') // git@host:…, host:…
+  const parts = path.split('/').filter((part) => part !== '')
+  const name = parts.at(-1)?.replace(/\.git$/, '') ?? null
+  return { owner: parts.at(-2) ?? null, name: name === '' ? null : name }
 }

@@ -1,11 +1,10 @@
 import type { Transaction } from 'kysely'
-import type { Scope } from '#access/authorization/permissions.ts'
 import type { Tables } from '#platform/database/tables.ts'
 
-// Whoever puts something into a place holds the place first: until the end of the transaction it can then not
-// be removed by somebody else, who would not see what is being put there. Undefined: it is gone.
+// A transaction that adds something to a scope locks the scope first: until it ends, nobody can remove the scope
+// without seeing the addition. Undefined: the scope does not exist.
 
-export async function lockOrganization(trx: Transaction<Tables>, id: number): Promise<Scope | undefined> {
+export function lockOrganization(trx: Transaction<Tables>, id: number) {
   return trx
     .selectFrom('organizations')
     .select('id as organization_id')
@@ -15,10 +14,7 @@ export async function lockOrganization(trx: Transaction<Tables>, id: number): Pr
     .executeTakeFirst()
 }
 
-export async function lockProject(
-  trx: Transaction<Tables>,
-  id: number,
-): Promise<(Scope & { project_id: number }) | undefined> {
+export function lockProject(trx: Transaction<Tables>, id: number) {
   return trx
     .selectFrom('projects')
     .select(['organization_id', 'id as project_id'])
@@ -28,11 +24,8 @@ export async function lockProject(
     .executeTakeFirst()
 }
 
-/** Its project first, as whoever changes an environment does: two of us cannot wait for each other. */
-export async function lockEnvironmentScope(
-  trx: Transaction<Tables>,
-  id: number,
-): Promise<(Scope & { project_id: number; environment_id: number }) | undefined> {
+/** Locks the project first, like every change of an environment: two transactions cannot deadlock. */
+export async function lockEnvironmentScope(trx: Transaction<Tables>, id: number) {
   const seen = await trx
     .selectFrom('environments')
     .select('project_id')

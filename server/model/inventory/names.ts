@@ -1,8 +1,8 @@
 import { sql, type Transaction } from 'kysely'
 import type { Tables } from '#platform/database/tables.ts'
 
-/** Where each kind of thing has a name of its own. */
-const HOMES = {
+/** Names are unique per parent. */
+const PARENT_COLUMNS = {
   projects: 'organization_id',
   credentials: 'organization_id',
   environments: 'project_id',
@@ -11,13 +11,13 @@ const HOMES = {
 } as const
 
 /**
- * Whether another thing of the kind has that name there, or one that looks the same because its characters are only
- * composed in another way. Holds for as long as the caller keeps others from giving names there.
+ * Whether another resource of the parent has that name, or one that looks the same because only its Unicode
+ * normalization differs. True for as long as the caller keeps the parent locked.
  */
 export async function isNameTaken(
   trx: Transaction<Tables>,
-  kind: keyof typeof HOMES,
-  homeId: number,
+  kind: keyof typeof PARENT_COLUMNS,
+  parentId: number,
   name: string,
   except = 0,
 ): Promise<boolean> {
@@ -25,7 +25,7 @@ export async function isNameTaken(
   const { rows } = await sql<{ isTaken: boolean }>`
     select exists (
       select from ${sql.table(kind)}
-      where ${sql.ref(HOMES[kind])} = ${homeId} and name = any(${alike}::text[]) and id <> ${except}
+      where ${sql.ref(PARENT_COLUMNS[kind])} = ${parentId} and name = any(${alike}::text[]) and id <> ${except}
         and deleted_at is null) as "isTaken"`.execute(trx)
   return rows[0]!.isTaken
 }

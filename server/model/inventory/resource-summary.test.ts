@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { summarize } from './resource-summary.ts'
 
-test('every kind is named in the singular and the plural, for programs and for people', () => {
+test('every kind has singular and plural names, machine- and human-readable', () => {
   const summary = summarize({
     project: 1,
     environment: 2,
@@ -30,7 +30,7 @@ test('every kind is named in the singular and the plural, for programs and for p
   )
 })
 
-test('a kind of which there is none yet is counted as 0, one that was not asked about is left out', () => {
+test('a kind without resources counts as 0, one that was not counted is left out', () => {
   const summary = summarize({ server: 0, application: 2 })
   assert.deepEqual(
     summary.map((one) => [one.resource_type, one.summary]),

@@ -1,4 +1,4 @@
-// The inventory room: the tree of organizations, projects and environments, and what stands in it.
+// The inventory room: the tree of organizations, projects and environments, and the resources in it.
 import { type Static, Type } from 'typebox'
 import { userSchema } from '#access/accounts/user-schema.ts'
 import {

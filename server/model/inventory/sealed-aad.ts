@@ -1,3 +1,3 @@
-/** What sealed values of the inventory are bound to (crypto/secret-box.ts). */
+/** Additional authenticated data of sealed values (crypto/secret-box.ts). Stored: never change these. */
 export const credentialAad = (id: number) => `credentials/${id}/secret`
 export const variableAad = (id: number) => `application_variables/${id}/value`

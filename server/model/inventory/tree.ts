@@ -1,25 +1,15 @@
 import { loadUsers } from '#access/accounts/load-users.ts'
-import type { User } from '#access/accounts/user-schema.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { type EnvironmentScope, loadEnvironmentScopes } from './environment-scopes.ts'
-import { loadEnvironments } from './load-environments.ts'
-import { loadPipelines, loadServers, type PipelineRecord, type ServerData } from './load-resources.ts'
-import type { Environment } from './schemas.ts'
+import { loadPipelines, loadServers } from './load-resources.ts'
+import { loadEnvironments } from './load-scopes.ts'
 
 /**
- * The tree as it was at one version of it (see the table tree_version), loaded as it is asked for and
- * kept in memory. Lists and reads show the same few organizations, projects and applications again and
- * again; what they show of them is never older than the version that the request itself read.
+ * The tree at one version (see the table tree_version), loaded on demand and cached in memory. Responses show the
+ * same few organizations, projects and applications again and again; what they show is never older than the version
+ * that the request itself read.
  */
-export type TreeSnapshot = {
-  places(): Promise<EnvironmentScope[]>
-  environments(ids: readonly number[]): Promise<Map<number, Environment>>
-  pipelines(ids: readonly number[]): Promise<Map<number, PipelineRecord>>
-  servers(ids: readonly number[]): Promise<Map<number, ServerData>>
-  users(ids: readonly number[]): Promise<Map<number, User>>
-  /** For whoever shows things of the tree: what they made of it, good for as long as the tree stands still. */
-  kept: Map<number, object>
-}
+export type TreeSnapshot = ReturnType<typeof createSnapshot>
 
 export type Tree = { at(version: number): TreeSnapshot }
 
@@ -27,8 +17,8 @@ export function createTree(db: Database): Tree {
   let current: { version: number; snapshot: TreeSnapshot } | undefined
   return {
     at(version) {
-      // A request that read its version before the newest one arrived gets a snapshot of its own: what
-      // it loads now must not be taken for the state of a version that it does not know.
+      // A request that read an older version than the newest one gets a separate snapshot: what it loads now must
+      // not be taken for the state of a version that it does not know.
       if (current && version < current.version) return createSnapshot(db)
       if (current?.version !== version) current = { version, snapshot: createSnapshot(db) }
       return current.snapshot
@@ -36,40 +26,39 @@ export function createTree(db: Database): Tree {
   }
 }
 
-function createSnapshot(db: Database): TreeSnapshot {
-  let places: Promise<EnvironmentScope[]> | undefined
+function createSnapshot(db: Database) {
+  let scopes: Promise<EnvironmentScope[]> | undefined
   return {
-    places() {
-      places ??= loadEnvironmentScopes(db).catch((error) => {
-        places = undefined
+    scopes() {
+      scopes ??= loadEnvironmentScopes(db).catch((error) => {
+        scopes = undefined
         throw error
       })
-      return places
+      return scopes
     },
-    environments: keep((ids) => loadEnvironments(db, ids)),
-    pipelines: keep((ids) => loadPipelines(db, ids)),
-    servers: keep((ids) => loadServers(db, ids)),
-    users: keep((ids) => loadUsers(db, ids)),
-    kept: new Map(),
+    environments: cached((ids) => loadEnvironments(db, ids)),
+    pipelines: cached((ids) => loadPipelines(db, ids)),
+    servers: cached((ids) => loadServers(db, ids)),
+    users: cached((ids) => loadUsers(db, ids)),
   }
 }
 
-/** More than any one installation shows at a time; a bound for hostile or huge ones. */
-const MOST_KEPT = 20_000
+/** More than an installation shows at a time; a bound for hostile or huge ones. */
+const MAX_CACHED = 20_000
 
-/** Loads the ids that are not there yet, in one go. */
-function keep<Row extends { id: number }>(load: (ids: number[]) => Promise<Row[]>) {
-  let kept = new Map<number, Row>()
-  return async (ids: readonly number[]): Promise<Map<number, Row>> => {
+/** Loads the ids that are not cached yet, together. The result may contain more than was requested. */
+function cached<Row extends { id: number }>(load: (ids: number[]) => Promise<Row[]>) {
+  let cache = new Map<number, Row>()
+  return async (ids: readonly number[]): Promise<ReadonlyMap<number, Row>> => {
     const wanted = [...new Set(ids)]
-    let missing = wanted.filter((id) => !kept.has(id))
-    if (missing.length === 0) return kept
-    if (kept.size + missing.length > MOST_KEPT) {
-      kept = new Map()
+    let missing = wanted.filter((id) => !cache.has(id))
+    if (missing.length === 0) return cache
+    if (cache.size + missing.length > MAX_CACHED) {
+      cache = new Map()
       missing = wanted
     }
-    const here = kept
-    for (const row of await load(missing)) here.set(row.id, row)
-    return here
+    const current = cache
+    for (const row of await load(missing)) current.set(row.id, row)
+    return current
   }
 }

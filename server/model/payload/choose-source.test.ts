@@ -8,7 +8,7 @@ const chosen = (variables: Variables) => {
   return `${source_type} ${source_ref}`
 }
 
-test('commit goes before tag, tag before branch, branch before source_ref, and the default branch is last', () => {
+test('precedence is commit, tag, branch, source_ref, default branch', () => {
   const all = { source_ref: 'r', branch: 'b', tag: 't', commit: 'c' }
   const { commit: _commit, ...noCommit } = all
   const { tag: _tag, ...noTag } = noCommit
@@ -22,14 +22,14 @@ test('commit goes before tag, tag before branch, branch before source_ref, and t
   ])
 })
 
-test('source_type says what source_ref is', () => {
+test('source_type is the type of source_ref', () => {
   for (const source_type of ['branch', 'tag', 'commit'])
     assert.equal(chosen({ source_ref: 'x', source_type }), `${source_type} x`)
   assert.equal(chosen({ source_ref: 'x', source_type: 'planet' }), 'branch x')
   assert.equal(chosen({ source_type: 'tag' }), 'branch main')
 })
 
-test('full names lose their prefix, and say themselves what they are', () => {
+test('full refs lose their prefix, which determines their type', () => {
   assert.equal(chosen({ branch: 'refs/heads/feature/x' }), 'branch feature/x')
   assert.equal(chosen({ tag: 'refs/tags/v1' }), 'tag v1')
   assert.equal(chosen({ branch: 'refs/tags/v1' }), 'tag v1')
@@ -39,7 +39,7 @@ test('full names lose their prefix, and say themselves what they are', () => {
   assert.equal(chosen({ branch: 'heads/x' }), 'branch heads/x')
 })
 
-test('empty values and arrays choose nothing; numbers are texts; case does not count', () => {
+test('empty values and arrays are ignored; numbers become strings; names are case-insensitive', () => {
   assert.equal(chosen({ commit: '', tag: [], branch: 'b' }), 'branch b')
   assert.equal(chosen({ tag: 7 }), 'tag 7')
   assert.equal(chosen({ Branch: 'b', TAG: '' }), 'branch b')

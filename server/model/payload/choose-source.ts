@@ -2,7 +2,7 @@ import type { Variables } from './extract-variables.ts'
 
 export type Source = { source_type: 'branch' | 'tag' | 'commit'; source_ref: string }
 
-/** What a deploy takes, from the variables of a call: commit before tag before branch before source_ref. */
+/** The source of a deploy, from the variables of a call: commit before tag before branch before source_ref. */
 export function chooseSource(variables: Variables, defaultBranch: string): Source {
   const commit = textOf(variables, 'commit')
   if (commit) return { source_type: 'commit', source_ref: commit }
@@ -15,7 +15,7 @@ export function chooseSource(variables: Variables, defaultBranch: string): Sourc
   return { source_type: 'branch', source_ref: defaultBranch }
 }
 
-/** A full name says itself what it is: a push of a tag arrives in the same field as one of a branch. */
+/** A full ref says what it is: pushes of tags and of branches arrive in the same field. */
 function fromRef(ref: string, type: string): Source {
   if (ref.startsWith('refs/tags/')) return { source_type: 'tag', source_ref: withoutPrefix(ref) }
   if (ref.startsWith('refs/heads/')) return { source_type: 'branch', source_ref: withoutPrefix(ref) }

@@ -7,14 +7,14 @@ const TYPES: VariableType[] = ['string', 'integer', 'boolean', 'array']
 const run = (type: VariableType, found: unknown) => coerce(type, found, () => JSON.stringify(found))
 const assertValue = (type: VariableType, found: unknown, value: unknown) =>
   assert.deepEqual(run(type, found), { kind: 'value', value })
-const faultOf = (type: VariableType, found: unknown) => {
+const errorOf = (type: VariableType, found: unknown) => {
   const coerced = run(type, found)
-  assert.equal(coerced.kind, 'fault', `${type} ${JSON.stringify(found)?.slice(0, 50)}`)
-  return (coerced as Extract<typeof coerced, { kind: 'fault' }>).message
+  assert.equal(coerced.kind, 'invalid', `${type} ${JSON.stringify(found)?.slice(0, 50)}`)
+  return (coerced as Extract<typeof coerced, { kind: 'invalid' }>).message
 }
 
-suite('what fits', () => {
-  test('a string takes texts, booleans, and numbers as the sender wrote them', () => {
+suite('accepted values', () => {
+  test('a string accepts strings, booleans, and numbers as the sender wrote them', () => {
     assertValue('string', 'x', 'x')
     assertValue('string', '', '')
     assertValue('string', true, 'true')
@@ -24,7 +24,7 @@ suite('what fits', () => {
     assert.deepEqual(exact, { kind: 'value', value: '12345678901234567890' })
   })
 
-  test('an integer takes whole numbers and texts of digits', () => {
+  test('an integer accepts integers and strings of digits', () => {
     const most = Number.MAX_SAFE_INTEGER
     for (const [found, value] of [
       [0, 0],
@@ -48,18 +48,18 @@ suite('what fits', () => {
     }
   })
 
-  test('a boolean takes booleans and their two names', () => {
+  test('a boolean accepts booleans and their names', () => {
     for (const found of [true, 'true']) assertValue('boolean', found, true)
     for (const found of [false, 'false']) assertValue('boolean', found, false)
   })
 
-  test('an array takes arrays, as they are', () => {
+  test('an array accepts arrays unchanged', () => {
     for (const found of [[], [1, 'a', null, { b: [true] }]]) assertValue('array', found, found)
   })
 })
 
-suite('what does not fit', () => {
-  test('a value of another kind is a fault that tells kinds and sizes, never contents', () => {
+suite('rejected values', () => {
+  test('the error for another type contains types and sizes, never contents', () => {
     const wrong: Record<VariableType, unknown[]> = {
       string: [{}, [], { secret: 1 }],
       integer: [
@@ -81,43 +81,46 @@ suite('what does not fit', () => {
       array: ['[]', 0, {}, true, { length: 0 }],
     }
     for (const type of TYPES) {
-      for (const found of wrong[type]) assert.match(faultOf(type, found), /^expected .+, found .+$/)
+      for (const found of wrong[type]) assert.match(errorOf(type, found), /^expected .+, found .+$/)
     }
-    assert.equal(faultOf('array', 'secret'), 'expected an array, found a text of 6 characters')
-    assert.equal(faultOf('boolean', ['secret']), 'expected true or false, found an array of 1')
-    assert.equal(faultOf('string', { secret: 1 }), 'expected a text, a number or a boolean, found an object')
+    assert.equal(errorOf('array', 'secret'), 'expected an array, found a string of 6 characters')
+    assert.equal(errorOf('boolean', ['secret']), 'expected true or false, found an array of 1')
+    assert.equal(
+      errorOf('string', { secret: 1 }),
+      'expected a string, a number or a boolean, found an object',
+    )
     assert.match(
-      faultOf('integer', 1.5),
-      /^expected an integer, or a text of digits, between .+, found a number$/,
+      errorOf('integer', 1.5),
+      /^expected an integer, or a string of digits, between .+, found a number$/,
     )
   })
 
-  test('64 KiB are the most, counted in bytes', () => {
+  test('the limit is 64 KiB, counted in bytes', () => {
     assertValue('string', 'x'.repeat(65_536), 'x'.repeat(65_536))
-    assert.equal(faultOf('string', 'x'.repeat(65_537)), 'is longer than 64 KiB')
-    assert.equal(faultOf('string', 'ä'.repeat(32_769)), 'is longer than 64 KiB')
-    assert.equal(faultOf('array', ['x'.repeat(65_536)]), 'is longer than 64 KiB')
+    assert.equal(errorOf('string', 'x'.repeat(65_537)), 'is longer than 64 KiB')
+    assert.equal(errorOf('string', 'ä'.repeat(32_769)), 'is longer than 64 KiB')
+    assert.equal(errorOf('array', ['x'.repeat(65_536)]), 'is longer than 64 KiB')
     assert.deepEqual(
       coerce('string', 1e300, () => '9'.repeat(65_537)),
-      { kind: 'fault', message: 'is longer than 64 KiB' },
+      { kind: 'invalid', message: 'is longer than 64 KiB' },
     )
-    assert.equal(faultOf('integer', '1'.repeat(70_000)).includes('70000 characters'), true)
+    assert.equal(errorOf('integer', '1'.repeat(70_000)).includes('70000 characters'), true)
   })
 
-  test('U+0000 and half surrogate pairs are faults, also deep inside of arrays and in keys', () => {
+  test('U+0000 and lone surrogates are rejected, even deep inside arrays and in keys', () => {
     const zero = 'must not contain the character U+0000'
     const half = 'must not contain half of a surrogate pair'
-    assert.equal(faultOf('string', 'a\0'), zero)
-    assert.equal(faultOf('string', '\ud800'), half)
-    assert.equal(faultOf('string', '\udc00\ud800'), half)
-    assert.equal(faultOf('array', [[{ a: ['\0'] }]]), zero)
-    assert.equal(faultOf('array', [{ '\ud800': 1 }]), half)
-    assert.equal(faultOf('array', [null, null, '\0']), zero)
+    assert.equal(errorOf('string', 'a\0'), zero)
+    assert.equal(errorOf('string', '\ud800'), half)
+    assert.equal(errorOf('string', '\udc00\ud800'), half)
+    assert.equal(errorOf('array', [[{ a: ['\0'] }]]), zero)
+    assert.equal(errorOf('array', [{ '\ud800': 1 }]), half)
+    assert.equal(errorOf('array', [null, null, '\0']), zero)
     assertValue('string', '\ud83d\ude00', '😀')
   })
 })
 
-test('any JSON and any type give a value that keeps the promise of the type, or a fault, never an exception', () => {
+test('any JSON and any type give a value of that type or an error, never an exception', () => {
   const anyText = fc.array(fc.nat(0xffff), { maxLength: 20 }).map((units) => String.fromCharCode(...units))
   const anyFound = fc.oneof(
     fc.jsonValue({ maxDepth: 4 }),
@@ -142,7 +145,7 @@ test('any JSON and any type give a value that keeps the promise of the type, or 
   )
 })
 
-test('every safe integer is taken as itself, as a number and as a text', () => {
+test('every safe integer is accepted, as a number and as a string', () => {
   fc.assert(
     fc.property(fc.maxSafeInteger(), (value) => {
       assertValue('integer', value, value + 0)
@@ -151,13 +154,13 @@ test('every safe integer is taken as itself, as a number and as a text', () => {
   )
 })
 
-test('no integer beyond the safe ones is taken, as a number or as a text', () => {
+test('no unsafe integer is accepted, as a number or as a string', () => {
   const beyond = fc.bigInt({ min: BigInt(Number.MAX_SAFE_INTEGER) + 1n, max: 10n ** 40n })
   fc.assert(
     fc.property(beyond, fc.boolean(), (size, negative) => {
       const value = negative ? -size : size
-      faultOf('integer', Number(value))
-      faultOf('integer', String(value))
+      errorOf('integer', Number(value))
+      errorOf('integer', String(value))
     }),
   )
 })

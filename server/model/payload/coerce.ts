@@ -3,27 +3,27 @@ import { unstorableReason } from '#platform/http/json-body.ts'
 export type VariableType = 'string' | 'integer' | 'boolean' | 'array'
 export type VariableValue = string | number | boolean | unknown[]
 
-export type Coerced = { kind: 'value'; value: VariableValue } | { kind: 'fault'; message: string }
+type Coerced = { kind: 'value'; value: VariableValue } | { kind: 'invalid'; message: string }
 
-const MOST_BYTES = 64 * 1024
+const MAX_BYTES = 64 * 1024
 
 const EXPECTED: Record<VariableType, string> = {
-  string: 'a text, a number or a boolean',
-  integer: 'an integer, or a text of digits, between -9007199254740991 and 9007199254740991',
+  string: 'a string, a number or a boolean',
+  integer: 'an integer, or a string of digits, between -9007199254740991 and 9007199254740991',
   boolean: 'true or false',
   array: 'an array',
 }
 
 /**
- * A JSON value that is there → a variable's value. `exactText` gives a number as the sender wrote it:
- * JSON.parse rounds large ones. Messages tell kinds and sizes, never contents.
+ * A JSON value → a variable's value. `exactText` returns a number as the sender wrote it: JSON.parse rounds large
+ * ones. Messages contain types and sizes, never contents.
  */
 export function coerce(type: VariableType, found: unknown, exactText: () => string): Coerced {
   const value = convert(type, found, exactText)
   if (value === undefined)
-    return { kind: 'fault', message: `expected ${EXPECTED[type]}, found ${describe(found)}` }
-  const fault = faultOfSize(value) ?? faultOfContents(value)
-  return fault ? { kind: 'fault', message: fault } : { kind: 'value', value }
+    return { kind: 'invalid', message: `expected ${EXPECTED[type]}, found ${describe(found)}` }
+  const error = sizeError(value) ?? contentError(value)
+  return error ? { kind: 'invalid', message: error } : { kind: 'value', value }
 }
 
 function convert(type: VariableType, found: unknown, exactText: () => string): VariableValue | undefined {
@@ -44,13 +44,13 @@ function convert(type: VariableType, found: unknown, exactText: () => string): V
   }
 }
 
-function faultOfSize(value: VariableValue): string | undefined {
+function sizeError(value: VariableValue): string | undefined {
   const text = typeof value === 'string' ? value : typeof value === 'object' ? JSON.stringify(value) : ''
-  return Buffer.byteLength(text) > MOST_BYTES ? 'is longer than 64 KiB' : undefined
+  return Buffer.byteLength(text) > MAX_BYTES ? 'is longer than 64 KiB' : undefined
 }
 
-/** Texts that no column and no environment can hold, numbers that JSON cannot; also deep inside arrays. */
-function faultOfContents(value: VariableValue): string | undefined {
+/** Strings that neither a column nor an environment variable can hold, numbers that JSON cannot; at any depth. */
+function contentError(value: VariableValue): string | undefined {
   const open: unknown[] = [value]
   for (let current = open.pop(); current !== undefined; current = open.pop()) {
     if (typeof current === 'number' && !Number.isFinite(current)) return 'contains a number that is too large'
@@ -61,23 +61,15 @@ function faultOfContents(value: VariableValue): string | undefined {
         open.push(child ?? null)
       }
     }
-    const fault = texts.map(unstorableReason).find((one) => one !== undefined)
-    if (fault) return fault
+    const error = texts.map(unstorableReason).find((one) => one !== undefined)
+    if (error) return error
   }
   return undefined
 }
 
 function describe(found: unknown): string {
-  if (found === null) return 'null'
+  if (found === null || typeof found === 'boolean') return String(found)
   if (Array.isArray(found)) return `an array of ${found.length}`
-  switch (typeof found) {
-    case 'string':
-      return `a text of ${found.length} characters`
-    case 'number':
-      return 'a number'
-    case 'boolean':
-      return String(found)
-    default:
-      return 'an object'
-  }
+  if (typeof found === 'string') return `a string of ${found.length} characters`
+  return typeof found === 'number' ? 'a number' : 'an object'
 }

@@ -11,7 +11,7 @@ const condition = (path: string, ...acceptedValues: unknown[]): CompiledConditio
 const unmet = (payload: unknown, ...conditions: CompiledCondition[]) =>
   unmetCondition(conditions, payload)?.path
 
-test('all conditions must hold, and the first that does not is named', () => {
+test('all conditions must match, and the first that does not is returned', () => {
   const payload = { ref: 'main', repository: { id: 7 }, list: [1, { a: null }] }
   assert.equal(unmet(payload), undefined)
   assert.equal(unmet(payload, condition('ref', 'dev', 'main'), condition('repository.id', 7)), undefined)
@@ -20,7 +20,7 @@ test('all conditions must hold, and the first that does not is named', () => {
   assert.equal(unmet(payload, condition('list', [1, { a: null }])), undefined)
 })
 
-test('values are compared exactly: no text is a number, no 0 is false', () => {
+test('values are compared exactly: a string is not a number, 0 is not false', () => {
   const pairs: [unknown, unknown][] = [
     [7, '7'],
     [0, false],
@@ -43,7 +43,7 @@ test('values are compared exactly: no text is a number, no 0 is false', () => {
   }
 })
 
-test('what is absent never holds, whatever is accepted', () => {
+test('a missing value never matches, whatever is accepted', () => {
   for (const payload of [{}, [], null, 'x', { a: {} }])
     assert.equal(unmet(payload, condition('a.b', null, '', 0, false, [], {}, undefined)), 'a.b')
   assert.equal(unmet({}, condition('constructor', {}), condition('__proto__', {})), 'constructor')
@@ -57,7 +57,7 @@ const canonical = (value: unknown): string =>
   )
 const anyJson = fc.jsonValue({ maxDepth: 4 }).map((value) => JSON.parse(JSON.stringify(value)))
 
-test('two values are the same when their canonical JSON is', () => {
+test('two values are equal when their canonical JSON is', () => {
   const small = fc.letrec((tie) => ({
     any: fc.oneof(
       { maxDepth: 3 },
@@ -76,7 +76,7 @@ test('two values are the same when their canonical JSON is', () => {
   )
 })
 
-test('a value is the same as its copy with the keys in another order', () => {
+test('a value equals its copy with reordered keys', () => {
   const reversed = (value: unknown): unknown => {
     if (typeof value !== 'object' || value === null) return value
     if (Array.isArray(value)) return value.map(reversed)

@@ -1,9 +1,8 @@
-import type { PayloadPath } from './payload-path.ts'
-import { readPath } from './read-path.ts'
+import { type PayloadPath, readPath } from './payload-path.ts'
 
 export type CompiledCondition = { path: string; keys: PayloadPath; acceptedValues: readonly unknown[] }
 
-/** The first condition that does not hold, or undefined. What is absent never holds. */
+/** The first condition that does not match, or undefined. A missing value never matches. */
 export function unmetCondition(
   conditions: readonly CompiledCondition[],
   payload: unknown,
@@ -14,7 +13,7 @@ export function unmetCondition(
   })
 }
 
-/** Equal as JSON: the order of keys does not count, everything else does. */
+/** Equal as JSON: only the order of keys does not matter. */
 export function sameJson(one: unknown, other: unknown): boolean {
   if (one === other) return true
   if (typeof one !== 'object' || typeof other !== 'object' || one === null || other === null) return false

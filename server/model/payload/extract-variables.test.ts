@@ -13,7 +13,7 @@ const variable = (name: string, more: Partial<CompiledVariable> = {}): CompiledV
 const extract = (text: string, ...declared: CompiledVariable[]) =>
   extractVariables(declared, JSON.parse(text), text)
 
-test('each variable takes the value at its path', () => {
+test('each variable gets the value at its path', () => {
   const extracted = extract(
     '{"ref":"main","commits":[{"id":7,"tags":["a"]}],"x.y":true}',
     variable('branch', { path: 'ref' }),
@@ -25,7 +25,7 @@ test('each variable takes the value at its path', () => {
   assert.deepEqual(extracted, { kind: 'variables', variables })
 })
 
-test('missing and null are absent: the default stands in, else it is an error or unset', () => {
+test('missing and null are absent: the default applies, otherwise it is an error or unset', () => {
   const declared = [
     variable('a', { defaultValue: 'default', required: true }),
     variable('b', { defaultValue: 0, type: 'integer' }),
@@ -38,12 +38,12 @@ test('missing and null are absent: the default stands in, else it is an error or
       text,
     )
   assert.deepEqual(extract('{"a":null}', variable('a', { path: 'a.b', required: true })), {
-    kind: 'faults',
-    errors: { a: ['is required: nothing stands at a.b in the payload'] },
+    kind: 'invalid',
+    errors: { a: ['is required, but the payload has no value at a.b'] },
   })
 })
 
-test('an empty text, 0, false and an empty array are present', () => {
+test('an empty string, 0, false and an empty array are present', () => {
   const extracted = extract(
     '{"a":"","b":0,"c":false,"d":[]}',
     variable('a', { required: true, defaultValue: 'default' }),
@@ -54,7 +54,7 @@ test('an empty text, 0, false and an empty array are present', () => {
   assert.deepEqual(extracted, { kind: 'variables', variables: { a: '', b: 0, c: false, d: [] } })
 })
 
-test('everything that is wrong is told at once, and a default does not cover for a wrong value', () => {
+test('all errors are reported at once, and a default does not replace an invalid value', () => {
   const extracted = extract(
     '{"b":"x","c":[]}',
     variable('a', { required: true }),
@@ -62,14 +62,14 @@ test('everything that is wrong is told at once, and a default does not cover for
     variable('c', { path: 'c', type: 'boolean' }),
     variable('d'),
   )
-  assert.equal(extracted.kind, 'faults')
-  const errors = extracted.kind === 'faults' ? extracted.errors : {}
+  assert.equal(extracted.kind, 'invalid')
+  const errors = extracted.kind === 'invalid' ? extracted.errors : {}
   assert.deepEqual(Object.keys(errors), ['a', 'b', 'c'])
   assert.match(errors.b![0]!, /^at b: expected an integer/)
   assert.equal(errors.c![0], 'at c: expected true or false, found an array of 0')
 })
 
-test('a number read as text is what the sender wrote, to the digit', () => {
+test('a number read as a string is exactly what the sender wrote', () => {
   const numbers = [
     '12345678901234567890',
     '1.10',
@@ -88,12 +88,12 @@ test('a number read as text is what the sender wrote, to the digit', () => {
   }
 })
 
-test('of two equal keys the last one counts, also for the exact text of a number', () => {
+test('of duplicate keys the last one wins, also for the exact text of a number', () => {
   const extracted = extract('{"n":1.0,"n":2.0}', variable('n'))
   assert.deepEqual(extracted, { kind: 'variables', variables: { n: '2.0' } })
 })
 
-test('many exact numbers of a large payload cost one more reading of it, not one each', () => {
+test('many exact numbers of a large payload cost one more parse, not one each', () => {
   const text = `{"list":[${Array.from({ length: 20_000 }, (_, n) => `${n}.0`).join()}]}`
   const declared = Array.from({ length: 100 }, (_, n) => variable(`n${n}`, { path: `list.${n}` }))
   const payload = JSON.parse(text)
@@ -108,7 +108,7 @@ test('many exact numbers of a large payload cost one more reading of it, not one
   assert.ok(timed(declared) < 20 * one)
 })
 
-test('names that have a meaning in JavaScript are names like others', () => {
+test('names with a meaning in JavaScript are ordinary names', () => {
   const text = '{"__proto__":"a","constructor":"b","toString":{"x":"c"}}'
   const names = ['__proto__', 'constructor']
   const found = extract(
@@ -123,6 +123,6 @@ test('names that have a meaning in JavaScript are names like others', () => {
     ['toString', 'c'],
   ])
   const absent = extract('{}', ...names.map((name) => variable(name, { required: true })))
-  assert.ok(absent.kind === 'faults', 'they are not found where nobody sent them')
+  assert.ok(absent.kind === 'invalid', 'they are not found where nobody sent them')
   assert.deepEqual(Object.keys(absent.errors), names)
 })

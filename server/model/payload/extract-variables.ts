@@ -1,12 +1,11 @@
 import type { ErrorsByField } from '#platform/http/validation.ts'
 import { coerce, type VariableType, type VariableValue } from './coerce.ts'
-import type { PayloadPath } from './payload-path.ts'
-import { readPath } from './read-path.ts'
+import { type PayloadPath, readPath } from './payload-path.ts'
 
-/** A variable as a hook declares it, ready to be read: paths are parsed once per hook. */
+/** A declared variable with its parsed path: paths are parsed once per hook. */
 export type CompiledVariable = {
   name: string
-  /** As a person wrote it, for messages. */
+  /** As written, for messages. */
   path: string
   keys: PayloadPath
   type: VariableType
@@ -16,11 +15,9 @@ export type CompiledVariable = {
 
 export type Variables = Record<string, VariableValue>
 
-export type Extracted =
-  | { kind: 'variables'; variables: Variables }
-  | { kind: 'faults'; errors: ErrorsByField }
+type Extracted = { kind: 'variables'; variables: Variables } | { kind: 'invalid'; errors: ErrorsByField }
 
-/** All variables of a call, or all that is wrong with them. `text` is what `payload` was parsed from. */
+/** All variables of a call, or all their errors. `text` is what `payload` was parsed from. */
 export function extractVariables(
   declared: readonly CompiledVariable[],
   payload: unknown,
@@ -34,17 +31,17 @@ export function extractVariables(
     if (found === undefined || found === null) {
       if (variable.defaultValue !== null) setOwn(variables, variable.name, variable.defaultValue)
       else if (variable.required)
-        setOwn(errors, variable.name, [`is required: nothing stands at ${variable.path} in the payload`])
+        setOwn(errors, variable.name, [`is required, but the payload has no value at ${variable.path}`])
       continue
     }
     const coerced = coerce(variable.type, found, () => exact(variable.keys))
     if (coerced.kind === 'value') setOwn(variables, variable.name, coerced.value)
     else setOwn(errors, variable.name, [`at ${variable.path}: ${coerced.message}`])
   }
-  return Object.keys(errors).length > 0 ? { kind: 'faults', errors } : { kind: 'variables', variables }
+  return Object.keys(errors).length > 0 ? { kind: 'invalid', errors } : { kind: 'variables', variables }
 }
 
-/** Plain assignment to a name such as `__proto__` would not make a property. */
+/** Plain assignment to a name such as `__proto__` would not create a property. */
 function setOwn<Value>(record: Record<string, Value>, name: string, value: Value): void {
   Object.defineProperty(record, name, { value, enumerable: true, configurable: true, writable: true })
 }
@@ -56,13 +53,13 @@ class SourceText {
   }
 }
 
-/** Numbers as the sender wrote them. Parses the text again, once, and only when a number is read as text. */
+/** Numbers as the sender wrote them. Parses the text again, once, and only when a number is read as a string. */
 function exactNumbers(text: string): (keys: PayloadPath) => string {
-  const keepNumbers = (_key: string, value: unknown, context?: { source?: string }) =>
+  const withSource = (_key: string, value: unknown, context?: { source?: string }) =>
     typeof value === 'number' && context?.source !== undefined ? new SourceText(context.source) : value
   let exact: { payload: unknown } | undefined
   return (keys) => {
-    exact ??= { payload: JSON.parse(text, keepNumbers as (key: string, value: unknown) => unknown) }
+    exact ??= { payload: JSON.parse(text, withSource as (key: string, value: unknown) => unknown) }
     const found = readPath(exact.payload, keys)
     return found instanceof SourceText ? found.text : String(found)
   }

@@ -1,7 +1,7 @@
-// The pipelines room: what a run consists of, and how people manage pipelines and their steps. Here are the
-// steps that every deploy has.
+// The pipelines room: what a run consists of: targets × steps, queue policy, and here the steps that every deploy
+// has.
 
-/** In the order in which they run; a person's own steps stand between them. */
+/** In execution order; custom steps come between them. */
 export const DEPLOY_STEPS = [
   { name: 'check-app-environment', description: 'Check that the server is ready for the application' },
   { name: 'get-new-release', description: 'Bring the source of the new release to the server' },
@@ -14,5 +14,5 @@ export const DEPLOY_STEPS = [
 /** The runner has a handler for each (`satisfies Record<DeployStep, …>`): a missing one does not compile. */
 export type DeployStep = (typeof DEPLOY_STEPS)[number]['name']
 
-/** Built-in ones and a person's own together. */
-export const MOST_STEPS = 200
+/** Built-in and custom steps together. */
+export const MAX_STEPS = 200

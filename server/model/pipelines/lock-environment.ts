@@ -3,17 +3,17 @@ import type { Tables } from '#platform/database/tables.ts'
 import { isOutdated } from '#platform/http/if-match.ts'
 import type { HttpProblem } from '#platform/http/problems.ts'
 
-export type EnvironmentHeld = { organization_id: number; project_id: number; environment_id: number }
+export type LockedEnvironment = { organization_id: number; project_id: number; environment_id: number }
 
 /**
- * Taken before anything of an environment is changed, and kept to the end of the transaction: applications,
- * pipelines, steps and links of one environment are changed by one person at a time, so that what was checked
- * (names, circles, which servers are linked) still holds when it is stored. Undefined: it is gone.
+ * Acquired before anything in an environment changes, and held until the transaction ends: applications, pipelines,
+ * steps and links of one environment are changed by one transaction at a time, so that what was checked (names,
+ * cycles, linked servers) is still true when it is stored. Undefined: the environment does not exist.
  */
 export function lockEnvironment(
   trx: Transaction<Tables>,
   environmentId: number,
-): Promise<EnvironmentHeld | undefined> {
+): Promise<LockedEnvironment | undefined> {
   return trx
     .selectFrom('environments')
     .innerJoin('projects', 'projects.id', 'environments.project_id')
@@ -26,21 +26,21 @@ export function lockEnvironment(
 
 type InEnvironment = 'applications' | 'servers' | 'pipelines'
 
-/** The same by something that stands in the environment, which is held as well; undefined when it is gone. */
-export async function lockAround(
+/** Locks a resource and its environment; undefined when the resource does not exist. */
+export async function lockEnvironmentOf(
   trx: Transaction<Tables>,
   table: InEnvironment,
   id: number,
-): Promise<EnvironmentHeld | undefined> {
-  const things = trx
+): Promise<LockedEnvironment | undefined> {
+  const rows = trx
     .selectFrom(table as 'pipelines')
     .select('environment_id')
     .where('id', '=', id)
     .where('deleted_at', 'is', null)
-  const place = await things.executeTakeFirst()
-  const held = place && (await lockEnvironment(trx, place.environment_id))
-  // Looked at once more: somebody may have removed it while we waited.
-  return held && (await things.forShare().executeTakeFirst()) && held
+  const found = await rows.executeTakeFirst()
+  const locked = found && (await lockEnvironment(trx, found.environment_id))
+  // Read again: it may have been removed while this transaction waited.
+  return locked && (await rows.forShare().executeTakeFirst()) && locked
 }
 
 /**
@@ -53,8 +53,8 @@ export async function lockForChange<Row extends { row_version: string }>(
   id: number,
   find: (trx: Transaction<Tables>, id: number, options: { lock: true }) => Promise<Row | undefined>,
   ifMatch?: string,
-): Promise<{ kind: 'locked'; scope: EnvironmentHeld; row: Row } | HttpProblem> {
-  const scope = await lockAround(trx, table, id)
+): Promise<{ kind: 'locked'; scope: LockedEnvironment; row: Row } | HttpProblem> {
+  const scope = await lockEnvironmentOf(trx, table, id)
   const row = scope && (await find(trx, id, { lock: true }))
   if (!row) return { kind: 'gone' }
   return isOutdated(ifMatch, row.row_version) ? { kind: 'changed-meanwhile' } : { kind: 'locked', scope, row }

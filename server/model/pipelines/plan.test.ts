@@ -10,7 +10,7 @@ const pipelineOf = (more: Partial<PipelineDefinition> = {}): PipelineDefinition 
   isArchived: false,
   queuePolicy: 'queue',
   maxParallelActions: 1,
-  hasFollowers: false,
+  hasDependents: false,
   rollout: null,
   servers: serversOf(2),
   steps: [
@@ -28,7 +28,7 @@ const batchesOf = (servers: number, batch: number | string) => {
   return plan.targets.map((target) => target.batch)
 }
 
-test('a run has a target for each server and on it every step, in order, none of them begun', () => {
+test('a run has a target per server with every step, in order, all pending', () => {
   const unbegun = { status: 'pending', reason: 'PENDING', started_at: null, completed_at: null }
   assert.deepEqual(planRun(pipelineOf()), {
     kind: 'plan',
@@ -43,17 +43,17 @@ test('a run has a target for each server and on it every step, in order, none of
   })
 })
 
-test('what cannot run says why', () => {
+test('a plan that cannot run says why', () => {
   const reasonOf = (more: Partial<PipelineDefinition>) => {
     const plan = planRun(pipelineOf(more))
     return plan.kind === 'impossible' ? plan.reason : plan.kind
   }
   assert.equal(reasonOf({ isArchived: true, servers: [] }), 'The environment of the pipeline is archived.')
-  assert.equal(reasonOf({ servers: [], steps: [] }), 'The pipeline has no server to run on.')
-  assert.equal(reasonOf({ steps: [] }), 'The pipeline has no step to run.')
+  assert.equal(reasonOf({ servers: [], steps: [] }), 'The pipeline has no servers to run on.')
+  assert.equal(reasonOf({ steps: [] }), 'The pipeline has no steps.')
 })
 
-test('a rollout goes by so many servers, or by so many percent of them, at a time', () => {
+test('a rollout has batches of a number of servers, or of a percentage of them', () => {
   assert.deepEqual(batchesOf(5, 2), [1, 1, 2, 2, 3])
   assert.deepEqual(batchesOf(5, 1), [1, 2, 3, 4, 5])
   assert.deepEqual(batchesOf(5, 9), [1, 1, 1, 1, 1])
@@ -63,7 +63,7 @@ test('a rollout goes by so many servers, or by so many percent of them, at a tim
   assert.deepEqual(batchesOf(3, '100%'), [1, 1, 1])
 })
 
-test('every server is in one batch, batches follow one another, and none is larger than the first', () => {
+test('every server is in one batch, batches are in order, and none is larger than the first', () => {
   const batch = fc.oneof(
     fc.integer({ min: 1, max: 100 }),
     fc.integer({ min: 1, max: 100 }).map((percent) => `${percent}%`),

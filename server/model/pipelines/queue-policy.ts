@@ -5,8 +5,8 @@ import type { PipelineDefinition } from './plan.ts'
 type Pipeline = Pick<PipelineDefinition, 'id' | 'queuePolicy' | 'maxParallelActions'>
 
 /**
- * Keeps others from starting runs on pipelines with a queue policy of their own until the transaction ends,
- * so that two processes cannot both take the last place.
+ * Keeps others from starting runs on these pipelines until the transaction ends, so that two processes cannot both
+ * take the last slot.
  */
 export async function lockPipelines(trx: Transaction<Tables>, pipelines: readonly Pipeline[]): Promise<void> {
   if (pipelines.length === 0) return
@@ -15,7 +15,7 @@ export async function lockPipelines(trx: Transaction<Tables>, pipelines: readonl
   await locked.execute(trx)
 }
 
-/** For runs that are about to start on locked pipelines, in this order: whether each may. */
+/** Whether each of these runs, about to start in this order on locked pipelines, may start. */
 export async function acquireSlots(
   trx: Transaction<Tables>,
   pipelines: readonly Pipeline[],

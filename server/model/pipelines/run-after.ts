@@ -1,11 +1,11 @@
-/** Which pipelines each pipeline runs after. */
-export type RunAfter = ReadonlyMap<number, readonly number[]>
+/** The pipelines that each pipeline runs after. */
+type RunAfter = ReadonlyMap<number, readonly number[]>
 
 /**
- * The circle that would come about if `id` ran after `wanted`, from `id` to `id`: each one runs after the next.
- * Undefined when there is none. Pure.
+ * The cycle that results if `id` runs after `wanted`, from `id` to `id`: each one runs after the next. Undefined
+ * when there is none. Pure.
  */
-export function findCircle(known: RunAfter, id: number, wanted: readonly number[]): number[] | undefined {
+export function findCycle(known: RunAfter, id: number, wanted: readonly number[]): number[] | undefined {
   const seen = new Set<number>()
   const open = wanted.map((next) => [id, next])
   for (let path = open.pop(); path; path = open.pop()) {

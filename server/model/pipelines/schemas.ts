@@ -1,4 +1,4 @@
-// What people say and see of pipelines and their steps.
+// Pipelines and their steps in the API.
 import { type Static, Type } from 'typebox'
 import { userSchema } from '#access/accounts/user-schema.ts'
 import { Exactly, Id, Name, named, ref, TextOrNull, Timestamp, Word } from '#platform/http/schemas.ts'
@@ -8,18 +8,18 @@ const name = Name()
 const queuePolicy = Word(['queue', 'latest', 'reject'] as const, {
   default: 'queue',
   description:
-    'What happens to a run that finds no place: `queue` waits; `latest` waits and lets older waiting hook runs be skipped; `reject` is 409.',
+    'What happens to a run when the pipeline is busy: `queue` waits; `latest` waits and skips older waiting hook runs; `reject` returns 409.',
 })
 const batch = Type.Unsafe<number | string>({
   type: ['integer', 'string'],
   minimum: 1,
   maximum: 10_000,
   pattern: '^([1-9]\\d?|100)%$',
-  'x-hint': 'must be a number of servers, or a share of them such as "25%"',
-  description: 'So many servers at a time, or such a share of them: `2` or `"25%"`.',
+  'x-hint': 'must be a number of servers or a percentage such as "25%"',
+  description: 'Servers per batch: a number such as `2`, or a percentage such as `"25%"`.',
 })
 
-const rolloutWish = Type.Unsafe<{ batch: number | string; max_failed?: number } | null>({
+const rolloutInput = Type.Unsafe<{ batch: number | string; max_failed?: number } | null>({
   type: ['object', 'null'],
   additionalProperties: false,
   required: ['batch'],
@@ -30,7 +30,7 @@ const rolloutWish = Type.Unsafe<{ batch: number | string; max_failed?: number } 
       minimum: 0,
       maximum: 10_000,
       default: 0,
-      description: 'So many servers may fail before the batches that follow are skipped.',
+      description: 'How many servers may fail before the remaining batches are skipped.',
     },
   },
   description: 'Null: all servers at once.',
@@ -41,7 +41,7 @@ const optionalFields = {
     Type.Integer({ minimum: 0, maximum: 10_000, default: 1, description: '0: no limit.' }),
   ),
   queue_policy: Type.Optional(queuePolicy),
-  rollout: Type.Optional(rolloutWish),
+  rollout: Type.Optional(rolloutInput),
   run_after: Type.Optional(
     Type.Array(Id, {
       maxItems: 100,
@@ -80,15 +80,15 @@ const stepFields = {
   run_as_user: Type.Optional(
     TextOrNull({
       pattern: '^[a-z_][a-z0-9_-]{0,31}$',
-      'x-hint': 'must be the name of an account: small letters, digits, _ and -, at most 32',
-      description: 'The account on the server; null: the one that the server is reached with.',
+      'x-hint': 'must be an account name: lowercase letters, digits, _ and -, at most 32 characters',
+      description: 'The account on the server; null: the account of the connection.',
     }),
   ),
   timeout_seconds: Type.Optional(Type.Integer({ minimum: 1, maximum: 86_400, default: 600 })),
   idempotent: Type.Optional(
     Type.Boolean({
       default: false,
-      description: 'May be run once more elsewhere when the worker that ran it was lost.',
+      description: 'Whether the step may run again when its worker was lost.',
     }),
   ),
   trigger_after: Type.Optional(
@@ -99,7 +99,7 @@ const stepFields = {
       minLength: 1,
       maxLength: 255,
       description:
-        'The step that it follows, by id or name; null: it is the first. Absent in a new step: the last one.',
+        'The step that it follows, by id or name; null: it runs first. A new step without it runs last.',
     }),
   ),
 }
@@ -108,7 +108,7 @@ const command = Type.String({
   maxLength: 65_536,
   pattern: '\\S',
   'x-hint': 'must not be blank',
-  description: 'For bash; at most 64 KiB. Values reach it only as environment variables.',
+  description: 'A bash script, at most 64 KiB. Values are passed only as environment variables.',
 })
 
 export const stepBody = Exactly(
@@ -135,10 +135,10 @@ export const stepChange = Exactly(
 export const pipelineStepSchema = named(
   'PipelineStep',
   Exactly({
-    id: Type.Integer({ minimum: 1, description: 'Stays the same however often the step is changed.' }),
+    id: Type.Integer({ minimum: 1, description: 'Does not change when the step is edited.' }),
     name: Type.String(),
     description: TextOrNull(),
-    built_in: Type.Boolean({ description: 'One of the steps that every deploy has.' }),
+    built_in: Type.Boolean({ description: 'Whether it is one of the steps that every deploy has.' }),
     command: TextOrNull({ description: 'Null for built-in steps.' }),
     run_as_user: TextOrNull(),
     timeout_seconds: Type.Integer(),
@@ -169,7 +169,7 @@ export const pipelineSchema = named(
       properties: { batch, max_failed: { type: 'integer' } },
     }),
     run_after: Type.Array(Id),
-    steps: Type.Array(ref(pipelineStepSchema), { description: 'In the order in which they run.' }),
+    steps: Type.Array(ref(pipelineStepSchema), { description: 'In execution order.' }),
     created_by_user: ref(userSchema),
     created_at: Timestamp,
     updated_at: Timestamp,

@@ -3,18 +3,18 @@ import type { ActionFilters } from '#model/actions/filters.ts'
 import { ANY_ID, newestInPartition } from '#model/actions/partition.ts'
 import type { Database } from '#platform/database/connect.ts'
 
-// Actions are counted once and for all in blocks of 5,000 ids. Actions are never deleted, so a block in
-// which no id can appear any more is closed, and its count holds. What is not counted yet is the head.
+// Actions are counted once, in blocks of 5,000 ids. Actions are never deleted, so the count of a block in which no
+// id can appear any more is final: the block is closed. Actions that are not counted yet are the head.
 export const BLOCK = 5_000
 
 /**
- * Counts the blocks that have closed since the last time; run by a job. A block is closed when a later
- * action is five minutes old: a transaction that took an id of the block has long been ended by then
- * (transactions are limited to one minute, see connect.ts).
+ * Counts the blocks that have closed since the last run; called by a job. A block is closed when a later action is
+ * five minutes old: by then every transaction that took an id of the block has ended (transactions are limited to
+ * one minute, see connect.ts).
  */
 export async function countClosedBlocks(
   db: Database,
-  options: { settledMinutes?: number } = {},
+  options: { graceMinutes?: number } = {},
 ): Promise<void> {
   await db.transaction().execute(async (trx) => {
     const { next_block } = await trx
@@ -24,7 +24,7 @@ export async function countClosedBlocks(
       .executeTakeFirstOrThrow()
     const { rows } = await sql<{ id: number | null }>`
       select max(id) as id from actions where id >= ${next_block * BLOCK}
-        and created_at < now() - ${options.settledMinutes ?? 5}::int * interval '1 minute'`.execute(trx)
+        and created_at < now() - ${options.graceMinutes ?? 5}::int * interval '1 minute'`.execute(trx)
     const end = Math.floor((rows[0]?.id ?? 0) / BLOCK)
     if (end <= next_block) return
     await sql`
@@ -37,8 +37,8 @@ export async function countClosedBlocks(
 }
 
 /**
- * The id of the action at an offset in the list, 0 past its end; undefined when the offset lies within the
- * head. Adds up blocks from the newest on, then looks into one.
+ * The id of the action at an offset in the list, 0 past its end; undefined when the offset is within the head.
+ * Adds up blocks from the newest on, then searches one.
  */
 export async function jumpToOffset(
   db: Database,
@@ -46,11 +46,11 @@ export async function jumpToOffset(
   offset: number,
 ): Promise<number | undefined> {
   const { rows } = await sql<{ head: number; id: number | null }>`
-    with head as (select count(*) as actions from ${lanes(environmentIds)}, lateral ${inHead()} as found),
+    with head as (select count(*) as actions from ${partitions(environmentIds)}, lateral ${inHead()} as found),
     running as (
       select block, sum(sum(actions)) over (order by block desc) as through,
         sum(sum(actions)) over (order by block desc) - sum(actions) as before
-      from action_blocks join ${lanes(environmentIds)} using (environment_id) group by block
+      from action_blocks join ${partitions(environmentIds)} using (environment_id) group by block
     )
     select head.actions as head, (
       select a.id from (
@@ -67,10 +67,10 @@ export async function jumpToOffset(
   return offset < head ? undefined : (id ?? 0)
 }
 
-const lanes = (environmentIds: readonly number[]) =>
-  sql`unnest(${environmentIds}::bigint[]) as lane (environment_id)`
+const partitions = (environmentIds: readonly number[]) =>
+  sql`unnest(${environmentIds}::bigint[]) as partition (environment_id)`
 
-/** The actions of a lane that are not counted yet. */
+/** The actions of a partition that are not counted yet. */
 function inHead(...where: RawBuilder<unknown>[]): RawBuilder<unknown> {
   const from = sql`(select next_block * ${BLOCK}::bigint from counted_action_blocks)`
   const ids = { from, upTo: ANY_ID.upTo }
@@ -79,7 +79,7 @@ function inHead(...where: RawBuilder<unknown>[]): RawBuilder<unknown> {
 
 export type Bounds = { from: number; upTo: number }
 
-/** The ids between which every action of the wanted time lies: blocks know their first and last moment. */
+/** The range of ids that contains every action of the requested time: blocks store their first and last time. */
 export async function findBounds(
   db: Database,
   environmentIds: readonly number[],
@@ -94,7 +94,7 @@ export async function findBounds(
         case when ${created_after ?? null}::timestamptz is null then 0 else first_id end) as from,
       (select max(block) from blocks where first_created_at < ${created_before ?? null}::timestamptz) as last,
       ${created_before ?? null}::timestamptz is null or exists (
-        select from ${lanes(environmentIds)},
+        select from ${partitions(environmentIds)},
           lateral ${inHead(sql`a.created_at < ${created_before ?? null}::timestamptz`)} as found) as head_matters
     from head`.execute(db)
   const { from, last, head_matters } = rows[0]!

@@ -1,4 +1,5 @@
 import { type RawBuilder, sql } from 'kysely'
+import { LRUCache } from 'lru-cache'
 import type { ActionFilters } from '#model/actions/filters.ts'
 import { ANY_ID, newestInPartition, type PartitionKey } from '#model/actions/partition.ts'
 import type { ActionRow } from '#model/actions/present.ts'
@@ -8,36 +9,36 @@ import { STATUSES } from '#platform/vocabulary.ts'
 import { type Bounds, findBounds, jumpToOffset } from './action-blocks.ts'
 
 /**
- * A page of actions, newest first. The actions wanted are cut into lanes, each of which one index serves
- * in order (an environment, a pipeline and a status, a hook …); a page is the merge of the heads of the
- * lanes, so it costs the same whether a thousand or a million actions are stored.
+ * A page of actions, newest first. The requested actions are split into partitions, each of which one index serves
+ * in order (an environment, a pipeline and a status, a hook …); a page merges the heads of the partitions, so it
+ * costs the same whether a thousand or a million actions are stored.
  */
 export async function findPage(
   db: Database,
   environmentIds: readonly number[],
   filters: ActionFilters,
   page: Page,
-  largeLists: LargeLists = new Set(),
+  largeLists: LargeLists = createLargeLists(),
 ): Promise<{ rows: ActionRow[]; extent: Extent }> {
   if (environmentIds.length === 0) return { rows: [], extent: { total: 0, hasMore: false } }
   const bounds = await findBounds(db, environmentIds, filters)
-  const lanes = lanesFor(environmentIds, filters, bounds)
+  const partitions = partitionsFor(environmentIds, filters, bounds)
   const start = await startOf(db, environmentIds, filters, page.offset)
   const [rows, total] = await Promise.all([
-    selectRows(db, lanes, start, page.limit + 1),
-    countUnlessLarge(largeLists, environmentIds, filters, () => countRows(db, lanes)),
+    selectRows(db, partitions, start, page.limit + 1),
+    countUnlessLarge(largeLists, environmentIds, filters, () => countRows(db, partitions)),
   ])
   const hasMore = rows.length > page.limit
   return { rows: rows.slice(0, page.limit), extent: { total, hasMore } }
 }
 
 /**
- * Lists that are known to be longer than totals are counted. Actions are never deleted, so such a list stays
- * so; unless it is one of actions in some status, which they leave again.
+ * Lists that are known to exceed the limit of counting. Actions are never deleted, so such a list stays large;
+ * unless it is filtered by status, which actions leave again.
  */
-export type LargeLists = Set<string>
+export type LargeLists = LRUCache<string, true>
 
-const MOST_LARGE_LISTS = 1_000
+export const createLargeLists = (): LargeLists => new LRUCache({ max: 1_000 })
 
 async function countUnlessLarge(
   known: LargeLists,
@@ -49,14 +50,14 @@ async function countUnlessLarge(
   const list = JSON.stringify([environmentIds, filters])
   if (known.has(list)) return COUNT_LIMIT + 1
   const total = await count()
-  if (total > COUNT_LIMIT && known.size < MOST_LARGE_LISTS) known.add(list)
+  if (total > COUNT_LIMIT) known.set(list, true)
   return total
 }
 
 /** Which rows to skip: `offset` of those with an id of `upTo` or less. */
 type Start = { upTo: number; offset: number }
 
-/** Below this, walking the index is cheaper than looking for a place to jump to. */
+/** Below this, scanning the index is cheaper than finding where to jump to. */
 const JUMP_FROM = 2_000
 
 async function startOf(
@@ -66,22 +67,22 @@ async function startOf(
   offset: number,
 ): Promise<Start> {
   const start = { upTo: ANY_ID.upTo, offset }
-  if (offset < JUMP_FROM || !isWholeEnvironments(filters)) return start
+  if (offset < JUMP_FROM || !selectsEnvironmentsOnly(filters)) return start
   const upTo = await jumpToOffset(db, environmentIds, offset)
   return upTo === undefined ? start : { upTo, offset: 0 }
 }
 
-/** True when the filters choose environments and nothing else: blocks are counted per environment. */
-function isWholeEnvironments(filters: ActionFilters): boolean {
+/** Blocks are counted per environment, so they help only with filters of environments. */
+function selectsEnvironmentsOnly(filters: ActionFilters): boolean {
   const { organization_id, project_id, environment_id, ...others } = filters
   return Object.values(others).every((value) => value === undefined)
 }
 
-/** One lane per row of `from`, which is called `lane`; `where` holds besides (see lane.ts). */
-type Lanes = { from: RawBuilder<unknown>; key: PartitionKey; ids: Bounds; where: RawBuilder<unknown>[] }
+/** One partition per row of `from`, which is called `partition`; `where` applies as well (see partition.ts). */
+type Partitions = { from: RawBuilder<unknown>; key: PartitionKey; ids: Bounds; where: RawBuilder<unknown>[] }
 
-function lanesFor(environmentIds: readonly number[], filters: ActionFilters, ids: Bounds): Lanes {
-  const places = sql`${environmentIds}::bigint[]`
+function partitionsFor(environmentIds: readonly number[], filters: ActionFilters, ids: Bounds): Partitions {
+  const environments = sql`${environmentIds}::bigint[]`
   const rest: RawBuilder<unknown>[] = []
   if (filters.created_after) rest.push(sql`a.created_at >= ${filters.created_after}`)
   if (filters.created_before) rest.push(sql`a.created_at < ${filters.created_before}`)
@@ -94,15 +95,20 @@ function lanesFor(environmentIds: readonly number[], filters: ActionFilters, ids
       rest.push(sql`a.pipeline_id in (select p.id from pipelines p where ${ofPipeline(filters)})`)
     if (status) rest.push(sql`a.status = any(${status})`)
     if (ofTrigger) rest.push(ofTrigger)
-    rest.push(sql`a.hook_id is not null and a.environment_id = any(${places})`)
-    return { from: sql`unnest(${hook_id}::uuid[]) as lane (hook_id)`, key: ['hook_id'], ids, where: rest }
+    rest.push(sql`a.hook_id is not null and a.environment_id = any(${environments})`)
+    return {
+      from: sql`unnest(${hook_id}::uuid[]) as partition (hook_id)`,
+      key: ['hook_id'],
+      ids,
+      where: rest,
+    }
   }
   if (pipeline_id || resource_type || resource_id || type || status) {
     if (ofTrigger) rest.push(ofTrigger)
     const statuses = status ?? Object.keys(STATUSES)
     return {
       from: sql`(select p.id as pipeline_id, s.status from pipelines p, unnest(${statuses}::text[]) as s (status)
-        where p.environment_id = any(${places}) and ${ofPipeline(filters)}) as lane`,
+        where p.environment_id = any(${environments}) and ${ofPipeline(filters)}) as partition`,
       key: ['pipeline_id', 'status'],
       ids,
       where: rest,
@@ -111,8 +117,8 @@ function lanesFor(environmentIds: readonly number[], filters: ActionFilters, ids
   if (filters.trigger_type && !filters.trigger_type.includes('hook')) {
     rest.push(sql`a.trigger_type <> 'hook'`)
     return {
-      from: sql`(select * from unnest(${places}) as e (environment_id),
-        unnest(${filters.trigger_type}::text[]) as t (trigger_type)) as lane`,
+      from: sql`(select * from unnest(${environments}) as e (environment_id),
+        unnest(${filters.trigger_type}::text[]) as t (trigger_type)) as partition`,
       key: ['environment_id', 'trigger_type'],
       ids,
       where: rest,
@@ -120,7 +126,7 @@ function lanesFor(environmentIds: readonly number[], filters: ActionFilters, ids
   }
   if (ofTrigger) rest.push(ofTrigger)
   return {
-    from: sql`unnest(${places}) as lane (environment_id)`,
+    from: sql`unnest(${environments}) as partition (environment_id)`,
     key: ['environment_id'],
     ids,
     where: rest,
@@ -134,12 +140,12 @@ function ofPipeline({ pipeline_id, resource_type, resource_id, type }: ActionFil
   if (resource_id)
     conditions.push(sql`coalesce(p.application_id, p.server_id) = any(${resource_id}::bigint[])`)
   if (type) conditions.push(sql`p.operation = any(${type})`)
-  return all(...conditions)
+  return sql.join(conditions, sql` and `)
 }
 
 async function selectRows(
   db: Database,
-  { from, key, ids, where }: Lanes,
+  { from, key, ids, where }: Partitions,
   start: Start,
   limit: number,
 ): Promise<ActionRow[]> {
@@ -156,8 +162,8 @@ async function selectRows(
   return rows
 }
 
-/** Counts to one past the limit and no further. */
-async function countRows(db: Database, { from, key, ids, where }: Lanes): Promise<number> {
+/** Counts up to one past the limit. */
+async function countRows(db: Database, { from, key, ids, where }: Partitions): Promise<number> {
   const limit = COUNT_LIMIT + 1
   const { rows } = await sql<{ total: number }>`
     select count(*) as total from (
@@ -165,8 +171,4 @@ async function countRows(db: Database, { from, key, ids, where }: Lanes): Promis
       limit ${limit}::bigint
     ) as counted`.execute(db)
   return rows[0]!.total
-}
-
-function all(...conditions: RawBuilder<unknown>[]): RawBuilder<unknown> {
-  return sql.join(conditions, sql` and `)
 }

@@ -1,58 +1,39 @@
 import { loadUsers } from '#access/accounts/load-users.ts'
 import { byId } from '#platform/database/any-of.ts'
 import type { Database } from '#platform/database/connect.ts'
-import { COUNT_LIMIT, type Extent, type Page } from '#platform/http/pagination.ts'
+import type { Extent, Page } from '#platform/http/pagination.ts'
+import { readLargePage } from '#platform/http/read-large-page.ts'
 import type { AuditEntry } from './schemas.ts'
 
-export type AuditFilters = {
-  userId?: number
-  subjectType?: string
-  verb?: string
-  createdAfter?: string
-  createdBefore?: string
-}
+/** The query parameters that filter entries: which column each compares, and how. */
+const CONDITIONS = {
+  'filter[user_id]': ['user_id', '='],
+  'filter[subject_type]': ['subject_type', '='],
+  'filter[verb]': ['verb', '='],
+  'filter[created_after]': ['occurred_at', '>='],
+  'filter[created_before]': ['occurred_at', '<'],
+} as const
 
-/** What happened in an organization, newest first. */
+type AuditFilter = keyof typeof CONDITIONS
+
+/** The audit entries of an organization, newest first. */
 export async function listEntries(
   db: Database,
   organizationId: number,
-  filters: AuditFilters,
+  filters: { [Name in AuditFilter]?: string | number },
   page: Page,
 ): Promise<{ items: AuditEntry[]; extent: Extent }> {
-  const query = selectEntries(db, organizationId, filters)
-  const rows = await query
-    .selectAll()
-    .orderBy('id', 'desc')
-    .limit(page.limit + 1)
-    .offset(page.offset)
-    .execute()
-  const counted = query
-    .select('id')
-    .limit(COUNT_LIMIT + 1)
-    .as('counted')
-  const { total } = await db
-    .selectFrom(counted)
-    .select(({ fn }) => fn.countAll<number>().as('total'))
-    .executeTakeFirstOrThrow()
-  const shown = rows.slice(0, page.limit)
-  const users = byId(
-    await loadUsers(
-      db,
-      shown.flatMap((row) => row.user_id ?? []),
-    ),
-  )
-  const items = shown.map(({ organization_id, user_id, ...entry }): AuditEntry => {
+  let query = db.selectFrom('audit_entries').selectAll().where('organization_id', '=', organizationId)
+  for (const name of Object.keys(CONDITIONS) as AuditFilter[]) {
+    const [column, operator] = CONDITIONS[name]
+    const value = filters[name]
+    if (value !== undefined) query = query.where(column, operator, value)
+  }
+  const { rows, extent } = await readLargePage(db, query, page)
+  const userIds = rows.flatMap((row) => row.user_id ?? [])
+  const users = byId(await loadUsers(db, userIds))
+  const items = rows.map(({ organization_id, user_id, ...entry }): AuditEntry => {
     return { ...entry, user: users.get(user_id ?? 0) ?? null }
   })
-  return { items, extent: { total, hasMore: rows.length > shown.length } }
-}
-
-function selectEntries(db: Database, organizationId: number, filters: AuditFilters) {
-  let query = db.selectFrom('audit_entries').where('organization_id', '=', organizationId)
-  if (filters.userId !== undefined) query = query.where('user_id', '=', filters.userId)
-  if (filters.subjectType !== undefined) query = query.where('subject_type', '=', filters.subjectType)
-  if (filters.verb !== undefined) query = query.where('verb', '=', filters.verb)
-  if (filters.createdAfter !== undefined) query = query.where('occurred_at', '>=', filters.createdAfter)
-  if (filters.createdBefore !== undefined) query = query.where('occurred_at', '<', filters.createdBefore)
-  return query
+  return { items, extent }
 }

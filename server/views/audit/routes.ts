@@ -1,3 +1,4 @@
+// The audit room: lists audit entries. They are recorded in access/audit.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { permissions } from '#access/authorization/enforce.ts'
@@ -13,7 +14,7 @@ const word = (description: string) =>
   Type.Optional(
     Type.String({
       pattern: '^[a-z_-]{1,60}$',
-      'x-hint': 'must be a word of small letters, _ or -',
+      'x-hint': 'must consist of lowercase letters, _ or -',
       description,
     }),
   )
@@ -35,32 +36,24 @@ export const auditRoutes: FastifyPluginAsyncTypebox<AuditRoutes> = async (app, {
       schema: {
         tags: ['Organizations'],
         operationId: 'listAuditEntries',
-        summary: 'Who changed what in an organization',
+        summary: 'List audit entries',
         description:
-          'Newest first. Entries are written with the change and never altered; secrets are not in them.',
+          'Who changed what in an organization, newest first. Entries are written with the change, never altered, and contain no secrets.',
         params: Exactly({ id: Id }),
         querystring: Exactly({
           ...pageQuery,
           'filter[user_id]': Type.Optional(Id),
-          'filter[subject_type]': word('The kind of thing, such as `project`.'),
+          'filter[subject_type]': word('The type of resource, such as `project`.'),
           'filter[verb]': word('What was done, such as `removed`.'),
-          'filter[created_after]': time('UTC time; this moment included.'),
-          'filter[created_before]': time('UTC time; this moment excluded.'),
+          'filter[created_after]': time('UTC time, inclusive.'),
+          'filter[created_before]': time('UTC time, exclusive.'),
         }),
         response: { 200: Type.Array(ref(auditEntrySchema)), ...errorResponses(401, 403, 404, 422) },
       },
     },
     async (request, reply) => {
-      const { query } = request
-      const filters = {
-        userId: query['filter[user_id]'],
-        subjectType: query['filter[subject_type]'],
-        verb: query['filter[verb]'],
-        createdAfter: query['filter[created_after]'],
-        createdBefore: query['filter[created_before]'],
-      }
-      const page = pageOf(query)
-      const { items, extent } = await listEntries(db, request.params.id, filters, page)
+      const page = pageOf(request.query)
+      const { items, extent } = await listEntries(db, request.params.id, request.query, page)
       describePage(request, reply, baseUrl(), page, extent)
       return items
     },

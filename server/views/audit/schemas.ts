@@ -16,13 +16,13 @@ export const auditEntrySchema = named(
     occurred_at: Timestamp,
     user: refOrNull(userSchema),
     ip_address: TextOrNull(),
-    request_id: TextOrNull({ description: 'Of the request that made the change, as in the log.' }),
+    request_id: TextOrNull({ description: 'The request that made the change, as in the log.' }),
     verb: Type.String({ description: 'What was done: `created`, `changed`, `removed`, …' }),
-    subject_type: Type.String({ description: 'The kind of thing: `project`, `server`, `member`, …' }),
+    subject_type: Type.String({ description: 'The type of resource: `project`, `server`, `member`, …' }),
     subject_id: Type.String(),
-    subject_name: Type.String({ description: 'As it was called at that moment.' }),
-    before: values('What it was like, without secrets; null when it is new.'),
-    after: values('What it became, without secrets; null when it is gone.'),
+    subject_name: Type.String({ description: 'Its name at that time.' }),
+    before: values('The values before, without secrets; null when it was created.'),
+    after: values('The values after, without secrets; null when it was removed.'),
   }),
 )
 

@@ -3,17 +3,17 @@ import { readdir, readFile } from 'node:fs/promises'
 import { extname, join, relative, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** One file of the dashboard, in the forms in which it can be sent. */
+/** One file of the dashboard, in the encodings in which it can be sent. */
 export type PageFile = {
   type: string
-  /** Its name changes with its content, so that it may be kept for ever. */
+  /** Its name changes with its content, so it may be cached forever. */
   isHashed: boolean
-  forms: PageForm[]
+  encodings: EncodedFile[]
 }
 
-export type PageForm = { encoding: 'br' | 'gzip' | null; bytes: Buffer; etag: string }
+export type EncodedFile = { encoding: 'br' | 'gzip' | null; bytes: Buffer; etag: string }
 
-/** The files by their paths below the folder. */
+/** The files by their path. */
 export type BuiltPages = ReadonlyMap<string, PageFile>
 
 /** Best first. */
@@ -37,8 +37,8 @@ const TYPES: Record<string, string> = {
 }
 
 /**
- * Reads what scripts/build-web.mjs has made, all of it, into memory: a few files, which requests then look up by
- * name, so that no address can lead anywhere else. Undefined when nothing was built.
+ * Reads the output of scripts/build-web.mjs into memory: a few files, which requests look up by name, so that no URL
+ * can reach anything else. Undefined when nothing was built.
  */
 export async function readBuiltPages(folder: URL): Promise<BuiltPages | undefined> {
   const contents = await readAll(fileURLToPath(folder))
@@ -46,23 +46,23 @@ export async function readBuiltPages(folder: URL): Promise<BuiltPages | undefine
   const files = [...contents].filter(([path]) => Object.hasOwn(TYPES, extname(path)))
   return new Map(
     files.map(([path, bytes]): [string, PageFile] => {
-      const forms = COMPRESSED.flatMap(({ encoding, ending }) => {
+      const encodings = COMPRESSED.flatMap(({ encoding, ending }) => {
         const smaller = contents.get(path + ending)
-        return smaller ? [formOf(encoding, smaller)] : []
+        return smaller ? [encodedFile(encoding, smaller)] : []
       })
       return [
         path,
         {
           type: TYPES[extname(path)]!,
           isHashed: /^assets\/.*-[\w-]{8}\.\w+$/.test(path),
-          forms: [...forms, formOf(null, bytes)],
+          encodings: [...encodings, encodedFile(null, bytes)],
         },
       ]
     }),
   )
 }
 
-function formOf(encoding: PageForm['encoding'], bytes: Buffer): PageForm {
+function encodedFile(encoding: EncodedFile['encoding'], bytes: Buffer): EncodedFile {
   const digest = createHash('sha256').update(bytes).digest('base64url').slice(0, 27)
   return { encoding, bytes, etag: `"${digest}"` }
 }
@@ -79,8 +79,29 @@ async function readAll(folder: string): Promise<Map<string, Buffer>> {
       ),
     )
   } catch (error) {
-    // Not built, or just being built: whoever asks next finds out.
+    // Not built, or being built right now: the next request tries again.
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return new Map()
     throw error
   }
+}
+
+/** The best encoding that the client accepts; the plain file when in doubt. Pure. */
+export function chooseEncoding(
+  encodings: readonly EncodedFile[],
+  acceptEncoding: string | undefined,
+): EncodedFile {
+  const accepted = new Set(
+    (acceptEncoding ?? '')
+      .split(',')
+      .map((part) => part.trim().toLowerCase())
+      .filter((part) => !/;\s*q=0(\.0{0,3})?$/.test(part))
+      .map((part) => part.split(';', 1)[0]!.trim()),
+  )
+  return encodings.find(({ encoding }) => encoding === null || accepted.has(encoding))!
+}
+
+/** Whether the client already has this encoding of the file (If-None-Match). Pure. */
+export function isCached({ etag }: EncodedFile, ifNoneMatch: string | undefined): boolean {
+  const known = (ifNoneMatch ?? '').split(',').map((tag) => tag.trim().replace(/^W\//, ''))
+  return known.includes('*') || known.includes(etag)
 }

@@ -1,13 +1,12 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { publicly } from '#access/authorization/enforce.ts'
 import { notFound } from '#platform/http/errors.ts'
-import { type BuiltPages, type PageFile, readBuiltPages } from './built-pages.ts'
-import { chooseForm, hasForm } from './choose-form.ts'
+import { type BuiltPages, chooseEncoding, isCached, type PageFile, readBuiltPages } from './built-pages.ts'
 
 /** Where scripts/build-web.mjs puts them. */
 const BUILT = new URL('../../../web/dist/', import.meta.url)
 
-/** Everything from here and nothing from elsewhere; no script and no style inside of a page. */
+/** Everything from this origin; no inline scripts and no inline styles. */
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -25,12 +24,12 @@ const NOT_BUILT = `<!doctype html>
 <head><meta charset="utf-8"><title>Gantry</title></head>
 <body>
 <h1>The dashboard is not built yet</h1>
-<p>Start Gantry with <code>npm start</code>, which builds it. The API works without; see <a href="/docs">its reference</a>.</p>
+<p>Start Gantry with <code>npm start</code>, which builds it. The API works without it; see the <a href="/docs">API reference</a>.</p>
 </body>
 </html>
 `
 
-/** The dashboard's files; tests have folders of their own. */
+/** Serves the files of the dashboard; tests pass another folder. */
 export const pageRoutes: FastifyPluginAsync<{ folder?: URL }> = async (app, { folder = BUILT }) => {
   let pages: BuiltPages | undefined = await readBuiltPages(folder)
   const config = { access: publicly, notJson: true }
@@ -43,7 +42,7 @@ export const pageRoutes: FastifyPluginAsync<{ folder?: URL }> = async (app, { fo
 
   async function sendPage(request: FastifyRequest, reply: FastifyReply, path: string): Promise<FastifyReply> {
     reply.header('content-security-policy', CONTENT_SECURITY_POLICY)
-    // May have been built since.
+    // It may have been built since.
     pages ??= await readBuiltPages(folder)
     if (!pages) {
       reply.code(503).header('retry-after', '5').header('cache-control', 'no-store')
@@ -55,19 +54,19 @@ export const pageRoutes: FastifyPluginAsync<{ folder?: URL }> = async (app, { fo
   }
 }
 
-/** Addresses without a dot at their end are views, which the page itself tells apart. */
+/** Paths without a file extension are views, which the page itself routes. */
 function fileFor(pages: BuiltPages, path: string): PageFile | undefined {
   const isView = !path.split('/').at(-1)!.includes('.')
   return pages.get(isView ? 'index.html' : path)
 }
 
 function sendFile(request: FastifyRequest, reply: FastifyReply, file: PageFile): FastifyReply {
-  const form = chooseForm(file.forms, request.headers['accept-encoding'])
+  const encoded = chooseEncoding(file.encodings, request.headers['accept-encoding'])
   reply
-    .header('etag', form.etag)
+    .header('etag', encoded.etag)
     .header('vary', 'Accept-Encoding')
     .header('cache-control', file.isHashed ? 'public, max-age=31536000, immutable' : 'no-cache')
-  if (hasForm(form, request.headers['if-none-match'])) return reply.code(304).send()
-  if (form.encoding !== null) reply.header('content-encoding', form.encoding)
-  return reply.type(file.type).send(form.bytes)
+  if (isCached(encoded, request.headers['if-none-match'])) return reply.code(304).send()
+  if (encoded.encoding !== null) reply.header('content-encoding', encoded.encoding)
+  return reply.type(file.type).send(encoded.bytes)
 }

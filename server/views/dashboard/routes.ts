@@ -1,15 +1,14 @@
-// The dashboard room: the server side of the pages under /app. It serves their files, and puts together what the
-// first of them shows; everything else they show comes from the same API that everybody uses.
+// The dashboard room: the server side of the pages under /app. It serves their files and the data of the overview
+// page; everything else that pages show comes from the public API.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { callerOf, showing } from '#access/authorization/enforce.ts'
-import { filterQuery, readFilters } from '#model/actions/filters.ts'
-import { invalid } from '#platform/http/errors.ts'
+import { filterQuery, filtersOf } from '#model/actions/filters.ts'
 import { Exactly, errorResponses, ref } from '#platform/http/schemas.ts'
 import { pageRoutes } from './page-routes.ts'
 import { type ReadOverview, readOverview } from './read-overview.ts'
 import { overviewSchema } from './schemas.ts'
 
-const placeQuery = Object.fromEntries(
+const scopeQuery = Object.fromEntries(
   ['organization_id', 'project_id', 'environment_id'].map((name) => [
     `filter[${name}]`,
     filterQuery[`filter[${name}]`]!,
@@ -26,17 +25,13 @@ export const dashboardRoutes: FastifyPluginAsyncTypebox<ReadOverview> = async (a
       schema: {
         tags: ['Actions'],
         operationId: 'readOverview',
-        summary: 'What goes on, at a glance',
+        summary: 'Read the overview',
         description:
-          'What the first page of the dashboard shows: of the environments where you have `action:view`, and for deliveries `hook:view`. The numbers of workers and jobs are those of the whole installation.',
-        querystring: Exactly(placeQuery),
+          'The data of the overview page: runs of the environments where you have `action:view`, deliveries of those where you have `hook:view`. The numbers of workers and jobs are for the entire installation.',
+        querystring: Exactly(scopeQuery),
         response: { 200: ref(overviewSchema), ...errorResponses(401, 422) },
       },
     },
-    async (request) => {
-      const read = readFilters(request.query)
-      if (read.kind === 'wrong') throw invalid(read.errors)
-      return readOverview(options, callerOf(request), read.filters)
-    },
+    (request) => readOverview(options, callerOf(request), filtersOf(request.query)),
   )
 }

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox'
-import type { ReasonCode, Status } from '#platform/database/tables.ts'
+import { statusFields, typeFields } from '#model/actions/schemas.ts'
 import {
   Exactly,
   Id,
@@ -11,7 +11,7 @@ import {
   Uuid,
   Word,
 } from '#platform/http/schemas.ts'
-import { OPERATIONS, type Operation, REASONS, RESOURCE_TYPES, STATUSES } from '#platform/vocabulary.ts'
+import { RESOURCE_TYPES } from '#platform/vocabulary.ts'
 
 const Count = (options: object = {}) => Type.Integer({ minimum: 0, ...options })
 const Day = Type.String({ format: 'date', description: 'In UTC.' })
@@ -21,12 +21,8 @@ const overviewRunSchema = named(
   'OverviewRun',
   Exactly({
     id: Id,
-    status: Word(Object.keys(STATUSES) as Status[]),
-    status_human_readable: Type.String(),
-    status_reason_code: Word(Object.keys(REASONS) as ReasonCode[]),
-    status_reason_human_readable: Type.String(),
-    type: Word(Object.keys(OPERATIONS) as Operation[]),
-    type_human_readable: Type.String(),
+    ...statusFields,
+    ...typeFields,
     resource_id: Id,
     resource_name: Type.String(),
     resource_type: Word(Object.keys(RESOURCE_TYPES)),
@@ -55,7 +51,7 @@ const failingHookSchema = named(
     failures_in_a_row: Count(),
     open_until: TextOrNull({
       format: 'date-time',
-      description: 'Nothing is sent before this time; null when nothing holds the hook up.',
+      description: 'Nothing is sent before this time; null when deliveries are not paused.',
     }),
     disabled_at: TimestampOrNull,
     disabled_reason: TextOrNull(),
@@ -66,11 +62,11 @@ const overviewDeliveriesSchema = named(
   'OverviewDeliveries',
   Exactly({
     failing: Type.Array(ref(failingHookSchema), {
-      description: 'Outgoing hooks whose receivers fail, or that were switched off for it; at most 50.',
+      description: 'Outgoing hooks whose receivers fail, or that were disabled for it; at most 50.',
     }),
-    pending: Count({ description: 'Deliveries still to be made; 10000 stands for as many or more.' }),
+    pending: Count({ description: 'Pending deliveries; 10000 means 10000 or more.' }),
     failed_last_day: Count({
-      description: 'Deliveries given up within 24 hours; 10000 stands for as many or more.',
+      description: 'Deliveries that failed for good within 24 hours; 10000 means 10000 or more.',
     }),
   }),
 )
@@ -88,19 +84,19 @@ export const overviewSchema = named(
   Exactly({
     running: Type.Array(ref(overviewRunSchema), { description: 'In progress, newest first; at most 50.' }),
     failures: Type.Array(ref(overviewRunSchema), {
-      description: 'Failed within 24 hours, the latest failure first; at most 20.',
+      description: 'Failed within 24 hours, latest failure first; at most 20.',
     }),
     runs_per_day: Type.Array(Exactly({ date: Day, completed: Count(), failed: Count(), skipped: Count() }), {
-      description: 'By the day on which they ended; 30 days, today last.',
+      description: 'By the day on which they ended; the last 30 days, today last.',
     }),
     median_duration_seconds_per_day: Type.Array(
       Exactly({ date: Day, seconds: Type.Unsafe<number | null>({ type: ['number', 'null'] }) }),
-      { description: 'Of the completed runs of the same days, to about a hundredth; null without one.' },
+      { description: 'Of completed runs, for the same days, accurate to about 1 %; null without one.' },
     ),
     deliveries: ref(overviewDeliveriesSchema),
-    workers: Exactly({ alive: Count({ description: 'Of the whole installation.' }) }),
+    workers: Exactly({ alive: Count({ description: 'Workers online in the entire installation.' }) }),
     queue: Exactly({
-      depths: Type.Array(queueDepth, { description: 'Jobs of the whole installation, by name.' }),
+      depths: Type.Array(queueDepth, { description: 'Jobs of the entire installation, by name.' }),
     }),
   }),
 )

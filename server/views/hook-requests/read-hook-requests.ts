@@ -1,5 +1,6 @@
 import type { Database } from '#platform/database/connect.ts'
-import { COUNT_LIMIT, type Extent, type Page } from '#platform/http/pagination.ts'
+import type { Extent, Page } from '#platform/http/pagination.ts'
+import { readLargePage } from '#platform/http/read-large-page.ts'
 import { createMask } from '#platform/masking/mask.ts'
 import { maskPath } from '#platform/masking/masked.ts'
 import type { HookRequestDetail, HookRequestRecord } from './schemas.ts'
@@ -26,47 +27,29 @@ const columns = [
 /** The requests of a hook, or those about an action; newest first. */
 export async function listHookRequests(
   db: Database,
-  of: { hookId: string } | { actionId: number },
+  of: { hook_id: string } | { action_id: number },
   page: Page,
-  options: { withAddresses: boolean },
+  options: { withUrls: boolean },
 ): Promise<{ rows: HookRequestRecord[]; extent: Extent }> {
-  const all = db
+  const query = db
     .selectFrom('hook_requests')
-    .where((eb) => ('hookId' in of ? eb('hook_id', '=', of.hookId) : eb('action_id', '=', of.actionId)))
-  const [found, counted] = await Promise.all([
-    all
-      .select(columns)
-      .orderBy('id', 'desc')
-      .limit(page.limit + 1)
-      .offset(page.offset)
-      .execute(),
-    db
-      .selectFrom(
-        all
-          .select('id')
-          .limit(COUNT_LIMIT + 1)
-          .as('some'),
-      )
-      .select(({ fn }) => fn.countAll<number>().as('total'))
-      .executeTakeFirstOrThrow(),
-  ])
-  return {
-    rows: found.slice(0, page.limit).map((row) => (options.withAddresses ? row : withoutPath(row))),
-    extent: { total: counted.total, hasMore: found.length > page.limit },
-  }
+    .select(columns)
+    .where((eb) => eb.and(of))
+  const { rows, extent } = await readLargePage(db, query, page)
+  return { rows: options.withUrls ? rows : rows.map(withoutPath), extent }
 }
 
-/** Of a call the record holds no token; where a delivery went to can be a key. */
+/** The URL of a call is stored without its token; the URL of a delivery can contain a key. */
 function withoutPath<Row extends { type: string; url: string }>(row: Row): Row {
   return row.type === 'outgoing' ? { ...row, url: maskPath(row.url) } : row
 }
 
-/** What nobody may read of a hook: its secrets, and the token of its address. */
+/** What nobody may read of a hook: its secrets, and the token in its URL. */
 export type SecretsOf = (hookId: string) => Promise<string[]>
 
 /**
- * Bodies are for those who may edit the hook: they can hold what a sender would not show everyone. Even they
- * see no secret of the hook in them; some senders repeat the address that they call.
+ * Bodies are shown only to callers who may edit the hook: they can contain confidential data of the sender. Secrets
+ * of the hook are masked even for them; some senders repeat the URL that they call.
  */
 export async function readHookRequest(
   db: Database,
@@ -100,7 +83,7 @@ export async function readHookRequest(
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** Text when it is text, else base64: what is shown is what came. */
+/** UTF-8 when it is valid, otherwise base64: the exact bytes either way. */
 function presentBody(bytes: Buffer | null): { text: string | null; encoding: 'utf-8' | 'base64' } {
   if (bytes === null) return { text: null, encoding: 'utf-8' }
   try {

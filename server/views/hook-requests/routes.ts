@@ -1,5 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { callerOf, permissions, scopeOf } from '#access/authorization/enforce.ts'
 import { can } from '#access/authorization/permissions.ts'
@@ -32,15 +32,7 @@ export const hookRequestRoutes: FastifyPluginAsyncTypebox<HookRequestRoutes> = a
           response: { 200: Type.Array(ref(hookRequestRecordSchema)), ...errorResponses(401, 404, 422) },
         },
       },
-      async (request, reply) => {
-        const page = pageOf(request.query)
-        const hookId = request.params.hook_id
-        const { rows, extent } = await listHookRequests(db, { hookId }, page, {
-          withAddresses: mayEdit(request),
-        })
-        describePage(request, reply, baseUrl(), page, extent)
-        return rows
-      },
+      (request, reply) => sendPage(request, reply, { hook_id: request.params.hook_id }),
     )
   }
 
@@ -57,15 +49,7 @@ export const hookRequestRoutes: FastifyPluginAsyncTypebox<HookRequestRoutes> = a
         response: { 200: Type.Array(ref(hookRequestRecordSchema)), ...errorResponses(401, 403, 404, 422) },
       },
     },
-    async (request, reply) => {
-      const page = pageOf(request.query)
-      const actionId = request.params.id
-      const { rows, extent } = await listHookRequests(db, { actionId }, page, {
-        withAddresses: mayEdit(request),
-      })
-      describePage(request, reply, baseUrl(), page, extent)
-      return rows
-    },
+    (request, reply) => sendPage(request, reply, { action_id: request.params.id }),
   )
 
   app.get(
@@ -77,7 +61,7 @@ export const hookRequestRoutes: FastifyPluginAsyncTypebox<HookRequestRoutes> = a
         operationId: 'readHookRequest',
         summary: 'Read a call or a delivery',
         description:
-          'Headers, bodies and whole addresses are shown to callers with `hook:edit`, secrets masked.',
+          'Headers, bodies and full URLs are shown only to callers with `hook:edit`; secrets are masked.',
         params: Exactly({ id: Uuid }),
         response: { 200: ref(hookRequestDetailSchema), ...errorResponses(401, 404, 422) },
       },
@@ -88,6 +72,17 @@ export const hookRequestRoutes: FastifyPluginAsyncTypebox<HookRequestRoutes> = a
       return found
     },
   )
+
+  async function sendPage(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    of: { hook_id: string } | { action_id: number },
+  ) {
+    const page = pageOf(request.query as { page?: number; per_page?: number })
+    const { rows, extent } = await listHookRequests(db, of, page, { withUrls: mayEdit(request) })
+    describePage(request, reply, baseUrl(), page, extent)
+    return rows
+  }
 }
 
 function mayEdit(request: FastifyRequest): boolean {

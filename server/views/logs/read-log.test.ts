@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { textFrom } from './read-log.ts'
 
-test('a text is read from a byte on, and from the beginning of the character that the byte belongs to', () => {
+test('a text is read from a byte on, or from the start of the character that contains it', () => {
   const text = 'aé漢🙂z'
   const rests = [
     'aé漢🙂z',

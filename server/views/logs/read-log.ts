@@ -5,16 +5,16 @@ import type { TreeSnapshot } from '#model/inventory/tree.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { StoredStep } from '#platform/database/tables.ts'
 
-export type StepOfTarget = { actionId: number; targetId: number; order: number }
+type StepOfTarget = { actionId: number; targetId: number; order: number }
 
-/** A step, its target, and how far its log goes at this moment. */
+/** A step, its target, and the current end of its log. */
 export type FoundLog = { step: StoredStep; target: Target; updatedAt: string; endOffset: number }
 
 type Row = TargetRow & { end_offset: number | null; printed_at: string | null }
 
 /**
- * Undefined when there is no such step. By one statement: a step that has ended is never shown with a log that
- * lacks its last words, so whoever asks again and again may stop there.
+ * Undefined when there is no such step. One statement: a step that has ended is never shown with an incomplete log,
+ * so a client that polls may stop there.
  */
 export async function findLog(
   db: Database,
@@ -46,9 +46,8 @@ export async function findLog(
 const PAGE_BYTES = 256 * 1024
 
 /**
- * The log from byte `after` up to byte `endOffset`, page by page: what is stored never changes, so no
- * transaction and no connection is held while the receiver takes its time. An `after` in the middle of a
- * character means that character's beginning.
+ * The log from byte `after` up to byte `endOffset`, page by page: stored text never changes, so neither a transaction
+ * nor a connection is held while a slow client reads. An `after` inside a character means the start of it.
  */
 export async function* readPages(
   db: Database,
@@ -80,7 +79,7 @@ export async function* readPages(
   }
 }
 
-/** Pure: a text without its first bytes, but with the whole of its first character. */
+/** The text from a byte on, or from the start of the character that contains it. Pure. */
 export function textFrom(text: string, byte: number): string {
   if (byte <= 0) return text
   const bytes = Buffer.from(text)

@@ -1,3 +1,4 @@
+// The logs room: reads step logs. They are written in engine/step-logs.
 import { Readable } from 'node:stream'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply } from 'fastify'
@@ -20,9 +21,9 @@ export const stepLogRoutes: FastifyPluginAsyncTypebox<StepLogRoutes> = async (ap
       schema: {
         tags: ['Actions'],
         operationId: 'readStepLog',
-        summary: 'Read what a step printed',
+        summary: 'Read the log of a step',
         description:
-          'The header `X-Gantry-Log-Offset` says how far the answer goes: give it as `after` to read on. Once the step has `completed_at`, nothing more comes.',
+          'The header `X-Gantry-Log-Offset` is the end of the returned text: pass it as `after` to continue. Once the step has `completed_at`, the log is complete.',
         params: Exactly({ action_id: Id, target_id: Id, order: Id }),
         querystring: Exactly({
           after: Type.Optional(
@@ -30,7 +31,7 @@ export const stepLogRoutes: FastifyPluginAsyncTypebox<StepLogRoutes> = async (ap
               minimum: 0,
               maximum: Number.MAX_SAFE_INTEGER,
               default: 0,
-              description: 'Leave out so many bytes of UTF-8 of the output.',
+              description: 'Skip this many bytes of UTF-8.',
             }),
           ),
         }),
@@ -43,21 +44,21 @@ export const stepLogRoutes: FastifyPluginAsyncTypebox<StepLogRoutes> = async (ap
       const found = await findLog(db, tree.at(callerOf(request).tree_version), step)
       if (!found) throw notFound()
       const pages = readPages(db, step, request.query.after ?? 0, found.endOffset)
-      // Read before the answer begins, so that a database that is away is still answered with 503.
+      // Read before the response begins, so that an unreachable database still results in 503.
       const firstPage = await pages.next()
       reply.header('x-gantry-log-offset', String(found.endOffset))
-      return sendPieces(reply, writeJson(found, firstPage, pages))
+      return sendStream(reply, writeJson(found, firstPage, pages))
     },
   )
 }
 
-/** JSON that is written as it is sent; its shape is that of the route's schema all the same. */
-function sendPieces(reply: FastifyReply, pieces: AsyncGenerator<string>): never {
+/** JSON that is written while it is sent; it still has the shape of the route's schema. */
+function sendStream(reply: FastifyReply, pieces: AsyncGenerator<string>): never {
   reply.type('application/json; charset=utf-8')
   return reply.send(Readable.from(pieces, { highWaterMark: 1 })) as never
 }
 
-/** Piece by piece: ten megabytes in one go would keep everybody else waiting. */
+/** In pieces: serializing ten megabytes at once would block the event loop. */
 async function* writeJson(
   { step, target, updatedAt }: FoundLog,
   firstPage: IteratorResult<string, void>,
@@ -71,7 +72,7 @@ async function* writeJson(
   yield `"},"target":${JSON.stringify(target)},"updated_at":${JSON.stringify(updatedAt)}}`
 }
 
-/** Pages end where characters end, so that each can be written by itself. */
+/** Pages end at character boundaries, so each can be serialized separately. */
 function inJson(text: string): string {
   return JSON.stringify(text).slice(1, -1)
 }

@@ -11,10 +11,10 @@ export const stepLogSchema = named(
       completed_at: TimestampOrNull,
       output: Type.String({
         description:
-          'What the step printed, secrets masked. Of control characters it has `\\n`, `\\t` and colours (`ESC [ … m`).',
+          'The output of the step with secrets masked. Control characters are limited to `\\n`, `\\t` and colors (`ESC [ … m`).',
       }),
     }),
     target: ref(targetSchema),
-    updated_at: { ...Timestamp, description: 'When the step moved or printed last.' },
+    updated_at: { ...Timestamp, description: 'When the step last changed its status or printed.' },
   }),
 )

@@ -1,74 +1,56 @@
 import type { ServerResponse } from 'node:http'
 import { finished, Readable } from 'node:stream'
 import { isOutage } from '#platform/database/outages.ts'
-import type { LiveSettings } from './settings.ts'
+import type { StreamSettings } from './settings.ts'
 
-/** The streams that this process holds open: not too many, none longer than it may, and none when it stops. */
-export type OpenStreams = {
-  open(userId: number): Opening
-  /** Ends all of them, and lets none begin any more. */
-  close(): Promise<void>
-}
+export type StreamSlot = ReturnType<typeof createSlot>
 
-export type Opening = { kind: 'opened'; place: StreamPlace } | { kind: 'full' } | { kind: 'too-many' }
-
-export type StreamPlace = {
-  /** Aborts when the stream has to end, for whatever reason. */
-  signal: AbortSignal
-  /**
-   * The events as the body of a response. They are read from the source as fast as the receiver takes them. The
-   * place becomes free when the response is over. `isAllowed` is asked again and again until then.
-   */
-  fill(response: ServerResponse, events: AsyncGenerator<string>, isAllowed: () => Promise<boolean>): Readable
-  /** For a place that was not filled. */
-  free(): void
-}
-
-type Limits = Pick<LiveSettings, 'mostStreams' | 'mostPerUser' | 'recheckMs' | 'stallMs' | 'lastWordsMs'>
-
-export function createOpenStreams(limits: Limits, onError: (error: Error) => void): OpenStreams {
-  const places = new Set<Place>()
+/**
+ * The streams that this process keeps open: limited in number, closed when their permission ends, when the client
+ * stalls, and when the process stops.
+ */
+export function createOpenStreams(settings: StreamSettings, onError: (error: Error) => void) {
+  const slots = new Set<StreamSlot>()
   let isClosed = false
-  // All in one turn, so that they share their statements.
+  // All in one turn of the event loop, so that they share their statements.
   const timer = setInterval(() => {
-    for (const place of places) void place.recheck(onError)
-  }, limits.recheckMs)
+    for (const slot of slots) void slot.recheck(onError)
+  }, settings.recheckMs)
   timer.unref()
 
   return {
-    open(userId) {
-      if (isClosed || places.size >= limits.mostStreams) return { kind: 'full' }
-      const own = [...places].filter((place) => place.userId === userId)
-      if (own.length >= limits.mostPerUser) return { kind: 'too-many' }
-      const place = createPlace(userId, limits, () => places.delete(place))
-      places.add(place)
-      return { kind: 'opened', place }
+    acquire(userId: number): StreamSlot | 'full' | 'too-many' {
+      if (isClosed || slots.size >= settings.maxStreams) return 'full'
+      if (
+        slots
+          .values()
+          .filter((slot) => slot.userId === userId)
+          .toArray().length >= settings.maxPerUser
+      )
+        return 'too-many'
+      const slot = createSlot(userId, settings, () => slots.delete(slot))
+      slots.add(slot)
+      return slot
     },
+    /** Closes all of them and accepts no more. */
     async close() {
       isClosed = true
       clearInterval(timer)
-      await Promise.all([...places].map((place) => place.end()))
+      await Promise.all([...slots].map((slot) => slot.end()))
     },
   }
 }
 
-type Place = StreamPlace & {
-  userId: number
-  /** Properly if the receiver takes it, otherwise by cutting the connection. */
-  end(): Promise<void>
-  recheck(onError: (error: Error) => void): Promise<void>
-}
-
-function createPlace(userId: number, limits: Limits, onFree: () => void): Place {
+function createSlot(userId: number, settings: StreamSettings, onRelease: () => void) {
   const controller = new AbortController()
-  const freed = Promise.withResolvers<void>()
+  const released = Promise.withResolvers<void>()
   let response: ServerResponse | undefined
   let isAllowed: (() => Promise<boolean>) | undefined
   let isBeingChecked = false
 
   async function* unlessStalled(events: AsyncGenerator<string>): AsyncGenerator<string> {
     for await (const text of events) {
-      const timer = setTimeout(() => response?.destroy(), limits.stallMs)
+      const timer = setTimeout(() => response?.destroy(), settings.stallMs)
       try {
         yield text
       } finally {
@@ -77,39 +59,50 @@ function createPlace(userId: number, limits: Limits, onFree: () => void): Place 
     }
   }
 
-  const place: Place = {
+  const slot = {
     userId,
+    /** Aborts when the stream has to end, for whatever reason. */
     signal: controller.signal,
-    fill(into, events, mayGoOn) {
+    /**
+     * The events as a response body, read from the source as fast as the client takes them. The slot is released
+     * when the response is over; until then `mayContinue` is called regularly.
+     */
+    fill(
+      into: ServerResponse,
+      events: AsyncGenerator<string>,
+      mayContinue: () => Promise<boolean>,
+    ): Readable {
       response = into
-      isAllowed = mayGoOn
-      // Also when the receiver is gone: a quiet source would not notice by itself.
-      finished(response, place.free)
+      isAllowed = mayContinue
+      // Also when the client is gone: a quiet source would not notice.
+      finished(response, slot.release)
       return Readable.from(unlessStalled(events), { highWaterMark: 1 })
     },
-    free() {
+    /** Called directly only for a slot that was not filled. */
+    release() {
       controller.abort()
-      onFree()
-      freed.resolve()
+      onRelease()
+      released.resolve()
     },
+    /** Cleanly if the client reads the rest in time, otherwise by closing the connection. */
     async end() {
       controller.abort()
-      const timer = setTimeout(() => response?.destroy(), limits.lastWordsMs)
-      await freed.promise
+      const timer = setTimeout(() => response?.destroy(), settings.closeGraceMs)
+      await released.promise
       clearTimeout(timer)
     },
-    async recheck(onError) {
+    async recheck(onError: (error: Error) => void) {
       if (isBeingChecked || !isAllowed) return
       isBeingChecked = true
       try {
-        if (!(await isAllowed())) await place.end()
+        if (!(await isAllowed())) await slot.end()
       } catch (error) {
-        // Without a database there is nothing to be sent either.
+        // Without a database there is nothing to send either.
         if (!isOutage(error)) onError(error as Error)
       } finally {
         isBeingChecked = false
       }
     },
   }
-  return place
+  return slot
 }

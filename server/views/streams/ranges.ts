@@ -1,7 +1,7 @@
-/** A set of whole numbers: ranges with both ends included, in ascending order, none touching the next. */
+/** A set of positive integers: inclusive ranges in ascending order, none touching the next. */
 export type Ranges = readonly (readonly [from: number, to: number])[]
 
-/** Ids and positions stay below this; a range that ends here has no end. */
+/** Ids and positions are lower than this; a range that ends here is open-ended. */
 export const NO_END = Number.MAX_SAFE_INTEGER
 
 export const EVERYTHING: Ranges = [[1, NO_END]]

@@ -1,18 +1,17 @@
-import { type Static, Type } from 'typebox'
-import { stepSchema } from '#model/actions/schemas.ts'
+import { type Static, type TSchema, Type } from 'typebox'
+import { filterQuery } from '#model/actions/filters.ts'
+import { statusFields } from '#model/actions/schemas.ts'
 import type { Status } from '#platform/database/tables.ts'
-import { Exactly, Id, named, Timestamp } from '#platform/http/schemas.ts'
+import { Exactly, errorResponses, errorSchema, Id, named, ref, Timestamp } from '#platform/http/schemas.ts'
 import { STATUSES } from '#platform/vocabulary.ts'
 
-const { status, status_human_readable, status_reason_code, status_reason_human_readable } =
-  stepSchema.properties
-const order = Type.Integer({ minimum: 1 })
+export const EVENT_STREAM = 'text/event-stream'
 
-const state = { status, status_human_readable, status_reason_code, status_reason_human_readable }
-const move = { previous_status: status, ...state, occurred_at: Timestamp }
+const order = Type.Integer({ minimum: 1 })
+const move = { previous_status: statusFields.status, ...statusFields, occurred_at: Timestamp }
 
 /** The data of each type of event. */
-export const actionMoveSchema = named(
+const actionMoveSchema = named(
   'ActionMove',
   Exactly({
     action_id: Id,
@@ -22,26 +21,26 @@ export const actionMoveSchema = named(
     previous_status: Type.Unsafe<Status | null>({
       type: ['string', 'null'],
       enum: [...Object.keys(STATUSES), null],
-      description: 'Null: the action was created.',
+      description: 'Null when the action was created.',
     }),
   }),
 )
-export const targetMoveSchema = named('TargetMove', Exactly({ target_id: Id, ...move }))
-export const stepMoveSchema = named('StepMove', Exactly({ target_id: Id, step_order: order, ...move }))
-export const logTextSchema = named(
+const targetMoveSchema = named('TargetMove', Exactly({ target_id: Id, ...move }))
+const stepMoveSchema = named('StepMove', Exactly({ target_id: Id, step_order: order, ...move }))
+const logTextSchema = named(
   'LogText',
   Exactly({
     target_id: Id,
     step_order: order,
     offset: Type.Integer({
       minimum: 0,
-      description: 'Where the text begins in the log of the step, in bytes of UTF-8.',
+      description: 'Where the text starts in the log of the step, in bytes of UTF-8.',
     }),
     text: Type.String(),
   }),
 )
-export const streamEndSchema = named('StreamEnd', Exactly({ action_id: Id, ...state }))
-export const streamReadySchema = named('StreamReady', Exactly({}))
+const streamEndSchema = named('StreamEnd', Exactly({ action_id: Id, ...statusFields }))
+const streamReadySchema = named('StreamReady', Exactly({}))
 
 export type EventData = {
   action: Static<typeof actionMoveSchema>
@@ -52,7 +51,7 @@ export type EventData = {
   ready: Static<typeof streamReadySchema>
 }
 
-export const liveSchemas = [
+export const streamSchemas = [
   actionMoveSchema,
   targetMoveSchema,
   stepMoveSchema,
@@ -60,3 +59,57 @@ export const liveSchemas = [
   streamEndSchema,
   streamReadySchema,
 ]
+
+const headers = Type.Object({
+  'last-event-id': Type.Optional(
+    Type.String({ description: 'The `id` of the last event received: the stream resumes after it.' }),
+  ),
+})
+
+/** OpenAPI cannot describe events: the data of each is one of these schemas, as JSON on one line. */
+function events(...data: (TSchema & { $id: string })[]) {
+  return {
+    description: 'Server-sent events; the data of each is one of these, as one line of JSON',
+    content: { [EVENT_STREAM]: { schema: { anyOf: data.map(ref) } } },
+  }
+}
+
+const COMMON = `Send \`Accept: ${EVENT_STREAM}\`. Each event has an \`id\`; to resume after a disconnect, send the last one as \
+\`Last-Event-ID\`, as browsers do automatically, to any process of the installation. Comments keep quiet streams alive. The \
+stream closes when the token or the permission is revoked, and when the service stops.`
+
+const streamErrors = {
+  ...errorResponses(401, 422, 429, 503),
+  406: { ...ref(errorSchema), description: `\`Accept\` does not allow \`${EVENT_STREAM}\`` },
+}
+
+export const actionStream = {
+  tags: ['Actions'],
+  operationId: 'streamAction',
+  summary: 'Stream an action',
+  description: `Sends everything that has happened to the action, then every change as it happens, until the action has ended: \
+status changes of the action (\`action\`), of its targets (\`target\`) and of their steps (\`step\`), step output (\`log\`), and \
+finally \`end\`. ${COMMON} Log text is never repeated or omitted. The output of a step comes before its end; with hundreds of \
+targets at a time, some are sent later than others. After \`end\` there is nothing more: reconnecting with its id returns 204.`,
+  params: Exactly({ id: Id }),
+  headers,
+  response: {
+    200: events(actionMoveSchema, targetMoveSchema, stepMoveSchema, logTextSchema, streamEndSchema),
+    204: Type.Null({ description: 'Everything was received before, `end` included' }),
+    ...errorResponses(404),
+    ...streamErrors,
+  },
+}
+
+export const feedStream = {
+  tags: ['Actions'],
+  operationId: 'streamActions',
+  summary: 'Stream all actions',
+  description: `Sends status changes of actions (\`action\`) as they happen, in every environment where you have \`action:view\`. The \
+first event is \`ready\`: every later change reaches you, so a list that is read after it and updated by the events is never \
+stale. ${COMMON} No change is omitted; after a disconnect a few may be repeated. A change matches \`filter[status]\` when it \
+goes to one of these statuses or leaves one. Step output and changes of targets are in the stream of the single action.`,
+  querystring: Exactly(filterQuery),
+  headers,
+  response: { 200: events(actionMoveSchema, streamReadySchema), ...streamErrors },
+}

@@ -1,39 +1,27 @@
-/** How long and how many; tests make them smaller. */
-export type LiveSettings = {
-  /** A quiet stream gives a sign of life this often. */
-  heartbeatMs: number
-  /** How long receivers are asked to wait before they come back after a cut. */
-  retryMs: number
-  /** Tokens and permissions of open streams are looked at this often: a stream outlives them by no more. */
-  recheckMs: number
-  /** A receiver that takes nothing for so long is let go; it can come back. */
-  stallMs: number
-  /** A stream that is told to end has so long to do it properly. */
-  lastWordsMs: number
-  /** What comes within such a time is read together. */
-  gatherMs: number
-  /** A stream looks by itself this often, in case a notification did not come. */
-  lookMs: number
-  /** While the database is away it is tried this often. */
-  awayMs: number
-  /** Moves that are kept in memory for streams of all actions; who is further behind reads them from the database. */
-  keptMoves: number
-  /** Streams that one process holds open. */
-  mostStreams: number
+/** Intervals and limits of streams; tests lower them. */
+export const STREAM_SETTINGS = {
+  /** A quiet stream sends a heartbeat this often. */
+  heartbeatMs: 15_000,
+  /** The reconnection time that clients are told. */
+  retryMs: 2_000,
+  /** Token and permission of an open stream are rechecked this often: a stream outlives them by no more. */
+  recheckMs: 3_000,
+  /** A client that reads nothing for this long is disconnected; it can resume. */
+  stallMs: 60_000,
+  /** A stream that must close gets this long to close cleanly. */
+  closeGraceMs: 500,
+  /** Changes within this time are read together. */
+  batchMs: 50,
+  /** A stream polls this often, in case a notification was lost. */
+  pollMs: 15_000,
+  /** How often a database that is unreachable is tried again. */
+  outageRetryMs: 1_000,
+  /** Moves buffered in memory for streams of all actions; a stream further behind reads the database. */
+  bufferedMoves: 10_000,
+  /** Streams that one process keeps open. */
+  maxStreams: 1_000,
   /** Of these, streams of one user. */
-  mostPerUser: number
+  maxPerUser: 50,
 }
 
-export const LIVE_SETTINGS: LiveSettings = {
-  heartbeatMs: 15_000,
-  retryMs: 2_000,
-  recheckMs: 3_000,
-  stallMs: 60_000,
-  lastWordsMs: 500,
-  gatherMs: 50,
-  lookMs: 15_000,
-  awayMs: 1_000,
-  keptMoves: 10_000,
-  mostStreams: 1_000,
-  mostPerUser: 50,
-}
+export type StreamSettings = typeof STREAM_SETTINGS

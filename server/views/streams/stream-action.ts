@@ -2,101 +2,106 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { presentStatus } from '#model/actions/present.ts'
 import { isEnd } from '#model/actions/status.ts'
 import { isOutage } from '#platform/database/outages.ts'
-import { writeEvent } from './event-text.ts'
-import type { Look, LookAtRun, LookedAtTarget, Move, TargetMove } from './look-at-run.ts'
-import type { LogEnd, Watch } from './news.ts'
-import { type Progress, roomForTargets, type TargetProgress, writeProgress } from './progress.ts'
-import type { Ranges } from './ranges.ts'
-import { includes, without } from './ranges.ts'
-import type { ReadLogPage } from './read-log-page.ts'
-import type { LiveSettings } from './settings.ts'
+import { type ActionCursor, encodeCursor, maxOpenTargets, type TargetCursor } from './action-cursor.ts'
+import type { ActionWatch, LogEnd } from './notifications.ts'
+import { includes, type Ranges, without } from './ranges.ts'
+import type {
+  LoadSnapshot,
+  Move,
+  ReadLogPage,
+  RunSnapshot,
+  TargetMove,
+  TargetSnapshot,
+} from './run-snapshot.ts'
+import type { StreamSettings } from './settings.ts'
+import { formatEvent } from './sse.ts'
 
-export type FollowedAction = {
-  look: LookAtRun
+type ActionStreamDeps = {
+  loadSnapshot: LoadSnapshot
   readLogPage: ReadLogPage
-  watch: Watch
+  watch: ActionWatch
   signal: AbortSignal
-  settings: Pick<LiveSettings, 'gatherMs' | 'lookMs' | 'awayMs'>
+  settings: StreamSettings
 }
 
 /**
- * The events of one action from `progress` on, until it has ended or the signal aborts. Read as they are taken:
- * nothing is queued for a slow receiver, who gets later what the database still has.
+ * The events of one action after `cursor`, until it has ended or the signal aborts. They are read on demand:
+ * nothing is queued for a slow client, who later gets what the database still has.
  *
- * Moves of the action come in their order, its last one after everything else. Moves of a target and of its steps
- * come in theirs, and before a step ends comes what it has printed.
+ * Moves of the action come in order, the last one after everything else. Moves of a target and of its steps come in
+ * order, and a step's output comes before the end of the step.
  */
 export async function* streamAction(
-  { look, readLogPage, watch, signal, settings }: FollowedAction,
-  progress: Progress,
+  { loadSnapshot, readLogPage, watch, signal, settings }: ActionStreamDeps,
+  cursor: ActionCursor,
 ): AsyncGenerator<string> {
-  /** Where logs end, as far as we have heard: by the id of the target, then by the order of the step. */
-  const logEnds = new Map<number, { target: LookedAtTarget; ends: number[] }>()
-  let room = Number.POSITIVE_INFINITY
-  let lookedAt = Number.NEGATIVE_INFINITY
+  /** Where logs end, as far as known: by the id of the target, then by the order of the step. */
+  const logEnds = new Map<number, { target: TargetSnapshot; ends: number[] }>()
+  let maxOpen = Number.POSITIVE_INFINITY
+  let polledAt = Number.NEGATIVE_INFINITY
 
   while (!signal.aborted) {
     const wokenAt = performance.now()
     try {
-      yield* tellNews()
-      if (progress.isOver) return
+      yield* sendChanges()
+      if (cursor.isEnded) return
     } catch (error) {
       if (!isOutage(error)) throw error
-      // Everything is where it was: it is sent when the database is back.
+      // The cursor has not moved: everything is sent when the database is back.
       watch.wake()
-      await pause(settings.awayMs, signal)
+      await pause(settings.outageRetryMs, signal)
     }
-    // Looks by itself now and then, in case it was not told.
-    await watch.wait(Math.max(0, lookedAt + settings.lookMs - performance.now()))
-    await pause(wokenAt + settings.gatherMs - performance.now(), signal)
+    // Polls now and then, in case a notification was lost.
+    await watch.wait(Math.max(0, polledAt + settings.pollMs - performance.now()))
+    await pause(wokenAt + settings.batchMs - performance.now(), signal)
   }
 
-  async function* tellNews(): AsyncGenerator<string> {
+  async function* sendChanges(): AsyncGenerator<string> {
     const { mayHaveMoved, logs } = watch.take()
     logs.forEach(noteLogEnd)
-    if (mayHaveMoved || performance.now() >= lookedAt + settings.lookMs) yield* tellMoves()
-    else for (const { target } of logEnds.values()) if (hasLogs(target)) yield* tellLogs(target)
+    if (mayHaveMoved || performance.now() >= polledAt + settings.pollMs) yield* sendMoves()
+    else for (const { target } of logEnds.values()) if (hasUnsentLogs(target)) yield* sendLogs(target)
   }
 
-  async function* tellMoves(): AsyncGenerator<string> {
+  async function* sendMoves(): AsyncGenerator<string> {
     for (;;) {
-      const isFull = progress.open.size >= room
-      // Whatever is not open could not be sent now, and would only take the places of what can be.
-      const seen = await look(isFull ? { ...progress, undone: positions(progress.open) } : progress)
-      if (!seen) throw new Error(`Action ${progress.actionId} is gone`)
-      noteTargets(seen.targets)
-      for (const event of seen.events) if (!isEnd(event.status)) yield tellAction(seen, event)
-      for (const target of seen.targets) yield* tellTarget(target, seen)
-      const somebodyWaits = isFull || seen.targets.some(isLeftOut)
-      if (!seen.isWhole || (somebodyWaits && progress.open.size < room)) continue
-      lookedAt = performance.now()
-      if (isEnd(seen.status) && !somebodyWaits) yield* tellEnd(seen)
+      const isFull = cursor.open.size >= maxOpen
+      // Targets that are not open could not be sent now, and would only take the room of those that can be.
+      const snapshot = await loadSnapshot(isFull ? { ...cursor, unfinished: positions(cursor.open) } : cursor)
+      if (!snapshot) throw new Error(`Action ${cursor.actionId} does not exist`)
+      noteTargets(snapshot.targets)
+      for (const event of snapshot.events) if (!isEnd(event.status)) yield formatAction(snapshot, event)
+      for (const target of snapshot.targets) yield* sendTarget(target, snapshot)
+      const someWait = isFull || snapshot.targets.some(isWaiting)
+      if (!snapshot.isComplete || (someWait && cursor.open.size < maxOpen)) continue
+      polledAt = performance.now()
+      if (isEnd(snapshot.status) && !someWait) yield* sendEnd(snapshot)
       return
     }
   }
 
-  async function* tellTarget(target: LookedAtTarget, seen: Look): AsyncGenerator<string> {
-    if (target.moves.length > 0 || hasLogs(target)) {
+  async function* sendTarget(target: TargetSnapshot, snapshot: RunSnapshot): AsyncGenerator<string> {
+    if (target.moves.length > 0 || hasUnsentLogs(target)) {
       const sent = openTarget(target)
       if (!sent) return
       for (const move of target.moves) {
-        if (endsOutput(move)) yield* tellLogs(target, move.step_order)
+        if (endsOutput(move)) yield* sendLogs(target, move.step_order)
         sent.moveId = move.id
-        yield tellMove(target, move)
+        yield formatTargetMove(target, move)
       }
-      if (!seen.isWhole) return
-      yield* tellLogs(target)
+      if (!snapshot.isComplete) return
+      yield* sendLogs(target)
     }
-    // Ends are final, and of one snapshot with the moves and the logs: there is no more to come.
-    if (seen.isWhole && (isEnd(target.status) || isEnd(seen.status))) {
-      progress.open.delete(target.position)
-      progress.undone = without(progress.undone, target.position)
+    // Ends are final, and in one snapshot with the moves and the logs: there is no more to come.
+    if (snapshot.isComplete && (isEnd(target.status) || isEnd(snapshot.status))) {
+      cursor.open.delete(target.position)
+      cursor.unfinished = without(cursor.unfinished, target.position)
       logEnds.delete(target.id)
     }
   }
 
-  /** What the steps of a target have printed, or one of them. */
-  async function* tellLogs(target: LookedAtTarget, only: number | null = null): AsyncGenerator<string> {
+  /** The output of all steps of a target, or of one. */
+  async function* sendLogs(target: TargetSnapshot, only: number | null = null): AsyncGenerator<string> {
     const sent = openTarget(target)
     if (!sent) return
     for (const [order, end] of endsOf(target)) {
@@ -107,54 +112,51 @@ export async function* streamAction(
         if (!page) continue
         const { start: offset, text } = page
         const data = { target_id: target.id, step_order: order, offset, text }
-        yield writeEvent('log', writeProgress(progress), data)
+        yield formatEvent('log', encodeCursor(cursor), data)
       }
     }
   }
 
-  function* tellEnd(seen: Look): Generator<string> {
-    for (const event of seen.events) if (isEnd(event.status)) yield tellAction(seen, event)
-    progress.isOver = true
-    const state = presentStatus(seen.status, seen.status_reason_code)
-    yield writeEvent('end', writeProgress(progress), { action_id: progress.actionId, ...state })
+  function* sendEnd(snapshot: RunSnapshot): Generator<string> {
+    for (const event of snapshot.events) if (isEnd(event.status)) yield formatAction(snapshot, event)
+    cursor.isEnded = true
+    const state = presentStatus(snapshot.status, snapshot.status_reason_code)
+    yield formatEvent('end', encodeCursor(cursor), { action_id: cursor.actionId, ...state })
   }
 
-  function tellAction({ environment_id, pipeline_id }: Look, event: Look['events'][number]): string {
-    progress.eventId = event.id
-    const { previous_status, ...rest } = presentMove(event)
-    const place = { action_id: progress.actionId, environment_id, pipeline_id }
-    return writeEvent('action', writeProgress(progress), { ...place, previous_status, ...rest })
+  function formatAction({ environment_id, pipeline_id }: RunSnapshot, event: Move): string {
+    cursor.eventId = event.id
+    const data = { action_id: cursor.actionId, environment_id, pipeline_id, ...presentMove(event) }
+    return formatEvent('action', encodeCursor(cursor), data)
   }
 
-  function tellMove(target: LookedAtTarget, { step_order, ...move }: TargetMove): string {
-    const [id, data] = [writeProgress(progress), { target_id: target.id, ...presentMove(move) }]
+  function formatTargetMove(target: TargetSnapshot, { step_order, ...move }: TargetMove): string {
+    const [id, data] = [encodeCursor(cursor), { target_id: target.id, ...presentMove(move) }]
     return step_order === null
-      ? writeEvent('target', id, data)
-      : writeEvent('step', id, { ...data, step_order })
+      ? formatEvent('target', id, data)
+      : formatEvent('step', id, { ...data, step_order })
   }
 
-  /** Undefined while too many others are open: it has to wait until one of them is done. */
-  function openTarget({ position }: LookedAtTarget): TargetProgress | undefined {
-    const known = progress.open.get(position)
-    if (known || progress.open.size >= room) return known
+  /** Undefined while too many others are open: it has to wait until one of them has ended. */
+  function openTarget({ position }: TargetSnapshot): TargetCursor | undefined {
+    const known = cursor.open.get(position)
+    if (known || cursor.open.size >= maxOpen) return known
     const opened = { moveId: 0, offsets: [] }
-    progress.open.set(position, opened)
+    cursor.open.set(position, opened)
     return opened
   }
 
-  /** There was no room for it. */
-  function isLeftOut(target: LookedAtTarget): boolean {
+  function isWaiting(target: TargetSnapshot): boolean {
     const { position, moves } = target
-    if (progress.open.has(position) || !includes(progress.undone, position)) return false
-    return moves.length > 0 || hasLogs(target)
+    if (cursor.open.has(position) || !includes(cursor.unfinished, position)) return false
+    return moves.length > 0 || hasUnsentLogs(target)
   }
 
-  function noteTargets(targets: readonly LookedAtTarget[]): void {
-    room = Math.min(room, ...targets.map(({ steps }) => roomForTargets(steps)))
+  function noteTargets(targets: readonly TargetSnapshot[]): void {
     for (const target of targets) {
-      const ends = logEnds.get(target.id)?.ends ?? []
-      logEnds.set(target.id, { target, ends })
-      for (const { order, end } of target.logs) ends[order] = Math.max(ends[order] ?? 0, end)
+      maxOpen = Math.min(maxOpen, maxOpenTargets(target.steps))
+      logEnds.set(target.id, { target, ends: logEnds.get(target.id)?.ends ?? [] })
+      for (const { order, end } of target.logs) noteLogEnd({ targetId: target.id, stepOrder: order, end })
     }
   }
 
@@ -163,17 +165,17 @@ export async function* streamAction(
     if (ends) ends[stepOrder] = Math.max(ends[stepOrder] ?? 0, end)
   }
 
-  function endsOf({ id }: LookedAtTarget): [order: number, end: number][] {
+  function endsOf({ id }: TargetSnapshot): [order: number, end: number][] {
     return Object.entries(logEnds.get(id)?.ends ?? []).map(([order, end]) => [Number(order), end])
   }
 
-  function hasLogs(target: LookedAtTarget): boolean {
-    const sent = progress.open.get(target.position)
+  function hasUnsentLogs(target: TargetSnapshot): boolean {
+    const sent = cursor.open.get(target.position)
     return endsOf(target).some(([order, end]) => offsetOf(sent, order) < end)
   }
 }
 
-function offsetOf(sent: TargetProgress | undefined, order: number): number {
+function offsetOf(sent: TargetCursor | undefined, order: number): number {
   return sent?.offsets[order - 1] ?? 0
 }
 
@@ -187,7 +189,7 @@ function presentMove<Previous>(move: Omit<Move, 'previous_status'> & { previous_
   return { previous_status, ...presentStatus(status, status_reason_code), occurred_at }
 }
 
-function positions(open: Progress['open']): Ranges {
+function positions(open: ActionCursor['open']): Ranges {
   return [...open.keys()].sort((one, other) => one - other).map((position) => [position, position])
 }
 

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { type CountedRuns, summarizeDays } from './summarize-days.ts'
+import { type CountedRuns, summarizeDays } from './run-days.ts'
 
 const options = { today: '2026-03-01', days: 3, classRatio: 1.02 }
 
-test('every day is there, oldest first, also those on which nothing ran', () => {
+test('every day is present, oldest first, even those without runs', () => {
   const counted: CountedRuns[] = [
     { day: '2026-02-28', status: 'failed', duration_class: 0, runs: 2 },
     { day: '2026-02-28', status: 'skipped', duration_class: 0, runs: 3 },
@@ -18,12 +18,12 @@ test('every day is there, oldest first, also those on which nothing ran', () => 
   ])
 })
 
-test('days before those that are wanted are left out', () => {
+test('earlier days are left out', () => {
   const counted: CountedRuns[] = [{ day: '2026-02-26', status: 'completed', duration_class: 0, runs: 1 }]
   assert.ok(summarizeDays(counted, options).every(({ completed }) => completed === 0))
 })
 
-test('the median is the one in the middle, to about a hundredth', () => {
+test('the median is accurate to about 1 %', () => {
   fc.assert(
     fc.property(
       fc.array(fc.double({ min: 0.001, max: 86_400, noNaN: true }), { minLength: 1 }),

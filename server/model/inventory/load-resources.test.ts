@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { parseRepository } from './repository.ts'
+import { parseRepository } from './load-resources.ts'
 
 const addresses: [string, string | null, string | null][] = [
   ['acme/shop', 'acme', 'shop'],

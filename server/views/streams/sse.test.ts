@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { withHeartbeats } from './heartbeats.ts'
+import { withHeartbeats } from './sse.ts'
 
 const never = new AbortController().signal
 const options = { heartbeatMs: 1, heartbeat: () => 'alive', signal: never }
 
-test('what a source gives is passed on, and ends with it', async () => {
+test('the source is passed through, and the stream ends with it', async () => {
   async function* source() {
     yield 'one'
     yield 'two'
@@ -16,7 +16,7 @@ test('what a source gives is passed on, and ends with it', async () => {
   ])
 })
 
-test('a source that is quiet is covered by heartbeats, and nothing of it is lost', async () => {
+test('a quiet source gets heartbeats, and nothing of it is lost', async () => {
   const go = Promise.withResolvers<void>()
   async function* source() {
     await go.promise
@@ -31,7 +31,7 @@ test('a source that is quiet is covered by heartbeats, and nothing of it is lost
   assert.equal(received.filter((text) => text === 'late').length, 1)
 })
 
-test('an abort ends it at once, also while the source waits, and the source is ended too', async () => {
+test('an abort ends the stream at once, even while the source waits, and ends the source', async () => {
   const controller = new AbortController()
   const stuck = Promise.withResolvers<void>()
   const ended = Promise.withResolvers<void>()
@@ -53,8 +53,8 @@ test('an abort ends it at once, also while the source waits, and the source is e
   await ended.promise
 })
 
-test('a source that fails makes it fail', async () => {
-  // biome-ignore lint/correctness/useYield: it fails before
+test('an error of the source fails the stream', async () => {
+  // biome-ignore lint/correctness/useYield: throws first
   async function* source(): AsyncGenerator<string> {
     throw new Error('broken')
   }

@@ -1,26 +1,16 @@
-import { sql } from 'kysely'
+import { type Selectable, sql } from 'kysely'
+import type { ActionRow } from '#model/actions/present.ts'
 import type { Database } from '#platform/database/connect.ts'
-import type { ReasonCode, Status } from '#platform/database/tables.ts'
+import type { EventsTable } from '#platform/database/tables.ts'
+import { GAP_EXPIRY_MS, type Unseen } from './feed-cursor.ts'
 import { NO_END, type Ranges } from './ranges.ts'
-import type { Unseen } from './unseen.ts'
 
-/** A move of an action, with what decides who may see it and whether it is asked for. */
-export type ActionMove = {
-  id: number
-  action_id: number
-  previous_status: Status | null
-  status: Status
-  status_reason_code: ReasonCode
-  occurred_at: string
-  environment_id: number
-  pipeline_id: number
-  type: string
-  trigger_type: string
-  hook_id: string | null
-  created_at: string
-  resource_type: string
-  resource_id: number
-}
+/** A move of an action, with what decides who may see it and which filters it matches. */
+export type ActionMove = Selectable<EventsTable> &
+  Pick<ActionRow, 'environment_id' | 'pipeline_id' | 'type' | 'trigger_type' | 'hook_id' | 'created_at'> & {
+    resource_type: string
+    resource_id: number
+  }
 
 /** The moves with ids in these ranges, lowest id first. */
 export async function readMoves(db: Database, ranges: Ranges, limit: number): Promise<ActionMove[]> {
@@ -41,27 +31,21 @@ export async function readMoves(db: Database, ranges: Ranges, limit: number): Pr
 }
 
 /**
- * A transaction ends within this time (see connect.ts), and with it every id that it has taken appears, or never
- * will. A little is added for commits that take their time.
+ * The current position in the feed: all stored events count as seen, all others do not. Ids that are missing among
+ * the stored ones may still appear, until one above them is old: it was taken after them, by a transaction that
+ * ended long ago, and so did theirs.
  */
-export const SETTLED_AFTER_MS = 70_000
-
-/**
- * Where the events stand at this moment: all that are stored are seen, all others are not. Ids that are missing
- * among the stored ones may still appear, until one above them is old: it was taken after them, by a transaction
- * that has long been over, and so theirs are.
- */
-export async function findNow(db: Database): Promise<Unseen> {
+export async function currentPosition(db: Database): Promise<Unseen> {
   const { rows } = await sql<{ last: number; from: number[] | null; to: number[] | null }>`
-    with settled as (
+    with expired as (
       select coalesce((
-        select id from events where occurred_at < now() - 2 * ${SETTLED_AFTER_MS}::int * interval '1 ms'
+        select id from events where occurred_at < now() - 2 * ${GAP_EXPIRY_MS}::int * interval '1 ms'
         order by id desc limit 1), 0) as id
     ), recent as (
-      select events.id, lag(events.id, 1, settled.id) over (order by events.id) as previous
-      from events, settled where events.id > settled.id
+      select events.id, lag(events.id, 1, expired.id) over (order by events.id) as previous
+      from events, expired where events.id > expired.id
     )
-    select coalesce(max(id), (select id from settled)) as last,
+    select coalesce(max(id), (select id from expired)) as last,
       array_agg(previous + 1 order by id) filter (where id > previous + 1) as from,
       array_agg(id - 1 order by id) filter (where id > previous + 1) as to
     from recent`.execute(db)
