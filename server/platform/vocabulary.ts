@@ -1,5 +1,5 @@
 // The enumerated values of the API and their display names. docs/glossary.md explains them.
-import type { ReasonCode, Status } from '#platform/database/tables.ts'
+import type { ReasonCode, ServersTable, Status } from '#platform/database/tables.ts'
 
 export const OPERATIONS = {
   deploy: 'Deploy',
@@ -53,14 +53,19 @@ export const ENVIRONMENT_TYPES = {
   production: 'Production',
 } as const
 
+/** The kinds of server; each has a connector in adapters/executors/connect.ts. */
+export const SERVER_KINDS = { local: 'Local', ssh: 'SSH' } satisfies Record<
+  ServersTable['provider_code'],
+  string
+>
+
 export const PROVIDERS = {
+  ...SERVER_KINDS,
   github: 'GitHub',
   gitlab: 'GitLab',
   bitbucket: 'Bitbucket',
   gitea: 'Gitea',
   git: 'Git',
-  ssh: 'SSH',
-  local: 'Local',
 } as const
 
 export const PROVIDER_TYPES = {

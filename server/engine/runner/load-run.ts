@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import type { ServerAddress } from '#adapters/executors/connect.ts'
 import { credentialAad, variableAad } from '#model/inventory/sealed-aad.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Database } from '#platform/database/connect.ts'
@@ -42,17 +43,7 @@ export type Run = {
   secrets: string[]
 }
 
-export type ServerToReach = {
-  id: number
-  name: string
-  kind: 'local' | 'ssh'
-  host: string | null
-  port: number | null
-  loginName: string | null
-  hostKey: string | null
-  privateKey: string | null
-  rootDirectory: string
-}
+export type ServerToReach = ServerAddress & { id: number }
 
 export type DeployedApplication = {
   id: number

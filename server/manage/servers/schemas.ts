@@ -13,15 +13,16 @@ import {
   Timestamp,
   Word,
 } from '#platform/http/schemas.ts'
+import { SERVER_KINDS } from '#platform/vocabulary.ts'
 
-export const SERVER_PROVIDERS = ['local', 'ssh'] as const
-export type ServerProvider = (typeof SERVER_PROVIDERS)[number]
+export type ServerProvider = keyof typeof SERVER_KINDS
+const providers = Object.keys(SERVER_KINDS) as ServerProvider[]
 
 const HOST = '^([A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?\\.?|[0-9A-Fa-f:]*:[0-9A-Fa-f:.]*)$'
 
 const fields = {
   name: Name(),
-  provider_code: Word(SERVER_PROVIDERS, {
+  provider_code: Word(providers, {
     description:
       '`ssh`, or `local`: the machine that Gantry runs on, set up by instance administrators. Cannot be changed later.',
   }),
@@ -93,7 +94,7 @@ export const serverSchema = named(
     ...serverResourceSchema.properties,
     environment_id: Id,
     project_id: Id,
-    provider_code: Word(SERVER_PROVIDERS),
+    provider_code: Word(providers),
     host: TextOrNull(),
     port: IntegerOrNull(),
     login_name: TextOrNull(),
