@@ -1,7 +1,7 @@
 // The routes of one kind of resource: list, create, read, change, remove, and commands on a single one. A room
 // declares who may call a route, what goes in and which of its functions does the work. What is the same for every
 // resource is here: the OpenAPI operation, the transaction, ETag and If-Match, Link and X-Total-Count, status codes.
-import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
+import type { FastifyReply, FastifyRequest, FastifySchema, RouteOptions } from 'fastify'
 import type { Transaction } from 'kysely'
 import { type Static, type TSchema, Type } from 'typebox'
 import { actorOf } from '#access/audit/actor.ts'
@@ -121,7 +121,7 @@ export function resourceRoutes<Row, Shown extends TSchema, Result extends object
       method,
       url,
       config: { access, ...config },
-      schema: {
+      schema: withoutUndefined({
         tags: [tag],
         ...schema,
         operationId,
@@ -129,7 +129,7 @@ export function resourceRoutes<Row, Shown extends TSchema, Result extends object
         description,
         params: paramsOf(url),
         response: { ...schema.response, ...errorResponses(...statuses) },
-      },
+      }),
       handler: (request, reply) => handler(callOf(request), reply, request),
     })
   }
@@ -282,6 +282,11 @@ function errorsOf(access: Access, method: string): number[] {
   const isAboutObject = access.kind === 'permissions'
   const needsMore = isAboutObject && access.needs.some((need) => need !== `${VISIBLE_AS[access.of]}:view`)
   return [401, 422, ...(isAboutObject ? [404] : []), ...(needsMore || method !== 'GET' ? [403] : [])]
+}
+
+/** Fastify warns of parts of a schema that are named but undefined. */
+function withoutUndefined(schema: FastifySchema): FastifySchema {
+  return Object.fromEntries(Object.entries(schema).filter(([, value]) => value !== undefined))
 }
 
 function withVersion<Declared extends Operation>(operation: Declared): Declared {

@@ -154,7 +154,7 @@ test('an attempt that lost the lock can neither unpack nor finish', async (t) =>
   ]) {
     const { code, output } = await run(command, { input: archive })
     assert.equal(code, LOCK_LOST)
-    assert.match(output, /Another deploy of this application has begun/)
+    assert.match(output, /Another deploy of this application has started/)
   }
   assert.deepEqual(await releasesIn(base), [])
 })
@@ -194,7 +194,7 @@ test('a lock that is held for too long is reported', async (t) => {
   const { command, environment } = takeLock(base, attempt('a'))
   const { code, output } = await run({ command, environment: { ...environment, GANTRY_LOCK_SECONDS: '0' } })
   assert.equal(code, 1)
-  assert.match(output, /Another deploy has kept .+lock locked for 0 seconds: look for a process that hangs/s)
+  assert.match(output, /Another deploy has held .+lock for 0 seconds: look for a hanging process/s)
 })
 
 test('two attempts that take the lock together leave one owner', async (t) => {

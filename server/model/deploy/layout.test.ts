@@ -12,7 +12,7 @@ test('a release is named by the second, in UTC, and by the commit', () => {
 
 test('a name is only made from a hash', () => {
   for (const hash of ['', '0123456', '../../../../x', `${HASH.toUpperCase()}`, `${HASH}\n`]) {
-    assert.throws(() => releaseName(NOON, hash), /hash of a commit/)
+    assert.throws(() => releaseName(NOON, hash), /commit hash/)
   }
 })
 

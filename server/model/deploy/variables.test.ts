@@ -125,7 +125,7 @@ test('an application cannot decide which programs are found, nor speak for Gantr
   assert.equal(Object.values(environment).includes('secret'), false)
   assert.equal(notes.length, names.length)
   assert.equal(notes.join('').includes('secret'), false)
-  assert.equal(notes[0], 'The application\'s variable "PATH" is ignored: its name is reserved.')
+  assert.equal(notes[0], 'The application variable "PATH" is ignored: its name is reserved.')
 })
 
 test('application variables keep their names, also the odd ones', () => {
