@@ -47,7 +47,7 @@ suite('runs', { concurrency: true }, () => {
         [{ branch: 'a"b\'c\nd\u001b[2J' }, /"a\\"b'c\\u\{a\}d\\u\{1b\}\[2J" is not a valid/],
         [{ branch: 'x'.repeat(5_000) }, /is not a valid branch/],
         [{ commit: '0123456789abcdef' }, /no commit|commit .*0123456789abcdef/i],
-        [{ commit: '--all' }, /"--all" is no commit/],
+        [{ commit: '--all' }, /"--all" is not a commit/],
       ]
       const ids = await Promise.all(refs.map(([payload]) => fire(hook, payload)))
       for (const [index, [, line]] of refs.entries()) {
