@@ -72,7 +72,7 @@ function planWithoutLocks({ db, box }: ApplyDeps, caller: Caller, input: ApplyIn
     .setAccessMode('read only')
     .execute(async (trx) => {
       const [organization, another] = await findOrganizations(trx, caller, input.organization)
-      return another ? AMBIGUOUS : plan(trx, box, caller, input, organization)
+      return another ? AMBIGUOUS : planChanges(trx, box, caller, input, organization)
     })
 }
 
@@ -91,7 +91,7 @@ async function applyWithin(
   const [organization, another] = await findOrganizations(trx, caller, input.organization)
   if (another) return AMBIGUOUS
   if (organization) await lockScopes(trx, organization.id, input.project)
-  const planned = await plan(trx, box, caller, input, organization)
+  const planned = await planChanges(trx, box, caller, input, organization)
   if (planned.kind === 'rejected') return planned
   const by = { trx, caller, actor, box, guard, receivers }
   const { problems, hooks } = await applyPlan(by, planned.plan, planned.state)
@@ -100,7 +100,7 @@ async function applyWithin(
 
 type Planned = { kind: 'planned'; plan: Plan; state: State } | Rejected
 
-async function plan(
+async function planChanges(
   db: Database,
   box: SecretBox,
   caller: Caller,
@@ -109,9 +109,8 @@ async function plan(
 ): Promise<Planned> {
   const state = await loadState(db, box, organization, input.project)
   const plan = makePlan(input, { state, caller })
-  return plan.problems.length > 0
-    ? { kind: 'rejected', problems: plan.problems }
-    : { kind: 'planned', plan, state }
+  if (plan.problems.length > 0) return { kind: 'rejected', problems: plan.problems }
+  return { kind: 'planned', plan, state }
 }
 
 /**

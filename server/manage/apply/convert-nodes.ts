@@ -11,7 +11,7 @@ export type Targets = ReadonlyMap<Node, Node>
 
 export type Values = Readonly<Record<string, string>>
 
-export type Converted = {
+type Converted = {
   value: unknown
   problems: Problem[]
   /** Paths that placeholders filled in, with every path around them, as JSON. */
@@ -107,7 +107,7 @@ function isExact(value: number): boolean {
   return Number.isFinite(value) && (!Number.isInteger(value) || Number.isSafeInteger(value))
 }
 
-export type Filled =
+type Filled =
   | { kind: 'filled'; text: string; used: string[] }
   | { kind: 'plain'; text: string }
   | { kind: 'invalid'; messages: string[] }

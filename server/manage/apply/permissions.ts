@@ -87,7 +87,8 @@ function missingToCreate(caller: Caller, { type, path }: DesiredResource, scope:
     ...(type === 'hook' ? [`${hostKind(path)}:view` as const] : []),
     `${permission}:${isPart ? 'edit' : 'add'}`,
   ])
-  return lacking.length > 0 ? [...lacking, ...missing(caller, scope, [`${permission}:view`])] : []
+  if (lacking.length === 0) return []
+  return [...new Set([...lacking, ...missing(caller, scope, [`${permission}:view`])])]
 }
 
 function missingToEdit(caller: Caller, type: ResourceKind, scope: Scope): string[] {

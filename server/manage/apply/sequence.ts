@@ -29,7 +29,7 @@ export function sequencePipelines(
   return { keys: [], problems: [{ path: [...(culprit?.at ?? []), 'run_after'], message }] }
 }
 
-export type Sorted = { kind: 'sorted'; keys: string[] } | { kind: 'cycle'; keys: string[] }
+type Sorted = { kind: 'sorted'; keys: string[] } | { kind: 'cycle'; keys: string[] }
 
 /** Each key after all that it follows; or the first cycle that is found, each key before the one it follows. */
 export function sortByAfter(after: ReadonlyMap<string, readonly string[]>): Sorted {
@@ -107,18 +107,12 @@ export type DesiredStep = {
 /** The step that it follows; null: it is the first; undefined: it does not exist yet. */
 export type Move = { before: string | null | undefined; after: string | null }
 
-export type MovedSteps = {
-  /** New steps and steps in the wrong position, with the step that each must follow. */
-  moves: Map<string, Move>
-  /** Steps whose `trigger_after` is not in the pipeline, or not yet. */
-  unresolved: Set<string>
-}
-
 /**
- * `current`: the names of the existing steps, without those to remove. Computes the final order first; then moves each
- * step that is not in position, from front to back, so that every move is final.
+ * `current`: the names of the existing steps, without those to remove. Computes the final order first; then `moves`
+ * each step that is new or not in position, from front to back, so that every move is final. `unresolved` are the
+ * steps whose `trigger_after` is not in the pipeline, or not yet.
  */
-export function moveSteps(current: readonly string[], desired: readonly DesiredStep[]): MovedSteps {
+export function moveSteps(current: readonly string[], desired: readonly DesiredStep[]) {
   const listed = new Set(desired.map(({ name }) => name))
   const unresolved = new Set<string>()
   let order = current.filter((name) => !listed.has(name))

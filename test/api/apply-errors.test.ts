@@ -313,11 +313,11 @@ test('several resources with one name: applying is rejected', async () => {
     .where('name', '=', 'one')
     .executeTakeFirstOrThrow()
   const duplicate = { name: 'Tidy', operation: 'custom' }
-  const made = await api.request('POST', `/pipelines/server/${id}`, {
+  const created = await api.request('POST', `/pipelines/server/${id}`, {
     token: administrator.token,
     body: duplicate,
   })
-  assert.equal(made.status, 201)
+  assert.equal(created.status, 201)
   const { status, body } = await apply(document)
   assert.equal(status, 409)
   assert.deepEqual(body.errors, {
