@@ -1,16 +1,16 @@
-// Applying a gantry.yaml to what is there already: changes, orders, several at once, pruning.
+// Applying a gantry.yaml to existing resources: changes, order, concurrent requests, pruning.
 import assert from 'node:assert/strict'
 import { after, suite, test } from 'node:test'
-import { createApplying, inShort, nextName, shop } from '#manage/apply/test-apply.ts'
+import { createApply, nextName, shop, summarize } from '#manage/apply/test-apply.ts'
 import { openTestApp } from '#test/support/harness.ts'
 
 const api = await openTestApp({ after })
 const { db } = api
-const { administrator, apply, applied } = await createApplying(api)
+const { administrator, apply, applied } = await createApply(api)
 const read = async (url: string) => (await api.request('GET', url, { token: administrator.token })).body
 
 suite('a change', () => {
-  test('tells each field before and after, and leaves alone what the document does not speak of', async () => {
+  test('reports each field before and after, and keeps fields that the document omits', async () => {
     const organization = nextName()
     const server = (more: string) =>
       shop(
@@ -36,7 +36,7 @@ suite('a change', () => {
     assert.deepEqual([max_parallel_actions, port], [3, 2222])
   })
 
-  test('of the order of steps moves them, and only once', async () => {
+  test('of the order of steps moves them once', async () => {
     const organization = nextName()
     const steps = (...names: string[]) =>
       shop(
@@ -57,7 +57,7 @@ ${names.map((name) => `              - {name: ${name}, command: 'true'}\n`).join
       )
     await applied(steps('one', 'two', 'three'))
     const answer = await applied(steps('three', 'one', 'two'))
-    assert.deepEqual(inShort(answer), ['change environments.live.servers.web-1.pipelines.Tidy.steps.three'])
+    assert.deepEqual(summarize(answer), ['change environments.live.servers.web-1.pipelines.Tidy.steps.three'])
     assert.deepEqual((await applied(steps('three', 'one', 'two'))).changes, [])
     const pipeline = await db
       .selectFrom('pipelines')
@@ -72,7 +72,7 @@ ${names.map((name) => `              - {name: ${name}, command: 'true'}\n`).join
     assert.deepEqual(await names(), ['two', 'one'])
   })
 
-  test('turns who runs after whom around', async () => {
+  test('reverses which pipeline runs after which', async () => {
     const organization = nextName()
     const pipelines = (first: string, second: string) =>
       shop(
@@ -93,12 +93,12 @@ ${names.map((name) => `              - {name: ${name}, command: 'true'}\n`).join
     await applied(pipelines('B', ''))
     await applied(pipelines('', 'A'))
     assert.deepEqual((await applied(pipelines('', 'A'))).changes, [])
-    const circle = await apply(pipelines('B', 'A'))
-    assert.equal(circle.status, 422)
-    assert.match(circle.text, /circle of pipelines/)
+    const cycle = await apply(pipelines('B', 'A'))
+    assert.equal(cycle.status, 422)
+    assert.match(cycle.text, /cycle of pipelines/)
   })
 
-  test('two at the same moment: both are done, one after the other', async () => {
+  test('two concurrent ones are applied one after the other', async () => {
     const organization = nextName()
     const document = shop(organization, '  live: {type: production}\n')
     await applied(document)
@@ -115,7 +115,7 @@ ${names.map((name) => `              - {name: ${name}, command: 'true'}\n`).join
   })
 })
 
-test('an organization that two make at the same moment is made once', async () => {
+test('an organization that concurrent requests create is created once', async () => {
   const document = `organization: ${nextName()}\nproject: {name: Shop}\n`
   const answers = await Promise.all([apply(document), apply(document), apply(document)])
   for (const { status, text } of answers) assert.equal(status, 200, text)
@@ -123,7 +123,7 @@ test('an organization that two make at the same moment is made once', async () =
   assert.deepEqual((await applied(document)).changes, [])
 })
 
-suite('of what is stored', () => {
+suite('a stored resource', () => {
   const organization = nextName()
   const document = `organization: ${organization}
 project: {name: Shop, logo_url: https://example.com/logo.png}
@@ -158,9 +158,9 @@ environments:
     return changes[0].fields
   }
 
-  test('what is written in another way is no change', async () => {
+  test('does not change when only the notation differs', async () => {
     const { secrets, changes } = await applied(document)
-    assert.deepEqual(secrets[0].secret, null, 'a secret that was given is not told again')
+    assert.deepEqual(secrets[0].secret, null, 'a given secret is not returned')
     assert.ok(!JSON.stringify(changes).includes('0123456789abcdef'))
     assert.deepEqual((await applied(document)).changes, [])
     const other = document
@@ -169,7 +169,7 @@ environments:
     assert.deepEqual((await applied(other)).changes, [])
   })
 
-  test('one field of each kind of thing changes, and comes back', async () => {
+  test('one field of each kind changes, and changes back', async () => {
     assert.deepEqual(await fieldsAfter('https://example.com/logo.png', 'null'), [
       { field: 'logo_url', before: 'https://example.com/logo.png', after: null },
     ])
@@ -198,9 +198,9 @@ environments:
     ])
   })
 
-  test('the address that a token is sent to may change along with the application that uses it', async () => {
+  test('the URL that a token is sent to can change together with the application that uses it', async () => {
     const moved = document.replaceAll('git.example.com', 'git.example.net')
-    assert.deepEqual(inShort(await applied(moved)), [
+    assert.deepEqual(summarize(await applied(moved)), [
       'change credentials.Gitea',
       'change environments.live.applications.shop',
     ])
@@ -208,7 +208,7 @@ environments:
     await applied(document)
   })
 
-  test('a thing that cannot become what is wished stays as it is', async () => {
+  test('stays as it is when a change is not possible', async () => {
     const { status, body } = await apply(document.replace('provider_code: gitea', 'provider_code: gitlab'))
     assert.equal(status, 422)
     assert.match(body.errors['credentials.Gitea.provider_code'][0], /^line 4, column 26: cannot be changed/)
@@ -290,7 +290,7 @@ suite('pruning', () => {
     'delete environments.test',
   ]
 
-  test('without it, nothing goes', async () => {
+  test('is off by default: nothing is removed', async () => {
     await applied(full)
     await applied(other)
     const { changes } = await applied(less)
@@ -301,7 +301,7 @@ suite('pruning', () => {
     await applied(full)
   })
 
-  test('is refused while a run is not finished, and changes nothing', async () => {
+  test('is rejected while a run is unfinished, and changes nothing', async () => {
     const pipeline = await db
       .selectFrom('pipelines')
       .innerJoin('environments', 'environments.id', 'pipelines.environment_id')
@@ -333,12 +333,12 @@ suite('pruning', () => {
     await db.deleteFrom('actions').where('id', '=', action.id).execute()
   })
 
-  test('removes what the project has and the document does not name, and nothing of another project', async () => {
+  test('removes what the document does not list, and nothing of another project', async () => {
     const dry = await applied(less, { prune: true, dry_run: true })
     const answer = await applied(less, { prune: true })
-    assert.deepEqual(inShort(answer), inShort(dry))
+    assert.deepEqual(summarize(answer), summarize(dry))
     assert.deepEqual(
-      inShort(answer)
+      summarize(answer)
         .filter((one: string) => one.startsWith('delete'))
         .sort(),
       gone,

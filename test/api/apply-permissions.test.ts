@@ -1,13 +1,13 @@
-// Who may apply what: exactly what the single routes demand.
+// The permissions to apply a document: exactly those of the single routes.
 import assert from 'node:assert/strict'
 import { after, suite, test } from 'node:test'
-import { createApplying, nextName, shop } from '#manage/apply/test-apply.ts'
+import { createApply, nextName, shop } from '#manage/apply/test-apply.ts'
 import { openTestApp } from '#test/support/harness.ts'
 import { createPerson, grantRole } from '#test/support/world.ts'
 
 const api = await openTestApp({ after })
 const { db } = api
-const { administrator, apply, applied } = await createApplying(api)
+const { administrator, apply, applied } = await createApply(api)
 
 suite('permissions', () => {
   const organization = nextName()
@@ -31,10 +31,10 @@ suite('permissions', () => {
     local: administrator,
   }
 
-  test('only administrators of the installation make organizations', async () => {
+  test('only instance administrators create organizations', async () => {
     const { status, body } = await apply(document, {}, await createPerson(db))
     assert.equal(status, 403)
-    assert.match(body.errors.organization[0], /^line 1, column \d+: needs an administrator/)
+    assert.match(body.errors.organization[0], /^line 1, column \d+: requires an instance administrator/)
     await applied(document)
     const { id } = await db
       .selectFrom('organizations')
@@ -60,8 +60,8 @@ suite('permissions', () => {
     })
   })
 
-  test('each change takes what its route takes, and all that is lacking is told, by a dry run too', async () => {
-    const wish = document
+  test('each change requires the permissions of its route; all missing ones are listed, by a dry run too', async () => {
+    const changed = document
       .replace('host: a.', 'host: c.')
       .replace(
         '    applications:',
@@ -69,12 +69,12 @@ suite('permissions', () => {
       )
       .concat('  test: {type: staging}\n')
     for (const dry_run of [true, false]) {
-      const { status, body } = await apply(wish, { dry_run }, people.developer)
+      const { status, body } = await apply(changed, { dry_run }, people.developer)
       assert.equal(status, 403)
       assert.deepEqual(body.errors, {
-        'environments.live.servers.web-1': ['line 7, column 7: needs the permission server:edit'],
-        'environments.live.servers.web-2': ['line 8, column 7: needs the permission server:add'],
-        'environments.test': ['line 14, column 3: needs the permission environment:add'],
+        'environments.live.servers.web-1': ['line 7, column 7: requires the permission server:edit'],
+        'environments.live.servers.web-2': ['line 8, column 7: requires the permission server:add'],
+        'environments.test': ['line 14, column 3: requires the permission environment:add'],
       })
     }
     const pruned = await apply(
@@ -87,13 +87,13 @@ suite('permissions', () => {
     assert.match(pruned.text, /pipeline:remove/)
   })
 
-  test('a developer changes what developers may, also with a role in the one environment', async () => {
-    const wish = document.replace('operation: deploy', 'operation: deploy, queue_policy: latest')
+  test('a developer changes what developers may, also with a role in one environment only', async () => {
+    const changed = document.replace('operation: deploy', 'operation: deploy, queue_policy: latest')
     for (const person of [people.developer, people.local])
-      assert.equal((await applied(wish, { dry_run: true }, person)).summary.change, 1)
+      assert.equal((await applied(changed, { dry_run: true }, person)).summary.change, 1)
   })
 
-  test('who may not change a secret is not told whether it is the same', async () => {
+  test('a caller who may not change a secret does not learn whether it is the same', async () => {
     const without = document.replace('{SECRET: {value: correct horse, hidden: true}}', '{}')
     assert.deepEqual((await applied(without, {}, people.viewer)).changes, [])
     for (const guess of ['correct horse', 'wrong horse']) {
@@ -103,7 +103,7 @@ suite('permissions', () => {
     }
   })
 
-  test('a project is unknown to those who have a role beside it', async () => {
+  test('a project is hidden from callers with a role in another project only', async () => {
     const elsewhere = await createPerson(db)
     const { id } = await db
       .selectFrom('organizations')
@@ -127,7 +127,7 @@ suite('permissions', () => {
     assert.deepEqual((await applied(empty('Blog'), {}, elsewhere)).changes, [])
   })
 
-  test('local servers are for administrators of the installation', async () => {
+  test('only instance administrators create local servers', async () => {
     const owner = await createPerson(db)
     const { id } = await db
       .selectFrom('organizations')
@@ -135,16 +135,16 @@ suite('permissions', () => {
       .where('name', '=', organization)
       .executeTakeFirstOrThrow()
     await grantRole(db, owner.id, 'owner', { organizationId: id })
-    const wish = document.replace(
+    const changed = document.replace(
       '    applications:',
       '      here: {provider_code: local, root_directory: /srv}\n    applications:',
     )
-    const { status, body } = await apply(wish, { dry_run: true }, owner)
+    const { status, body } = await apply(changed, { dry_run: true }, owner)
     assert.equal(status, 403)
     assert.match(body.errors['environments.live.servers.here'][0], /Only instance administrators/)
   })
 
-  test('needs a token', async () => {
+  test('require a token', async () => {
     assert.equal((await api.request('POST', '/apply', { body: { document } })).status, 401)
   })
 })

@@ -1,13 +1,13 @@
-// Applying a gantry.yaml, and writing one: what it makes, and what it costs.
+// Applying and exporting a gantry.yaml: what it creates, and how many statements it takes.
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { after, suite, test } from 'node:test'
-import { createApplying, inShort, nextName, shop } from '#manage/apply/test-apply.ts'
+import { createApply, nextName, shop, summarize } from '#manage/apply/test-apply.ts'
 import { openTestApp } from '#test/support/harness.ts'
 
 const api = await openTestApp({ after })
 const { db } = api
-const { administrator, apply, applied } = await createApplying(api)
+const { administrator, apply, applied } = await createApply(api)
 const read = async (url: string) => (await api.request('GET', url, { token: administrator.token })).body
 
 const guide = await readFile(new URL('../../docs/guides/gantry-yaml.md', import.meta.url), 'utf8')
@@ -17,7 +17,7 @@ const SECRETS = { GITHUB_TOKEN: 'ghp_abcdefgh', DATABASE_PASSWORD: 'correct hors
 suite('the document of the guide', () => {
   const document = sample.replace('organization: Acme', `organization: ${nextName()}`)
 
-  test('a dry run tells everything and keeps nothing', async () => {
+  test('a dry run reports everything and stores nothing', async () => {
     const answer = await applied(document, { values: SECRETS, dry_run: true })
     assert.equal(answer.dry_run, true)
     assert.ok(answer.summary.create > 15)
@@ -27,12 +27,12 @@ suite('the document of the guide', () => {
     assert.deepEqual(await db.selectFrom('audit_entries').select('id').execute(), [])
   })
 
-  test('makes everything in it, tells the secrets of hooks once, and never the values', async () => {
+  test('creates everything, returns the secrets of hooks once, and never the values', async () => {
     const { status, body, text } = await apply(document, { values: { ...SECRETS, SPARE: 'not needed' } })
     assert.equal(status, 200, text)
     for (const value of Object.values(SECRETS)) assert.ok(!text.includes(value))
     assert.deepEqual(body.unused_values, ['SPARE'])
-    assert.deepEqual(inShort(body).slice(0, 4), [
+    assert.deepEqual(summarize(body).slice(0, 4), [
       'create organization',
       'create project',
       'create credentials.GitHub',
@@ -91,7 +91,7 @@ suite('the document of the guide', () => {
       )
   })
 
-  test('applied again changes nothing, and writes nothing', async () => {
+  test('applying it again changes nothing and writes nothing', async () => {
     const entries = () =>
       db
         .selectFrom('audit_entries')
@@ -104,7 +104,7 @@ suite('the document of the guide', () => {
     assert.deepEqual(await entries(), before)
   })
 
-  test('another value is a change, which shows neither the old nor the new one', async () => {
+  test('another value is a change that shows neither the old nor the new one', async () => {
     const { body, text } = await apply(document, { values: { ...SECRETS, GITHUB_TOKEN: 'ghp_another' } })
     assert.deepEqual(body.changes, [
       {
@@ -122,7 +122,7 @@ suite('the document of the guide', () => {
     )
   })
 
-  test('is read as JSON, too', async () => {
+  test('JSON works, too', async () => {
     const { parse } = await import('yaml')
     const json = JSON.stringify(parse(document), null, '\t')
     assert.deepEqual(
@@ -144,7 +144,7 @@ suite('the export of a project', () => {
     return `/organizations/${id}/export?project=${project}`
   }
 
-  test('is a document that changes nothing, and tells no secret', async () => {
+  test('is a document that changes nothing and contains no secret', async () => {
     await applied(document, { values: SECRETS })
     const answer = await api.request('GET', await url('Shop'), { token: administrator.token })
     assert.equal(answer.status, 200, answer.text)
@@ -163,12 +163,12 @@ suite('the export of a project', () => {
     const without = answer.text
       .replaceAll(/^ *(private_key|token): \$\{.*\n/gm, '')
       .replace(/\$\{PROD.*\}/, 'x')
-    assert.deepEqual(inShort(await applied(without, { dry_run: true, prune: true })), [
+    assert.deepEqual(summarize(await applied(without, { dry_run: true, prune: true })), [
       'change environments.production.applications.shop.variables.DATABASE_PASSWORD',
     ])
   })
 
-  test('makes the same elsewhere', async () => {
+  test('creates the same in another organization', async () => {
     const { text } = await api.request('GET', await url('Shop'), { token: administrator.token })
     const copy = text
       .replace(organization, nextName())
@@ -182,12 +182,12 @@ suite('the export of a project', () => {
     assert.deepEqual((await applied(copy)).changes, [])
   })
 
-  test('of a project that is not there is 404', async () => {
+  test('of an unknown project is 404', async () => {
     assert.equal((await api.request('GET', await url('Nope'), { token: administrator.token })).status, 404)
   })
 })
 
-test('what a document costs grows with what it changes, and looking at it costs the same however much it says', async () => {
+test('the number of statements grows with the changes; comparing takes a fixed number of them', async () => {
   const document = (organization: string, applications: number) =>
     shop(
       organization,

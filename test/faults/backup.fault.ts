@@ -8,10 +8,9 @@ import { type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { sql } from 'kysely'
 import type pg from 'pg'
+import { openBackupFile } from '#ops/backup/backup-file.ts'
 import { listSequences, listTables } from '#ops/backup/catalogue.ts'
-import { openBackupFile } from '#ops/backup/read-file.ts'
-import { restoreBackup } from '#ops/backup/restore-backup.ts'
-import { migrateTo } from '#ops/backup/schema-version.ts'
+import { migrateTo, restoreBackup } from '#ops/backup/restore-backup.ts'
 import { takeBackup } from '#ops/backup/take-backup.ts'
 import { connectForLongWork, reachDatabase } from '#ops/commands/reach-database.ts'
 import { type ConnectionSettings, type Database, openDatabase } from '#platform/database/connect.ts'
@@ -27,7 +26,7 @@ const { signal } = new AbortController()
 const NASTY = 'tab\there, line\nhere, return\rhere, back\\slash, \\N, \\., quote\'" and 😀'
 const EVERY_BYTE = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte))
 
-test('everything comes back from a backup: every row of every table, logins, secrets and the sample', async (t) => {
+test('a backup restores everything: every row of every table, logins, secrets and the sample', async (t) => {
   const home = await temporaryHome(t)
   const folder = await temporaryHome(t)
   const { url } = await fillHome(t, home)
@@ -51,10 +50,10 @@ test('everything comes back from a backup: every row of every table, logins, sec
   assert.deepEqual(Object.keys(after.tables), Object.keys(before.tables))
   assert.deepEqual(after.sequences, before.sequences)
 
-  await t.test('a start with another key says so', async () => {
+  await t.test('a start with another key fails with a clear message', async () => {
     await assert.rejects(startGantry(t, { GANTRY_HOME: newHome }), /were sealed with another key/)
   })
-  await t.test('a start with the right key goes on where the old Gantry was', async () => {
+  await t.test('a start with the right key continues where the old Gantry stopped', async () => {
     await copyFile(join(home, 'secret.key'), join(newHome, 'secret.key'))
     const gantry = await startGantry(t, { GANTRY_HOME: newHome })
     const token = await logInAsAdmin(gantry)
@@ -65,39 +64,39 @@ test('everything comes back from a backup: every row of every table, logins, sec
     assert.equal(await endOf(gantry, token, run.body.action_id), 'completed', 'the sample can be deployed')
     assert.equal(await gantry.stop(), 0)
   })
-  await t.test('a home with users is never restored into', async () => {
+  await t.test('a home with users is never overwritten', async () => {
     const again = await command('restore', [stopped], { GANTRY_HOME: newHome })
     assert.equal(again.code, 1)
-    assert.match(again.output, /there is a Gantry with users here already.*give a new GANTRY_HOME/)
+    assert.match(again.output, /this Gantry already has users.*set GANTRY_HOME to a new folder/)
   })
-  await t.test('a damaged file changes nothing, and says what is wrong with it', async () => {
+  await t.test('a damaged file changes nothing and is reported as such', async () => {
     const untouched = join(folder, 'untouched')
     const cut = join(folder, 'cut')
     await copyFile(stopped, cut)
     await truncate(cut, 5_000)
     await writeFile(join(folder, 'foreign'), 'select 1;')
     for (const [file, why] of [
-      [cut, /is not complete: its end is missing. Nothing was changed/],
+      [cut, /is incomplete: its end is missing. Nothing was changed/],
       [join(folder, 'foreign'), /is not a Gantry backup/],
       [join(folder, 'absent'), /no such file/],
     ] as const) {
-      const refused = await command('restore', [file], { GANTRY_HOME: untouched })
-      assert.equal(refused.code, 1)
-      assert.match(refused.output, why)
+      const rejected = await command('restore', [file], { GANTRY_HOME: untouched })
+      assert.equal(rejected.code, 1)
+      assert.match(rejected.output, why)
     }
     await assert.rejects(stat(untouched), { code: 'ENOENT' })
   })
-  await t.test('a key that does not fit is refused at once', async () => {
+  await t.test('a wrong key is rejected immediately', async () => {
     const { code, output } = await command('restore', [stopped], {
       GANTRY_HOME: join(folder, 'wrong-key'),
       GANTRY_SECRET_KEY: 'ab'.repeat(32),
       DATABASE_URL: await emptyDatabase(t),
     })
     assert.equal(code, 1)
-    assert.match(output, /GANTRY_SECRET_KEY does not hold what the secrets in this backup were sealed with/)
+    assert.match(output, /GANTRY_SECRET_KEY does not contain the key that sealed the secrets in this backup/)
     assert.ok(!output.includes('abab'))
   })
-  await t.test('with --with-key the key travels along, and the file says so', async () => {
+  await t.test('--with-key includes the key, and the output says so', async () => {
     const file = join(folder, 'with-key')
     const { output } = await command('backup', [file, '--with-key'], { GANTRY_HOME: home })
     assert.match(output, /IN THIS FILE/)
@@ -111,7 +110,7 @@ test('everything comes back from a backup: every row of every table, logins, sec
   })
 })
 
-test('a backup of a Gantry that works is of one moment, and is restored into a server of one’s own', async (t) => {
+test('a backup of a working Gantry is a consistent snapshot, and is restored into an external server', async (t) => {
   const home = await temporaryHome(t)
   const gantry = await startGantry(t, { GANTRY_HOME: home, ...ADMIN_ENVIRONMENT })
   const { db } = await openHome(t, home)
@@ -148,7 +147,7 @@ test('a backup of a Gantry that works is of one moment, and is restored into a s
   assert.ok((await createAction(copy.db, tree)) > actions, 'numbers go on')
 })
 
-test('a backup of an earlier version is brought up to the present one, and promised jobs come back', async (t) => {
+test('a backup of an earlier version is migrated to the current one, and unfinished jobs are restored', async (t) => {
   const [old, fresh] = [await createTestDatabase({ empty: true }), await createTestDatabase({ empty: true })]
   for (const database of [old, fresh]) {
     later(t, () => database.drop())
@@ -208,7 +207,7 @@ test('a backup of an earlier version is brought up to the present one, and promi
   })
 })
 
-test('a home without a database is not made by a backup, and a wrong call says how it is called', async (t) => {
+test('a backup never creates a database, and wrong arguments print the usage', async (t) => {
   const home = await temporaryHome(t)
   const { code, output } = await command('backup', [join(home, 'file')], { GANTRY_HOME: home })
   assert.equal(code, 1)
@@ -216,7 +215,7 @@ test('a home without a database is not made by a backup, and a wrong call says h
   assert.deepEqual(await readdir(home), [])
   const wrong = await command('restore', [], { GANTRY_HOME: home })
   assert.equal(wrong.code, 1)
-  assert.match(wrong.output, /one file is needed\nusage: npm run restore/)
+  assert.match(wrong.output, /expected one file\nusage: npm run restore/)
 })
 
 /** A Gantry that was used: through its API, and with rows in every table. It is stopped when this resolves. */

@@ -10,7 +10,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { type Insertable, sql } from 'kysely'
 import pg from 'pg'
-import { SEALED_COLUMNS } from '#ops/key-rotation/sealed-columns.ts'
+import { SEALED_COLUMNS } from '#ops/key-rotation/reseal.ts'
 import { decodeKeys, loadMasterKeys } from '#platform/crypto/master-key.ts'
 import { createSecretBox, type Keys, keyId, type SecretBox } from '#platform/crypto/secret-box.ts'
 import { hashToken } from '#platform/crypto/tokens.ts'
@@ -24,7 +24,7 @@ import { createHook, createTestTree, type TestTree } from '#test/support/world.t
 
 const HOOKS = 250
 
-test('every column of bytes is known: it holds sealed values, or it never does', async (t) => {
+test('every bytea column is known: it has sealed values, or never does', async (t) => {
   const { db } = await openTestDatabase(t)
   const { rows } = await sql<{ name: string }>`
     select table_name || '.' || column_name as name from information_schema.columns
@@ -44,7 +44,7 @@ const NEVER_SEALED = [
   'tokens.hash',
 ]
 
-test('the key is rotated while hooks are called and secrets read, and nobody notices', async (t) => {
+test('the key is rotated while hooks are called and secrets are read, without a failure', async (t) => {
   const { db, environment, home, gantry, token } = await openInstallation(t)
   const [older] = await loadMasterKeys({ home })
   await fill(db, createSecretBox([older]))
@@ -85,7 +85,7 @@ test('the key is rotated while hooks are called and secrets read, and nobody not
   assert.equal(await next.stop(), 0)
 })
 
-test('a rotation that was killed half-way is completed by the next one', async (t) => {
+test('a rotation that was killed is completed by the next one', async (t) => {
   const { db, settings, environment, home, gantry } = await openInstallation(t)
   const [older] = await loadMasterKeys({ home })
   const { lastHook, tree } = await fill(db, createSecretBox([older]))
@@ -114,7 +114,7 @@ test('a rotation that was killed half-way is completed by the next one', async (
 
   const again = await rotateKey(environment)
   assert.equal(again.code, 0, again.output)
-  assert.match(again.output, /going on with a rotation that was not finished/)
+  assert.match(again.output, /continuing an unfinished rotation/)
   const keys = await loadMasterKeys({ home })
   assert.deepEqual(keys, [both[0]])
   await assertAllUnder(db, keys)
@@ -122,7 +122,7 @@ test('a rotation that was killed half-way is completed by the next one', async (
   assert.equal(await gantry.stop(), 0)
 })
 
-test('keys of the environment are rotated by giving both, the new one first', async (t) => {
+test('keys from the environment are rotated by setting both, the new one first', async (t) => {
   const [older, newer] = [randomBytes(32), randomBytes(32)]
   const { db, settings } = await openTestDatabase(t)
   const environment = { GANTRY_HOME: await temporaryHome(t), DATABASE_URL: urlOf(settings) }
@@ -142,7 +142,7 @@ test('keys of the environment are rotated by giving both, the new one first', as
   assert.match(wrong.output, /were sealed with another key/)
   const right = await rotateKey({ ...environment, GANTRY_SECRET_KEY: textOf(newer, older) })
   assert.equal(right.code, 0, right.output)
-  assert.match(right.output, new RegExp(`left as they are:\\n.*hooks.secret of ${broken}`))
+  assert.match(right.output, new RegExp(`left unchanged:\\n.*hooks.secret of ${broken}`))
   await db.deleteFrom('hooks').where('id', '=', broken).execute()
   await sql`update credentials set secret = null, auth_type = 'none' where secret = 'sealed'`.execute(db)
   await assertAllUnder(db, [newer])
@@ -261,11 +261,11 @@ async function countByKey(db: Database): Promise<Record<string, number>> {
 async function assertAllUnder(db: Database, keys: Keys): Promise<void> {
   assert.deepEqual(Object.keys(await countByKey(db)), keys.map(idOf))
   const box = createSecretBox(keys)
-  for (const { table, column, key, place } of SEALED_COLUMNS) {
+  for (const { table, column, key, aad } of SEALED_COLUMNS) {
     const { rows } = await sql<{ key: string; sealed: Buffer }>`
       select ${sql.ref(key)}::text as key, ${sql.ref(column)} as sealed from ${sql.table(table)}
       where ${sql.ref(column)} is not null`.execute(db)
-    for (const row of rows) box.open(row.sealed, place(row.key))
+    for (const row of rows) box.open(row.sealed, aad(row.key))
   }
 }
 

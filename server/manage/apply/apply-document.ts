@@ -1,62 +1,62 @@
-import type { ControlledTransaction } from 'kysely'
+// The apply room: one document, `gantry.yaml`, describes a project of an organization, and applying it makes it so.
+// read-input parses it, stored-state loads what exists, plan compares the two, and apply-plan carries out the
+// difference through the rooms that own the resources.
+import { type ControlledTransaction, sql, type Transaction } from 'kysely'
 import type { Actor } from '#access/audit/record.ts'
-import type { Caller } from '#access/authorization/caller.ts'
-import { loadGrants } from '#access/authorization/caller.ts'
-import { ROLE_PERMISSIONS } from '#access/authorization/permissions.ts'
+import { type Caller, loadGrants } from '#access/authorization/caller.ts'
+import { findOrganization } from '#manage/organizations/manage-organizations.ts'
+import { findProject } from '#manage/organizations/manage-projects.ts'
+import { lockEnvironments } from '#manage/organizations/remove-environments.ts'
+import { presentHooks } from '#model/hooks/present-hook.ts'
 import type { AddressGuard } from '#platform/addresses/guard.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { Tables } from '#platform/database/tables.ts'
-import { checkReceivers, type Receivers } from './check-receivers.ts'
-import { findOrganizations, loadState, type Organization } from './load-state.ts'
-import { lockName, lockPlaces } from './lock-places.ts'
-import { type Made, performAll } from './perform-all.ts'
-import { makePlan, type Plan } from './plan.ts'
-import type { Path } from './positions.ts'
-import { hasProblems, type Problems } from './problems.ts'
-import type { State } from './state.ts'
-import type { Wanted } from './things.ts'
+import { applyPlan, checkReceivers, type Receivers, type SavedHook } from './apply-plan.ts'
+import { makePlan, type Plan, resourceOf } from './plan.ts'
+import type { Problem } from './problems.ts'
+import type { ApplyInput } from './read-input.ts'
+import type { Applied, AppliedChange } from './schemas.ts'
+import { findOrganizations, loadState, type Organization, type State } from './stored-state.ts'
 
 export type ApplyDeps = { db: Database; box: SecretBox; guard: AddressGuard; baseUrl: () => string }
 
-export type ApplyInput = {
-  wanted: readonly Wanted[]
-  organization: string
-  project: string
-  isFilled: (path: Path) => boolean
-  prune: boolean
-  dryRun: boolean
+/** With problems, nothing was changed. */
+export type ApplyOutcome = { kind: 'applied'; plan: Plan; hooks: SavedHook[] } | Rejected
+
+type Rejected = { kind: 'rejected'; problems: Problem[] }
+
+const AMBIGUOUS: Rejected = {
+  kind: 'rejected',
+  problems: [
+    { path: ['organization'], message: 'several organizations have this name: use the url_slug instead' },
+  ],
 }
 
-export type ApplyOutcome = { kind: 'applied'; plan: Plan; made: Made[] } | Refused
-
-/** Nothing was changed. */
-type Refused = { kind: 'refused'; problems: Problems }
-
 /**
- * Makes everything as the wish says, or nothing. First a look without any locks, which is enough when nothing
- * differs or something is wrong; then the same again with everything locked, and done. A dry run does it too, and
- * takes it back: it finds whatever would be found.
+ * Applies everything or nothing. A first comparison takes no locks, and is enough when nothing differs or something is
+ * wrong; then the same happens again under locks. A dry run does it too, and rolls back: it finds whatever a real run
+ * would find.
  */
 export async function applyDocument(
   deps: ApplyDeps,
   caller: Caller,
   actor: Actor,
-  wish: ApplyInput,
+  input: ApplyInput,
 ): Promise<ApplyOutcome> {
-  const first = await lookFirst(deps, caller, wish)
-  if (first.kind === 'refused' || first.plan.tasks.length === 0) return first
-  const checked = await checkReceivers(deps.guard, first.plan.tasks)
-  if (checked.kind === 'too-many')
-    return { kind: 'refused', problems: { lacking: [], faults: [checked.fault], conflicts: [] } }
+  const first = await planWithoutLocks(deps, caller, input)
+  if (first.kind === 'rejected') return first
+  if (first.plan.changes.length === 0) return { kind: 'applied', plan: first.plan, hooks: [] }
+  const checked = await checkReceivers(deps.guard, first.plan.changes)
+  if ('problem' in checked) return { kind: 'rejected', problems: [checked.problem] }
   const trx = await deps.db.startTransaction().execute()
   try {
-    const outcome = await applyWithin(trx, deps, caller, actor, wish, checked.receivers)
-    const isKept = outcome.kind === 'applied' && !wish.dryRun
-    await (isKept ? trx.commit() : trx.rollback()).execute()
+    const outcome = await applyWithin(trx, deps, caller, actor, input, checked.receivers)
+    const isFinal = outcome.kind === 'applied' && !input.dryRun
+    await (isFinal ? trx.commit() : trx.rollback()).execute()
     return outcome
   } catch (error) {
-    // The connection may be gone, and the transaction with it: what went wrong first is what is told.
+    // The connection may be lost, and the transaction with it: report the original error.
     await trx
       .rollback()
       .execute()
@@ -65,69 +65,116 @@ export async function applyDocument(
   }
 }
 
-function lookFirst(deps: ApplyDeps, caller: Caller, wish: ApplyInput): Promise<ApplyOutcome> {
-  return deps.db
+function planWithoutLocks({ db, box }: ApplyDeps, caller: Caller, input: ApplyInput): Promise<Planned> {
+  return db
     .transaction()
     .setIsolationLevel('repeatable read')
     .setAccessMode('read only')
     .execute(async (trx) => {
-      const found = await findOrganizations(trx, caller, wish.organization)
-      return found.length > 1 ? ambiguous() : plan(deps, trx, caller, wish, found[0])
+      const [organization, another] = await findOrganizations(trx, caller, input.organization)
+      return another ? AMBIGUOUS : planChanges(trx, box, caller, input, organization)
     })
 }
 
 async function applyWithin(
   trx: ControlledTransaction<Tables>,
-  deps: ApplyDeps,
-  known: Caller,
+  { box, guard }: ApplyDeps,
+  requester: Caller,
   actor: Actor,
-  wish: ApplyInput,
+  input: ApplyInput,
   receivers: Receivers,
 ): Promise<ApplyOutcome> {
-  await lockName(trx, wish.organization)
-  // Somebody may have made the organization while we waited: roles are looked at again.
-  const caller = await withRolesOfNow(trx, known)
-  const [organization, another] = await findOrganizations(trx, caller, wish.organization)
-  if (another) return ambiguous()
-  if (organization) await lockPlaces(trx, organization.id, wish.project)
-  const planned = await plan(deps, trx, caller, wish, organization)
-  if (planned.kind === 'refused') return planned
-  const by = { caller, actor, box: deps.box }
-  const { problems, made } = await performAll(trx, by, planned, { receivers, guard: deps.guard, ownerOf })
-  return hasProblems(problems) ? { kind: 'refused', problems } : { ...planned, made }
+  await lockName(trx, input.organization)
+  // Another request may have created the organization meanwhile: load the roles again.
+  const grants = await loadGrants(trx, [requester.id])
+  const caller = { ...requester, grants: grants.get(requester.id)?.grants ?? [] }
+  const [organization, another] = await findOrganizations(trx, caller, input.organization)
+  if (another) return AMBIGUOUS
+  if (organization) await lockScopes(trx, organization.id, input.project)
+  const planned = await planChanges(trx, box, caller, input, organization)
+  if (planned.kind === 'rejected') return planned
+  const by = { trx, caller, actor, box, guard, receivers }
+  const { problems, hooks } = await applyPlan(by, planned.plan, planned.state)
+  return problems.length > 0 ? { kind: 'rejected', problems } : { kind: 'applied', plan: planned.plan, hooks }
 }
 
-type Planned = { kind: 'applied'; plan: Plan; state: State; made: Made[] } | Refused
+type Planned = { kind: 'planned'; plan: Plan; state: State } | Rejected
 
-async function plan(
-  { box }: ApplyDeps,
+async function planChanges(
   db: Database,
+  box: SecretBox,
   caller: Caller,
-  wish: ApplyInput,
+  input: ApplyInput,
   organization: Organization | undefined,
 ): Promise<Planned> {
-  const state = await loadState(db, box, organization, wish.project)
-  const made = makePlan({ ...wish, state, caller })
-  return hasProblems(made)
-    ? { kind: 'refused', problems: made }
-    : { kind: 'applied', plan: made, state, made: [] }
+  const state = await loadState(db, box, organization, input.project)
+  const plan = makePlan(input, { state, caller })
+  if (plan.problems.length > 0) return { kind: 'rejected', problems: plan.problems }
+  return { kind: 'planned', plan, state }
 }
 
-async function withRolesOfNow(db: Database, caller: Caller): Promise<Caller> {
-  const grants = await loadGrants(db, [caller.id])
-  return { ...caller, grants: grants.get(caller.id)?.grants ?? [] }
+/**
+ * Taken before anything is read that the plan depends on: one document per organization is applied at a time, also
+ * when the organization does not exist yet.
+ */
+async function lockName(trx: Transaction<Tables>, organization: string): Promise<void> {
+  const lock = `applying to ${organization}`
+  await sql`select pg_advisory_xact_lock(hashtextextended(${lock}, 0))`.execute(trx)
 }
 
-/** Whoever makes an organization owns it; the roles that came with the request do not say so yet. */
-function ownerOf(caller: Caller, organizationId: number): Caller {
-  const place = { organization_id: organizationId, project_id: null, environment_id: null }
-  return { ...caller, grants: [...caller.grants, { ...place, permissions: ROLE_PERMISSIONS.owner }] }
+/**
+ * Prevents concurrent changes of scopes and credentials. Always from the outside in, and all at once, as the removal of
+ * a project does: taken later, in document order, two requests could deadlock.
+ */
+async function lockScopes(
+  trx: Transaction<Tables>,
+  organizationId: number,
+  projectName: string,
+): Promise<void> {
+  await findOrganization(trx, organizationId, { lock: true })
+  const project = await trx
+    .selectFrom('projects')
+    .select('id')
+    .where('organization_id', '=', organizationId)
+    .where('name', '=', projectName)
+    .where('deleted_at', 'is', null)
+    .executeTakeFirst()
+  if (project && (await findProject(trx, project.id, { lock: true })))
+    await lockEnvironments(trx, 'project_id', project.id)
+  await trx
+    .selectFrom('credentials')
+    .select('id')
+    .where('organization_id', '=', organizationId)
+    .where('deleted_at', 'is', null)
+    .orderBy('id')
+    .forNoKeyUpdate()
+    .execute()
 }
 
-function ambiguous(): Refused {
-  const message = 'several organizations have this name: give the url_slug of the one that you mean'
+/** The response: what was changed, or would be. */
+export async function presentApplied(
+  { db, box, baseUrl }: ApplyDeps,
+  { plan, hooks }: Extract<ApplyOutcome, { kind: 'applied' }>,
+  { dryRun, unusedValues }: { dryRun: boolean; unusedValues: string[] },
+): Promise<Applied> {
+  const changes = plan.changes.map((change): AppliedChange => {
+    const { type, name, path } = resourceOf(change)
+    return { verb: change.verb, type, name, path: path.join('.'), fields: change.fields }
+  })
+  const count = (verb: AppliedChange['verb']) => changes.filter((change) => change.verb === verb).length
+  // A dry run rolled its hooks back.
+  const saved = dryRun ? [] : hooks
+  const rows = saved.map(({ row }) => row)
+  const presented = await presentHooks(db, rows, { baseUrl: baseUrl(), box, mayEdit: true })
   return {
-    kind: 'refused',
-    problems: { lacking: [], faults: [{ path: ['organization'], message }], conflicts: [] },
+    dry_run: dryRun,
+    changes,
+    summary: { create: count('create'), change: count('change'), delete: count('delete') },
+    secrets: saved.map(({ path, secret, showsUrl }, index) => ({
+      path: path.join('.'),
+      secret,
+      url: showsUrl ? presented[index]!.url : null,
+    })),
+    unused_values: unusedValues,
   }
 }

@@ -1,47 +1,48 @@
 import { isMap, isPair, isScalar, isSeq, type Node } from 'yaml'
 import { MAX_DEPTH, unstorableReason } from '#platform/http/json-body.ts'
-import { fillText } from './fill-values.ts'
-import { type Fault, keyText, type Path, type Targets } from './positions.ts'
+import type { Path, Problem } from './problems.ts'
 
-/** Aliases let a short text stand for any number of values. */
-const MOST_NODES = 100_000
-const MOST_FILLED_CHARACTERS = 4 * 1024 * 1024
+/** Aliases let a short text represent any number of values. */
+const MAX_NODES = 100_000
+const MAX_FILLED_CHARACTERS = 4 * 1024 * 1024
 
-export type Converted = {
+/** Which node an alias refers to. */
+export type Targets = ReadonlyMap<Node, Node>
+
+export type Values = Readonly<Record<string, string>>
+
+type Converted = {
   value: unknown
-  faults: Fault[]
+  problems: Problem[]
+  /** Paths that placeholders filled in, with every path around them, as JSON. */
   filled: Set<string>
   used: Set<string>
-  fatal?: Fault
+  fatal?: Problem
 }
 
 /** Nodes → a plain value. Aliases are followed, within limits. */
-export function convert(
-  root: Node | null,
-  targets: Targets,
-  values: Readonly<Record<string, string>>,
-): Converted {
-  const made: Converted = { value: null, faults: [], filled: new Set(), used: new Set() }
-  const around = new Set<Node>()
+export function convert(root: Node | null, targets: Targets, values: Values): Converted {
+  const result: Converted = { value: null, problems: [], filled: new Set(), used: new Set() }
+  const ancestors = new Set<Node>()
   let nodes = 0
   let filledCharacters = 0
-  made.value = meet(root, [])
-  return made
+  result.value = visit(root, [])
+  return result
 
-  function meet(written: Node | null, path: Path): unknown {
-    if (written === null || made.fatal) return null
+  function visit(written: Node | null, path: Path): unknown {
+    if (written === null || result.fatal) return null
     const node = targets.get(written) ?? written
-    if (++nodes > MOST_NODES) return stop(path, `the aliases here stand for more than ${MOST_NODES} values`)
+    if (++nodes > MAX_NODES) return stop(path, `the aliases expand to more than ${MAX_NODES} values`)
     if (path.length > MAX_DEPTH) return stop(path, `is nested deeper than ${MAX_DEPTH} levels`)
     if (isScalar(node)) return scalar(node.value, path)
-    if (around.has(node)) return stop(path, 'contains itself')
-    around.add(node)
+    if (ancestors.has(node)) return stop(path, 'contains itself')
+    ancestors.add(node)
     const value = isMap(node)
       ? map(node, path)
       : isSeq(node)
-        ? node.items.map((item, index) => meet(item as Node, [...path, index]))
+        ? node.items.map((item, index) => visit(item as Node, [...path, index]))
         : null
-    around.delete(node)
+    ancestors.delete(node)
     return value
   }
 
@@ -50,14 +51,14 @@ export function convert(
     for (const pair of node.items) {
       if (!isPair(pair)) continue
       const key = keyText(pair.key) ?? ''
-      const fault =
+      const message =
         key === '__proto__'
-          ? 'is not a name'
+          ? 'is not a valid name'
           : Object.hasOwn(value, key)
-            ? 'stands here twice'
+            ? 'is a duplicate key'
             : unstorableReason(key)
-      if (fault) made.faults.push({ path: [...path, key.replaceAll('\0', '?')], message: fault, onKey: true })
-      else value[key] = meet(pair.value as Node | null, [...path, key])
+      if (message) result.problems.push({ path: [...path, key.replaceAll('\0', '?')], message, onKey: true })
+      else value[key] = visit(pair.value as Node | null, [...path, key])
     }
     return value
   }
@@ -65,40 +66,69 @@ export function convert(
   function scalar(value: unknown, path: Path): unknown {
     if (typeof value === 'string') return fill(value, path)
     if (typeof value === 'bigint' || (typeof value === 'number' && !isExact(value))) {
-      made.faults.push({
-        path,
-        message: 'is a number that cannot be kept exactly: write it as text, in quotes',
-      })
+      const message = 'is a number that cannot be stored exactly: quote it to make it a string'
+      result.problems.push({ path, message })
       return null
     }
     return value ?? null
   }
 
   function fill(text: string, path: Path): string {
-    const result = fillText(text, values)
-    if (result.kind === 'faulty') {
-      made.faults.push(...result.messages.map((message) => ({ path, message })))
+    const filled = fillText(text, values)
+    if (filled.kind === 'invalid') {
+      result.problems.push(...filled.messages.map((message) => ({ path, message })))
       return text
     }
-    const fault = unstorableReason(result.text)
-    if (fault) made.faults.push({ path, message: fault })
-    if (result.kind === 'filled') {
-      for (const name of result.used) made.used.add(name)
+    const message = unstorableReason(filled.text)
+    if (message) result.problems.push({ path, message })
+    if (filled.kind === 'filled') {
+      for (const name of filled.used) result.used.add(name)
       for (let length = 1; length <= path.length; length++)
-        made.filled.add(JSON.stringify(path.slice(0, length)))
-      filledCharacters += result.text.length
-      if (filledCharacters > MOST_FILLED_CHARACTERS)
-        stop(path, 'would be too large once all values are filled in')
+        result.filled.add(JSON.stringify(path.slice(0, length)))
+      filledCharacters += filled.text.length
+      if (filledCharacters > MAX_FILLED_CHARACTERS) stop(path, 'is too large after values are filled in')
     }
-    return result.text
+    return filled.text
   }
 
   function stop(path: Path, message: string): null {
-    made.fatal ??= { path, message }
+    result.fatal ??= { path, message }
     return null
   }
 }
 
+/** A key as it is written: `01: …` is the name `01`. */
+export function keyText(key: unknown): string | undefined {
+  if (!isScalar(key)) return undefined
+  return typeof key.value === 'string' ? key.value : (key.source ?? String(key.value ?? ''))
+}
+
 function isExact(value: number): boolean {
   return Number.isFinite(value) && (!Number.isInteger(value) || Number.isSafeInteger(value))
+}
+
+type Filled =
+  | { kind: 'filled'; text: string; used: string[] }
+  | { kind: 'plain'; text: string }
+  | { kind: 'invalid'; messages: string[] }
+
+const PLACEHOLDER = /\$\$\{|\$\{(?:([A-Za-z_][A-Za-z0-9_]{0,63})\})?/g
+const UNTERMINATED = `has \${ without a name and a closing }: write $\${ for a literal \${`
+
+/** `${NAME}` → its value; `$${` → `${`. Filled-in text is not expanded again. Pure. */
+export function fillText(text: string, values: Values): Filled {
+  if (!text.includes('${')) return { kind: 'plain', text }
+  const used: string[] = []
+  const messages = new Set<string>()
+  const filled = text.replaceAll(PLACEHOLDER, (found, name: string | undefined) => {
+    if (found === '$${') return '${'
+    if (name !== undefined && Object.hasOwn(values, name)) {
+      used.push(name)
+      return values[name]!
+    }
+    messages.add(name === undefined ? UNTERMINATED : `uses \${${name}}, which is not in values`)
+    return ''
+  })
+  if (messages.size > 0) return { kind: 'invalid', messages: [...messages] }
+  return used.length > 0 ? { kind: 'filled', text: filled, used } : { kind: 'plain', text: filled }
 }

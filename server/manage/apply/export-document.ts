@@ -4,16 +4,14 @@ import { can } from '#access/authorization/permissions.ts'
 import { findOrganization } from '#manage/organizations/manage-organizations.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Database } from '#platform/database/connect.ts'
-import { maySee } from './lacking.ts'
-import { loadState } from './load-state.ts'
-import type { State, Stored } from './state.ts'
-import { keyOf, PROJECT, parentOf } from './things.ts'
+import { mayView } from './permissions.ts'
+import { DEFAULT_TIMEOUT_SECONDS } from './plan.ts'
+import { keyOf, PROJECT, parentPath } from './resources.ts'
+import { type Fields, loadState, type State, type StoredResource } from './stored-state.ts'
 
-const DEFAULT_TIMEOUT_SECONDS = 600
+const MAX_NAME_CHARACTERS = 58
 
-type Section = { [key: string]: unknown }
-
-/** What is stored of a project, as the document that would make it; undefined when there is no such project. */
+/** A stored project as the document that would create it; undefined when there is no such project. */
 export async function exportDocument(
   db: Database,
   box: SecretBox,
@@ -26,105 +24,101 @@ export async function exportDocument(
     .setIsolationLevel('repeatable read')
     .setAccessMode('read only')
     .execute(async (trx) => loadState(trx, box, await findOrganization(trx, organizationId), projectName))
-  return state.things.has(keyOf(PROJECT)) ? writeDocument(state, caller) : undefined
+  return state.resources.has(keyOf(PROJECT)) ? writeDocument(state, caller) : undefined
 }
 
-/** Leaves out what the caller may not see. Secrets become `${NAME}`. */
+/** Omits what the caller may not view. Secrets become `${NAME}`. */
 function writeDocument(state: State, caller: Caller): string {
-  const names = new Set<string>()
+  const placeholders = new Set<string>()
   const document = emptySection()
   const written = new Set<string>()
-  for (const [key, thing] of state.things) {
-    const parent = parentOf(thing)
-    const isSeen = thing.type === 'project' || maySee(caller, thing.type, thing.place)
-    // Of several that have one name a document can tell one.
-    const isFirst = key === keyOf(thing.path)
-    if (!isSeen || !isFirst || (parent && !written.has(keyOf(parent)))) continue
+  for (const [key, resource] of state.resources) {
+    const { type, name, path } = resource
+    const parent = parentPath(resource)
+    const isVisible = type === 'project' || mayView(caller, resource)
+    // Of several resources with one name, a document can contain only one.
+    const isFirst = key === keyOf(path)
+    if (!isVisible || !isFirst || (parent && !written.has(keyOf(parent)))) continue
     written.add(key)
-    if (thing.type === 'organization') document.organization = thing.name
-    else if (thing.type === 'project') document.project = { name: thing.name, ...fieldsOf(thing) }
-    else if (thing.type === 'step') addStep(document, state, thing)
-    else sectionAt(document, thing.path.slice(0, -1))[thing.name] = entryOf(thing, caller, placeholderFor)
+    if (type === 'organization') document.organization = name
+    else if (type === 'project') document.project = { name, ...fieldsOf(resource) }
+    else if (type === 'step') addStep(document, state, resource)
+    else sectionAt(document, path.slice(0, -1))[name] = entryOf(resource, caller, addPlaceholder)
   }
-  const head = [...names].map((name) => `#   ${name}\n`).join('')
+  const head = [...placeholders].map((name) => `#   ${name}\n`).join('')
   const text = stringify(document, { lineWidth: 0, aliasDuplicateObjects: false })
-  return head === '' ? text : `# These values have to be given:\n${head}${text}`
+  return head === '' ? text : `# These values are required:\n${head}${text}`
 
-  /** `GITHUB_TOKEN`, `PRODUCTION_SHOP_DATABASE_PASSWORD`: what it is known by, in letters that a name may have. */
-  function placeholderFor(words: readonly string[]): string {
+  /** `GITHUB_TOKEN`, `PRODUCTION_SHOP_DATABASE_PASSWORD`: the path, in characters that a name may have. */
+  function addPlaceholder(words: readonly string[]): string {
     const plain = words
       .join('_')
       .toUpperCase()
       .replaceAll(/[^A-Z0-9]+/g, '_')
-    const short = plain.slice(-MOST_NAME_CHARACTERS).replace(/^[0-9_]+/, '') || 'VALUE'
+    const short = plain.slice(-MAX_NAME_CHARACTERS).replace(/^[0-9_]+/, '') || 'VALUE'
     let name = short
-    for (let number = 2; names.has(name); number++) name = `${short}_${number}`
-    names.add(name)
+    for (let number = 2; placeholders.has(name); number++) name = `${short}_${number}`
+    placeholders.add(name)
     return `\${${name}}`
   }
 }
 
-const MOST_NAME_CHARACTERS = 58
-
-/** Its keys are names that people gave: `__proto__` is one as good as others. */
-function emptySection(): Section {
+/** Its keys are names that users chose, and `__proto__` is one of them. */
+function emptySection(): Fields {
   return Object.create(null)
 }
 
-function sectionAt(document: Section, path: readonly string[]): Section {
+function sectionAt(document: Fields, path: readonly string[]): Fields {
   let section = document
   for (const part of path) {
     section[part] ??= emptySection()
-    section = section[part] as Section
+    section = section[part] as Fields
   }
   return section
 }
 
 function entryOf(
-  thing: Stored,
+  resource: StoredResource,
   caller: Caller,
-  placeholderFor: (words: readonly string[]) => string,
-): unknown {
-  if (thing.type === 'credential') {
-    const field = thing.credential!.auth_type === 'key' ? 'private_key' : 'token'
-    const secret = thing.openSecret && { [field]: placeholderFor([thing.name, field]) }
-    return { ...fieldsOf(thing), ...secret }
+  addPlaceholder: (words: readonly string[]) => string,
+): Fields {
+  const { type, name, path, body, scope, openSecret } = resource
+  if (type === 'credential') {
+    const field = resource.credential!.auth_type === 'key' ? 'private_key' : 'token'
+    return { ...fieldsOf(resource), ...(openSecret && { [field]: addPlaceholder([name, field]) }) }
   }
-  if (thing.type !== 'variable') return fieldsOf(thing)
-  const isShown = !thing.body.hidden && can(caller, 'application:edit', thing.place)
-  const names = thing.path.filter((_, index) => index % 2 === 1)
-  const value = isShown ? thing.openSecret?.() : undefined
-  return {
-    value: value === undefined ? placeholderFor(names) : escaped(value),
-    hidden: thing.body.hidden,
-  }
+  if (type !== 'variable') return fieldsOf(resource)
+  const isShown = !body.hidden && can(caller, 'application:edit', scope)
+  const names = path.filter((_, index) => index % 2 === 1)
+  const value = isShown ? openSecret?.() : undefined
+  return { value: value === undefined ? addPlaceholder(names) : escapeText(value), hidden: body.hidden }
 }
 
-/** Those that have a value; a hook is always of its pipeline's operation. */
-function fieldsOf({ type, body }: Stored): Section {
+/** Those with a value; a hook always has the operation of its pipeline. */
+function fieldsOf({ type, body }: StoredResource): Fields {
   const fields = Object.entries(body).filter(
     ([field, value]) => value !== null && !(type === 'hook' && field === 'action_type'),
   )
-  return Object.fromEntries(fields.map(([field, value]) => [field, escaped(value)]))
+  return Object.fromEntries(fields.map(([field, value]) => [field, escapeText(value)]))
 }
 
-/** Built-in steps are told where they differ from what every deploy has. */
-function addStep(document: Section, state: State, step: Stored): void {
+/** Built-in steps are listed only where they differ from the default. */
+function addStep(document: Fields, { stepOrders }: State, step: StoredResource): void {
   const { name, path, body, builtIn } = step
   if (builtIn && body.timeout_seconds === DEFAULT_TIMEOUT_SECONDS) return
-  const pipeline = sectionAt(document, path.slice(0, -2))
-  const order = state.stepOrders.get(keyOf(path.slice(0, -2))) ?? []
-  const before = order[order.indexOf(name) - 1] ?? null
+  const pipelinePath = path.slice(0, -2)
+  const pipeline = sectionAt(document, pipelinePath)
+  const order = stepOrders.get(keyOf(pipelinePath)) ?? []
   const entry = builtIn
     ? { timeout_seconds: body.timeout_seconds }
-    : { ...fieldsOf(step), trigger_after: before }
+    : { ...fieldsOf(step), trigger_after: order[order.indexOf(name) - 1] ?? null }
   pipeline.steps = [...((pipeline.steps as unknown[]) ?? []), { name, ...entry }]
 }
 
-/** A `${` that is stored is meant as it is. */
-function escaped(value: unknown): unknown {
+/** A stored `${` is literal. */
+function escapeText(value: unknown): unknown {
   if (typeof value === 'string') return value.replaceAll('${', () => '$${')
-  if (Array.isArray(value)) return value.map(escaped)
+  if (Array.isArray(value)) return value.map(escapeText)
   if (value === null || typeof value !== 'object') return value
-  return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, escaped(part)]))
+  return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, escapeText(part)]))
 }

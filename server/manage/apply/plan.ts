@@ -1,147 +1,127 @@
 import type { Caller } from '#access/authorization/caller.ts'
-import { checkReferences, type Known } from './check-references.ts'
+import { checkReferences } from './check-references.ts'
 import { compare, type FieldChange } from './compare.ts'
-import { lackingToRemove, maySee } from './lacking.ts'
-import type { Move } from './orders.ts'
-import { placeAllSteps } from './place-steps.ts'
-import type { Fault, Path } from './positions.ts'
-import type { State, Stored } from './state.ts'
-import { isBuiltInName, keyOf, parentOf, type Wanted } from './things.ts'
-import { lackingFor, lackingForChange } from './who-may.ts'
+import { mayView, missingFor, missingToChange, missingToRemove } from './permissions.ts'
+import type { Problem } from './problems.ts'
+import type { ApplyInput } from './read-input.ts'
+import { type DesiredResource, isBuiltInName, keyOf, parentPath, type Resource } from './resources.ts'
+import type { ResourceKind } from './schemas.ts'
+import { type Move, sequencePipelines, sequenceSteps } from './sequence.ts'
+import type { State, StoredResource } from './stored-state.ts'
 
-export type Task =
-  | {
-      verb: 'create'
-      wanted: Wanted
-      fields: FieldChange[]
-      /** Of a step: which one it follows. */
-      after?: string | null
-    }
-  | {
-      verb: 'change'
-      wanted: Wanted
-      stored: Stored | undefined
-      fields: FieldChange[]
-      after?: string | null
-    }
-  /** `goesWith`: what it stands in goes too, and takes it along. */
-  | { verb: 'delete'; stored: Stored; fields: FieldChange[]; goesWith: boolean }
+/** A resource to create or to change. */
+export type Upsert<Kind extends ResourceKind = ResourceKind> = {
+  verb: 'create' | 'change'
+  desired: DesiredResource<Kind>
+  /** Undefined for a new resource, and for a built-in step of a new pipeline. */
+  stored?: StoredResource
+  fields: FieldChange[]
+  /** Of a step: the one that it must follow; undefined: it stays in position. */
+  after?: string | null
+}
+
+/** `withParent`: its parent is removed too, and takes it along. */
+export type Removal = { verb: 'delete'; stored: StoredResource; fields: FieldChange[]; withParent: boolean }
+
+export type PlannedChange = Upsert | Removal
 
 export type Plan = {
-  /** In the order of the document, then what goes. */
-  tasks: Task[]
-  lacking: Fault[]
-  faults: Fault[]
-  conflicts: Fault[]
+  /** In document order, removals last. */
+  changes: PlannedChange[]
+  problems: Problem[]
   /** The keys of pipelines, each after those that it runs after. */
   pipelineOrder: string[]
 }
 
-export type PlanInput = {
-  wanted: readonly Wanted[]
-  state: State
-  caller: Caller
-  prune: boolean
-  isFilled: (path: Path) => boolean
+export const DEFAULT_TIMEOUT_SECONDS = 600
+
+export function resourceOf(change: PlannedChange): Resource {
+  return change.verb === 'delete' ? change.stored : change.desired
 }
 
-/** What has to be done so that everything is as the document says, and what stands against it. Pure. */
-export function makePlan(input: PlanInput): Plan {
-  const { wanted, state, caller, prune } = input
-  const byKey = new Map(wanted.map((thing) => [keyOf(thing.path), thing]))
-  const lacking: Fault[] = []
-  const conflicts: Fault[] = []
-  const tasks: Task[] = []
-  const going = prune ? [...state.things].filter(([key, thing]) => isPruned(thing) && !byKey.has(key)) : []
-  const goingKeys = new Set(going.map(([key]) => key))
-  const known: Known = {
-    wanted: byKey,
-    stored: (path) => {
-      const key = keyOf(path)
-      const thing = goingKeys.has(key) ? undefined : state.things.get(key)
-      return thing && maySee(caller, thing.type, thing.place) ? thing : undefined
-    },
-    state,
-    goingKeys,
+/** The changes that make the stored state match the document, and what prevents them. Pure. */
+export function makePlan(
+  { desired, prune, isFilled }: ApplyInput,
+  context: { state: State; caller: Caller },
+): Plan {
+  const { state, caller } = context
+  const { resources, duplicates } = state
+  const byKey = new Map(desired.map((resource) => [keyOf(resource.path), resource]))
+  const removed = new Map(
+    prune ? [...resources].filter(([key, stored]) => isPrunable(stored) && !byKey.has(key)) : [],
+  )
+  const removedKeys = new Set(removed.keys())
+  const isVisible = (key: string) => {
+    const stored = resources.get(key)
+    return stored !== undefined && !removed.has(key) && mayView(caller, stored)
   }
-  const references = checkReferences(wanted, known)
-  const places = placeAllSteps(wanted, known)
-
-  for (const thing of wanted) {
-    const key = keyOf(thing.path)
-    const stored = state.things.get(key)
-    const missing = lackingFor(input, thing, stored)
+  const pipelines = sequencePipelines(desired, state, removedKeys)
+  const steps = sequenceSteps(desired, state, removedKeys)
+  const problems: Problem[] = [
+    ...desired.flatMap((resource) =>
+      checkReferences(resource, resources.get(keyOf(resource.path)), { desired: byKey, isVisible }),
+    ),
+    ...pipelines.problems,
+    ...steps.problems,
+  ]
+  const changes: PlannedChange[] = []
+  for (const resource of desired) {
+    const key = keyOf(resource.path)
+    const { type, at } = resource
+    const stored = resources.get(key)
+    const missing = missingFor(context, resource, stored)
     if (missing.length > 0) {
-      lacking.push({ path: thing.at, message: `needs ${missing.join(' and ')}`, onKey: true })
+      problems.push(forbidden(at, missing))
       continue
     }
-    if (state.twins.has(key)) {
-      conflicts.push({
-        path: thing.at,
-        message: `several ${thing.type}s have this name: rename them first`,
-        onKey: true,
-      })
+    if (duplicates.has(key)) {
+      const message = `several ${type}s have this name: rename them first`
+      problems.push({ kind: 'conflict', path: at, message, onKey: true })
       continue
     }
-    const task = taskFor(input, thing, stored, places.moves.get(key))
-    if (!task) continue
-    const more = task.verb === 'change' ? lackingForChange(input, thing, stored) : []
-    if (more.length > 0) lacking.push({ path: thing.at, message: `needs ${more.join(' and ')}`, onKey: true })
-    tasks.push(task)
+    const change = planUpsert(resource, stored, isFilled, steps.moves.get(key))
+    if (!change) continue
+    const more = change.verb === 'change' ? missingToChange(context, resource, stored) : []
+    if (more.length > 0) problems.push(forbidden(at, more))
+    changes.push(change)
   }
-  const removals = planRemovals(caller, going)
-  return {
-    tasks: [...tasks, ...removals.tasks],
-    lacking: [...lacking, ...removals.lacking],
-    faults: [...references.faults, ...places.faults],
-    conflicts,
-    pipelineOrder: references.pipelineOrder,
+  for (const stored of removed.values()) {
+    const parent = parentPath(stored)
+    const withParent = parent !== undefined && removed.has(keyOf(parent))
+    changes.push({ verb: 'delete', stored, fields: [], withParent })
+    const missing = missingToRemove(caller, stored)
+    if (missing.length > 0)
+      problems.push({ ...forbidden(stored.path, missing, ' to be removed'), onKey: false })
   }
+  return { changes, problems, pipelineOrder: pipelines.keys }
 }
 
-function planRemovals(caller: Caller, going: readonly (readonly [string, Stored])[]) {
-  const keys = new Set(going.map(([key]) => key))
-  const tasks = going.map(([, stored]): Task => {
-    const parent = parentOf(stored)
-    return {
-      verb: 'delete',
-      stored,
-      fields: [],
-      goesWith: parent !== undefined && keys.has(keyOf(parent)),
-    }
-  })
-  const lacking = going.flatMap(([, { type, path, place }]): Fault[] => {
-    const missing = lackingToRemove(caller, type, place)
-    return missing.length > 0 ? [{ path, message: `needs ${missing.join(' and ')} to be removed` }] : []
-  })
-  return { tasks, lacking }
+function forbidden(path: Problem['path'], missing: string[], purpose = ''): Problem {
+  return { kind: 'forbidden', path, message: `requires ${missing.join(' and ')}${purpose}`, onKey: true }
 }
 
-/** Organizations and credentials are more than the project that the document is about. */
-function isPruned({ type, builtIn }: Stored): boolean {
+/** Organizations and credentials extend beyond the project that the document describes. */
+function isPrunable({ type, builtIn }: StoredResource): boolean {
   return !builtIn && !['organization', 'project', 'credential'].includes(type)
 }
 
-function taskFor(
-  { isFilled }: PlanInput,
-  wanted: Wanted,
-  stored: Stored | undefined,
+function planUpsert(
+  desired: DesiredResource,
+  stored: StoredResource | undefined,
+  isFilled: ApplyInput['isFilled'],
   move: Move | undefined,
-): Task | undefined {
-  const isBuiltIn = wanted.type === 'step' && isBuiltInName(wanted.name) && wanted.body.command === undefined
-  const compared = stored ?? (isBuiltIn ? freshBuiltIn(wanted) : undefined)
-  const fields = compare(wanted, compared, isFilled)
-  const moved = move ? [{ field: 'trigger_after', before: move.before ?? null, after: move.after }] : []
-  if (!compared) return { verb: 'create', wanted, fields: [...fields, ...moved], after: move?.after }
-  const all = [...fields, ...moved]
-  if (all.length === 0) return undefined
-  return { verb: 'change', wanted, stored, fields: all, after: move?.after }
+): Upsert | undefined {
+  const isBuiltIn =
+    desired.type === 'step' && isBuiltInName(desired.name) && desired.body.command === undefined
+  const compared = stored ?? (isBuiltIn ? newBuiltIn(desired) : undefined)
+  const fields = compare(desired, compared, isFilled)
+  if (move) fields.push({ field: 'trigger_after', before: move.before ?? null, after: move.after })
+  if (compared && fields.length === 0) return undefined
+  return { verb: compared ? 'change' : 'create', desired, stored, fields, after: move?.after }
 }
 
-const DEFAULT_TIMEOUT_SECONDS = 600
-
-/** The built-in step of a pipeline that is about to be made. */
-function freshBuiltIn({ name, path }: Wanted): Stored {
+/** The built-in step of a pipeline that is about to be created. */
+function newBuiltIn({ name, path }: DesiredResource): StoredResource {
   const body = { timeout_seconds: DEFAULT_TIMEOUT_SECONDS }
-  return { type: 'step', name, path, id: 0, place: { organization_id: 0 }, body, builtIn: true }
+  return { type: 'step', name, path, id: 0, scope: { organization_id: 0 }, body, builtIn: true }
 }

@@ -1,51 +1,45 @@
 import type { HttpProblem } from '#platform/http/problems.ts'
 import type { ErrorsByField } from '#platform/http/validation.ts'
-import type { Fault, Path } from './positions.ts'
 
-/** What stands against applying a document, by the answer that it leads to. */
-export type Problems = { lacking: Fault[]; faults: Fault[]; conflicts: Fault[] }
+/** Where something is in a document: keys and list indexes, from the outside in. */
+export type Path = readonly (string | number)[]
 
-export const noProblems = (): Problems => ({ lacking: [], faults: [], conflicts: [] })
-
-export function hasProblems({ lacking, faults, conflicts }: Problems): boolean {
-  return lacking.length + faults.length + conflicts.length > 0
+/** What prevents a document from being applied. */
+export type Problem = {
+  path: Path
+  message: string
+  /** The problem is at the key, not at its value. */
+  onKey?: boolean
+  /** Absent: the document is invalid. */
+  kind?: 'forbidden' | 'conflict'
 }
 
-/** A refusal of a room, told about the part of the document that is at fault. */
-export function noteRefusal(problems: Problems, at: Path, refusal: HttpProblem): void {
-  switch (refusal.kind) {
+const MAX_PROBLEMS = 100
+const MAX_FIELD_CHARACTERS = 512
+
+/** The problem that another room reported about the resource at a path of the document. */
+export function toProblems(at: Path, problem: HttpProblem): Problem[] {
+  switch (problem.kind) {
     case 'forbidden':
-      problems.lacking.push({ path: at, message: refusal.reason, onKey: true })
-      return
+    case 'conflict':
+      return [{ kind: problem.kind, path: at, message: problem.reason, onKey: true }]
     case 'invalid':
     case 'unknown':
-      problems.faults.push(...faultsBelow(at, refusal.errors))
-      return
-    case 'conflict':
-      problems.conflicts.push({ path: at, message: refusal.reason, onKey: true })
-      return
+      return Object.entries(problem.errors).flatMap(([field, messages]) =>
+        messages.map((message) =>
+          field === 'name'
+            ? { path: at, message, onKey: true }
+            : { path: [...at, ...documentField(field)], message },
+        ),
+      )
     case 'gone':
     case 'changed-meanwhile':
-      problems.conflicts.push({
-        path: at,
-        message: 'has changed at this very moment: apply again',
-        onKey: true,
-      })
+      return [{ kind: 'conflict', path: at, message: 'was changed concurrently: apply again', onKey: true }]
   }
 }
 
-function faultsBelow(at: Path, errors: ErrorsByField): Fault[] {
-  return Object.entries(errors).flatMap(([field, messages]) =>
-    messages.map((message) =>
-      field === 'name'
-        ? { path: at, message, onKey: true }
-        : { path: [...at, ...inDocument(field)], message },
-    ),
-  )
-}
-
-/** The fields of the API that the document writes in another way. */
-function inDocument(field: string): Path {
+/** Translates the API fields that have another name in the document. */
+function documentField(field: string): Path {
   const link = /^linked_resources\.(\d+)/.exec(field)
   if (link) return ['servers', Number(link[1])]
   if (field === 'linked_resources') return ['servers']
@@ -53,21 +47,16 @@ function inDocument(field: string): Path {
   return field.split('.').map((part) => (/^\d+$/.test(part) ? Number(part) : part))
 }
 
-/** Most of them, each with its place in the document. */
-export function describeFaults(
-  faults: readonly Fault[],
+/** The first problems, each with its line and column. */
+export function describeProblems(
+  problems: readonly Problem[],
   locate: (path: Path, onKey?: boolean) => string,
   hide: (text: string) => string,
 ): ErrorsByField {
-  const errors = new Map<string, string[]>()
-  for (const { path, message, onKey } of faults.slice(0, MOST_FAULTS)) {
-    const field = path.join('.').slice(0, MOST_FIELD_CHARACTERS) || 'document'
-    const said = `${locate(path, onKey)}: ${hide(message)}`
-    const known = errors.get(field) ?? []
-    if (!known.includes(said)) errors.set(field, [...known, said])
+  const errors = new Map<string, Set<string>>()
+  for (const { path, message, onKey } of problems.slice(0, MAX_PROBLEMS)) {
+    const field = path.join('.').slice(0, MAX_FIELD_CHARACTERS) || 'document'
+    errors.set(field, (errors.get(field) ?? new Set()).add(`${locate(path, onKey)}: ${hide(message)}`))
   }
-  return Object.fromEntries(errors)
+  return Object.fromEntries([...errors].map(([field, messages]) => [field, [...messages]]))
 }
-
-const MOST_FAULTS = 100
-const MOST_FIELD_CHARACTERS = 512

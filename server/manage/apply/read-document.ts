@@ -1,31 +1,44 @@
-import { type Document, isAlias, isScalar, Lexer, LineCounter, type Node, parseDocument, visit } from 'yaml'
+import {
+  type Document,
+  isAlias,
+  isMap,
+  isPair,
+  isScalar,
+  isSeq,
+  Lexer,
+  LineCounter,
+  type Node,
+  parseDocument,
+  visit,
+} from 'yaml'
 import type { ErrorsByField } from '#platform/http/validation.ts'
-import { convert } from './convert-nodes.ts'
-import { createLocator, describe, type Fault, type Path } from './positions.ts'
+import { convert, keyText, type Targets, type Values } from './convert-nodes.ts'
+import type { Path, Problem } from './problems.ts'
 
-/** More than any file that people keep; the time that reading takes grows with them. */
-const MOST_PARTS = 100_000
-const MOST_SYNTAX_FAULTS = 20
+/** More than any real file has; parsing time grows with the number of tokens. */
+const MAX_TOKENS = 100_000
+const MAX_SYNTAX_ERRORS = 20
 
 export type ReadDocument =
   | {
       kind: 'read'
       value: unknown
-      /** Faults that do not keep the rest from being checked. */
-      faults: Fault[]
-      /** Whether `values` filled in what stands there, or something in it. */
+      /** Problems that do not prevent the rest from being checked. */
+      problems: Problem[]
+      /** Whether `values` filled in the value at a path, or something in it. */
       isFilled: (path: Path) => boolean
       unusedValues: string[]
+      /** `line 12, column 9`: of the node at a path, or of the nearest one around it. */
       locate: (path: Path, onKey?: boolean) => string
     }
   | { kind: 'unreadable'; errors: ErrorsByField }
 
 /**
- * YAML or JSON → a plain value, with `${NAME}` filled in. Everything is refused that would make the file mean more
- * than it shows (tags, merge keys, several documents), or that is made to keep us busy.
+ * YAML or JSON → a plain value, with `${NAME}` filled in. Rejects everything that would make the file mean more
+ * than it shows (tags, merge keys, several documents) or that is crafted to exhaust the parser.
  */
-export function readDocument(text: string, values: Readonly<Record<string, string>>): ReadDocument {
-  if (hasTooManyParts(text)) return unreadable([`has more than ${MOST_PARTS} parts`])
+export function readDocument(text: string, values: Values): ReadDocument {
+  if (hasTooManyTokens(text)) return unreadable([`has more than ${MAX_TOKENS} tokens`])
   const lines = new LineCounter()
   const document = parseDocument(text, {
     lineCounter: lines,
@@ -35,25 +48,24 @@ export function readDocument(text: string, values: Readonly<Record<string, strin
     resolveKnownTags: false,
     prettyErrors: false,
     logLevel: 'error',
-    // The library compares each key with each other one; we look for repeats ourselves.
+    // The library compares each key with each other one; `convert` finds duplicates in linear time.
     uniqueKeys: false,
   })
-  const broken = [...document.errors, ...document.warnings].slice(0, MOST_SYNTAX_FAULTS)
+  const syntaxErrors = [...document.errors, ...document.warnings].slice(0, MAX_SYNTAX_ERRORS)
   const say = (offset: number, message: string) => `${describe(lines, offset)}: ${message}`
-  if (broken.length > 0)
-    return unreadable(broken.map(({ pos, code, message }) => say(pos[0], MESSAGES[code] ?? message)))
-  if (hasDirectives(document)) return unreadable([say(0, 'directives (%YAML, %TAG) are not used here')])
-  const strange = findStrange(document)
-  if (strange.faults.length > 0) return unreadable(strange.faults.map(({ at, message }) => say(at, message)))
+  if (syntaxErrors.length > 0)
+    return unreadable(syntaxErrors.map(({ pos, code, message }) => say(pos[0], MESSAGES[code] ?? message)))
+  if (hasDirectives(document)) return unreadable([say(0, 'directives (%YAML, %TAG) are not supported')])
+  const { unsupported, targets } = inspectNodes(document)
+  if (unsupported.length > 0) return unreadable(unsupported.map(({ at, message }) => say(at, message)))
 
-  const locate = createLocator(document, strange.targets, lines)
-  const converted = convert(document.contents as Node | null, strange.targets, values)
-  if (converted.fatal) return unreadable([`${locate(converted.fatal.path)}: ${converted.fatal.message}`])
-  const { value, faults, filled, used } = converted
+  const locate = createLocator(document, targets, lines)
+  const { value, problems, filled, used, fatal } = convert(document.contents as Node | null, targets, values)
+  if (fatal) return unreadable([`${locate(fatal.path)}: ${fatal.message}`])
   return {
     kind: 'read',
     value,
-    faults,
+    problems,
     isFilled: (path) => filled.has(JSON.stringify(path)),
     unusedValues: Object.keys(values).filter((name) => !used.has(name)),
     locate,
@@ -65,17 +77,17 @@ function unreadable(messages: string[]): ReadDocument {
 }
 
 const MESSAGES: Record<string, string> = {
-  MULTIPLE_DOCS: 'a second document begins here; there must be one',
-  TAG_RESOLVE_FAILED: 'tags such as !this are not used here',
+  MULTIPLE_DOCS: 'a second document starts here; only one is allowed',
+  TAG_RESOLVE_FAILED: 'tags such as !this are not supported',
   RESOURCE_EXHAUSTION: 'is nested too deeply',
 }
 
-/** Cheap to count, and what the rest of reading costs is in proportion. */
-function hasTooManyParts(text: string): boolean {
-  let parts = 0
+/** Cheap to count, and the cost of the rest is proportional. */
+function hasTooManyTokens(text: string): boolean {
+  let tokens = 0
   for (const token of new Lexer().lex(text)) {
-    parts += token.startsWith('"') ? token.split('\\').length : 1
-    if (parts > MOST_PARTS) return true
+    tokens += token.startsWith('"') ? token.split('\\').length : 1
+    if (tokens > MAX_TOKENS) return true
   }
   return false
 }
@@ -84,32 +96,67 @@ function hasDirectives({ directives }: Document): boolean {
   return directives !== undefined && (directives.yaml.explicit || Object.keys(directives.tags).length > 1)
 }
 
-type Strange = { faults: { at: number; message: string }[]; targets: Map<Node, Node> }
-
-/** Goes through the nodes once, in the order in which they are written: an alias means the last anchor before it. */
-function findStrange(document: Document): Strange {
-  const faults: Strange['faults'] = []
-  const targets: Strange['targets'] = new Map()
+/** Visits the nodes once, in the order in which they are written: an alias refers to the last anchor before it. */
+function inspectNodes(document: Document) {
+  const unsupported: { at: number; message: string }[] = []
+  const targets = new Map<Node, Node>()
   const anchors = new Map<string, Node>()
-  const refuse = (node: Node, message: string) => {
-    if (faults.length < MOST_SYNTAX_FAULTS) faults.push({ at: node.range?.[0] ?? 0, message })
+  const reject = (node: Node, message: string) => {
+    if (unsupported.length < MAX_SYNTAX_ERRORS) unsupported.push({ at: node.range?.[0] ?? 0, message })
   }
   visit(document, {
     Node(_key, node) {
       if (isAlias(node)) {
         const target = anchors.get(node.source)
         if (target) targets.set(node, target)
-        else refuse(node, `there is no anchor &${node.source} before this`)
+        else reject(node, `there is no anchor &${node.source} before this alias`)
         return
       }
       if (node.anchor) anchors.set(node.anchor, node)
-      if (node.tag) refuse(node, 'tags are not used here')
+      if (node.tag) reject(node, 'tags are not supported')
     },
     Pair(_key, { key }) {
       if (isScalar(key) && key.value === '<<')
-        refuse(key, 'merge keys (<<) are not used here: repeat the fields')
-      else if (!isScalar(key)) refuse((key ?? document.contents) as Node, 'a key must be a plain text')
+        reject(key, 'merge keys (<<) are not supported: repeat the fields')
+      else if (!isScalar(key)) reject((key ?? document.contents) as Node, 'a key must be a plain string')
     },
   })
-  return { faults, targets }
+  return { unsupported, targets }
+}
+
+function createLocator(document: Document, targets: Targets, lines: LineCounter) {
+  return (path: Path, onKey = false): string => {
+    let node = document.contents as Node | null
+    let position = offsetOf(node)
+    for (const [index, part] of path.entries()) {
+      const child = node && childOf(targets.get(node) ?? node, part)
+      if (!child) break
+      const isLast = index === path.length - 1
+      position = isLast && onKey ? child.key : (offsetOf(child.value) ?? child.key)
+      node = child.value
+    }
+    return describe(lines, position ?? 0)
+  }
+}
+
+function describe(lines: LineCounter, offset: number): string {
+  const { line, col } = lines.linePos(offset)
+  return `line ${Math.max(line, 1)}, column ${Math.max(col, 1)}`
+}
+
+function childOf(node: Node, part: string | number): { key: number; value: Node | null } | undefined {
+  if (isMap(node)) {
+    // Of duplicate keys, the later one is the problem.
+    const pair = node.items.findLast((item) => isPair(item) && keyText(item.key) === String(part))
+    return pair && { key: offsetOf(pair.key as Node) ?? 0, value: pair.value as Node | null }
+  }
+  if (!isSeq(node)) return undefined
+  const value = node.items[Number(part)] as Node | undefined
+  return value && { key: offsetOf(value) ?? 0, value }
+}
+
+/** An empty value has no text of its own. */
+function offsetOf(node: Node | null | undefined): number | undefined {
+  if (!node?.range || (isScalar(node) && node.range[0] === node.range[1] && !isAlias(node))) return undefined
+  return node.range[0]
 }

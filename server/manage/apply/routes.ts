@@ -4,17 +4,16 @@ import { actorOf } from '#access/audit/actor.ts'
 import { callerOf, permissions, publicly, signedIn } from '#access/authorization/enforce.ts'
 import { ApiError, notFound } from '#platform/http/errors.ts'
 import { Exactly, errorResponses, Id, ref } from '#platform/http/schemas.ts'
-import { type ApplyDeps, applyDocument } from './apply-document.ts'
+import { type ApplyDeps, applyDocument, presentApplied } from './apply-document.ts'
 import { createEditorSchema } from './editor-schema.ts'
 import { exportDocument } from './export-document.ts'
-import { presentApplied } from './present-applied.ts'
-import { describeFaults, type Problems } from './problems.ts'
-import { type ReadWish, readWish } from './read-wish.ts'
-import { APPLY_BODY_LIMIT, type ApplyBody, appliedSchema, applyBody, MOST_DOCUMENT_BYTES } from './schemas.ts'
+import { describeProblems, type Problem } from './problems.ts'
+import { type ReadInput, readInput } from './read-input.ts'
+import { APPLY_BODY_LIMIT, type ApplyBody, appliedSchema, applyBody, MAX_DOCUMENT_BYTES } from './schemas.ts'
 
 const tags = ['Projects']
 
-type Input = Extract<ReadWish, { kind: 'wish' }>
+type Input = Extract<ReadInput, { kind: 'input' }>
 
 export const applyRoutes: FastifyPluginAsyncTypebox<ApplyDeps> = async (app, deps) => {
   app.post(
@@ -35,7 +34,7 @@ export const applyRoutes: FastifyPluginAsyncTypebox<ApplyDeps> = async (app, dep
     async (request) => {
       const input = read(request.body)
       const outcome = await applyDocument(deps, callerOf(request), actorOf(request), input)
-      if (outcome.kind === 'refused') throw toError(outcome.problems, input)
+      if (outcome.kind === 'rejected') throw toError(outcome.problems, input)
       return presentApplied(deps, outcome, input)
     },
   )
@@ -83,20 +82,21 @@ export const applyRoutes: FastifyPluginAsyncTypebox<ApplyDeps> = async (app, dep
 }
 
 function read(body: ApplyBody): Input {
-  if (Buffer.byteLength(body.document) > MOST_DOCUMENT_BYTES)
+  if (Buffer.byteLength(body.document) > MAX_DOCUMENT_BYTES)
     throw new ApiError('too_large', 'The document is larger than 1 MiB.')
-  const input = readWish(body)
-  if (input.kind !== 'wish') throw new ApiError('invalid', INVALID, { errors: input.errors })
+  const input = readInput(body)
+  if (input.kind !== 'input') throw new ApiError('invalid', INVALID, { errors: input.errors })
   return input
 }
 
 /** In the contract's order: missing permissions, errors of the document, what the current state does not allow. */
-function toError({ lacking, faults, conflicts }: Problems, { locate, hide }: Input): ApiError {
-  const listed = (found: Problems['faults']) => ({ errors: describeFaults(found, locate, hide) })
-  if (lacking.length > 0) return new ApiError('forbidden', FORBIDDEN, listed(lacking))
-  if (faults.length > 0) return new ApiError('invalid', INVALID, listed(faults))
-  const reason = hide(conflicts[0]?.message ?? '')
-  return new ApiError('conflict', `The document cannot be applied now: ${reason}`, listed(conflicts))
+function toError(problems: readonly Problem[], { locate, hide }: Input): ApiError {
+  const { forbidden, invalid, conflict = [] } = Object.groupBy(problems, ({ kind = 'invalid' }) => kind)
+  const listed = (found: readonly Problem[]) => ({ errors: describeProblems(found, locate, hide) })
+  if (forbidden) return new ApiError('forbidden', FORBIDDEN, listed(forbidden))
+  if (invalid) return new ApiError('invalid', INVALID, listed(invalid))
+  const reason = hide(conflict[0]?.message ?? '')
+  return new ApiError('conflict', `The document cannot be applied now: ${reason}`, listed(conflict))
 }
 
 const INVALID = 'The document cannot be applied; `errors` lists what is wrong, and where.'

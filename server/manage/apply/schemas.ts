@@ -1,5 +1,4 @@
-// The apply room: one file says what a project of an organization consists of, and applying it makes it so. The
-// file is read here, held against what is stored, and what differs is done by the rooms whose things they are.
+// What a `gantry.yaml` may contain, and what `POST /apply` accepts and returns.
 import { type Static, type TSchema, Type } from 'typebox'
 import { applicationBody, variableBody } from '#manage/applications/schemas.ts'
 import { credentialBody } from '#manage/credentials/schemas.ts'
@@ -9,14 +8,14 @@ import { incomingHookBody, outgoingHookBody } from '#model/hooks/schemas.ts'
 import { pipelineBody, stepBody } from '#model/pipelines/schemas.ts'
 import { Exactly, named, ref, TextOrNull, Word } from '#platform/http/schemas.ts'
 
-const MOST_VALUES = 500
-export const MOST_DOCUMENT_BYTES = 1024 * 1024
+const MAX_VALUES = 500
+export const MAX_DOCUMENT_BYTES = 1024 * 1024
 export const APPLY_BODY_LIMIT = 2 * 1024 * 1024
 
 type Fields = Record<string, TSchema>
 
-/** The fields of a body that the file writes in the same way. */
-function fieldsOf<Known extends Fields, Left extends keyof Known>(
+/** The fields of a request body that the document has too, under the same name. */
+export function fieldsOf<Known extends Fields, Left extends keyof Known>(
   body: { properties: Known },
   ...left: Left[]
 ): Omit<Known, Left> {
@@ -24,7 +23,7 @@ function fieldsOf<Known extends Fields, Left extends keyof Known>(
   return Object.fromEntries(entries) as Omit<Known, Left>
 }
 
-/** Things by their names. A section with nothing below it is as good as none. */
+/** Resources by name. An empty section equals a missing one. */
 function ByName<Entry extends TSchema>(name: TSchema, entry: Entry, description?: string) {
   return Type.Optional(
     Type.Unsafe<Record<string, Static<Entry>> | null>({
@@ -36,9 +35,9 @@ function ByName<Entry extends TSchema>(name: TSchema, entry: Entry, description?
   )
 }
 
-const nameOfThing = Type.String({ minLength: 1, maxLength: 255 })
+const resourceName = Type.String({ minLength: 1, maxLength: 255 })
 const credential = Type.Optional(
-  TextOrNull({ minLength: 1, maxLength: 255, description: 'The name of a credential; null: none.' }),
+  TextOrNull({ minLength: 1, maxLength: 255, description: 'The name of a credential; null for none.' }),
 )
 
 const credentialEntry = Exactly(fieldsOf(credentialBody, 'name'))
@@ -51,7 +50,7 @@ const stepEntry = Exactly({
       minLength: 1,
       maxLength: 255,
       description:
-        'The name of the step that it follows: a built-in one, one that is there, or one above it in this list; null: it is the first. Left out: it follows the one above it, and the first of the list is the last of the pipeline.',
+        'The name of the step that it follows: a built-in step, an existing one, or one above it in this list; null makes it the first. If omitted, it follows the step above it; the first of the list goes to the end of the pipeline.',
     }),
   ),
 })
@@ -67,12 +66,12 @@ const runAfter = Type.Unsafe<string | { application?: string; server?: string; p
   type: ['string', 'object'],
   minLength: 1,
   maxLength: 255,
-  properties: { application: nameOfThing, server: nameOfThing, pipeline: nameOfThing },
+  properties: { application: resourceName, server: resourceName, pipeline: resourceName },
   required: ['pipeline'],
   additionalProperties: false,
   maxProperties: 2,
   description:
-    'A pipeline of the same application or server by its name, or one of another: `{application: shop, pipeline: Deploy}`.',
+    'The name of a pipeline of the same application or server, or `{application: shop, pipeline: Deploy}` for one of another.',
 })
 
 const pipelineEntry = Exactly({
@@ -81,7 +80,7 @@ const pipelineEntry = Exactly({
   steps: Type.Optional(
     Type.Array(stepEntry, {
       maxItems: 200,
-      description: 'In their order. A built-in step stands here only to have another `timeout_seconds`.',
+      description: 'In order. List a built-in step only to change its `timeout_seconds`.',
     }),
   ),
   hooks,
@@ -104,10 +103,10 @@ const applicationEntry = Exactly({
   ...fieldsOf(applicationBody, 'name', 'credential_id', 'linked_resources'),
   credential,
   servers: Type.Optional(
-    Type.Array(nameOfThing, {
+    Type.Array(resourceName, {
       maxItems: 1_000,
       uniqueItems: true,
-      description: 'The names of the servers of the same environment that it is deployed to.',
+      description: 'The names of the servers, in the same environment, that it is deployed to.',
     }),
   ),
   variables: ByName(variableBody.properties.name, variableEntry),
@@ -120,14 +119,14 @@ const environmentEntry = Exactly({
   applications: ByName(applicationBody.properties.name, applicationEntry),
 })
 
-/** What `gantry.yaml` says. A field that is left out stays as it is stored. */
+/** A `gantry.yaml`. An omitted field keeps its stored value. */
 export const documentSchema = Exactly({
   organization: Type.String({
     ...organizationBody.properties.name,
-    description: 'Its name, or its `url_slug` when several have that name.',
+    description: 'The name, or the `url_slug` if several organizations have that name.',
   }),
   project: projectBody,
-  credentials: ByName(credentialBody.properties.name, credentialEntry, 'Of the organization.'),
+  credentials: ByName(credentialBody.properties.name, credentialEntry, 'Credentials of the organization.'),
   environments: ByName(environmentBody.properties.name, environmentEntry),
 })
 
@@ -137,21 +136,21 @@ export const applyBody = Exactly(
     values: Type.Optional(
       Type.Unsafe<Record<string, string>>({
         type: 'object',
-        maxProperties: MOST_VALUES,
-        propertyNames: { pattern: '^[A-Za-z_][A-Za-z0-9_]{0,63}$', 'x-hint': 'has a name that is not one' },
+        maxProperties: MAX_VALUES,
+        propertyNames: { pattern: '^[A-Za-z_][A-Za-z0-9_]{0,63}$', 'x-hint': 'has an invalid name' },
         additionalProperties: { type: 'string', maxLength: 65_536 },
         writeOnly: true,
-        description: `What \`\${NAME}\` stands for in the document. Never shown again.`,
+        description: `Values for the \`\${NAME}\` placeholders of the document. Never returned.`,
       }),
     ),
     dry_run: Type.Optional(
-      Type.Boolean({ default: false, description: 'Tells what would change, and changes nothing.' }),
+      Type.Boolean({ default: false, description: 'Reports what would change without changing anything.' }),
     ),
     prune: Type.Optional(
       Type.Boolean({
         default: false,
         description:
-          'Removes what the project has and the document does not name. Credentials, which belong to the organization, stay.',
+          'Removes resources of the project that the document does not list. Credentials belong to the organization and are kept.',
       }),
     ),
   },
@@ -166,8 +165,7 @@ export const applyBody = Exactly(
   },
 )
 
-export const CHANGE_VERBS = ['create', 'change', 'delete'] as const
-export const THING_TYPES = [
+export const RESOURCE_KINDS = [
   'organization',
   'project',
   'credential',
@@ -183,15 +181,17 @@ export const THING_TYPES = [
 export const appliedChangeSchema = named(
   'AppliedChange',
   Exactly({
-    verb: Word(CHANGE_VERBS),
-    type: Word(THING_TYPES),
+    verb: Word(['create', 'change', 'delete']),
+    type: Word(RESOURCE_KINDS),
     name: Type.String(),
-    path: Type.String({ description: 'Where it stands: `environments.production.servers.web-1`.' }),
+    path: Type.String({ description: 'Its path in the document: `environments.production.servers.web-1`.' }),
     fields: Type.Array(
       Exactly({
         field: Type.String(),
-        before: Type.Unknown({ description: 'Null for what is new; `********` for secrets.' }),
-        after: Type.Unknown({ description: '`********` for secrets, and for what `values` filled in.' }),
+        before: Type.Unknown({ description: 'Null for a new resource; `********` for secrets.' }),
+        after: Type.Unknown({
+          description: '`********` for secrets and for anything filled in from `values`.',
+        }),
       }),
     ),
   }),
@@ -201,10 +201,10 @@ export const appliedSchema = named(
   'Applied',
   Exactly({
     dry_run: Type.Boolean(),
-    changes: Type.Array(ref(appliedChangeSchema), { description: 'In the order of the document.' }),
+    changes: Type.Array(ref(appliedChangeSchema), { description: 'In document order, removals last.' }),
     summary: Exactly({ create: Type.Integer(), change: Type.Integer(), delete: Type.Integer() }),
     secrets: Type.Array(Exactly({ path: Type.String(), secret: TextOrNull(), url: TextOrNull() }), {
-      description: 'Of the hooks that were made: this is the only answer that shows their secrets.',
+      description: 'Secrets of the hooks that were created. They are returned only once.',
     }),
     unused_values: Type.Array(Type.String(), {
       description: 'Names in `values` that the document does not use.',
@@ -218,10 +218,9 @@ export type ApplicationEntry = Static<typeof applicationEntry>
 export type PipelineEntry = Static<typeof pipelineEntry>
 export type StepEntry = Static<typeof stepEntry>
 export type CredentialEntry = Static<typeof credentialEntry>
-export type EnvironmentEntry = Static<typeof environmentEntry>
 export type ApplyBody = Static<typeof applyBody>
 export type AppliedChange = Static<typeof appliedChangeSchema>
 export type Applied = Static<typeof appliedSchema>
-export type ThingType = (typeof THING_TYPES)[number]
+export type ResourceKind = (typeof RESOURCE_KINDS)[number]
 
 export const applySchemas = [appliedChangeSchema, appliedSchema]

@@ -4,8 +4,8 @@ import { createPerson, type Person } from '#test/support/world.ts'
 
 export type ApplyOptions = { values?: Record<string, string>; dry_run?: boolean; prune?: boolean }
 
-/** Applies documents to an app: as an administrator, unless somebody else is named. */
-export async function createApplying(api: TestApp) {
+/** Applies documents to an app, as an administrator unless another person is given. */
+export async function createApply(api: TestApp) {
   const administrator = await createPerson(api.db, { admin: true })
 
   const apply = (document: string, options: ApplyOptions = {}, by: Person = administrator): Promise<Answer> =>
@@ -17,21 +17,21 @@ export async function createApplying(api: TestApp) {
     return body
   }
 
-  async function refused(document: string, options?: ApplyOptions): Promise<Record<string, string[]>> {
+  async function rejected(document: string, options?: ApplyOptions): Promise<Record<string, string[]>> {
     const { status, body, text } = await apply(document, options)
     assert.equal(status, 422, text)
     return body.errors
   }
 
-  return { administrator, apply, applied, refused }
+  return { administrator, apply, applied, rejected }
 }
 
 /** `create environments.live`, and so on. */
-export const inShort = ({ changes }: Answer['body']): string[] =>
+export const summarize = ({ changes }: Answer['body']): string[] =>
   changes.map((change: { verb: string; path: string }) => `${change.verb} ${change.path}`)
 
 let count = 0
-/** Each test has an organization of its own. */
+/** Each test uses a separate organization. */
 export const nextName = () => `Organization ${++count}`
 
 /** A document about one project; `environments` are its lines. */

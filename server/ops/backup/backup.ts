@@ -1,20 +1,22 @@
 // `npm run backup [-- file] [--with-key]`
-import { stat } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { type CommandContext, fileOf, runCommand, UsageError } from '#ops/commands/command.ts'
 import { connectForLongWork, reachDatabase } from '#ops/commands/reach-database.ts'
 import { findMasterKeys } from '#platform/crypto/master-key.ts'
-import { count } from './progress.ts'
+import { formatRows } from './progress.ts'
 import { type Backup, takeBackup } from './take-backup.ts'
 
 const USAGE = 'usage: npm run backup [-- <file>] [--with-key]'
 
 await runCommand('backup', async (context) => {
   const { path, withKey } = readArguments(process.argv.slice(2))
-  if (await exists(path)) throw new Error(`${path} exists already: nothing is overwritten`)
+  if (existsSync(path)) throw new Error(`${path} already exists and is never overwritten`)
   const backup = await makeBackup(context, path, withKey)
-  context.say(`${path}: ${count(backup.rows)}, ${Math.ceil(backup.bytes / 1_000).toLocaleString('en')} kB`)
-  context.say(aboutTheKey(backup, context.config.secretKey !== undefined, withKey))
+  context.say(
+    `${path}: ${formatRows(backup.rows)}, ${Math.ceil(backup.bytes / 1_000).toLocaleString('en')} kB`,
+  )
+  context.say(describeKey(backup, context.config.secretKey !== undefined, withKey))
 })
 
 async function makeBackup(
@@ -39,7 +41,7 @@ function readArguments(args: string[]): { path: string; withKey: boolean } {
       allowPositionals: true,
       options: { 'with-key': { type: 'boolean', default: false } },
     })
-    if (positionals.length > 1) throw new Error('only one file can be written')
+    if (positionals.length > 1) throw new Error('expected at most one file')
     return { path: fileOf(positionals[0] ?? defaultName(new Date())), withKey: values['with-key'] }
   } catch (error) {
     throw new UsageError(`${(error as Error).message}\n${USAGE}`)
@@ -50,16 +52,9 @@ function defaultName(now: Date): string {
   return `gantry-backup-${now.toISOString().slice(0, 19).replaceAll(/[-:]/g, '')}Z.gantry`
 }
 
-function aboutTheKey({ keyIds }: Backup, fromEnvironment: boolean, withKey: boolean): string {
+function describeKey({ keyIds }: Backup, fromEnvironment: boolean, withKey: boolean): string {
   const key = keyIds.length > 1 ? `Master keys ${keyIds.join(' and ')}` : `The master key ${keyIds[0]}`
-  if (withKey) return `${key}: IN THIS FILE. Whoever has the file can open every secret in it.`
-  const place = fromEnvironment ? 'GANTRY_SECRET_KEY' : 'secret.key in the home'
-  return `${key}: not in the file. Keep it too (${place}), in another place: without it no secret in the backup can be opened again.`
-}
-
-async function exists(path: string): Promise<boolean> {
-  return stat(path).then(
-    () => true,
-    () => false,
-  )
+  if (withKey) return `${key}: IN THIS FILE. Anyone with the file can read every secret in it.`
+  const source = fromEnvironment ? 'GANTRY_SECRET_KEY' : 'secret.key in GANTRY_HOME'
+  return `${key}: not in the file. Store it (${source}) in a different location: without it, the secrets in the backup cannot be read.`
 }

@@ -1,16 +1,16 @@
 import pg from 'pg'
 
-// What the database says about its own tables. Nothing here knows a table by name, so a new one is part of the
-// next backup without anybody's doing.
+// What the database reports about its tables. No table is known by name, so a new one is part of the next backup
+// automatically.
 
 export type Client = pg.ClientBase
 export type TableShape = { name: string; columns: string[] }
 export type Sequence = { name: string; next: string }
 
-/** Written by the migrations themselves, when the tables are made anew. */
+/** Written by the migrations themselves when a restore creates the tables. */
 const BOOKKEEPING = ['schema_migrations', 'schema_migrations_lock']
 
-/** Generated columns are left out: they follow from the others. And what is not logged is of the moment only. */
+/** Without generated columns, which follow from the others, and unlogged tables, which are transient. */
 export async function listTables(client: Client): Promise<TableShape[]> {
   const { rows } = await client.query<TableShape>(
     `select c.relname as name, array_agg(a.attname::text order by a.attnum) as columns
@@ -25,8 +25,8 @@ export async function listTables(client: Client): Promise<TableShape[]> {
 }
 
 /**
- * Sequences stand outside of snapshots. Ask after the snapshot was taken: then none of them gives a number that a
- * row of the snapshot has.
+ * Sequences are not part of snapshots. Call this after the snapshot was taken: then no sequence returns a number that
+ * a row of the snapshot has.
  */
 export async function listSequences(client: Client): Promise<Sequence[]> {
   const { rows } = await client.query<{ name: string; fresh: string; step: string }>(
@@ -45,8 +45,8 @@ export async function listSequences(client: Client): Promise<Sequence[]> {
   return sequences
 }
 
-/** Statements that take foreign keys and triggers away for a while, and the ones that bring them back. */
-export async function listGuards(client: Client): Promise<{ remove: string[]; restore: string[] }> {
+/** Statements that drop foreign keys and disable triggers during a restore, and the ones that restore them. */
+export async function listConstraints(client: Client): Promise<{ remove: string[]; restore: string[] }> {
   const keys = await client.query<{ table: string; name: string; definition: string }>(
     `select c.relname as table, k.conname as name, pg_get_constraintdef(k.oid) as definition
      from pg_constraint k join pg_class c on c.oid = k.conrelid

@@ -1,11 +1,10 @@
-// The backup room: everything that Gantry knows, in one file, and back again. This file says what such a file
-// looks like:
+// The backup room: exports everything that Gantry stores to one file, and restores it. This is the file format:
 //
 //   first line | section | section | … | contents (JSON) | length of the contents (8) | their SHA-256 (32) | last line
 //
-// Sections are zstd streams. The contents come last because only then everything about the sections is known: the
-// file is written in one go, and a file cut short anywhere has no contents. Their checksum covers those of all
-// sections, and so the whole file.
+// Sections are zstd streams. The contents come last, when everything about the sections is known: the file is written
+// in one pass, and a truncated file has no contents. Their checksum covers the checksums of all sections, and so the
+// whole file.
 import { createHash } from 'node:crypto'
 import { type Static, Type } from 'typebox'
 import { Compile } from 'typebox/compile'
@@ -25,25 +24,25 @@ const Section = Type.Object({ offset: Count, bytes: Type.Integer({ minimum: 1 })
 const Contents = Type.Object({
   gantry: Type.String(),
   created_at: Type.String(),
-  /** The migrations that had run, in their order: what the tables look like. */
+  /** The migrations that had run, in order: they define the tables. */
   schema: Type.Array(Type.String()),
-  /** Where the sample repository lay: applications name it by this path. */
+  /** The home that contained the sample repository: applications refer to it by path. */
   home: Type.String(),
-  /** The keys that sealed values need: one, or all of an unfinished rotation. */
+  /** The keys that open the sealed values: one, or all of an unfinished rotation. */
   key_ids: Type.Array(Type.String()),
-  /** Rows in the form of COPY. */
+  /** Rows in the text format of COPY. */
   tables: Type.Array(
     Type.Object({ name: Type.String(), columns: Type.Array(Type.String()), rows: Count, section: Section }),
   ),
-  /** The number that each would give next. */
+  /** The next value of each. */
   sequences: Type.Array(
     Type.Object({ name: Type.String(), next: Type.String({ pattern: '^-?\\d{1,19}$' }) }),
   ),
-  /** What the queue has promised and not done. */
+  /** Unfinished jobs of the queue. */
   jobs: Type.Object({ rows: Count, section: Section }),
   /** A git bundle. */
   sample_repository: Type.Union([Section, Type.Null()]),
-  /** The master key itself: only when it was asked for. */
+  /** The master key itself, only with `--with-key`. */
   key: Type.Union([Section, Type.Null()]),
 })
 
@@ -62,13 +61,13 @@ export function encodeEnd(contents: Contents): Buffer {
   return Buffer.concat([text, length, digest(text), LAST_LINE])
 }
 
-/** Throws when the file is no backup, or one of a later format. */
+/** Throws when the file is not a backup, or has a later format. */
 export function checkFirstLine(start: Buffer): void {
   if (start.equals(FIRST_LINE)) return
   const later = /^GANTRY BACKUP (\d+)\n/.test(start.toString('latin1'))
   throw new UnusableFileError(
     later
-      ? 'was written by a newer Gantry, in a form that this one does not know: restore it with that one'
+      ? 'was written by a newer Gantry in a format that this version does not know: restore it with that version'
       : 'is not a Gantry backup',
   )
 }
@@ -76,14 +75,14 @@ export function checkFirstLine(start: Buffer): void {
 export function decodeFooter(footer: Buffer): Footer {
   const at = LENGTH_BYTES + DIGEST_BYTES
   if (footer.length !== FOOTER_BYTES || !footer.subarray(at).equals(LAST_LINE)) {
-    throw new UnusableFileError('is not complete: its end is missing')
+    throw new UnusableFileError('is incomplete: its end is missing')
   }
   return { contentsBytes: Number(footer.readBigUInt64BE()), sha256: footer.subarray(LENGTH_BYTES, at) }
 }
 
-/** `end` is where the contents begin: the sections must fill the file up to there, without gaps. */
+/** `end` is where the contents start: the sections must fill the file up to there, without gaps. */
 export function decodeContents(text: Buffer, footer: Footer, end: number): Contents {
-  const damaged = new UnusableFileError('is damaged: its contents do not match their checksum')
+  const damaged = new UnusableFileError('is damaged: its table of contents does not match its checksum')
   if (!digest(text).equals(footer.sha256)) throw damaged
   const contents = parseJson(text)
   if (!contentsCheck.Check(contents)) throw damaged
@@ -96,7 +95,7 @@ export function decodeContents(text: Buffer, footer: Footer, end: number): Conte
   return contents
 }
 
-/** In the order in which they stand in the file. */
+/** In file order. */
 export function sectionsOf(contents: Contents): Section[] {
   const { tables, jobs, sample_repository, key } = contents
   return [...tables.map((table) => table.section), jobs.section, sample_repository, key].filter(

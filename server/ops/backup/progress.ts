@@ -1,37 +1,36 @@
-export type Progress = {
-  /** More rows of what is being worked on. */
-  add(rows: number): void
-  /** All rows of it are through. */
-  end(): void
+const INTERVAL_MS = 2_000
+
+export type RowCounter = {
+  /** Passes COPY output through and counts its rows. */
+  count(chunks: AsyncIterable<Buffer>): AsyncIterable<Buffer>
   rows(): number
 }
 
-const EVERY_MS = 2_000
-
-/** One line for each thing when it is done, and one every two seconds while a long one goes on. */
-export function createProgress(name: string, say: (message: string) => void): Progress {
+/** Prints a line every two seconds, and one at the end. */
+export function createRowCounter(name: string, say: (message: string) => void): RowCounter {
   let rows = 0
   let saidAt = performance.now()
   return {
-    add(more) {
-      rows += more
-      if (performance.now() - saidAt < EVERY_MS) return
-      saidAt = performance.now()
-      say(`  ${name}: ${count(rows)} so far`)
-    },
-    end() {
-      if (rows > 0) say(`  ${name}: ${count(rows)}`)
+    async *count(chunks) {
+      for await (const chunk of chunks) {
+        rows += countLines(chunk)
+        yield chunk
+        if (performance.now() - saidAt < INTERVAL_MS) continue
+        saidAt = performance.now()
+        say(`  ${name}: ${formatRows(rows)} so far`)
+      }
+      if (rows > 0) say(`  ${name}: ${formatRows(rows)}`)
     },
     rows: () => rows,
   }
 }
 
-export function count(rows: number): string {
+export function formatRows(rows: number): string {
   return `${rows.toLocaleString('en')} ${rows === 1 ? 'row' : 'rows'}`
 }
 
-/** COPY writes a row a line, and line breaks inside of values in another way. */
-export function countLines(chunk: Buffer): number {
+/** COPY writes one row per line, and escapes line breaks inside values. */
+function countLines(chunk: Buffer): number {
   let lines = 0
   for (let at = chunk.indexOf(10); at !== -1; at = chunk.indexOf(10, at + 1)) lines += 1
   return lines

@@ -3,53 +3,59 @@ import { pipeline } from 'node:stream/promises'
 import { Kysely, PostgresDialect, type Transaction } from 'kysely'
 import type pg from 'pg'
 import { from as copyFrom } from 'pg-copy-streams'
+import { createMigrator } from '#platform/database/migrate.ts'
 import type { Tables } from '#platform/database/tables.ts'
-import { inPublic, listGuards, listTables, quoted } from './catalogue.ts'
+import type { BackupReader } from './backup-file.ts'
+import { inPublic, listConstraints, listTables, quoted } from './catalogue.ts'
 import type { Contents } from './format.ts'
-import { countLines, createProgress } from './progress.ts'
-import type { BackupReader } from './read-file.ts'
-import { sampleAddress } from './sample-repository.ts'
-import { BRING_JOBS_BACK, COPY_SAVED_JOBS, CREATE_SAVED_JOBS, UNKNOWN_JOBS } from './saved-jobs.ts'
-import { migrateTo } from './schema-version.ts'
+import { createRowCounter } from './progress.ts'
+import { sampleUrl } from './sample-repository.ts'
+import { COPY_SAVED_JOBS, CREATE_SAVED_JOBS, RESTORE_JOBS, UNKNOWN_JOBS } from './saved-jobs.ts'
 
 export type RestoreInput = {
   backup: BackupReader
   home: string
-  /** Ours, in their order. */
+  /** Ours, in order. */
   migrations: string[]
   say: (message: string) => void
   signal: AbortSignal
-  /** Runs when every row is in, and before anybody can see one. */
+  /** Runs when every row is loaded, before any is visible. */
   beforeCommit: () => Promise<void>
 }
 
 /**
- * Fills an empty database in one transaction: tables as they were when the backup was made, its rows, and then all
- * that was changed about tables since. The schema of the queue must be there.
+ * Fills an empty database in one transaction: the tables of the backup's version, its rows, and then all later
+ * migrations. The schema of the queue must exist.
  */
-export async function restoreBackup(client: pg.Client, wish: RestoreInput): Promise<void> {
-  const { contents } = wish.backup
+export async function restoreBackup(client: pg.Client, input: RestoreInput): Promise<void> {
+  const { contents } = input.backup
   await inTransaction(client, async (trx) => {
     await migrateTo(trx, contents.schema.at(-1)!)
-    // Migrations write rows too; what hangs on those is settled before tables are changed again.
+    // Migrations write rows too: check their deferred constraints before tables are altered again.
     await client.query('set constraints all immediate')
     assertSameTables(contents, await listTables(client))
-    const guards = await listGuards(client)
-    for (const statement of guards.remove) await client.query(statement)
-    await loadTables(client, wish)
+    const constraints = await listConstraints(client)
+    for (const statement of constraints.remove) await client.query(statement)
+    await loadTables(client, input)
     await setSequences(client, contents)
-    // Brings foreign keys back, and with them the proof that every row has what it leans on.
-    for (const statement of guards.restore) await client.query(statement)
-    await loadJobs(client, wish)
-    await migrateTo(trx, wish.migrations.at(-1)!)
-    await moveSample(trx, contents.home, wish.home)
-    wish.signal.throwIfAborted()
-    await wish.beforeCommit()
+    // Recreates foreign keys, which verifies every reference.
+    for (const statement of constraints.restore) await client.query(statement)
+    await loadJobs(client, input)
+    await migrateTo(trx, input.migrations.at(-1)!)
+    await moveSample(trx, contents.home, input.home)
+    input.signal.throwIfAborted()
+    await input.beforeCommit()
   })
   await client.query('analyze')
 }
 
-/** The migrator wants Kysely, COPY wants the bare connection; both must be in the same transaction. */
+/** As far as this migration and no further, in the caller's transaction. */
+export async function migrateTo(trx: Transaction<Tables>, name: string): Promise<void> {
+  const { error } = await createMigrator(trx).migrateTo(name)
+  if (error) throw error
+}
+
+/** The migrator needs Kysely, COPY needs the plain connection; both must use the same transaction. */
 async function inTransaction(
   client: pg.Client,
   work: (trx: Transaction<Tables>) => Promise<void>,
@@ -60,12 +66,12 @@ async function inTransaction(
   await db.transaction().execute(work)
 }
 
-/** Names come from a file, and end up in statements: only those that the database has itself are used. */
+/** Names from the file become part of statements: only those that the database has are used. */
 function assertSameTables(contents: Contents, here: { name: string; columns: string[] }[]): void {
   const shape = (tables: { name: string; columns: string[] }[]) =>
     JSON.stringify(tables.map(({ name, columns }) => [name, [...columns].sort()]).sort())
   if (shape(contents.tables) !== shape(here)) {
-    throw new Error('the tables in the backup are not those that its version of Gantry has')
+    throw new Error('the tables in the backup do not match its version of Gantry')
   }
 }
 
@@ -84,11 +90,11 @@ async function loadJobs(client: pg.Client, { backup, say, signal }: RestoreInput
   await load(client, { name: 'jobs', rows, into: COPY_SAVED_JOBS, source: backup.read(section) }, say, signal)
   const unknown = await client.query<{ name: string; jobs: number }>(UNKNOWN_JOBS)
   for (const { name, jobs } of unknown.rows) {
-    say(`  left out: ${jobs} of the job ${JSON.stringify(name)}, which this version does not have`)
+    say(`  skipped: ${jobs} of the job ${JSON.stringify(name)}, which this version does not have`)
   }
-  // Nobody was promised anything here yet.
+  // The jobs that installing the queue created.
   await client.query('delete from queue.job')
-  await client.query(BRING_JOBS_BACK)
+  await client.query(RESTORE_JOBS)
 }
 
 async function load(
@@ -97,38 +103,27 @@ async function load(
   say: RestoreInput['say'],
   signal: AbortSignal,
 ): Promise<void> {
-  const progress = createProgress(name, say)
+  const counter = createRowCounter(name, say)
   const copy = client.query(copyFrom(into))
-  await pipeline(
-    source,
-    async function* (chunks: AsyncIterable<Buffer>) {
-      for await (const chunk of chunks) {
-        progress.add(countLines(chunk))
-        yield chunk
-      }
-    },
-    copy,
-    { signal },
-  )
-  progress.end()
+  await pipeline(source, counter.count, copy, { signal })
   if (copy.rowCount !== rows) {
-    throw new Error(`the backup promises ${rows} rows of ${name} and holds ${copy.rowCount}`)
+    throw new Error(`the backup should have ${rows} rows of ${name}, but has ${copy.rowCount}`)
   }
 }
 
 async function setSequences(client: pg.Client, { sequences }: Contents): Promise<void> {
-  // Unlike setval, this is undone with the transaction.
+  // Unlike setval, this is rolled back with the transaction.
   for (const { name, next } of sequences) {
     await client.query(`alter sequence ${inPublic(name)} restart with ${BigInt(next)}`)
   }
 }
 
-/** The sample's repository came along to the new home. */
+/** The sample repository moved to the new home. */
 async function moveSample(trx: Transaction<Tables>, from: string, to: string): Promise<void> {
   if (from === to) return
   await trx
     .updateTable('applications')
-    .set({ repository: sampleAddress(to) })
-    .where('repository', '=', sampleAddress(from))
+    .set({ repository: sampleUrl(to) })
+    .where('repository', '=', sampleUrl(from))
     .execute()
 }

@@ -5,9 +5,9 @@ import { connectForLongWork, reachDatabase } from '#ops/commands/reach-database.
 import { keyFile, replaceKeyFile } from '#platform/crypto/master-key.ts'
 import { migrationNames } from '#platform/database/migrate.ts'
 import { installQueue } from '#platform/queue/open-queue.ts'
+import { type BackupReader, openBackupFile } from './backup-file.ts'
+import { assertEmpty, assertKnownSchema, type KeyPlan, planKey } from './check-restore.ts'
 import { UnusableFileError } from './format.ts'
-import { assertKnownSchema, assertNothingThere, type KeyPlan, planKey } from './judge-restore.ts'
-import { type BackupReader, openBackupFile } from './read-file.ts'
 import { restoreBackup } from './restore-backup.ts'
 import { unbundleSample } from './sample-repository.ts'
 
@@ -17,12 +17,12 @@ await runCommand('restore', async (context) => {
   const path = readArguments(process.argv.slice(2))
   await using backup = await openChecked(path, context.signal)
   const { gantry, created_at } = backup.contents
-  context.say(`${path}: complete and undamaged, made ${created_at} by Gantry ${gantry}`)
+  context.say(`${path}: complete and intact, created ${created_at} by Gantry ${gantry}`)
   const key = await restore(context, backup)
   context.say(
-    'Restored. Runs that were waiting or under way when the backup was made go on at the next npm start.',
+    'Restored. Runs that were queued or running when the backup was made continue at the next npm start.',
   )
-  for (const line of aboutTheKey(key, context.config.home)) context.say(line)
+  for (const line of describeKey(key, context.config.home)) context.say(line)
 })
 
 async function restore(context: CommandContext, backup: BackupReader): Promise<KeyPlan> {
@@ -33,8 +33,8 @@ async function restore(context: CommandContext, backup: BackupReader): Promise<K
   await using database = await reachDatabase(config, { create: true, say })
   const client = await connectForLongWork(database.settings)
   try {
-    await assertNothingThere(client, backup.contents)
-    if (database.isHomeInUse) throw new Error(`a Gantry is running on ${home}: stop it first`)
+    await assertEmpty(client, backup.contents)
+    if (database.isHomeInUse) throw new Error(`Gantry is running on ${home}: stop it first`)
     const key = await planKey(backup, config)
     await installQueue(database.settings)
     await restoreBackup(client, {
@@ -46,7 +46,7 @@ async function restore(context: CommandContext, backup: BackupReader): Promise<K
       beforeCommit: async () => {
         const sample = backup.contents.sample_repository
         if (sample) await unbundleSample(home, signal, () => backup.read(sample))
-        if (key.kind === 'bring') await replaceKeyFile(keyFile(home), key.keys)
+        if (key.kind === 'included') await replaceKeyFile(keyFile(home), key.keys)
       },
     })
     return key
@@ -69,23 +69,23 @@ async function openChecked(path: string, signal: AbortSignal): Promise<BackupRea
 function readArguments(args: string[]): string {
   try {
     const { positionals } = parseArgs({ args, allowPositionals: true })
-    if (positionals.length !== 1) throw new Error('one file is needed')
+    if (positionals.length !== 1) throw new Error('expected one file')
     return fileOf(positionals[0]!)
   } catch (error) {
     throw new UsageError(`${(error as Error).message}\n${USAGE}`)
   }
 }
 
-function aboutTheKey(key: KeyPlan, home: string): string[] {
+function describeKey(key: KeyPlan, home: string): string[] {
   const path = keyFile(home)
   switch (key.kind) {
     case 'present':
       return []
-    case 'bring':
-      return [`The master key came with the backup and lies in ${path}.`]
+    case 'included':
+      return [`The master key was in the backup and is now in ${path}.`]
     case 'missing':
       return [
-        `The master key did not come with the backup. Before npm start, put the key file of the old home at ${path}, or set GANTRY_SECRET_KEY: Gantry does not start with another key.`,
+        `The master key is not in the backup. Before npm start, put the key file of the old home at ${path} or set GANTRY_SECRET_KEY: Gantry does not start with another key.`,
       ]
   }
 }

@@ -1,8 +1,7 @@
 import { quoted } from './catalogue.ts'
 
-// The queue's promises. What it has not finished is saved; what is finished is history, and its rows are not. The
-// tables of the queue belong to its library, so a job is saved as what it is, and takes the settings of its kind
-// from the queue that it comes back to.
+// Unfinished jobs are saved; finished ones are not. The tables of the queue belong to its library, so a job is saved
+// without the settings of its queue, and takes those of the queue that it is restored to.
 
 const COLUMNS = {
   id: 'uuid',
@@ -41,11 +40,11 @@ export const CREATE_SAVED_JOBS = `create temporary table saved_jobs (
 export const COPY_SAVED_JOBS = `copy saved_jobs (${names}) from stdin`
 
 /**
- * A job that ran when the backup was made is one whose worker fell silent: its next attempt counts on from the
- * last one, so that nothing is taken for the work of the same attempt. Jobs of a kind that this version does not
- * know stay away.
+ * A job that ran when the backup was made is treated as one whose worker was lost: attempts are counted on from the
+ * last one, so that two attempts never have the same number. Jobs with a name that this version does not know are
+ * skipped.
  */
-export const BRING_JOBS_BACK = `
+export const RESTORE_JOBS = `
   insert into queue.job (id, name, priority, data, state, retry_count, retry_limit, singleton_key, singleton_on,
     group_id, group_tier, start_after, created_on, started_on, output, source_name, source_id, source_created_on,
     source_retry_count, source_output, source_root_id, keep_until, retry_delay, retry_backoff, retry_delay_max,

@@ -3,18 +3,18 @@ import type pg from 'pg'
 import { to as copyTo } from 'pg-copy-streams'
 import { encodeKeys } from '#platform/crypto/master-key.ts'
 import { type Keys, keyId, keyIdOf } from '#platform/crypto/secret-box.ts'
-import { inPublic, listSequences, listTables, quoted, type TableShape } from './catalogue.ts'
+import { type BackupWriter, createBackupFile } from './backup-file.ts'
+import { inPublic, listSequences, listTables, quoted } from './catalogue.ts'
 import type { Contents, Section } from './format.ts'
-import { countLines, createProgress } from './progress.ts'
+import { createRowCounter } from './progress.ts'
 import { bundleSample } from './sample-repository.ts'
 import { SELECT_JOBS } from './saved-jobs.ts'
-import { type BackupWriter, createBackupFile } from './write-file.ts'
 
 export type BackupInput = {
   path: string
   home: string
   gantryVersion: string
-  /** Those at hand, as far as anybody knows. */
+  /** The installed keys, if any. */
   keys: Keys | null
   /** Puts them into the file. */
   withKey: boolean
@@ -25,23 +25,23 @@ export type BackupInput = {
 export type Backup = { rows: number; bytes: number; keyIds: string[] }
 
 /**
- * All of it as of one moment, while others go on writing. Rows stream through: none of the tables is ever in
- * memory whole. When it throws, there is no file.
+ * A consistent snapshot, taken while others go on writing. Rows are streamed: no table is ever in memory as a whole.
+ * When it throws, there is no file.
  */
-export async function takeBackup(client: pg.Client, wish: BackupInput): Promise<Backup> {
-  await using writer = await createBackupFile(wish.path, wish.signal)
+export async function takeBackup(client: pg.Client, input: BackupInput): Promise<Backup> {
+  await using writer = await createBackupFile(input.path, input.signal)
   await client.query('begin isolation level repeatable read, read only')
   const contents: Contents = {
-    gantry: wish.gantryVersion,
+    gantry: input.gantryVersion,
     schema: await readSchema(client),
-    created_at: await readMoment(client),
-    home: wish.home,
-    key_ids: await readKeyIds(client, wish),
-    tables: await addTables(client, writer, wish),
-    jobs: await addRows(client, writer, { name: 'jobs', select: SELECT_JOBS }, wish.say),
+    created_at: await readTime(client),
+    home: input.home,
+    key_ids: await readKeyIds(client, input),
+    tables: await addTables(client, writer, input),
+    jobs: await addRows(client, writer, { name: 'jobs', select: SELECT_JOBS }, input.say),
     sequences: await listSequences(client),
-    sample_repository: await addSample(writer, wish),
-    key: await addKey(writer, wish),
+    sample_repository: await addSample(writer, input),
+    key: await addKey(writer, input),
   }
   await client.query('commit')
   const bytes = await writer.finish(contents)
@@ -51,28 +51,31 @@ export async function takeBackup(client: pg.Client, wish: BackupInput): Promise<
 
 async function readSchema(client: pg.Client): Promise<string[]> {
   const known = await client.query("select to_regclass('public.schema_migrations') is not null as known")
-  if (!known.rows[0].known) throw new Error('this database holds no Gantry: it has not been started here yet')
+  if (!known.rows[0].known)
+    throw new Error('this database contains no Gantry: it has never been started here')
   const { rows } = await client.query<{ name: string }>('select name from schema_migrations order by name')
   return rows.map((row) => row.name)
 }
 
-async function readMoment(client: pg.Client): Promise<string> {
+async function readTime(client: pg.Client): Promise<string> {
   const { rows } = await client.query<{ now: Date }>('select now()')
   return rows[0]!.now.toISOString()
 }
 
 /**
- * With an unfinished rotation behind it the database holds values of every key at hand. A key at hand that does not
- * open this database is somebody else's.
+ * During an unfinished rotation the database has values sealed with each of the installed keys. An installed key that
+ * does not open this database belongs to another one.
  */
 async function readKeyIds(client: pg.Client, { keys, withKey }: BackupInput): Promise<string[]> {
   const { rows } = await client.query<{ sealed: Buffer }>('select sealed from key_check')
   const needed = rows.flatMap(({ sealed }) => keyIdOf(sealed)?.toString('hex') ?? [])
-  const atHand = (keys ?? []).map((key) => keyId(key).toString('hex'))
-  const fits = needed.every((id) => atHand.includes(id))
-  if (withKey && !fits)
-    throw new Error('the master key of this database is not here, to be put into the file')
-  return fits ? atHand : needed
+  const installed = (keys ?? []).map((key) => keyId(key).toString('hex'))
+  const matches = needed.every((id) => installed.includes(id))
+  if (withKey && !matches)
+    throw new Error(
+      'the master key of this database is not installed here, so it cannot be added to the file',
+    )
+  return matches ? installed : needed
 }
 
 async function addTables(
@@ -81,14 +84,11 @@ async function addTables(
   { say }: BackupInput,
 ): Promise<Contents['tables']> {
   const tables: Contents['tables'] = []
-  for (const table of await listTables(client)) {
-    tables.push({ ...table, ...(await addRows(client, writer, { ...table, select: selecting(table) }, say)) })
+  for (const { name, columns } of await listTables(client)) {
+    const select = `select ${columns.map(quoted).join(', ')} from ${inPublic(name)}`
+    tables.push({ name, columns, ...(await addRows(client, writer, { name, select }, say)) })
   }
   return tables
-}
-
-function selecting({ name, columns }: TableShape): string {
-  return `select ${columns.map(quoted).join(', ')} from ${inPublic(name)}`
 }
 
 async function addRows(
@@ -97,11 +97,10 @@ async function addRows(
   { name, select }: { name: string; select: string },
   say: BackupInput['say'],
 ): Promise<{ rows: number; section: Section }> {
-  const progress = createProgress(name, say)
+  const counter = createRowCounter(name, say)
   const copy = client.query(copyTo(`copy (${select}) to stdout`))
-  const section = await writer.add(copy, (chunk) => progress.add(countLines(chunk)))
-  progress.end()
-  return { rows: progress.rows(), section }
+  const section = await writer.add(copy, counter.count)
+  return { rows: counter.rows(), section }
 }
 
 async function addSample(writer: BackupWriter, { home, signal }: BackupInput): Promise<Section | null> {

@@ -1,3 +1,4 @@
+// The commands room: what the `npm run` commands share.
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { type Config, ConfigError, readConfig } from '#platform/config.ts'
@@ -10,15 +11,15 @@ export type CommandContext = {
   signal: AbortSignal
 }
 
-/** A mistake in how the command was called: its message is said as it is. */
+/** The command was called with wrong arguments: its message is printed as it is. */
 export class UsageError extends Error {}
 
-/** A file as the caller names it: npm changes the working folder, and says where it was called. */
+/** Resolves a path against the folder that npm was called in, because npm changes the working folder. */
 export function fileOf(path: string): string {
   return resolve(process.env.INIT_CWD ?? '', path)
 }
 
-/** A command beside the service: the same environment in, an exit code out, and nothing left when it is stopped. */
+/** Runs a command with the environment of the service, sets the exit code, and leaves nothing behind when stopped. */
 export async function runCommand(
   name: string,
   work: (context: CommandContext) => Promise<void>,
@@ -29,7 +30,7 @@ export async function runCommand(
   }
   try {
     const config = readConfig(process.env)
-    // Secrets have been read; nothing that we start shall inherit them.
+    // The secrets have been read: child processes must not inherit them.
     for (const secret of ['GANTRY_SECRET_KEY', 'GANTRY_ADMIN_PASSWORD', 'DATABASE_URL']) {
       delete process.env[secret]
     }
@@ -42,9 +43,9 @@ export async function runCommand(
     })
     process.exit(0)
   } catch (error) {
-    const fault = stopping.signal.aborted ? stopping.signal.reason : error
-    const message = fault instanceof Error ? fault.message : String(fault)
-    const isPlain = fault instanceof ConfigError || fault instanceof UsageError
+    const cause = stopping.signal.aborted ? stopping.signal.reason : error
+    const message = cause instanceof Error ? cause.message : String(cause)
+    const isPlain = cause instanceof ConfigError || cause instanceof UsageError
     console.error(isPlain ? message : `gantry ${name}: ${message}`)
     process.exit(1)
   }

@@ -8,15 +8,14 @@ import { startEmbeddedPostgres } from '#platform/database/embedded/start.ts'
 
 export type ReachedDatabase = {
   settings: ConnectionSettings
-  /** A Gantry is at work on this very home. (Of a server of the user's own nobody knows.) */
+  /** Gantry is running on this home. Always false for an external server, where it cannot be known. */
   isHomeInUse: boolean
   [Symbol.asyncDispose](): Promise<void>
 }
 
 /**
- * The database that `npm start` would use, for a command beside it: the server of DATABASE_URL; the embedded one of
- * a Gantry that runs; or the embedded one, started for as long as the command takes. A home without a database is
- * refused unless `create` is said.
+ * The database that `npm start` would use: the server of DATABASE_URL; the embedded one of a running Gantry; or the
+ * embedded one, started for the duration of the command. A home without a database is rejected unless `create` is set.
  */
 export async function reachDatabase(
   config: Pick<Config, 'home' | 'databaseUrl'>,
@@ -30,7 +29,7 @@ export async function reachDatabase(
   const data = await realpath(join(config.home, 'postgres')).catch(() => undefined)
   if (data === undefined && !options.create) {
     throw new Error(
-      `there is no database in ${config.home}: give GANTRY_HOME or DATABASE_URL as for npm start`,
+      `there is no database in ${config.home}: set GANTRY_HOME or DATABASE_URL as for npm start`,
     )
   }
   const running = data && (await runningServer(data))
@@ -53,16 +52,16 @@ async function runningServer(data: string): Promise<ConnectionSettings | undefin
     return settings
   } catch (error) {
     const { code } = error as { code?: string }
-    if (code === '28000') throw new Error('run this as the account that Gantry runs as', { cause: error })
-    if (code === '57P03') throw new Error('Gantry is starting or stopping just now: try again in a moment')
-    // No server, or the socket of one that was killed.
+    if (code === '28000') throw new Error('run this as the user that Gantry runs as', { cause: error })
+    if (code === '57P03') throw new Error('Gantry is starting or stopping: try again in a moment')
+    // No server, or the stale socket of a killed one.
     return undefined
   } finally {
     await client.end().catch(() => {})
   }
 }
 
-/** A connection for long work: nothing in it times out. */
+/** A connection without timeouts, for long-running work. */
 export async function connectForLongWork(settings: ConnectionSettings): Promise<pg.Client> {
   const client = new pg.Client({
     ...settings,
@@ -72,7 +71,7 @@ export async function connectForLongWork(settings: ConnectionSettings): Promise<
   })
   client.on('error', () => {})
   await client.connect()
-  // As text, rows must mean the same wherever they are read again.
+  // Rows as text must mean the same wherever they are loaded.
   await client.query(`
     set statement_timeout = 0; set transaction_timeout = 0; set idle_in_transaction_session_timeout = 0;
     set timezone = 'UTC'; set datestyle = 'ISO'; set intervalstyle = 'postgres'; set extra_float_digits = 3;

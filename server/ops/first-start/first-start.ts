@@ -1,4 +1,4 @@
-// The first start: a database without users gets its first one, and a sample to try things on.
+// The first start: creates the first user and the sample organization in an empty database.
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import { sql, type Transaction } from 'kysely'
@@ -17,7 +17,7 @@ export type FirstStart =
 /** Any number that nothing else in this database locks. */
 const FIRST_START_LOCK = 7_070_001
 
-/** Processes that start together wait for each other here; the first one does the work. */
+/** Processes that start concurrently wait here; the first one does the work. */
 export async function prepareFirstStart(
   db: Database,
   config: Pick<Config, 'adminEmail' | 'adminPassword' | 'home' | 'sample'>,
@@ -56,8 +56,8 @@ async function hasUsers(trx: Transaction<Tables>): Promise<boolean> {
 }
 
 /**
- * Where the sample is deployed to. Under root commands run as another account, which may not enter the home:
- * they get a folder of their own elsewhere.
+ * Where the sample is deployed to. Under root, commands run as another user who cannot access the home: they get a
+ * separate folder.
  */
 function sitesFolder(home: string): string {
   if (process.getuid?.() !== 0) return join(home, 'sites')

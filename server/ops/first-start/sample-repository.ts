@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process'
-import { mkdir, rename, rm, stat } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { mkdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
@@ -16,15 +17,15 @@ date -u +%FT%TZ > built-at.txt
 `
 
 /**
- * A bare repository with one commit, under GANTRY_HOME; its address is returned. Made beside its place
- * and renamed, so that a killed first start leaves nothing half-made. A machine without git gets the
- * address only: deploys will say that the repository is not there.
+ * A bare repository with one commit, under GANTRY_HOME; returns its URL. Created under another name and renamed, so
+ * that a killed first start leaves nothing incomplete. Without git, only the URL is returned: deploys will report
+ * that the repository does not exist.
  */
 export async function createSampleRepository(home: string): Promise<string> {
-  const place = join(home, 'repositories', 'sample', 'hello-gantry.git')
-  const address = pathToFileURL(place).href
-  if ((await exists(place)) || !(await hasGit())) return address
-  const draft = `${place}.draft`
+  const path = join(home, 'repositories', 'sample', 'hello-gantry.git')
+  const url = pathToFileURL(path).href
+  if (existsSync(path) || !(await hasGit())) return url
+  const draft = `${path}.draft`
   await rm(draft, { recursive: true, force: true })
   await mkdir(join(home, 'repositories', 'sample'), { recursive: true, mode: 0o700 })
   await git(['init', '--quiet', '--bare', '--initial-branch=main', draft])
@@ -36,8 +37,8 @@ export async function createSampleRepository(home: string): Promise<string> {
   )
   const commit = await git(['-C', draft, 'commit-tree', '-m', 'Say hello', tree])
   await git(['-C', draft, 'update-ref', 'refs/heads/main', commit])
-  await rename(draft, place)
-  return address
+  await rename(draft, path)
+  return url
 }
 
 function storeObject(repository: string, content: string): Promise<string> {
@@ -46,12 +47,12 @@ function storeObject(repository: string, content: string): Promise<string> {
 
 async function git(args: string[], input = ''): Promise<string> {
   const run = promisify(execFile)('git', args, { env: GIT_ENVIRONMENT })
-  // A git that ends without reading is heard of through its exit code, not through a broken pipe.
+  // When git ends without reading its input, its exit code matters, not the broken pipe.
   run.child.stdin?.on('error', () => {}).end(input)
   return (await run).stdout.trim()
 }
 
-/** Nothing of the person who starts Gantry: not their settings, not their name. */
+/** Without the settings and the name of the user who starts Gantry. */
 const GIT_ENVIRONMENT = {
   PATH: process.env.PATH,
   GIT_CONFIG_NOSYSTEM: '1',
@@ -64,13 +65,6 @@ const GIT_ENVIRONMENT = {
 
 async function hasGit(): Promise<boolean> {
   return git(['--version']).then(
-    () => true,
-    () => false,
-  )
-}
-
-async function exists(path: string): Promise<boolean> {
-  return stat(path).then(
     () => true,
     () => false,
   )

@@ -2,15 +2,15 @@ import type { Transaction } from 'kysely'
 import { DEPLOY_STEPS } from '#model/pipelines/built-in-steps.ts'
 import type { Tables } from '#platform/database/tables.ts'
 
-/** `sites`: where the server of this machine keeps what is deployed to it. */
+/** `sites`: where the local server stores what is deployed to it. */
 export type SampleInput = { ownerId: number; sites: string; repository: string }
 
-/** One of each, down to a deploy pipeline, so that a newcomer's first hook is one call away. */
+/** One of each, down to a deploy pipeline, so that a new user's first hook is one call away. */
 export async function createSample(
   trx: Transaction<Tables>,
   { ownerId, sites, repository }: SampleInput,
 ): Promise<{ pipelineId: number }> {
-  const made = { created_by: ownerId }
+  const creator = { created_by: ownerId }
   const organization = await trx
     .insertInto('organizations')
     .values({ name: 'Sample organization', url_slug: 'sample-organization', owner_id: ownerId })
@@ -22,7 +22,7 @@ export async function createSample(
     .execute()
   const project = await trx
     .insertInto('projects')
-    .values({ ...made, organization_id: organization.id, name: 'Sample project' })
+    .values({ ...creator, organization_id: organization.id, name: 'Sample project' })
     .returning('id')
     .executeTakeFirstOrThrow()
   const environment = await trx
@@ -38,7 +38,7 @@ export async function createSample(
   const server = await trx
     .insertInto('servers')
     .values({
-      ...made,
+      ...creator,
       environment_id: environment.id,
       name: 'This machine',
       provider_code: 'local',
@@ -49,7 +49,7 @@ export async function createSample(
   const application = await trx
     .insertInto('applications')
     .values({
-      ...made,
+      ...creator,
       project_id: project.id,
       environment_id: environment.id,
       name: 'Hello Gantry',
@@ -68,7 +68,7 @@ export async function createSample(
   const pipeline = await trx
     .insertInto('pipelines')
     .values({
-      ...made,
+      ...creator,
       environment_id: environment.id,
       resource_type: 'application',
       application_id: application.id,

@@ -10,7 +10,7 @@ export type MetricSources = {
   version: string
 }
 
-/** What this process can say about itself, the queue and deliveries, in Prometheus' text form. */
+/** Metrics of this process, the queue and deliveries, in the Prometheus text format. */
 export function createMetrics(sources: MetricSources): { read(): Promise<string> } {
   const { queue, deliveries, unrecordedDeliveries, version } = sources
   const registry = new Registry()
@@ -34,7 +34,7 @@ export function createMetrics(sources: MetricSources): { read(): Promise<string>
   })
   new Gauge({
     name: 'gantry_deliveries',
-    help: 'Deliveries of the whole installation that wait or are being sent; late ones should have been sent.',
+    help: 'Deliveries of the whole installation that are pending; late ones are overdue.',
     labelNames: ['state'],
     registers: [registry],
     async collect() {
@@ -45,7 +45,7 @@ export function createMetrics(sources: MetricSources): { read(): Promise<string>
   })
   new Gauge({
     name: 'gantry_failing_hooks',
-    help: 'Outgoing hooks whose receiver has failed and has not answered well since.',
+    help: 'Outgoing hooks whose receiver failed and has not succeeded since.',
     registers: [registry],
     async collect() {
       this.set((await deliveries()).failingHooks)

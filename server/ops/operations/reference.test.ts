@@ -71,7 +71,7 @@ const DOCUMENT = {
 
 const page = referencePage(DOCUMENT)
 
-test('every operation is on the page, with its address, and is linked from the contents', () => {
+test('every operation is on the page, with its path, and is linked from the contents', () => {
   for (const [id, method, path] of [
     ['readHook', 'GET', '/hooks/{id}'],
     ['logIn', 'POST', '/login'],
@@ -82,7 +82,7 @@ test('every operation is on the page, with its address, and is linked from the c
   }
 })
 
-test('parameters, fields, answers and schemas are described', () => {
+test('parameters, fields, responses and schemas are described', () => {
   for (const text of [
     '<td><code>id</code> <em>required</em></td><td>path</td><td>integer, 1–</td>',
     '<td><code>email</code> <em>required</em></td><td>string, 1–255, default <code>',
@@ -90,14 +90,14 @@ test('parameters, fields, answers and schemas are described', () => {
     '<td><code>200</code></td><td><a href="#schema-Hook">Hook</a></td><td>Success</td>',
     '<article id="schema-Hook">',
     'integer or null',
-    '<span class="open">no token needed</span>',
+    '<span class="open">no token required</span>',
     'Send <code>Authorization</code>.',
   ]) {
     assert.ok(page.includes(text), text)
   }
 })
 
-test('the page holds no script and takes nothing from outside', () => {
+test('the page has no scripts and no external resources', () => {
   assert.doesNotMatch(page, /<script/i)
   assert.doesNotMatch(page, /\son\w+=/i)
   const addresses = [...page.matchAll(/(?:href|src)="([^"]*)"/g)].map(([, address]) => address!)
@@ -105,12 +105,12 @@ test('the page holds no script and takes nothing from outside', () => {
   assert.doesNotMatch(referenceStyle, /url\(|@import/)
 })
 
-test('every text of the document arrives as text, never as markup', () => {
+test('every text of the document is escaped', () => {
   assert.equal(page.includes('<script>alert'), false)
   assert.ok(page.includes('&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt; &amp;'))
 })
 
-test('every element that is opened is closed, in order', () => {
+test('every opened element is closed, in order', () => {
   assert.ok(page.startsWith('<!doctype html>\n<html lang="en">'))
   const alone = new Set(['meta', 'link', '!doctype'])
   const open: string[] = []

@@ -1,4 +1,4 @@
-// The API reference: the OpenAPI document as one page that needs no script and nothing from outside.
+// The API reference: the OpenAPI document as one page without scripts or external resources.
 
 type Schema = {
   $ref?: string
@@ -69,7 +69,7 @@ export function referencePage(source: unknown): string {
 <main>
   <h1>${html(document.info.title)}</h1>
   <p>${prose(document.info.summary)}</p>
-  <p>${prose(document.info.description)} For programs: <a href="/openapi.json">/openapi.json</a>.</p>
+  <p>${prose(document.info.description)} Machine-readable: <a href="/openapi.json">/openapi.json</a>.</p>
   ${tags
     .map(
       (tag) => `<section><h2>${html(tag.name)}</h2><p>${prose(tag.description)}</p>
@@ -99,14 +99,14 @@ function renderOperation({
   operation: Operation
 }): string {
   const body = operation.requestBody?.content?.['application/json']?.schema
-  const open = operation.security?.length === 0 ? '<span class="open">no token needed</span>' : ''
+  const open = operation.security?.length === 0 ? '<span class="open">no token required</span>' : ''
   return `<article id="${operation.operationId}">
     <h3>${html(operation.summary ?? '')} ${open}</h3>
     <p class="address"><b class="${method}">${method.toUpperCase()}</b> <code>${html(path)}</code></p>
     <p>${prose(operation.description)}</p>
     ${operation.parameters?.length ? `<h4>Parameters</h4>${renderParameters(operation.parameters)}` : ''}
     ${body ? `<h4>Body</h4>${renderFields(body)}` : ''}
-    <h4>Answers</h4><table>${Object.entries(operation.responses ?? {})
+    <h4>Responses</h4><table>${Object.entries(operation.responses ?? {})
       .map(([status, response]) => {
         const schema = Object.values(response.content ?? {})[0]?.schema
         return `<tr><td><code>${status}</code></td><td>${schema ? typeOf(schema) : ''}</td><td>${prose(response.description)}</td></tr>`
@@ -117,8 +117,8 @@ function renderOperation({
 
 function renderParameters(parameters: Parameter[]): string {
   const rows = parameters.map(
-    ({ name, in: place, required, description, schema }) =>
-      `<tr><td><code>${html(name)}</code>${required ? ' <em>required</em>' : ''}</td><td>${place}</td><td>${typeOf(schema ?? {})}</td><td>${prose(description ?? schema?.description)}</td></tr>`,
+    ({ name, in: location, required, description, schema }) =>
+      `<tr><td><code>${html(name)}</code>${required ? ' <em>required</em>' : ''}</td><td>${location}</td><td>${typeOf(schema ?? {})}</td><td>${prose(description ?? schema?.description)}</td></tr>`,
   )
   return `<table>${rows.join('')}</table>`
 }

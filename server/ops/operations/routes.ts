@@ -1,4 +1,4 @@
-// The operations room: what operators and their tools ask of a running service.
+// The operations room: health, readiness, metrics, dead letters and the API reference page.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { type Static, Type } from 'typebox'
 import { instanceAdmin, publicly } from '#access/authorization/enforce.ts'
@@ -6,22 +6,22 @@ import { unavailable } from '#platform/http/errors.ts'
 import { Exactly, errorResponses, Timestamp } from '#platform/http/schemas.ts'
 import { referencePage, referenceStyle } from './reference.ts'
 
-/** What can be asked about the state of the service. */
+/** The state of the service. */
 export type Health = {
-  /** Resolves when the database answers; rejects when it does not. */
+  /** Rejects when the database does not respond. */
   checkDatabase(): Promise<void>
-  /** True when a job went through the queue a moment ago. */
+  /** Whether a job was processed recently. */
   isQueueWorking(): Promise<boolean>
-  /** Metrics in Prometheus' text form. */
+  /** In the Prometheus text format. */
   metrics(): Promise<string>
-  /** Jobs that were given up, newest first. */
+  /** Jobs that failed their last attempt, newest first. */
   deadLetters(limit: number): Promise<DeadLetter[]>
 }
 
 const deadLetter = Exactly({
   id: Type.String(),
   job: Type.String(),
-  payload_keys: Type.Array(Type.String(), { description: 'Names only: values may be secret.' }),
+  payload_keys: Type.Array(Type.String(), { description: 'Names only, because values may be secret.' }),
   attempts: Type.Integer(),
   error: Type.Unsafe<string | null>({ type: ['string', 'null'] }),
   enqueued_at: Timestamp,
@@ -43,7 +43,7 @@ export const operationsRoutes: FastifyPluginAsyncTypebox<{ health: Health; versi
       schema: {
         tags,
         operationId: 'readVersion',
-        summary: 'What this is',
+        summary: 'Name and version',
         security: [],
         response: {
           200: Exactly({ name: Type.String(), version: Type.String(), documentation: Type.String() }),
@@ -61,7 +61,7 @@ export const operationsRoutes: FastifyPluginAsyncTypebox<{ health: Health; versi
       schema: {
         tags,
         operationId: 'checkAlive',
-        summary: 'Are process and database alive',
+        summary: 'Liveness: the process and the database respond',
         security: [],
         response: { 200: alive, ...errorResponses(422, 503) },
       },
@@ -79,7 +79,7 @@ export const operationsRoutes: FastifyPluginAsyncTypebox<{ health: Health; versi
       schema: {
         tags,
         operationId: 'checkReady',
-        summary: 'Does the queue work too: did a job go through it',
+        summary: 'Readiness: the queue processes jobs, too',
         security: [],
         response: { 200: alive, ...errorResponses(422, 503) },
       },
@@ -98,7 +98,7 @@ export const operationsRoutes: FastifyPluginAsyncTypebox<{ health: Health; versi
       schema: {
         tags,
         operationId: 'readMetrics',
-        summary: "Metrics in Prometheus' text form",
+        summary: 'Metrics in the Prometheus text format',
         response: { 200: Type.String(), ...errorResponses(401, 403) },
       },
     },
@@ -113,7 +113,7 @@ export const operationsRoutes: FastifyPluginAsyncTypebox<{ health: Health; versi
       schema: {
         tags,
         operationId: 'listDeadLetters',
-        summary: 'Jobs that were given up after their last attempt, newest first',
+        summary: 'List jobs that failed their last attempt, newest first',
         response: { 200: Type.Array(deadLetter), ...errorResponses(401, 403) },
       },
     },
@@ -127,7 +127,7 @@ export const operationsRoutes: FastifyPluginAsyncTypebox<{ health: Health; versi
       schema: {
         tags,
         operationId: 'readOpenApi',
-        summary: 'This document: the API in OpenAPI 3.1',
+        summary: 'This API as an OpenAPI 3.1 document',
         security: [],
         response: { 200: Type.Record(Type.String(), Type.Unknown()), ...errorResponses(406, 422) },
       },

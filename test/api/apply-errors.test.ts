@@ -1,21 +1,21 @@
-// Documents that cannot be applied: each is refused with everything that is wrong, where it is, and changes nothing.
+// Documents that cannot be applied: each is rejected with everything that is wrong, where it is, and changes nothing.
 import assert from 'node:assert/strict'
 import { after, suite, test } from 'node:test'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import { parse } from 'yaml'
-import { createApplying } from '#manage/apply/test-apply.ts'
+import { createApply } from '#manage/apply/test-apply.ts'
 import { openTestApp } from '#test/support/harness.ts'
 
 const api = await openTestApp({ after })
 const { db } = api
-const { administrator, apply, refused } = await createApplying(api)
+const { administrator, apply, rejected } = await createApply(api)
 
 const HEAD = 'organization: Acme\nproject: {name: Shop}\n'
 const live = (lines: string) => `${HEAD}environments:\n  live:\n    type: production\n${lines}`
 
-suite('faults are told with line and column', () => {
-  test('all those of form at once', async () => {
+suite('errors come with line and column', () => {
+  test('all schema errors at once', async () => {
     const document = live(`    servers:
       web-1:
         provider_code: ssh
@@ -36,7 +36,7 @@ suite('faults are told with line and column', () => {
 `)
     const servers = 'environments.live.servers'
     const shop = 'environments.live.applications.shop'
-    const errors = await refused(document)
+    const errors = await rejected(document)
     assert.deepEqual(errors[`${servers}.web-1.port`], ['line 12, column 15: must be an integer or null'])
     assert.match(
       errors[`${servers}.web-1.prot`]![0]!,
@@ -53,8 +53,8 @@ suite('faults are told with line and column', () => {
     assert.equal(Object.keys(errors).length, 6)
   })
 
-  test('names that mean nothing', async () => {
-    const errors = await refused(
+  test('names that cannot be resolved', async () => {
+    const errors = await rejected(
       live(`    servers:
       web-1:
         {provider_code: ssh, host: a.example.com, login_name: deploy, root_directory: /srv, credential: Nope}
@@ -76,24 +76,24 @@ suite('faults are told with line and column', () => {
     const shop = 'environments.live.applications.shop'
     assert.deepEqual(errors, {
       'environments.live.servers.web-1.credential': [
-        'line 8, column 105: names no credential that you may see here',
+        'line 8, column 105: is not a credential that you can view in this organization',
       ],
-      [`${shop}.servers.1`]: ['line 12, column 26: names no server of this environment'],
-      [`${shop}.pipelines.Deploy.run_after.0`]: ['line 16, column 25: names no pipeline of this environment'],
-      [`${shop}.pipelines.Deploy.run_after.1`]: ['line 16, column 31: names no pipeline of this environment'],
+      [`${shop}.servers.1`]: ['line 12, column 26: is not a server in this environment'],
+      [`${shop}.pipelines.Deploy.run_after.0`]: ['line 16, column 25: is not a pipeline in this environment'],
+      [`${shop}.pipelines.Deploy.run_after.1`]: ['line 16, column 31: is not a pipeline in this environment'],
       [`${shop}.pipelines.Deploy.steps.0.trigger_after`]: [
-        'line 18, column 65: names no step of this pipeline, or one that stands below migrate in the list',
+        'line 18, column 65: is not a step of this pipeline, or is listed below migrate',
       ],
       [`${shop}.pipelines.Deploy.steps.1.command`]: ['line 19, column 68: is fixed for built-in steps'],
       [`${shop}.pipelines.Deploy.steps.2.name`]: [
-        'line 20, column 24: is the name of another step of this pipeline',
+        'line 20, column 24: is used by another step of this pipeline',
       ],
       [`${shop}.pipelines.Deploy.steps.3.command`]: ['line 21, column 17: is required'],
     })
   })
 
-  test('what names a thing that cannot be made is not looked at until that is right', async () => {
-    const errors = await refused(`${HEAD}credentials:
+  test('a resource that references an invalid one is not checked until that one is valid', async () => {
+    const errors = await rejected(`${HEAD}credentials:
   Bad: {provider_code: gitea, token: x}
 environments:
   live:
@@ -115,7 +115,7 @@ environments:
     ])
   })
 
-  test('what the rooms find, of everything; and nothing is changed, however late the fault stands', async () => {
+  test('everything that the single routes would reject; and nothing is changed, however late the error is', async () => {
     const servers = Array.from(
       { length: 40 },
       (_, index) =>
@@ -141,7 +141,7 @@ ${servers}      bad: {provider_code: ssh, root_directory: /srv/..}
               outgoing:
                 Tell: {target_url: 'http://127.0.0.1/x', settings: {request_body: {text: '{{ nope }}'}}}
 `)
-    const errors = await refused(document)
+    const errors = await rejected(document)
     assert.deepEqual(Object.keys(errors).sort(), [
       'environments.live.applications.blog.pipelines.Deploy.hooks.incoming.Push.settings.variables.0.path',
       'environments.live.applications.blog.pipelines.Deploy.hooks.outgoing.Tell.settings.request_body.text',
@@ -161,28 +161,28 @@ ${servers}      bad: {provider_code: ssh, root_directory: /srv/..}
 suite('values', () => {
   const document = `${HEAD}credentials:\n  GitHub: {provider_code: github, token: '\${TOKEN}'}\n`
 
-  test('that are not given are faults where they are used, whatever the server has in its environment', async () => {
+  test('that are missing are errors where they are used, whatever the environment of the server has', async () => {
     process.env.TOKEN = 'from the environment'
-    assert.deepEqual(await refused(document), {
-      'credentials.GitHub.token': [`line 4, column 42: uses \${TOKEN}, which values does not have`],
+    assert.deepEqual(await rejected(document), {
+      'credentials.GitHub.token': [`line 4, column 42: uses \${TOKEN}, which is not in values`],
     })
     delete process.env.TOKEN
-    assert.deepEqual(await refused(document, { values: { constructor: 'x' } }), await refused(document))
+    assert.deepEqual(await rejected(document, { values: { constructor: 'x' } }), await rejected(document))
   })
 
-  test('do not stand in names, and half a placeholder is told', async () => {
-    const errors = await refused(
+  test('are not allowed in names, and an unterminated placeholder is an error', async () => {
+    const errors = await rejected(
       `organization: \${NAME}\nproject: {name: "a \${NAME}", logo_url: "https://example.com/\${"}\n`,
       { values: { NAME: 'Acme' } },
     )
     assert.match(errors['project.logo_url']![0]!, /^line 2, column 40: has \$\{ without a name/)
-    const names = await refused(`organization: \${NAME}\nproject: {name: "a \${NAME}"}\n`, {
+    const names = await rejected(`organization: \${NAME}\nproject: {name: "a \${NAME}"}\n`, {
       values: { NAME: 'Acme' },
     })
     assert.deepEqual(Object.keys(names), ['organization', 'project.name'])
   })
 
-  test('are not repeated by faults, and make no new placeholders', async () => {
+  test('are not repeated in errors, and are not expanded again', async () => {
     const { text, status } = await apply(
       live(
         `    servers:
@@ -197,16 +197,16 @@ suite('values', () => {
     assert.ok(!text.includes('not-shown'), text)
   })
 
-  test('of the wrong form are told by the body', async () => {
-    const errors = await refused(document, { values: { 'a-b': 'x' } })
+  test('with an invalid name are an error of the request body', async () => {
+    const errors = await rejected(document, { values: { 'a-b': 'x' } })
     assert.ok(errors.values)
   })
 })
 
-suite('a document that is not one', () => {
-  const faults: [string, string, RegExp][] = [
+suite('an unreadable document', () => {
+  const cases: [string, string, RegExp][] = [
     ['tabs', 'organization: Acme\nproject:\n\tname: x\n', /^line 3, column 1: Tabs are not allowed/],
-    ['two documents', `${HEAD}---\n${HEAD}`, /^line 3, column 1: a second document begins here/],
+    ['two documents', `${HEAD}---\n${HEAD}`, /^line 3, column 1: a second document starts here/],
     ['a tag', `organization: !env ACME\nproject: {name: Shop}\n`, /^line 1, column \d+: tags/],
     ['a known tag', `organization: !!str Acme\nproject: {name: Shop}\n`, /^line 1, column \d+: tags/],
     ['a directive', `%YAML 1.1\n---\n${HEAD}`, /directives/],
@@ -217,47 +217,47 @@ suite('a document that is not one', () => {
     ],
     ['an alias of nothing', 'organization: *nope\n', /^line 1, column 15: there is no anchor &nope/],
     ['an anchor in itself', 'organization: &a [*a]\n', /contains itself/],
-    ['a list as a key', '? [a]\n: b\n', /a key must be a plain text/],
+    ['a list as a key', '? [a]\n: b\n', /a key must be a plain string/],
     ['no end', 'organization: "Acme\n', /quote/],
     ['depth', `organization: ${'['.repeat(40_000)}`, /nested too deeply/],
     ['some depth', `organization: ${'['.repeat(70)}${']'.repeat(70)}`, /nested deeper than 64/],
-    ['very many parts', `organization: ${'['.repeat(1_000_000)}`, /more than 100000 parts/],
-    ['very many escapes', `organization: "${'\\x'.repeat(500_000)}"`, /more than 100000 parts/],
+    ['very many tokens', `organization: ${'['.repeat(1_000_000)}`, /more than 100000 tokens/],
+    ['very many escapes', `organization: "${'\\x'.repeat(500_000)}"`, /more than 100000 tokens/],
     [
-      'few lines that stand for many',
+      'few lines that expand to many',
       `a: &a [${Array(9).fill('x').join(', ')}]\n${'bcdefghi'
         .split('')
         .map((name, index) => `${name}: &${name} [${Array(9).fill(`*${'abcdefgh'[index]}`).join(', ')}]\n`)
         .join('')}`,
-      /stand for more than/,
+      /expand to more than/,
     ],
   ]
-  for (const [what, document, message] of faults) {
-    test(`${what}: refused with a clear text`, async () => {
-      const errors = await refused(document)
+  for (const [what, document, message] of cases) {
+    test(`${what}: rejected with a clear message`, async () => {
+      const errors = await rejected(document)
       assert.match(errors.document![0]!, message)
     })
   }
 
-  test('keys that stand twice, and what cannot be stored, are told by their path', async () => {
+  test('duplicate keys and unstorable values are reported by their path', async () => {
     assert.deepEqual(
-      await refused('organization: Acme\nproject: {name: Shop, name: Shop}\norganization: Acme\n'),
+      await rejected('organization: Acme\nproject: {name: Shop, name: Shop}\norganization: Acme\n'),
       {
-        'project.name': ['line 2, column 23: stands here twice'],
-        organization: ['line 3, column 1: stands here twice'],
+        'project.name': ['line 2, column 23: is a duplicate key'],
+        organization: ['line 3, column 1: is a duplicate key'],
       },
     )
-    const errors = await refused('organization: "a\\0b"\nproject: {name: "\\uD800"}\n__proto__: 1\n')
+    const errors = await rejected('organization: "a\\0b"\nproject: {name: "\\uD800"}\n__proto__: 1\n')
     assert.match(errors.organization![0]!, /U\+0000/)
     assert.match(errors['project.name']![0]!, /surrogate/)
-    assert.match(new Map(Object.entries(errors)).get('__proto__')![0]!, /is not a name/)
-    const numbers = await refused('organization: 12345678901234567890\nproject: {name: .inf}\n')
-    assert.match(numbers.organization![0]!, /write it as text/)
+    assert.match(new Map(Object.entries(errors)).get('__proto__')![0]!, /is not a valid name/)
+    const numbers = await rejected('organization: 12345678901234567890\nproject: {name: .inf}\n')
+    assert.match(numbers.organization![0]!, /quote it/)
   })
 
-  test('nothing, a text, a list, and a number are not what is expected', async () => {
+  test('an empty document, a string, a list and a number are not objects', async () => {
     for (const document of ['# nothing\n', 'Acme', '- Acme', '7'])
-      assert.match((await refused(document)).document![0]!, /^line 1, column 1: must be an object$/)
+      assert.match((await rejected(document)).document![0]!, /^line 1, column 1: must be an object$/)
   })
 
   test('more than 1 MiB is too large', async () => {
@@ -268,18 +268,18 @@ suite('a document that is not one', () => {
     assert.equal(status, 413)
   })
 
-  test('more than 5,000 things are too many', async () => {
+  test('more than 5,000 resources are too many', async () => {
     const environments = Array.from({ length: 5_000 }, (_, index) => `  e${index}: {type: staging}\n`).join(
       '',
     )
     assert.match(
-      (await refused(`${HEAD}environments:\n${environments}`)).document![0]!,
-      /more than 5000 things/,
+      (await rejected(`${HEAD}environments:\n${environments}`)).document![0]!,
+      /more than 5000 resources/,
     )
   })
 })
 
-test('anchors and aliases stand for what they name, and names may look like numbers', async () => {
+test('anchors and aliases are resolved, and names may look like numbers', async () => {
   const document = live(`    servers:
       01: &web
         provider_code: ssh
@@ -297,7 +297,7 @@ test('anchors and aliases stand for what they name, and names may look like numb
   assert.deepEqual((await apply(document)).body.changes, [])
 })
 
-test('several of one name: the document does not choose', async () => {
+test('several resources with one name: applying is rejected', async () => {
   const document = live(`    servers:
       one:
         provider_code: ssh
@@ -312,12 +312,12 @@ test('several of one name: the document does not choose', async () => {
     .select('id')
     .where('name', '=', 'one')
     .executeTakeFirstOrThrow()
-  const twin = { name: 'Tidy', operation: 'custom' }
-  const made = await api.request('POST', `/pipelines/server/${id}`, {
+  const duplicate = { name: 'Tidy', operation: 'custom' }
+  const created = await api.request('POST', `/pipelines/server/${id}`, {
     token: administrator.token,
-    body: twin,
+    body: duplicate,
   })
-  assert.equal(made.status, 201)
+  assert.equal(created.status, 201)
   const { status, body } = await apply(document)
   assert.equal(status, 409)
   assert.deepEqual(body.errors, {
@@ -329,12 +329,12 @@ test('several of one name: the document does not choose', async () => {
     const again = await api.request('POST', '/organizations', { token: administrator.token, body: { name } })
     assert.equal(again.status, 201)
   }
-  assert.match((await refused(document)).organization![0]!, /several organizations have this name/)
+  assert.match((await rejected(document)).organization![0]!, /several organizations have this name/)
   const bySlug = await apply('organization: twins-2\nproject: {name: Shop}\n')
   assert.deepEqual(bySlug.body.summary, { create: 1, change: 0, delete: 0 })
 })
 
-test('editors are given the schema that documents are checked with', async () => {
+test('editors get the schema that documents are validated with', async () => {
   const { status, body } = await api.request('GET', '/gantry.schema.json')
   assert.equal(status, 200)
   const ajv = new Ajv2020({ strict: false })

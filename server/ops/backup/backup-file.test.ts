@@ -6,9 +6,8 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { type TestContext, test } from 'node:test'
+import { createBackupFile, openBackupFile } from './backup-file.ts'
 import { type Contents, encodeEnd, FIRST_LINE, UnusableFileError } from './format.ts'
-import { openBackupFile } from './read-file.ts'
-import { createBackupFile } from './write-file.ts'
 
 const { signal } = new AbortController()
 const ROWS = Array.from({ length: 2_000 }, (_, index) => `${index}\tsome row\n`).join('')
@@ -52,7 +51,7 @@ async function assertUnusable(path: string, content: Buffer, why: RegExp, note: 
   )
 }
 
-test('what was written is read again, and only its owner can', async (t) => {
+test('a written backup is read back, and only its owner can read it', async (t) => {
   const folder = await emptyFolder(t)
   const path = join(folder, 'backup')
   await writeBackup(path)
@@ -64,7 +63,7 @@ test('what was written is read again, and only its owner can', async (t) => {
   assert.equal(await text(backup.read(empty!.section)), '')
 })
 
-test('a file that is there already is never replaced, and a failed one leaves nothing', async (t) => {
+test('an existing file is never replaced, and a failed backup leaves nothing behind', async (t) => {
   const folder = await emptyFolder(t)
   const path = join(folder, 'backup')
   await writeFile(path, 'precious')
@@ -73,39 +72,39 @@ test('a file that is there already is never replaced, and a failed one leaves no
   assert.equal(await readFile(path, 'utf8'), 'precious')
 })
 
-test('a file cut short anywhere is refused', async (t) => {
+test('a truncated file is rejected', async (t) => {
   const path = join(await emptyFolder(t), 'backup')
   await writeBackup(path)
   const whole = await readFile(path)
   for (const length of [0, 1, FIRST_LINE.length, 100, whole.length >> 1, whole.length - 1]) {
-    const why = length < FIRST_LINE.length ? /is not a Gantry backup/ : /is not complete/
+    const why = length < FIRST_LINE.length ? /is not a Gantry backup/ : /is incomplete/
     await assertUnusable(path, whole.subarray(0, length), why, `${length} bytes`)
   }
 })
 
-test('a file with any one byte changed is refused', async (t) => {
+test('a file with any one byte changed is rejected', async (t) => {
   const path = join(await emptyFolder(t), 'backup')
   await writeBackup(path)
   const whole = await readFile(path)
   for (let at = 0; at < whole.length; at += at < 64 || at > whole.length - 80 ? 1 : 37) {
     const changed = Buffer.from(whole)
     changed[at]! ^= 1
-    await assertUnusable(path, changed, /damaged|not complete|not a Gantry backup|newer Gantry/, `byte ${at}`)
+    await assertUnusable(path, changed, /damaged|incomplete|not a Gantry backup|newer Gantry/, `byte ${at}`)
   }
 })
 
-test('something else, something longer and something of a later form are told apart', async (t) => {
+test('another file, a longer file and a file of a later format are told apart', async (t) => {
   const path = join(await emptyFolder(t), 'backup')
   await writeBackup(path)
   const whole = await readFile(path)
   await assertUnusable(path, Buffer.from('PK\x03\x04 something else'), /is not a Gantry backup/, 'foreign')
   const later = Buffer.concat([Buffer.from('GANTRY BACKUP 2\n'), whole.subarray(FIRST_LINE.length)])
   await assertUnusable(path, later, /was written by a newer Gantry/, 'later')
-  await assertUnusable(path, Buffer.concat([whole, Buffer.from('x')]), /is not complete/, 'longer')
+  await assertUnusable(path, Buffer.concat([whole, Buffer.from('x')]), /is incomplete/, 'longer')
   await assert.rejects(openBackupFile(tmpdir(), signal), /is not a file/)
 })
 
-test('contents that lie about where things are, are refused although their checksum is right', async (t) => {
+test('contents with wrong offsets are rejected although their checksum is right', async (t) => {
   const path = join(await emptyFolder(t), 'backup')
   const body = Buffer.from('rows')
   const sha256 = createHash('sha256').update(body).digest('hex')
