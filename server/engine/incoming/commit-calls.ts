@@ -1,9 +1,8 @@
-import { sql, type Transaction } from 'kysely'
+import { sql } from 'kysely'
 import { startChildren } from '#engine/scheduling/start-children.ts'
 import { supersedeOlder } from '#engine/scheduling/supersede.ts'
 import { acquireSlots, lockPipelines } from '#model/pipelines/queue-policy.ts'
-import type { Database } from '#platform/database/connect.ts'
-import type { Tables } from '#platform/database/tables.ts'
+import type { Database, Transaction } from '#platform/database/connect.ts'
 import { type CallToStore, CLAIM_TTL, type Inserted, insertCalls } from './insert-calls.ts'
 
 export type StoredCall =
@@ -74,7 +73,7 @@ async function commitInOneStatement(db: Database, calls: Calls, firsts: number[]
 }
 
 async function commitInTransaction(
-  trx: Transaction<Tables>,
+  trx: Transaction,
   calls: Calls,
   firsts: number[],
   duplicates: Duplicate[],
@@ -112,7 +111,7 @@ function collectResults(inserted: readonly Inserted[], results: Results): Duplic
 
 /** Each duplicate gets a record that refers to the action of the first call. */
 async function storeDuplicates(
-  trx: Transaction<Tables>,
+  trx: Transaction,
   calls: Calls,
   duplicates: readonly Duplicate[],
   results: Results,
@@ -145,7 +144,7 @@ async function storeDuplicates(
   }
 }
 
-async function claimedAction(trx: Transaction<Tables>, hookId: string, key: Buffer): Promise<number> {
+async function claimedAction(trx: Transaction, hookId: string, key: Buffer): Promise<number> {
   const claim = await trx
     .selectFrom('delivery_claims')
     .select('action_id')
@@ -159,7 +158,7 @@ async function claimedAction(trx: Transaction<Tables>, hookId: string, key: Buff
  * The calls that start nothing because their pipeline cannot run or has no free slot. A known idempotency key is a
  * duplicate all the same, and takes no slot. Most pipelines queue any number of runs and need no check.
  */
-async function resolveWithoutStart(trx: Transaction<Tables>, calls: Calls, firsts: readonly number[]) {
+async function resolveWithoutStart(trx: Transaction, calls: Calls, firsts: readonly number[]) {
   const resolved = new Map<number, Extract<StoredCall, { kind: 'duplicate' | 'refused' }>>()
   const pipelineOf = (n: number) => calls[n]!.hook.pipeline
   const isImpossible = (n: number) => calls[n]!.hook.plan.kind === 'impossible'
@@ -179,7 +178,7 @@ async function resolveWithoutStart(trx: Transaction<Tables>, calls: Calls, first
 }
 
 async function findClaims(
-  trx: Transaction<Tables>,
+  trx: Transaction,
   calls: Calls,
   wanted: readonly number[],
 ): Promise<{ n: number; action_id: number }[]> {
@@ -196,7 +195,7 @@ async function findClaims(
 }
 
 /** Started runs may start runs of other pipelines, and supersede older runs of their own. */
-async function updateOtherRuns(trx: Transaction<Tables>, calls: Calls, results: Results): Promise<void> {
+async function updateOtherRuns(trx: Transaction, calls: Calls, results: Results): Promise<void> {
   const started = calls.flatMap(({ hook: { pipeline } }, n) => {
     const result = results[n]
     return result?.kind === 'started' ? [{ pipeline, actionId: result.actionId }] : []

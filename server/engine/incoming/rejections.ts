@@ -1,7 +1,6 @@
-import { sql, type Transaction } from 'kysely'
+import { sql } from 'kysely'
 import { LRUCache } from 'lru-cache'
-import type { Database } from '#platform/database/connect.ts'
-import type { Tables } from '#platform/database/tables.ts'
+import type { Database, Transaction } from '#platform/database/connect.ts'
 
 /**
  * Records calls that were rejected for their signature or their rate. The first twenty per hook and hour are stored,
@@ -63,7 +62,7 @@ export function createRejectionLog(db: Database): RejectionLog {
 }
 
 /** One at a time per hook: concurrently, each would see room for one more. */
-async function insertUnlessFull(trx: Transaction<Tables>, call: RejectedCall): Promise<boolean> {
+async function insertUnlessFull(trx: Transaction, call: RejectedCall): Promise<boolean> {
   await sql`select pg_advisory_xact_lock(hashtextextended(${call.hookId}, 0))`.execute(trx)
   const { numAffectedRows } = await sql`
     insert into hook_requests (id, hook_id, type, ip_address, url, method, outcome, response_status_code)

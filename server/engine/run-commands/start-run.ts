@@ -1,11 +1,10 @@
-import type { Transaction } from 'kysely'
 import type { Enqueue } from '#engine/scheduling/jobs.ts'
 import { startChildren, startOf } from '#engine/scheduling/start-children.ts'
 import { type Start, startActions } from '#model/actions/start-actions.ts'
 import { type PipelineDefinition, planRows, planRun } from '#model/pipelines/plan.ts'
 import { acquireSlots, lockPipelines } from '#model/pipelines/queue-policy.ts'
-import type { Database } from '#platform/database/connect.ts'
-import type { Commit, Deployment, Tables } from '#platform/database/tables.ts'
+import type { Database, Transaction } from '#platform/database/connect.ts'
+import type { Commit, Deployment } from '#platform/database/tables.ts'
 import { conflict, type HttpProblem } from '#platform/http/problems.ts'
 import { checkInput, findUnknownServers, sourceOf } from './check-input.ts'
 import {
@@ -106,7 +105,7 @@ const VERBS = { redeploy: 'redeploy', rollback: 'roll back' }
 
 /** Starts a run on all servers of the definition, with the runs that follow it, and enqueues it. */
 export async function startRun(
-  trx: Transaction<Tables>,
+  trx: Transaction,
   enqueue: Enqueue,
   { definition, credentialId }: RunnablePipeline,
   requester: Requester,
@@ -134,7 +133,7 @@ function newStart(definition: PipelineDefinition, { id, name, email, address, or
 }
 
 /** Until the transaction ends it cannot be deleted: a deleted pipeline has no unfinished runs. */
-async function lockAgainstDeletion(trx: Transaction<Tables>, id: number): Promise<boolean> {
+async function lockAgainstDeletion(trx: Transaction, id: number): Promise<boolean> {
   const row = await trx
     .selectFrom('pipelines')
     .select('id')

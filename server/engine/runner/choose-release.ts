@@ -1,8 +1,8 @@
-import { sql, type Transaction } from 'kysely'
+import { sql } from 'kysely'
 import type { Agreement } from '#adapters/repositories/resolve.ts'
 import { freeReleaseName } from '#model/deploy/layout.ts'
-import type { Database } from '#platform/database/connect.ts'
-import type { Commit, Tables } from '#platform/database/tables.ts'
+import type { Database, Transaction } from '#platform/database/connect.ts'
+import type { Commit } from '#platform/database/tables.ts'
 import type { Run } from './load-run.ts'
 import { persist } from './persist.ts'
 
@@ -36,7 +36,7 @@ export function agreeOnCommit(
  * releases of an application never share one. Call it under the scheduling lock, which a new attempt takes too.
  */
 export async function chooseRelease(
-  trx: Transaction<Tables>,
+  trx: Transaction,
   { actionId, targetId, application, needsNewRelease }: Run,
   found: Commit,
 ): Promise<{ commit: Commit; releaseName: string }> {
@@ -69,7 +69,7 @@ export async function chooseRelease(
  * Names sort by time, so only recent ones can collide. A target has another name than its action when its first
  * attempt was lost, or when a rollback did not find its release.
  */
-async function takenNames(trx: Transaction<Tables>, applicationId: number, at: string): Promise<string[]> {
+async function takenNames(trx: Transaction, applicationId: number, at: string): Promise<string[]> {
   const earliest = sql`to_char(${at}::timestamptz at time zone 'UTC', 'YYYYMMDDHH24MISS')`
   const { rows } = await sql<{ release_name: string }>`
     select a.release_name from actions a join pipelines p on p.id = a.pipeline_id

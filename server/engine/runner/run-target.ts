@@ -1,10 +1,8 @@
-import type { Transaction } from 'kysely'
 import type { Executor } from '#adapters/executors/executor.ts'
 import type { TargetAttempt, TargetLifecycle } from '#engine/scheduling/target-lifecycle.ts'
 import type { State } from '#model/actions/status.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
-import type { Database } from '#platform/database/connect.ts'
-import type { Tables } from '#platform/database/tables.ts'
+import type { Database, Transaction } from '#platform/database/connect.ts'
 import type { Log } from '#platform/queue/core.ts'
 import type { JobContext } from '#platform/queue/handler.ts'
 import { AbortedError } from '#platform/queue/run-attempt.ts'
@@ -73,7 +71,7 @@ async function runStep(target: RunningTarget, order: number): Promise<number | n
   const outcome = await performStep(target, step).catch((error) => crashed(target, step, error))
   target.isResumed = false
   const isActivated = outcome.kind === 'done' && step.builtIn && step.name === 'activate-new-release'
-  const alongside = isActivated ? (trx: Transaction<Tables>) => markLive(trx, run) : undefined
+  const alongside = isActivated ? (trx: Transaction) => markLive(trx, run) : undefined
   const next = run.steps.find((one) => one.order === order + 1)
   if (outcome.kind === 'done' && next) {
     const isCancelled = await persist(() => attempt.completeStep(order, alongside), job.signal)
@@ -87,7 +85,7 @@ async function runStep(target: RunningTarget, order: number): Promise<number | n
 }
 
 /** From the first server on that serves it, whatever the steps after that come to: it can be rolled back. */
-async function markLive(trx: Transaction<Tables>, { actionId, application }: Run): Promise<void> {
+async function markLive(trx: Transaction, { actionId, application }: Run): Promise<void> {
   await trx
     .updateTable('applications')
     .set({ live_action_id: actionId })
@@ -120,7 +118,7 @@ async function crashed(target: RunningTarget, step: StepDefinition, error: unkno
   if (attempt.cancelled.aborted) return { kind: 'stopped' }
   const isRetried = attempt.attempt < MAX_ATTEMPTS && canRepeat(run, step)
   const note = isRetried ? `${CRASHED} It is retried.` : CRASHED
-  const addNote = async (trx: Transaction<Tables>) => {
+  const addNote = async (trx: Transaction) => {
     await job.hold(trx)
     await tryAddNote(trx, { ...attempt, stepOrder: step.order }, note)
   }

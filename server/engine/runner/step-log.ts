@@ -1,9 +1,8 @@
-import { sql, type Transaction } from 'kysely'
+import { sql } from 'kysely'
 import { JobReassignedError } from '#engine/scheduling/target-lifecycle.ts'
 import { createLogWriter, type LogChunk } from '#engine/step-logs/log-writer.ts'
 import { endOfLog, type LogOwner, storeChunk } from '#engine/step-logs/store-chunk.ts'
-import type { Database } from '#platform/database/connect.ts'
-import type { Tables } from '#platform/database/tables.ts'
+import type { Database, Transaction } from '#platform/database/connect.ts'
 import { persist } from './persist.ts'
 
 export type StepLog = ReturnType<typeof createLogWriter>
@@ -23,14 +22,14 @@ export async function openStepLog(
 }
 
 /** Adds a line from Gantry, in the transaction of the move that it explains. */
-export async function addNote(trx: Transaction<Tables>, owner: LogOwner, note: string): Promise<void> {
+export async function addNote(trx: Transaction, owner: LogOwner, note: string): Promise<void> {
   const end = await endOfLog(trx, owner)
   const text = `${end.isLineOpen ? '\n' : ''}${note}\n`
   await append(trx, owner, { startOffset: end.offset, text, bytes: Buffer.byteLength(text) })
 }
 
 /** For a note that must not prevent the move. */
-export async function tryAddNote(trx: Transaction<Tables>, owner: LogOwner, note: string): Promise<void> {
+export async function tryAddNote(trx: Transaction, owner: LogOwner, note: string): Promise<void> {
   await sql`savepoint note`.execute(trx)
   try {
     await addNote(trx, owner, note)

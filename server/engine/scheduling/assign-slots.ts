@@ -1,12 +1,12 @@
-import { sql, type Transaction } from 'kysely'
+import { sql } from 'kysely'
 import { isEnd, SKIPPED } from '#model/actions/status.ts'
-import type { Tables } from '#platform/database/tables.ts'
+import type { Transaction } from '#platform/database/connect.ts'
 import type { SchedulingPass } from './scheduling-pass.ts'
 import { actionState, readyTargets, skippedTargets } from './states.ts'
 import { endSteps } from './steps.ts'
 import type { ScheduledAction, ScheduledTarget } from './store.ts'
 
-export type EnqueueTargets = (trx: Transaction<Tables>, targetIds: number[]) => Promise<void>
+export type EnqueueTargets = (trx: Transaction, targetIds: number[]) => Promise<void>
 
 /** What may have changed, and has to be looked at. */
 export type Affected = {
@@ -73,7 +73,7 @@ async function assignPipelineSlots(pass: SchedulingPass, pipelineIds: number[]):
 }
 
 /** The actions that come next on each of these pipelines, first come first served, as far as slots are free. */
-async function nextActions(trx: Transaction<Tables>, pipelineIds: number[]): Promise<number[]> {
+async function nextActions(trx: Transaction, pipelineIds: number[]): Promise<number[]> {
   const { rows } = await sql<{ id: number }>`
     select next.id
     from pipelines p
@@ -143,7 +143,7 @@ async function assignServerSlots(
 type ServerSlots = { id: number; free: number; waiting: { targetId: number; actionId: number }[] }
 
 /** How many slots these servers have free, and which targets wait for them. */
-async function serverSlots(trx: Transaction<Tables>, serverIds: number[]): Promise<ServerSlots[]> {
+async function serverSlots(trx: Transaction, serverIds: number[]): Promise<ServerSlots[]> {
   const { rows } = await sql<ServerSlots>`
     select s.id, slots.free, coalesce((
       select json_agg(json_build_object('targetId', next.id, 'actionId', next.action_id))
@@ -179,7 +179,7 @@ export async function releaseChildren(pass: SchedulingPass): Promise<ScheduledAc
 }
 
 /** A child that deploys the same source deploys the very commit of its parent. */
-async function inheritCommit(trx: Transaction<Tables>, children: ScheduledAction[]): Promise<void> {
+async function inheritCommit(trx: Transaction, children: ScheduledAction[]): Promise<void> {
   const ids = children.filter((child) => child.type === 'deploy').map((child) => child.id)
   if (ids.length === 0) return
   await sql`

@@ -1,6 +1,5 @@
-import { sql, type Transaction } from 'kysely'
-import type { Database } from '#platform/database/connect.ts'
-import type { Tables } from '#platform/database/tables.ts'
+import { sql } from 'kysely'
+import type { Database, Transaction } from '#platform/database/connect.ts'
 import type { Queue } from '#platform/queue/open-queue.ts'
 import { type Affected, assignSlots, type EnqueueTargets } from './assign-slots.ts'
 import { openSchedulingPass } from './scheduling-pass.ts'
@@ -8,7 +7,7 @@ import { openSchedulingPass } from './scheduling-pass.ts'
 /** Enqueues jobs in the transaction of the rows that they are about. */
 export type Enqueue = {
   /** Actions were started: schedule them. */
-  runs: (trx: Transaction<Tables>, actionIds: number[]) => Promise<void>
+  runs: (trx: Transaction, actionIds: number[]) => Promise<void>
   /** Targets have a slot on their server: run them. */
   targets: EnqueueTargets
 }

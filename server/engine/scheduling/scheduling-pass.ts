@@ -1,9 +1,11 @@
 // The scheduling room decides which action and which target runs next, within the limits of pipelines and
 // servers. After an action is created, every status change is decided and stored here, one environment at a
 // time. The runner reports through target-lifecycle.ts, users cancel through cancel.ts.
-import { sql, type Transaction } from 'kysely'
+
+import { sql } from 'kysely'
 import { canMove, isEnd, type State } from '#model/actions/status.ts'
-import type { Status, StoredStep, Tables } from '#platform/database/tables.ts'
+import type { Transaction } from '#platform/database/connect.ts'
+import type { Status, StoredStep } from '#platform/database/tables.ts'
 import { stepMoves } from './steps.ts'
 import { loadActions, type Moves, type ScheduledAction, type ScheduledTarget, storeMoves } from './store.ts'
 
@@ -12,7 +14,7 @@ import { loadActions, type Moves, type ScheduledAction, type ScheduledTarget, st
  * together, each move with its event. A move that the rules forbid is a bug, and throws.
  */
 export type SchedulingPass = {
-  readonly trx: Transaction<Tables>
+  readonly trx: Transaction
   /** The database's time, the same for all moves of the pass. */
   readonly at: string
   /** Loads those that are not loaded yet; returns them in the order of ids. Unknown ids are left out. */
@@ -30,19 +32,13 @@ export type SchedulingPass = {
  * Taken before any row of these environments moves, and held to the end of the transaction. The moves of one
  * environment are serialized, so no two transactions count the same free slot.
  */
-export async function lockScheduling(
-  trx: Transaction<Tables>,
-  environmentIds: readonly number[],
-): Promise<void> {
+export async function lockScheduling(trx: Transaction, environmentIds: readonly number[]): Promise<void> {
   for (const id of [...new Set(environmentIds)].sort((a, b) => a - b)) {
     await sql`select pg_advisory_xact_lock(hashtextextended('scheduling ' || ${id}::bigint, 0))`.execute(trx)
   }
 }
 
-export async function openSchedulingPass(
-  trx: Transaction<Tables>,
-  environmentId: number,
-): Promise<SchedulingPass> {
+export async function openSchedulingPass(trx: Transaction, environmentId: number): Promise<SchedulingPass> {
   await lockScheduling(trx, [environmentId])
   const { rows } = await sql<{ at: string }>`select clock_timestamp()::timestamptz(3) as at`.execute(trx)
   const at = rows[0]!.at

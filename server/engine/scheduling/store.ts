@@ -1,8 +1,9 @@
-import { sql, type Transaction } from 'kysely'
+import { sql } from 'kysely'
 import { ACTIONS_CHANNEL } from '#model/actions/channel.ts'
 import { isEnd, type State } from '#model/actions/status.ts'
 import { recordEvents } from '#model/events/fan-out.ts'
-import type { ReasonCode, Status, StoredStep, Tables } from '#platform/database/tables.ts'
+import type { Transaction } from '#platform/database/connect.ts'
+import type { ReasonCode, Status, StoredStep } from '#platform/database/tables.ts'
 import type { StepMove } from './steps.ts'
 
 // What a scheduling pass reads and writes.
@@ -34,7 +35,7 @@ export type ScheduledAction = {
 }
 
 export async function loadActions(
-  trx: Transaction<Tables>,
+  trx: Transaction,
   environmentId: number,
   ids: readonly number[],
 ): Promise<ScheduledAction[]> {
@@ -61,7 +62,7 @@ export type Moves = {
 }
 
 /** Writes the new state of actions and targets, every single move, and notifies watchers. */
-export async function storeMoves(trx: Transaction<Tables>, at: string, moves: Moves): Promise<void> {
+export async function storeMoves(trx: Transaction, at: string, moves: Moves): Promise<void> {
   await storeTargets(trx, at, moves.targets)
   await storeActions(trx, at, moves)
   const moved = [
@@ -74,7 +75,7 @@ export async function storeMoves(trx: Transaction<Tables>, at: string, moves: Mo
   await notified.execute(trx)
 }
 
-async function storeTargets(trx: Transaction<Tables>, at: string, moves: Moves['targets']): Promise<void> {
+async function storeTargets(trx: Transaction, at: string, moves: Moves['targets']): Promise<void> {
   if (moves.length === 0) return
   const targets = [...new Set(moves.map(({ target }) => target))]
   const changed = targets.map((target) => ({ ...target, completedAt: isEnd(target.status) ? at : null }))
@@ -97,7 +98,7 @@ async function storeTargets(trx: Transaction<Tables>, at: string, moves: Moves['
     order by n`.execute(trx)
 }
 
-async function storeActions(trx: Transaction<Tables>, at: string, { slotted, actions: moves }: Moves) {
+async function storeActions(trx: Transaction, at: string, { slotted, actions: moves }: Moves) {
   const actions = [...new Set([...slotted, ...moves.map(({ action }) => action)])]
   if (actions.length === 0) return
   const changed = actions.map(({ targets, ...action }) => ({

@@ -1,5 +1,5 @@
-import { sql, type Transaction } from 'kysely'
-import type { Tables } from '#platform/database/tables.ts'
+import { sql } from 'kysely'
+import type { Transaction } from '#platform/database/connect.ts'
 import { releaseChildren, skipAction } from './assign-slots.ts'
 import { lockScheduling, openSchedulingPass } from './scheduling-pass.ts'
 
@@ -9,7 +9,7 @@ import { lockScheduling, openSchedulingPass } from './scheduling-pass.ts'
  * scheduled.
  */
 export async function supersedeOlder(
-  trx: Transaction<Tables>,
+  trx: Transaction,
   pipelines: readonly { id: number; environmentId: number }[],
 ): Promise<void> {
   const byEnvironment = Map.groupBy(pipelines, (pipeline) => pipeline.environmentId)
@@ -24,7 +24,7 @@ export async function supersedeOlder(
   }
 }
 
-async function olderRuns(trx: Transaction<Tables>, pipelineIds: readonly number[]): Promise<number[]> {
+async function olderRuns(trx: Transaction, pipelineIds: readonly number[]): Promise<number[]> {
   const { rows } = await sql<{ id: number }>`
     with not_started as (
       select id, max(id) over (partition by pipeline_id) as newest from actions

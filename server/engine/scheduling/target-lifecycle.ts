@@ -1,17 +1,15 @@
-import { sql, type Transaction } from 'kysely'
+import { sql } from 'kysely'
 import { ACTIONS_CHANNEL } from '#model/actions/channel.ts'
 import type { State } from '#model/actions/status.ts'
-import type { Database } from '#platform/database/connect.ts'
+import type { Database, Transaction } from '#platform/database/connect.ts'
 import type { Listener } from '#platform/database/listen.ts'
-import type { StoredStep, Tables } from '#platform/database/tables.ts'
+import type { StoredStep } from '#platform/database/tables.ts'
 import type { JobContext } from '#platform/queue/handler.ts'
 import { assignSlots, type EnqueueTargets } from './assign-slots.ts'
 import { watchCancellations } from './cancel.ts'
 import { lockScheduling, openSchedulingPass, type SchedulingPass } from './scheduling-pass.ts'
 import { completeStep, endOfTarget, endSteps, openStep, startAt, stepMoves } from './steps.ts'
 import type { ScheduledAction, ScheduledTarget } from './store.ts'
-
-type Trx = Transaction<Tables>
 
 /**
  * Everything that the runner reports to scheduling. Each call is one transaction that holds the job (`locked` holds
@@ -29,7 +27,7 @@ export type TargetLifecycle = {
     targetId: number,
     job: JobContext,
     key: string,
-    plan: (trx: Trx, begun: BegunTarget) => Promise<Plan>,
+    plan: (trx: Transaction, begun: BegunTarget) => Promise<Plan>,
   ): Promise<(TargetAttempt & { plan: Plan }) | null>
   /**
    * Ends a target that no attempt can begin, whatever its steps are, and its job. Running attempts lose it.
@@ -39,7 +37,10 @@ export type TargetLifecycle = {
     targetId: number,
     job: JobContext,
     end: State,
-    explain: (trx: Trx, log: { targetId: number; stepOrder: number; attempt: number }) => Promise<void>,
+    explain: (
+      trx: Transaction,
+      log: { targetId: number; stepOrder: number; attempt: number },
+    ) => Promise<void>,
   ): Promise<void>
 }
 
@@ -71,12 +72,12 @@ export type TargetAttempt = BegunTarget & {
    */
   end(order: number, end: State, alongside?: Alongside): Promise<void>
   /** Work under the environment's scheduling lock. Throws JobReassignedError when another attempt owns the target. */
-  locked<Result>(work: (trx: Trx) => Promise<Result>): Promise<Result>
+  locked<Result>(work: (trx: Transaction) => Promise<Result>): Promise<Result>
   /** Stops listening for cancellations. */
   release(): void
 }
 
-type Alongside = (trx: Trx) => Promise<void>
+type Alongside = (trx: Transaction) => Promise<void>
 
 /** The target belongs to another attempt; this one must not write any more. */
 export class JobReassignedError extends Error {
@@ -96,7 +97,7 @@ export async function openTargetLifecycle(deps: {
   const { db, enqueueTargets } = deps
   const cancellations = await watchCancellations(db, deps.listener, deps.onError)
 
-  function inJob<Result>(job: JobContext, work: (trx: Trx) => Promise<Result>): Promise<Result> {
+  function inJob<Result>(job: JobContext, work: (trx: Transaction) => Promise<Result>): Promise<Result> {
     return db.transaction().execute(async (trx) => {
       await job.hold(trx)
       return work(trx)
@@ -114,7 +115,7 @@ export async function openTargetLifecycle(deps: {
     await assignSlots(pass, affected, enqueueTargets)
   }
 
-  async function endOwned(trx: Trx, owner: BegunTarget, order: number, end: State): Promise<void> {
+  async function endOwned(trx: Transaction, owner: BegunTarget, order: number, end: State): Promise<void> {
     const pass = await openSchedulingPass(trx, owner.environmentId)
     const owned = await trx
       .selectFrom('targets')
@@ -202,7 +203,7 @@ export async function openTargetLifecycle(deps: {
 }
 
 /** A pass with the action of a target that has a slot and is not over; null when there is none. */
-async function openTarget(trx: Trx, targetId: number) {
+async function openTarget(trx: Transaction, targetId: number) {
   const found = await trx
     .selectFrom('targets')
     .innerJoin('actions', 'actions.id', 'targets.action_id')
@@ -228,7 +229,7 @@ async function loadTarget(
 }
 
 async function beginAttempt(
-  trx: Trx,
+  trx: Transaction,
   targetId: number,
   key: string,
   enqueueTargets: EnqueueTargets,
@@ -263,7 +264,7 @@ async function beginAttempt(
  * environment: nothing but steps changes, and only the attempt that owns the target writes them.
  */
 async function moveSteps(
-  trx: Trx,
+  trx: Transaction,
   { targetId, attempt }: BegunTarget,
   change: (steps: StoredStep[], at: string) => StoredStep[],
 ): Promise<boolean> {
