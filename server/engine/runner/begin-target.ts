@@ -7,12 +7,12 @@ import {
 } from '#engine/scheduling/target-lifecycle.ts'
 import { isEnd, type State } from '#model/actions/status.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
+import { retryOutage } from '#platform/database/outages.ts'
 import { createMaskers } from '#platform/masking/mask-stream.ts'
 import type { Log } from '#platform/queue/core.ts'
 import type { JobContext } from '#platform/queue/handler.ts'
 import { AttemptLostError } from '#platform/queue/handler.ts'
 import { loadRun, type Run, type UnreadableRun } from './load-run.ts'
-import { persist } from './persist.ts'
 import { resumeAt } from './resume.ts'
 import { addNote, tryAddNote } from './step-log.ts'
 
@@ -44,7 +44,7 @@ export async function beginTarget(
       return { ...plan, run: run as Run }
     })
   try {
-    return await persist(begin, job.signal)
+    return await retryOutage(begin, job.signal)
   } catch (error) {
     if (isReassigned(error, job)) throw error
     // Retried by the queue, but not forever: in the end the target fails, and others get its slot.
@@ -54,7 +54,7 @@ export async function beginTarget(
     deps.log.error(fields, 'target could not be started')
     if (!isLast) throw error
     const explain: Parameters<TargetLifecycle['abandon']>[3] = (trx, log) => tryAddNote(trx, log, NOT_STARTED)
-    await persist(() => lifecycle.abandon(targetId, job, FAILED, explain), job.signal)
+    await retryOutage(() => lifecycle.abandon(targetId, job, FAILED, explain), job.signal)
     return null
   }
 }

@@ -1,8 +1,9 @@
-import type { Executor } from '#adapters/executors/executor.ts'
+import type { Executor, Unreachable } from '#adapters/executors/executor.ts'
 import type { TargetAttempt, TargetLifecycle } from '#engine/scheduling/target-lifecycle.ts'
 import type { State } from '#model/actions/status.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Database, Transaction } from '#platform/database/connect.ts'
+import { retryOutage } from '#platform/database/outages.ts'
 import type { Log } from '#platform/queue/core.ts'
 import type { JobContext } from '#platform/queue/handler.ts'
 import { AbortedError } from '#platform/queue/run-attempt.ts'
@@ -15,11 +16,14 @@ import {
   withoutSecrets,
 } from './begin-target.ts'
 import type { Run, StepDefinition } from './load-run.ts'
-import { persist } from './persist.ts'
-import type { Reach } from './reach.ts'
 import { repeatAt } from './resume.ts'
 import { countDown, failed, type StepHandler, type StepOutcome } from './step.ts'
 import { openStepLog, type StepLog, tryAddNote } from './step-log.ts'
+
+export type Reach = (
+  server: Run['server'],
+  signal: AbortSignal,
+) => Promise<Executor | Unreachable | { kind: 'cancelled' }>
 
 /** What running targets takes; the same for all targets of a process. */
 export type RunnerDeps = {
@@ -74,12 +78,12 @@ async function runStep(target: RunningTarget, order: number): Promise<number | n
   const alongside = isActivated ? (trx: Transaction) => markLive(trx, run) : undefined
   const next = run.steps.find((one) => one.order === order + 1)
   if (outcome.kind === 'done' && next) {
-    const isCancelled = await persist(() => attempt.completeStep(order, alongside), job.signal)
+    const isCancelled = await retryOutage(() => attempt.completeStep(order, alongside), job.signal)
     if (!isCancelled) return next.order
-    await persist(() => attempt.end(next.order, CANCELLED, alongside), job.signal)
+    await retryOutage(() => attempt.end(next.order, CANCELLED, alongside), job.signal)
   } else {
     const end = endOf(target, step, outcome)
-    await persist(() => attempt.end(order, end, alongside), job.signal)
+    await retryOutage(() => attempt.end(order, end, alongside), job.signal)
   }
   return null
 }
@@ -122,7 +126,7 @@ async function crashed(target: RunningTarget, step: StepDefinition, error: unkno
     await job.hold(trx)
     await tryAddNote(trx, { ...attempt, stepOrder: step.order }, note)
   }
-  await persist(() => deps.db.transaction().execute(addNote), job.signal)
+  await retryOutage(() => deps.db.transaction().execute(addNote), job.signal)
   // runTarget logs what is thrown.
   if (isRetried) throw error
   logCrash(target, error)

@@ -3,7 +3,7 @@ import { JobReassignedError } from '#engine/scheduling/target-lifecycle.ts'
 import { createLogWriter, type LogChunk } from '#engine/step-logs/log-writer.ts'
 import { endOfLog, type LogOwner, storeChunk } from '#engine/step-logs/store-chunk.ts'
 import type { Database, Transaction } from '#platform/database/connect.ts'
-import { persist } from './persist.ts'
+import { retryOutage } from '#platform/database/outages.ts'
 
 export type StepLog = ReturnType<typeof createLogWriter>
 
@@ -15,9 +15,9 @@ export async function openStepLog(
   signal: AbortSignal,
 ): Promise<StepLog> {
   return createLogWriter({
-    startOffset: owner.attempt === 1 ? 0 : (await persist(() => endOfLog(db, owner), signal)).offset,
+    startOffset: owner.attempt === 1 ? 0 : (await retryOutage(() => endOfLog(db, owner), signal)).offset,
     secrets,
-    store: (chunk) => persist(() => append(db, owner, chunk), signal),
+    store: (chunk) => retryOutage(() => append(db, owner, chunk), signal),
   })
 }
 
