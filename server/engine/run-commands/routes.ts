@@ -6,8 +6,7 @@ import { callerOf, permissions, scopeOf } from '#access/authorization/enforce.ts
 import { cancelAction } from '#engine/scheduling/cancel.ts'
 import { type Action, actionSchema } from '#model/actions/schemas.ts'
 import type { Tree } from '#model/inventory/tree.ts'
-import { ApiError, notFound } from '#platform/http/errors.ts'
-import { toApiError } from '#platform/http/problems.ts'
+import { unwrap } from '#platform/http/problems.ts'
 import { originOf } from '#platform/http/requests.ts'
 import { Exactly, errorResponses, Id, ref } from '#platform/http/schemas.ts'
 import { planPipeline } from './plan-run.ts'
@@ -62,8 +61,7 @@ export const runRoutes: FastifyPluginAsyncTypebox<RunRoutes> = async (app, deps)
     },
     async (request) => {
       const outcome = await planPipeline(deps.db, request.params.id, request.body)
-      if (outcome.kind !== 'planned') throw toApiError(outcome)
-      return outcome.plan
+      return unwrap(outcome).plan
     },
   )
 
@@ -107,22 +105,14 @@ export const runRoutes: FastifyPluginAsyncTypebox<RunRoutes> = async (app, deps)
     async (request, reply) => {
       const { id } = request.params
       const caller = callerOf(request)
-      const outcome = await cancelAction({ db: deps.db, enqueueTargets: deps.enqueue.targets }, id, caller)
-      switch (outcome.kind) {
-        case 'cancelled':
-          reply.code(202)
-          return readRun(caller, environmentOf(request), id)
-        case 'over':
-          throw new ApiError('conflict', 'The action has already ended.')
-        case 'gone':
-          throw notFound()
-      }
+      unwrap(await cancelAction({ db: deps.db, enqueueTargets: deps.enqueue.targets }, id, caller))
+      reply.code(202)
+      return readRun(caller, environmentOf(request), id)
     },
   )
 
   async function showStarted(request: FastifyRequest, outcome: StartOutcome): Promise<Action> {
-    if (outcome.kind !== 'started') throw toApiError(outcome)
-    return readRun(callerOf(request), environmentOf(request), outcome.actionId)
+    return readRun(callerOf(request), environmentOf(request), unwrap(outcome).actionId)
   }
 }
 

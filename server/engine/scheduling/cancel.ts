@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { isEnd, type State } from '#model/actions/status.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { Listener } from '#platform/database/listen.ts'
+import { conflict, type HttpProblem } from '#platform/http/problems.ts'
 import { assignSlots, type EnqueueTargets } from './assign-slots.ts'
 import { openSchedulingPass } from './scheduling-pass.ts'
 import { endSteps } from './steps.ts'
@@ -11,7 +12,7 @@ const CANCEL_CHANNEL = 'cancelled_actions'
 
 const CANCELLED: State = { status: 'failed', reason: 'FAILED_CANCELLED' }
 
-export type CancelOutcome = { kind: 'cancelled' | 'gone' | 'over' }
+export type CancelOutcome = { kind: 'cancelled' } | HttpProblem
 
 /**
  * Ends what has not started at once; workers that run the rest are notified, stop it, and end it. Idempotent:
@@ -36,7 +37,7 @@ export function cancelAction(
     const action = loaded!
     if (isEnd(action.status)) {
       const isCancelled = (await row())!.cancelled_at !== null && action.status !== 'completed'
-      return { kind: isCancelled ? 'cancelled' : 'over' }
+      return isCancelled ? { kind: 'cancelled' } : conflict('The action has already ended.')
     }
     await sql`
       update actions set cancelled_at = coalesce(cancelled_at, ${pass.at}), cancelled_by = coalesce(cancelled_by, ${user.id})
