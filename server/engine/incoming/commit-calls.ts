@@ -125,20 +125,15 @@ async function storeDuplicates(
     await trx
       .insertInto('hook_requests')
       .values({
-        id: record.id,
+        ...record,
         hook_id: hook.id,
         type: 'incoming',
         action_id: actionId,
-        retry_of: record.retry_of,
-        ip_address: record.ip_address,
-        url: record.url,
         method: 'POST',
         outcome: 'duplicate',
         response_status_code: 200,
-        request_headers: record.headers && JSON.stringify(record.headers),
-        content_type: record.content_type,
-        request_body: record.body,
-        duration_ms: record.duration_ms,
+        response_body: null,
+        request_headers: JSON.stringify(record.request_headers),
       })
       .execute()
   }

@@ -6,9 +6,9 @@ import { type HttpProblem, unwrap } from '#platform/http/problems.ts'
 import { originOf } from '#platform/http/requests.ts'
 import { Exactly, errorResponses, ref, Uuid } from '#platform/http/schemas.ts'
 import { loadHook } from './compiled-hook.ts'
-import { evaluatePayload } from './evaluate-call.ts'
+import { evaluatePayload, recordOf } from './evaluate-call.ts'
 import type { StartedBy } from './insert-calls.ts'
-import { type ReceiveDeps, type Received, recordOf, retryWhileStale, storeCall } from './receive-call.ts'
+import { type ReceiveDeps, type Received, retryWhileStale, storeCall } from './receive-call.ts'
 import { answerBody, callAnswerSchema, respond } from './respond.ts'
 
 type ReplayDeps = Pick<ReceiveDeps, 'groupCommit'> & { db: Database; box: SecretBox }
