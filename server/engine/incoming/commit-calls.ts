@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
+import { supersedeOlder } from '#engine/scheduling/assign-slots.ts'
 import { startChildren } from '#engine/scheduling/start-children.ts'
-import { supersedeOlder } from '#engine/scheduling/supersede.ts'
 import { acquireSlots, lockPipelines } from '#model/pipelines/queue-policy.ts'
 import type { Database, Transaction } from '#platform/database/connect.ts'
 import { type CallToStore, CLAIM_TTL, type Inserted, insertCalls } from './insert-calls.ts'

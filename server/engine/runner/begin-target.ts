@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto'
 import {
   type BegunTarget,
   JobReassignedError,
-  type TargetAttempt,
   type TargetLifecycle,
 } from '#engine/scheduling/target-lifecycle.ts'
 import { isEnd, type State } from '#model/actions/status.ts'
@@ -33,7 +32,7 @@ export async function beginTarget(
   deps: { lifecycle: TargetLifecycle; box: SecretBox; log: Log },
   targetId: number,
   job: JobContext,
-): Promise<(TargetAttempt & { plan: Plan }) | null> {
+) {
   const { lifecycle } = deps
   const key = randomUUID()
   const begin = () =>
@@ -53,8 +52,9 @@ export async function beginTarget(
     const fields = { err: withoutSecrets(error, []), target_id: targetId, attempt, final: isLast }
     deps.log.error(fields, 'target could not be started')
     if (!isLast) throw error
-    const explain: Parameters<TargetLifecycle['abandon']>[3] = (trx, log) => tryAddNote(trx, log, NOT_STARTED)
-    await retryOutage(() => lifecycle.abandon(targetId, job, FAILED, explain), job.signal)
+    const abandon = () =>
+      lifecycle.abandon(targetId, job, FAILED, (trx, log) => tryAddNote(trx, log, NOT_STARTED))
+    await retryOutage(abandon, job.signal)
     return null
   }
 }

@@ -5,14 +5,14 @@ import type { Listener } from '#platform/database/listen.ts'
 import { conflict, type HttpProblem } from '#platform/http/problems.ts'
 import { assignSlots, type EnqueueTargets } from './assign-slots.ts'
 import { openSchedulingPass } from './scheduling-pass.ts'
-import { endSteps } from './steps.ts'
+import { endSteps } from './states.ts'
 
 /** Notifies the workers that run targets of a cancelled action. The message is the action's id. */
 const CANCEL_CHANNEL = 'cancelled_actions'
 
 const CANCELLED: State = { status: 'failed', reason: 'FAILED_CANCELLED' }
 
-export type CancelOutcome = { kind: 'cancelled' } | HttpProblem
+type CancelOutcome = { kind: 'cancelled' } | HttpProblem
 
 /**
  * Ends what has not started at once; workers that run the rest are notified, stop it, and end it. Idempotent:
@@ -54,15 +54,7 @@ export function cancelAction(
 }
 
 /** Signals running targets that their action was cancelled, by whichever process. */
-export type Cancellations = {
-  watch(actionId: number): { signal: AbortSignal; stop(): void }
-}
-
-export async function watchCancellations(
-  db: Database,
-  listener: Listener,
-  onError: (error: Error) => void,
-): Promise<Cancellations> {
+export async function watchCancellations(db: Database, listener: Listener, onError: (error: Error) => void) {
   const watched = new Map<number, Set<AbortController>>()
   const cancel = (actionId: number) => {
     for (const controller of watched.get(actionId) ?? []) controller.abort()
@@ -86,7 +78,7 @@ export async function watchCancellations(
   })
 
   return {
-    watch(actionId) {
+    watch(actionId: number): { signal: AbortSignal; stop(): void } {
       const controller = new AbortController()
       const controllers = watched.get(actionId) ?? new Set()
       watched.set(actionId, controllers.add(controller))

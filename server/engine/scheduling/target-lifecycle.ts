@@ -7,42 +7,16 @@ import type { StoredStep } from '#platform/database/tables.ts'
 import type { JobContext } from '#platform/queue/handler.ts'
 import { assignSlots, type EnqueueTargets } from './assign-slots.ts'
 import { watchCancellations } from './cancel.ts'
-import { lockScheduling, openSchedulingPass, type SchedulingPass } from './scheduling-pass.ts'
-import { completeStep, endOfTarget, endSteps, openStep, startAt, stepMoves } from './steps.ts'
-import type { ScheduledAction, ScheduledTarget } from './store.ts'
+import {
+  lockScheduling,
+  openSchedulingPass,
+  type ScheduledAction,
+  type ScheduledTarget,
+  type SchedulingPass,
+} from './scheduling-pass.ts'
+import { completeStep, endOfTarget, endSteps, openStep, startAt, stepMoves } from './states.ts'
 
-/**
- * Everything that the runner reports to scheduling. Each call is one transaction that holds the job (`locked` holds
- * the target instead), and may be repeated when its answer was lost. Call order: `begin`, then on the attempt
- * `completeStep` for every step but the last, then `end`; `release` whatever happened. `abandon` is for a target that
- * cannot begin.
- */
-export type TargetLifecycle = {
-  /**
-   * Begins an attempt at a target that is queued, or whose worker was lost. From here on writes of older attempts
-   * are rejected. `plan` decides in the same transaction where to start; with `end` the target ends there
-   * instead, and its job is completed. Null: the target is over. The same `key` is the same attempt.
-   */
-  begin<Plan extends StartPlan>(
-    targetId: number,
-    job: JobContext,
-    key: string,
-    plan: (trx: Transaction, begun: BegunTarget) => Promise<Plan>,
-  ): Promise<(TargetAttempt & { plan: Plan }) | null>
-  /**
-   * Ends a target that no attempt can begin, whatever its steps are, and its job. Running attempts lose it.
-   * `explain` may write to the log of the first open step, under the number of an attempt made for that.
-   */
-  abandon(
-    targetId: number,
-    job: JobContext,
-    end: State,
-    explain: (
-      trx: Transaction,
-      log: { targetId: number; stepOrder: number; attempt: number },
-    ) => Promise<void>,
-  ): Promise<void>
-}
+export type TargetLifecycle = Awaited<ReturnType<typeof openTargetLifecycle>>
 
 export type StartPlan = { order: number; end?: State }
 
@@ -58,24 +32,7 @@ export type BegunTarget = {
 }
 
 /** Owns the target until another attempt begins. */
-export type TargetAttempt = BegunTarget & {
-  /** Aborts when the action is cancelled. */
-  cancelled: AbortSignal
-  /**
-   * The step is done and the next one starts; `alongside` writes in the same transaction. Returns whether the
-   * action was cancelled. Throws JobReassignedError when another attempt owns the target.
-   */
-  completeStep(order: number, alongside?: Alongside): Promise<boolean>
-  /**
-   * Ends the target with this step, and its job. The action may end with it, and the slots go to the next ones.
-   * The state of a target that another attempt owns stays as it is.
-   */
-  end(order: number, end: State, alongside?: Alongside): Promise<void>
-  /** Work under the environment's scheduling lock. Throws JobReassignedError when another attempt owns the target. */
-  locked<Result>(work: (trx: Transaction) => Promise<Result>): Promise<Result>
-  /** Stops listening for cancellations. */
-  release(): void
-}
+export type TargetAttempt = Exclude<Awaited<ReturnType<TargetLifecycle['begin']>>, null>
 
 type Alongside = (trx: Transaction) => Promise<void>
 
@@ -87,13 +44,18 @@ export class JobReassignedError extends Error {
   }
 }
 
-/** One per process. */
+/**
+ * Everything that the runner reports to scheduling; one per process. Each call is one transaction that holds the job
+ * (`locked` holds the target instead), and may be repeated when its answer was lost. Call order: `begin`, then on the
+ * attempt `completeStep` for every step but the last, then `end`; `release` whatever happened. `abandon` is for a target
+ * that cannot begin.
+ */
 export async function openTargetLifecycle(deps: {
   db: Database
   listener: Listener
   enqueueTargets: EnqueueTargets
   onError: (error: Error) => void
-}): Promise<TargetLifecycle> {
+}) {
   const { db, enqueueTargets } = deps
   const cancellations = await watchCancellations(db, deps.listener, deps.onError)
 
@@ -131,26 +93,38 @@ export async function openTargetLifecycle(deps: {
     await endTarget(opened!, endOfTarget(steps), steps)
   }
 
-  function attemptOf(job: JobContext, begun: BegunTarget): TargetAttempt {
+  function attemptOf<Plan>(job: JobContext, begun: BegunTarget, plan: Plan) {
     const watch = cancellations.watch(begun.actionId)
     return {
       ...begun,
+      plan,
+      /** Aborts when the action is cancelled. */
       cancelled: watch.signal,
+      /** Stops listening for cancellations. */
       release: watch.stop,
-      completeStep: (order, alongside) =>
+      /**
+       * The step is done and the next one starts; `alongside` writes in the same transaction. Returns whether the
+       * action was cancelled. Throws JobReassignedError when another attempt owns the target.
+       */
+      completeStep: (order: number, alongside?: Alongside) =>
         inJob(job, async (trx) => {
           const change = (steps: StoredStep[], at: string) => completeStep(steps, order, at)
           const isCancelled = await moveSteps(trx, begun, change)
           await alongside?.(trx)
           return isCancelled
         }),
-      end: (order, end, alongside) =>
+      /**
+       * Ends the target with this step, and its job. The action may end with it, and the slots go to the next ones.
+       * The state of a target that another attempt owns stays as it is.
+       */
+      end: (order: number, end: State, alongside?: Alongside) =>
         inJob(job, async (trx) => {
           await endOwned(trx, begun, order, end)
           await alongside?.(trx)
           await job.complete(trx)
         }),
-      locked: (work) =>
+      /** Work under the environment's scheduling lock. Throws JobReassignedError when another attempt owns the target. */
+      locked: <Result>(work: (trx: Transaction) => Promise<Result>): Promise<Result> =>
         db.transaction().execute(async (trx) => {
           await lockScheduling(trx, [begun.environmentId])
           const owned = trx.selectFrom('targets').select('id').where('id', '=', begun.targetId)
@@ -162,8 +136,18 @@ export async function openTargetLifecycle(deps: {
   }
 
   return {
-    async begin(targetId, job, key, plan) {
-      let attempt: TargetAttempt | undefined
+    /**
+     * Begins an attempt at a target that is queued, or whose worker was lost. From here on writes of older attempts
+     * are rejected. `plan` decides in the same transaction where to start; with `end` the target ends there
+     * instead, and its job is completed. Null: the target is over. The same `key` is the same attempt.
+     */
+    async begin<Plan extends StartPlan>(
+      targetId: number,
+      job: JobContext,
+      key: string,
+      plan: (trx: Transaction, begun: BegunTarget) => Promise<Plan>,
+    ) {
+      let release: (() => void) | undefined
       const work = inJob(job, async (trx) => {
         const begun = await beginAttempt(trx, targetId, key, enqueueTargets)
         const start = begun && (await plan(trx, begun))
@@ -174,15 +158,28 @@ export async function openTargetLifecycle(deps: {
         }
         await moveSteps(trx, begun, (steps, at) => startAt(steps, start.order, at))
         // A cancellation waits for this transaction, so it cannot come before the watch.
-        attempt = attemptOf(job, begun)
-        return { ...attempt, plan: start }
+        const attempt = attemptOf(job, begun, start)
+        release = attempt.release
+        return attempt
       })
       return work.catch((error) => {
-        attempt?.release()
+        release?.()
         throw error
       })
     },
-    abandon: (targetId, job, end, explain) =>
+    /**
+     * Ends a target that no attempt can begin, whatever its steps are, and its job. Running attempts lose it.
+     * `explain` may write to the log of the first open step, under the number of an attempt made for that.
+     */
+    abandon: (
+      targetId: number,
+      job: JobContext,
+      end: State,
+      explain: (
+        trx: Transaction,
+        log: { targetId: number; stepOrder: number; attempt: number },
+      ) => Promise<void>,
+    ) =>
       inJob(job, async (trx) => {
         const opened = await openTarget(trx, targetId)
         if (opened) {
