@@ -54,7 +54,9 @@ export async function storeAttempts(
 /** Each version holds less that the database could refuse; the last two fail the delivery. */
 function reducedVersions(attempt: FinishedAttempt, { code = 'unknown' }: DatabaseError) {
   const record = attempt.record && { ...attempt.record, ...WITHOUT_BODIES }
-  const reason = `The request was sent, but its record could not be stored (database error ${code}).`
+  // The outcome says whether anything was sent: a blocked or unrenderable request was not.
+  const outcome = attempt.record?.outcome ?? attempt.next.kind
+  const reason = `This attempt (${outcome}) could not be stored (database error ${code}).`
   const failed = { ...attempt, next: { kind: 'unrecorded' as const, reason } }
   const bare = { error: reason, url: '', ipAddress: null, status: null, durationMs: null }
   return [
@@ -70,7 +72,7 @@ function reducedVersions(attempt: FinishedAttempt, { code = 'unknown' }: Databas
 
 // Rows are looked up by key one by one, and updated where they were found: without statistics the planner would scan the
 // whole table, or everything that is pending. The record is stored even when another process has claimed the delivery in
-// the meantime: the request was sent anyway.
+// the meantime: the attempt was made anyway.
 // Idempotent: after a lost connection nobody knows whether the statement was executed.
 const STORE = `
   with finished as materialized (
