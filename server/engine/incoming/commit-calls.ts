@@ -26,7 +26,7 @@ const STALE = { kind: 'stale' } as const
  * Stores a batch of calls with everything they start; results are in the order of the calls. Throws when nothing was
  * stored. All calls must have been evaluated at the same tree version.
  *
- * Usually one statement is enough, and is its own transaction. Calls whose pipelines may refuse or supersede runs, or
+ * Usually one statement is enough, and is its own transaction. Calls whose pipelines may reject or supersede runs, or
  * start other pipelines, take several.
  */
 export function commitCalls(db: Database, calls: Calls): Promise<StoredCall[]> {
@@ -157,17 +157,17 @@ async function resolveWithoutStart(trx: Transaction, calls: Calls, firsts: reado
   const resolved = new Map<number, Extract<StoredCall, { kind: 'duplicate' | 'refused' }>>()
   const pipelineOf = (n: number) => calls[n]!.hook.pipeline
   const isImpossible = (n: number) => calls[n]!.hook.plan.kind === 'impossible'
-  const refusable = firsts.filter(
+  const rejectable = firsts.filter(
     (n) => calls[n]!.start && (isImpossible(n) || pipelineOf(n).queuePolicy !== 'queue'),
   )
-  if (refusable.length === 0) return resolved
-  const limited = refusable.filter((n) => !isImpossible(n))
+  if (rejectable.length === 0) return resolved
+  const limited = rejectable.filter((n) => !isImpossible(n))
   await lockPipelines(trx, limited.map(pipelineOf))
-  for (const { n, action_id } of await findClaims(trx, calls, refusable))
+  for (const { n, action_id } of await findClaims(trx, calls, rejectable))
     resolved.set(n, { kind: 'duplicate', actionId: action_id })
   const starting = limited.filter((n) => !resolved.has(n))
   const acquired = await acquireSlots(trx, starting.map(pipelineOf))
-  const refused = [...starting.filter((_, index) => !acquired[index]), ...refusable.filter(isImpossible)]
+  const refused = [...starting.filter((_, index) => !acquired[index]), ...rejectable.filter(isImpossible)]
   for (const n of refused) if (!resolved.has(n)) resolved.set(n, { kind: 'refused' })
   return resolved
 }

@@ -113,7 +113,7 @@ export const dryRunRoute: FastifyPluginAsyncTypebox<{ db: Database; box: SecretB
   { db, box },
 ) => {
   app.decorateRequest('rawBody', '')
-  // Like everywhere else, but the text is kept: parsing rounds large numbers.
+  // Like everywhere else, but the text is stored: parsing rounds large numbers.
   app.addContentTypeParser(
     /^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i,
     { parseAs: 'buffer' },

@@ -34,7 +34,7 @@ type HookRow = Selectable<HooksTable> & {
 /** Everything a delivery needs to know about its hook; compiled once per tree version. */
 export type OutgoingHook = ReturnType<typeof compileHook>
 
-/** An error stands for a hook that cannot be opened, such as one whose secret was sealed with another key. */
+/** An error: the hook cannot be opened, for example because its secret was sealed with another key. */
 export type LoadedHook = OutgoingHook | Error
 
 /** Removed hooks are left out. */

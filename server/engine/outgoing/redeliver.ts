@@ -74,7 +74,7 @@ function undelivered(hook: ListeningHook, range: TimeRange): RawBuilder<unknown>
 /** The events that a hook subscribes to in a time range, delivered or not. */
 function eventsFor(hook: ListeningHook, range: TimeRange): RawBuilder<unknown> {
   const statuses = Object.keys(STATUSES) as Status[]
-  // '' stands for the missing status before a creation.
+  // '' is the missing status before a creation.
   const changes = [null, ...statuses].flatMap((previous) =>
     statuses
       .filter((status) => matchingKind(eventKinds(previous, status), hook.events))

@@ -18,8 +18,8 @@ const STATES: Record<NextStep['kind'], DeliveryState> = {
 type DatabaseError = Error & { code?: string }
 
 /**
- * Stores finished attempts and returns them as stored. An attempt that the database refuses does not block the others:
- * it is stored without bodies and headers; when that is refused as well, its delivery fails as `unrecorded`.
+ * Stores finished attempts and returns them as stored. An attempt that the database rejects does not block the others:
+ * it is stored without bodies and headers; when that is rejected as well, its delivery fails as `unrecorded`.
  * `persist` repeats work while the database is away.
  */
 export async function storeAttempts(
@@ -41,17 +41,17 @@ export async function storeAttempts(
     return withoutRecord
   }
 
-  /** The error with which the database refuses the attempts; outages are waited out. */
+  /** The error with which the database rejects the attempts; outages are waited out. */
   function tryToWrite(batch: readonly FinishedAttempt[]): Promise<DatabaseError | null> {
-    const refusal = (error: DatabaseError) => {
+    const rejection = (error: DatabaseError) => {
       if (isOutage(error)) throw error
       return error
     }
-    return persist(() => writeAttempts(db, batch).then(() => null, refusal))
+    return persist(() => writeAttempts(db, batch).then(() => null, rejection))
   }
 }
 
-/** Each version holds less that the database could refuse; the last two fail the delivery. */
+/** Each version holds less that the database could reject; the last two fail the delivery. */
 function reducedVersions(attempt: FinishedAttempt, { code = 'unknown' }: DatabaseError) {
   const record = attempt.record && { ...attempt.record, ...WITHOUT_BODIES }
   // The outcome says whether anything was sent: a blocked or unrenderable request was not.

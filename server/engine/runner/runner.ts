@@ -13,9 +13,7 @@ import type { JobContext } from '#platform/queue/handler.ts'
 import { type Reach, type RunnerDeps, runTarget } from './run-target.ts'
 import { createStepHandler } from './step-handlers.ts'
 
-export type Runner = {
-  run(targetId: number, job: JobContext): Promise<void>
-}
+export type Runner = Awaited<ReturnType<typeof openRunner>>
 
 /** Builds what running targets takes; one per process. */
 export async function openRunner(
@@ -25,7 +23,7 @@ export async function openRunner(
       connect: Connect
       guard: AddressGuard
     },
-): Promise<Runner> {
+) {
   const { db, box, log } = options
   const repositories = createRepositories({
     folder: join(options.home, 'repositories', 'mirrors'),
@@ -39,7 +37,7 @@ export async function openRunner(
     reach: createReach(db, options.connect),
     handleStep: createStepHandler({ db, repositories }),
   }
-  return { run: (targetId, job) => runTarget(deps, targetId, job) }
+  return { run: (targetId: number, job: JobContext) => runTarget(deps, targetId, job) }
 }
 
 /**

@@ -12,7 +12,7 @@ import { actionState, endSteps, readyTargets, skippedTargets } from './states.ts
 
 export type EnqueueTargets = (trx: Transaction, targetIds: number[]) => Promise<void>
 
-/** What may have changed, and has to be looked at. */
+/** What may have changed, and has to be checked. */
 export type Affected = {
   actionIds?: readonly number[]
   pipelineIds?: readonly number[]

@@ -55,9 +55,9 @@ export function cancelAction(
 
 /** Signals running targets that their action was cancelled, by whichever process. */
 export async function watchCancellations(db: Database, listener: Listener, onError: (error: Error) => void) {
-  const watched = new Map<number, Set<AbortController>>()
+  const watched = new Set<{ actionId: number; controller: AbortController }>()
   const cancel = (actionId: number) => {
-    for (const controller of watched.get(actionId) ?? []) controller.abort()
+    for (const one of watched) if (one.actionId === actionId) one.controller.abort()
   }
 
   /** Notifications that were sent while the connection was down are in the table. */
@@ -66,7 +66,7 @@ export async function watchCancellations(db: Database, listener: Listener, onErr
     const rows = await db
       .selectFrom('actions')
       .select('id')
-      .where('id', 'in', [...watched.keys()])
+      .where('id', 'in', [...new Set([...watched].map(({ actionId }) => actionId))])
       .where('cancelled_at', 'is not', null)
       .execute()
     for (const { id } of rows) cancel(id)
@@ -79,16 +79,9 @@ export async function watchCancellations(db: Database, listener: Listener, onErr
 
   return {
     watch(actionId: number): { signal: AbortSignal; stop(): void } {
-      const controller = new AbortController()
-      const controllers = watched.get(actionId) ?? new Set()
-      watched.set(actionId, controllers.add(controller))
-      return {
-        signal: controller.signal,
-        stop() {
-          controllers.delete(controller)
-          if (controllers.size === 0 && watched.get(actionId) === controllers) watched.delete(actionId)
-        },
-      }
+      const one = { actionId, controller: new AbortController() }
+      watched.add(one)
+      return { signal: one.controller.signal, stop: () => void watched.delete(one) }
     },
   }
 }
