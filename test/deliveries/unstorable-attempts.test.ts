@@ -23,12 +23,16 @@ await sql`alter table hook_requests add constraint refused check (
   and not (url = '' and method = 'PUT'))`.execute(db)
 
 /** Hooks of one pipeline: their deliveries are due at the same time and end in the same batches. */
-async function deliverTo(...targets: string[]) {
+function deliverTo(...targets: string[]) {
+  return deliver(targets, { a: 1 })
+}
+
+async function deliver(targets: string[], request_body: object) {
   const tree = await createTestTree(db)
   const hooks = await Promise.all(
     targets.map((target) => {
       const [request_method, path] = target.split(' ')
-      const settings = { request_method, request_body: { a: 1 } }
+      const settings = { request_method, request_body }
       return makeHook({ target_url: receiver.url + path, settings }, tree)
     }),
   )
@@ -65,7 +69,7 @@ suite('an attempt that the database refuses to store', () => {
     assert.equal(unstorable!.records.length, unstorable!.deliveries.length)
     for (const record of unstorable!.records) {
       assert.equal(record.outcome, 'unrecorded')
-      assert.match(record.error!, /could not be stored.*23514/)
+      assert.match(record.error!, /^This attempt \(delivered\) could not be stored.*23514/)
       assert.equal(record.next_attempt_at, null)
     }
     assert.equal(unrecorded, unstorable!.deliveries.length)
@@ -81,6 +85,19 @@ suite('an attempt that the database refuses to store', () => {
       await metrics.read().then((again) => again.match(/_deliveries_total \d+/)?.[0]),
       text.match(/_deliveries_total \d+/)?.[0],
     )
+  })
+
+  test('gives its outcome also when nothing was sent', async () => {
+    unrecorded = 0
+    const token = '{{ application.source_provider.access_token }}'
+    const [blocked] = await deliver(['POST /unstorable'], { token })
+    assert.ok(blocked!.deliveries.every(({ state }) => state === 'failed'))
+    assert.ok(blocked!.records.length > 0)
+    for (const { outcome, error } of blocked!.records) {
+      assert.equal(outcome, 'unrecorded')
+      assert.match(error!, /^This attempt \(blocked\) could not be stored.*23514/)
+    }
+    assert.equal(unrecorded, blocked!.deliveries.length)
   })
 
   test('fails its delivery without a record when the database refuses any record', async () => {

@@ -171,9 +171,10 @@ suite('when the database is away', () => {
     const hook = await makeHook(SIGNED, at, own)
     // Not the log of the app, which flushes on its own timer.
     const rejections = createRejectionLog(own.db)
-    const refused = { hookId: hook.id, outcome: 'rejected_signature', responseStatusCode: 403 } as const
-    const call = { ...refused, address: '192.0.2.1', url: 'x:' }
-    await Promise.all(Array.from({ length: 30 }, () => rejections.record({ ...call, id: randomUUIDv7() })))
+    const refused = { outcome: 'rejected_signature', response_status_code: 403 }
+    const call = { ...refused, ip_address: '192.0.2.1', url: 'x:' }
+    const record = () => rejections.record(hook.id, { ...call, id: randomUUIDv7() })
+    await Promise.all(Array.from({ length: 30 }, record))
     await allowConnections(own, false)
     await cut(own)
     await assert.rejects(rejections.flush())

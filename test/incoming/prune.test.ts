@@ -45,7 +45,7 @@ suite('bodies and headers', () => {
     assert.deepEqual(
       action.body.triggered_from.hook_parsed_variables,
       { n: 1 },
-      'the run keeps what it was told',
+      'the run keeps its variables',
     )
     assert.equal(action.body.hook_requests.incoming.id, before[0]!.id)
   })

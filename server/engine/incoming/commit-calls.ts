@@ -1,9 +1,8 @@
-import { sql, type Transaction } from 'kysely'
+import { sql } from 'kysely'
+import { supersedeOlder } from '#engine/scheduling/assign-slots.ts'
 import { startChildren } from '#engine/scheduling/start-children.ts'
-import { supersedeOlder } from '#engine/scheduling/supersede.ts'
 import { acquireSlots, lockPipelines } from '#model/pipelines/queue-policy.ts'
-import type { Database } from '#platform/database/connect.ts'
-import type { Tables } from '#platform/database/tables.ts'
+import type { Database, Transaction } from '#platform/database/connect.ts'
 import { type CallToStore, CLAIM_TTL, type Inserted, insertCalls } from './insert-calls.ts'
 
 export type StoredCall =
@@ -27,7 +26,7 @@ const STALE = { kind: 'stale' } as const
  * Stores a batch of calls with everything they start; results are in the order of the calls. Throws when nothing was
  * stored. All calls must have been evaluated at the same tree version.
  *
- * Usually one statement is enough, and is its own transaction. Calls whose pipelines may refuse or supersede runs, or
+ * Usually one statement is enough, and is its own transaction. Calls whose pipelines may reject or supersede runs, or
  * start other pipelines, take several.
  */
 export function commitCalls(db: Database, calls: Calls): Promise<StoredCall[]> {
@@ -74,7 +73,7 @@ async function commitInOneStatement(db: Database, calls: Calls, firsts: number[]
 }
 
 async function commitInTransaction(
-  trx: Transaction<Tables>,
+  trx: Transaction,
   calls: Calls,
   firsts: number[],
   duplicates: Duplicate[],
@@ -112,7 +111,7 @@ function collectResults(inserted: readonly Inserted[], results: Results): Duplic
 
 /** Each duplicate gets a record that refers to the action of the first call. */
 async function storeDuplicates(
-  trx: Transaction<Tables>,
+  trx: Transaction,
   calls: Calls,
   duplicates: readonly Duplicate[],
   results: Results,
@@ -126,26 +125,21 @@ async function storeDuplicates(
     await trx
       .insertInto('hook_requests')
       .values({
-        id: record.id,
+        ...record,
         hook_id: hook.id,
         type: 'incoming',
         action_id: actionId,
-        retry_of: record.retry_of,
-        ip_address: record.ip_address,
-        url: record.url,
         method: 'POST',
         outcome: 'duplicate',
         response_status_code: 200,
-        request_headers: record.headers && JSON.stringify(record.headers),
-        content_type: record.content_type,
-        request_body: record.body,
-        duration_ms: record.duration_ms,
+        response_body: null,
+        request_headers: JSON.stringify(record.request_headers),
       })
       .execute()
   }
 }
 
-async function claimedAction(trx: Transaction<Tables>, hookId: string, key: Buffer): Promise<number> {
+async function claimedAction(trx: Transaction, hookId: string, key: Buffer): Promise<number> {
   const claim = await trx
     .selectFrom('delivery_claims')
     .select('action_id')
@@ -159,27 +153,27 @@ async function claimedAction(trx: Transaction<Tables>, hookId: string, key: Buff
  * The calls that start nothing because their pipeline cannot run or has no free slot. A known idempotency key is a
  * duplicate all the same, and takes no slot. Most pipelines queue any number of runs and need no check.
  */
-async function resolveWithoutStart(trx: Transaction<Tables>, calls: Calls, firsts: readonly number[]) {
+async function resolveWithoutStart(trx: Transaction, calls: Calls, firsts: readonly number[]) {
   const resolved = new Map<number, Extract<StoredCall, { kind: 'duplicate' | 'refused' }>>()
   const pipelineOf = (n: number) => calls[n]!.hook.pipeline
   const isImpossible = (n: number) => calls[n]!.hook.plan.kind === 'impossible'
-  const refusable = firsts.filter(
+  const rejectable = firsts.filter(
     (n) => calls[n]!.start && (isImpossible(n) || pipelineOf(n).queuePolicy !== 'queue'),
   )
-  if (refusable.length === 0) return resolved
-  const limited = refusable.filter((n) => !isImpossible(n))
+  if (rejectable.length === 0) return resolved
+  const limited = rejectable.filter((n) => !isImpossible(n))
   await lockPipelines(trx, limited.map(pipelineOf))
-  for (const { n, action_id } of await findClaims(trx, calls, refusable))
+  for (const { n, action_id } of await findClaims(trx, calls, rejectable))
     resolved.set(n, { kind: 'duplicate', actionId: action_id })
   const starting = limited.filter((n) => !resolved.has(n))
   const acquired = await acquireSlots(trx, starting.map(pipelineOf))
-  const refused = [...starting.filter((_, index) => !acquired[index]), ...refusable.filter(isImpossible)]
+  const refused = [...starting.filter((_, index) => !acquired[index]), ...rejectable.filter(isImpossible)]
   for (const n of refused) if (!resolved.has(n)) resolved.set(n, { kind: 'refused' })
   return resolved
 }
 
 async function findClaims(
-  trx: Transaction<Tables>,
+  trx: Transaction,
   calls: Calls,
   wanted: readonly number[],
 ): Promise<{ n: number; action_id: number }[]> {
@@ -196,7 +190,7 @@ async function findClaims(
 }
 
 /** Started runs may start runs of other pipelines, and supersede older runs of their own. */
-async function updateOtherRuns(trx: Transaction<Tables>, calls: Calls, results: Results): Promise<void> {
+async function updateOtherRuns(trx: Transaction, calls: Calls, results: Results): Promise<void> {
   const started = calls.flatMap(({ hook: { pipeline } }, n) => {
     const result = results[n]
     return result?.kind === 'started' ? [{ pipeline, actionId: result.actionId }] : []

@@ -3,27 +3,15 @@ import { hookSecretAad } from '#model/hooks/present-hook.ts'
 import type { HookCondition, HookVariable } from '#model/hooks/schemas.ts'
 import { parseTemplate, type SignatureRule } from '#model/hooks/signature-schemes.ts'
 import type { VariableValue } from '#model/payload/coerce.ts'
-import type { CompiledCondition } from '#model/payload/conditions.ts'
+import { compileCondition, keysOf } from '#model/payload/conditions.ts'
 import type { CompiledVariable } from '#model/payload/extract-variables.ts'
-import { parsePath } from '#model/payload/payload-path.ts'
 import { loadDefinitions, type PipelineDefinition, planRun } from '#model/pipelines/plan.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { HooksTable } from '#platform/database/tables.ts'
 
-type HookRow = Pick<
-  Selectable<HooksTable>,
-  | 'id'
-  | 'name'
-  | 'active'
-  | 'pipeline_id'
-  | 'requires_secret'
-  | 'secret'
-  | 'previous_secret'
-  | 'previous_secret_until'
-> & {
+type HookRow = Selectable<HooksTable> & {
   secret_algorithm: SignatureRule['algorithm'] | null
-  secret_header_name: string | null
   settings: {
     variables: HookVariable[]
     rate_limit: { per_second: number; burst: number }
@@ -54,9 +42,7 @@ export async function loadHook(
   address: HookAddress,
 ): Promise<CompiledHook | null> {
   const { rows } = await sql<HookRow>`
-    select h.id, h.name, h.active, h.pipeline_id, h.requires_secret, h.secret, h.previous_secret, h.previous_secret_until,
-      h.secret_algorithm, h.secret_header_name, h.settings, h.trigger_when,
-      application.repository, application.default_branch, application.credential_id, credential.provider_code,
+    select h.*, application.repository, application.default_branch, application.credential_id, credential.provider_code,
       exists (
         select from hooks o join pipelines q on q.id = o.pipeline_id
         where o.type = 'outgoing' and o.active and o.deleted_at is null
@@ -88,13 +74,7 @@ function compileHook(row: HookRow, pipeline: PipelineDefinition, box: SecretBox)
     /** In milliseconds since 1970. */
     previousSecretUntil: row.previous_secret_until === null ? 0 : Date.parse(row.previous_secret_until),
     rateLimit: { perSecond: row.settings.rate_limit.per_second, burst: row.settings.rate_limit.burst },
-    conditions: row.trigger_when.conditions.map(
-      ({ path, accepted_values }): CompiledCondition => ({
-        path,
-        keys: keysOf(path),
-        acceptedValues: accepted_values,
-      }),
-    ),
+    conditions: row.trigger_when.conditions.map(compileCondition),
     variables: row.settings.variables.map(compileVariable),
     pipeline,
     plan: planRun(pipeline),
@@ -135,11 +115,4 @@ function compileVariable({ name, path, type, required, default_value }: HookVari
     required,
     defaultValue: (default_value ?? null) as VariableValue | null,
   }
-}
-
-/** Paths were validated when the hook was saved. */
-function keysOf(path: string): readonly string[] {
-  const parsed = parsePath(path)
-  if (parsed.kind === 'invalid') throw new Error(`A stored path ${parsed.message}`)
-  return parsed.keys
 }

@@ -9,7 +9,7 @@ import { ApiError, invalid, notFound } from '#platform/http/errors.ts'
 import { parseJsonBody } from '#platform/http/json-body.ts'
 import { Exactly, errorResponses, Id, named, ref, TextOrNull, Uuid } from '#platform/http/schemas.ts'
 import { type CompiledHook, loadHook } from './compiled-hook.ts'
-import { evaluatePayload, type Verdict } from './evaluate-call.ts'
+import { evaluatePayload, type PayloadVerdict } from './evaluate-call.ts'
 
 export const dryRunSchema = named(
   'DryRun',
@@ -88,7 +88,7 @@ function dryRun(
   }
 }
 
-function messageOf(verdict: Exclude<Verdict, { kind: 'accepted' }>): string {
+function messageOf(verdict: Exclude<PayloadVerdict, { kind: 'accepted' }>): string {
   switch (verdict.kind) {
     case 'ping':
       return 'Ping: nothing is started.'
@@ -98,9 +98,6 @@ function messageOf(verdict: Exclude<Verdict, { kind: 'accepted' }>): string {
       return 'Some variables cannot be read from this payload.'
     case 'rejected_payload':
       return verdict.message
-    case 'rejected_signature':
-    case 'rate_limited':
-      throw new Error('a dry run is neither signed nor rate limited')
   }
 }
 
@@ -116,7 +113,7 @@ export const dryRunRoute: FastifyPluginAsyncTypebox<{ db: Database; box: SecretB
   { db, box },
 ) => {
   app.decorateRequest('rawBody', '')
-  // Like everywhere else, but the text is kept: parsing rounds large numbers.
+  // Like everywhere else, but the text is stored: parsing rounds large numbers.
   app.addContentTypeParser(
     /^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i,
     { parseAs: 'buffer' },

@@ -1,3 +1,4 @@
+import { randomUUIDv7 } from 'node:crypto'
 import { isSigned } from '#model/hooks/signature-schemes.ts'
 import { unmetCondition } from '#model/payload/conditions.ts'
 import { extractVariables, type Variables } from '#model/payload/extract-variables.ts'
@@ -5,7 +6,7 @@ import type { ErrorsByField } from '#platform/http/validation.ts'
 import type { CompiledHook } from './compiled-hook.ts'
 import { parsePayload } from './parse-payload.ts'
 import type { RateLimiter } from './rate-limit.ts'
-import { contentTypeOf, type Headers, isPing } from './sender-headers.ts'
+import { contentTypeOf, type Headers, isPing, maskSecrets } from './sender-headers.ts'
 
 export type Call = { headers: Headers; body: Buffer; address: string }
 
@@ -32,8 +33,10 @@ export function evaluateCall(hook: CompiledHook, call: Call, limiter: RateLimite
   return isAuthentic ? evaluatePayload(hook, call) : { kind: 'rejected_signature' }
 }
 
+export type PayloadVerdict = Exclude<Verdict, { kind: 'rejected_signature' | 'rate_limited' }>
+
 /** The part that dry runs and replays share: they are not signed. */
-export function evaluatePayload(hook: CompiledHook, call: Pick<Call, 'headers' | 'body'>): Verdict {
+export function evaluatePayload(hook: CompiledHook, call: Pick<Call, 'headers' | 'body'>): PayloadVerdict {
   const payload = parsePayload(contentTypeOf(call.headers), call.body)
   if (payload.kind !== 'parsed')
     return {
@@ -59,4 +62,42 @@ function hasValidSignature(hook: CompiledHook, { headers, body }: Call, now: num
       ? hook.signature
       : { ...hook.signature, secrets: hook.signature.secrets.slice(0, 1) }
   return isSigned(rule, { headers, body, now: now / 1000 })
+}
+
+const STATUS_CODES: Record<Verdict['kind'], number> = {
+  accepted: 202,
+  ping: 200,
+  ignored: 200,
+  rejected_signature: 403,
+  rate_limited: 429,
+  rejected_payload: 400,
+  rejected_variables: 422,
+}
+
+/** What is stored of a call, by column of `hook_requests`. */
+export type CallRecord = ReturnType<typeof recordOf>
+
+export function recordOf(hook: CompiledHook, call: Call, url: string, verdict: Verdict, startedAt: number) {
+  const isUnsupported = verdict.kind === 'rejected_payload' && verdict.isUnsupported
+  return {
+    id: randomUUIDv7(),
+    outcome: verdict.kind as string,
+    response_status_code: isUnsupported ? 415 : STATUS_CODES[verdict.kind],
+    ip_address: call.address,
+    url,
+    request_headers: maskSecrets(hook, call.headers),
+    content_type: contentTypeOf(call.headers) ?? null,
+    request_body: call.body,
+    /** What the response said beyond the outcome. */
+    response_body: explain(verdict),
+    retry_of: null as string | null,
+    duration_ms: Math.round(performance.now() - startedAt),
+  }
+}
+
+function explain(verdict: Verdict): string | null {
+  if (verdict.kind === 'ignored')
+    return JSON.stringify({ message: `The condition on ${verdict.path} is not met.` })
+  if (verdict.kind === 'rejected_payload') return JSON.stringify({ message: verdict.message })
+  return verdict.kind === 'rejected_variables' ? JSON.stringify({ errors: verdict.errors }) : null
 }

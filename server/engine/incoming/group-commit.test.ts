@@ -9,7 +9,7 @@ import type { CallToStore } from './insert-calls.ts'
 /** A numbered call with a result; the group commit reads only its version and its body. */
 type Numbered = CallToStore & { record: { id: string } }
 const callOf = (n: number, version = 1, bytes = 0): Numbered =>
-  ({ version, record: { id: String(n), body: Buffer.alloc(bytes) } }) as Numbered
+  ({ version, record: { id: String(n), request_body: Buffer.alloc(bytes) } }) as Numbered
 const numberOf = (call: CallToStore) => Number(call.record.id)
 const answerTo = (call: CallToStore): StoredCall => ({ kind: 'started', actionId: numberOf(call) })
 const away = () => Object.assign(new Error('terminating connection'), { code: '57P01' })
@@ -108,7 +108,7 @@ suite('every call is answered', () => {
     const MIB = 1024 * 1024
     const sizes: number[] = []
     const groupCommit = createGroupCommit(async (batch) => {
-      sizes.push(batch.reduce((sum, { record }) => sum + record.body!.length, 0))
+      sizes.push(batch.reduce((sum, { record }) => sum + record.request_body!.length, 0))
       return batch.map(answerTo)
     })
     await Promise.all([3, 3, 3, 9, 1].map((size, n) => groupCommit.store(callOf(n, 1, size * MIB))))

@@ -3,17 +3,6 @@ import { unavailable } from '#platform/http/errors.ts'
 import type { StoredCall } from './commit-calls.ts'
 import type { CallToStore } from './insert-calls.ts'
 
-/**
- * Group commit: calls that arrive while a commit is in flight share the next one. Each call is answered only after its
- * own commit. A statement costs as much as a dozen calls, so a second commit starts beside the first only when enough
- * calls wait for it, or when the first is slow, for example because it waits for a lock. A third would only wait for the
- * other two.
- */
-export type GroupCommit = {
-  /** Rejects when the call was not stored: with `unavailable` when more calls wait than memory should hold. */
-  store(call: CallToStore): Promise<StoredCall>
-}
-
 const MAX_IN_FLIGHT = 2
 /** This many calls are worth a second commit. */
 const MANY_WAITING = 48
@@ -25,7 +14,13 @@ const MAX_WAITING_BYTES = 64 * 1024 * 1024
 
 type Waiting = { call: CallToStore; resolve(result: StoredCall): void; reject(error: unknown): void }
 
-export function createGroupCommit(commit: (calls: CallToStore[]) => Promise<StoredCall[]>): GroupCommit {
+/**
+ * Group commit: calls that arrive while a commit is in flight share the next one. Each call is answered only after its
+ * own commit. A statement costs as much as a dozen calls, so a second commit starts beside the first only when enough
+ * calls wait for it, or when the first is slow, for example because it waits for a lock. A third would only wait for the
+ * other two.
+ */
+export function createGroupCommit(commit: (calls: CallToStore[]) => Promise<StoredCall[]>) {
   const waiting: Waiting[] = []
   let waitingBytes = 0
   let inFlight = 0
@@ -79,7 +74,8 @@ export function createGroupCommit(commit: (calls: CallToStore[]) => Promise<Stor
   }
 
   return {
-    store(call) {
+    /** Rejects when the call was not stored: with `unavailable` when more calls wait than memory should hold. */
+    store(call: CallToStore): Promise<StoredCall> {
       if (waiting.length >= MAX_WAITING || waitingBytes > MAX_WAITING_BYTES)
         return Promise.reject(unavailable())
       return new Promise((resolve, reject) => {
@@ -92,5 +88,5 @@ export function createGroupCommit(commit: (calls: CallToStore[]) => Promise<Stor
 }
 
 function sizeOf(call: CallToStore): number {
-  return (call.record.body?.length ?? 0) + 1024
+  return call.record.request_body.length + 1024
 }

@@ -8,22 +8,15 @@ import { type CompiledHook, loadHook } from './compiled-hook.ts'
 /** A hook and the tree version that it was compiled at. */
 export type CachedHook = { hook: CompiledHook; version: number }
 
+const MAX_HOOKS = 10_000
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
+
 /**
  * Hooks by the last part of their URL, cached until the tree changes. A notification clears the cache within
  * milliseconds, in every process; a commit that meets a newer version clears it immediately. While notifications cannot
  * arrive, nothing is cached.
  */
-export type HookCache = {
-  find(name: string): Promise<CachedHook | null>
-  clear(): void
-  /** Whether the tree is unchanged: checked before a call is rejected without a commit. */
-  isCurrent(cached: CachedHook): Promise<boolean>
-}
-
-const MAX_HOOKS = 10_000
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
-
-export async function createHookCache(db: Database, box: SecretBox, listener: Listener): Promise<HookCache> {
+export async function createHookCache(db: Database, box: SecretBox, listener: Listener) {
   const cache = new LRUCache<string, Promise<CachedHook | null>>({ max: MAX_HOOKS })
   let isListening = true
   const clear = () => cache.clear()
@@ -52,8 +45,9 @@ export async function createHookCache(db: Database, box: SecretBox, listener: Li
 
   return {
     clear,
-    isCurrent: async ({ version }) => version === (await readVersion()),
-    find(name) {
+    /** Whether the tree is unchanged: checked before a call is rejected without a commit. */
+    isCurrent: async ({ version }: CachedHook) => version === (await readVersion()),
+    find(name: string): Promise<CachedHook | null> {
       const cached = cache.get(name)
       if (cached) return cached
       const loading = load(name)

@@ -15,6 +15,7 @@ import { byteas, int4s, int8s, jsonbs, jsons, texts, uuids } from '#platform/dat
 import type { Database } from '#platform/database/connect.ts'
 import { addingJob, wakingWorkers } from '#platform/queue/job-sql.ts'
 import type { CompiledHook } from './compiled-hook.ts'
+import type { CallRecord } from './evaluate-call.ts'
 
 /** An evaluated call on its way into the database. */
 export type CallToStore = {
@@ -31,21 +32,6 @@ export type StartedBy = {
   key: Buffer | null
   origin: string | null
   user: { id: number; name: string; email: string } | null
-}
-
-export type CallRecord = {
-  id: string
-  outcome: string
-  response_status_code: number
-  ip_address: string | null
-  url: string
-  headers: Record<string, unknown> | null
-  content_type: string | null
-  body: Buffer | null
-  /** What the response said beyond the outcome. */
-  response: object | null
-  retry_of: string | null
-  duration_ms: number
 }
 
 /** How long the idempotency key of a call is remembered. */
@@ -101,8 +87,7 @@ const insertStatement = (options: { notifies: boolean }) => `
       response_status_code, request_headers, content_type, request_body, response_body, duration_ms)
     select hook_request_id, hook_id, 'incoming', action_id, request_retry_of, ip_address, url, 'POST', outcome,
       response_status_code, request_headers, content_type,
-      case when body_length is null then null else substr($26::bytea, body_at, body_length) end,
-      convert_to(response, 'UTF8'), duration_ms
+      substr($26::bytea, body_at, body_length), convert_to(response, 'UTF8'), duration_ms
     from input where ${FRESH}
   )
   select n, action_id, ${FRESH} as fresh, ${NOTIFY_STARTS}, ${wakingWorkers('actions.run')}
@@ -134,7 +119,7 @@ export async function insertCalls(
       new Map(hooks.map((hook, number) => [hook, number])),
     ),
     // Last, because the message grows around it: a parameter after it would copy it once more.
-    Buffer.concat(wanted.flatMap((n) => calls[n]!.record.body ?? [])),
+    Buffer.concat(wanted.flatMap((n) => calls[n]!.record.request_body)),
   ]
   const statement = hooks.some((hook) => hook.notifiesOnStart) ? INSERT_CALLS_AND_NOTIFY : INSERT_CALLS
   const { rows } = await db.executeQuery<Inserted>(CompiledQuery.raw(statement, parameters))
@@ -146,7 +131,7 @@ function callColumns(calls: readonly CallToStore[], numbers: Map<CompiledHook, n
   let bodyAt = 1
   const bodyOffsets = calls.map(({ record }) => {
     const offset = bodyAt
-    bodyAt += record.body?.length ?? 0
+    bodyAt += record.request_body.length
     return offset
   })
   const column = <Value>(read: (call: CallToStore) => Value) => calls.map(read)
@@ -156,11 +141,11 @@ function callColumns(calls: readonly CallToStore[], numbers: Map<CompiledHook, n
     uuids(column(({ record }) => record.id)),
     byteas(column(({ start }) => start?.key ?? null)),
     int4s(bodyOffsets),
-    int4s(column(({ record }) => record.body?.length ?? null)),
+    int4s(column(({ record }) => record.request_body.length)),
     texts(column(({ record }) => record.outcome)),
     int4s(column(({ record }) => record.response_status_code)),
-    texts(column(({ record }) => record.response && JSON.stringify(record.response))),
-    jsons(column(({ record }) => record.headers)),
+    texts(column(({ record }) => record.response_body)),
+    jsons(column(({ record }) => record.request_headers)),
     texts(column(({ record }) => record.content_type)),
     texts(column(({ record }) => record.url)),
     int4s(column(({ record }) => record.duration_ms)),

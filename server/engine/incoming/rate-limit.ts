@@ -1,18 +1,16 @@
 import { LRUCache } from 'lru-cache'
 
-/** A token bucket per key: `burst` at once, `perSecond` in the long run. The clock is passed in. */
-export type RateLimiter = {
-  /** Takes one token; returns 0, or the seconds until one is available. `now` in milliseconds. */
-  take(key: string, limit: { perSecond: number; burst: number }, now: number): number
-}
-
 /** Bounded, because unauthenticated callers choose their keys. */
 const MAX_BUCKETS = 50_000
 
-export function createRateLimiter(): RateLimiter {
+export type RateLimiter = ReturnType<typeof createRateLimiter>
+
+/** A token bucket per key: `burst` at once, `perSecond` in the long run. The clock is passed in. */
+export function createRateLimiter() {
   const buckets = new LRUCache<string, { tokens: number; at: number }>({ max: MAX_BUCKETS })
   return {
-    take(key, { perSecond, burst }, now) {
+    /** Takes one token; returns 0, or the seconds until one is available. `now` in milliseconds. */
+    take(key: string, { perSecond, burst }: { perSecond: number; burst: number }, now: number): number {
       const bucket = buckets.get(key) ?? { tokens: burst, at: now }
       // A clock that was set back must not cost tokens.
       const seconds = Math.max(0, now - bucket.at) / 1000

@@ -7,14 +7,20 @@ import type { Listener } from '#platform/database/listen.ts'
 import { unavailable } from '#platform/http/errors.ts'
 import { originOf } from '#platform/http/requests.ts'
 import { commitCalls } from './commit-calls.ts'
-import type { CompiledHook } from './compiled-hook.ts'
-import { type Call, evaluateCall, UNAUTHENTICATED_LIMIT, type Verdict } from './evaluate-call.ts'
+import {
+  type Call,
+  type CallRecord,
+  evaluateCall,
+  recordOf,
+  UNAUTHENTICATED_LIMIT,
+  type Verdict,
+} from './evaluate-call.ts'
 import { createGroupCommit } from './group-commit.ts'
 import { type CachedHook, createHookCache } from './hook-cache.ts'
-import type { CallRecord, StartedBy } from './insert-calls.ts'
+import type { StartedBy } from './insert-calls.ts'
 import { createRateLimiter } from './rate-limit.ts'
 import { createRejectionLog } from './rejections.ts'
-import { contentTypeOf, idempotencyKey, maskSecrets } from './sender-headers.ts'
+import { idempotencyKey } from './sender-headers.ts'
 
 const FLUSH_EVERY_MS = 5_000
 
@@ -52,16 +58,6 @@ export type Received =
   | { kind: 'started' | 'duplicate'; actionId: number; requestId: string }
   | { kind: 'cannot-run'; reason: string; requestId: string }
   | (Exclude<Verdict, { kind: 'accepted' }> & { requestId: string })
-
-const STATUS_CODES: Record<Verdict['kind'], number> = {
-  accepted: 202,
-  ping: 200,
-  ignored: 200,
-  rejected_signature: 403,
-  rate_limited: 429,
-  rejected_payload: 400,
-  rejected_variables: 422,
-}
 
 const MAX_EVALUATIONS = 5
 
@@ -111,14 +107,7 @@ async function evaluateAndStore(
     return storeCall(deps, cached, verdict, record, { key, origin: originOf(call), user: null })
   }
   if (verdict.kind === 'rejected_signature' && !(await deps.cache.isCurrent(cached))) return 'stale'
-  await deps.rejections.record({
-    id: record.id,
-    hookId: cached.hook.id,
-    outcome: verdict.kind,
-    responseStatusCode: record.response_status_code,
-    address: call.address,
-    url,
-  })
+  await deps.rejections.record(cached.hook.id, record)
   return { ...verdict, requestId: record.id }
 }
 
@@ -147,38 +136,11 @@ export async function storeCall(
         hook.plan.kind === 'impossible'
           ? hook.plan.reason
           : 'The pipeline is busy, and its queue policy rejects further runs.'
-      const outcome = { outcome: 'rejected_state', response_status_code: 409, response: { message: reason } }
-      const again = await groupCommit.store({ hook, version, record: { ...record, ...outcome }, start: null })
+      const outcome = { outcome: 'rejected_state', response_status_code: 409 }
+      const response_body = JSON.stringify({ message: reason })
+      const refused = { ...record, ...outcome, response_body }
+      const again = await groupCommit.store({ hook, version, record: refused, start: null })
       return again.kind === 'stale' ? 'stale' : { kind: 'cannot-run', reason, requestId }
     }
   }
-}
-
-export function recordOf(
-  hook: CompiledHook,
-  call: Call,
-  url: string,
-  verdict: Verdict,
-  startedAt: number,
-): CallRecord {
-  return {
-    id: randomUUIDv7(),
-    outcome: verdict.kind,
-    response_status_code:
-      verdict.kind === 'rejected_payload' && verdict.isUnsupported ? 415 : STATUS_CODES[verdict.kind],
-    ip_address: call.address,
-    url,
-    headers: maskSecrets(hook, call.headers),
-    content_type: contentTypeOf(call.headers) ?? null,
-    body: call.body,
-    response: explain(verdict),
-    retry_of: null,
-    duration_ms: Math.round(performance.now() - startedAt),
-  }
-}
-
-function explain(verdict: Verdict): object | null {
-  if (verdict.kind === 'ignored') return { message: `The condition on ${verdict.path} is not met.` }
-  if (verdict.kind === 'rejected_payload') return { message: verdict.message }
-  return verdict.kind === 'rejected_variables' ? { errors: verdict.errors } : null
 }

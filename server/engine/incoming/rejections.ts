@@ -1,31 +1,18 @@
-import { sql, type Transaction } from 'kysely'
+import { sql } from 'kysely'
 import { LRUCache } from 'lru-cache'
-import type { Database } from '#platform/database/connect.ts'
-import type { Tables } from '#platform/database/tables.ts'
+import type { Database, Transaction } from '#platform/database/connect.ts'
+import type { CallRecord } from './evaluate-call.ts'
+
+type RejectedCall = Pick<CallRecord, 'id' | 'outcome' | 'response_status_code' | 'ip_address' | 'url'>
+
+const STORED_PER_HOUR = 20
+const MAX_HOOKS = 10_000
 
 /**
  * Records calls that were rejected for their signature or their rate. The first twenty per hook and hour are stored,
  * without bodies; the rest is counted. An attack must neither fill the disk nor go unnoticed.
  */
-export type RejectionLog = {
-  record(call: RejectedCall): Promise<void>
-  /** Writes the counts to the database. */
-  flush(): Promise<void>
-}
-
-type RejectedCall = {
-  id: string
-  hookId: string
-  outcome: 'rejected_signature' | 'rate_limited'
-  responseStatusCode: number
-  address: string
-  url: string
-}
-
-const STORED_PER_HOUR = 20
-const MAX_HOOKS = 10_000
-
-export function createRejectionLog(db: Database): RejectionLog {
+export function createRejectionLog(db: Database) {
   /** The hour in which a hook reached its twenty records, as far as this process knows. */
   const fullHours = new LRUCache<string, number>({ max: MAX_HOOKS })
   const counts = new Map<string, { hookId: string; outcome: string; calls: number }>()
@@ -36,14 +23,15 @@ export function createRejectionLog(db: Database): RejectionLog {
   }
 
   return {
-    async record(call) {
+    async record(hookId: string, call: RejectedCall): Promise<void> {
       const hour = Math.floor(Date.now() / 3_600_000)
-      const isFull = fullHours.get(call.hookId) === hour
-      if (!isFull && (await db.transaction().execute((trx) => insertUnlessFull(trx, call)))) return
-      fullHours.set(call.hookId, hour)
-      count(call.hookId, call.outcome, 1)
+      const isFull = fullHours.get(hookId) === hour
+      if (!isFull && (await db.transaction().execute((trx) => insertUnlessFull(trx, hookId, call)))) return
+      fullHours.set(hookId, hour)
+      count(hookId, call.outcome, 1)
     },
-    async flush() {
+    /** Writes the counts to the database. */
+    async flush(): Promise<void> {
       for (const [key, { hookId, outcome, calls }] of counts) {
         counts.delete(key)
         try {
@@ -63,14 +51,14 @@ export function createRejectionLog(db: Database): RejectionLog {
 }
 
 /** One at a time per hook: concurrently, each would see room for one more. */
-async function insertUnlessFull(trx: Transaction<Tables>, call: RejectedCall): Promise<boolean> {
-  await sql`select pg_advisory_xact_lock(hashtextextended(${call.hookId}, 0))`.execute(trx)
+async function insertUnlessFull(trx: Transaction, hookId: string, call: RejectedCall): Promise<boolean> {
+  await sql`select pg_advisory_xact_lock(hashtextextended(${hookId}, 0))`.execute(trx)
   const { numAffectedRows } = await sql`
     insert into hook_requests (id, hook_id, type, ip_address, url, method, outcome, response_status_code)
-    select ${call.id}::uuid, ${call.hookId}::uuid, 'incoming', ${call.address}, ${call.url}, 'POST', ${call.outcome}, ${call.responseStatusCode}::int
+    select ${call.id}::uuid, ${hookId}::uuid, 'incoming', ${call.ip_address}, ${call.url}, 'POST', ${call.outcome}, ${call.response_status_code}::int
     where (
       select count(*) from (
-        select from hook_requests where hook_id = ${call.hookId}::uuid and outcome in ('rejected_signature', 'rate_limited')
+        select from hook_requests where hook_id = ${hookId}::uuid and outcome in ('rejected_signature', 'rate_limited')
           and created_at >= date_trunc('hour', now()) limit ${STORED_PER_HOUR}
       ) as stored
     ) < ${STORED_PER_HOUR}`.execute(trx)

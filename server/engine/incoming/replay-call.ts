@@ -2,13 +2,13 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { callerOf, permissions, scopeOf } from '#access/authorization/enforce.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Database } from '#platform/database/connect.ts'
-import { ApiError, notFound } from '#platform/http/errors.ts'
+import { type HttpProblem, unwrap } from '#platform/http/problems.ts'
 import { originOf } from '#platform/http/requests.ts'
 import { Exactly, errorResponses, ref, Uuid } from '#platform/http/schemas.ts'
 import { loadHook } from './compiled-hook.ts'
-import { evaluatePayload } from './evaluate-call.ts'
+import { evaluatePayload, recordOf } from './evaluate-call.ts'
 import type { StartedBy } from './insert-calls.ts'
-import { type ReceiveDeps, type Received, recordOf, retryWhileStale, storeCall } from './receive-call.ts'
+import { type ReceiveDeps, type Received, retryWhileStale, storeCall } from './receive-call.ts'
 import { answerBody, callAnswerSchema, respond } from './respond.ts'
 
 type ReplayDeps = Pick<ReceiveDeps, 'groupCommit'> & { db: Database; box: SecretBox }
@@ -54,9 +54,7 @@ type ReplayRoute = ReplayDeps & {
   replayDelivery: (
     hookRequestId: string,
     userId: number,
-  ) => Promise<
-    { kind: 'replayed'; actionId: number } | { kind: 'in-progress' } | { kind: 'disabled' } | { kind: 'gone' }
-  >
+  ) => Promise<{ kind: 'replayed'; actionId: number } | HttpProblem>
 }
 
 export const replayRoute: FastifyPluginAsyncTypebox<ReplayRoute> = async (
@@ -83,24 +81,12 @@ export const replayRoute: FastifyPluginAsyncTypebox<ReplayRoute> = async (
     },
     async (request, reply) => {
       const { id, name, email } = callerOf(request)
-      if (scopeOf(request).hook_type === 'outgoing')
-        return reply.code(202).send(await sendAgain(request.params.id, id))
+      if (scopeOf(request).hook_type === 'outgoing') {
+        const { actionId } = unwrap(await replayDelivery(request.params.id, id))
+        return reply.code(202).send(answerBody('The delivery is being sent again.', baseUrl(), { actionId }))
+      }
       const startedBy = { key: null, origin: originOf(request), user: { id, name, email } }
       return respond(reply, await replayCall(deps, request.params.id, request.ip, startedBy), baseUrl())
     },
   )
-
-  async function sendAgain(hookRequestId: string, userId: number) {
-    const outcome = await replayDelivery(hookRequestId, userId)
-    switch (outcome.kind) {
-      case 'replayed':
-        return answerBody('The delivery is being sent again.', outcome.actionId, null, baseUrl())
-      case 'in-progress':
-        throw new ApiError('conflict', 'This delivery is being sent right now.')
-      case 'disabled':
-        throw new ApiError('conflict', 'This hook is disabled. Set `active` to true first.')
-      case 'gone':
-        throw notFound()
-    }
-  }
 }

@@ -25,9 +25,8 @@ export function respond(reply: FastifyReply, received: Received, baseUrl: string
 
 export function answerBody(
   message: string,
-  actionId: number | null,
-  requestId: string | null,
   baseUrl: string,
+  { actionId = null, requestId = null }: { actionId?: number | null; requestId?: string | null },
 ): Static<typeof callAnswerSchema> {
   return {
     message,
@@ -41,23 +40,15 @@ export function answerBody(
 function bodyOf(received: Received, baseUrl: string) {
   switch (received.kind) {
     case 'started':
-      return answerBody('The pipeline was started.', received.actionId, received.requestId, baseUrl)
+      return answerBody('The pipeline was started.', baseUrl, received)
     case 'duplicate':
-      return answerBody(
-        'Duplicate: this call has already started the pipeline.',
-        received.actionId,
-        received.requestId,
-        baseUrl,
-      )
+      return answerBody('Duplicate: this call has already started the pipeline.', baseUrl, received)
     case 'ping':
-      return answerBody('Pong. The hook is ready; nothing was started.', null, received.requestId, baseUrl)
-    case 'ignored':
-      return answerBody(
-        `Nothing was started: the condition on ${received.path} is not met.`,
-        null,
-        received.requestId,
-        baseUrl,
-      )
+      return answerBody('Pong. The hook is ready; nothing was started.', baseUrl, received)
+    case 'ignored': {
+      const message = `Nothing was started: the condition on ${received.path} is not met.`
+      return answerBody(message, baseUrl, received)
+    }
     case 'not-found':
       throw notFound()
     case 'rejected_signature':

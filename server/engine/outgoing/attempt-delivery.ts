@@ -11,7 +11,7 @@ import { type AttemptResult, type NextAttempt, nextAttempt } from './retry-sched
 /** What happens to a delivery after an attempt. */
 export type NextStep =
   | NextAttempt
-  /** The database refuses the record of the attempt: the delivery has failed. */
+  /** The database rejects the record of the attempt: the delivery has failed. */
   | { kind: 'unrecorded'; reason: string }
   /** The hook's conditions are not met: nothing is sent or recorded. */
   | { kind: 'ignored' }

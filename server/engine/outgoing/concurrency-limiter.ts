@@ -1,21 +1,5 @@
 import { LRUCache } from 'lru-cache'
 
-/**
- * How many requests may be in flight to each receiver. A receiver starts with a few, gets one more for each success,
- * and falls back to one when it fails: a slow one holds few slots, whatever else is waiting. One that responds quickly
- * gets more than it has connections, so that the next requests are ready when a connection is free.
- */
-export type ConcurrencyLimiter = {
-  /**
-   * How many more requests may start, when `free` slots are left for all hooks together. The last of these go one by one
-   * to hooks that have none yet: slow receivers that hold all others do not block the rest.
-   */
-  available(hookId: string, free: number): number
-  start(hookId: string): void
-  /** `tookMs` is null when nothing was sent. */
-  finish(hookId: string, succeeded: boolean, tookMs: number | null): void
-}
-
 const INITIAL_LIMIT = 4
 const MAX_LIMIT = 64
 const MAX_LIMIT_WHEN_FAST = 256
@@ -24,12 +8,21 @@ const RESERVED = 256
 /** Far more hooks than requests can be in flight: what is evicted is idle. */
 const MAX_HOOKS = 10_000
 
-export function createConcurrencyLimiter(): ConcurrencyLimiter {
+/**
+ * How many requests may be in flight to each receiver. A receiver starts with a few, gets one more for each success,
+ * and falls back to one when it fails: a slow one holds few slots, whatever else is waiting. One that responds quickly
+ * gets more than it has connections, so that the next requests are ready when a connection is free.
+ */
+export function createConcurrencyLimiter() {
   const hooks = new LRUCache<string, { inFlight: number; limit: number }>({ max: MAX_HOOKS })
   const initial = () => ({ inFlight: 0, limit: INITIAL_LIMIT })
 
   return {
-    available(hookId, free) {
+    /**
+     * How many more requests may start, when `free` slots are left for all hooks together. The last of these go one by
+     * one to hooks that have none yet: slow receivers that hold all others do not block the rest.
+     */
+    available(hookId: string, free: number): number {
       const { inFlight, limit } = hooks.peek(hookId) ?? initial()
       const slots = limit - inFlight
       // What waits behind busy connections is claimed many at a time.
@@ -37,12 +30,13 @@ export function createConcurrencyLimiter(): ConcurrencyLimiter {
       if (free > RESERVED) return Math.max(0, Math.min(slots, free - RESERVED))
       return inFlight === 0 && free > 0 ? 1 : 0
     },
-    start(hookId) {
+    start(hookId: string): void {
       const state = hooks.get(hookId) ?? initial()
       state.inFlight += 1
       hooks.set(hookId, state)
     },
-    finish(hookId, succeeded, tookMs) {
+    /** `tookMs` is null when nothing was sent. */
+    finish(hookId: string, succeeded: boolean, tookMs: number | null): void {
       const state = hooks.get(hookId)
       if (!state) return
       state.inFlight = Math.max(0, state.inFlight - 1)

@@ -1,4 +1,4 @@
-import { sql } from 'kysely'
+import { type Selectable, sql } from 'kysely'
 import { LRUCache } from 'lru-cache'
 import { loadGrants } from '#access/authorization/caller.ts'
 import { can } from '#access/authorization/permissions.ts'
@@ -8,16 +8,14 @@ import { hookSecretAad } from '#model/hooks/present-hook.ts'
 import type { HookCondition } from '#model/hooks/schemas.ts'
 import { templateNames } from '#model/hooks/template-names.ts'
 import { credentialAad } from '#model/inventory/sealed-aad.ts'
-import type { CompiledCondition } from '#model/payload/conditions.ts'
-import { parsePath } from '#model/payload/payload-path.ts'
+import { compileCondition } from '#model/payload/conditions.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Database } from '#platform/database/connect.ts'
+import type { HooksTable } from '#platform/database/tables.ts'
 import { createMask } from '#platform/masking/mask.ts'
 
-type HookRow = {
-  id: string
+type HookRow = Selectable<HooksTable> & {
   organization_id: number
-  edited_by: number
   target_url: string
   verify_ssl: boolean
   settings: {
@@ -28,8 +26,6 @@ type HookRow = {
   }
   trigger_when: { events: string[]; conditions: HookCondition[] }
   secret: Buffer
-  previous_secret: Buffer | null
-  previous_secret_until: string | null
   credential_id: number | null
   credential_secret: Buffer | null
   credential_is_usable: boolean
@@ -38,7 +34,7 @@ type HookRow = {
 /** Everything a delivery needs to know about its hook; compiled once per tree version. */
 export type OutgoingHook = ReturnType<typeof compileHook>
 
-/** An error stands for a hook that cannot be opened, such as one whose secret was sealed with another key. */
+/** An error: the hook cannot be opened, for example because its secret was sealed with another key. */
 export type LoadedHook = OutgoingHook | Error
 
 /** Removed hooks are left out. */
@@ -48,9 +44,7 @@ export async function loadOutgoingHooks(
   ids: readonly string[],
 ): Promise<Map<string, LoadedHook>> {
   const { rows } = await sql<HookRow>`
-    select h.id, project.organization_id, h.edited_by, h.target_url, h.verify_ssl, h.settings, h.trigger_when,
-      h.secret, h.previous_secret, h.previous_secret_until, credential.id as credential_id,
-      credential.secret as credential_secret, credential.active and credential.auth_type = 'token' as credential_is_usable
+    select h.*, project.organization_id, credential.id as credential_id, credential.secret as credential_secret, credential.active and credential.auth_type = 'token' as credential_is_usable
     from hooks h
     join pipelines p on p.id = h.pipeline_id
     join environments environment on environment.id = h.environment_id
@@ -109,12 +103,6 @@ function openCredential(row: HookRow, box: SecretBox): { id: number; token: stri
   const { credential_id: id, credential_secret: sealed } = row
   if (id === null) return null
   return { id, token: row.credential_is_usable && sealed ? box.open(sealed, credentialAad(id)) : null }
-}
-
-function compileCondition({ path, accepted_values }: HookCondition): CompiledCondition {
-  const parsed = parsePath(path)
-  if (parsed.kind === 'invalid') throw new Error(`A stored path ${parsed.message}`)
-  return { path, keys: parsed.keys, acceptedValues: accepted_values }
 }
 
 /** What the action's own row holds; anything else needs its targets, relatives and resource. */

@@ -4,6 +4,7 @@ import { renderRequest, type TemplateContext } from '#adapters/templates/render.
 import { unmetCondition } from '#model/payload/conditions.ts'
 import type { AddressGuard } from '#platform/addresses/guard.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
+import { conflict, type HttpProblem } from '#platform/http/problems.ts'
 import { Exactly, Id, named, TextOrNull, Timestamp } from '#platform/http/schemas.ts'
 import { MASK } from '#platform/masking/masked.ts'
 import { buildContext, type ContextDeps, type Subject } from './build-context.ts'
@@ -40,31 +41,27 @@ export type Preview = Static<typeof previewSchema>
 
 export type PreviewDeps = ContextDeps & { box: SecretBox; guard: AddressGuard }
 
-type PreviewOutcome =
-  | { kind: 'done'; preview: Preview }
-  | { kind: 'gone' }
-  /** The pipeline has never run, or the given action does not match the hook. */
-  | { kind: 'no-action' }
-  | { kind: 'fault'; field: string; message: string }
-
 /** What the hook would send about an action now, and to which address. Nothing is sent. */
 export async function previewHook(
   deps: PreviewDeps,
   hookId: string,
   actionId: number | undefined,
-): Promise<PreviewOutcome> {
+): Promise<{ kind: 'done'; preview: Preview } | HttpProblem> {
   const hook = (await loadOutgoingHooks(deps.db, deps.box, [hookId])).get(hookId)
   if (!hook) return { kind: 'gone' }
   if (hook instanceof Error) throw hook
   const subject = await findSubject(deps, hookId, actionId)
-  if (!subject) return { kind: 'no-action' }
+  if (!subject)
+    return actionId === undefined
+      ? conflict('No action matches this hook yet. Run the pipeline once.')
+      : { kind: 'unknown', errors: { action_id: ['does not match this hook'] } }
   if (!hook.request)
-    return { kind: 'fault', field: 'settings', message: 'has an invalid template; save the hook again' }
+    return { kind: 'invalid', errors: { settings: ['has an invalid template; save the hook again'] } }
   const { usesAccessToken } = hook.request
   const token = (await authorizeTokens(deps.db, [hook])).get(hook.id)!
   const context = await buildContext(deps, hook, subject, usesAccessToken ? MASK : null)
   const rendered = renderRequest(hook.request, context as TemplateContext)
-  if (rendered.kind === 'failed') return { ...rendered, kind: 'fault' }
+  if (rendered.kind === 'failed') return { kind: 'invalid', errors: { [rendered.field]: [rendered.message] } }
   const { event, action } = context
   const { status, previous_status, occurred_at } = subject.event
   const tokenUse = token.kind === 'denied' ? token.message : 'used; masked in this preview'

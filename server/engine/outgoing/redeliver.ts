@@ -3,16 +3,15 @@ import { eventKinds, matchingKind } from '#model/events/event-kinds.ts'
 import { DELIVERIES_CHANNEL } from '#model/events/fan-out.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { Status } from '#platform/database/tables.ts'
+import { conflict, type HttpProblem } from '#platform/http/problems.ts'
 import { STATUSES } from '#platform/vocabulary.ts'
 
-export const MAX_DELIVERIES = 50_000
+const MAX_DELIVERIES = 50_000
+const DISABLED = conflict('This hook is disabled. Set `active` to true first.')
 
 type RedeliverInput = { from: string; to: string; onlyFailed: boolean; dryRun: boolean }
 
-type RedeliverOutcome =
-  | { kind: 'done' | 'too-many'; deliveries: number }
-  | { kind: 'disabled' }
-  | { kind: 'gone' }
+type RedeliverOutcome = { kind: 'done'; deliveries: number } | HttpProblem
 
 type ListeningHook = { id: string; events: readonly string[] }
 type TimeRange = Pick<RedeliverInput, 'from' | 'to' | 'onlyFailed'>
@@ -30,8 +29,11 @@ export function redeliver(db: Database, hookId: string, input: RedeliverInput): 
     if (!hook) return { kind: 'gone' }
     const deliveries = await countUndelivered(trx, hook, input)
     if (input.dryRun) return { kind: 'done', deliveries }
-    if (!hook.active) return { kind: 'disabled' }
-    if (deliveries > MAX_DELIVERIES) return { kind: 'too-many', deliveries }
+    if (!hook.active) return DISABLED
+    if (deliveries > MAX_DELIVERIES) {
+      const message = `selects ${deliveries} deliveries, more than the maximum of ${MAX_DELIVERIES}; use a shorter time range`
+      return { kind: 'invalid', errors: { from: [message] } }
+    }
     await sql`
       insert into deliveries (hook_id, event_id, action_id, is_final, due_at)
       select ${hookId}::uuid, wanted.id, wanted.action_id, wanted.is_final, wanted.occurred_at
@@ -72,7 +74,7 @@ function undelivered(hook: ListeningHook, range: TimeRange): RawBuilder<unknown>
 /** The events that a hook subscribes to in a time range, delivered or not. */
 function eventsFor(hook: ListeningHook, range: TimeRange): RawBuilder<unknown> {
   const statuses = Object.keys(STATUSES) as Status[]
-  // '' stands for the missing status before a creation.
+  // '' is the missing status before a creation.
   const changes = [null, ...statuses].flatMap((previous) =>
     statuses
       .filter((status) => matchingKind(eventKinds(previous, status), hook.events))
@@ -101,12 +103,7 @@ async function findHook(db: Database, id: string) {
   return row && { id: row.id, active: row.active, events: row.trigger_when.events as string[] }
 }
 
-type ReplayOutcome =
-  | { kind: 'replayed'; actionId: number }
-  /** A process is sending it right now. */
-  | { kind: 'in-progress' }
-  | { kind: 'disabled' }
-  | { kind: 'gone' }
+type ReplayOutcome = { kind: 'replayed'; actionId: number } | HttpProblem
 
 /** Sends one delivery again, immediately and out of order; the new records refer to the given one. */
 export function replayDelivery(db: Database, hookRequestId: string, userId: number): Promise<ReplayOutcome> {
@@ -123,8 +120,8 @@ export function replayDelivery(db: Database, hookRequestId: string, userId: numb
       .forUpdate('d')
       .executeTakeFirst()
     if (!delivery) return { kind: 'gone' }
-    if (!delivery.active || delivery.deleted_at) return { kind: 'disabled' }
-    if (delivery.is_in_progress) return { kind: 'in-progress' }
+    if (!delivery.active || delivery.deleted_at) return DISABLED
+    if (delivery.is_in_progress) return conflict('This delivery is being sent right now.')
     await trx
       .updateTable('deliveries')
       .set({

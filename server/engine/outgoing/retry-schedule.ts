@@ -8,29 +8,20 @@ export type NextAttempt =
   | { kind: 'retry'; afterMs: number }
   | { kind: 'failed'; reason: string }
 
-const SECOND = 1_000
-const MINUTE = 60 * SECOND
+const MINUTE = 60
 const HOUR = 60 * MINUTE
 
 /** The delay after the first attempt, the second, … */
-const DELAYS_MS = [
-  5 * SECOND,
-  30 * SECOND,
-  2 * MINUTE,
-  10 * MINUTE,
-  30 * MINUTE,
-  HOUR,
-  3 * HOUR,
-  6 * HOUR,
-  12 * HOUR,
-]
+const DELAYS_MS = [5, 30, 2 * MINUTE, 10 * MINUTE, 30 * MINUTE, HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR].map(
+  (seconds) => seconds * 1_000,
+)
 /** For responses that may only mean "not yet": the receiver may still be creating what the event is about. */
 const SHORT_DELAYS_MS = DELAYS_MS.slice(0, 2)
 const MAYBE_NOT_YET = [404, 409, 422]
 const JITTER = 0.2
 
 /** The longest Retry-After that is honored. */
-export const MAX_RETRY_AFTER_MS = HOUR
+export const MAX_RETRY_AFTER_MS = HOUR * 1_000
 
 /** Pure. `attemptNumber` is 1 for the first attempt; `random` is between 0 and 1. */
 export function nextAttempt(result: AttemptResult, attemptNumber: number, random: number): NextAttempt {
@@ -74,7 +65,7 @@ function describe(result: AttemptResult): string {
 /** A Retry-After header in milliseconds, at most an hour: seconds, or one of HTTP's three date formats; else null. */
 export function readRetryAfter(header: string | null, now: Date): number | null {
   const text = header?.trim() ?? ''
-  const milliseconds = /^\d+$/.test(text) ? Number(text) * SECOND : readHttpDate(text) - now.getTime()
+  const milliseconds = /^\d+$/.test(text) ? Number(text) * 1_000 : readHttpDate(text) - now.getTime()
   if (Number.isNaN(milliseconds)) return null
   return Math.min(MAX_RETRY_AFTER_MS, Math.max(0, milliseconds))
 }

@@ -1,11 +1,11 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { type Static, Type } from 'typebox'
 import { permissions } from '#access/authorization/enforce.ts'
-import { ApiError, invalid, notFound } from '#platform/http/errors.ts'
-import { toApiError } from '#platform/http/problems.ts'
+import { invalid } from '#platform/http/errors.ts'
+import { unwrap } from '#platform/http/problems.ts'
 import { Exactly, errorResponses, Id, named, ref, Uuid } from '#platform/http/schemas.ts'
 import { type Preview, type PreviewDeps, previewHook, previewSchema } from './preview.ts'
-import { MAX_DELIVERIES, redeliver } from './redeliver.ts'
+import { redeliver } from './redeliver.ts'
 
 const tags = ['Hooks']
 const params = Exactly({ hook_id: Uuid })
@@ -54,23 +54,8 @@ export const outgoingRoutes: FastifyPluginAsyncTypebox<PreviewDeps> = async (app
       },
     },
     async (request): Promise<Preview> => {
-      const actionId = request.body?.action_id
-      const outcome = await previewHook(deps, request.params.hook_id, actionId)
-      switch (outcome.kind) {
-        case 'done':
-          return outcome.preview
-        case 'gone':
-          throw notFound()
-        case 'no-action':
-          if (actionId !== undefined)
-            throw toApiError({
-              kind: 'unknown',
-              errors: { action_id: ['does not match this hook'] },
-            })
-          throw new ApiError('conflict', 'No action matches this hook yet. Run the pipeline once.')
-        case 'fault':
-          throw invalid({ [outcome.field]: [outcome.message] })
-      }
+      const outcome = await previewHook(deps, request.params.hook_id, request.body?.action_id)
+      return unwrap(outcome).preview
     },
   )
 
@@ -97,22 +82,9 @@ export const outgoingRoutes: FastifyPluginAsyncTypebox<PreviewDeps> = async (app
       const { from, to = new Date().toISOString(), only_failed = true, dry_run = false } = request.body
       if (Date.parse(from) >= Date.parse(to)) throw invalid({ to: ['must be later than from'] })
       const input = { from, to, onlyFailed: only_failed, dryRun: dry_run }
-      const outcome = await redeliver(deps.db, request.params.hook_id, input)
-      switch (outcome.kind) {
-        case 'done':
-          reply.code(dry_run ? 200 : 202)
-          return { deliveries: outcome.deliveries, dry_run }
-        case 'gone':
-          throw notFound()
-        case 'disabled':
-          throw new ApiError('conflict', 'This hook is disabled. Set `active` to true first.')
-        case 'too-many':
-          throw invalid({
-            from: [
-              `selects ${outcome.deliveries} deliveries, more than the maximum of ${MAX_DELIVERIES}; use a shorter time range`,
-            ],
-          })
-      }
+      const { deliveries } = unwrap(await redeliver(deps.db, request.params.hook_id, input))
+      reply.code(dry_run ? 200 : 202)
+      return { deliveries, dry_run }
     },
   )
 }

@@ -18,8 +18,8 @@ const STATES: Record<NextStep['kind'], DeliveryState> = {
 type DatabaseError = Error & { code?: string }
 
 /**
- * Stores finished attempts and returns them as stored. An attempt that the database refuses does not block the others:
- * it is stored without bodies and headers; when that is refused as well, its delivery fails as `unrecorded`.
+ * Stores finished attempts and returns them as stored. An attempt that the database rejects does not block the others:
+ * it is stored without bodies and headers; when that is rejected as well, its delivery fails as `unrecorded`.
  * `persist` repeats work while the database is away.
  */
 export async function storeAttempts(
@@ -41,20 +41,22 @@ export async function storeAttempts(
     return withoutRecord
   }
 
-  /** The error with which the database refuses the attempts; outages are waited out. */
+  /** The error with which the database rejects the attempts; outages are waited out. */
   function tryToWrite(batch: readonly FinishedAttempt[]): Promise<DatabaseError | null> {
-    const refusal = (error: DatabaseError) => {
+    const rejection = (error: DatabaseError) => {
       if (isOutage(error)) throw error
       return error
     }
-    return persist(() => writeAttempts(db, batch).then(() => null, refusal))
+    return persist(() => writeAttempts(db, batch).then(() => null, rejection))
   }
 }
 
-/** Each version holds less that the database could refuse; the last two fail the delivery. */
+/** Each version holds less that the database could reject; the last two fail the delivery. */
 function reducedVersions(attempt: FinishedAttempt, { code = 'unknown' }: DatabaseError) {
   const record = attempt.record && { ...attempt.record, ...WITHOUT_BODIES }
-  const reason = `The request was sent, but its record could not be stored (database error ${code}).`
+  // The outcome says whether anything was sent: a blocked or unrenderable request was not.
+  const outcome = attempt.record?.outcome ?? attempt.next.kind
+  const reason = `This attempt (${outcome}) could not be stored (database error ${code}).`
   const failed = { ...attempt, next: { kind: 'unrecorded' as const, reason } }
   const bare = { error: reason, url: '', ipAddress: null, status: null, durationMs: null }
   return [
@@ -70,7 +72,7 @@ function reducedVersions(attempt: FinishedAttempt, { code = 'unknown' }: Databas
 
 // Rows are looked up by key one by one, and updated where they were found: without statistics the planner would scan the
 // whole table, or everything that is pending. The record is stored even when another process has claimed the delivery in
-// the meantime: the request was sent anyway.
+// the meantime: the attempt was made anyway.
 // Idempotent: after a lost connection nobody knows whether the statement was executed.
 const STORE = `
   with finished as materialized (

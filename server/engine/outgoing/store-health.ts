@@ -1,6 +1,6 @@
-import { type Selectable, sql, type Transaction } from 'kysely'
-import type { Database } from '#platform/database/connect.ts'
-import type { HookHealthTable, Tables } from '#platform/database/tables.ts'
+import { type Selectable, sql } from 'kysely'
+import type { Database, Transaction } from '#platform/database/connect.ts'
+import type { HookHealthTable } from '#platform/database/tables.ts'
 import type { Log } from '#platform/queue/core.ts'
 import type { FinishedAttempt } from './attempt-delivery.ts'
 import { evaluateHook, type FailureRecord, NO_FAILURES } from './auto-disable.ts'
@@ -28,7 +28,7 @@ export async function storeHealth(
 }
 
 async function storeHookHealth(
-  trx: Transaction<Tables>,
+  trx: Transaction,
   log: Log,
   hookId: string,
   attempts: readonly FinishedAttempt[],

@@ -1,6 +1,7 @@
 import { readSource } from '#adapters/repositories/source.ts'
 import { chooseSource, type Source } from '#model/payload/choose-source.ts'
 import { coerce, type VariableValue } from '#model/payload/coerce.ts'
+import { FieldErrors } from '#platform/http/problems.ts'
 import type { ErrorsByField } from '#platform/http/validation.ts'
 import type { RunnablePipeline } from './load-pipeline.ts'
 import type { RunInput } from './schemas.ts'
@@ -23,20 +24,14 @@ export function findUnknownServers(
   )
 }
 
-type AddError = (field: string, message: string) => void
-
 const MAX_FIELD_CHARACTERS = 256
 
 export function checkInput(input: RunInput, { application }: RunnablePipeline): ErrorsByField {
-  const found: ErrorsByField = {}
-  const add: AddError = (field, message) => {
-    const key = field.slice(0, MAX_FIELD_CHARACTERS)
-    found[key] = [...(found[key] ?? []), message]
-  }
-  if (application) checkSource(input, application.defaultBranch, add)
-  else rejectFields(input, ['type', 'source_type', 'source_ref'], 'is only for deploy pipelines', add)
-  checkVariables(input.variables ?? {}, add)
-  return found
+  const errors = new FieldErrors()
+  if (application) checkSource(input, application.defaultBranch, errors)
+  else rejectFields(input, ['type', 'source_type', 'source_ref'], 'is only for deploy pipelines', errors)
+  checkVariables(input.variables ?? {}, errors)
+  return errors.found
 }
 
 /** The source of a deploy that does not repeat an earlier one. */
@@ -47,41 +42,49 @@ export function sourceOf(
   return chooseSource({ source_type, source_ref }, defaultBranch)
 }
 
-function rejectFields(input: RunInput, fields: (keyof RunInput)[], message: string, add: AddError): void {
-  for (const field of fields) if (input[field] !== undefined) add(field, message)
+function rejectFields(
+  input: RunInput,
+  fields: (keyof RunInput)[],
+  message: string,
+  errors: FieldErrors,
+): void {
+  for (const field of fields) if (input[field] !== undefined) errors.add(field, message)
 }
 
-function checkSource(input: RunInput, defaultBranch: string, add: AddError): void {
+function checkSource(input: RunInput, defaultBranch: string, errors: FieldErrors): void {
   const { type = 'deploy', source_type, source_ref } = input
   if (type !== 'deploy') {
     const message = `cannot be set: a ${type} uses an earlier release`
-    rejectFields(input, ['source_type', 'source_ref'], message, add)
+    rejectFields(input, ['source_type', 'source_ref'], message, errors)
     return
   }
   if (source_ref === undefined) {
     if (source_type !== undefined && source_type !== 'branch')
-      add('source_ref', `is required when source_type is ${source_type}`)
+      errors.add('source_ref', `is required when source_type is ${source_type}`)
     return
   }
   const source = sourceOf(input, defaultBranch)
   if (source_type !== undefined && source.source_type !== source_type)
-    add('source_ref', `is the full name of a ${source.source_type}, not of a ${source_type}`)
+    errors.add('source_ref', `is the full name of a ${source.source_type}, not of a ${source_type}`)
   const read = readSource({ type: source.source_type, ref: source.source_ref })
-  if (read.kind === 'impossible') add('source_ref', read.message)
+  if (read.kind === 'impossible') errors.add('source_ref', read.message)
 }
 
 const NAME = /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/
 
-function checkVariables(variables: Record<string, VariableValue>, add: AddError): void {
+function checkVariables(variables: Record<string, VariableValue>, errors: FieldErrors): void {
   const seen = new Set<string>()
   for (const [name, value] of Object.entries(variables)) {
-    const field = `variables.${name}`
+    const field = `variables.${name}`.slice(0, MAX_FIELD_CHARACTERS)
     if (!NAME.test(name))
-      add(field, 'must start with a letter or _, followed by letters, digits, _ or -; at most 64 characters')
-    if (seen.has(name.toLowerCase())) add(field, 'is a duplicate: variable names are case-insensitive')
+      errors.add(
+        field,
+        'must start with a letter or _, followed by letters, digits, _ or -; at most 64 characters',
+      )
+    if (seen.has(name.toLowerCase())) errors.add(field, 'is a duplicate: variable names are case-insensitive')
     seen.add(name.toLowerCase())
     const type = Array.isArray(value) ? 'array' : typeof value === 'number' ? 'integer' : typeof value
     const read = coerce(type as 'array' | 'integer' | 'boolean' | 'string', value, () => String(value))
-    if (read.kind === 'invalid') add(field, read.message)
+    if (read.kind === 'invalid') errors.add(field, read.message)
   }
 }

@@ -2,19 +2,19 @@
 // runner does its work.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
+import type { Caller } from '#access/authorization/caller.ts'
 import { callerOf, permissions, scopeOf } from '#access/authorization/enforce.ts'
 import { cancelAction } from '#engine/scheduling/cancel.ts'
-import { type Action, actionSchema } from '#model/actions/schemas.ts'
+import { createActionReader } from '#model/actions/read-action.ts'
+import { type Action, type ActionSummary, actionSchema } from '#model/actions/schemas.ts'
+import { visibilityOf } from '#model/actions/visibility.ts'
 import type { Tree } from '#model/inventory/tree.ts'
-import { ApiError, notFound } from '#platform/http/errors.ts'
-import { toApiError } from '#platform/http/problems.ts'
+import { unwrap } from '#platform/http/problems.ts'
 import { originOf } from '#platform/http/requests.ts'
 import { Exactly, errorResponses, Id, ref } from '#platform/http/schemas.ts'
 import { planPipeline } from './plan-run.ts'
-import { retryAction } from './retry-action.ts'
 import { emptyBody, runBody, runPlanSchema } from './schemas.ts'
-import { createRunReader } from './show-run.ts'
-import { type Requester, type RunDeps, runPipeline, type StartOutcome } from './start-run.ts'
+import { type Requester, type RunDeps, retryAction, runPipeline, type StartOutcome } from './start-run.ts'
 
 export type RunRoutes = RunDeps & { tree: Tree; baseUrl: () => string }
 
@@ -62,8 +62,7 @@ export const runRoutes: FastifyPluginAsyncTypebox<RunRoutes> = async (app, deps)
     },
     async (request) => {
       const outcome = await planPipeline(deps.db, request.params.id, request.body)
-      if (outcome.kind !== 'planned') throw toApiError(outcome)
-      return outcome.plan
+      return unwrap(outcome).plan
     },
   )
 
@@ -107,22 +106,14 @@ export const runRoutes: FastifyPluginAsyncTypebox<RunRoutes> = async (app, deps)
     async (request, reply) => {
       const { id } = request.params
       const caller = callerOf(request)
-      const outcome = await cancelAction({ db: deps.db, enqueueTargets: deps.enqueue.targets }, id, caller)
-      switch (outcome.kind) {
-        case 'cancelled':
-          reply.code(202)
-          return readRun(caller, environmentOf(request), id)
-        case 'over':
-          throw new ApiError('conflict', 'The action has already ended.')
-        case 'gone':
-          throw notFound()
-      }
+      unwrap(await cancelAction({ db: deps.db, enqueueTargets: deps.enqueue.targets }, id, caller))
+      reply.code(202)
+      return readRun(caller, environmentOf(request), id)
     },
   )
 
   async function showStarted(request: FastifyRequest, outcome: StartOutcome): Promise<Action> {
-    if (outcome.kind !== 'started') throw toApiError(outcome)
-    return readRun(callerOf(request), environmentOf(request), outcome.actionId)
+    return readRun(callerOf(request), environmentOf(request), unwrap(outcome).actionId)
   }
 }
 
@@ -133,4 +124,35 @@ function environmentOf(request: FastifyRequest): number {
 function requesterOf(request: FastifyRequest): Requester {
   const { id, name, email } = callerOf(request)
   return { id, name, email, address: request.ip, origin: originOf(request) }
+}
+
+/** Reads a run for the user who has just started or cancelled it. */
+function createRunReader(deps: RunRoutes) {
+  const readAction = createActionReader(deps)
+  return async (caller: Caller, environmentId: number, actionId: number): Promise<Action> => {
+    const visibility = await visibilityOf(deps.tree, caller)
+    const sees = (id: number) => id === environmentId || visibility.sees(id)
+    const action = await readAction({ ...visibility, sees }, actionId)
+    if (!action) throw new Error(`action ${actionId} does not exist`)
+    return visibility.sees(environmentId) ? action : withoutOtherRuns(action)
+  }
+}
+
+/** For a user who may run but not view: nothing of other runs. */
+function withoutOtherRuns(action: Action): Action {
+  const { data } = action.resource
+  if (!('last_deployments' in data)) return action
+  const own = (one: ActionSummary | null) => (one?.id === action.id ? one : null)
+  const { last_deployments, credential } = data
+  return {
+    ...action,
+    resource: {
+      ...action.resource,
+      data: {
+        ...data,
+        last_deployments: { latest: own(last_deployments.latest), live: own(last_deployments.live) },
+        credential: credential && { ...credential, last_action: own(credential.last_action) },
+      },
+    },
+  }
 }

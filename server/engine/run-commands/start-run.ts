@@ -1,11 +1,12 @@
-import type { Transaction } from 'kysely'
+import { sql } from 'kysely'
 import type { Enqueue } from '#engine/scheduling/jobs.ts'
 import { startChildren, startOf } from '#engine/scheduling/start-children.ts'
 import { type Start, startActions } from '#model/actions/start-actions.ts'
+import { isEnd } from '#model/actions/status.ts'
 import { type PipelineDefinition, planRows, planRun } from '#model/pipelines/plan.ts'
 import { acquireSlots, lockPipelines } from '#model/pipelines/queue-policy.ts'
-import type { Database } from '#platform/database/connect.ts'
-import type { Commit, Deployment, Tables } from '#platform/database/tables.ts'
+import type { Database, Transaction } from '#platform/database/connect.ts'
+import type { Commit, Deployment } from '#platform/database/tables.ts'
 import { conflict, type HttpProblem } from '#platform/http/problems.ts'
 import { checkInput, findUnknownServers, sourceOf } from './check-input.ts'
 import {
@@ -31,7 +32,7 @@ export type DeploySource = {
   release_name: string | null
 }
 
-export const NO_SOURCE: DeploySource = { deployment: null, commit: null, release_name: null }
+const NO_SOURCE: DeploySource = { deployment: null, commit: null, release_name: null }
 
 /** What distinguishes a run from other runs of its pipeline by the same user. */
 type RunDetails = Omit<Start, 'credential_id' | keyof ReturnType<typeof newStart>>
@@ -105,8 +106,8 @@ async function resolveSource(
 const VERBS = { redeploy: 'redeploy', rollback: 'roll back' }
 
 /** Starts a run on all servers of the definition, with the runs that follow it, and enqueues it. */
-export async function startRun(
-  trx: Transaction<Tables>,
+async function startRun(
+  trx: Transaction,
   enqueue: Enqueue,
   { definition, credentialId }: RunnablePipeline,
   requester: Requester,
@@ -134,7 +135,7 @@ function newStart(definition: PipelineDefinition, { id, name, email, address, or
 }
 
 /** Until the transaction ends it cannot be deleted: a deleted pipeline has no unfinished runs. */
-async function lockAgainstDeletion(trx: Transaction<Tables>, id: number): Promise<boolean> {
+async function lockAgainstDeletion(trx: Transaction, id: number): Promise<boolean> {
   const row = await trx
     .selectFrom('pipelines')
     .select('id')
@@ -145,5 +146,59 @@ async function lockAgainstDeletion(trx: Transaction<Tables>, id: number): Promis
   return row !== undefined
 }
 
-export const DELETED = 'The pipeline was deleted.'
+const DELETED = 'The pipeline was deleted.'
 export const BUSY = 'The pipeline is busy, and its queue policy rejects further runs.'
+
+/** Starts a run like one that has ended: same servers, variables and commit, current steps. */
+export function retryAction(
+  { db, enqueue }: RunDeps,
+  actionId: number,
+  requester: Requester,
+): Promise<StartOutcome> {
+  return db.transaction().execute(async (trx): Promise<StartOutcome> => {
+    const earlier = await trx
+      .selectFrom('actions')
+      .select(['status', 'pipeline_id', 'deployment', 'commit', 'release_name'])
+      .select(['hook_id', 'hook_request_id', 'hook_parsed_variables', 'variables'])
+      .select(
+        sql<number[]>`array(select server_id from targets where action_id = actions.id)`.as('server_ids'),
+      )
+      .where('id', '=', actionId)
+      .executeTakeFirst()
+    if (!earlier) return { kind: 'gone' }
+    const pipeline = await loadPipeline(trx, earlier.pipeline_id)
+    if (!pipeline) return conflict(DELETED)
+    if (!isEnd(earlier.status)) return conflict('The action has not ended yet. Cancel it first, or wait.')
+    const again = onServers(pipeline, earlier.server_ids)
+    if (again.definition.servers.length === 0)
+      return conflict('The pipeline no longer has any of the servers that the action ran on.')
+    const { hook_id, hook_request_id, hook_parsed_variables, variables } = earlier
+    return startRun(trx, enqueue, again, requester, {
+      ...(pipeline.application ? repeatSource(earlier, pipeline.application) : NO_SOURCE),
+      trigger_type: 'retry',
+      trigger_comment: null,
+      hook_id,
+      hook_request_id,
+      hook_parsed_variables,
+      variables,
+      retry_of: actionId,
+    })
+  })
+}
+
+/** The very commit, once it is known; before that, the source. A rollback goes to the same release. */
+function repeatSource(earlier: DeploySource, application: DeployedApplication): DeploySource {
+  const { deployment, commit, release_name } = earlier
+  const type = deployment?.type ?? 'deploy'
+  const source = commit?.hash
+    ? { source_type: 'commit', source_ref: commit.hash }
+    : {
+        source_type: deployment?.source_type ?? 'branch',
+        source_ref: deployment?.source_ref ?? application.defaultBranch,
+      }
+  return {
+    deployment: deploymentOf(application, type, source),
+    commit: commit?.hash ? commit : null,
+    release_name: type === 'rollback' ? release_name : null,
+  }
+}

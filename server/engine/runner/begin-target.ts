@@ -2,17 +2,16 @@ import { randomUUID } from 'node:crypto'
 import {
   type BegunTarget,
   JobReassignedError,
-  type TargetAttempt,
   type TargetLifecycle,
 } from '#engine/scheduling/target-lifecycle.ts'
 import { isEnd, type State } from '#model/actions/status.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
+import { retryOutage } from '#platform/database/outages.ts'
 import { createMaskers } from '#platform/masking/mask-stream.ts'
 import type { Log } from '#platform/queue/core.ts'
 import type { JobContext } from '#platform/queue/handler.ts'
 import { AttemptLostError } from '#platform/queue/handler.ts'
 import { loadRun, type Run, type UnreadableRun } from './load-run.ts'
-import { persist } from './persist.ts'
 import { resumeAt } from './resume.ts'
 import { addNote, tryAddNote } from './step-log.ts'
 
@@ -33,7 +32,7 @@ export async function beginTarget(
   deps: { lifecycle: TargetLifecycle; box: SecretBox; log: Log },
   targetId: number,
   job: JobContext,
-): Promise<(TargetAttempt & { plan: Plan }) | null> {
+) {
   const { lifecycle } = deps
   const key = randomUUID()
   const begin = () =>
@@ -44,7 +43,7 @@ export async function beginTarget(
       return { ...plan, run: run as Run }
     })
   try {
-    return await persist(begin, job.signal)
+    return await retryOutage(begin, job.signal)
   } catch (error) {
     if (isReassigned(error, job)) throw error
     // Retried by the queue, but not forever: in the end the target fails, and others get its slot.
@@ -53,8 +52,9 @@ export async function beginTarget(
     const fields = { err: withoutSecrets(error, []), target_id: targetId, attempt, final: isLast }
     deps.log.error(fields, 'target could not be started')
     if (!isLast) throw error
-    const explain: Parameters<TargetLifecycle['abandon']>[3] = (trx, log) => tryAddNote(trx, log, NOT_STARTED)
-    await persist(() => lifecycle.abandon(targetId, job, FAILED, explain), job.signal)
+    const abandon = () =>
+      lifecycle.abandon(targetId, job, FAILED, (trx, log) => tryAddNote(trx, log, NOT_STARTED))
+    await retryOutage(abandon, job.signal)
     return null
   }
 }

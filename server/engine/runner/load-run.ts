@@ -17,73 +17,53 @@ export type StepDefinition = {
   idempotent: boolean
 }
 
-/** Everything that running a target takes, read once when an attempt begins. */
-export type Run = {
+type Row = {
   /** Identifies this Gantry among all that may deploy to a server. */
   installation: string
   actionId: number
-  targetId: number
   environmentName: string
   hookVariables: Record<string, unknown>
   deployment: Deployment | null
   /** Of a deploy: what is known of its release so far. The step that gets it fills this in. */
   commit: Commit | null
   releaseName: string | null
+  targetReleaseName: string | null
   /** The release is on the server. */
   hasRelease: boolean
   isActivated: boolean
-  /** The release was there before this run: a rollback that only switches to it. */
-  isRolledBack: boolean
-  /** An earlier attempt may have started to build the release, so this one builds another. */
-  needsNewRelease: boolean
-  server: ServerToReach
-  steps: StepDefinition[]
-  application: DeployedApplication | null
-  /** What must not appear in a log. */
-  secrets: string[]
+  server: Omit<ServerAddress, 'privateKey'> & {
+    id: number
+    credentialId: number | null
+    secret: string | null
+  }
+  steps: StepDefinition[] | null
+  stepCount: number
+  application: ApplicationRow | null
 }
 
-export type ServerToReach = ServerAddress & { id: number }
-
-export type DeployedApplication = {
+type ApplicationRow = {
   id: number
   name: string
   folder: string
   repository: string
-  provider: { code: string; baseUrl: string | null } | null
   rootDirectory: string | null
   installCommand: string | null
   buildCommand: string | null
   sharedPaths: string[]
   deploymentsKeep: number
-  variables: { name: string; value: string; hidden: boolean }[]
-  /** How to log in to the repository: a token, or an SSH key. */
-  token: { secret: string; username?: string } | null
-  sshKey: string | null
+  credential: {
+    id: number
+    code: string
+    base_url: string | null
+    auth_type: string
+    username: string | null
+    secret: string | null
+  } | null
+  variables: { id: number; name: string; hidden: boolean; value: string }[]
 }
 
-type Sealed = {
-  server: Omit<ServerToReach, 'privateKey'> & { credentialId: number | null; secret: string | null }
-  application: Omit<DeployedApplication, 'variables' | 'provider' | 'token' | 'sshKey'> & {
-    credential: {
-      id: number
-      code: string
-      base_url: string | null
-      auth_type: string
-      username: string | null
-      secret: string | null
-    } | null
-    variables: { id: number; name: string; hidden: boolean; value: string }[]
-  }
-}
-
-type Row = Omit<Run, 'targetId' | 'isRolledBack' | 'needsNewRelease' | 'steps' | 'secrets' | keyof Sealed> & {
-  targetReleaseName: string | null
-  steps: StepDefinition[] | null
-  stepCount: number
-  server: Sealed['server']
-  application: Sealed['application'] | null
-}
+/** Everything that running a target takes, read once when an attempt begins. */
+export type Run = ReturnType<typeof toRun>
 
 /** A secret was sealed with another key, for example: a retry would not help. */
 export type UnreadableRun = { kind: 'unreadable'; message: string }
@@ -139,10 +119,11 @@ export async function loadRun(db: Database, box: SecretBox, targetId: number): P
   }
 }
 
-function toRun({ stepCount, targetReleaseName, steps, ...row }: Row, box: SecretBox, targetId: number): Run {
+function toRun({ stepCount, targetReleaseName, steps, ...row }: Row, box: SecretBox, targetId: number) {
   if (steps?.length !== stepCount) throw new Error('Steps of the run are missing.')
   const open: Open = (hex, aad) => box.open(Buffer.from(hex, 'hex'), aad)
-  const server = openServer(row.server, open)
+  const { credentialId, secret, ...address } = row.server
+  const server = { ...address, privateKey: secret && open(secret, credentialAad(credentialId!)) }
   const application = row.application && openApplication(row.application, open)
   const isRollback = row.deployment?.type === 'rollback'
   const hidden = application?.variables.filter((variable) => variable.hidden) ?? []
@@ -151,31 +132,29 @@ function toRun({ stepCount, targetReleaseName, steps, ...row }: Row, box: Secret
   return {
     ...row,
     targetId,
+    /** The release was there before this run: a rollback that only switches to it. */
     isRolledBack: isRollback && row.hasRelease && targetReleaseName === null,
+    /** An earlier attempt may have started to build the release, so this one builds another. */
     needsNewRelease: isRollback || targetReleaseName !== null,
     server,
     steps,
     application,
+    /** What must not appear in a log. */
     secrets: secrets.filter((secret) => secret != null),
   }
 }
 
 type Open = (hex: string, aad: string) => string
 
-function openServer({ credentialId, secret, ...server }: Sealed['server'], open: Open): ServerToReach {
-  return { ...server, privateKey: secret && open(secret, credentialAad(credentialId!)) }
-}
-
-function openApplication(sealed: Sealed['application'], open: Open): DeployedApplication {
-  const { credential, variables, ...application } = sealed
-  const secret = credential?.secret && open(credential.secret, credentialAad(credential.id))
+function openApplication({ credential, variables, ...application }: ApplicationRow, open: Open) {
+  const secret = credential?.secret ? open(credential.secret, credentialAad(credential.id)) : null
   const isKey = credential?.auth_type === 'key'
   return {
     ...application,
     provider: credential && { code: credential.code, baseUrl: credential.base_url },
-    token:
-      secret && !isKey ? { secret, ...(credential!.username && { username: credential!.username }) } : null,
-    sshKey: secret && isKey ? secret : null,
+    /** How to log in to the repository: a token, or an SSH key. */
+    token: secret && !isKey ? { secret, username: credential!.username } : null,
+    sshKey: isKey ? secret : null,
     variables: variables.map(({ id, value, ...variable }) => ({
       ...variable,
       value: open(value, variableAad(id)),

@@ -1,10 +1,9 @@
-import type { Transaction } from 'kysely'
-import type { Executor } from '#adapters/executors/executor.ts'
+import type { Executor, Unreachable } from '#adapters/executors/executor.ts'
 import type { TargetAttempt, TargetLifecycle } from '#engine/scheduling/target-lifecycle.ts'
 import type { State } from '#model/actions/status.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
-import type { Database } from '#platform/database/connect.ts'
-import type { Tables } from '#platform/database/tables.ts'
+import type { Database, Transaction } from '#platform/database/connect.ts'
+import { retryOutage } from '#platform/database/outages.ts'
 import type { Log } from '#platform/queue/core.ts'
 import type { JobContext } from '#platform/queue/handler.ts'
 import { AbortedError } from '#platform/queue/run-attempt.ts'
@@ -17,11 +16,14 @@ import {
   withoutSecrets,
 } from './begin-target.ts'
 import type { Run, StepDefinition } from './load-run.ts'
-import { persist } from './persist.ts'
-import type { Reach } from './reach.ts'
 import { repeatAt } from './resume.ts'
 import { countDown, failed, type StepHandler, type StepOutcome } from './step.ts'
 import { openStepLog, type StepLog, tryAddNote } from './step-log.ts'
+
+export type Reach = (
+  server: Run['server'],
+  signal: AbortSignal,
+) => Promise<Executor | Unreachable | { kind: 'cancelled' }>
 
 /** What running targets takes; the same for all targets of a process. */
 export type RunnerDeps = {
@@ -73,21 +75,21 @@ async function runStep(target: RunningTarget, order: number): Promise<number | n
   const outcome = await performStep(target, step).catch((error) => crashed(target, step, error))
   target.isResumed = false
   const isActivated = outcome.kind === 'done' && step.builtIn && step.name === 'activate-new-release'
-  const alongside = isActivated ? (trx: Transaction<Tables>) => markLive(trx, run) : undefined
+  const alongside = isActivated ? (trx: Transaction) => markLive(trx, run) : undefined
   const next = run.steps.find((one) => one.order === order + 1)
   if (outcome.kind === 'done' && next) {
-    const isCancelled = await persist(() => attempt.completeStep(order, alongside), job.signal)
+    const isCancelled = await retryOutage(() => attempt.completeStep(order, alongside), job.signal)
     if (!isCancelled) return next.order
-    await persist(() => attempt.end(next.order, CANCELLED, alongside), job.signal)
+    await retryOutage(() => attempt.end(next.order, CANCELLED, alongside), job.signal)
   } else {
     const end = endOf(target, step, outcome)
-    await persist(() => attempt.end(order, end, alongside), job.signal)
+    await retryOutage(() => attempt.end(order, end, alongside), job.signal)
   }
   return null
 }
 
 /** From the first server on that serves it, whatever the steps after that come to: it can be rolled back. */
-async function markLive(trx: Transaction<Tables>, { actionId, application }: Run): Promise<void> {
+async function markLive(trx: Transaction, { actionId, application }: Run): Promise<void> {
   await trx
     .updateTable('applications')
     .set({ live_action_id: actionId })
@@ -120,11 +122,11 @@ async function crashed(target: RunningTarget, step: StepDefinition, error: unkno
   if (attempt.cancelled.aborted) return { kind: 'stopped' }
   const isRetried = attempt.attempt < MAX_ATTEMPTS && canRepeat(run, step)
   const note = isRetried ? `${CRASHED} It is retried.` : CRASHED
-  const addNote = async (trx: Transaction<Tables>) => {
+  const addNote = async (trx: Transaction) => {
     await job.hold(trx)
     await tryAddNote(trx, { ...attempt, stepOrder: step.order }, note)
   }
-  await persist(() => deps.db.transaction().execute(addNote), job.signal)
+  await retryOutage(() => deps.db.transaction().execute(addNote), job.signal)
   // runTarget logs what is thrown.
   if (isRetried) throw error
   logCrash(target, error)

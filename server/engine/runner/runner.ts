@@ -8,14 +8,12 @@ import type { RemoteVerdict } from '#adapters/repositories/resolve.ts'
 import { openTargetLifecycle } from '#engine/scheduling/target-lifecycle.ts'
 import type { AddressGuard } from '#platform/addresses/guard.ts'
 import type { Database } from '#platform/database/connect.ts'
+import { retryOutage } from '#platform/database/outages.ts'
 import type { JobContext } from '#platform/queue/handler.ts'
-import { createReach } from './reach.ts'
-import { type RunnerDeps, runTarget } from './run-target.ts'
+import { type Reach, type RunnerDeps, runTarget } from './run-target.ts'
 import { createStepHandler } from './step-handlers.ts'
 
-export type Runner = {
-  run(targetId: number, job: JobContext): Promise<void>
-}
+export type Runner = Awaited<ReturnType<typeof openRunner>>
 
 /** Builds what running targets takes; one per process. */
 export async function openRunner(
@@ -25,7 +23,7 @@ export async function openRunner(
       connect: Connect
       guard: AddressGuard
     },
-): Promise<Runner> {
+) {
   const { db, box, log } = options
   const repositories = createRepositories({
     folder: join(options.home, 'repositories', 'mirrors'),
@@ -36,10 +34,10 @@ export async function openRunner(
     box,
     log,
     lifecycle: await openTargetLifecycle(options),
-    reach: createReach({ db, connect: options.connect }),
+    reach: createReach(db, options.connect),
     handleStep: createStepHandler({ db, repositories }),
   }
-  return { run: (targetId, job) => runTarget(deps, targetId, job) }
+  return { run: (targetId: number, job: JobContext) => runTarget(deps, targetId, job) }
 }
 
 /**
@@ -61,4 +59,41 @@ async function allowRemote(
     .executeTakeFirst()
   if (creator?.is_instance_admin) return { kind: 'allowed' }
   return { kind: 'refused', message: 'Only instance administrators may use repositories on this machine.' }
+}
+
+/** Connects, and pins the host key of a server that has none yet. */
+function createReach(db: Database, connect: Connect): Reach {
+  return async (server, signal) => {
+    const connection = await connect(server, {
+      onNewHostKey: (hostKey) => retryOutage(() => pinHostKey(db, server.id, hostKey), signal),
+      signal,
+    }).catch((error) => {
+      if (error instanceof HostKeyConflict) return { kind: 'unreachable' as const, message: error.message }
+      throw error
+    })
+    return connection.kind === 'connected' ? connection.executor : connection
+  }
+}
+
+/** First contact: from now on no other key will do. Of two at the same time, the first to commit decides. */
+async function pinHostKey(db: Database, serverId: number, hostKey: string): Promise<void> {
+  await db
+    .updateTable('servers')
+    .set({ host_key: hostKey })
+    .where('id', '=', serverId)
+    .where('host_key', 'is', null)
+    .execute()
+  const { host_key } = await db
+    .selectFrom('servers')
+    .select('host_key')
+    .where('id', '=', serverId)
+    .executeTakeFirstOrThrow()
+  if (host_key !== hostKey) throw new HostKeyConflict()
+}
+
+class HostKeyConflict extends Error {
+  override name = 'HostKeyConflict'
+  constructor() {
+    super('Two first connections to this server, at the same time, saw different host keys.')
+  }
 }

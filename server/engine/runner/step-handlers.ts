@@ -6,9 +6,17 @@ import { releasesToRemove, removeReleases } from '#model/deploy/remove-old-relea
 import { applicationCommand } from '#model/deploy/shell.ts'
 import type { DeployStep } from '#model/pipelines/built-in-steps.ts'
 import type { Database } from '#platform/database/connect.ts'
-import { baseOf, runCustomCommand } from './custom-step.ts'
 import { attemptOf, createGetNewRelease, findReleases } from './get-new-release.ts'
-import { DONE, failed, runCommand, type StepContext, type StepHandler, type StepOutcome } from './step.ts'
+import {
+  baseOf,
+  DONE,
+  failed,
+  runCommand,
+  runCustomCommand,
+  type StepContext,
+  type StepHandler,
+  type StepOutcome,
+} from './step.ts'
 
 /** Runs any step: a user's command, or a built-in step. What those do on the server is in model/deploy. */
 export function createStepHandler(deps: { db: Database; repositories: Repositories }): StepHandler {

@@ -1,10 +1,9 @@
-import { sql, type Transaction } from 'kysely'
+import { sql } from 'kysely'
 import { JobReassignedError } from '#engine/scheduling/target-lifecycle.ts'
 import { createLogWriter, type LogChunk } from '#engine/step-logs/log-writer.ts'
 import { endOfLog, type LogOwner, storeChunk } from '#engine/step-logs/store-chunk.ts'
-import type { Database } from '#platform/database/connect.ts'
-import type { Tables } from '#platform/database/tables.ts'
-import { persist } from './persist.ts'
+import type { Database, Transaction } from '#platform/database/connect.ts'
+import { retryOutage } from '#platform/database/outages.ts'
 
 export type StepLog = ReturnType<typeof createLogWriter>
 
@@ -16,21 +15,21 @@ export async function openStepLog(
   signal: AbortSignal,
 ): Promise<StepLog> {
   return createLogWriter({
-    startOffset: owner.attempt === 1 ? 0 : (await persist(() => endOfLog(db, owner), signal)).offset,
+    startOffset: owner.attempt === 1 ? 0 : (await retryOutage(() => endOfLog(db, owner), signal)).offset,
     secrets,
-    store: (chunk) => persist(() => append(db, owner, chunk), signal),
+    store: (chunk) => retryOutage(() => append(db, owner, chunk), signal),
   })
 }
 
 /** Adds a line from Gantry, in the transaction of the move that it explains. */
-export async function addNote(trx: Transaction<Tables>, owner: LogOwner, note: string): Promise<void> {
+export async function addNote(trx: Transaction, owner: LogOwner, note: string): Promise<void> {
   const end = await endOfLog(trx, owner)
   const text = `${end.isLineOpen ? '\n' : ''}${note}\n`
   await append(trx, owner, { startOffset: end.offset, text, bytes: Buffer.byteLength(text) })
 }
 
 /** For a note that must not prevent the move. */
-export async function tryAddNote(trx: Transaction<Tables>, owner: LogOwner, note: string): Promise<void> {
+export async function tryAddNote(trx: Transaction, owner: LogOwner, note: string): Promise<void> {
   await sql`savepoint note`.execute(trx)
   try {
     await addNote(trx, owner, note)

@@ -1,14 +1,18 @@
-import { sql, type Transaction } from 'kysely'
+import { sql } from 'kysely'
 import { isEnd, SKIPPED } from '#model/actions/status.ts'
-import type { Tables } from '#platform/database/tables.ts'
-import type { SchedulingPass } from './scheduling-pass.ts'
-import { actionState, readyTargets, skippedTargets } from './states.ts'
-import { endSteps } from './steps.ts'
-import type { ScheduledAction, ScheduledTarget } from './store.ts'
+import type { Transaction } from '#platform/database/connect.ts'
+import {
+  lockScheduling,
+  openSchedulingPass,
+  type ScheduledAction,
+  type ScheduledTarget,
+  type SchedulingPass,
+} from './scheduling-pass.ts'
+import { actionState, endSteps, readyTargets, skippedTargets } from './states.ts'
 
-export type EnqueueTargets = (trx: Transaction<Tables>, targetIds: number[]) => Promise<void>
+export type EnqueueTargets = (trx: Transaction, targetIds: number[]) => Promise<void>
 
-/** What may have changed, and has to be looked at. */
+/** What may have changed, and has to be checked. */
 export type Affected = {
   actionIds?: readonly number[]
   pipelineIds?: readonly number[]
@@ -73,7 +77,7 @@ async function assignPipelineSlots(pass: SchedulingPass, pipelineIds: number[]):
 }
 
 /** The actions that come next on each of these pipelines, first come first served, as far as slots are free. */
-async function nextActions(trx: Transaction<Tables>, pipelineIds: number[]): Promise<number[]> {
+async function nextActions(trx: Transaction, pipelineIds: number[]): Promise<number[]> {
   const { rows } = await sql<{ id: number }>`
     select next.id
     from pipelines p
@@ -101,7 +105,7 @@ function startBatch(pass: SchedulingPass, action: ScheduledAction): ScheduledTar
 }
 
 /** Ends an action that has not started, without a run. */
-export function skipAction(pass: SchedulingPass, action: ScheduledAction): void {
+function skipAction(pass: SchedulingPass, action: ScheduledAction): void {
   for (const target of action.targets) skipTarget(pass, target)
   pass.moveAction(action, SKIPPED)
 }
@@ -143,7 +147,7 @@ async function assignServerSlots(
 type ServerSlots = { id: number; free: number; waiting: { targetId: number; actionId: number }[] }
 
 /** How many slots these servers have free, and which targets wait for them. */
-async function serverSlots(trx: Transaction<Tables>, serverIds: number[]): Promise<ServerSlots[]> {
+async function serverSlots(trx: Transaction, serverIds: number[]): Promise<ServerSlots[]> {
   const { rows } = await sql<ServerSlots>`
     select s.id, slots.free, coalesce((
       select json_agg(json_build_object('targetId', next.id, 'actionId', next.action_id))
@@ -162,7 +166,7 @@ async function serverSlots(trx: Transaction<Tables>, serverIds: number[]): Promi
  * The children of what has ended: queued, with the commit of their parent, when it has completed; otherwise
  * skipped, with their own children. Returns those that are queued now.
  */
-export async function releaseChildren(pass: SchedulingPass): Promise<ScheduledAction[]> {
+async function releaseChildren(pass: SchedulingPass): Promise<ScheduledAction[]> {
   await pass.flush()
   const ended = new Map(pass.loaded().flatMap((one) => (isEnd(one.status) ? [[one.id, one.status]] : [])))
   const { rows } = await sql<{ id: number }>`
@@ -179,7 +183,7 @@ export async function releaseChildren(pass: SchedulingPass): Promise<ScheduledAc
 }
 
 /** A child that deploys the same source deploys the very commit of its parent. */
-async function inheritCommit(trx: Transaction<Tables>, children: ScheduledAction[]): Promise<void> {
+async function inheritCommit(trx: Transaction, children: ScheduledAction[]): Promise<void> {
   const ids = children.filter((child) => child.type === 'deploy').map((child) => child.id)
   if (ids.length === 0) return
   await sql`
@@ -188,4 +192,36 @@ async function inheritCommit(trx: Transaction<Tables>, children: ScheduledAction
     from actions parent
     where child.id = any(${ids}::bigint[]) and parent.id = child.parent_id and parent.commit is not null
       and parent.deployment ->> 'repository' = child.deployment ->> 'repository'`.execute(trx)
+}
+
+/**
+ * Skips the runs of these pipelines that hooks have started, that have not started, and that a newer one
+ * supersedes. Runs that users started stay. The slots that become free are assigned when the newer run is
+ * scheduled.
+ */
+export async function supersedeOlder(
+  trx: Transaction,
+  pipelines: readonly { id: number; environmentId: number }[],
+): Promise<void> {
+  const byEnvironment = Map.groupBy(pipelines, (pipeline) => pipeline.environmentId)
+  // All at once, in order: two commits that take the same locks one by one could deadlock.
+  await lockScheduling(trx, [...byEnvironment.keys()])
+  for (const [environmentId, group] of byEnvironment) {
+    const pass = await openSchedulingPass(trx, environmentId)
+    const ids = group.map(({ id }) => id)
+    for (const action of await pass.load(await olderRuns(trx, ids))) skipAction(pass, action)
+    await releaseChildren(pass)
+    await pass.flush()
+  }
+}
+
+async function olderRuns(trx: Transaction, pipelineIds: readonly number[]): Promise<number[]> {
+  const { rows } = await sql<{ id: number }>`
+    with not_started as (
+      select id, max(id) over (partition by pipeline_id) as newest from actions
+      where pipeline_id = any(${pipelineIds}::bigint[]) and status in ('pending', 'waiting', 'queued')
+        and trigger_type = 'hook' and triggered_by is null
+    )
+    select id from not_started where id < newest order by id`.execute(trx)
+  return rows.map((row) => row.id)
 }

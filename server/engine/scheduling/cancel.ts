@@ -2,16 +2,17 @@ import { sql } from 'kysely'
 import { isEnd, type State } from '#model/actions/status.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { Listener } from '#platform/database/listen.ts'
+import { conflict, type HttpProblem } from '#platform/http/problems.ts'
 import { assignSlots, type EnqueueTargets } from './assign-slots.ts'
 import { openSchedulingPass } from './scheduling-pass.ts'
-import { endSteps } from './steps.ts'
+import { endSteps } from './states.ts'
 
 /** Notifies the workers that run targets of a cancelled action. The message is the action's id. */
 const CANCEL_CHANNEL = 'cancelled_actions'
 
 const CANCELLED: State = { status: 'failed', reason: 'FAILED_CANCELLED' }
 
-export type CancelOutcome = { kind: 'cancelled' | 'gone' | 'over' }
+type CancelOutcome = { kind: 'cancelled' } | HttpProblem
 
 /**
  * Ends what has not started at once; workers that run the rest are notified, stop it, and end it. Idempotent:
@@ -36,7 +37,7 @@ export function cancelAction(
     const action = loaded!
     if (isEnd(action.status)) {
       const isCancelled = (await row())!.cancelled_at !== null && action.status !== 'completed'
-      return { kind: isCancelled ? 'cancelled' : 'over' }
+      return isCancelled ? { kind: 'cancelled' } : conflict('The action has already ended.')
     }
     await sql`
       update actions set cancelled_at = coalesce(cancelled_at, ${pass.at}), cancelled_by = coalesce(cancelled_by, ${user.id})
@@ -53,18 +54,10 @@ export function cancelAction(
 }
 
 /** Signals running targets that their action was cancelled, by whichever process. */
-export type Cancellations = {
-  watch(actionId: number): { signal: AbortSignal; stop(): void }
-}
-
-export async function watchCancellations(
-  db: Database,
-  listener: Listener,
-  onError: (error: Error) => void,
-): Promise<Cancellations> {
-  const watched = new Map<number, Set<AbortController>>()
+export async function watchCancellations(db: Database, listener: Listener, onError: (error: Error) => void) {
+  const watched = new Set<{ actionId: number; controller: AbortController }>()
   const cancel = (actionId: number) => {
-    for (const controller of watched.get(actionId) ?? []) controller.abort()
+    for (const one of watched) if (one.actionId === actionId) one.controller.abort()
   }
 
   /** Notifications that were sent while the connection was down are in the table. */
@@ -73,7 +66,7 @@ export async function watchCancellations(
     const rows = await db
       .selectFrom('actions')
       .select('id')
-      .where('id', 'in', [...watched.keys()])
+      .where('id', 'in', [...new Set([...watched].map(({ actionId }) => actionId))])
       .where('cancelled_at', 'is not', null)
       .execute()
     for (const { id } of rows) cancel(id)
@@ -85,17 +78,10 @@ export async function watchCancellations(
   })
 
   return {
-    watch(actionId) {
-      const controller = new AbortController()
-      const controllers = watched.get(actionId) ?? new Set()
-      watched.set(actionId, controllers.add(controller))
-      return {
-        signal: controller.signal,
-        stop() {
-          controllers.delete(controller)
-          if (controllers.size === 0 && watched.get(actionId) === controllers) watched.delete(actionId)
-        },
-      }
+    watch(actionId: number): { signal: AbortSignal; stop(): void } {
+      const one = { actionId, controller: new AbortController() }
+      watched.add(one)
+      return { signal: one.controller.signal, stop: () => void watched.delete(one) }
     },
   }
 }

@@ -1,24 +1,20 @@
-import { sql, type Transaction } from 'kysely'
-import type { Database } from '#platform/database/connect.ts'
-import type { Tables } from '#platform/database/tables.ts'
+import { sql } from 'kysely'
+import type { Database, Transaction } from '#platform/database/connect.ts'
 import type { Queue } from '#platform/queue/open-queue.ts'
 import { type Affected, assignSlots, type EnqueueTargets } from './assign-slots.ts'
 import { openSchedulingPass } from './scheduling-pass.ts'
 
-/** Enqueues jobs in the transaction of the rows that they are about. */
-export type Enqueue = {
-  /** Actions were started: schedule them. */
-  runs: (trx: Transaction<Tables>, actionIds: number[]) => Promise<void>
-  /** Targets have a slot on their server: run them. */
-  targets: EnqueueTargets
-}
+export type Enqueue = ReturnType<typeof createEnqueue>
 
-export function createEnqueue(queue: Queue): Enqueue {
+/** Enqueues jobs in the transaction of the rows that they are about. */
+export function createEnqueue(queue: Queue) {
   return {
-    async runs(trx, actionIds) {
+    /** Actions were started: schedule them. */
+    async runs(trx: Transaction, actionIds: number[]): Promise<void> {
       await queue.enqueue(trx, 'actions.run', [{ action_ids: actionIds }])
     },
-    async targets(trx, targetIds) {
+    /** Targets have a slot on their server: run them. */
+    async targets(trx: Transaction, targetIds: number[]): Promise<void> {
       const payloads = targetIds.map((target_id) => ({ target_id }))
       await queue.enqueue(trx, 'targets.run', payloads)
     },

@@ -1,8 +1,8 @@
-import { sql, type Transaction } from 'kysely'
+import { sql } from 'kysely'
 import { type Start, startActions } from '#model/actions/start-actions.ts'
 import { firstState } from '#model/actions/status.ts'
 import { loadDefinitions, type PipelineDefinition, planRows, planRun } from '#model/pipelines/plan.ts'
-import type { Tables } from '#platform/database/tables.ts'
+import type { Transaction } from '#platform/database/connect.ts'
 
 /** What the runs of a pipeline have in common. `plan` numbers the plan that they refer to. */
 export function startOf(definition: PipelineDefinition, plan: number, start: { waitsForParent: boolean }) {
@@ -22,7 +22,7 @@ type Child = Pick<
  * Starts the runs that follow these ones, together with them: pending until their parent has completed. A
  * pipeline that cannot run is left out. Children have children; cycles are rejected when pipelines are saved.
  */
-export async function startChildren(trx: Transaction<Tables>, parentIds: readonly number[]): Promise<void> {
+export async function startChildren(trx: Transaction, parentIds: readonly number[]): Promise<void> {
   const children = await findChildren(trx, parentIds)
   if (children.length === 0) return
   const definitions = await loadDefinitions(trx, [...new Set(children.map((child) => child.pipeline_id))])
@@ -60,7 +60,7 @@ export async function startChildren(trx: Transaction<Tables>, parentIds: readonl
 }
 
 /** A child deploys the source of its parent, if that has the same repository; of a rollback, as a new release. */
-async function findChildren(trx: Transaction<Tables>, parentIds: readonly number[]): Promise<Child[]> {
+async function findChildren(trx: Transaction, parentIds: readonly number[]): Promise<Child[]> {
   const { rows } = await sql<Child>`
     select a.id as parent_id, p.id as pipeline_id, of_parent.name as trigger_name,
       coalesce(a.variables, a.hook_parsed_variables) as variables, application.credential_id,

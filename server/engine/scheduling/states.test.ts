@@ -3,8 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { canMove, isEnd, type State } from '#model/actions/status.ts'
 import type { StoredStep } from '#platform/database/tables.ts'
-import { actionState, readyTargets, skippedTargets } from './states.ts'
-import { endOfTarget, endSteps } from './steps.ts'
+import { actionState, endOfTarget, endSteps, readyTargets, skippedTargets } from './states.ts'
 
 type Target = State & { id: number; batch: number }
 

@@ -1,13 +1,14 @@
 import { isEnd, SKIPPED, type State } from '#model/actions/status.ts'
-import type { ScheduledTarget } from './store.ts'
+import type { ReasonCode, Status, StoredStep } from '#platform/database/tables.ts'
 
-// The state of an action, and which of its targets come next, given its targets. Pure.
+// Which states follow from others: of a step and its target, of targets and their action. Pure; the time comes from
+// the database.
 
-type Targets = readonly Pick<ScheduledTarget, 'status' | 'reason' | 'batch'>[]
+type Targets = readonly (State & { batch: number })[]
 
 /** The state of an action that has a slot. */
 export function actionState(targets: Targets): State {
-  const has = (status: ScheduledTarget['status']) => targets.some((target) => target.status === status)
+  const has = (status: Status) => targets.some((target) => target.status === status)
   if (targets.every((target) => isEnd(target.status))) return endOfAction(targets)
   if (has('in-progress')) return { status: 'in-progress', reason: 'IN_PROGRESS' }
   if (has('completed') || has('failed')) return { status: 'in-progress', reason: 'PENDING' }
@@ -38,4 +39,62 @@ export function skippedTargets<Target extends Targets[number]>(
   if (failed.length <= maxFailed) return []
   const lastFailed = Math.max(...failed.map((target) => target.batch))
   return targets.filter((target) => target.status === 'pending' && target.batch > lastFailed)
+}
+
+type Steps = readonly StoredStep[]
+
+const RUNNING: State = { status: 'in-progress', reason: 'IN_PROGRESS' }
+const NOT_STARTED: State = { status: 'pending', reason: 'PENDING' }
+const COMPLETED: State = { status: 'completed', reason: 'COMPLETED' }
+
+/** The first step that is not over. */
+export function openStep(steps: Steps): StoredStep | undefined {
+  return steps.find((step) => !isEnd(step.status))
+}
+
+/** Starts (or restarts) at this step; it and those after it are as if they had not run. */
+export function startAt(steps: Steps, order: number, at: string): StoredStep[] {
+  return steps.map((step) => {
+    if (step.order < order) return step
+    const isFirst = step.order === order
+    const next = isFirst ? RUNNING : NOT_STARTED
+    return { ...step, ...next, started_at: isFirst ? at : null, completed_at: null, updated_at: at }
+  })
+}
+
+/** The running step is done, and the next one starts. */
+export function completeStep(steps: Steps, order: number, at: string): StoredStep[] {
+  return steps.map((step) => {
+    if (step.order === order) return { ...step, ...COMPLETED, completed_at: at, updated_at: at }
+    if (step.order === order + 1) return { ...step, ...RUNNING, started_at: at, updated_at: at }
+    return step
+  })
+}
+
+/** The steps of a target that ends: this one (the running one unless given) with `end`, the rest is skipped. */
+export function endSteps(
+  steps: Steps,
+  end: State,
+  at: string,
+  order = steps.find((step) => step.status === 'in-progress')?.order,
+): StoredStep[] {
+  return steps.map((step) => {
+    if (step.order !== order && isEnd(step.status)) return step
+    return { ...step, ...(step.order === order ? end : SKIPPED), completed_at: at, updated_at: at }
+  })
+}
+
+/** The end of a target, given its steps: that of the first one that failed. */
+export function endOfTarget(steps: Steps): State {
+  const failed = steps.find((step) => step.status === 'failed')
+  return failed ? { status: 'failed', reason: failed.reason as ReasonCode } : COMPLETED
+}
+
+export type StepMove = { order: number; previous: Status; status: Status; reason: ReasonCode }
+
+export function stepMoves(before: Steps, after: Steps): StepMove[] {
+  return after.flatMap(({ order, status, reason }, index) => {
+    const previous = before[index]!.status
+    return previous === status ? [] : { order, previous, status, reason }
+  })
 }

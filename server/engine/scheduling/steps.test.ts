@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { isEnd, type State } from '#model/actions/status.ts'
 import type { StoredStep } from '#platform/database/tables.ts'
-import { completeStep, endSteps, startAt } from './steps.ts'
+import { completeStep, endSteps, startAt } from './states.ts'
 
 const at = (minute: number) => new Date(Date.UTC(2026, 10, 15, 6, minute)).toISOString()
 const COMPLETED: State = { status: 'completed', reason: 'COMPLETED' }

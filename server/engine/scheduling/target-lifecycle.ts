@@ -1,47 +1,22 @@
-import { sql, type Transaction } from 'kysely'
+import { sql } from 'kysely'
 import { ACTIONS_CHANNEL } from '#model/actions/channel.ts'
 import type { State } from '#model/actions/status.ts'
-import type { Database } from '#platform/database/connect.ts'
+import type { Database, Transaction } from '#platform/database/connect.ts'
 import type { Listener } from '#platform/database/listen.ts'
-import type { StoredStep, Tables } from '#platform/database/tables.ts'
+import type { StoredStep } from '#platform/database/tables.ts'
 import type { JobContext } from '#platform/queue/handler.ts'
 import { assignSlots, type EnqueueTargets } from './assign-slots.ts'
 import { watchCancellations } from './cancel.ts'
-import { lockScheduling, openSchedulingPass, type SchedulingPass } from './scheduling-pass.ts'
-import { completeStep, endOfTarget, endSteps, openStep, startAt, stepMoves } from './steps.ts'
-import type { ScheduledAction, ScheduledTarget } from './store.ts'
+import {
+  lockScheduling,
+  openSchedulingPass,
+  type ScheduledAction,
+  type ScheduledTarget,
+  type SchedulingPass,
+} from './scheduling-pass.ts'
+import { completeStep, endOfTarget, endSteps, openStep, startAt, stepMoves } from './states.ts'
 
-type Trx = Transaction<Tables>
-
-/**
- * Everything that the runner reports to scheduling. Each call is one transaction that holds the job (`locked` holds
- * the target instead), and may be repeated when its answer was lost. Call order: `begin`, then on the attempt
- * `completeStep` for every step but the last, then `end`; `release` whatever happened. `abandon` is for a target that
- * cannot begin.
- */
-export type TargetLifecycle = {
-  /**
-   * Begins an attempt at a target that is queued, or whose worker was lost. From here on writes of older attempts
-   * are rejected. `plan` decides in the same transaction where to start; with `end` the target ends there
-   * instead, and its job is completed. Null: the target is over. The same `key` is the same attempt.
-   */
-  begin<Plan extends StartPlan>(
-    targetId: number,
-    job: JobContext,
-    key: string,
-    plan: (trx: Trx, begun: BegunTarget) => Promise<Plan>,
-  ): Promise<(TargetAttempt & { plan: Plan }) | null>
-  /**
-   * Ends a target that no attempt can begin, whatever its steps are, and its job. Running attempts lose it.
-   * `explain` may write to the log of the first open step, under the number of an attempt made for that.
-   */
-  abandon(
-    targetId: number,
-    job: JobContext,
-    end: State,
-    explain: (trx: Trx, log: { targetId: number; stepOrder: number; attempt: number }) => Promise<void>,
-  ): Promise<void>
-}
+export type TargetLifecycle = Awaited<ReturnType<typeof openTargetLifecycle>>
 
 export type StartPlan = { order: number; end?: State }
 
@@ -57,26 +32,9 @@ export type BegunTarget = {
 }
 
 /** Owns the target until another attempt begins. */
-export type TargetAttempt = BegunTarget & {
-  /** Aborts when the action is cancelled. */
-  cancelled: AbortSignal
-  /**
-   * The step is done and the next one starts; `alongside` writes in the same transaction. Returns whether the
-   * action was cancelled. Throws JobReassignedError when another attempt owns the target.
-   */
-  completeStep(order: number, alongside?: Alongside): Promise<boolean>
-  /**
-   * Ends the target with this step, and its job. The action may end with it, and the slots go to the next ones.
-   * The state of a target that another attempt owns stays as it is.
-   */
-  end(order: number, end: State, alongside?: Alongside): Promise<void>
-  /** Work under the environment's scheduling lock. Throws JobReassignedError when another attempt owns the target. */
-  locked<Result>(work: (trx: Trx) => Promise<Result>): Promise<Result>
-  /** Stops listening for cancellations. */
-  release(): void
-}
+export type TargetAttempt = Exclude<Awaited<ReturnType<TargetLifecycle['begin']>>, null>
 
-type Alongside = (trx: Trx) => Promise<void>
+type Alongside = (trx: Transaction) => Promise<void>
 
 /** The target belongs to another attempt; this one must not write any more. */
 export class JobReassignedError extends Error {
@@ -86,17 +44,22 @@ export class JobReassignedError extends Error {
   }
 }
 
-/** One per process. */
+/**
+ * Everything that the runner reports to scheduling; one per process. Each call is one transaction that holds the job
+ * (`locked` holds the target instead), and may be repeated when its answer was lost. Call order: `begin`, then on the
+ * attempt `completeStep` for every step but the last, then `end`; `release` whatever happened. `abandon` is for a target
+ * that cannot begin.
+ */
 export async function openTargetLifecycle(deps: {
   db: Database
   listener: Listener
   enqueueTargets: EnqueueTargets
   onError: (error: Error) => void
-}): Promise<TargetLifecycle> {
+}) {
   const { db, enqueueTargets } = deps
   const cancellations = await watchCancellations(db, deps.listener, deps.onError)
 
-  function inJob<Result>(job: JobContext, work: (trx: Trx) => Promise<Result>): Promise<Result> {
+  function inJob<Result>(job: JobContext, work: (trx: Transaction) => Promise<Result>): Promise<Result> {
     return db.transaction().execute(async (trx) => {
       await job.hold(trx)
       return work(trx)
@@ -114,7 +77,7 @@ export async function openTargetLifecycle(deps: {
     await assignSlots(pass, affected, enqueueTargets)
   }
 
-  async function endOwned(trx: Trx, owner: BegunTarget, order: number, end: State): Promise<void> {
+  async function endOwned(trx: Transaction, owner: BegunTarget, order: number, end: State): Promise<void> {
     const pass = await openSchedulingPass(trx, owner.environmentId)
     const owned = await trx
       .selectFrom('targets')
@@ -130,26 +93,38 @@ export async function openTargetLifecycle(deps: {
     await endTarget(opened!, endOfTarget(steps), steps)
   }
 
-  function attemptOf(job: JobContext, begun: BegunTarget): TargetAttempt {
+  function attemptOf<Plan>(job: JobContext, begun: BegunTarget, plan: Plan) {
     const watch = cancellations.watch(begun.actionId)
     return {
       ...begun,
+      plan,
+      /** Aborts when the action is cancelled. */
       cancelled: watch.signal,
+      /** Stops listening for cancellations. */
       release: watch.stop,
-      completeStep: (order, alongside) =>
+      /**
+       * The step is done and the next one starts; `alongside` writes in the same transaction. Returns whether the
+       * action was cancelled. Throws JobReassignedError when another attempt owns the target.
+       */
+      completeStep: (order: number, alongside?: Alongside) =>
         inJob(job, async (trx) => {
           const change = (steps: StoredStep[], at: string) => completeStep(steps, order, at)
           const isCancelled = await moveSteps(trx, begun, change)
           await alongside?.(trx)
           return isCancelled
         }),
-      end: (order, end, alongside) =>
+      /**
+       * Ends the target with this step, and its job. The action may end with it, and the slots go to the next ones.
+       * The state of a target that another attempt owns stays as it is.
+       */
+      end: (order: number, end: State, alongside?: Alongside) =>
         inJob(job, async (trx) => {
           await endOwned(trx, begun, order, end)
           await alongside?.(trx)
           await job.complete(trx)
         }),
-      locked: (work) =>
+      /** Work under the environment's scheduling lock. Throws JobReassignedError when another attempt owns the target. */
+      locked: <Result>(work: (trx: Transaction) => Promise<Result>): Promise<Result> =>
         db.transaction().execute(async (trx) => {
           await lockScheduling(trx, [begun.environmentId])
           const owned = trx.selectFrom('targets').select('id').where('id', '=', begun.targetId)
@@ -161,8 +136,18 @@ export async function openTargetLifecycle(deps: {
   }
 
   return {
-    async begin(targetId, job, key, plan) {
-      let attempt: TargetAttempt | undefined
+    /**
+     * Begins an attempt at a target that is queued, or whose worker was lost. From here on writes of older attempts
+     * are rejected. `plan` decides in the same transaction where to start; with `end` the target ends there
+     * instead, and its job is completed. Null: the target is over. The same `key` is the same attempt.
+     */
+    async begin<Plan extends StartPlan>(
+      targetId: number,
+      job: JobContext,
+      key: string,
+      plan: (trx: Transaction, begun: BegunTarget) => Promise<Plan>,
+    ) {
+      let release: (() => void) | undefined
       const work = inJob(job, async (trx) => {
         const begun = await beginAttempt(trx, targetId, key, enqueueTargets)
         const start = begun && (await plan(trx, begun))
@@ -173,15 +158,28 @@ export async function openTargetLifecycle(deps: {
         }
         await moveSteps(trx, begun, (steps, at) => startAt(steps, start.order, at))
         // A cancellation waits for this transaction, so it cannot come before the watch.
-        attempt = attemptOf(job, begun)
-        return { ...attempt, plan: start }
+        const attempt = attemptOf(job, begun, start)
+        release = attempt.release
+        return attempt
       })
       return work.catch((error) => {
-        attempt?.release()
+        release?.()
         throw error
       })
     },
-    abandon: (targetId, job, end, explain) =>
+    /**
+     * Ends a target that no attempt can begin, whatever its steps are, and its job. Running attempts lose it.
+     * `explain` may write to the log of the first open step, under the number of an attempt made for that.
+     */
+    abandon: (
+      targetId: number,
+      job: JobContext,
+      end: State,
+      explain: (
+        trx: Transaction,
+        log: { targetId: number; stepOrder: number; attempt: number },
+      ) => Promise<void>,
+    ) =>
       inJob(job, async (trx) => {
         const opened = await openTarget(trx, targetId)
         if (opened) {
@@ -202,7 +200,7 @@ export async function openTargetLifecycle(deps: {
 }
 
 /** A pass with the action of a target that has a slot and is not over; null when there is none. */
-async function openTarget(trx: Trx, targetId: number) {
+async function openTarget(trx: Transaction, targetId: number) {
   const found = await trx
     .selectFrom('targets')
     .innerJoin('actions', 'actions.id', 'targets.action_id')
@@ -228,7 +226,7 @@ async function loadTarget(
 }
 
 async function beginAttempt(
-  trx: Trx,
+  trx: Transaction,
   targetId: number,
   key: string,
   enqueueTargets: EnqueueTargets,
@@ -263,7 +261,7 @@ async function beginAttempt(
  * environment: nothing but steps changes, and only the attempt that owns the target writes them.
  */
 async function moveSteps(
-  trx: Trx,
+  trx: Transaction,
   { targetId, attempt }: BegunTarget,
   change: (steps: StoredStep[], at: string) => StoredStep[],
 ): Promise<boolean> {

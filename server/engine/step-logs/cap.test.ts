@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import fc from 'fast-check'
-import { createCap, fittingLength } from './cap.ts'
+import { createCap, fittingLength } from './log-writer.ts'
 
 suite('a cap', () => {
   test('keeps everything up to the last byte', () => {

@@ -255,32 +255,32 @@ suite('a slow store', () => {
 })
 
 suite('a failing store', () => {
-  const refusal = new Error('taken over')
+  const failure = new Error('reassigned')
 
   test('fails the log: every later call rejects with its error, and nothing more is stored', async (t) => {
     const pass = mockTime(t)
     let calls = 0
     const store = async () => {
       calls++
-      throw refusal
+      throw failure
     }
     const writer = createLogWriter({ store, secrets: [] })
     await writer.write(Buffer.from('x'))
     pass(100)
     await new Promise(setImmediate)
-    await assert.rejects(writer.write(Buffer.from('y')), refusal)
-    await assert.rejects(writer.line('z'), refusal)
-    await assert.rejects(writer.close(), refusal)
+    await assert.rejects(writer.write(Buffer.from('y')), failure)
+    await assert.rejects(writer.line('z'), failure)
+    await assert.rejects(writer.close(), failure)
     pass(1_000)
     assert.equal(calls, 1)
   })
 
   test('rejects pending writes and close', async () => {
-    const store = () => Promise.reject(refusal)
+    const store = () => Promise.reject(failure)
     const writer = createLogWriter({ store, secrets: [], flushBytes: 1024 })
-    await assert.rejects(writer.write(Buffer.alloc(5_000, 'x')), refusal)
+    await assert.rejects(writer.write(Buffer.alloc(5_000, 'x')), failure)
     const other = createLogWriter({ store, secrets: [] })
     await other.write(Buffer.from('x'))
-    await assert.rejects(other.close(), refusal)
+    await assert.rejects(other.close(), failure)
   })
 })

@@ -2,32 +2,12 @@
 // chunks. views/logs and views/streams read it.
 
 import { createMaskers } from '#platform/masking/mask-stream.ts'
-import { createSanitizer, sanitizeText } from '#platform/masking/sanitize.ts'
-import { createCap, fittingLength, MAX_STEP_BYTES } from './cap.ts'
+import { createSanitizer, MAX_COLOR_LENGTH, sanitizeText } from '#platform/masking/sanitize.ts'
+
+const MAX_STEP_BYTES = 10 * 2 ** 20
 
 /** A part of a step's log. Offsets count bytes of UTF-8 from the start of the log. */
 export type LogChunk = { startOffset: number; text: string; bytes: number }
-
-/**
- * Takes what one attempt at a step prints. Calls are processed in order.
- *
- * One writer reads one stream of bytes: merge a command's stdout and stderr before, or one of them would split
- * characters and secrets of the other.
- */
-export type LogWriter = {
-  /**
-   * Resolves as soon as there is room for more. Awaiting it before reading on keeps memory bounded while the
-   * database is away: the command then blocks on its full pipe.
-   */
-  write(bytes: Uint8Array): Promise<void>
-  /**
-   * A line from Gantry, even when the step's output is capped. Output that is held back as the possible start of a
-   * secret comes after it.
-   */
-  line(text: string): Promise<void>
-  /** Resolves when everything is stored. Nothing can be written afterwards. */
-  close(): Promise<void>
-}
 
 export type LogWriterOptions = {
   /**
@@ -46,7 +26,13 @@ export type LogWriterOptions = {
 /** Any character and any color sequence fits into that. */
 const MIN_CHUNK_BYTES = 256
 
-export function createLogWriter(options: LogWriterOptions): LogWriter {
+/**
+ * Takes what one attempt at a step prints. Calls are processed in order.
+ *
+ * One writer reads one stream of bytes: merge a command's stdout and stderr before, or one of them would split
+ * characters and secrets of the other.
+ */
+export function createLogWriter(options: LogWriterOptions) {
   const { store, secrets, startOffset = 0, maxBytes = MAX_STEP_BYTES, flushMs = 100 } = options
   const flushBytes = Math.max(options.flushBytes ?? 64 * 1024, MIN_CHUNK_BYTES)
   const newMasker = createMaskers(secrets)
@@ -131,18 +117,27 @@ export function createLogWriter(options: LogWriterOptions): LogWriter {
   }
 
   return {
-    async write(bytes) {
+    /**
+     * Resolves as soon as there is room for more. Awaiting it before reading on keeps memory bounded while the
+     * database is away: the command then blocks on its full pipe.
+     */
+    async write(bytes: Uint8Array): Promise<void> {
       assertOpen()
       if (!cut) appendOutput(masker.push(sanitizer.push(bytes)))
       await drain()
     },
-    async line(text) {
+    /**
+     * A line from Gantry, even when the step's output is capped. Output that is held back as the possible start of a
+     * secret comes after it.
+     */
+    async line(text: string): Promise<void> {
       assertOpen()
       const lineMasker = newMasker()
       appendLine(lineMasker.push(sanitizeText(text)) + lineMasker.flush())
       await drain()
     },
-    async close() {
+    /** Resolves when everything is stored. Nothing can be written afterwards. */
+    async close(): Promise<void> {
       assertOpen()
       closed = true
       if (!cut) appendOutput(masker.push(sanitizer.flush()) + masker.flush())
@@ -151,4 +146,54 @@ export function createLogWriter(options: LogWriterOptions): LogWriter {
       if (failure) throw failure.error
     },
   }
+}
+
+/**
+ * Keeps at most so many bytes (of UTF-8) of a text that comes in pieces; `keptBytes` were kept before. Returns what is
+ * kept and, the one time that something is dropped, the line that says so.
+ */
+export function createCap(
+  maxBytes: number,
+  keptBytes = 0,
+): (text: string) => { kept: string; notice: string | null } {
+  let left = maxBytes - keptBytes
+  let cut = false
+  return (text) => {
+    if (cut || text === '') return { kept: '', notice: null }
+    const bytes = Buffer.byteLength(text)
+    if (bytes <= left) {
+      left -= bytes
+      return { kept: text, notice: null }
+    }
+    cut = true
+    const notice = `[output truncated: the limit is ${formatBytes(maxBytes)} per step]`
+    return { kept: text.slice(0, fittingLength(text, left)), notice }
+  }
+}
+
+function formatBytes(bytes: number): string {
+  if (bytes % 2 ** 20 === 0) return `${bytes / 2 ** 20} MiB`
+  return bytes % 2 ** 10 === 0 ? `${bytes / 2 ** 10} KiB` : `${bytes} bytes`
+}
+
+/**
+ * How many JavaScript characters of a sanitized text fit into so many bytes of UTF-8 without splitting a
+ * character or a color sequence.
+ */
+export function fittingLength(text: string, maxBytes: number): number {
+  let bytes = 0
+  let at = 0
+  while (at < text.length) {
+    const code = text.codePointAt(at)!
+    bytes += code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4
+    if (bytes > maxBytes) return beforeOpenColor(text, at)
+    at += code < 0x10000 ? 1 : 2
+  }
+  return at
+}
+
+function beforeOpenColor(text: string, at: number): number {
+  const from = Math.max(0, at - MAX_COLOR_LENGTH)
+  const open = /\x1b\[?[0-9;:]*$/.exec(text.slice(from, at))
+  return open ? from + open.index : at
 }

@@ -1,6 +1,21 @@
-import { type PayloadPath, readPath } from './payload-path.ts'
+import { type PayloadPath, parsePath, readPath } from './payload-path.ts'
 
 export type CompiledCondition = { path: string; keys: PayloadPath; acceptedValues: readonly unknown[] }
+
+/** The keys of a stored path, which was validated when its hook was saved. */
+export function keysOf(path: string): PayloadPath {
+  const parsed = parsePath(path)
+  if (parsed.kind === 'invalid') throw new Error(`A stored path ${parsed.message}`)
+  return parsed.keys
+}
+
+export function compileCondition(condition: {
+  path: string
+  accepted_values: readonly unknown[]
+}): CompiledCondition {
+  const { path, accepted_values } = condition
+  return { path, keys: keysOf(path), acceptedValues: accepted_values }
+}
 
 /** The first condition that does not match, or undefined. A missing value never matches. */
 export function unmetCondition(

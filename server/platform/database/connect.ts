@@ -1,10 +1,11 @@
 // The database: PostgreSQL, accessed through `pg` and typed by Kysely. Code that needs rows takes a `Database` (or a
 // transaction) as its first argument; only this file opens a pool.
-import { Kysely, PostgresDialect } from 'kysely'
+import { Kysely, type Transaction as KyselyTransaction, PostgresDialect } from 'kysely'
 import pg from 'pg'
 import type { Tables } from './tables.ts'
 
 export type Database = Kysely<Tables>
+export type Transaction = KyselyTransaction<Tables>
 export type ConnectionSettings = pg.ClientConfig
 
 export type OpenDatabase = {

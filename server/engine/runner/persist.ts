@@ -1,1 +1,0 @@
-export { retryOutage as persist } from '#platform/database/outages.ts'
