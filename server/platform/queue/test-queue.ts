@@ -3,12 +3,12 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { type Static, Type } from 'typebox'
 import { openListener } from '#platform/database/listen.ts'
 import { createTestDatabase } from '#test/support/database.ts'
-import type { Log } from './core.ts'
+import type { Log, WorkerTimings } from './core.ts'
 import type { JobHandlers } from './handler.ts'
 import type { JobCatalogue, JobDefinition } from './jobs.ts'
 import { jobs } from './jobs.ts'
 import { installQueue, openQueue, type Queue } from './open-queue.ts'
-import { startWorker, type Worker, type WorkerTimings } from './worker.ts'
+import { startWorker, type Worker } from './worker.ts'
 
 const Numbered = Type.Object({ number: Type.Integer() }, { additionalProperties: false })
 export type Numbered = Static<typeof Numbered>
