@@ -16,14 +16,10 @@ export function refOrNull<Schema extends TSchema & { $id: string }>(schema: Sche
   return Type.Unsafe<Static<Schema> | null>({ anyOf: [{ $ref: `${schema.$id}#` }, { type: 'null' }] })
 }
 
-type Simple = 'string' | 'integer' | 'boolean' | 'object'
-
-function orNull<Value>(type: Simple, more: object = {}) {
-  return Type.Unsafe<Value | null>({ type: [type, 'null'], ...more })
-}
-
-export const TextOrNull = (options: object = {}) => orNull<string>('string', options)
-export const IntegerOrNull = (options: object = {}) => orNull<number>('integer', options)
+export const TextOrNull = (options: object = {}) =>
+  Type.Unsafe<string | null>({ type: ['string', 'null'], ...options })
+export const IntegerOrNull = (options: object = {}) =>
+  Type.Unsafe<number | null>({ type: ['integer', 'null'], ...options })
 
 export const Id = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })
 export const IdOrNull = IntegerOrNull({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })
