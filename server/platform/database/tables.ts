@@ -175,11 +175,7 @@ export type Tables = {
     rollout: MaybeJson<{ batch: number | string; max_failed: number }>
     created_by: number
   }
-  pipeline_run_after: {
-    pipeline_id: number
-    after_pipeline_id: number
-    environment_id: number
-  }
+  pipeline_run_after: { pipeline_id: number; after_pipeline_id: number; environment_id: number }
   pipeline_steps: Dated & {
     id: Id
     /** The id of the step's first row, which the API shows as its id; null in that row. */
@@ -374,13 +370,7 @@ export type Tables = {
     created_at: Timestamp
   }
   /** Runs that have ended, by day (UTC); see dashboard/run-days.ts. */
-  run_days: {
-    environment_id: number
-    day: string
-    status: Status
-    duration_class: number
-    runs: number
-  }
+  run_days: { environment_id: number; day: string; status: Status; duration_class: number; runs: number }
   counted_runs: { only_row: boolean; until: string }
   workers: { id: string; started_at: Timestamp; seen_at: Timestamp }
   counted_action_blocks: { only_row: boolean; next_block: number }

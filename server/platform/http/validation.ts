@@ -102,7 +102,7 @@ function items(count: number): string {
   return count === 1 ? '1 item' : `${count} items`
 }
 
-function withArticle(type: string): string {
+export function withArticle(type: string): string {
   if (type === 'null') return 'null'
   return `${/^[aeiou]/.test(type) ? 'an' : 'a'} ${type}`
 }

@@ -31,12 +31,6 @@ export async function listDeadLetters(
   return rows
 }
 
-export async function countDeadLetters(queue: QueueCore): Promise<number> {
-  const { rows } = await sql<{ count: number }>`
-    select count(*) as count from queue.job where name = ${DEAD_LETTERS}`.execute(queue.db)
-  return rows[0]!.count
-}
-
 /** Turns dead letters into new jobs with a full retry budget, oldest first; returns how many. */
 export async function redriveDeadLetters(queue: QueueCore, options: { job?: string } = {}): Promise<number> {
   const { job: sourceName } = options
