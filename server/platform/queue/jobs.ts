@@ -21,7 +21,7 @@ export type JobDefinition<Payload extends TSchema = TSchema> = {
   unique?: 'waiting' | 'waiting-or-running'
   /** Enqueued by the queue itself, once per period across all processes. Its payload is {}. */
   everySeconds?: number
-  /** How long the row of a finished job is kept. By default it is deleted at once, which keeps the table small. */
+  /** How long the row of a finished job is retained. By default it is deleted at once, which keeps the table small. */
   keepFinishedSeconds?: number
 }
 
