@@ -12,11 +12,11 @@ import { type Located, VISIBLE_AS } from '#access/authorization/locate.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { Tables } from '#platform/database/tables.ts'
 import { notFound } from '#platform/http/errors.ts'
-import { readIfMatch, sendWithETag } from '#platform/http/if-match.ts'
-import { nameFilter } from '#platform/http/name-filter.ts'
+import { readIfMatch } from '#platform/http/if-match.ts'
 import { describePage, type Extent, type Page, pageOf, pageQuery } from '#platform/http/pagination.ts'
 import { type HttpProblem, unwrap } from '#platform/http/problems.ts'
 import { Exactly, errorResponses, Id, ref, Uuid } from '#platform/http/schemas.ts'
+import { withArticle } from '#platform/http/validation.ts'
 
 export type ResourceDeps = { db: Database; baseUrl: () => string }
 
@@ -95,6 +95,20 @@ type Check<Path extends string, Schema extends TSchema, Report extends TSchema> 
   ) => Promise<{ kind: 'checked' | 'tried'; check: Static<Report> } | HttpProblem>
 }
 
+/** The query parameter `filter[name]` of lists. */
+const nameFilter = {
+  'filter[name]': Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 255,
+      // The one character that PostgreSQL's text cannot contain.
+      pattern: '^[^\\u0000]*$',
+      'x-hint': 'must be text',
+      description: 'Part of the name; case-insensitive.',
+    }),
+  ),
+}
+
 const KEEPS =
   'Fields that you omit keep their value. Send `If-Match` with the `ETag` of your last read to avoid overwriting a concurrent change.'
 
@@ -138,7 +152,7 @@ export function resourceRoutes<Row, Shown extends TSchema, Result extends object
   async function show(call: Context, reply: FastifyReply, row: Stored<Row>, result?: Result) {
     const [found] = await present(call, [row], result)
     if (found === undefined) throw notFound()
-    sendWithETag(reply, row.row_version)
+    reply.header('etag', `"${row.row_version}"`)
     return found
   }
 
@@ -291,8 +305,4 @@ function withoutUndefined(schema: FastifySchema): FastifySchema {
 
 function withVersion<Declared extends Operation>(operation: Declared): Declared {
   return { ...operation, errors: [412, ...(operation.errors ?? [])] }
-}
-
-function withArticle(noun: string): string {
-  return `${/^[aeiou]/.test(noun) ? 'an' : 'a'} ${noun}`
 }

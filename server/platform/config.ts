@@ -18,7 +18,12 @@ const MIB = 1024 * 1024
 
 export const settings = {
   port: integer('PORT', 'Port of the API; 0 picks any free port', 7070, [0, 65_535]),
-  host: setting('HOST', 'Address to listen on', '127.0.0.1', host),
+  host: setting(
+    'HOST',
+    'Address to listen on',
+    '127.0.0.1',
+    valid((text) => ipaddr.isValid(text) || isHostName(text), 'must be an IP address or a host name'),
+  ),
   publicUrl: optional(
     'GANTRY_URL',
     'Public base URL, used in hook URLs and links',
@@ -30,25 +35,33 @@ export const settings = {
     'DATABASE_URL',
     'Your own PostgreSQL 18 server',
     'unset: the embedded server',
-    postgresUrl,
+    valid((text) => /^postgres(ql)?:$/.test(URL.parse(text)?.protocol ?? ''), 'must be a postgres:// URL'),
   ),
   role: oneOf('GANTRY_ROLE', 'What this process runs (`api` and `worker` require DATABASE_URL)', [
     'all',
     'api',
     'worker',
   ]),
-  adminEmail: setting('GANTRY_ADMIN_EMAIL', 'Email address of the first user', 'admin@example.com', email),
+  adminEmail: setting(
+    'GANTRY_ADMIN_EMAIL',
+    'Email address of the first user',
+    'admin@example.com',
+    valid((text) => /^[^\s@]+@[^\s@]+$/.test(text) && text.length <= 255, 'must be an email address'),
+  ),
   adminPassword: optional(
     'GANTRY_ADMIN_PASSWORD',
     'Password of the first user, at least 8 characters',
     'generated and printed once',
-    password,
+    valid((text) => text.length >= 8 && text.length <= 255, 'must have 8 to 255 characters'),
   ),
   secretKey: optional(
     'GANTRY_SECRET_KEY',
     'Key that encrypts secrets: 64 hex characters, or 32 bytes as base64',
     'a file in GANTRY_HOME',
-    secretKey,
+    valid(
+      (text) => decodeKeys(text) !== undefined,
+      'must be 64 hex characters, or 32 bytes as base64; older keys may follow, after commas',
+    ),
   ),
   allowTargets: list(
     'GANTRY_ALLOW_TARGETS',
@@ -213,9 +226,12 @@ function list(
   return { variable, about, shown: 'none', read }
 }
 
-function host(text: string): string {
-  if (ipaddr.isValid(text) || isHostName(text)) return text
-  throw new InvalidSetting('must be an IP address or a host name')
+/** A text that passes through unchanged when it is valid. */
+function valid(isValid: (text: string) => boolean, problem: string): (text: string) => string {
+  return (text) => {
+    if (isValid(text)) return text
+    throw new InvalidSetting(problem)
+  }
 }
 
 function isHostName(text: string): boolean {
@@ -231,26 +247,4 @@ function baseUrl(text: string): string {
   const plain = url && ['http:', 'https:'].includes(url.protocol) && !url.username && !url.password
   if (plain && !url.search && !url.hash) return `${url.origin}${url.pathname}`.replace(/\/+$/, '')
   throw new InvalidSetting('must be an http or https URL without a query, such as https://gantry.example.com')
-}
-
-function postgresUrl(text: string): string {
-  if (['postgres:', 'postgresql:'].includes(URL.parse(text)?.protocol ?? '')) return text
-  throw new InvalidSetting('must be a postgres:// URL')
-}
-
-function email(text: string): string {
-  if (/^[^\s@]+@[^\s@]+$/.test(text) && text.length <= 255) return text
-  throw new InvalidSetting('must be an email address')
-}
-
-function password(text: string): string {
-  if (text.length >= 8 && text.length <= 255) return text
-  throw new InvalidSetting('must have 8 to 255 characters')
-}
-
-function secretKey(text: string): string {
-  if (decodeKeys(text)) return text
-  throw new InvalidSetting(
-    'must be 64 hex characters, or 32 bytes as base64; older keys may follow, after commas',
-  )
 }

@@ -1,5 +1,4 @@
 // The enumerated values of the API and their display names. docs/glossary.md explains them.
-import type { ReasonCode, ServersTable, Status } from '#platform/database/tables.ts'
 
 export const OPERATIONS = {
   deploy: 'Deploy',
@@ -19,7 +18,7 @@ export const OPERATIONS = {
 
 export type Operation = keyof typeof OPERATIONS
 
-export const STATUSES: Record<Status, string> = {
+export const STATUSES = {
   pending: 'Pending',
   waiting: 'Waiting',
   queued: 'Queued',
@@ -27,9 +26,11 @@ export const STATUSES: Record<Status, string> = {
   completed: 'Completed',
   failed: 'Failed',
   skipped: 'Skipped',
-}
+} as const
 
-export const REASONS: Record<ReasonCode, string> = {
+export type Status = keyof typeof STATUSES
+
+export const REASONS = {
   PENDING: 'Pending',
   QUEUED: 'Queued',
   WAITING_CONCURRENCY_PIPELINE: 'Waiting: pipeline busy',
@@ -43,7 +44,9 @@ export const REASONS: Record<ReasonCode, string> = {
   FAILED_UNREACHABLE: 'Server unreachable',
   FAILED_SOURCE: 'Source not found',
   SKIPPED: 'Skipped',
-}
+} as const
+
+export type ReasonCode = keyof typeof REASONS
 
 export const TRIGGER_TYPES = ['hook', 'manual', 'retry', 'pipeline'] as const
 export const RESOURCE_TYPES = { application: 'Application', server: 'Server' } as const
@@ -54,10 +57,8 @@ export const ENVIRONMENT_TYPES = {
 } as const
 
 /** The kinds of server; each has a connector in adapters/executors/connect.ts. */
-export const SERVER_KINDS = { local: 'Local', ssh: 'SSH' } satisfies Record<
-  ServersTable['provider_code'],
-  string
->
+export const SERVER_KINDS = { local: 'Local', ssh: 'SSH' } as const
+export type ServerKind = keyof typeof SERVER_KINDS
 
 export const PROVIDERS = {
   ...SERVER_KINDS,
@@ -75,50 +76,24 @@ export const PROVIDER_TYPES = {
 } as const
 export const AUTH_TYPES = { token: 'Token', key: 'Key', none: 'None' } as const
 
-/** Programming languages and frameworks are free text; these have a special spelling. */
+/** Programming languages and frameworks are free text; these have a fixed spelling, found by letters and digits. */
+const SPELLED = `Angular Astro CakePHP Django Elixir Express FastAPI Fastify Flask Go HTML Java JavaScript Kotlin
+  Laravel NestJS Next.js Node.js Nuxt Phoenix PHP Python React Ruby Rust Shell Spring Svelte Symfony TypeScript
+  WordPress`
 const SPELLINGS: Record<string, string> = {
-  angular: 'Angular',
-  astro: 'Astro',
-  cakephp: 'CakePHP',
-  csharp: 'C#',
-  django: 'Django',
-  dotnet: '.NET',
-  elixir: 'Elixir',
-  express: 'Express',
-  fastapi: 'FastAPI',
-  fastify: 'Fastify',
-  flask: 'Flask',
-  go: 'Go',
-  html: 'HTML',
-  java: 'Java',
-  javascript: 'JavaScript',
-  kotlin: 'Kotlin',
-  laravel: 'Laravel',
-  nestjs: 'NestJS',
-  nextjs: 'Next.js',
-  nodejs: 'Node.js',
-  nuxt: 'Nuxt',
-  phoenix: 'Phoenix',
-  php: 'PHP',
-  python: 'Python',
-  rails: 'Ruby on Rails',
-  react: 'React',
-  ruby: 'Ruby',
-  rust: 'Rust',
-  shell: 'Shell',
-  spring: 'Spring',
-  svelte: 'Svelte',
-  symfony: 'Symfony',
-  typescript: 'TypeScript',
-  vue: 'Vue.js',
-  wordpress: 'WordPress',
+  ...Object.fromEntries(SPELLED.split(/\s+/).map((name) => [lettersOf(name), name])),
+  ...{ csharp: 'C#', dotnet: '.NET', rails: 'Ruby on Rails', vue: 'Vue.js' },
 }
 
 /** 'php' → 'PHP', 'next.js' → 'Next.js', 'my_framework' → 'My framework'. */
 export function displayName(word: string | null): string | null {
   if (word === null) return null
-  const plain = word.toLowerCase().replace(/[^a-z0-9]/g, '')
-  if (Object.hasOwn(SPELLINGS, plain)) return SPELLINGS[plain]!
+  const letters = lettersOf(word)
+  if (Object.hasOwn(SPELLINGS, letters)) return SPELLINGS[letters]!
   const spaced = word.replaceAll(/[_-]+/g, ' ').trim()
   return spaced.charAt(0).toUpperCase() + spaced.slice(1)
+}
+
+function lettersOf(word: string): string {
+  return word.toLowerCase().replace(/[^a-z0-9]/g, '')
 }

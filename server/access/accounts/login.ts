@@ -17,49 +17,20 @@ export const loginSchema = Exactly({
   password: Type.String({ minLength: 1, maxLength: 255 }),
 })
 
-type LoginOutcome<Session> =
-  | { kind: 'logged-in'; session: Session }
-  | { kind: 'incorrect' }
-  | { kind: 'throttled'; retryAfterSeconds: number }
-
-type LoginAttempt = Static<typeof loginSchema> & { address: string }
-type OpenSession<Session> = (trx: Transaction<Tables>, userId: number) => Promise<Session>
-
-/** Returns the session that `open` makes, or throws the response to a failed login. */
-export async function logIn<Session>(
-  db: Database,
-  attempt: LoginAttempt,
-  open: OpenSession<Session>,
-): Promise<Session> {
-  const outcome = await attemptLogin(db, attempt, open)
-  switch (outcome.kind) {
-    case 'logged-in':
-      return outcome.session
-    case 'incorrect':
-      throw new ApiError('unauthenticated', 'Incorrect email or password.')
-    case 'throttled':
-      throw new ApiError('too_many_requests', 'Too many failed logins; wait before you try again.', {
-        headers: { 'retry-after': String(outcome.retryAfterSeconds) },
-      })
-  }
-}
-
 /**
- * An unknown email and an incorrect password are indistinguishable, also by timing. `open` issues the tokens in the
- * transaction that counts the attempt.
+ * Returns the session that `open` makes in the transaction that counts the attempt, or throws the response to a failed
+ * login. An unknown email and an incorrect password are indistinguishable, also by timing.
  */
-async function attemptLogin<Session>(
+export async function logIn<Session extends object>(
   db: Database,
-  attempt: LoginAttempt,
-  open: OpenSession<Session>,
-): Promise<LoginOutcome<Session>> {
+  attempt: Static<typeof loginSchema> & { address: string },
+  open: (trx: Transaction<Tables>, userId: number) => Promise<Session>,
+): Promise<Session> {
   const subjects: Subject[] = [
     { subject: subjectOf('email', attempt.email.toLowerCase()), limit: MAX_FAILURES_PER_EMAIL },
     { subject: subjectOf('address', attempt.address), limit: MAX_FAILURES_PER_ADDRESS },
   ]
-  const retryAfterSeconds = await secondsUntilAllowed(db, subjects)
-  if (retryAfterSeconds > 0) return { kind: 'throttled', retryAfterSeconds }
-
+  await rejectAboveLimit(db, subjects)
   const user = await db
     .selectFrom('users')
     .select(['id', 'password_hash'])
@@ -67,22 +38,22 @@ async function attemptLogin<Session>(
     .where('active', '=', true)
     .executeTakeFirst()
   const matches = await verifyPassword(attempt.password, user?.password_hash ?? null)
-  return db.transaction().execute(async (trx): Promise<LoginOutcome<Session>> => {
+  const session = await db.transaction().execute(async (trx) => {
     // A thousand concurrent guesses have all passed the check above. One by one they are checked again, so that
     // no more of them than the limit learn whether they were correct.
     await lockSubjects(trx, subjects)
-    const retryAfterSeconds = await secondsUntilAllowed(trx, subjects)
-    if (retryAfterSeconds > 0) return { kind: 'throttled', retryAfterSeconds }
-    if (!user || !matches) {
-      await trx
-        .insertInto('login_failures')
-        .values(subjects.map(({ subject }) => ({ subject })))
-        .execute()
-      return { kind: 'incorrect' }
+    await rejectAboveLimit(trx, subjects)
+    if (user && matches) {
+      await trx.deleteFrom('login_failures').where('subject', '=', subjects[0]!.subject).execute()
+      return open(trx, user.id)
     }
-    await trx.deleteFrom('login_failures').where('subject', '=', subjects[0]!.subject).execute()
-    return { kind: 'logged-in', session: await open(trx, user.id) }
+    const failures = subjects.map(({ subject }) => ({ subject }))
+    await trx.insertInto('login_failures').values(failures).execute()
+    return undefined
   })
+  // Thrown out here: the failure has to be committed.
+  if (!session) throw new ApiError('unauthenticated', 'Incorrect email or password.')
+  return session
 }
 
 type Subject = { subject: Buffer; limit: number }
@@ -94,8 +65,8 @@ async function lockSubjects(trx: Transaction<Tables>, subjects: Subject[]): Prom
   }
 }
 
-/** The time until the oldest counted failure leaves the window; 0 when below every limit. */
-async function secondsUntilAllowed(db: Database, subjects: Subject[]): Promise<number> {
+/** Throws until the oldest counted failure has left the window. */
+async function rejectAboveLimit(db: Database, subjects: Subject[]): Promise<void> {
   const rows = await db
     .selectFrom('login_failures')
     .select(({ fn }) => [
@@ -103,20 +74,24 @@ async function secondsUntilAllowed(db: Database, subjects: Subject[]): Promise<n
       fn.countAll<number>().as('failures'),
       sql<number>`ceil(extract(epoch from min(failed_at) + ${WINDOW} - now()))::int`.as('seconds'),
     ])
-    .where(
-      'subject',
-      'in',
-      subjects.map(({ subject }) => subject),
-    )
     .where('failed_at', '>', sql<string>`now() - ${WINDOW}`)
+    .where(({ eb }) =>
+      eb(
+        'subject',
+        'in',
+        subjects.map(({ subject }) => subject),
+      ),
+    )
     .groupBy('subject')
     .execute()
-  const waits = rows
-    .filter((row) =>
-      subjects.some(({ subject, limit }) => subject.equals(row.subject) && row.failures >= limit),
-    )
-    .map((row) => Math.max(1, row.seconds))
-  return Math.max(0, ...waits)
+  const exceeded = rows.filter((row) =>
+    subjects.some(({ subject, limit }) => subject.equals(row.subject) && row.failures >= limit),
+  )
+  if (exceeded.length === 0) return
+  const seconds = Math.max(1, ...exceeded.map((row) => row.seconds))
+  throw new ApiError('too_many_requests', 'Too many failed logins; wait before you try again.', {
+    headers: { 'retry-after': String(seconds) },
+  })
 }
 
 function subjectOf(kind: 'email' | 'address', value: string): Buffer {

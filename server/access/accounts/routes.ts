@@ -7,13 +7,11 @@ import { describePage, pageOf, pageQuery } from '#platform/http/pagination.ts'
 import { Exactly, errorResponses, Id, ref, Timestamp, TimestampOrNull } from '#platform/http/schemas.ts'
 import { logIn, loginSchema } from './login.ts'
 import { createPersonalToken, listPersonalTokens, revokePersonalToken } from './personal-tokens.ts'
-import { cookieSessionRoutes } from './session-routes.ts'
+import { cookieSessionRoutes, operation } from './session-routes.ts'
 import { closeSession, openSession, refreshSession, type TokenLifetimes } from './sessions.ts'
 import { loadUser, userSchema } from './user-schema.ts'
 
 type AccountRoutes = { db: Database; lifetimes: TokenLifetimes; baseUrl: () => string }
-
-const tags = ['Accounts']
 
 /** ISO 8601 has four digits for the year. */
 const YEAR_10000 = Date.UTC(10_000, 0)
@@ -41,17 +39,10 @@ export const accountRoutes: FastifyPluginAsyncTypebox<AccountRoutes> = async (
 
   app.post(
     '/users/login',
-    {
-      config: { access: publicly },
-      schema: {
-        tags,
-        operationId: 'logIn',
-        summary: 'Log in',
-        security: [],
-        body: loginSchema,
-        response: { 200: issuedTokens, ...errorResponses(400, 401, 422, 429) },
-      },
-    },
+    operation(publicly, 'logIn', 'Log in', {
+      body: loginSchema,
+      response: { 200: issuedTokens, ...errorResponses(400, 401, 422, 429) },
+    }),
     async (request) => {
       const attempt = { ...request.body, address: request.ip }
       return logIn(db, attempt, (trx, userId) => openSession(trx, userId, lifetimes))
@@ -60,19 +51,12 @@ export const accountRoutes: FastifyPluginAsyncTypebox<AccountRoutes> = async (
 
   app.post(
     '/users/refresh-token',
-    {
-      config: { access: publicly },
-      schema: {
-        tags,
-        operationId: 'refreshToken',
-        summary: 'Refresh an access token',
-        description:
-          'Exchanges a refresh token for new tokens. Each refresh token works once; using it again revokes the whole login.',
-        security: [],
-        body: Exactly({ refresh_token: Type.String({ minLength: 1, maxLength: 512 }) }),
-        response: { 200: issuedTokens, ...errorResponses(400, 401, 422) },
-      },
-    },
+    operation(publicly, 'refreshToken', 'Refresh an access token', {
+      description:
+        'Exchanges a refresh token for new tokens. Each refresh token works once; using it again revokes the whole login.',
+      body: Exactly({ refresh_token: Type.String({ minLength: 1, maxLength: 512 }) }),
+      response: { 200: issuedTokens, ...errorResponses(400, 401, 422) },
+    }),
     async (request) => {
       const outcome = await refreshSession(db, request.body.refresh_token, lifetimes)
       switch (outcome.kind) {
@@ -89,16 +73,16 @@ export const accountRoutes: FastifyPluginAsyncTypebox<AccountRoutes> = async (
 
   app.post(
     '/users/logout',
-    {
-      config: { access: signedIn, bodyOptional: true },
-      schema: {
-        tags,
-        operationId: 'logOut',
-        summary: 'Log out',
+    operation(
+      signedIn,
+      'logOut',
+      'Log out',
+      {
         description: 'Revokes the login that the token belongs to.',
         response: { 204: Type.Null(), ...errorResponses(401) },
       },
-    },
+      { bodyOptional: true },
+    ),
     async (request, reply) => {
       await closeSession(db, callerOf(request).token)
       return reply.code(204).send(null)
@@ -107,30 +91,18 @@ export const accountRoutes: FastifyPluginAsyncTypebox<AccountRoutes> = async (
 
   app.get(
     '/users/me',
-    {
-      config: { access: signedIn },
-      schema: {
-        tags,
-        operationId: 'readMe',
-        summary: 'Get the current user',
-        response: { 200: ref(userSchema), ...errorResponses(401) },
-      },
-    },
+    operation(signedIn, 'readMe', 'Get the current user', {
+      response: { 200: ref(userSchema), ...errorResponses(401) },
+    }),
     async (request) => loadUser(db, callerOf(request).id),
   )
 
   app.get(
     '/users/personal-access-tokens',
-    {
-      config: { access: signedIn },
-      schema: {
-        tags,
-        operationId: 'listPersonalAccessTokens',
-        summary: 'List personal access tokens',
-        querystring: Exactly(pageQuery),
-        response: { 200: Type.Array(Exactly(personalToken)), ...errorResponses(401, 422) },
-      },
-    },
+    operation(signedIn, 'listPersonalAccessTokens', 'List personal access tokens', {
+      querystring: Exactly(pageQuery),
+      response: { 200: Type.Array(Exactly(personalToken)), ...errorResponses(401, 422) },
+    }),
     async (request, reply) => {
       const page = pageOf(request.query)
       const { rows, extent } = await listPersonalTokens(db, callerOf(request).id, page)
@@ -141,23 +113,17 @@ export const accountRoutes: FastifyPluginAsyncTypebox<AccountRoutes> = async (
 
   app.post(
     '/users/personal-access-tokens',
-    {
-      config: { access: signedIn },
-      schema: {
-        tags,
-        operationId: 'createPersonalAccessToken',
-        summary: 'Create a personal access token',
-        description: '`token` is returned only in this response.',
-        body: Exactly({
-          name: Type.String({ minLength: 1, maxLength: 60 }),
-          expires_at: Type.Optional(TimestampOrNull),
-        }),
-        response: {
-          201: Exactly({ ...personalToken, token: Type.String() }),
-          ...errorResponses(400, 401, 422),
-        },
+    operation(signedIn, 'createPersonalAccessToken', 'Create a personal access token', {
+      description: '`token` is returned only in this response.',
+      body: Exactly({
+        name: Type.String({ minLength: 1, maxLength: 60 }),
+        expires_at: Type.Optional(TimestampOrNull),
+      }),
+      response: {
+        201: Exactly({ ...personalToken, token: Type.String() }),
+        ...errorResponses(400, 401, 422),
       },
-    },
+    }),
     async (request, reply) => {
       const { name, expires_at } = request.body
       const expiresAt = expires_at == null ? null : new Date(expires_at)
@@ -170,16 +136,10 @@ export const accountRoutes: FastifyPluginAsyncTypebox<AccountRoutes> = async (
 
   app.delete(
     '/users/personal-access-tokens/:id',
-    {
-      config: { access: signedIn },
-      schema: {
-        tags,
-        operationId: 'revokePersonalAccessToken',
-        summary: 'Revoke a personal access token',
-        params: Exactly({ id: Id }),
-        response: { 204: Type.Null(), ...errorResponses(401, 404, 422) },
-      },
-    },
+    operation(signedIn, 'revokePersonalAccessToken', 'Revoke a personal access token', {
+      params: Exactly({ id: Id }),
+      response: { 204: Type.Null(), ...errorResponses(401, 404, 422) },
+    }),
     async (request, reply) => {
       if (!(await revokePersonalToken(db, callerOf(request).id, request.params.id))) throw notFound()
       return reply.code(204).send(null)

@@ -1,7 +1,14 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifySchema } from 'fastify'
 import { Type } from 'typebox'
-import { callerOf, isByCookie, publicly, signedIn, tokenOf } from '#access/authorization/enforce.ts'
+import {
+  type Access,
+  callerOf,
+  isByCookie,
+  publicly,
+  signedIn,
+  tokenOf,
+} from '#access/authorization/enforce.ts'
 import { isSameOrigin, writeSessionCookie } from '#access/authorization/session-cookie.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { ApiError } from '#platform/http/errors.ts'
@@ -12,7 +19,20 @@ import { loadUser, userSchema } from './user-schema.ts'
 
 type SessionRoutes = { db: Database; lifetimes: TokenLifetimes; baseUrl: () => string }
 
-const tags = ['Accounts']
+/** The options of a route of this room. Public routes are described as such. */
+export function operation<Schema extends FastifySchema>(
+  access: Access,
+  operationId: string,
+  summary: string,
+  schema: Schema,
+  config: { bodyOptional?: boolean } = {},
+) {
+  const security = access.kind === 'public' ? { security: [] } : {}
+  return {
+    config: { access, ...config },
+    schema: { tags: ['Accounts'], operationId, summary, ...security, ...schema },
+  }
+}
 
 export const sessionSchema = named(
   'Session',
@@ -46,19 +66,12 @@ export const cookieSessionRoutes: FastifyPluginAsyncTypebox<SessionRoutes> = asy
 ) => {
   app.post(
     '/session',
-    {
-      config: { access: publicly },
-      schema: {
-        tags,
-        operationId: 'openSession',
-        summary: 'Sign in with a browser',
-        description:
-          'Sets the cookie `gantry_session`, which scripts cannot read. Writes that it authenticates require the header `X-Gantry-Request: 1` and must come from pages of this service. Programs use POST /users/login.',
-        security: [],
-        body: loginSchema,
-        response: { 200: ref(sessionSchema), ...errorResponses(400, 401, 403, 422, 429) },
-      },
-    },
+    operation(publicly, 'openSession', 'Sign in with a browser', {
+      description:
+        'Sets the cookie `gantry_session`, which scripts cannot read. Writes that it authenticates require the header `X-Gantry-Request: 1` and must come from pages of this service. Programs use POST /users/login.',
+      body: loginSchema,
+      response: { 200: ref(sessionSchema), ...errorResponses(400, 401, 403, 422, 429) },
+    }),
     async (request, reply) => {
       // Login CSRF: another site must not sign a user in to a foreign account.
       if (!isSameOrigin(request, baseUrl()))
@@ -76,15 +89,9 @@ export const cookieSessionRoutes: FastifyPluginAsyncTypebox<SessionRoutes> = asy
 
   app.get(
     '/session',
-    {
-      config: { access: signedIn },
-      schema: {
-        tags,
-        operationId: 'readSession',
-        summary: 'Get the current session',
-        response: { 200: ref(sessionSchema), ...errorResponses(401) },
-      },
-    },
+    operation(signedIn, 'readSession', 'Get the current session', {
+      response: { 200: ref(sessionSchema), ...errorResponses(401) },
+    }),
     async (request, reply) => {
       const { id, token } = callerOf(request)
       reply.header('cache-control', 'no-store')
@@ -99,16 +106,10 @@ export const cookieSessionRoutes: FastifyPluginAsyncTypebox<SessionRoutes> = asy
 
   app.delete(
     '/session',
-    {
-      config: { access: signedIn },
-      schema: {
-        tags,
-        operationId: 'closeSession',
-        summary: 'Sign out',
-        description: 'Ends the session at once, including its event streams, and clears the cookie.',
-        response: { 204: Type.Null(), ...errorResponses(401, 403) },
-      },
-    },
+    operation(signedIn, 'closeSession', 'Sign out', {
+      description: 'Ends the session at once, including its event streams, and clears the cookie.',
+      response: { 204: Type.Null(), ...errorResponses(401, 403) },
+    }),
     async (request, reply) => {
       await closeSession(db, callerOf(request).token)
       // It may just have been renewed.

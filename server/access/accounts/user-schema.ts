@@ -19,16 +19,7 @@ export const userSchema = named(
 export type User = Static<typeof userSchema>
 
 /** The public part of an account. */
-export const userColumns = [
-  'id',
-  'name',
-  'email',
-  'url_slug',
-  'language',
-  'active',
-  'created_at',
-  'updated_at',
-] as const satisfies (keyof User)[]
+export const userColumns = Object.keys(userSchema.properties) as (keyof User)[]
 
 export async function loadUser(db: Database, id: number): Promise<User> {
   return db.selectFrom('users').select(userColumns).where('id', '=', id).executeTakeFirstOrThrow()

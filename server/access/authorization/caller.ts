@@ -17,12 +17,9 @@ export type Caller = {
   tree_version: number
 }
 
-type GrantRow = {
+type GrantRow = Omit<Grant, 'permissions'> & {
   built_in_role: BuiltInRole | null
   permissions: string[] | null
-  organization_id: number
-  project_id: number | null
-  environment_id: number | null
 }
 
 /** Finds who a token belongs to; undefined for one that is unknown, expired or revoked. */

@@ -13,7 +13,7 @@ import { passesCsrfCheck, readSessionCookie } from './session-cookie.ts'
  * - `signed-in`: a token; the route shows only what belongs to the caller, or what they have `shows` for.
  * - `instance-admin`: a token of an instance administrator; `orLoopback`: or a request from this machine.
  * - `permissions`: a token, and every listed permission in the scope of the object that the URL names.
- *   `resource:view` stands for `view` of the kind of resource that the pipeline runs on; `replay` for the permission
+ *   `resource:view` means `view` of the kind of resource that the pipeline runs on; `replay` for the permission
  *   to repeat a hook request: `pipeline:run` for a call, which starts a run, and `hook:edit` for a delivery.
  */
 export type Access =

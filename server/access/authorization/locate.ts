@@ -1,28 +1,10 @@
-import { sql } from 'kysely'
+import { CompiledQuery } from 'kysely'
 import type { Database } from '#platform/database/connect.ts'
 import type { HookType, ResourceType } from '#platform/database/tables.ts'
 import type { Resource, Scope } from './permissions.ts'
 
-/** The kinds of objects that a route's URL can name. */
-export type Kind =
-  | 'organization'
-  | 'project'
-  | 'environment'
-  | 'credential'
-  | 'server'
-  | 'application'
-  | 'pipeline'
-  | 'role'
-  | 'action'
-  | 'incoming hook'
-  | 'outgoing hook'
-  | 'hook request'
-
-/** The scope of an object and, for a resource or what a pipeline runs on, the kind of resource. */
-export type Located = Scope & { resource_type?: ResourceType; hook_type?: HookType }
-
-/** The resource whose `view` permission makes an object visible. */
-export const VISIBLE_AS: Record<Kind, Resource> = {
+/** The kinds of objects that a route's URL can name, and the resource whose `view` permission makes them visible. */
+export const VISIBLE_AS = {
   organization: 'organization',
   project: 'project',
   environment: 'environment',
@@ -35,98 +17,46 @@ export const VISIBLE_AS: Record<Kind, Resource> = {
   'incoming hook': 'hook',
   'outgoing hook': 'hook',
   'hook request': 'hook',
+} as const satisfies Record<string, Resource>
+
+export type Kind = keyof typeof VISIBLE_AS
+
+/** The scope of an object and, for a resource or what a pipeline runs on, the kind of resource. */
+export type Located = Scope & { resource_type?: ResourceType; hook_type?: HookType }
+
+const ORGANIZATION = 'select o.id as organization_id'
+const PROJECT = 'select p.organization_id, p.id as project_id'
+const ENVIRONMENT = 'select p.organization_id, e.project_id, e.id as environment_id'
+/** Includes removed environments: their history stays visible. */
+const PIPELINE = `${ENVIRONMENT}, l.resource_type`
+const FROM_ENVIRONMENT = 'from environments e join projects p on p.id = e.project_id'
+const FROM_PIPELINE = `${FROM_ENVIRONMENT} join pipelines l on l.environment_id = e.id`
+const FROM_HOOK = `${FROM_PIPELINE} join hooks h on h.pipeline_id = l.id`
+
+// Plain text: most requests run one, and building it each time would take longer than running it.
+const QUERIES: Record<Kind, string> = {
+  organization: `${ORGANIZATION} from organizations o where o.id = $1 and o.deleted_at is null`,
+  credential: `${ORGANIZATION} from organizations o join credentials c on c.organization_id = o.id
+    where c.id = $1 and c.deleted_at is null and o.deleted_at is null`,
+  role: `${ORGANIZATION} from organizations o join roles r on r.organization_id = o.id
+    where r.id = $1 and o.deleted_at is null`,
+  project: `${PROJECT} from projects p where p.id = $1 and p.deleted_at is null`,
+  environment: `${ENVIRONMENT} ${FROM_ENVIRONMENT} where e.id = $1 and e.deleted_at is null`,
+  server: `${ENVIRONMENT}, 'server' as resource_type ${FROM_ENVIRONMENT} join servers s on s.environment_id = e.id
+    where s.id = $1 and s.deleted_at is null and e.deleted_at is null`,
+  application: `${ENVIRONMENT}, 'application' as resource_type ${FROM_ENVIRONMENT}
+    join applications a on a.environment_id = e.id
+    where a.id = $1 and a.deleted_at is null and e.deleted_at is null`,
+  pipeline: `${PIPELINE} ${FROM_PIPELINE} where l.id = $1 and l.deleted_at is null`,
+  action: `${PIPELINE} ${FROM_PIPELINE} join actions a on a.pipeline_id = l.id where a.id = $1`,
+  'incoming hook': `${PIPELINE} ${FROM_HOOK} where h.id = $1 and h.type = 'incoming' and h.deleted_at is null`,
+  'outgoing hook': `${PIPELINE} ${FROM_HOOK} where h.id = $1 and h.type = 'outgoing' and h.deleted_at is null`,
+  'hook request': `${PIPELINE}, h.type as hook_type ${FROM_HOOK} join hook_requests q on q.hook_id = h.id
+    where q.id = $1`,
 }
 
 /** Undefined when the object does not exist, or was removed. Actions and hook requests outlive what they belong to. */
 export async function locate(db: Database, kind: Kind, id: number | string): Promise<Located | undefined> {
-  switch (kind) {
-    case 'organization':
-      return organizations(db).where('organizations.id', '=', Number(id)).executeTakeFirst()
-    case 'credential':
-      return organizations(db)
-        .innerJoin('credentials', 'credentials.organization_id', 'organizations.id')
-        .where('credentials.id', '=', Number(id))
-        .where('credentials.deleted_at', 'is', null)
-        .executeTakeFirst()
-    case 'role':
-      return organizations(db)
-        .innerJoin('roles', 'roles.organization_id', 'organizations.id')
-        .where('roles.id', '=', Number(id))
-        .executeTakeFirst()
-    case 'project':
-      return projects(db).where('projects.id', '=', Number(id)).executeTakeFirst()
-    case 'environment':
-      return environments(db).where('environments.id', '=', Number(id)).executeTakeFirst()
-    case 'server':
-      return environments(db)
-        .innerJoin('servers', 'servers.environment_id', 'environments.id')
-        .select(sql<'server'>`'server'`.as('resource_type'))
-        .where('servers.id', '=', Number(id))
-        .where('servers.deleted_at', 'is', null)
-        .executeTakeFirst()
-    case 'application':
-      return environments(db)
-        .innerJoin('applications', 'applications.environment_id', 'environments.id')
-        .select(sql<'application'>`'application'`.as('resource_type'))
-        .where('applications.id', '=', Number(id))
-        .where('applications.deleted_at', 'is', null)
-        .executeTakeFirst()
-    case 'pipeline':
-      return pipelines(db)
-        .where('pipelines.id', '=', Number(id))
-        .where('pipelines.deleted_at', 'is', null)
-        .executeTakeFirst()
-    case 'action':
-      return pipelines(db)
-        .innerJoin('actions', 'actions.pipeline_id', 'pipelines.id')
-        .where('actions.id', '=', Number(id))
-        .executeTakeFirst()
-    case 'incoming hook':
-    case 'outgoing hook':
-      return pipelines(db)
-        .innerJoin('hooks', 'hooks.pipeline_id', 'pipelines.id')
-        .where('hooks.id', '=', String(id))
-        .where('hooks.type', '=', kind === 'incoming hook' ? 'incoming' : 'outgoing')
-        .where('hooks.deleted_at', 'is', null)
-        .executeTakeFirst()
-    case 'hook request':
-      return pipelines(db)
-        .innerJoin('hooks', 'hooks.pipeline_id', 'pipelines.id')
-        .innerJoin('hook_requests', 'hook_requests.hook_id', 'hooks.id')
-        .select('hooks.type as hook_type')
-        .where('hook_requests.id', '=', String(id))
-        .executeTakeFirst()
-  }
+  const { rows } = await db.executeQuery<Located>(CompiledQuery.raw(QUERIES[kind], [id]))
+  return rows[0]
 }
-
-const organizations = (db: Database) =>
-  db
-    .selectFrom('organizations')
-    .select('organizations.id as organization_id')
-    .where('organizations.deleted_at', 'is', null)
-
-const projects = (db: Database) =>
-  db
-    .selectFrom('projects')
-    .select(['projects.organization_id', 'projects.id as project_id'])
-    .where('projects.deleted_at', 'is', null)
-
-const environments = (db: Database) =>
-  db
-    .selectFrom('environments')
-    .innerJoin('projects', 'projects.id', 'environments.project_id')
-    .select(['projects.organization_id', 'environments.project_id', 'environments.id as environment_id'])
-    .where('environments.deleted_at', 'is', null)
-
-/** Includes removed environments: their history stays visible. */
-const pipelines = (db: Database) =>
-  db
-    .selectFrom('pipelines')
-    .innerJoin('environments', 'environments.id', 'pipelines.environment_id')
-    .innerJoin('projects', 'projects.id', 'environments.project_id')
-    .select([
-      'projects.organization_id',
-      'environments.project_id',
-      'pipelines.environment_id',
-      'pipelines.resource_type',
-    ])

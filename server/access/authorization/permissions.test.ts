@@ -13,10 +13,10 @@ const ORGANIZATION = { organization_id: 1 }
 const PROJECT = { organization_id: 1, project_id: 2 }
 const ENVIRONMENT = { organization_id: 1, project_id: 2, environment_id: 3 }
 
-function granted(place: { organization_id: number; project_id?: number; environment_id?: number }): {
+function granted(scope: { organization_id: number; project_id?: number; environment_id?: number }): {
   grants: Grant[]
 } {
-  const grant = { permissions: new Set(['hook:add']), project_id: null, environment_id: null, ...place }
+  const grant = { permissions: new Set(['hook:add']), project_id: null, environment_id: null, ...scope }
   return { grants: [grant] }
 }
 
@@ -28,7 +28,7 @@ test('a user without grants may do nothing', () => {
 
 test('a grant on an organization covers everything in it', () => {
   const user = granted(ORGANIZATION)
-  for (const place of [ORGANIZATION, PROJECT, ENVIRONMENT]) assert.equal(mayAdd(user, place), true)
+  for (const scope of [ORGANIZATION, PROJECT, ENVIRONMENT]) assert.equal(mayAdd(user, scope), true)
   assert.equal(mayAdd(user, { ...ENVIRONMENT, organization_id: 9 }), false)
 })
 
@@ -44,19 +44,19 @@ test('a grant on a project covers its environments, not its organization or othe
 test('a grant on an environment covers nothing outside it', () => {
   const user = granted(ENVIRONMENT)
   assert.equal(mayAdd(user, ENVIRONMENT), true)
-  for (const place of [
+  for (const scope of [
     ORGANIZATION,
     PROJECT,
     { ...PROJECT, environment_id: null },
     { ...PROJECT, environment_id: 9 },
   ]) {
-    assert.equal(mayAdd(user, place), false)
+    assert.equal(mayAdd(user, scope), false)
   }
 })
 
 test('the same ids in another organization are another scope', () => {
-  for (const place of [PROJECT, ENVIRONMENT]) {
-    assert.equal(mayAdd(granted({ ...place, organization_id: 9 }), ENVIRONMENT), false)
+  for (const scope of [PROJECT, ENVIRONMENT]) {
+    assert.equal(mayAdd(granted({ ...scope, organization_id: 9 }), ENVIRONMENT), false)
   }
 })
 

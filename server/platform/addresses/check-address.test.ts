@@ -44,20 +44,20 @@ test('a guard allows loopback to a Gantry on loopback, and the targets in its se
 })
 
 test('concurrent lookups of a name share one', async () => {
-  const asked: string[] = []
+  const lookedUp: string[] = []
   const guard = createAddressGuard({
     allowTargets: [],
     baseUrl: () => 'https://gantry.example.com',
     lookup: async (name) => {
-      asked.push(name)
+      lookedUp.push(name)
       return ['93.184.216.34']
     },
   })
   const verdicts = await Promise.all(['one.example', 'one.example', 'two.example'].map(guard.check))
   assert.ok(verdicts.every(({ kind }) => kind === 'allowed'))
-  assert.deepEqual(asked, ['one.example', 'two.example'])
+  assert.deepEqual(lookedUp, ['one.example', 'two.example'])
   await guard.check('one.example')
-  assert.equal(asked.length, 3)
+  assert.equal(lookedUp.length, 3)
 })
 
 test('a name is checked each time, and one private address among many is enough to reject it', async () => {

@@ -8,7 +8,7 @@ import { openKeyRing } from './key-ring.ts'
 import { decodeKeys, encodeKeys, keyFile, loadMasterKeys, replaceKeyFile } from './master-key.ts'
 import { createSecretBox, keyId, keyIdOf } from './secret-box.ts'
 
-const PLACE = 'hooks/1/secret'
+const AAD = 'hooks/1/secret'
 
 async function emptyHome(t: TestContext): Promise<string> {
   const home = await mkdtemp(join(tmpdir(), 'gantry-ring-'))
@@ -19,16 +19,16 @@ async function emptyHome(t: TestContext): Promise<string> {
 test('a running box seals with the new key as soon as the key file is replaced', async (t) => {
   const home = await emptyHome(t)
   const box = createSecretBox(await openKeyRing({ home }))
-  const before = box.seal('secret', PLACE)
+  const before = box.seal('secret', AAD)
   const [older] = await loadMasterKeys({ home })
   const newer = randomBytes(32)
   await replaceKeyFile(keyFile(home), [newer, older])
-  assert.deepEqual(keyIdOf(box.seal('secret', PLACE)), keyId(newer))
-  assert.equal(box.open(before, PLACE), 'secret', 'the old key still opens')
+  assert.deepEqual(keyIdOf(box.seal('secret', AAD)), keyId(newer))
+  assert.equal(box.open(before, AAD), 'secret', 'the old key still opens')
   await replaceKeyFile(keyFile(home), [newer])
-  assert.equal(box.open(before, PLACE), 'secret', 'a row that was read before the old key left')
+  assert.equal(box.open(before, AAD), 'secret', 'a row that was read before the old key left')
   const started = createSecretBox(await openKeyRing({ home }))
-  assert.throws(() => started.open(before, PLACE), /a key that this process does not have/)
+  assert.throws(() => started.open(before, AAD), /a key that this process does not have/)
 })
 
 test('a value sealed with a newer key is opened', async (t) => {
@@ -37,17 +37,17 @@ test('a value sealed with a newer key is opened', async (t) => {
   const [older] = await loadMasterKeys({ home })
   const newer = randomBytes(32)
   await replaceKeyFile(keyFile(home), [newer, older])
-  assert.equal(box.open(createSecretBox([newer]).seal('secret', PLACE), PLACE), 'secret')
+  assert.equal(box.open(createSecretBox([newer]).seal('secret', AAD), AAD), 'secret')
 })
 
 test('a missing or damaged key file removes no key from a running process', async (t) => {
   const home = await emptyHome(t)
   const box = createSecretBox(await openKeyRing({ home }))
-  const sealed = box.seal('secret', PLACE)
+  const sealed = box.seal('secret', AAD)
   await writeFile(keyFile(home), 'damaged')
-  assert.equal(box.open(box.seal('other', PLACE), PLACE), 'other')
+  assert.equal(box.open(box.seal('other', AAD), AAD), 'other')
   await rm(keyFile(home))
-  assert.equal(box.open(sealed, PLACE), 'secret')
+  assert.equal(box.open(sealed, AAD), 'secret')
 })
 
 test('a replaced key file is private and complete', async (t) => {

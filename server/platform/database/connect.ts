@@ -15,23 +15,16 @@ export type OpenDatabase = {
   close(): Promise<void>
 }
 
-const INT8 = 20
-const INT8_ARRAY = 1016
-const TIMESTAMPTZ = 1184
-
 // Ids stay far below 2^53, and timestamps are read in the form that the API shows.
-const parsers: pg.CustomTypesConfig = {
-  getTypeParser: ((oid: number, format?: 'text' | 'binary') => {
-    if (format !== 'binary' && oid === INT8) return Number
-    if (format !== 'binary' && oid === INT8_ARRAY) return numbersFromPostgres
-    if (format !== 'binary' && oid === TIMESTAMPTZ) return isoFromPostgres
-    return pg.types.getTypeParser(oid, format)
-  }) as typeof pg.types.getTypeParser,
+const INT8_ARRAY = 1016
+const readTexts = pg.types.getTypeParser(INT8_ARRAY as never) as (text: string) => string[]
+const PARSERS: Record<number, (text: string) => unknown> = {
+  20: Number, // int8
+  [INT8_ARRAY]: (text) => readTexts(text).map(Number),
+  1184: isoFromPostgres, // timestamptz
 }
-
-function numbersFromPostgres(text: string): number[] {
-  return (pg.types.getTypeParser(INT8_ARRAY as never)(text) as string[]).map(Number)
-}
+const getTypeParser = (oid: number, format?: 'text' | 'binary') =>
+  (format !== 'binary' && PARSERS[oid]) || pg.types.getTypeParser(oid, format)
 
 /**
  * '2026-11-15 02:06:07.12+00' (what a UTC session prints, in JSON with a T and +00:00) →
@@ -84,7 +77,7 @@ export function openDatabase(
     keepAlive: true,
     options:
       '-c timezone=UTC -c statement_timeout=30s -c transaction_timeout=60s -c idle_in_transaction_session_timeout=60s',
-    types: parsers,
+    types: { getTypeParser: getTypeParser as typeof pg.types.getTypeParser },
   })
   // An idle client that loses its server emits 'error'; without a listener that would end the process.
   pool.on('error', options.onIdleError)

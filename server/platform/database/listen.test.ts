@@ -20,7 +20,7 @@ async function listen(t: Closer, onError: (error: Error) => void = () => {}) {
   return listener
 }
 
-/** Keeps what it is told, and lets one wait for the n-th payload or reconnection. */
+/** Records notifications; tests can wait for the n-th payload or reconnection. */
 function createSubscriber() {
   const payloads: string[] = []
   let reconnections = 0
@@ -112,7 +112,7 @@ test('a connection that the server ends is reopened, every subscriber is notifie
   }
   assert.deepEqual(news.payloads, ['news 1', 'news 2'])
   assert.deepEqual(other.payloads, ['other 1', 'other 2'])
-  assert.ok(errors.length >= 2, 'each loss was told')
+  assert.ok(errors.length >= 2, 'each loss was reported')
 })
 
 test('a channel subscribed to while disconnected works after the reconnect', async (t) => {

@@ -1,14 +1,7 @@
 import pg from 'pg'
 import type { ConnectionSettings } from './connect.ts'
 
-/**
- * One dedicated LISTEN connection for a whole process. It reconnects until it is closed. Notifications sent while it
- * was disconnected are lost: `onReconnect` tells every subscriber to query for changes.
- */
-export type Listener = {
-  subscribe(channel: string, subscriber: Subscriber): Promise<void>
-  close(): Promise<void>
-}
+export type Listener = Awaited<ReturnType<typeof openListener>>
 
 export type Subscriber = {
   onNotify(payload: string): void
@@ -18,10 +11,14 @@ export type Subscriber = {
   onReconnect?(): void
 }
 
+/**
+ * One dedicated LISTEN connection for a whole process. It reconnects until it is closed. Notifications sent while it
+ * was disconnected are lost: `onReconnect` tells every subscriber to query for changes.
+ */
 export async function openListener(
   settings: ConnectionSettings,
   options: { onError: (error: Error) => void; retryMs?: number },
-): Promise<Listener> {
+) {
   const subscribers = new Map<string, Subscriber[]>()
   let client: pg.Client | undefined
   let closed = false
@@ -70,12 +67,12 @@ export async function openListener(
 
   await connect()
   return {
-    async subscribe(channel, subscriber) {
+    async subscribe(channel: string, subscriber: Subscriber): Promise<void> {
       const known = subscribers.get(channel)
       subscribers.set(channel, [...(known ?? []), subscriber])
       if (!known) await client?.query(`listen ${pg.escapeIdentifier(channel)}`)
     },
-    async close() {
+    async close(): Promise<void> {
       closed = true
       clearTimeout(retryTimer)
       await client?.end()

@@ -59,8 +59,8 @@ describe('constraints reject invalid rows', () => {
     })
   }
 
-  /** A right row of a table, and what makes it wrong: each refused by a check, a reference or uniqueness. */
-  function refuses(table: string, good: () => Row, bad: Record<string, () => Row>): void {
+  /** A valid row of a table and variants of it, each rejected by a check, a reference or uniqueness. */
+  function rejects(table: string, good: () => Row, bad: Record<string, () => Row>): void {
     describe(table, () => {
       test('accepts a valid row', () => insert(table, good()))
       for (const [name, change] of Object.entries(bad)) {
@@ -77,7 +77,7 @@ describe('constraints reject invalid rows', () => {
   const NOW = '2026-11-15T08:00:00.000Z'
   const never = { started_at: null, completed_at: null }
 
-  refuses(
+  rejects(
     'actions',
     () => ({
       environment_id: ours.environmentId,
@@ -140,7 +140,7 @@ describe('constraints reject invalid rows', () => {
     },
   )
 
-  refuses(
+  rejects(
     'targets',
     () => ({
       action_id: actionId,
@@ -160,7 +160,7 @@ describe('constraints reject invalid rows', () => {
     },
   )
 
-  refuses(
+  rejects(
     'grants',
     () => ({
       user_id: theirs.owner.id,
@@ -186,7 +186,7 @@ describe('constraints reject invalid rows', () => {
     },
   )
 
-  refuses(
+  rejects(
     'pipelines',
     () => ({
       environment_id: ours.environmentId,
@@ -213,7 +213,7 @@ describe('constraints reject invalid rows', () => {
     },
   )
 
-  refuses(
+  rejects(
     'hooks',
     () => ({
       id: randomUUID(),
@@ -258,7 +258,7 @@ describe('constraints reject invalid rows', () => {
     url_token: Buffer.from('sealed'),
     url_token_hash: Buffer.from('hash'),
   }
-  refuses(
+  rejects(
     'hooks',
     () => ({
       ...incoming,
@@ -284,7 +284,7 @@ describe('constraints reject invalid rows', () => {
     },
   )
 
-  refuses(
+  rejects(
     'credentials',
     () => ({
       organization_id: ours.organizationId,
@@ -304,7 +304,7 @@ describe('constraints reject invalid rows', () => {
     },
   )
 
-  refuses(
+  rejects(
     'servers',
     () => ({
       environment_id: ours.environmentId,
@@ -327,7 +327,7 @@ describe('constraints reject invalid rows', () => {
     },
   )
 
-  refuses(
+  rejects(
     'applications',
     () => ({
       project_id: ours.projectId,
@@ -348,19 +348,19 @@ describe('constraints reject invalid rows', () => {
     },
   )
 
-  refuses(
+  rejects(
     'pipeline_steps',
     () => ({ pipeline_id: ours.serverPipelineId, position: 1, name: 'reload', command: 'true' }),
     {
       'a step of one’s own without a command': () => ({ command: null }),
       'a built-in step with a command': () => ({ built_in: true }),
-      'a place that is taken': () => ({ pipeline_id: ours.pipelineId }),
+      'a position that is taken': () => ({ pipeline_id: ours.pipelineId }),
       'a command that is too long': () => ({ command: 'x'.repeat(65_537) }),
       'no time at all': () => ({ timeout_seconds: 0 }),
     },
   )
 
-  refuses(
+  rejects(
     'tokens',
     () => ({
       user_id: ours.owner.id,
@@ -377,7 +377,7 @@ describe('constraints reject invalid rows', () => {
     },
   )
 
-  refuses(
+  rejects(
     'used_credits',
     () => ({ environment_id: ours.environmentId, month: '2026-11-01', target_runs: 0 }),
     {
@@ -386,7 +386,7 @@ describe('constraints reject invalid rows', () => {
     },
   )
 
-  refuses(
+  rejects(
     'hook_requests',
     () => ({
       id: randomUUID(),

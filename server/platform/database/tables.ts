@@ -1,6 +1,8 @@
-import type { ColumnType, Generated, GeneratedAlways } from 'kysely'
-
 // The tables as Kysely sees them. Timestamps come out as ISO 8601 text (see connect.ts).
+import type { ColumnType, Generated, GeneratedAlways } from 'kysely'
+import type { ReasonCode, ServerKind, Status } from '#platform/vocabulary.ts'
+
+export type { ReasonCode, Status }
 
 type Id = GeneratedAlways<number>
 export type Timestamp = ColumnType<string, string | Date | undefined, string | Date>
@@ -10,216 +12,11 @@ type Json<Value> = ColumnType<Value, string, string>
 type MaybeJson<Value> = ColumnType<Value | null, string | null | undefined, string | null>
 
 type Dated = { created_at: Timestamp; updated_at: Timestamp }
-/** Its row stays when it is removed, because runs name it; see docs/decisions/0007. */
-type Kept = { deleted_at: MaybeTimestamp }
+/** Its row stays when it is removed, because runs reference it; see docs/decisions/0007. */
+type Retained = Dated & { deleted_at: MaybeTimestamp }
 
-export type Status = 'pending' | 'waiting' | 'queued' | 'in-progress' | 'completed' | 'failed' | 'skipped'
-export type ReasonCode =
-  | 'PENDING'
-  | 'QUEUED'
-  | 'WAITING_CONCURRENCY_PIPELINE'
-  | 'WAITING_CONCURRENCY_TARGET'
-  | 'IN_PROGRESS'
-  | 'COMPLETED'
-  | 'FAILED'
-  | 'FAILED_TIMEOUT'
-  | 'FAILED_CANCELLED'
-  | 'FAILED_WORKER_LOST'
-  | 'FAILED_UNREACHABLE'
-  | 'FAILED_SOURCE'
-  | 'SKIPPED'
 export type HookType = 'incoming' | 'outgoing'
 export type ResourceType = 'application' | 'server'
-
-export type UsersTable = Dated & {
-  id: Id
-  name: string
-  email: string
-  url_slug: string
-  language: Generated<string>
-  active: Generated<boolean>
-  is_instance_admin: Generated<boolean>
-  password_hash: string | null
-}
-
-export type TokensTable = {
-  id: Id
-  user_id: number
-  kind: 'access' | 'refresh' | 'personal'
-  family: string | null
-  name: string | null
-  hash: Buffer
-  expires_at: MaybeTimestamp
-  used_at: MaybeTimestamp
-  revoked_at: MaybeTimestamp
-  created_at: Timestamp
-  /** The session of a browser, which lives on when it is used. */
-  in_cookie: Generated<boolean>
-}
-
-export type LoginFailuresTable = { subject: Buffer; failed_at: Timestamp }
-
-export type OrganizationsTable = Dated & Kept & { id: Id; name: string; url_slug: string; owner_id: number }
-
-export type ProjectsTable = Dated &
-  Kept & {
-    id: Id
-    organization_id: number
-    name: string
-    logo_url: string | null
-    created_by: number
-  }
-
-export type EnvironmentsTable = Dated &
-  Kept & {
-    id: Id
-    project_id: number
-    type: 'development' | 'staging' | 'production'
-    name: string
-    description: string | null
-    archived_at: MaybeTimestamp
-  }
-
-export type RolesTable = Dated & { id: Id; organization_id: number; name: string; permissions: string[] }
-
-export type GrantsTable = {
-  id: Id
-  user_id: number
-  built_in_role: 'owner' | 'admin' | 'developer' | 'viewer' | null
-  role_id: number | null
-  organization_id: number
-  project_id: number | null
-  environment_id: number | null
-  created_at: Timestamp
-}
-
-export type CredentialsTable = Dated &
-  Kept & {
-    id: Id
-    organization_id: number
-    name: string
-    provider_code: 'github' | 'gitlab' | 'bitbucket' | 'gitea' | 'git' | 'ssh'
-    auth_type: 'token' | 'key' | 'none'
-    base_url: string | null
-    username: string | null
-    secret: Buffer | null
-    active: Generated<boolean>
-    created_by: number
-  }
-
-export type ServersTable = Dated &
-  Kept & {
-    id: Id
-    environment_id: number
-    name: string
-    provider_code: 'local' | 'ssh'
-    host: string | null
-    port: number | null
-    login_name: string | null
-    credential_id: number | null
-    host_key: string | null
-    root_directory: string
-    max_parallel_actions: Generated<number>
-    created_by: number
-  }
-
-export type ApplicationsTable = Dated &
-  Kept & {
-    id: Id
-    project_id: number
-    environment_id: number
-    name: string
-    repository: string
-    default_branch: string
-    programming_language: string | null
-    engine_version: string | null
-    framework: string | null
-    root_directory: string | null
-    install_dependencies_command: string | null
-    build_command: string | null
-    shared_paths: Generated<string[]>
-    deployments_keep: Generated<number>
-    folder: string
-    credential_id: number | null
-    live_action_id: number | null
-    created_by: number
-  }
-
-export type ApplicationVariablesTable = Dated & {
-  id: Id
-  application_id: number
-  name: string
-  value: Buffer
-  hidden: Generated<boolean>
-}
-
-export type ApplicationServersTable = { application_id: number; server_id: number; environment_id: number }
-
-export type PipelinesTable = Dated &
-  Kept & {
-    id: Id
-    environment_id: number
-    resource_type: ResourceType
-    application_id: number | null
-    server_id: number | null
-    name: string
-    operation: string
-    max_parallel_actions: Generated<number>
-    queue_policy: Generated<'queue' | 'latest' | 'reject'>
-    rollout: MaybeJson<{ batch: number | string; max_failed: number }>
-    created_by: number
-  }
-
-export type PipelineRunAfterTable = {
-  pipeline_id: number
-  after_pipeline_id: number
-  environment_id: number
-}
-
-export type PipelineStepsTable = Dated & {
-  id: Id
-  /** The id of the step's first row, by which people know it; null in that row. */
-  original_id: number | null
-  pipeline_id: number
-  position: number
-  name: string
-  description: string | null
-  built_in: Generated<boolean>
-  command: string | null
-  run_as_user: string | null
-  timeout_seconds: Generated<number>
-  idempotent: Generated<boolean>
-  removed_at: MaybeTimestamp
-}
-
-export type HooksTable = Dated & {
-  id: string
-  pipeline_id: number
-  environment_id: number
-  type: HookType
-  name: string
-  action_type: string
-  active: Generated<boolean>
-  url_token: Buffer | null
-  url_token_hash: Buffer | null
-  requires_secret: boolean | null
-  secret: Buffer | null
-  previous_secret: Buffer | null
-  previous_secret_until: MaybeTimestamp
-  secret_algorithm: string | null
-  secret_header_name: string | null
-  target_url: string | null
-  verify_ssl: boolean | null
-  settings: Json<Record<string, unknown>>
-  trigger_when: Json<Record<string, unknown>>
-  disabled_at: MaybeTimestamp
-  disabled_reason: string | null
-  /** Kept by the database. */
-  off_since: ColumnType<string | null, never, never>
-  deleted_at: MaybeTimestamp
-  created_by: number
-  edited_by: number
-}
 
 export type Commit = {
   repository: string | null
@@ -241,37 +38,6 @@ export type Deployment = {
   provider_name: string | null
 }
 
-export type ActionsTable = Dated & {
-  id: Id
-  environment_id: number
-  pipeline_id: number
-  type: string
-  status: Status
-  status_reason_code: ReasonCode
-  trigger_type: 'hook' | 'manual' | 'retry' | 'pipeline'
-  trigger_comment: string | null
-  origin: string | null
-  trigger_name: string | null
-  trigger_email: string | null
-  ip_address: string | null
-  triggered_by: number | null
-  hook_id: string | null
-  hook_request_id: string | null
-  hook_parsed_variables: ColumnType<Record<string, unknown>, string | undefined, string>
-  variables: MaybeJson<Record<string, unknown>>
-  release_name: string | null
-  commit: MaybeJson<Commit>
-  deployment: MaybeJson<Deployment>
-  credential_id: number | null
-  retry_of: number | null
-  parent_id: number | null
-  has_place: Generated<boolean>
-  cancelled_by: number | null
-  cancelled_at: MaybeTimestamp
-  started_at: MaybeTimestamp
-  completed_at: MaybeTimestamp
-}
-
 /** One step of a target, as stored in `targets.steps`; its id follows from the target (see step-id.ts). */
 export type StoredStep = {
   order: number
@@ -287,188 +53,340 @@ export type StoredStep = {
   updated_at?: string
 }
 
-export type TargetsTable = Dated & {
-  id: Id
-  action_id: number
-  position: number
-  batch: Generated<number>
-  server_id: number
-  status: Status
-  status_reason_code: ReasonCode
-  steps: Json<StoredStep[]>
-  attempt: Generated<number>
-  attempt_key: string | null
-  release_name: string | null
-  started_at: MaybeTimestamp
-  completed_at: MaybeTimestamp
-}
-
-export type TargetMovesTable = {
-  id: Id
-  target_id: number
-  step_order: number | null
-  previous_status: Status
-  status: Status
-  status_reason_code: ReasonCode
-  occurred_at: Timestamp
-}
-
-export type StepLogChunksTable = {
-  target_id: number
-  step_order: number
-  start_offset: number
-  attempt: number
-  text: string
-  bytes: number
-  created_at: Timestamp
-}
-
-export type HookRequestsTable = Dated & {
-  id: string
-  hook_id: string
-  type: HookType
-  action_id: number | null
-  retry_of: string | null
-  ip_address: string | null
-  url: string
-  method: string
-  outcome: string
-  response_status_code: number | null
-  request_headers: MaybeJson<Record<string, string>>
-  request_body: Buffer | null
-  response_headers: MaybeJson<Record<string, string>>
-  response_body: Buffer | null
-  duration_ms: number | null
-  content_type: string | null
-  next_attempt_at: MaybeTimestamp
-  error: string | null
-  event_id: number | null
-  attempt: number | null
-}
-
 export type DeliveryState = 'pending' | 'delivered' | 'failed' | 'superseded' | 'missed' | 'ignored'
 
-export type DeliveriesTable = {
-  id: Generated<string>
-  hook_id: string
-  event_id: number
-  action_id: number
-  is_final: boolean
-  state: Generated<DeliveryState>
-  attempts: Generated<number>
-  due_at: Timestamp
-  leased_until: MaybeTimestamp
-  first_request_id: string | null
-  last_request_id: string | null
-  asked_by: number | null
-  created_at: Timestamp
-}
-
-export type HookHealthTable = {
-  hook_id: string
-  failures_in_a_row: Generated<number>
-  open_until: MaybeTimestamp
-  failing_since: MaybeTimestamp
-  failed_deliveries: Generated<number>
-  gone_answers: Generated<number>
-  warned_at: MaybeTimestamp
-}
-
-export type DeliveryClaimsTable = { hook_id: string; key: Buffer; action_id: number; claimed_at: Timestamp }
-
-export type EventsTable = {
-  id: Id
-  action_id: number
-  previous_status: Status | null
-  status: Status
-  status_reason_code: ReasonCode
-  occurred_at: Timestamp
-}
-
-export type RefusedCallsTable = { hook_id: string; hour: Timestamp; outcome: string; calls: number }
-
-export type UsedCreditsTable = { environment_id: number; month: string; target_runs: number }
-
-export type ActionBlocksTable = {
-  block: number
-  environment_id: number
-  actions: number
-  first_created_at: Timestamp
-  last_created_at: Timestamp
-}
-
-/** Runs that have ended, by day (UTC); see dashboard/run-days.ts. */
-export type RunDaysTable = {
-  environment_id: number
-  day: string
-  status: Status
-  duration_class: number
-  runs: number
-}
-
-export type WorkersTable = { id: string; started_at: Timestamp; seen_at: Timestamp }
-
-export type AuditEntriesTable = {
-  id: Id
-  organization_id: number
-  occurred_at: Timestamp
-  user_id: number | null
-  ip_address: string | null
-  request_id: string | null
-  verb: string
-  subject_type: string
-  subject_id: string
-  subject_name: string
-  before: MaybeJson<Record<string, unknown>>
-  after: MaybeJson<Record<string, unknown>>
-}
-
-export type InvitationsTable = {
-  id: Id
-  user_id: number
-  organization_id: number
-  invited_by: number
-  hash: Buffer
-  expires_at: Timestamp
-  created_at: Timestamp
-}
-
 export type Tables = {
-  users: UsersTable
-  tokens: TokensTable
-  login_failures: LoginFailuresTable
-  organizations: OrganizationsTable
-  projects: ProjectsTable
-  environments: EnvironmentsTable
-  roles: RolesTable
-  grants: GrantsTable
-  credentials: CredentialsTable
-  servers: ServersTable
-  applications: ApplicationsTable
-  application_variables: ApplicationVariablesTable
-  application_servers: ApplicationServersTable
-  pipelines: PipelinesTable
-  pipeline_run_after: PipelineRunAfterTable
-  pipeline_steps: PipelineStepsTable
-  hooks: HooksTable
-  actions: ActionsTable
-  targets: TargetsTable
-  target_moves: TargetMovesTable
-  step_log_chunks: StepLogChunksTable
-  hook_requests: HookRequestsTable
-  delivery_claims: DeliveryClaimsTable
-  deliveries: DeliveriesTable
-  hook_health: HookHealthTable
-  events: EventsTable
-  refused_calls: RefusedCallsTable
-  used_credits: UsedCreditsTable
-  action_blocks: ActionBlocksTable
-  audit_entries: AuditEntriesTable
-  invitations: InvitationsTable
-  run_days: RunDaysTable
+  users: Dated & {
+    id: Id
+    name: string
+    email: string
+    url_slug: string
+    language: Generated<string>
+    active: Generated<boolean>
+    is_instance_admin: Generated<boolean>
+    password_hash: string | null
+  }
+  tokens: {
+    id: Id
+    user_id: number
+    kind: 'access' | 'refresh' | 'personal'
+    family: string | null
+    name: string | null
+    hash: Buffer
+    expires_at: MaybeTimestamp
+    used_at: MaybeTimestamp
+    revoked_at: MaybeTimestamp
+    created_at: Timestamp
+    /** The session of a browser, which lives on when it is used. */
+    in_cookie: Generated<boolean>
+  }
+  login_failures: { subject: Buffer; failed_at: Timestamp }
+  organizations: Retained & { id: Id; name: string; url_slug: string; owner_id: number }
+  projects: Retained & {
+    id: Id
+    organization_id: number
+    name: string
+    logo_url: string | null
+    created_by: number
+  }
+  environments: Retained & {
+    id: Id
+    project_id: number
+    type: 'development' | 'staging' | 'production'
+    name: string
+    description: string | null
+    archived_at: MaybeTimestamp
+  }
+  roles: Dated & { id: Id; organization_id: number; name: string; permissions: string[] }
+  grants: {
+    id: Id
+    user_id: number
+    built_in_role: 'owner' | 'admin' | 'developer' | 'viewer' | null
+    role_id: number | null
+    organization_id: number
+    project_id: number | null
+    environment_id: number | null
+    created_at: Timestamp
+  }
+  credentials: Retained & {
+    id: Id
+    organization_id: number
+    name: string
+    provider_code: 'github' | 'gitlab' | 'bitbucket' | 'gitea' | 'git' | 'ssh'
+    auth_type: 'token' | 'key' | 'none'
+    base_url: string | null
+    username: string | null
+    secret: Buffer | null
+    active: Generated<boolean>
+    created_by: number
+  }
+  servers: Retained & {
+    id: Id
+    environment_id: number
+    name: string
+    provider_code: ServerKind
+    host: string | null
+    port: number | null
+    login_name: string | null
+    credential_id: number | null
+    host_key: string | null
+    root_directory: string
+    max_parallel_actions: Generated<number>
+    created_by: number
+  }
+  applications: Retained & {
+    id: Id
+    project_id: number
+    environment_id: number
+    name: string
+    repository: string
+    default_branch: string
+    programming_language: string | null
+    engine_version: string | null
+    framework: string | null
+    root_directory: string | null
+    install_dependencies_command: string | null
+    build_command: string | null
+    shared_paths: Generated<string[]>
+    deployments_keep: Generated<number>
+    folder: string
+    credential_id: number | null
+    live_action_id: number | null
+    created_by: number
+  }
+  application_variables: Dated & {
+    id: Id
+    application_id: number
+    name: string
+    value: Buffer
+    hidden: Generated<boolean>
+  }
+  application_servers: { application_id: number; server_id: number; environment_id: number }
+  pipelines: Retained & {
+    id: Id
+    environment_id: number
+    resource_type: ResourceType
+    application_id: number | null
+    server_id: number | null
+    name: string
+    operation: string
+    max_parallel_actions: Generated<number>
+    queue_policy: Generated<'queue' | 'latest' | 'reject'>
+    rollout: MaybeJson<{ batch: number | string; max_failed: number }>
+    created_by: number
+  }
+  pipeline_run_after: { pipeline_id: number; after_pipeline_id: number; environment_id: number }
+  pipeline_steps: Dated & {
+    id: Id
+    /** The id of the step's first row, which the API shows as its id; null in that row. */
+    original_id: number | null
+    pipeline_id: number
+    position: number
+    name: string
+    description: string | null
+    built_in: Generated<boolean>
+    command: string | null
+    run_as_user: string | null
+    timeout_seconds: Generated<number>
+    idempotent: Generated<boolean>
+    removed_at: MaybeTimestamp
+  }
+  hooks: Dated & {
+    id: string
+    pipeline_id: number
+    environment_id: number
+    type: HookType
+    name: string
+    action_type: string
+    active: Generated<boolean>
+    url_token: Buffer | null
+    url_token_hash: Buffer | null
+    requires_secret: boolean | null
+    secret: Buffer | null
+    previous_secret: Buffer | null
+    previous_secret_until: MaybeTimestamp
+    secret_algorithm: string | null
+    secret_header_name: string | null
+    target_url: string | null
+    verify_ssl: boolean | null
+    settings: Json<Record<string, unknown>>
+    trigger_when: Json<Record<string, unknown>>
+    disabled_at: MaybeTimestamp
+    disabled_reason: string | null
+    /** Maintained by the database. */
+    off_since: ColumnType<string | null, never, never>
+    deleted_at: MaybeTimestamp
+    created_by: number
+    edited_by: number
+  }
+  actions: Dated & {
+    id: Id
+    environment_id: number
+    pipeline_id: number
+    type: string
+    status: Status
+    status_reason_code: ReasonCode
+    trigger_type: 'hook' | 'manual' | 'retry' | 'pipeline'
+    trigger_comment: string | null
+    origin: string | null
+    trigger_name: string | null
+    trigger_email: string | null
+    ip_address: string | null
+    triggered_by: number | null
+    hook_id: string | null
+    hook_request_id: string | null
+    hook_parsed_variables: ColumnType<Record<string, unknown>, string | undefined, string>
+    variables: MaybeJson<Record<string, unknown>>
+    release_name: string | null
+    commit: MaybeJson<Commit>
+    deployment: MaybeJson<Deployment>
+    credential_id: number | null
+    retry_of: number | null
+    parent_id: number | null
+    has_place: Generated<boolean>
+    cancelled_by: number | null
+    cancelled_at: MaybeTimestamp
+    started_at: MaybeTimestamp
+    completed_at: MaybeTimestamp
+  }
+  targets: Dated & {
+    id: Id
+    action_id: number
+    position: number
+    batch: Generated<number>
+    server_id: number
+    status: Status
+    status_reason_code: ReasonCode
+    steps: Json<StoredStep[]>
+    attempt: Generated<number>
+    attempt_key: string | null
+    release_name: string | null
+    started_at: MaybeTimestamp
+    completed_at: MaybeTimestamp
+  }
+  target_moves: {
+    id: Id
+    target_id: number
+    step_order: number | null
+    previous_status: Status
+    status: Status
+    status_reason_code: ReasonCode
+    occurred_at: Timestamp
+  }
+  step_log_chunks: {
+    target_id: number
+    step_order: number
+    start_offset: number
+    attempt: number
+    text: string
+    bytes: number
+    created_at: Timestamp
+  }
+  hook_requests: Dated & {
+    id: string
+    hook_id: string
+    type: HookType
+    action_id: number | null
+    retry_of: string | null
+    ip_address: string | null
+    url: string
+    method: string
+    outcome: string
+    response_status_code: number | null
+    request_headers: MaybeJson<Record<string, string>>
+    request_body: Buffer | null
+    response_headers: MaybeJson<Record<string, string>>
+    response_body: Buffer | null
+    duration_ms: number | null
+    content_type: string | null
+    next_attempt_at: MaybeTimestamp
+    error: string | null
+    event_id: number | null
+    attempt: number | null
+  }
+  delivery_claims: { hook_id: string; key: Buffer; action_id: number; claimed_at: Timestamp }
+  deliveries: {
+    id: Generated<string>
+    hook_id: string
+    event_id: number
+    action_id: number
+    is_final: boolean
+    state: Generated<DeliveryState>
+    attempts: Generated<number>
+    due_at: Timestamp
+    leased_until: MaybeTimestamp
+    first_request_id: string | null
+    last_request_id: string | null
+    asked_by: number | null
+    created_at: Timestamp
+  }
+  hook_health: {
+    hook_id: string
+    failures_in_a_row: Generated<number>
+    open_until: MaybeTimestamp
+    failing_since: MaybeTimestamp
+    failed_deliveries: Generated<number>
+    gone_answers: Generated<number>
+    warned_at: MaybeTimestamp
+  }
+  events: {
+    id: Id
+    action_id: number
+    previous_status: Status | null
+    status: Status
+    status_reason_code: ReasonCode
+    occurred_at: Timestamp
+  }
+  refused_calls: { hook_id: string; hour: Timestamp; outcome: string; calls: number }
+  used_credits: { environment_id: number; month: string; target_runs: number }
+  action_blocks: {
+    block: number
+    environment_id: number
+    actions: number
+    first_created_at: Timestamp
+    last_created_at: Timestamp
+  }
+  audit_entries: {
+    id: Id
+    organization_id: number
+    occurred_at: Timestamp
+    user_id: number | null
+    ip_address: string | null
+    request_id: string | null
+    verb: string
+    subject_type: string
+    subject_id: string
+    subject_name: string
+    before: MaybeJson<Record<string, unknown>>
+    after: MaybeJson<Record<string, unknown>>
+  }
+  invitations: {
+    id: Id
+    user_id: number
+    organization_id: number
+    invited_by: number
+    hash: Buffer
+    expires_at: Timestamp
+    created_at: Timestamp
+  }
+  /** Runs that have ended, by day (UTC); see dashboard/run-days.ts. */
+  run_days: { environment_id: number; day: string; status: Status; duration_class: number; runs: number }
   counted_runs: { only_row: boolean; until: string }
-  workers: WorkersTable
+  workers: { id: string; started_at: Timestamp; seen_at: Timestamp }
   counted_action_blocks: { only_row: boolean; next_block: number }
   key_check: { only_row: Generated<boolean>; sealed: Buffer }
   tree_version: { only_row: boolean; version: number }
 }
+
+export type RolesTable = Tables['roles']
+export type CredentialsTable = Tables['credentials']
+export type ServersTable = Tables['servers']
+export type ApplicationsTable = Tables['applications']
+export type ApplicationVariablesTable = Tables['application_variables']
+export type PipelinesTable = Tables['pipelines']
+export type PipelineStepsTable = Tables['pipeline_steps']
+export type HooksTable = Tables['hooks']
+export type ActionsTable = Tables['actions']
+export type TargetsTable = Tables['targets']
+export type HookRequestsTable = Tables['hook_requests']
+export type HookHealthTable = Tables['hook_health']

@@ -55,16 +55,10 @@ export const notFound = () => new ApiError('not_found', 'Not found, or not visib
 export const invalid = (errors: ErrorsByField) =>
   new ApiError('invalid', 'Validation failed; `errors` lists every problem by field.', { errors })
 
-const RETRY_AFTER_SECONDS = 2
-
-export const unavailable = () =>
-  new ApiError(
-    'unavailable',
-    'The service is temporarily unavailable; try again shortly. Nothing was accepted.',
-    {
-      headers: { 'retry-after': String(RETRY_AFTER_SECONDS) },
-    },
-  )
+export const unavailable = () => {
+  const message = 'The service is temporarily unavailable; try again shortly. Nothing was accepted.'
+  return new ApiError('unavailable', message, { headers: { 'retry-after': '2' } })
+}
 
 export function replyWithError(
   error: FastifyError | ApiError,
@@ -74,51 +68,42 @@ export function replyWithError(
   const known = toApiError(error)
   if (known.code === 'internal') request.log.error({ err: error }, 'request failed')
   if (known.code === 'unavailable') request.log.warn({ reason: error.message }, 'request rejected')
-  return (
-    reply
-      .code(known.status)
-      // Errors of the framework itself occur before the hook that sets it.
-      .header('x-request-id', request.id)
-      .headers(known.headers)
-      .type('application/json; charset=utf-8')
-      .serializer(JSON.stringify)
-      .send(errorBody(known, request.id))
-  )
+  // Errors of the framework itself occur before the hook that sets the request id.
+  return reply
+    .code(known.status)
+    .headers({ 'x-request-id': request.id, ...known.headers })
+    .type('application/json; charset=utf-8')
+    .serializer(JSON.stringify)
+    .send(errorBody(known, request.id))
 }
 
 export function errorBody(error: ApiError, requestId: string) {
   return { message: error.message, errors: error.errors, code: error.code, request_id: requestId }
 }
 
-/** Fastify's own errors, by its codes. */
-const FASTIFY_ERRORS: Record<string, ErrorCode> = {
-  FST_ERR_CTP_BODY_TOO_LARGE: 'too_large',
-  FST_ERR_CTP_INVALID_MEDIA_TYPE: 'unsupported_media_type',
-  FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'malformed',
-  FST_ERR_CTP_EMPTY_JSON_BODY: 'malformed',
-  FST_ERR_BAD_URL: 'malformed',
-  FST_ERR_MAX_PARAM_LENGTH: 'uri_too_long',
-}
+const MALFORMED: [ErrorCode, string] = ['malformed', 'The request is malformed.']
 
-const MESSAGES: Partial<Record<ErrorCode, string>> = {
-  too_large: 'The body is larger than this route accepts.',
-  unsupported_media_type: 'The body must be JSON: send Content-Type: application/json.',
-  malformed: 'The request is malformed.',
-  uri_too_long: 'The URL is too long.',
+/** Errors of Fastify and of Node's HTTP parser, by their codes. */
+const FRAMEWORK_ERRORS: Record<string, [ErrorCode, string]> = {
+  FST_ERR_CTP_BODY_TOO_LARGE: ['too_large', 'The body is larger than this route accepts.'],
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: [
+    'unsupported_media_type',
+    'The body must be JSON: send Content-Type: application/json.',
+  ],
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: MALFORMED,
+  FST_ERR_CTP_EMPTY_JSON_BODY: MALFORMED,
+  FST_ERR_BAD_URL: MALFORMED,
+  FST_ERR_MAX_PARAM_LENGTH: ['uri_too_long', 'The URL is too long.'],
+  ERR_HTTP_REQUEST_TIMEOUT: ['request_timeout', 'The request did not arrive in time.'],
+  HPE_HEADER_OVERFLOW: ['headers_too_large', 'The headers of the request are too large.'],
 }
 
 function toApiError(error: FastifyError | ApiError): ApiError {
   if (error instanceof ApiError) return error
   if (error.validation) return invalid(errorsByField(error.validation))
   if (isOutage(error)) return unavailable()
-  const code = FASTIFY_ERRORS[error.code] ?? (error.statusCode === 400 ? 'malformed' : undefined)
-  if (code) return new ApiError(code, MESSAGES[code] ?? 'The request was rejected.')
-  return new ApiError('internal', 'Internal error; the request id identifies it in the log.')
-}
-
-const CONNECTION_ERRORS: Record<string, [ErrorCode, string]> = {
-  ERR_HTTP_REQUEST_TIMEOUT: ['request_timeout', 'The request did not arrive in time.'],
-  HPE_HEADER_OVERFLOW: ['headers_too_large', 'The headers of the request are too large.'],
+  const known = FRAMEWORK_ERRORS[error.code] ?? (error.statusCode === 400 ? MALFORMED : undefined)
+  return new ApiError(...(known ?? ['internal', 'Internal error; the request id identifies it in the log.']))
 }
 
 /** For requests that are not HTTP, or never end: they match no route, but the response has the usual form. */
@@ -127,15 +112,12 @@ export function replyToBrokenConnection(error: NodeJS.ErrnoException, socket: So
     socket.destroy()
     return
   }
-  const [code, message] = CONNECTION_ERRORS[error.code ?? ''] ?? [
-    'malformed',
-    'This is not a valid HTTP request.',
-  ]
-  const problem = new ApiError(code, message)
+  const known = FRAMEWORK_ERRORS[error.code ?? '']
+  const problem = new ApiError(...(known ?? ['malformed', 'This is not a valid HTTP request.']))
   const requestId = randomUUID()
   const body = JSON.stringify(errorBody(problem, requestId))
   const head = [
-    `HTTP/1.1 ${problem.status} ${message}`,
+    `HTTP/1.1 ${problem.status} ${problem.message}`,
     'Content-Type: application/json; charset=utf-8',
     `Content-Length: ${Buffer.byteLength(body)}`,
     `X-Request-Id: ${requestId}`,

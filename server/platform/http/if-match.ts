@@ -1,4 +1,4 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 
 /** The version of a record that the caller last saw, if given; `*` matches any version. */
 export function readIfMatch(request: FastifyRequest): string | undefined {
@@ -10,9 +10,4 @@ export function readIfMatch(request: FastifyRequest): string | undefined {
 /** True when the caller saw another version than the stored one. Call it with the record locked, or it may still change. */
 export function isOutdated(ifMatch: string | undefined, version: string): boolean {
   return ifMatch !== undefined && ifMatch !== version
-}
-
-/** The version of the record that the response shows. */
-export function sendWithETag(reply: FastifyReply, version: string): FastifyReply {
-  return reply.header('etag', `"${version}"`)
 }

@@ -43,9 +43,9 @@ test('bytes that are not UTF-8 are malformed', () => {
 
 test('nesting is accepted up to the limit and rejected one level further', () => {
   assert.equal(parse(nested(MAX_DEPTH)).kind, 'parsed')
-  const refusal = { kind: 'malformed', message: 'The body is nested deeper than 64 levels.' }
-  assert.deepEqual(parse(nested(MAX_DEPTH + 1)), refusal)
-  assert.deepEqual(parse(`${'{"a":'.repeat(MAX_DEPTH + 1)}1${'}'.repeat(MAX_DEPTH + 1)}`), refusal)
+  const tooDeep = { kind: 'malformed', message: 'The body is nested deeper than 64 levels.' }
+  assert.deepEqual(parse(nested(MAX_DEPTH + 1)), tooDeep)
+  assert.deepEqual(parse(`${'{"a":'.repeat(MAX_DEPTH + 1)}1${'}'.repeat(MAX_DEPTH + 1)}`), tooDeep)
 })
 
 test('half a megabyte of brackets is rejected without a stack overflow', () => {

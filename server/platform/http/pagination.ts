@@ -8,23 +8,12 @@ const MAX_PER_PAGE = 100
 /** Totals are exact up to this number; counting further would cost more than the page. */
 export const COUNT_LIMIT = 10_000
 
+const optionalNumber = (maximum: number, fallback: number, description: string) =>
+  Type.Optional(Type.Integer({ minimum: 1, maximum, default: fallback, description }))
+
 export const pageQuery = {
-  page: Type.Optional(
-    Type.Integer({
-      minimum: 1,
-      maximum: 1_000_000_000,
-      default: 1,
-      description: 'Page number, starting at 1.',
-    }),
-  ),
-  per_page: Type.Optional(
-    Type.Integer({
-      minimum: 1,
-      maximum: MAX_PER_PAGE,
-      default: DEFAULT_PER_PAGE,
-      description: 'Items per page.',
-    }),
-  ),
+  page: optionalNumber(1_000_000_000, 1, 'Page number, starting at 1.'),
+  per_page: optionalNumber(MAX_PER_PAGE, DEFAULT_PER_PAGE, 'Items per page.'),
 }
 
 export type Page = { limit: number; offset: number }

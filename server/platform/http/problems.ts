@@ -12,18 +12,13 @@ export type HttpProblem =
   /** `If-Match` names another version than the stored one. */
   | { kind: 'changed-meanwhile' }
 
+const UNKNOWN_OBJECT = 'The request references an object that does not exist or that you cannot access.'
+
 const RESPONSES: {
   [Kind in HttpProblem['kind']]: (problem: Extract<HttpProblem, { kind: Kind }>) => ApiError
 } = {
   gone: notFound,
-  unknown: ({ errors }) =>
-    new ApiError(
-      'not_found',
-      'The request references an object that does not exist or that you cannot access.',
-      {
-        errors,
-      },
-    ),
+  unknown: ({ errors }) => new ApiError('not_found', UNKNOWN_OBJECT, { errors }),
   forbidden: ({ reason }) => new ApiError('forbidden', reason),
   invalid: ({ errors }) => invalid(errors),
   conflict: ({ reason, errors }) => new ApiError('conflict', reason, { errors }),
@@ -65,9 +60,9 @@ export function conflict(reason: string, errors?: ErrorsByField): HttpProblem {
 
 /** `2 hooks: Push to main, Nightly`, at most a few of them by name. */
 export function listNames(word: string, names: readonly string[]): string {
-  const shown = names.slice(0, MOST_NAMES).join(', ')
-  const more = names.length > MOST_NAMES ? ', …' : ''
+  const shown = names.slice(0, MAX_NAMES).join(', ')
+  const more = names.length > MAX_NAMES ? ', …' : ''
   return `${names.length} ${word}${names.length === 1 ? '' : 's'}: ${shown}${more}`
 }
 
-const MOST_NAMES = 5
+const MAX_NAMES = 5

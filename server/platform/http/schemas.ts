@@ -1,7 +1,8 @@
-// Small building blocks of the schemas that describe, validate and type what goes in and out.
+// HTTP: errors, validation, parsing, pagination and the OpenAPI document. This file holds the building blocks of the
+// schemas that validate, type and document requests and responses.
 import { type Static, type TSchema, Type } from 'typebox'
 
-/** A schema with a name of its own, under which it stands in the OpenAPI document. */
+/** A schema with a name, under which the OpenAPI document lists it. */
 export function named<Schema extends TSchema>(name: string, schema: Schema): Schema & { $id: string } {
   return Object.assign(schema, { $id: name })
 }
@@ -16,14 +17,10 @@ export function refOrNull<Schema extends TSchema & { $id: string }>(schema: Sche
   return Type.Unsafe<Static<Schema> | null>({ anyOf: [{ $ref: `${schema.$id}#` }, { type: 'null' }] })
 }
 
-type Simple = 'string' | 'integer' | 'boolean' | 'object'
-
-function orNull<Value>(type: Simple, more: object = {}) {
-  return Type.Unsafe<Value | null>({ type: [type, 'null'], ...more })
-}
-
-export const TextOrNull = (options: object = {}) => orNull<string>('string', options)
-export const IntegerOrNull = (options: object = {}) => orNull<number>('integer', options)
+export const TextOrNull = (options: object = {}) =>
+  Type.Unsafe<string | null>({ type: ['string', 'null'], ...options })
+export const IntegerOrNull = (options: object = {}) =>
+  Type.Unsafe<number | null>({ type: ['integer', 'null'], ...options })
 
 export const Id = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })
 export const IdOrNull = IntegerOrNull({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })
@@ -32,27 +29,27 @@ export const UuidOrNull = TextOrNull({ format: 'uuid' })
 export const Timestamp = Type.String({ format: 'date-time' })
 export const TimestampOrNull = TextOrNull({ format: 'date-time' })
 
-/** One of a few words. */
+/** One of a fixed set of values. */
 export function Word<const Words extends readonly string[]>(words: Words, options: object = {}) {
   return Type.Unsafe<Words[number]>({ type: 'string', enum: [...words], ...options })
 }
 
 /**
- * What people call a thing. It is shown in lines of text, beside other names and to other people: it has something
- * to see, breaks no line, and does not turn the direction of what follows.
+ * A display name. It appears within lines of text, next to other names and to other users, so it must have a visible
+ * character, must not break the line, and must not change the direction of the text that follows.
  */
 export function Name(maxLength = 255) {
   return Type.String({
     minLength: 1,
     maxLength,
-    // Every character has one place here only, so that a long text is read once.
-    pattern: `^[^${SEEN}${UNRULY}]*[${SEEN}][^${UNRULY}]*$`,
+    // Each character can match at one position only: no backtracking on long input.
+    pattern: `^[^${VISIBLE}${DISRUPTIVE}]*[${VISIBLE}][^${DISRUPTIVE}]*$`,
     'x-hint': 'must not be blank, or contain line breaks or control characters',
   })
 }
 
-const SEEN = '\\p{L}\\p{N}\\p{P}\\p{S}'
-const UNRULY = '\\p{Cc}\\p{Cs}\\p{Zl}\\p{Zp}\\u202A-\\u202E\\u2066-\\u2069'
+const VISIBLE = '\\p{L}\\p{N}\\p{P}\\p{S}'
+const DISRUPTIVE = '\\p{Cc}\\p{Cs}\\p{Zl}\\p{Zp}\\u202A-\\u202E\\u2066-\\u2069'
 
 /** The fields that the schema names, in its order: a row may hold more, which must not be shown. */
 export function pickFields<Schema extends TSchema & { properties: object }>(
@@ -63,7 +60,7 @@ export function pickFields<Schema extends TSchema & { properties: object }>(
   return Object.fromEntries(fields.map((field) => [field, values[field]])) as Static<Schema>
 }
 
-/** An object that has exactly the given fields: a typo in a name must not pass silently. */
+/** An object with exactly the given fields, so that a misspelled field is rejected. */
 export function Exactly<Fields extends Record<string, TSchema>>(fields: Fields, options: object = {}) {
   return Type.Object(fields, { additionalProperties: false, ...options })
 }
@@ -77,10 +74,10 @@ export const errorSchema = named(
     message: Type.String({ description: 'What went wrong, and what to do about it.' }),
     errors: Type.Unsafe<Record<string, string[]> | null>({
       type: ['object', 'null'],
-      description: 'The faults, by dotted field path.',
+      description: 'Errors by dotted field path.',
       additionalProperties: { type: 'array', items: { type: 'string' } },
     }),
-    code: Type.String({ description: 'A word for programs; all of them are listed in docs/errors.md.' }),
+    code: Type.String({ description: 'Machine-readable error code; docs/errors.md lists all of them.' }),
     request_id: Type.String({ description: 'Also in the header X-Request-Id and in the log.' }),
   }),
 )

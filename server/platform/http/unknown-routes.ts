@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import { ApiError, notFound } from './errors.ts'
 import { pathAndQuery } from './requests.ts'
 
@@ -7,28 +7,18 @@ import { pathAndQuery } from './requests.ts'
  * read, so that its errors do not come first.
  */
 export function rejectUnknownRoutes(app: FastifyInstance): void {
-  const methodsByPattern = new Map<string, { pattern: RegExp; methods: Set<string> }>()
+  const routes: { pattern: RegExp; methods: string[] }[] = []
   app.addHook('onRoute', ({ url, method }) => {
-    const known = methodsByPattern.get(url) ?? { pattern: patternOf(url), methods: new Set<string>() }
-    for (const one of [method].flat()) known.methods.add(one)
-    methodsByPattern.set(url, known)
+    routes.push({ pattern: patternOf(url), methods: [method].flat() })
   })
   app.addHook('onRequest', async (request) => {
-    if (request.is404) throw errorFor(request)
-  })
-
-  function errorFor(request: FastifyRequest): ApiError {
+    if (!request.is404) return
     const path = pathAndQuery(request.url).split('?', 1)[0]!
-    const methods = new Set<string>()
-    for (const { pattern, methods: known } of methodsByPattern.values()) {
-      if (pattern.test(path)) for (const method of known) methods.add(method)
-    }
-    if (methods.size === 0) return notFound()
-    const allow = [...methods].sort().join(', ')
-    return new ApiError('method_not_allowed', `This URL supports only ${allow}.`, {
-      headers: { allow },
-    })
-  }
+    const methods = routes.filter(({ pattern }) => pattern.test(path)).flatMap((route) => route.methods)
+    if (methods.length === 0) throw notFound()
+    const allow = [...new Set(methods)].sort().join(', ')
+    throw new ApiError('method_not_allowed', `This URL supports only ${allow}.`, { headers: { allow } })
+  })
 }
 
 function patternOf(url: string): RegExp {

@@ -15,8 +15,8 @@ function check(httpPart: 'body' | 'querystring', schema: TSchema, value: unknown
   const result = validate(value) as boolean | { value?: unknown; error?: ErrorObject[] }
   if (result === true) return { value }
   if (typeof result === 'object' && result.error === undefined) return { value: result.value }
-  const faults = typeof result === 'object' ? result.error : (validate.errors as ErrorObject[])
-  return { errors: errorsByField(faults!) }
+  const found = typeof result === 'object' ? result.error : (validate.errors as ErrorObject[])
+  return { errors: errorsByField(found!) }
 }
 
 const body = (schema: TSchema, value: unknown) => check('body', schema, value)

@@ -33,10 +33,8 @@ export function createValidatorCompiler(schemas: readonly TSchema[]): FastifySch
   }
 }
 
-type Fields = { properties?: Record<string, { type?: unknown }> }
-
 function parseTexts(schema: TSchema, texts: Record<string, unknown>): Record<string, unknown> {
-  const { properties = {} } = schema as Fields
+  const { properties = {} } = schema as { properties?: Record<string, { type?: unknown }> }
   return Object.fromEntries(
     Object.entries(texts ?? {}).map(([name, text]) => [name, parseText(properties[name]?.type, text)]),
   )
@@ -77,46 +75,34 @@ function fieldOf({ instancePath, keyword, params }: ErrorObject): string {
   return parts.join('.').slice(0, 256)
 }
 
-function messageFor({ keyword, params, message, parentSchema }: ErrorObject): string {
-  switch (keyword) {
-    case 'required':
-      return 'is required'
-    case 'additionalProperties':
-      return `is not recognized; expected: ${Object.keys(parentSchema?.properties ?? {}).join(', ') || 'nothing'}`
-    case 'enum':
-      return `must be one of: ${params.allowedValues.join(', ')}`
-    case 'const':
-      return `must be ${JSON.stringify(params.allowedValue)}`
-    case 'type':
-      return `must be ${[params.type].flat().map(withArticle).join(' or ')}`
-    case 'minLength':
-      return params.limit === 1 ? 'must not be empty' : `must have ${params.limit} characters or more`
-    case 'maxLength':
-      return `must have ${params.limit} characters or fewer`
-    case 'minItems':
-      return `must have ${items(params.limit)} or more`
-    case 'maxItems':
-      return `must have ${items(params.limit)} or fewer`
-    case 'minimum':
-      return `must be ${params.limit} or more`
-    case 'maximum':
-      return `must be ${params.limit} or less`
-    case 'uniqueItems':
-      return 'must not contain duplicates'
-    case 'pattern':
-      return parentSchema?.['x-hint'] ?? `must match ${params.pattern}`
-    case 'format':
-      return `must be a valid ${params.format}`
-    default:
-      return message ?? 'is invalid'
-  }
+function messageFor({ keyword, params, message, parentSchema = {} }: ErrorObject): string {
+  return MESSAGES[keyword]?.(params, parentSchema) ?? message ?? 'is invalid'
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: Ajv types neither the parameters of a keyword nor its schema
+const MESSAGES: Record<string, (params: any, schema: any) => string> = {
+  required: () => 'is required',
+  additionalProperties: (_, { properties = {} }) =>
+    `is not recognized; expected: ${Object.keys(properties).join(', ') || 'nothing'}`,
+  enum: ({ allowedValues }) => `must be one of: ${allowedValues.join(', ')}`,
+  const: ({ allowedValue }) => `must be ${JSON.stringify(allowedValue)}`,
+  type: ({ type }) => `must be ${[type].flat().map(withArticle).join(' or ')}`,
+  minLength: ({ limit }) => (limit === 1 ? 'must not be empty' : `must have ${limit} characters or more`),
+  maxLength: ({ limit }) => `must have ${limit} characters or fewer`,
+  minItems: ({ limit }) => `must have ${items(limit)} or more`,
+  maxItems: ({ limit }) => `must have ${items(limit)} or fewer`,
+  minimum: ({ limit }) => `must be ${limit} or more`,
+  maximum: ({ limit }) => `must be ${limit} or less`,
+  uniqueItems: () => 'must not contain duplicates',
+  pattern: ({ pattern }, schema) => schema['x-hint'] ?? `must match ${pattern}`,
+  format: ({ format }) => `must be a valid ${format}`,
 }
 
 function items(count: number): string {
   return count === 1 ? '1 item' : `${count} items`
 }
 
-function withArticle(type: string): string {
+export function withArticle(type: string): string {
   if (type === 'null') return 'null'
   return `${/^[aeiou]/.test(type) ? 'an' : 'a'} ${type}`
 }

@@ -161,7 +161,7 @@ suite('whatever the secrets and the text', () => {
     unit: fc.oneof({ weight: 8, arbitrary: unit }, fc.constant('\x1b[31m')),
     maxLength: 60,
   })
-  /** Whole characters and whole colors, as they come from neutralising. */
+  /** Whole characters and whole colors, as sanitizing produces them. */
   const pieces = fc.array(text, { maxLength: 8 })
 
   /** Every character that belongs to an occurrence is covered; touching occurrences have stars of their own. */

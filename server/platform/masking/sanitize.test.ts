@@ -91,7 +91,7 @@ suite('sequences', () => {
       '\u009b2J',
       '\u009d0;title\u009c',
       '\u0090dcs\u009c',
-      `${ESC}]0;given up\x18`,
+      `${ESC}]0;cancelled\x18`,
       `${ESC}[${ESC}[2J`,
       `${ESC}${ESC}c`,
     ]

@@ -1,64 +1,30 @@
 import { sql } from 'kysely'
 import type { Job } from 'pg-boss'
-import type { OutageRetrier } from '#platform/database/outages.ts'
-import type { Attempt, Log, QueueCore } from './core.ts'
+import type { Attempt, WorkerDeps } from './core.ts'
 import { affectedIds, createContext, type JobHandler } from './handler.ts'
 import { repeat } from './repeat.ts'
 import { type RunningAttempt, runAttempt } from './run-attempt.ts'
 import { createSignal } from './signal.ts'
 import { createOutcomeWriter } from './write-outcomes.ts'
 
-export type ConsumerTimings = {
-  /** How long an idle consumer waits before it polls without a notification. */
-  pollMs: number
-  /** How long outcomes are collected to be written together. */
-  batchMs: number
-  heartbeatMs: number
-  abortGraceMs: number
-}
-
-/** The loop of a process that works one queue: fetches jobs, runs them, sends heartbeats, writes outcomes. */
-export type Consumer = {
-  /** There may be jobs. */
-  wake(): void
-  /** Fetches nothing more. Resolves when nothing runs and every outcome is written or abandoned. */
-  finish(): Promise<void>
-  /** Aborts what still runs; it is handed back unless it completes. */
-  abort(): void
-}
-
 /** A bound for finished work in memory during an outage. */
 const MAX_UNWRITTEN = 2_000
 
-export function startConsumer(options: {
-  queue: QueueCore
-  job: string
-  handler: JobHandler<unknown>
-  retry: OutageRetrier
-  log: Log
-  timings: ConsumerTimings
-  /** Aborts when outcomes that are still unwritten are to be dropped. */
-  abandon: AbortSignal
-}): Consumer {
-  const { queue, job, retry, log, timings, abandon } = options
+export type Consumer = ReturnType<typeof startConsumer>
+
+/** The loop of a process that works one queue: fetches jobs, runs them, sends heartbeats, writes outcomes. */
+export function startConsumer(deps: WorkerDeps, job: string, handler: JobHandler<unknown>) {
+  const { queue, retry, log, timings } = deps
   const definition = queue.jobs[job]!
   const running = new Map<string, RunningAttempt & { completed: boolean }>()
   const jobsReady = createSignal()
   const capacityFreed = createSignal()
   const finishing = new AbortController()
   const finished = new AbortController()
-  const outcomes = createOutcomeWriter({
-    queue,
-    job,
-    retry,
-    log,
-    batchMs: timings.batchMs,
-    abandon,
-    onWritten(outcome) {
-      capacityFreed.notify()
-      // The next attempt may be due sooner than the next poll.
-      if (outcome.kind === 'failed') jobsReady.notify()
-    },
+  const outcomes = createOutcomeWriter(deps, job, (outcome) => {
+    capacityFreed.notify()
+    // The next attempt may be due sooner than the next poll.
+    if (outcome.kind === 'failed') jobsReady.notify()
   })
 
   async function fetchUntilFinishing(): Promise<void> {
@@ -97,7 +63,7 @@ export function startConsumer(options: {
         const context = createContext(queue, job, attempt, signal, () => {
           entry.completed = true
         })
-        await options.handler(fetched.data, context)
+        await handler(fetched.data, context)
       },
       { timeoutMs: definition.timeoutSeconds * 1_000, abortGraceMs: timings.abortGraceMs },
     )
@@ -108,15 +74,14 @@ export function startConsumer(options: {
     void run.outcome.then((outcome) => {
       if (running.get(attempt.id) === entry) running.delete(attempt.id)
       const written = entry.completed && outcome.kind === 'completed'
-      outcomes.add({ attempt, outcome, written, startedAt, endedAt: performance.now() })
+      outcomes.add({ attempt, outcome, written, durationMs: performance.now() - startedAt })
       capacityFreed.notify()
     })
   }
 
   function handBackUnstarted({ id, retryCount }: Job<unknown>): void {
-    const now = performance.now()
-    const attempt = { id, retryCount }
-    outcomes.add({ attempt, outcome: { kind: 'handed-back' }, written: false, startedAt: now, endedAt: now })
+    const outcome = { kind: 'handed-back' } as const
+    outcomes.add({ attempt: { id, retryCount }, outcome, written: false, durationMs: 0 })
   }
 
   /** Until the earliest deferred job is due, but no longer than a poll. */
@@ -147,8 +112,10 @@ export function startConsumer(options: {
     onError: (error) => log.error({ err: error, job }, 'heartbeat failed'),
   })
   return {
+    /** There may be jobs. */
     wake: jobsReady.notify,
-    async finish() {
+    /** Fetches nothing more. Resolves when nothing runs and every outcome is written or abandoned. */
+    async finish(): Promise<void> {
       finishing.abort()
       jobsReady.notify()
       capacityFreed.notify()
@@ -158,7 +125,8 @@ export function startConsumer(options: {
       finished.abort()
       await beating
     },
-    abort() {
+    /** Aborts what still runs; it is handed back unless it completes. */
+    abort(): void {
       for (const one of running.values()) one.stop()
     },
   }

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { sql } from 'kysely'
 import type { PgBoss } from 'pg-boss'
 import type { Database } from '#platform/database/connect.ts'
+import type { OutageRetrier } from '#platform/database/outages.ts'
 import type { JobCatalogue } from './jobs.ts'
 
 export const SCHEMA = 'queue'
@@ -13,6 +14,22 @@ export const WAKE_CHANNEL = `pgboss_${createHash('sha224').update(SCHEMA).digest
 export const HEARTBEAT_SECONDS = 20
 /** How long a handler may take to react to its aborted signal before it is abandoned. */
 export const ABORT_GRACE_SECONDS = 5
+
+export const DEFAULT_TIMINGS = {
+  /** How long an idle consumer waits before it polls without a notification. */
+  pollMs: 5_000,
+  /** How long outcomes are collected to be written together. */
+  batchMs: 5,
+  heartbeatMs: (HEARTBEAT_SECONDS * 1_000) / 4,
+  abortGraceMs: ABORT_GRACE_SECONDS * 1_000,
+  maintenanceMs: 5_000,
+  /** After an outage, or a pause of this process: how long live workers have to send a heartbeat. */
+  returnGraceMs: 10_000,
+  /** How long a stopping worker tries to write its last outcomes. After that its jobs are reassigned. */
+  lastWritesMs: 3_000,
+}
+
+export type WorkerTimings = typeof DEFAULT_TIMINGS
 
 /** What the modules of this room share. */
 export type QueueCore = {
@@ -27,6 +44,16 @@ export type Attempt = { id: string; retryCount: number }
 
 /** The part of pino that this room uses. */
 export type Log = Record<'debug' | 'info' | 'warn' | 'error', (fields: object, message: string) => void>
+
+/** What the parts of one worker share. */
+export type WorkerDeps = {
+  queue: QueueCore
+  retry: OutageRetrier
+  log: Log
+  timings: WorkerTimings
+  /** Aborts when outcomes that are still unwritten are to be dropped. */
+  abandon: AbortSignal
+}
 
 export async function wakeWorkers(db: QueueCore['db'], names: string[]): Promise<void> {
   await sql`select pg_notify(${WAKE_CHANNEL}, name) from unnest(${names}::text[]) name`.execute(db)

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { countDeadLetters, listDeadLetters, redriveDeadLetters } from './dead-letters.ts'
+import { listDeadLetters, redriveDeadLetters } from './dead-letters.ts'
 import { readQueueDepths } from './queue-depths.ts'
-import { createTestQueue, until } from './test-queue.ts'
+import { countDeadLetters, createTestQueue, until } from './test-queue.ts'
 
 test('a dead letter shows what failed and why, and only the field names of its payload', async (t) => {
   const { queue, work, enqueue } = await createTestQueue(t)

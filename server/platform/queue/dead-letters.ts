@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { DEAD_LETTERS, type QueueCore, wakeWorkers } from './core.ts'
 
-/** A job that failed for good. It is kept for 30 days, with its payload, to be inspected or redriven. */
+/** A job that failed for good. It is stored for 30 days, with its payload, to be inspected or redriven. */
 export type DeadLetter = {
   id: string
   job: string
@@ -31,23 +31,10 @@ export async function listDeadLetters(
   return rows
 }
 
-export async function countDeadLetters(queue: QueueCore): Promise<number> {
-  const { rows } = await sql<{ count: number }>`
-    select count(*) as count from queue.job where name = ${DEAD_LETTERS}`.execute(queue.db)
-  return rows[0]!.count
-}
-
 /** Turns dead letters into new jobs with a full retry budget, oldest first; returns how many. */
-export async function redriveDeadLetters(
-  queue: QueueCore,
-  options: { ids?: string[]; job?: string; limit?: number } = {},
-): Promise<number> {
-  const { ids, job: sourceName, limit } = options
-  const moved = await queue.boss.redrive(DEAD_LETTERS, {
-    ...(ids && { ids }),
-    ...(sourceName && { sourceName }),
-    ...(limit && { limit }),
-  })
+export async function redriveDeadLetters(queue: QueueCore, options: { job?: string } = {}): Promise<number> {
+  const { job: sourceName } = options
+  const moved = await queue.boss.redrive(DEAD_LETTERS, { sourceName })
   if (moved > 0) await wakeWorkers(queue.db, sourceName ? [sourceName] : Object.keys(queue.jobs))
   return moved
 }

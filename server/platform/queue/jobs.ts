@@ -21,7 +21,7 @@ export type JobDefinition<Payload extends TSchema = TSchema> = {
   unique?: 'waiting' | 'waiting-or-running'
   /** Enqueued by the queue itself, once per period across all processes. Its payload is {}. */
   everySeconds?: number
-  /** How long the row of a finished job is kept. By default it is deleted at once, which keeps the table small. */
+  /** How long the row of a finished job is retained. By default it is deleted at once, which keeps the table small. */
   keepFinishedSeconds?: number
 }
 
@@ -29,7 +29,15 @@ export type JobCatalogue = Record<string, JobDefinition>
 
 const Empty = Type.Object({}, { additionalProperties: false })
 const single = { payload: Empty, concurrency: 1, batchSize: 1 } as const
-const periodic = { ...single, unique: 'waiting-or-running' } as const
+const periodic = <Periods extends { everySeconds: number; timeoutSeconds: number }>(periods: Periods) => ({
+  ...single,
+  unique: 'waiting-or-running' as const,
+  retryLimit: 2,
+  retryDelaySeconds: 30,
+  /** Longer than a period, which takes one job. */
+  keepFinishedSeconds: 3 * periods.everySeconds,
+  ...periods,
+})
 
 export const jobs = {
   // Does nothing: readyz only needs to know that it went through (probe.ts).
@@ -41,22 +49,13 @@ export const jobs = {
     unique: 'waiting',
     keepFinishedSeconds: 60,
   },
-  'accounts.prune-tokens': {
-    ...periodic,
-    retryLimit: 2,
-    retryDelaySeconds: 30,
-    timeoutSeconds: 120,
-    everySeconds: 3_600,
-    keepFinishedSeconds: 7_200,
-  },
-  'actions.count-blocks': {
-    ...periodic,
+  'accounts.prune-tokens': periodic({ everySeconds: 3_600, timeoutSeconds: 120 }),
+  'actions.count-blocks': periodic({
+    everySeconds: 60,
+    timeoutSeconds: 50,
     retryLimit: 1,
     retryDelaySeconds: 5,
-    timeoutSeconds: 50,
-    everySeconds: 60,
-    keepFinishedSeconds: 180,
-  },
+  }),
   // Actions that were created together and are ready to be scheduled.
   'actions.run': {
     payload: Type.Object({ action_ids: Type.Array(Type.Integer()) }, { additionalProperties: false }),
@@ -77,22 +76,8 @@ export const jobs = {
     batchSize: 32,
   },
   // Finds missed notifications: free slots that an action or a target is waiting for.
-  'scheduling.sweep': {
-    ...periodic,
-    retryLimit: 0,
-    retryDelaySeconds: 0,
-    timeoutSeconds: 25,
-    everySeconds: 30,
-    keepFinishedSeconds: 90,
-  },
-  'incoming.prune': {
-    ...periodic,
-    retryLimit: 2,
-    retryDelaySeconds: 60,
-    timeoutSeconds: 600,
-    everySeconds: 3_600,
-    keepFinishedSeconds: 7_200,
-  },
+  'scheduling.sweep': periodic({ everySeconds: 30, timeoutSeconds: 25, retryLimit: 0, retryDelaySeconds: 0 }),
+  'incoming.prune': periodic({ everySeconds: 3_600, timeoutSeconds: 600, retryDelaySeconds: 60 }),
 } satisfies JobCatalogue
 
 export type Jobs = typeof jobs

@@ -3,9 +3,8 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import test from 'node:test'
 import { sql } from 'kysely'
-import { countDeadLetters } from './dead-letters.ts'
 import { enqueuePeriodicJobs, reassignLostJobs } from './maintenance.ts'
-import { createTestQueue, until } from './test-queue.ts'
+import { countDeadLetters, createTestQueue, until } from './test-queue.ts'
 
 test('the job of a killed worker process is reassigned', async (t) => {
   const { queue, settings, work, enqueue, logged } = await createTestQueue(t)

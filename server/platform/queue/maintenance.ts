@@ -1,13 +1,6 @@
 import { sql } from 'kysely'
-import type { OutageRetrier } from '#platform/database/outages.ts'
-import { type Log, type QueueCore, WAKE_CHANNEL } from './core.ts'
+import { type QueueCore, WAKE_CHANNEL, type WorkerDeps } from './core.ts'
 import { repeat } from './repeat.ts'
-
-export type MaintenanceTimings = {
-  maintenanceMs: number
-  /** After an outage, or a pause of this process: how long live workers have to send a heartbeat. */
-  returnGraceMs: number
-}
 
 /** A job that has lost this many workers beyond its retries is assumed to kill them. */
 const LOST_WORKERS_ALLOWED = 3
@@ -16,14 +9,8 @@ const LOST_WORKERS_ALLOWED = 3
  * What some process of the cluster has to do for all: enqueue periodic jobs, reassign the jobs of lost workers,
  * expire and delete old rows. Every worker process does it; the database ensures that each effect happens once.
  */
-export async function runMaintenance(options: {
-  queue: QueueCore
-  retry: OutageRetrier
-  log: Log
-  timings: MaintenanceTimings
-  signal: AbortSignal
-}): Promise<void> {
-  const { queue, log, timings, signal } = options
+export async function runMaintenance(deps: WorkerDeps, signal: AbortSignal): Promise<void> {
+  const { queue, retry, log, timings } = deps
   let lastContact = performance.now()
   let graceUntil = 0
 
@@ -40,7 +27,7 @@ export async function runMaintenance(options: {
     await queue.boss.supervise()
   }
 
-  await repeat(timings.maintenanceMs, signal, () => options.retry('maintenance', runOnce, signal), {
+  await repeat(timings.maintenanceMs, signal, () => retry('maintenance', runOnce, signal), {
     onError: (error) => log.error({ err: error }, 'queue maintenance failed'),
   })
 }

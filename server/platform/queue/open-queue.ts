@@ -80,13 +80,9 @@ export async function openQueue<Catalogue extends JobCatalogue = Jobs>(options: 
   settings: ConnectionSettings
   /** Errors of idle connections and of pg-boss's own timers, to be logged. */
   onError: (error: Error) => void
-  maxConnections?: number
   catalogue?: Catalogue
 }): Promise<Queue<Catalogue>> {
-  const database = openDatabase(options.settings, {
-    max: options.maxConnections ?? 4,
-    onIdleError: options.onError,
-  })
+  const database = openDatabase(options.settings, { max: 4, onIdleError: options.onError })
   const boss = createBoss(database)
   // Without a listener, pg-boss's error event would end the process.
   boss.on('error', options.onError)

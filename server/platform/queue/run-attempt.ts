@@ -19,13 +19,7 @@ export type Outcome =
   | { kind: 'lost' }
   | { kind: 'handed-back' }
 
-export type RunningAttempt = {
-  attempt: Attempt
-  lose(): void
-  stop(): void
-  /** Never rejects, and resolves at the latest one grace period after the signal aborted. */
-  outcome: Promise<Outcome>
-}
+export type RunningAttempt = ReturnType<typeof runAttempt>
 
 /**
  * Runs a handler under its timeout. Once its signal has aborted, a handler that is not done throws; one that
@@ -36,7 +30,7 @@ export function runAttempt(
   attempt: Attempt,
   handler: (signal: AbortSignal) => Promise<void>,
   limits: { timeoutMs: number; abortGraceMs: number },
-): RunningAttempt {
+) {
   const controller = new AbortController()
   const abandoned = Promise.withResolvers<Error>()
   let aborted: AbortedError | undefined
@@ -67,22 +61,17 @@ export function runAttempt(
     attempt,
     lose: () => abort('lost', 'the job was reassigned to another worker'),
     stop: () => abort('stopping', 'the worker is stopping'),
+    /** Never rejects, and resolves at the latest one grace period after the signal aborted. */
     outcome: run(),
   }
 }
 
 function decideOutcome(aborted: AbortedError | undefined, error: Error | undefined): Outcome {
-  switch (aborted?.why) {
-    case undefined:
-      return error ? { kind: 'failed', error } : { kind: 'completed' }
-    case 'timeout':
-      // Also when the handler returned: it may have stopped halfway because of its signal.
-      return { kind: 'failed', error: aborted }
-    case 'lost':
-      return { kind: 'lost' }
-    case 'stopping':
-      return error ? { kind: 'handed-back' } : { kind: 'completed' }
-  }
+  if (aborted?.why === 'lost') return { kind: 'lost' }
+  // Also when the handler returned: it may have stopped halfway because of its signal.
+  if (aborted?.why === 'timeout') return { kind: 'failed', error: aborted }
+  if (!error) return { kind: 'completed' }
+  return aborted ? { kind: 'handed-back' } : { kind: 'failed', error }
 }
 
 function asError(thrown: unknown): Error {

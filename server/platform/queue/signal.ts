@@ -1,24 +1,20 @@
-/** Wakes one waiting loop. A notification that nobody waits for is remembered for the next wait. */
-export type Signal = {
-  notify(): void
-  /** Drops a remembered notification. */
-  clear(): void
-  /** Resolves at the next notification, or after `ms`. */
-  wait(ms?: number): Promise<void>
-}
+export type Signal = ReturnType<typeof createSignal>
 
-export function createSignal(): Signal {
+/** Wakes one waiting loop. A notification that nobody waits for is remembered for the next wait. */
+export function createSignal() {
   let notified = false
   let wake: (() => void) | undefined
   return {
-    notify() {
+    notify(): void {
       notified = true
       wake?.()
     },
-    clear() {
+    /** Drops a remembered notification. */
+    clear(): void {
       notified = false
     },
-    async wait(ms) {
+    /** Resolves at the next notification, or after `ms`. */
+    async wait(ms?: number): Promise<void> {
       if (!notified) {
         const { promise, resolve } = Promise.withResolvers<void>()
         wake = resolve

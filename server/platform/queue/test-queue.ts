@@ -1,14 +1,15 @@
 import type { TestContext } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
+import { sql } from 'kysely'
 import { type Static, Type } from 'typebox'
 import { openListener } from '#platform/database/listen.ts'
 import { createTestDatabase } from '#test/support/database.ts'
-import type { Log } from './core.ts'
+import { DEAD_LETTERS, type Log, type QueueCore, type WorkerTimings } from './core.ts'
 import type { JobHandlers } from './handler.ts'
 import type { JobCatalogue, JobDefinition } from './jobs.ts'
 import { jobs } from './jobs.ts'
 import { installQueue, openQueue, type Queue } from './open-queue.ts'
-import { startWorker, type Worker, type WorkerTimings } from './worker.ts'
+import { startWorker, type Worker } from './worker.ts'
 
 const Numbered = Type.Object({ number: Type.Integer() }, { additionalProperties: false })
 export type Numbered = Static<typeof Numbered>
@@ -109,4 +110,10 @@ export async function until(holds: () => Promise<boolean> | boolean, withinMs = 
     if (performance.now() > deadline) throw new Error(`Still false after ${withinMs} ms: ${holds}`)
     await delay(10)
   }
+}
+
+export async function countDeadLetters(queue: QueueCore): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    select count(*) as count from queue.job where name = ${DEAD_LETTERS}`.execute(queue.db)
+  return rows[0]!.count
 }

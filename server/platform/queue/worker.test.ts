@@ -3,10 +3,9 @@ import { once } from 'node:events'
 import test from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { sql } from 'kysely'
-import { countDeadLetters } from './dead-letters.ts'
 import { readQueueDepths } from './queue-depths.ts'
 import { createSignal } from './signal.ts'
-import { createTestQueue, type TestQueue, until } from './test-queue.ts'
+import { countDeadLetters, createTestQueue, type TestQueue, until } from './test-queue.ts'
 
 const NEVER_POLL = { pollMs: 60_000 }
 

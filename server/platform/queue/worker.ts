@@ -1,28 +1,12 @@
 import type { Listener } from '#platform/database/listen.ts'
 import { createOutageRetrier } from '#platform/database/outages.ts'
-import { type Consumer, type ConsumerTimings, startConsumer } from './consumer.ts'
-import { ABORT_GRACE_SECONDS, HEARTBEAT_SECONDS, type Log, WAKE_CHANNEL } from './core.ts'
+import { type Consumer, startConsumer } from './consumer.ts'
+import { DEFAULT_TIMINGS, type Log, WAKE_CHANNEL, type WorkerDeps, type WorkerTimings } from './core.ts'
 import type { JobHandler, JobHandlers } from './handler.ts'
 import type { JobCatalogue, Jobs } from './jobs.ts'
-import { type MaintenanceTimings, runMaintenance } from './maintenance.ts'
+import { runMaintenance } from './maintenance.ts'
 import type { Queue } from './open-queue.ts'
 import { within } from './repeat.ts'
-
-export type WorkerTimings = ConsumerTimings &
-  MaintenanceTimings & {
-    /** How long a stopping worker tries to write its last outcomes. After that its jobs are reassigned. */
-    lastWritesMs: number
-  }
-
-const DEFAULT_TIMINGS: WorkerTimings = {
-  pollMs: 5_000,
-  batchMs: 5,
-  heartbeatMs: (HEARTBEAT_SECONDS * 1_000) / 4,
-  abortGraceMs: ABORT_GRACE_SECONDS * 1_000,
-  maintenanceMs: 5_000,
-  returnGraceMs: 10_000,
-  lastWritesMs: 3_000,
-}
 
 export type Worker = {
   /**
@@ -44,6 +28,7 @@ export async function startWorker<Catalogue extends JobCatalogue = Jobs>(options
   const timings = { ...DEFAULT_TIMINGS, ...options.timings }
   const retry = createOutageRetrier(log, { firstDelayMs: 200 })
   const abandoning = new AbortController()
+  const deps: WorkerDeps = { queue, retry, log, timings, abandon: abandoning.signal }
   const stopping = new AbortController()
   const consumers = new Map<string, Consumer>()
   // Subscribes before the first fetch, so that no job arrives unnoticed between the two.
@@ -54,12 +39,9 @@ export async function startWorker<Catalogue extends JobCatalogue = Jobs>(options
     },
   })
   for (const [job, handler] of Object.entries(options.handlers) as [string, JobHandler<unknown>][]) {
-    consumers.set(
-      job,
-      startConsumer({ queue, job, handler, retry, log, timings, abandon: abandoning.signal }),
-    )
+    consumers.set(job, startConsumer(deps, job, handler))
   }
-  const maintenance = runMaintenance({ queue, retry, log, timings, signal: stopping.signal })
+  const maintenance = runMaintenance(deps, stopping.signal)
 
   return {
     async stop({ graceMs }) {

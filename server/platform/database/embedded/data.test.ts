@@ -55,13 +55,13 @@ test('a home that was moved, with its data on another disk, keeps its data', asy
   const folder = await temporaryFolder(t)
   await rename(await preparedHome(t), join(folder, 'before'))
   const before = await start(t, { home: join(folder, 'before') })
-  await query(before.connection, 'create table kept as select 42 as answer')
+  await query(before.connection, 'create table survivors as select 42 as answer')
   await before.stop()
   await rename(join(folder, 'before'), join(folder, 'after'))
   await rename(join(folder, 'after/postgres'), join(folder, 'disk'))
   await symlink(join(folder, 'disk'), join(folder, 'after/postgres'))
   const after = await start(t, { home: join(folder, 'after') })
-  assert.deepEqual(await query(after.connection, 'select * from kept'), [{ answer: 42 }])
+  assert.deepEqual(await query(after.connection, 'select * from survivors'), [{ answer: 42 }])
 })
 
 testAsRoot('root runs the home of a regular user, whose account keeps the data', async (t) => {

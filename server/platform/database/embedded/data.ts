@@ -3,18 +3,7 @@
 // folders above. So the data stays in GANTRY_HOME with mode 0700, even below /root, and moves with it.
 
 import { execFile } from 'node:child_process'
-import {
-  chown,
-  lstat,
-  mkdir,
-  open,
-  readdir,
-  readFile,
-  readlink,
-  realpath,
-  rename,
-  rm,
-} from 'node:fs/promises'
+import * as fs from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import type { Account } from './account.ts'
@@ -36,24 +25,24 @@ export const SERVER_ENVIRONMENT = {
 /** Undefined when there is none yet. Throws, without changing anything, when the existing one must not be used. */
 export async function findDatabaseFolder(home: string, major: string): Promise<DatabaseFolder | undefined> {
   const path = join(home, 'postgres')
-  const entry = await lstat(path).catch(ignoreAbsent)
+  const entry = await fs.lstat(path).catch(ignoreAbsent)
   if (!entry) return undefined
-  const folder = await realpath(path).catch(ignoreAbsent)
+  const folder = await fs.realpath(path).catch(ignoreAbsent)
   if (!folder) {
     throw new Error(
-      `${path} points to ${await readlink(path)}, which does not exist: restore the database folder, or remove the link to start with an empty database`,
+      `${path} points to ${await fs.readlink(path)}, which does not exist: restore the database folder, or remove the link to start with an empty database`,
     )
   }
-  const { uid, gid } = await lstat(folder)
+  const { uid, gid } = await fs.lstat(folder)
   const ownUid = process.getuid!()
   if (ownUid !== 0 && uid !== ownUid) {
     throw new Error(
       `${path} belongs to another account (uid ${uid}, Gantry runs as ${ownUid}): start Gantry as that account, or chown -R the folder`,
     )
   }
-  const version = (await readFile(join(folder, 'PG_VERSION'), 'utf8').catch(ignoreAbsent))?.trim()
+  const version = (await fs.readFile(join(folder, 'PG_VERSION'), 'utf8').catch(ignoreAbsent))?.trim()
   if (version === undefined) {
-    if (entry.isDirectory() && (await readdir(path)).length === 0) return undefined
+    if (entry.isDirectory() && (await fs.readdir(path)).length === 0) return undefined
     throw new Error(`${path} is not a PostgreSQL data folder: move it away, or choose another GANTRY_HOME`)
   }
   if (version !== major) {
@@ -74,9 +63,9 @@ export async function createDatabaseFolder(plan: {
   const { home, account } = plan
   const unfinished = join(home, 'postgres.unfinished')
   const folder = join(home, 'postgres')
-  await rm(unfinished, { recursive: true, force: true })
-  await mkdir(unfinished, { mode: 0o700 })
-  await chown(unfinished, account.uid, account.gid)
+  await fs.rm(unfinished, { recursive: true, force: true })
+  await fs.mkdir(unfinished, { mode: 0o700 })
+  await fs.chown(unfinished, account.uid, account.gid)
   const options = [
     ...['--pgdata', asSeenByServer(unfinished), '--username', 'gantry', '--encoding', 'UTF8'],
     ...['--locale-provider', 'builtin', '--builtin-locale', 'C.UTF-8'],
@@ -87,11 +76,11 @@ export async function createDatabaseFolder(plan: {
   try {
     await promisify(execFile)(plan.binaries.initdb, options, spawnOptions)
   } catch (error) {
-    await rm(unfinished, { recursive: true, force: true })
+    await fs.rm(unfinished, { recursive: true, force: true })
     const output = String((error as { stderr?: string }).stderr ?? '').trim()
     throw new Error(`the database could not be created in ${home}: ${output || (error as Error).message}`)
   }
-  await rename(unfinished, folder)
+  await fs.rename(unfinished, folder)
   // Otherwise a power cut could restore the old name, and the next start would delete the data as unfinished.
   await syncFolder(home)
   return folder
@@ -105,8 +94,8 @@ export async function writeAccessRules(data: string, account: Account): Promise<
 
 /** Exclusive creation does not follow links: another account owns the folder, and this process may be root. */
 async function replaceFile(path: string, text: string, account: Account): Promise<void> {
-  await rm(path, { force: true })
-  const file = await open(path, 'wx', 0o600)
+  await fs.rm(path, { force: true })
+  const file = await fs.open(path, 'wx', 0o600)
   try {
     await file.writeFile(text)
     await file.chown(account.uid, account.gid)
@@ -116,7 +105,7 @@ async function replaceFile(path: string, text: string, account: Account): Promis
 }
 
 async function syncFolder(path: string): Promise<void> {
-  const folder = await open(path)
+  const folder = await fs.open(path)
   await folder.sync().finally(() => folder.close())
 }
 

@@ -1,4 +1,4 @@
-// What the tests of the embedded server share. Everything here is the real thing: homes, processes, accounts.
+// What the tests of the embedded server share. Everything is real: homes, processes, accounts.
 
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -93,7 +93,7 @@ export function isRunning(pid: number): boolean {
 const CHECKOUT = fileURLToPath(new URL('../../../..', import.meta.url)).replace(/\/$/, '')
 let linked: Promise<string> | undefined
 
-/** Ourselves may stand below a folder that only root can enter: others get the same files, linked elsewhere. */
+/** The checkout may be below a folder that only root can enter: other accounts get the same files, linked elsewhere. */
 export function checkoutForEveryone(): Promise<string> {
   linked ??= linkCheckout()
   return linked

@@ -10,7 +10,7 @@ import { eventually, gantryProcess, isRunning, postmasterOf, preparedHome, query
 test('a Gantry killed with -9 takes its server down, and the next start has everything committed', async (t) => {
   const home = await preparedHome(t)
   const killed = await gantryProcess(t, home)
-  await query(killed.connection, 'create table kept as select 42 as answer')
+  await query(killed.connection, 'create table survivors as select 42 as answer')
   const server = await postmasterOf(home)
   killed.child.kill('SIGKILL')
   await killed.ended
@@ -19,7 +19,7 @@ test('a Gantry killed with -9 takes its server down, and the next start has ever
   const { connection } = await start(t, { home })
   assert.ok(performance.now() - began < 10_000)
   assert.equal(isRunning(server), false)
-  assert.deepEqual(await query(connection, 'select * from kept'), [{ answer: 42 }])
+  assert.deepEqual(await query(connection, 'select * from survivors'), [{ answer: 42 }])
 })
 
 test('the server stops when its Gantry is killed, without another start', async (t) => {
@@ -45,7 +45,7 @@ test('a server killed with -9 is restarted, although a backend of the old one is
   const home = await preparedHome(t)
   const notes: string[] = []
   const { connection } = await start(t, { home, say: (note) => notes.push(note) })
-  await query(connection, 'create table kept as select 42 as answer')
+  await query(connection, 'create table survivors as select 42 as answer')
   const busy = assert.rejects(query(connection, 'select count(*) from generate_series(1, 10000000000)'))
   await eventually(async () => {
     const rows = await query(
@@ -56,7 +56,7 @@ test('a server killed with -9 is restarted, although a backend of the old one is
   })
   process.kill(await postmasterOf(home), 'SIGKILL')
   await busy
-  assert.deepEqual(await eventually(() => query(connection, 'select * from kept')), [{ answer: 42 }])
+  assert.deepEqual(await eventually(() => query(connection, 'select * from survivors')), [{ answer: 42 }])
   assert.match(notes[0] ?? '', /exited unexpectedly \(signal SIGKILL\); restarting it/)
 })
 
@@ -74,16 +74,16 @@ test('stopping during a restart of the server leaves nothing running', async (t)
 test('lock files of an unrelated process, or of none, do not prevent a start', async (t) => {
   const home = await preparedHome(t)
   const { uid, gid } = await stat(join(home, 'postgres'))
-  const stranger = spawn('sleep', ['600'], { uid, gid, cwd: '/' })
-  t.after(() => stranger.kill())
-  for (const text of [`${stranger.pid}\n/proc/self/cwd\n`, '']) {
+  const unrelated = spawn('sleep', ['600'], { uid, gid, cwd: '/' })
+  t.after(() => unrelated.kill())
+  for (const text of [`${unrelated.pid}\n/proc/self/cwd\n`, '']) {
     await writeFile(join(home, 'postgres/postmaster.pid'), text)
     await writeFile(join(home, 'postgres/.s.PGSQL.5432.lock'), text)
     const server = await start(t, { home })
     assert.equal((await query(server.connection, 'select 1')).length, 1)
     await server.stop()
   }
-  assert.equal(stranger.signalCode, null)
+  assert.equal(unrelated.signalCode, null)
 })
 
 /** A server without a Gantry, such as one left where the kernel's death signal is not to be had. */

@@ -26,16 +26,10 @@ export async function stopLeftovers(data: string, say: (message: string) => void
   for (const pid of lingering) signal(pid, 'SIGQUIT')
   const stuck = await waitUntilGone(data, named, IMMEDIATE_SHUTDOWN_MS)
   if (stuck.length > 0) throw new Error(`PostgreSQL processes on ${data} do not exit: ${stuck.join(', ')}`)
-  if (process.platform === 'linux') await removeStaleLocks(data)
-}
-
-/**
- * PostgreSQL removes these itself unless their process id is in use again, which is likely in a container. Here no
- * server can be using this folder: we hold the home's lock and found no process in it.
- */
-async function removeStaleLocks(data: string): Promise<void> {
-  await rm(join(data, 'postmaster.pid'), { force: true })
-  await rm(join(data, '.s.PGSQL.5432.lock'), { force: true })
+  // PostgreSQL removes these itself unless their process id is in use again, which is likely in a container. Here no
+  // server can be using this folder: we hold the home's lock and found no process in it.
+  if (process.platform !== 'linux') return
+  for (const name of ['postmaster.pid', '.s.PGSQL.5432.lock']) await rm(join(data, name), { force: true })
 }
 
 /** 0 when the file exists but contains no process id; undefined after a clean shutdown. */
@@ -69,10 +63,8 @@ async function serverProcesses(data: string, named: number): Promise<number[]> {
 
 async function isPostgres(pid: number): Promise<boolean> {
   if (pid === 0) return false
-  const { stdout } = await promisify(execFile)('ps', ['-p', `${pid}`, '-o', 'comm=']).catch(() => ({
-    stdout: '',
-  }))
-  return stdout.trim().endsWith('postgres')
+  const ps = promisify(execFile)('ps', ['-p', `${pid}`, '-o', 'comm='])
+  return ps.then(({ stdout }) => stdout.trim().endsWith('postgres')).catch(() => false)
 }
 
 function signal(pid: number, name: NodeJS.Signals): void {

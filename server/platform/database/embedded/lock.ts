@@ -6,21 +6,18 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { type FileLock, tryLock } from '#platform/file-lock.ts'
 
-type HomeLock = { release(): void }
-
 const PATIENCE_MS = 300
 
-export async function lockHome(home: string): Promise<HomeLock> {
+/** Returns the function that releases it. */
+export async function lockHome(home: string): Promise<() => void> {
   const holder = join(home, 'gantry.pid')
   const lock = await acquire(join(home, 'gantry.lock'), holder)
   await rm(holder, { force: true })
   await writeFile(holder, `${process.pid}\n`, { mode: 0o600 })
-  return {
-    release: () => {
-      if (!lock.isOpen) return
-      rmSync(holder, { force: true })
-      lock.close()
-    },
+  return () => {
+    if (!lock.isOpen) return
+    rmSync(holder, { force: true })
+    lock.close()
   }
 }
 

@@ -6,17 +6,11 @@ import { lutimes, readlink, rm, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { firstOwnFolder, ownFolder } from './folders.ts'
 
-type SocketFolder = {
-  folder: string
-  /** Call it periodically: cleaners of temporary files delete what looks old. */
-  keep(): Promise<void>
-  remove(): Promise<void>
-}
-
 // macOS allows 104 bytes, including the terminating zero.
 const MAX_PATH_BYTES = process.platform === 'linux' ? 107 : 103
 
-export async function provideSocketFolder(data: string): Promise<SocketFolder> {
+/** Call `keep` periodically: cleaners of temporary files delete what looks old. */
+export async function provideSocketFolder(data: string) {
   const noop = async () => {}
   if (Buffer.byteLength(join(data, '.s.PGSQL.5432')) <= MAX_PATH_BYTES) {
     return { folder: data, keep: noop, remove: noop }

@@ -46,7 +46,7 @@ test('a new home gets a database that only its own account can reach, through a 
 test('stop ends the server, and the next start has everything committed', async (t) => {
   const home = await preparedHome(t)
   const first = await start(t, { home })
-  await query(first.connection, 'create table kept as select 42 as answer')
+  await query(first.connection, 'create table survivors as select 42 as answer')
   const pid = await postmasterOf(home)
   await Promise.all([first.stop(), first.stop()])
   assert.equal(isRunning(pid), false)
@@ -54,20 +54,20 @@ test('stop ends the server, and the next start has everything committed', async 
   const began = performance.now()
   const second = await start(t, { home })
   assert.ok(performance.now() - began < 1_000, 'a later start is fast')
-  assert.deepEqual(await query(second.connection, 'select * from kept'), [{ answer: 42 }])
+  assert.deepEqual(await query(second.connection, 'select * from survivors'), [{ answer: 42 }])
 })
 
 test('the server inherits nothing from our environment, and PG variables do not affect the connection', async (t) => {
   const home = await preparedHome(t)
-  const strangers = {
+  const misleading = {
     GANTRY_SECRET_KEY: 'a-key-to-hide',
     PGPORT: '1',
     PGHOST: '192.0.2.1',
     PGSSLMODE: 'require',
   }
-  Object.assign(process.env, strangers)
+  Object.assign(process.env, misleading)
   t.after(() => {
-    for (const name of Object.keys(strangers)) delete process.env[name]
+    for (const name of Object.keys(misleading)) delete process.env[name]
   })
   const { connection } = await start(t, { home })
   const environment = await readFile(`/proc/${await postmasterOf(home)}/environ`, 'utf8')
@@ -121,8 +121,8 @@ test('a home too deep for a socket path is reached through a short private folde
 
 test('a start that PostgreSQL rejects reports its own message, and leaves the home usable', async (t) => {
   const home = await preparedHome(t)
-  const refused = startEmbeddedPostgres({ home, settings: { fsync: 'off', shared_buffers: 'plenty' } })
-  await assert.rejects(refused, /did not start .*invalid value for parameter "shared_buffers": "plenty"/s)
+  const starting = startEmbeddedPostgres({ home, settings: { fsync: 'off', shared_buffers: 'plenty' } })
+  await assert.rejects(starting, /did not start .*invalid value for parameter "shared_buffers": "plenty"/s)
   const { connection } = await start(t, { home })
   assert.equal((await query(connection, 'select 1')).length, 1)
 })

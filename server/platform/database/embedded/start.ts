@@ -16,13 +16,7 @@ import { provideSocketFolder } from './socket.ts'
 /** Usable as pg.ClientConfig. Port and ssl are explicit so that PGPORT and PGSSLMODE have no effect. */
 export type PostgresConnection = { host: string; port: number; ssl: false; user: string; database: string }
 
-export type EmbeddedPostgres = {
-  connection: PostgresConnection
-  /** The account that the server runs as. */
-  uid: number
-  /** Rolls back open transactions; resolves when the server has exited. Idempotent. */
-  stop(): Promise<void>
-}
+export type EmbeddedPostgres = Awaited<ReturnType<typeof startEmbeddedPostgres>>
 
 export type EmbeddedOptions = {
   /** GANTRY_HOME; created (0700) if absent. */
@@ -33,6 +27,7 @@ export type EmbeddedOptions = {
   say?: (message: string) => void
 }
 
+const CONNECTION = { port: 5432, ssl: false, user: 'gantry', database: 'gantry' } as const
 const HOUSEKEEPING_MS = 60_000
 const MAX_BACKOFF_MS = 5_000
 
@@ -40,14 +35,13 @@ const MAX_BACKOFF_MS = 5_000
  * Call it from the main thread: the kernel's parent-death signal, which stops the server after a kill -9, belongs to
  * the thread that started it.
  */
-export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<EmbeddedPostgres> {
+export async function startEmbeddedPostgres(options: EmbeddedOptions) {
   const { settings = {}, say = () => {} } = options
   // Disposed in reverse order: by stop(), or here when a later part fails.
   await using resources = new AsyncDisposableStack()
   await mkdir(options.home, { recursive: true, mode: 0o700 })
   const home = await realpath(options.home)
-  const lock = await lockHome(home)
-  resources.defer(() => lock.release())
+  resources.defer(await lockHome(home))
 
   const binaries = await provideBinaries(home)
   const found = await findDatabaseFolder(home, binaries.major)
@@ -60,13 +54,7 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<E
   const plan = { home, data, binaries, account, socketFolder: socket.folder, settings, say }
   const server = keepRunning(await launchServer(plan), plan)
   resources.defer(() => server.stop())
-  const connection = {
-    host: socket.folder,
-    port: 5432,
-    ssl: false as const,
-    user: 'gantry',
-    database: 'gantry',
-  }
+  const connection: PostgresConnection = { host: socket.folder, ...CONNECTION }
   await ensureDatabase(connection)
 
   const housekeeping = setInterval(() => {
@@ -78,8 +66,10 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<E
   let stopped: Promise<void> | undefined
   return {
     connection,
+    /** The account that the server runs as. */
     uid: account.uid,
-    stop: () => {
+    /** Rolls back open transactions; resolves when the server has exited. Idempotent. */
+    stop(): Promise<void> {
       stopped ??= owned.disposeAsync()
       return stopped
     },
@@ -130,22 +120,14 @@ function keepRunning(first: Server, plan: ServerPlan): { stop(): Promise<void> }
 }
 
 async function ensureDatabase(connection: PostgresConnection): Promise<void> {
-  try {
-    await query(connection, 'select 1')
-  } catch (error) {
-    const absent = (error as { code?: string }).code === '3D000'
-    if (!absent) throw error
-    await query({ ...connection, database: 'postgres' }, `create database ${connection.database}`)
-  }
-}
-
-async function query(connection: PostgresConnection, text: string): Promise<void> {
-  const client = new Client(connection)
+  const client = new Client({ ...connection, database: 'postgres' })
   // Without a listener a lost connection would end the process; the query fails anyway.
   client.on('error', () => {})
   try {
     await client.connect()
-    await client.query(text)
+    const name = connection.database
+    const { rowCount } = await client.query('select 1 from pg_database where datname = $1', [name])
+    if (rowCount === 0) await client.query(`create database ${name}`)
   } finally {
     await client.end()
   }
