@@ -6,7 +6,8 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { decodeKey, loadMasterKeys } from './master-key.ts'
 
-const loadMasterKey = async (source: Parameters<typeof loadMasterKeys>[0]) => (await loadMasterKeys(source))[0]
+const loadMasterKey = async (source: Parameters<typeof loadMasterKeys>[0]) =>
+  (await loadMasterKeys(source))[0]
 
 async function emptyHome(t: TestContext): Promise<string> {
   const home = await mkdtemp(join(tmpdir(), 'gantry-key-'))

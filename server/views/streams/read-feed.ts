@@ -1,12 +1,12 @@
 import { type Selectable, sql } from 'kysely'
 import type { ActionRow } from '#model/actions/present.ts'
 import type { Database } from '#platform/database/connect.ts'
-import type { EventsTable } from '#platform/database/tables.ts'
+import type { Tables } from '#platform/database/tables.ts'
 import { GAP_EXPIRY_MS, type Unseen } from './feed-cursor.ts'
 import { NO_END, type Ranges } from './ranges.ts'
 
 /** A move of an action, with what decides who may see it and which filters it matches. */
-export type ActionMove = Selectable<EventsTable> &
+export type ActionMove = Selectable<Tables['events']> &
   Pick<ActionRow, 'environment_id' | 'pipeline_id' | 'type' | 'trigger_type' | 'hook_id' | 'created_at'> & {
     resource_type: string
     resource_id: number

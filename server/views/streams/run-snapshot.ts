@@ -1,12 +1,12 @@
 import { CompiledQuery, type Selectable } from 'kysely'
 import { type Database, isoFromPostgres } from '#platform/database/connect.ts'
 import { shareLoads } from '#platform/database/share-loads.ts'
-import type { EventsTable, ReasonCode, Status } from '#platform/database/tables.ts'
+import type { ReasonCode, Status, Tables } from '#platform/database/tables.ts'
 import type { ActionCursor } from './action-cursor.ts'
 
 // What the stream of one action reads. Streams at the same position, as most are, share what is read.
 
-export type Move = Omit<Selectable<EventsTable>, 'action_id'>
+export type Move = Omit<Selectable<Tables['events']>, 'action_id'>
 
 export type TargetMove = Move & { previous_status: Status; step_order: number | null }
 
