@@ -61,12 +61,13 @@ export const SERVER_KINDS = { local: 'Local', ssh: 'SSH' } as const
 export type ServerKind = keyof typeof SERVER_KINDS
 
 export const PROVIDERS = {
-  ...SERVER_KINDS,
   github: 'GitHub',
   gitlab: 'GitLab',
   bitbucket: 'Bitbucket',
   gitea: 'Gitea',
   git: 'Git',
+  ssh: 'SSH',
+  ...SERVER_KINDS,
 } as const
 
 export const PROVIDER_TYPES = {
