@@ -36,6 +36,8 @@ async function deliver(targets: string[], request_body: object) {
       return makeHook({ target_url: receiver.url + path, settings }, tree)
     }),
   )
+  // Requests that need its token are blocked.
+  await db.updateTable('credentials').set({ active: false }).where('id', '=', tree.credentialId).execute()
   await move(await startAction(tree), IN_PROGRESS)
   return Promise.all(
     hooks.map(async ({ id }) => ({ deliveries: await untilIdle(id), records: await requests(id) })),

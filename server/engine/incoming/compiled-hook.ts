@@ -34,7 +34,7 @@ type HookRow = Selectable<HooksTable> & {
 export type CompiledHook = ReturnType<typeof compileHook>
 
 /** How a call identifies its hook: by the token in its URL or, when calls must be signed, by the hook's id. */
-export type HookAddress = { tokenHash: Buffer } | { signedHookId: string } | { hookId: string }
+type HookAddress = { tokenHash: Buffer } | { signedHookId: string } | { hookId: string }
 
 export async function loadHook(
   db: Database,

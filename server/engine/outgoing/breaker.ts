@@ -32,11 +32,8 @@ export function afterAttempt(
   const startedBefore = isOpen && !isProbe
   const failures = startedBefore ? state.failures : state.failures + 1
   const pauseMs = Math.max(startedBefore ? 0 : pauseAfter(failures), requestedPause(result))
-  const candidates = [
-    isPaused && !(isOpen && isProbe) ? state.openUntil!.getTime() : 0,
-    pauseMs > 0 ? now.getTime() + pauseMs : 0,
-  ]
-  const openUntil = Math.max(...candidates)
+  const openedUntil = isPaused && !(isOpen && isProbe) ? state.openUntil!.getTime() : 0
+  const openUntil = Math.max(openedUntil, pauseMs > 0 ? now.getTime() + pauseMs : 0)
   return { failures, openUntil: openUntil === 0 ? null : new Date(openUntil) }
 }
 

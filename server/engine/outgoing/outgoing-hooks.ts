@@ -35,7 +35,7 @@ type HookRow = Selectable<HooksTable> & {
 export type OutgoingHook = ReturnType<typeof compileHook>
 
 /** An error: the hook cannot be opened, for example because its secret was sealed with another key. */
-export type LoadedHook = OutgoingHook | Error
+type LoadedHook = OutgoingHook | Error
 
 /** Removed hooks are left out. */
 export async function loadOutgoingHooks(

@@ -1,16 +1,10 @@
 import { sql } from 'kysely'
-import type { PipelineDefinition } from '#model/pipelines/plan.ts'
 import { loadDefinitions } from '#model/pipelines/plan.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { Commit, Deployment } from '#platform/database/tables.ts'
 
 /** A pipeline as it is now, with what starting a run of it takes. */
-export type RunnablePipeline = {
-  definition: PipelineDefinition
-  credentialId: number | null
-  /** What it deploys; null for every other operation. */
-  application: DeployedApplication | null
-}
+export type RunnablePipeline = NonNullable<Awaited<ReturnType<typeof loadPipeline>>>
 
 export type DeployedApplication = {
   id: number
@@ -20,7 +14,7 @@ export type DeployedApplication = {
   liveActionId: number | null
 }
 
-export async function loadPipeline(db: Database, id: number): Promise<RunnablePipeline | undefined> {
+export async function loadPipeline(db: Database, id: number) {
   const definition = (await loadDefinitions(db, [id])).get(id)
   if (!definition) return undefined
   const { rows } = await sql<DeployedApplication & { credentialId: number | null }>`
@@ -35,6 +29,7 @@ export async function loadPipeline(db: Database, id: number): Promise<RunnablePi
   return {
     definition,
     credentialId: application?.credentialId ?? null,
+    /** What it deploys; null for every other operation. */
     application: definition.operation === 'deploy' ? application : null,
   }
 }
@@ -56,7 +51,7 @@ export function deploymentOf(
 }
 
 /** A release that was made before, and the commit that it was made of. */
-export type EarlierRelease = { commit: Commit & { hash: string }; releaseName: string | null }
+type EarlierRelease = { commit: Commit & { hash: string }; releaseName: string | null }
 
 /** Undefined when nothing was deployed yet. */
 export async function findLiveRelease(

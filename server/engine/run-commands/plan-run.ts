@@ -10,7 +10,7 @@ import { REASONS } from '#platform/vocabulary.ts'
 import type { RunInput, RunPlan } from './schemas.ts'
 import { BUSY, type DeploySource, resolveRun } from './start-run.ts'
 
-export type PlanOutcome = { kind: 'planned'; plan: RunPlan } | HttpProblem
+type PlanOutcome = { kind: 'planned'; plan: RunPlan } | HttpProblem
 
 /** What a run would do now, with the same checks. Starts nothing, and locks nothing. */
 export function planPipeline(db: Database, pipelineId: number, input: RunInput): Promise<PlanOutcome> {

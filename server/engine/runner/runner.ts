@@ -13,8 +13,6 @@ import type { JobContext } from '#platform/queue/handler.ts'
 import { type Reach, type RunnerDeps, runTarget } from './run-target.ts'
 import { createStepHandler } from './step-handlers.ts'
 
-export type Runner = Awaited<ReturnType<typeof openRunner>>
-
 /** Builds what running targets takes; one per process. */
 export async function openRunner(
   options: Pick<RunnerDeps, 'box' | 'log'> &

@@ -39,7 +39,7 @@ const GRACE_MS = 10_000
 /** When the worker stops: it has waited already, and must exit soon. */
 const STOPPING_GRACE_MS = 1_000
 
-export type Command = Partial<CommandRequest> & Pick<CommandRequest, 'command' | 'environment'>
+type Command = Partial<CommandRequest> & Pick<CommandRequest, 'command' | 'environment'>
 
 /** For `StepContext.leftMs`. */
 export function countDown(timeoutSeconds: number, clock = () => performance.now()): () => number {

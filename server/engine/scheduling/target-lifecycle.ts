@@ -18,7 +18,7 @@ import { completeStep, endOfTarget, endSteps, openStep, startAt, stepMoves } fro
 
 export type TargetLifecycle = Awaited<ReturnType<typeof openTargetLifecycle>>
 
-export type StartPlan = { order: number; end?: State }
+type StartPlan = { order: number; end?: State }
 
 export type BegunTarget = {
   targetId: number

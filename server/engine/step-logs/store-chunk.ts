@@ -6,7 +6,7 @@ import type { LogChunk } from './log-writer.ts'
 export type LogOwner = { targetId: number; stepOrder: number; attempt: number }
 
 /** `refused`: another attempt owns the target, and this one may not write its log any more. */
-export type StoreOutcome = { kind: 'stored' } | { kind: 'refused' }
+type StoreOutcome = { kind: 'stored' } | { kind: 'refused' }
 
 /**
  * Stores a chunk and notifies watchers, in one statement. The target is locked against a new attempt meanwhile: a
