@@ -3,7 +3,7 @@ import { type BodyPiece, bodyProblem, splitBody } from './body.ts'
 import { describeProblem, type Problem } from './errors.ts'
 import type { OutputKind } from './inspect.ts'
 import type { NameTree } from './names.ts'
-import { headerNameProblem, headerValueProblems, originOf, urlProblems } from './request-fields.ts'
+import { headerNameProblem, headerValueProblems, urlProblems } from './request-fields.ts'
 import { type Compiled, countExpressions, type ParsedText, parseText } from './text.ts'
 
 export type HookRequest = {
@@ -56,8 +56,8 @@ export function compileRequest(hook: HookRequest, names: NameTree): CompileOutco
     const parsed = read(text, 'target_url', 'url', (parsed) => urlProblems(text, parsed))
     if (problems > 0 || parsed.kind === 'invalid') return { text, origin: '' }
     return parsed.kind === 'plain'
-      ? { text, origin: originOf(text) }
-      : { text: parsed.compiled, origin: originOf(parsed.shape) }
+      ? { text, origin: new URL(text).origin }
+      : { text: parsed.compiled, origin: new URL(parsed.shape).origin }
   }
 
   function compileHeaders(): CompiledRequest['headers'] {
@@ -107,15 +107,14 @@ export function compileRequest(hook: HookRequest, names: NameTree): CompileOutco
       for (const name of parsed.reads) reads.add(name)
       usesAccessToken ||= parsed.usesSecret
     }
-    for (const problem of found) add(field, () => describeProblem(text, problem))
+    for (const problem of found) add(field, describeProblem(text, problem))
     return parsed
   }
 
-  function add(field: string, message: string | (() => string)): void {
+  function add(field: string, message: string): void {
     problems += 1
     if (problems > MAX_PROBLEMS) return
     const name = field.slice(0, MAX_FIELD_LENGTH)
-    const text = typeof message === 'string' ? message : message()
-    errors[name] = [...new Set([...(errors[name] ?? []), text])]
+    errors[name] = [...new Set([...(errors[name] ?? []), message])]
   }
 }
