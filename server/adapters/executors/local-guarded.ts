@@ -17,7 +17,7 @@ import { BASH_OPTIONS, MARK_VARIABLE } from './preamble.ts'
 export function createGuardedBackend(tools: LocalTools | undefined): LocalBackend {
   const marks = createMarks()
   const pipes = createPipeMaker()
-  const guards = createGuardPool<null>(Number.POSITIVE_INFINITY, async (key) => {
+  const guards = createGuardPool(Number.POSITIVE_INFINITY, async (key) => {
     const [uid, gid] = key.split(':').map(Number)
     const guard = spawn(BASH, ['--norc', '-c', GUARD], {
       cwd: '/',
@@ -29,7 +29,7 @@ export function createGuardedBackend(tools: LocalTools | undefined): LocalBacken
     })
     const ended = endOf(guard)
     const opened = await openGuard(guard.stdin, guard.stdout, { marks: marks.prefix, silence: null })
-    if (typeof opened !== 'string') return { guard: opened, extra: null }
+    if (typeof opened !== 'string') return opened
     return impossible(`the guard of local commands could not be started (${(await ended).kind})`)
   })
 

@@ -168,12 +168,8 @@ function definitions({ unshare, nsenter, setsid }: LocalTools): string {
   const array = (name: string, words: string[]) => `${name}=(${words.map(quote).join(' ')})\n`
   // With a /proc of the namespace: otherwise the process ids that scripts find there would be wrong.
   const options = ['--pid', '--fork', '--kill-child', '--mount-proc']
-  const [asUser, asSameUser] = isRoot()
-    ? [[], []]
-    : [
-        ['--user', '--map-current-user'],
-        ['--user', '--preserve-credentials'],
-      ]
+  const asUser = isRoot() ? [] : ['--user', '--map-current-user']
+  const asSameUser = isRoot() ? [] : ['--user', '--preserve-credentials']
   return [
     array('UNSHARE', [unshare, ...asUser, ...options, BASH, '--norc', '-c', KEEPER]),
     array('NSENTER', [nsenter, ...asSameUser, '--pid', '--mount']),

@@ -5,7 +5,7 @@ import { waitAtMost } from './supervise.ts'
 
 export type SshConnection = {
   username: string
-  /** Opens a channel and has the login shell run `commandLine`. Undefined when the server refuses. */
+  /** Opens a channel and has the login shell run `commandLine`. Undefined when the server rejects it. */
   openChannel(commandLine: string): Promise<ClientChannel | undefined>
   /** Resolves with the reason when the connection has ended, on either side. Never rejects. */
   lost: Promise<string>
