@@ -187,14 +187,9 @@ function signalOf({ number, rest }: Report): string | undefined {
 
 type Report = { word: string; number: number; rest: string }
 
-type Launcher = {
-  /** `listen` receives every report about the order; undefined when there will be no more. */
-  order(line: (id: number) => string, listen: (report: Report | undefined) => void): void
-  gone: Promise<void>
-  end(): void
-}
+type Launcher = ReturnType<typeof startLauncher>
 
-function startLauncher(script: string): Launcher {
+function startLauncher(script: string) {
   const bash = spawn(BASH, ['--norc', '-c', script], {
     cwd: '/',
     // A signal to Gantry's process group is not for the launcher.
@@ -220,7 +215,8 @@ function startLauncher(script: string): Launcher {
   })
   let ids = 0
   return {
-    order(line, listen) {
+    /** `listen` receives every report about the order; undefined when there will be no more. */
+    order(line: (id: number) => string, listen: (report: Report | undefined) => void): void {
       const id = ++ids
       listeners.set(id, listen)
       input.write(`${line(id)}\n`)

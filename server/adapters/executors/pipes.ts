@@ -7,19 +7,8 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Readable, Writable } from 'node:stream'
 import { promisify } from 'node:util'
 import { STANDARD_PATH } from './local-backend.ts'
-
-export type CommandPipes = {
-  stdin: Writable
-  stdout: Readable
-  /** The command's ends. */
-  commandStdin: number
-  commandStdout: number
-  /** Closes our copies of the command's ends, once it has its own. May be called again. */
-  handedOver(): void
-}
 
 /** File descriptors. */
 type Pair = Record<'stdin' | 'stdout' | 'commandStdin' | 'commandStdout', number>
@@ -48,7 +37,7 @@ export function createPipeMaker(makeFifos = runMkfifo) {
   }
 
   return {
-    async take(): Promise<CommandPipes> {
+    async take() {
       while (ready.length === 0) await make()
       const { stdin, stdout, commandStdin, commandStdout } = ready.pop()!
       const open = [commandStdin, commandStdout]
@@ -59,7 +48,8 @@ export function createPipeMaker(makeFifos = runMkfifo) {
         stdout: new Socket({ fd: stdout, readable: true, writable: false }),
         commandStdin,
         commandStdout,
-        handedOver() {
+        /** Closes our copies of the command's ends, once it has its own. May be called again. */
+        handedOver(): void {
           for (const fd of open.splice(0)) closeSync(fd)
         },
       }

@@ -45,18 +45,13 @@ export function linkCommit(remote: Remote, provider: Provider | null, hash: stri
 }
 
 function pages(forge: Forge, home: string, name: string, hash: string) {
-  switch (forge) {
-    case 'github':
-    case 'gitea':
-      return { url: `${home}/commit/${hash}`, download_url: `${home}/archive/${hash}.tar.gz` }
-    case 'gitlab':
-      return {
-        url: `${home}/-/commit/${hash}`,
-        download_url: `${home}/-/archive/${hash}/${name}-${hash}.tar.gz`,
-      }
-    case 'bitbucket':
-      return { url: `${home}/commits/${hash}`, download_url: `${home}/get/${hash}.tar.gz` }
-  }
+  const link = (page: string, archive: string) => ({
+    url: `${home}/${page}/${hash}`,
+    download_url: `${home}/${archive}`,
+  })
+  if (forge === 'gitlab') return link('-/commit', `-/archive/${hash}/${name}-${hash}.tar.gz`)
+  if (forge === 'bitbucket') return link('commits', `get/${hash}.tar.gz`)
+  return link('commit', `archive/${hash}.tar.gz`)
 }
 
 function pathParts(remote: Remote): string[] {

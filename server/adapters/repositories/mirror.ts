@@ -8,12 +8,7 @@ import { readGit } from './git.ts'
 // The bare mirror of one application's repository: branches and tags, nothing else. A new one is created beside it
 // and renamed, so that a mirror was complete once. Changed only by the holder of the application's lock.
 
-export type Mirror = {
-  /** The folder of the application: the mirror, drafts of it, known hosts. */
-  folder: string
-  repository: string
-  knownHosts: string
-}
+export type Mirror = ReturnType<typeof mirrorFor>
 
 export type Fetch = FetchContext & {
   environment: Record<string, string>
@@ -37,7 +32,8 @@ const ADDRESS_FILE = 'gantry-address'
 /** As in git.config. */
 const MAX_PACKS = 20
 
-export function mirrorFor(mirrors: string, applicationId: number): Mirror {
+/** `folder` is that of the application: the mirror, drafts of it, known hosts. */
+export function mirrorFor(mirrors: string, applicationId: number) {
   if (!Number.isSafeInteger(applicationId) || applicationId < 1)
     throw new Error('not the id of an application')
   const folder = join(mirrors, String(applicationId))

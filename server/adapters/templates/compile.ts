@@ -22,22 +22,21 @@ export type CompiledRequest = {
   url: { text: CompiledText; origin: string }
   headers: readonly { name: string; field: string; value: CompiledText }[]
   /** `event` sends the event itself. */
-  body: readonly BodyPiece<Compiled>[] | 'event' | null
+  body: readonly BodyPiece[] | 'event' | null
   usesAccessToken: boolean
   /** What rendering needs: `action.status`, `action.*` for everything below, `*` for the whole event and action. */
   reads: ReadonlySet<string>
 }
-
-export type CompileOutcome =
-  | { kind: 'compiled'; request: CompiledRequest }
-  | { kind: 'invalid'; errors: ErrorsByField }
 
 const MAX_EXPRESSIONS = 200
 const MAX_PROBLEMS = 100
 const MAX_FIELD_LENGTH = 256
 
 /** Finds all problems of a hook's request at once, or prepares it for rendering. */
-export function compileRequest(hook: HookRequest, names: NameTree): CompileOutcome {
+export function compileRequest(
+  hook: HookRequest,
+  names: NameTree,
+): { kind: 'compiled'; request: CompiledRequest } | { kind: 'invalid'; errors: ErrorsByField } {
   const errors: ErrorsByField = {}
   const reads = new Set<string>()
   let usesAccessToken = false
