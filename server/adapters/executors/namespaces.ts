@@ -12,17 +12,15 @@ import { spawn } from 'node:child_process'
 import { constants } from 'node:os'
 import { type CommandEnd, unreachable } from './executor.ts'
 import {
-  BASH,
   isRoot,
   type LocalBackend,
   type LocalTools,
-  STANDARD_PATH,
   type SwitchTo,
   setprivArguments,
 } from './local-backend.ts'
 import { onLines } from './output.ts'
 import { createPipeMaker } from './pipes.ts'
-import { BASH_OPTIONS, quote } from './preamble.ts'
+import { BASH, BASH_OPTIONS, quote, STANDARD_PATH } from './preamble.ts'
 import { KILL_TIMEOUT_MS, waitAtMost } from './supervise.ts'
 
 // USR1: SIGTERM to everyone. USR2: the command itself has ended, so the others must go; after a SIGTERM they keep

@@ -8,7 +8,7 @@ import { Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { STANDARD_PATH } from './local-backend.ts'
+import { STANDARD_PATH } from './preamble.ts'
 
 /** File descriptors. */
 type Pair = Record<'stdin' | 'stdout' | 'commandStdin' | 'commandStdout', number>

@@ -4,6 +4,9 @@
 
 import { type CommandRequest, type Impossible, impossible } from './executor.ts'
 
+export const BASH = '/bin/bash'
+export const STANDARD_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
+
 /** Names the command that a process belongs to; every process that it starts inherits it. */
 export const MARK_VARIABLE = 'GANTRY_COMMAND'
 
