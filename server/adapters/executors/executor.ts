@@ -5,7 +5,7 @@ import type { Readable } from 'node:stream'
 
 /**
  * Runs commands on one target. `run` may be called concurrently; an SSH executor starts at most
- * `CONCURRENT_COMMANDS` of them and queues the rest. After `close` every call ends as cancelled.
+ * six of them and queues the rest. After `close` every call ends as cancelled.
  */
 export type Executor = {
   /**
@@ -68,6 +68,3 @@ export const unreachable = (message: string): Unreachable => ({ kind: 'unreachab
 
 /** The result of connecting to a target. */
 export type Connection = { kind: 'connected'; executor: Executor } | { kind: 'cancelled' } | Unreachable
-
-/** How many commands one SSH connection carries at a time. */
-export const CONCURRENT_COMMANDS = 6

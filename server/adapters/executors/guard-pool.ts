@@ -5,31 +5,16 @@ import { type CommandEnd, type Impossible, impossible, type Unreachable } from '
 import type { Guard, GuardSignal } from './guard.ts'
 import { KILL_TIMEOUT_MS, type LaunchedCommand, waitAtMost } from './supervise.ts'
 
-/** A running guard, and what else its opener wants to know about it. */
-export type OpenedGuard<Extra = unknown> = { guard: Guard; extra: Extra }
-export type Lease<Extra> = OpenedGuard<Extra> & { release(): void }
+export type Lease = { guard: Guard; release(): void }
+type Opening = Promise<Guard | Impossible | Unreachable>
+type Entry = { opening: Opening; users: number }
 
-export type GuardPool<Extra> = {
-  /**
-   * The guard for this key, opened when there is none. Waits while guards of other keys that are in use fill the
-   * pool; one that is not in use makes room.
-   */
-  acquire(key: string): Promise<Lease<Extra> | Impossible | Unreachable>
-  /** Resolves when every guard has ended. */
-  close(): Promise<void>
-}
-
-type Entry<Extra> = { opening: Promise<OpenedGuard<Extra> | Impossible | Unreachable>; users: number }
-
-export function createGuardPool<Extra>(
-  size: number,
-  open: (key: string) => Entry<Extra>['opening'],
-): GuardPool<Extra> {
-  const entries = new Map<string, Entry<Extra>>()
+export function createGuardPool(size: number, open: (key: string) => Opening) {
+  const entries = new Map<string, Entry>()
   let released = Promise.withResolvers<void>()
 
   /** Counts the caller as a user at once, so that the guard is not evicted before it is used. */
-  async function use(key: string): Promise<Entry<Extra>> {
+  async function use(key: string): Promise<Entry> {
     for (;;) {
       const known = entries.get(key)
       if (known) {
@@ -41,23 +26,27 @@ export function createGuardPool<Extra>(
       if (idle) await evict(...idle)
       else await released.promise
     }
-    const fresh: Entry<Extra> = { opening: open(key), users: 1 }
+    const fresh: Entry = { opening: open(key), users: 1 }
     entries.set(key, fresh)
     const forget = () => entries.get(key) === fresh && entries.delete(key)
-    fresh.opening.then((opened) => ('guard' in opened ? opened.guard.gone.then(forget) : forget()), forget)
+    fresh.opening.then((opened) => ('gone' in opened ? opened.gone.then(forget) : forget()), forget)
     return fresh
   }
 
-  async function evict(key: string, { opening }: Entry<Extra>): Promise<void> {
+  async function evict(key: string, { opening }: Entry): Promise<void> {
     if (entries.get(key)?.opening === opening) entries.delete(key)
     const opened = await opening.catch(() => undefined)
-    if (!opened || !('guard' in opened)) return
-    opened.guard.close()
-    await opened.guard.gone
+    if (!opened || 'kind' in opened) return
+    opened.close()
+    await opened.gone
   }
 
   return {
-    async acquire(key) {
+    /**
+     * The guard for this key, opened when there is none. Waits while guards of other keys that are in use fill the
+     * pool; one that is not in use makes room.
+     */
+    async acquire(key: string): Promise<Lease | Impossible | Unreachable> {
       const entry = await use(key)
       const release = () => {
         entry.users--
@@ -68,11 +57,12 @@ export function createGuardPool<Extra>(
         release()
         throw error
       })
-      if ('guard' in opened) return { ...opened, release }
+      if ('gone' in opened) return { guard: opened, release }
       release()
       return opened
     },
-    async close() {
+    /** Resolves when every guard has ended. */
+    async close(): Promise<void> {
       await Promise.all([...entries].map(([key, entry]) => evict(key, entry)))
     },
   }
@@ -85,17 +75,17 @@ const COUNT_INTERVAL_MS = 50
  * Ends the processes of one command through a guard. A guard that dies while the command runs is replaced, since
  * without one the command could outlive Gantry: the command itself may have killed it.
  */
-export function guardCommand<Extra>(
-  first: Lease<Extra>,
+export function guardCommand(
+  first: Lease,
   mark: string,
-  acquire: () => Promise<Lease<Extra> | CommandEnd>,
+  acquire: () => Promise<Lease | CommandEnd>,
 ): Required<Pick<LaunchedCommand, 'onStarted' | 'terminate' | 'kill' | 'release'>> {
-  let current: Promise<Lease<Extra> | CommandEnd> = Promise.resolve(first)
+  let current: Promise<Lease | CommandEnd> = Promise.resolve(first)
   let group: number | undefined
   let replacements = 0
   let released = false
 
-  function follow(lease: Lease<Extra>): void {
+  function follow(lease: Lease): void {
     if (group !== undefined) lease.guard.watch(group)
     lease.guard.gone.then(() => {
       if (released || replacements++ === MAX_REPLACEMENTS) return

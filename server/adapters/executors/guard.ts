@@ -36,9 +36,7 @@ export type GuardSettings = {
 }
 
 /** The marks of one executor's commands share a prefix that no other executor has, on any machine. */
-export type Marks = { prefix: string; next(): string }
-
-export function createMarks(): Marks {
+export function createMarks() {
   const prefix = `${randomBytes(8).toString('hex')}.`
   let count = 0
   // The dot at the end keeps number 1 from matching number 10.

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto'
 
 export type HostKey = { type: string; blob: Buffer }
 
-/** What a host must present. A fingerprint alone does not tell the type of its key. */
+/** What a host must present. A fingerprint alone does not show the type of its key. */
 export type KnownHost = { type: string | null; fingerprint: string }
 
 // The signature algorithms of each key type. SHA-1 and DSA are not supported.

@@ -43,13 +43,9 @@ export async function findLocalAccount(name: string): Promise<LocalAccount | Imp
  */
 export async function makeFolderOf(account: LocalAccount, path: string, mode = 0o755): Promise<boolean> {
   if ((await mkdir(path, { recursive: true })) === undefined) return false
-  const folder = await open(path, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW)
-  try {
-    await folder.chmod(mode)
-    if (process.getuid!() === 0) await folder.chown(account.uid, account.gid)
-  } finally {
-    await folder.close()
-  }
+  await using folder = await open(path, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW)
+  await folder.chmod(mode)
+  if (process.getuid!() === 0) await folder.chown(account.uid, account.gid)
   return true
 }
 

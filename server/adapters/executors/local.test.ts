@@ -120,7 +120,7 @@ test('a command that kills its guard is ended by another', async (t) => {
   assert.equal((await run(local!, 'echo hello')).output, 'hello\n')
 })
 
-test('when the launcher is killed, so are its commands, and another takes its place', async (t) => {
+test('when the launcher is killed, so are its commands, and another one starts', async (t) => {
   const local = await openIn('namespace', t)
   if (!local) return
   const token = `sleeper-${randomUUID()}`

@@ -5,16 +5,15 @@
 import type { CommandRequest, Executor, Impossible } from './executor.ts'
 import { chooseLocalAccount, findLocalAccount, type LocalAccount } from './local-account.ts'
 import {
-  BASH,
+  createGuardedBackend,
   findLocalTools,
   type LocalBackend,
   type LocalTools,
-  STANDARD_PATH,
   type SwitchTo,
   withPrewarmed,
 } from './local-backend.ts'
-import { createGuardedBackend } from './local-guarded.ts'
 import { createNamespaceBackend } from './namespaces.ts'
+import { BASH, STANDARD_PATH } from './preamble.ts'
 import { createExecutor, supervise } from './supervise.ts'
 
 /** What ends the processes that a command leaves behind: see namespaces.ts and guard.ts. */

@@ -12,17 +12,15 @@ import { spawn } from 'node:child_process'
 import { constants } from 'node:os'
 import { type CommandEnd, unreachable } from './executor.ts'
 import {
-  BASH,
   isRoot,
   type LocalBackend,
   type LocalTools,
-  STANDARD_PATH,
   type SwitchTo,
   setprivArguments,
 } from './local-backend.ts'
 import { onLines } from './output.ts'
 import { createPipeMaker } from './pipes.ts'
-import { BASH_OPTIONS, quote } from './preamble.ts'
+import { BASH, BASH_OPTIONS, quote, STANDARD_PATH } from './preamble.ts'
 import { KILL_TIMEOUT_MS, waitAtMost } from './supervise.ts'
 
 // USR1: SIGTERM to everyone. USR2: the command itself has ended, so the others must go; after a SIGTERM they keep
@@ -168,12 +166,8 @@ function definitions({ unshare, nsenter, setsid }: LocalTools): string {
   const array = (name: string, words: string[]) => `${name}=(${words.map(quote).join(' ')})\n`
   // With a /proc of the namespace: otherwise the process ids that scripts find there would be wrong.
   const options = ['--pid', '--fork', '--kill-child', '--mount-proc']
-  const [asUser, asSameUser] = isRoot()
-    ? [[], []]
-    : [
-        ['--user', '--map-current-user'],
-        ['--user', '--preserve-credentials'],
-      ]
+  const asUser = isRoot() ? [] : ['--user', '--map-current-user']
+  const asSameUser = isRoot() ? [] : ['--user', '--preserve-credentials']
   return [
     array('UNSHARE', [unshare, ...asUser, ...options, BASH, '--norc', '-c', KEEPER]),
     array('NSENTER', [nsenter, ...asSameUser, '--pid', '--mount']),
@@ -191,14 +185,9 @@ function signalOf({ number, rest }: Report): string | undefined {
 
 type Report = { word: string; number: number; rest: string }
 
-type Launcher = {
-  /** `listen` receives every report about the order; undefined when there will be no more. */
-  order(line: (id: number) => string, listen: (report: Report | undefined) => void): void
-  gone: Promise<void>
-  end(): void
-}
+type Launcher = ReturnType<typeof startLauncher>
 
-function startLauncher(script: string): Launcher {
+function startLauncher(script: string) {
   const bash = spawn(BASH, ['--norc', '-c', script], {
     cwd: '/',
     // A signal to Gantry's process group is not for the launcher.
@@ -224,7 +213,8 @@ function startLauncher(script: string): Launcher {
   })
   let ids = 0
   return {
-    order(line, listen) {
+    /** `listen` receives every report about the order; undefined when there will be no more. */
+    order(line: (id: number) => string, listen: (report: Report | undefined) => void): void {
       const id = ++ids
       listeners.set(id, listen)
       input.write(`${line(id)}\n`)

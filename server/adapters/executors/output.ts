@@ -2,16 +2,6 @@ import type { Readable } from 'node:stream'
 import { setTimeout as pause } from 'node:timers/promises'
 import { START_WORD } from './preamble.ts'
 
-export type Output = {
-  /** Resolves when everything was passed on; rejects when `onOutput` threw. */
-  done: Promise<void>
-  /** Call when the command has ended: waits for `done`, unless a process holds the output open silently. */
-  finish(): Promise<void>
-  hasStarted(): boolean
-  /** What was printed instead of a start: an error of sudo, of the login shell, … */
-  beforeStart(): string
-}
-
 // A process that escaped, or that the kernel cannot end, may hold the output open forever.
 const SILENCE_MS = 2_000
 // More than pipes and channels buffer. Beyond it a process is still printing.
@@ -22,7 +12,7 @@ const MAX_BEFORE_START = 64 * 1024
 export function forwardOutput(
   stream: Readable,
   { onOutput, onStarted }: { onOutput(chunk: Buffer): Promise<void> | void; onStarted(pid: number): void },
-): Output {
+) {
   let started = false
   let early = Buffer.alloc(0)
   let waitingSince: number | undefined
@@ -61,8 +51,10 @@ export function forwardOutput(
   }
 
   return {
+    /** Resolves when everything was passed on; rejects when `onOutput` threw. */
     done,
-    async finish() {
+    /** Call when the command has ended: waits for `done`, unless a process holds the output open silently. */
+    async finish(): Promise<void> {
       const over = new AbortController()
       leftAfterEnd = MAX_AFTER_END
       const endedAt = performance.now()
@@ -75,6 +67,7 @@ export function forwardOutput(
       stream.destroy()
     },
     hasStarted: () => started,
+    /** What was printed instead of a start: an error of sudo, of the login shell, … */
     beforeStart: () => early.toString('utf8').replace(/\s+/g, ' ').trim().slice(-500),
   }
 }

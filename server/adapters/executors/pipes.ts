@@ -7,30 +7,19 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Readable, Writable } from 'node:stream'
 import { promisify } from 'node:util'
-import { STANDARD_PATH } from './local-backend.ts'
+import { STANDARD_PATH } from './preamble.ts'
 
-export type CommandPipes = {
-  stdin: Writable
-  stdout: Readable
-  /** The command's ends. */
-  commandStdin: number
-  commandStdout: number
-  /** Closes our copies of the command's ends, once it has its own. May be called again. */
-  handedOver(): void
-}
-
-/** `take` must not be called after `close`. */
-export type PipeMaker = { take(): Promise<CommandPipes>; close(): Promise<void> }
-
-type OpenPipe = { read: number; write: number }
-type Pair = { input: OpenPipe; output: OpenPipe }
+/** File descriptors. */
+type Pair = Record<'stdin' | 'stdout' | 'commandStdin' | 'commandStdout', number>
 
 const PAIRS_PER_BATCH = 8
 
-/** Creates pipes in batches, because each batch costs a process. Their names are gone before they are used. */
-export function createPipeMaker(makeFifos = runMkfifo): PipeMaker {
+/**
+ * Creates pipes in batches, because each batch costs a process. Their names are gone before they are used.
+ * `take` must not be called after `close`.
+ */
+export function createPipeMaker(makeFifos = runMkfifo) {
   const ready: Pair[] = []
   let making: Promise<void> | undefined
   let closed = false
@@ -50,21 +39,22 @@ export function createPipeMaker(makeFifos = runMkfifo): PipeMaker {
   return {
     async take() {
       while (ready.length === 0) await make()
-      const { input, output } = ready.pop()!
-      const open = [input.read, output.write]
+      const { stdin, stdout, commandStdin, commandStdout } = ready.pop()!
+      const open = [commandStdin, commandStdout]
       // The next callers need not wait; if it fails, they will see the error.
       if (ready.length < PAIRS_PER_BATCH / 4) make().catch(() => {})
       return {
-        stdin: new Socket({ fd: input.write, readable: false, writable: true }),
-        stdout: new Socket({ fd: output.read, readable: true, writable: false }),
-        commandStdin: input.read,
-        commandStdout: output.write,
-        handedOver() {
+        stdin: new Socket({ fd: stdin, readable: false, writable: true }),
+        stdout: new Socket({ fd: stdout, readable: true, writable: false }),
+        commandStdin,
+        commandStdout,
+        /** Closes our copies of the command's ends, once it has its own. May be called again. */
+        handedOver(): void {
           for (const fd of open.splice(0)) closeSync(fd)
         },
       }
     },
-    async close() {
+    async close(): Promise<void> {
       closed = true
       closeAll(ready.splice(0))
       await making?.catch(() => {})
@@ -77,7 +67,7 @@ async function makePairs(makeFifos: typeof runMkfifo): Promise<Pair[]> {
   try {
     const names = Array.from({ length: PAIRS_PER_BATCH }, (_, index) => join(folder, String(index)))
     await makeFifos(names.flatMap((name) => [`${name}.in`, `${name}.out`]))
-    return names.map((name) => ({ input: openInput(`${name}.in`), output: openOutput(`${name}.out`) }))
+    return names.map(openPair)
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
@@ -92,21 +82,16 @@ async function runMkfifo(paths: string[]): Promise<void> {
 // command's must not, or its reads and writes would fail.
 const { O_RDONLY, O_WRONLY, O_NONBLOCK } = constants
 
-function openInput(path: string): OpenPipe {
-  const first = openSync(path, O_RDONLY | O_NONBLOCK)
-  const write = openSync(path, O_WRONLY | O_NONBLOCK)
-  const read = openSync(path, O_RDONLY)
+function openPair(name: string): Pair {
+  const [input, output] = [`${name}.in`, `${name}.out`]
+  const first = openSync(input, O_RDONLY | O_NONBLOCK)
+  const stdin = openSync(input, O_WRONLY | O_NONBLOCK)
+  const commandStdin = openSync(input, O_RDONLY)
   closeSync(first)
-  return { read, write }
-}
-
-function openOutput(path: string): OpenPipe {
-  const read = openSync(path, O_RDONLY | O_NONBLOCK)
-  return { read, write: openSync(path, O_WRONLY) }
+  const stdout = openSync(output, O_RDONLY | O_NONBLOCK)
+  return { stdin, stdout, commandStdin, commandStdout: openSync(output, O_WRONLY) }
 }
 
 function closeAll(pairs: Pair[]): void {
-  for (const { input, output } of pairs) {
-    for (const fd of [input.read, input.write, output.read, output.write]) closeSync(fd)
-  }
+  for (const fd of pairs.flatMap((pair) => Object.values(pair))) closeSync(fd)
 }

@@ -4,6 +4,9 @@
 
 import { type CommandRequest, type Impossible, impossible } from './executor.ts'
 
+export const BASH = '/bin/bash'
+export const STANDARD_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
+
 /** Names the command that a process belongs to; every process that it starts inherits it. */
 export const MARK_VARIABLE = 'GANTRY_COMMAND'
 
@@ -29,31 +32,23 @@ const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/
 // Read-only in bash.
 const READ_ONLY = new Set(['BASHOPTS', 'BASH_VERSINFO', 'EUID', 'PPID', 'SHELLOPTS', 'UID'])
 
+type Script = Pick<CommandRequest, 'command' | 'environment' | 'workingFolder' | 'input'>
+
 /** Why bash could not take this request; undefined when it can. */
-export function whyImpossible(
-  request: Pick<CommandRequest, 'command' | 'environment' | 'workingFolder'>,
-): Impossible | undefined {
-  const { command, environment, workingFolder } = request
-  if (Buffer.byteLength(command) > COMMAND_LIMIT_BYTES) {
-    return impossible('the command is longer than 64 KiB')
-  }
+export function whyImpossible({ command, environment, workingFolder }: Script): Impossible | undefined {
+  if (Buffer.byteLength(command) > COMMAND_LIMIT_BYTES) return impossible('the command is longer than 64 KiB')
   if (command.includes('\0')) return impossible('the command contains a NUL character')
-  if (workingFolder !== null && (!workingFolder.startsWith('/') || workingFolder.includes('\0'))) {
+  if (workingFolder !== null && (!workingFolder.startsWith('/') || workingFolder.includes('\0')))
     return impossible('the working folder must be an absolute path')
-  }
   for (const [name, value] of Object.entries(environment)) {
-    if (!NAME.test(name) || READ_ONLY.has(name) || name === MARK_VARIABLE) {
+    if (!NAME.test(name) || READ_ONLY.has(name) || name === MARK_VARIABLE)
       return impossible(`a variable cannot be named ${JSON.stringify(name.slice(0, 80))}`)
-    }
     if (value.includes('\0')) return impossible(`the variable ${name} contains a NUL character`)
   }
 }
 
 /** The bytes ahead of the command's own input. Must not be sent before bash is ready. */
-export function buildPreamble(
-  request: Pick<CommandRequest, 'command' | 'environment' | 'workingFolder' | 'input'>,
-): string {
-  const { command, environment, workingFolder, input } = request
+export function buildPreamble({ command, environment, workingFolder, input }: Script): string {
   const variables = Object.entries(environment).map(([name, value]) => ` ${name}=${quote(value)}`)
   const text = [
     `exec 2>&1${input ? '' : ' </dev/null'}; unset __n __t __u`,

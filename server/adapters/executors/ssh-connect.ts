@@ -53,7 +53,6 @@ export async function connectSsh(options: SshOptions): Promise<Connection> {
   const client = new ssh2.Client()
   const outcome = Promise.withResolvers<'ready' | 'cancelled' | SshError>()
   const cancel = () => outcome.resolve('cancelled')
-  let rejectedKey: Buffer | undefined
   let accepted = known?.fingerprint
   let shown: Buffer | undefined
   signal?.addEventListener('abort', cancel)
@@ -74,9 +73,7 @@ export async function connectSsh(options: SshOptions): Promise<Connection> {
       shown = Buffer.from(offered)
       options.onShownHostKey?.(formatHostKey(shown))
       accepted ??= fingerprint(shown)
-      if (accepted === fingerprint(shown)) return true
-      rejectedKey = shown
-      return false
+      return accepted === fingerprint(shown)
     },
   })
   let executor: Executor | undefined
@@ -84,8 +81,9 @@ export async function connectSsh(options: SshOptions): Promise<Connection> {
     const reached = await outcome.promise
     if (reached === 'cancelled') return { kind: 'cancelled' }
     if (reached !== 'ready') {
+      const isRejected = shown && fingerprint(shown) !== accepted
       return unreachable(
-        rejectedKey ? wrongHostKey(address, accepted!, rejectedKey) : explain(reached, options, timeoutMs),
+        isRejected ? wrongHostKey(address, accepted!, shown!) : explain(reached, options, timeoutMs),
       )
     }
     client.setNoDelay(true)
@@ -116,21 +114,12 @@ function wrongHostKey(address: string, expected: string, offered: Buffer): strin
 /** Why a server could not be reached, for the person who set it up. */
 function explain(error: SshError, { host, port, username }: SshOptions, timeoutMs: number): string {
   const address = `${host}:${port}`
-  switch (error.code) {
-    case 'ECONNREFUSED':
-      return `${address} refused the connection: no SSH server is listening there`
-    case 'ENOTFOUND':
-    case 'EAI_AGAIN':
-      return `the name ${host} could not be resolved`
-    case 'EHOSTUNREACH':
-    case 'ENETUNREACH':
-      return `there is no route to ${address}`
-    case 'ETIMEDOUT':
-      return `${address} did not answer in time`
-    case 'ECONNRESET':
-    case 'EPIPE':
-      return `${address} reset the connection`
-  }
+  const code = String(error.code)
+  if (code === 'ECONNREFUSED') return `${address} refused the connection: no SSH server is listening there`
+  if (/^(ENOTFOUND|EAI_AGAIN)$/.test(code)) return `the name ${host} could not be resolved`
+  if (/^(EHOSTUNREACH|ENETUNREACH)$/.test(code)) return `there is no route to ${address}`
+  if (code === 'ETIMEDOUT') return `${address} did not answer in time`
+  if (/^(ECONNRESET|EPIPE)$/.test(code)) return `${address} reset the connection`
   if (error.level === 'client-timeout')
     return `${address} did not answer in time: no SSH connection within ${timeoutMs / 1000} seconds`
   if (error.level === 'client-authentication') return `${address} does not accept the key for ${username}`
@@ -139,20 +128,16 @@ function explain(error: SshError, { host, port, username }: SshOptions, timeoutM
 }
 
 function readPrivateKey({ privateKey, passphrase }: SshOptions): ssh2.ParsedKey | Unreachable {
-  const parsed = ssh2.utils.parseKey(privateKey, passphrase)
-  const key = Array.isArray(parsed) ? parsed[0] : parsed
+  const [key] = [ssh2.utils.parseKey(privateKey, passphrase)].flat()
   if (key && !(key instanceof Error) && key.isPrivateKey()) return key
-  return unreachable(whyKeyUnreadable(key instanceof Error ? key.message : '', passphrase !== undefined))
-}
-
-/** `problem`: the message of the parser, which never quotes the key. */
-function whyKeyUnreadable(problem: string, hasPassphrase: boolean): string {
-  if (/no passphrase given/i.test(problem)) return 'the private key is encrypted, and no passphrase was given'
+  // The message of the parser never quotes the key.
+  const problem = key instanceof Error ? key.message : ''
+  if (/no passphrase given/i.test(problem))
+    return unreachable('the private key is encrypted, and no passphrase was given')
   // A wrong passphrase also shows as garbage where the key should be.
-  const isWrong =
-    /passphrase|integrity check/i.test(problem) ||
-    (hasPassphrase && /malformed|unable to (parse|authenticate)|bad decrypt/i.test(problem))
-  return isWrong
-    ? 'the passphrase does not match the private key'
-    : 'the private key cannot be read: it must be a private key in OpenSSH or PEM format'
+  const garbage =
+    passphrase !== undefined && /malformed|unable to (parse|authenticate)|bad decrypt/i.test(problem)
+  return garbage || /passphrase|integrity check/i.test(problem)
+    ? unreachable('the passphrase does not match the private key')
+    : unreachable('the private key cannot be read: it must be a private key in OpenSSH or PEM format')
 }

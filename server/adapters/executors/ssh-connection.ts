@@ -3,15 +3,7 @@
 import type { Client, ClientChannel } from 'ssh2'
 import { waitAtMost } from './supervise.ts'
 
-export type SshConnection = {
-  username: string
-  /** Opens a channel and has the login shell run `commandLine`. Undefined when the server refuses. */
-  openChannel(commandLine: string): Promise<ClientChannel | undefined>
-  /** Resolves with the reason when the connection has ended, on either side. Never rejects. */
-  lost: Promise<string>
-  lostReason(): string | undefined
-  end(): Promise<void>
-}
+export type SshConnection = ReturnType<typeof createSshConnection>
 
 const END_TIMEOUT_MS = 2_000
 // Several times what a channel may have in flight. Only a server that ignores the protocol exceeds it.
@@ -21,7 +13,7 @@ const MAX_UNREAD_BYTES = 16 * 1024 * 1024
 export function createSshConnection(
   client: Client,
   { address, username, openTimeoutMs }: { address: string; username: string; openTimeoutMs: number },
-): SshConnection {
+) {
   const lost = Promise.withResolvers<string>()
   let reason: string | undefined
   const lose = (why: string) => {
@@ -35,14 +27,16 @@ export function createSshConnection(
   client.on('close', () => lose('it was closed'))
   return {
     username,
+    /** Resolves with the reason when the connection has ended, on either side. Never rejects. */
     lost: lost.promise,
     lostReason: () => reason,
-    async end() {
+    async end(): Promise<void> {
       client.end()
       await waitAtMost(END_TIMEOUT_MS, lost.promise)
       client.destroy()
     },
-    openChannel(commandLine) {
+    /** Opens a channel and has the login shell run `commandLine`. Undefined when the server rejects it. */
+    openChannel(commandLine: string): Promise<ClientChannel | undefined> {
       return new Promise((resolve) => {
         const timer = setTimeout(lose, openTimeoutMs, 'it does not open channels')
         const opened = (channel: ClientChannel | undefined) => {

@@ -3,7 +3,6 @@
 
 import type { ClientChannel } from 'ssh2'
 import {
-  CONCURRENT_COMMANDS,
   type CommandEnd,
   type Executor,
   type Impossible,
@@ -11,8 +10,8 @@ import {
   type Unreachable,
   unreachable,
 } from './executor.ts'
-import { createMarks, GUARD, type GuardSettings, openGuard } from './guard.ts'
-import { createGuardPool, guardCommand, type OpenedGuard } from './guard-pool.ts'
+import { createMarks, GUARD, type Guard, type GuardSettings, openGuard } from './guard.ts'
+import { createGuardPool, guardCommand } from './guard-pool.ts'
 import { BOOTSTRAP, MARK_VARIABLE } from './preamble.ts'
 import { printable, type SshConnection } from './ssh-connection.ts'
 import { createExecutor, type LaunchedCommand } from './supervise.ts'
@@ -21,7 +20,8 @@ type Settings = { silence: GuardSettings['silence']; startTimeoutMs: number }
 
 /** The account of the connection itself. */
 const LOGIN = ''
-// By default servers allow ten channels per connection. With the commands these make eight.
+// By default servers allow ten channels per connection. With the guards these make eight.
+const CONCURRENT_COMMANDS = 6
 const CONCURRENT_GUARDS = 2
 const ACCOUNT_NAME = /^[A-Za-z_][A-Za-z0-9_.-]{0,31}$/
 
@@ -31,12 +31,12 @@ export function createSshExecutor(
 ): Executor {
   const marks = createMarks()
   const acquireSlot = createSlots(CONCURRENT_COMMANDS)
-  const guards = createGuardPool<{ prefix: string }>(CONCURRENT_GUARDS, startGuard)
+  const guards = createGuardPool(CONCURRENT_GUARDS, startGuard)
+  /** How the login account switches to another; set when the guard of that account has started. */
+  const prefixes = new Map<string, string>()
 
   /** Also finds out whether, and how, the login account may switch to another. */
-  async function startGuard(
-    user: string,
-  ): Promise<OpenedGuard<{ prefix: string }> | Impossible | Unreachable> {
+  async function startGuard(user: string): Promise<Guard | Impossible | Unreachable> {
     let said = ''
     for (const prefix of prefixesFor(user, connection.username)) {
       const channel = await connection.openChannel(`exec ${prefix}bash --norc -c '${GUARD}'`)
@@ -45,7 +45,10 @@ export function createSshExecutor(
       const timer = setTimeout(() => channel.close(), startTimeoutMs)
       const guard = await openGuard(channel, channel, { marks: marks.prefix, silence })
       clearTimeout(timer)
-      if (typeof guard !== 'string') return { guard, extra: { prefix } }
+      if (typeof guard !== 'string') {
+        prefixes.set(user, prefix)
+        return guard
+      }
       said ||= printable(errors() || guard)
     }
     const lost = connection.lostReason()
@@ -75,7 +78,7 @@ export function createSshExecutor(
       }
       const mark = marks.next()
       const bash = `env ${MARK_VARIABLE}=${mark} bash --norc -c '${BOOTSTRAP}' bash`
-      const channel = await connection.openChannel(`exec ${lease.extra.prefix}${bash}`)
+      const channel = await connection.openChannel(`exec ${prefixes.get(user)}${bash}`)
       if (!channel) {
         lease.release()
         releaseSlot()

@@ -52,7 +52,7 @@ describe('commands over SSH', () => {
 
   test('a host with another key is rejected, and both fingerprints are shown', async (t) => {
     const other = await keyPair(t)
-    const message = await refusal({ ...optionsFor(sshd), hostKey: other.publicKey })
+    const message = await rejection({ ...optionsFor(sshd), hostKey: other.publicKey })
     assert.ok(message.includes(fingerprint(parseHostKey(other.publicKey)!.blob)), message)
     assert.ok(message.includes(fingerprint(parseHostKey(sshd.hostKey)!.blob)), message)
   })
@@ -90,7 +90,7 @@ describe('commands over SSH', () => {
       [{ hostKey: 'rubbish' }, /is not a public key/],
     ]
     for (const [change, expected] of cases) {
-      const message = await refusal({ ...options, ...change })
+      const message = await rejection({ ...options, ...change })
       assert.match(message, expected)
       assert.doesNotMatch(message, /BEGIN|AAAA|sesame|wrong/)
     }
@@ -279,7 +279,7 @@ async function connected(t: Closer, sshd: Sshd, more: Partial<SshOptions> = {}):
   return connection.executor
 }
 
-async function refusal(options: SshOptions): Promise<string> {
+async function rejection(options: SshOptions): Promise<string> {
   const connection = await connectSsh(options)
   if (connection.kind === 'connected') await connection.executor.close()
   assert.equal(connection.kind, 'unreachable')
@@ -353,7 +353,7 @@ async function startProxy(t: Closer, target: number) {
   }
 }
 
-/** An SSH server that pretends to run commands, and floods whoever asks for one. */
+/** An SSH server that pretends to run commands, and floods the client. */
 async function startFlood(t: Closer): Promise<{ port: number; left: Promise<void> }> {
   const { privateKey } = await keyPair(t)
   const left = Promise.withResolvers<void>()

@@ -38,8 +38,8 @@ export function createExecutor(deps: {
   async function run(request: CommandRequest): Promise<CommandEnd> {
     try {
       if (request.signal.aborted) return { kind: 'cancelled' }
-      const refusal = whyImpossible(request)
-      if (refusal) return refusal
+      const invalid = whyImpossible(request)
+      if (invalid) return invalid
       const launched = await deps.launch(request)
       return 'kind' in launched ? launched : await supervise(request, launched)
     } finally {

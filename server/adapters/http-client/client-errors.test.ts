@@ -13,7 +13,7 @@ function failure(outcome: SendOutcome): { kind: string; message: string; ipAddre
   return { kind, message, ipAddress }
 }
 
-test('a receiver that is not there refuses the connection', async (t) => {
+test('a connection to a closed port is refused', async (t) => {
   const outcome = await openSender(t).send(post('http://127.0.0.1:9/'))
   assert.deepEqual(failure(outcome), {
     kind: 'unreachable',

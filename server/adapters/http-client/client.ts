@@ -29,28 +29,30 @@ export type HttpClient = {
   close(): Promise<void>
 }
 
-export function createHttpClient(options: { guard: AddressGuard; userAgent: string }): HttpClient {
-  const verifying = openConnections({ guard: options.guard, verifySsl: true })
-  const trusting = openConnections({ guard: options.guard, verifySsl: false })
+export function createHttpClient({
+  guard,
+  userAgent,
+}: {
+  guard: AddressGuard
+  userAgent: string
+}): HttpClient {
+  const verifying = openConnections({ guard, verifySsl: true })
+  const trusting = openConnections({ guard, verifySsl: false })
   const stopsOf = shareStops()
   const notSent = (kind: Failure, message: string) => ({ kind, message, ipAddress: null, durationMs: 0 })
 
   return {
     async send(request, signal) {
-      const url = URL.parse(request.url)
-      const headers = prepareHeaders(request.headers, options.userAgent)
-      const problem =
-        (url ? urlProblem(url) : NOT_HTTP) ?? (typeof headers === 'string' ? headers : undefined)
-      if (problem !== undefined) return notSent('blocked', problem)
+      const url = readUrl(request.url)
+      if (typeof url === 'string') return notSent('blocked', url)
+      const headers = prepareHeaders(request.headers, userAgent)
+      if (typeof headers === 'string') return notSent('blocked', headers)
       if (signal?.aborted) return notSent('unreachable', STOPPED)
       const exchange = startExchange({ ...request, stops: signal && stopsOf(signal) })
-      const { origin, pathname, search } = url!
-      const { method, body } = request
-      const { agent } = request.verifySsl ? verifying : trusting
-      agent.dispatch(
-        { origin, path: pathname + search, method, headers: headers as Record<string, string>, body },
-        exchange.handler,
-      )
+      const { method, body, verifySsl } = request
+      const { agent } = verifySsl ? verifying : trusting
+      const path = url.pathname + url.search
+      agent.dispatch({ origin: url.origin, path, method, headers, body }, exchange.handler)
       return exchange.outcome
     },
     async close() {
@@ -72,12 +74,12 @@ function shareStops(): (signal: AbortSignal) => Stops {
   }
 }
 
-const NOT_HTTP = 'The URL is not a valid http or https URL.'
-
-function urlProblem({ protocol, username, password }: URL): string | undefined {
-  if (!['http:', 'https:'].includes(protocol)) return NOT_HTTP
-  if (username !== '' || password !== '')
-    return 'The URL contains a user name or password: use a header instead.'
+/** The URL, or what is wrong with it. */
+function readUrl(text: string): URL | string {
+  const url = URL.parse(text)
+  if (!url || !['http:', 'https:'].includes(url.protocol)) return 'The URL is not a valid http or https URL.'
+  if (url.username === '' && url.password === '') return url
+  return 'The URL contains a user name or password: use a header instead.'
 }
 
 /** Describe the connection or the length of the body: set by the client, or not at all. */
@@ -87,10 +89,7 @@ const CONNECTION_HEADERS = new Set(
 )
 
 /** The headers to send, or what is wrong: that names the header, never its value, which may be a secret. */
-export function prepareHeaders(
-  given: Record<string, string>,
-  userAgent: string,
-): Record<string, string> | string {
+function prepareHeaders(given: Record<string, string>, userAgent: string): Record<string, string> | string {
   const headers: Record<string, string> = Object.create(null)
   const names = new Set<string>()
   for (const name of Object.keys(given)) {

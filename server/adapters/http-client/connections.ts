@@ -36,7 +36,7 @@ export function openConnections(options: { guard: AddressGuard; verifySsl: boole
   )
 
   /**
-   * Connects to the very addresses that the guard has allowed, and asks it for each connection: neither a literal
+   * Connects to the very addresses that the guard has allowed, and consults it for each connection: neither a literal
    * nor a name that changes between two lookups leads elsewhere. The name is used for the certificate only.
    */
   async function connect(wanted: buildConnector.Options, peer: Peer): Promise<Socket> {
@@ -116,7 +116,7 @@ async function allowedAddresses(guard: AddressGuard, host: string): Promise<stri
 }
 
 /**
- * Tells each request which peer it goes to, which undici does not expose. Skips a request that is over when its
+ * Shows each request its peer, which undici does not expose. Skips a request that is over when its
  * turn comes, instead of costing the receiver a connection that is then thrown away.
  */
 class TrackedClient extends Client {

@@ -33,23 +33,12 @@ export function connectError(error: unknown, wanted: Endpoint, address: string):
 }
 
 function connectMessage(code: string, endpoint: string, host: string): string {
-  switch (code) {
-    case 'ECONNREFUSED':
-      return `${endpoint} refused the connection.`
-    case 'EHOSTUNREACH':
-    case 'ENETUNREACH':
-    case 'EADDRNOTAVAIL':
-      return `No route to ${endpoint} (${code}).`
-    case 'ETIMEDOUT':
-    case 'UND_ERR_CONNECT_TIMEOUT':
-      return `${endpoint} did not accept the connection in time.`
-    case 'ECONNRESET':
-    case 'EPIPE':
-      return `${endpoint} closed the connection before it could be used.`
-    case 'EMFILE':
-    case 'ENFILE':
-      return 'Gantry has too many open connections.'
-  }
+  if (code === 'ECONNREFUSED') return `${endpoint} refused the connection.`
+  if (/^(EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL)$/.test(code)) return `No route to ${endpoint} (${code}).`
+  if (/^(ETIMEDOUT|UND_ERR_CONNECT_TIMEOUT)$/.test(code))
+    return `${endpoint} did not accept the connection in time.`
+  if (/^(ECONNRESET|EPIPE)$/.test(code)) return `${endpoint} closed the connection before it could be used.`
+  if (/^(EMFILE|ENFILE)$/.test(code)) return 'Gantry has too many open connections.'
   const problem = CERTIFICATE_PROBLEMS[code]
   if (problem) return `The certificate of ${host} is not trusted: ${problem}.`
   if (/^(CERT|UNABLE_TO|ERR_TLS_CERT|CRL|INVALID_(CA|PURPOSE)|HOSTNAME_MISMATCH)/.test(code))
@@ -71,53 +60,38 @@ const CERTIFICATE_PROBLEMS: Record<string, string> = {
   ERR_TLS_CERT_ALTNAME_INVALID: 'it is for another name',
 }
 
-const NOT_HTTP = 'The response is not valid HTTP.'
+const CLOSED =
+  /^(UND_ERR_SOCKET|UND_ERR_RES_CONTENT_LENGTH_MISMATCH|ECONNRESET|ECONNABORTED|EPIPE|HPE_INVALID_EOF_STATE)$/
 
 /** Why a request in flight got no complete response. */
 export function exchangeError(error: unknown, hasStatus: boolean): RequestError {
   if (error instanceof RequestError) return error
   const code = codeOf(error)
-  const kind = ['UND_ERR_INVALID_ARG', 'UND_ERR_NOT_SUPPORTED'].includes(code) ? 'blocked' : 'unreachable'
-  return new RequestError(kind, exchangeMessage(error as Error, code, hasStatus))
+  if (/^UND_ERR_(INVALID_ARG|NOT_SUPPORTED)$/.test(code))
+    return new RequestError('blocked', 'The request cannot be sent in this form.')
+  return new RequestError('unreachable', exchangeMessage(error as Error, code, hasStatus))
 }
 
 function exchangeMessage(error: Error, code: string, hasStatus: boolean): string {
-  // An interim response that nobody asked for: 100, or 101.
-  if (code === 'UND_ERR_SOCKET' && /^bad /.test(error.message)) return NOT_HTTP
-  switch (code) {
-    case 'UND_ERR_SOCKET':
-    case 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH':
-    case 'ECONNRESET':
-    case 'ECONNABORTED':
-    case 'EPIPE':
-    case 'HPE_INVALID_EOF_STATE':
-      return hasStatus
-        ? 'The receiver closed the connection in the middle of its response.'
-        : 'The receiver closed the connection before it responded.'
-    case 'UND_ERR_HEADERS_OVERFLOW':
-      return 'The response headers are longer than 16 KiB.'
-    case 'UND_ERR_DESTROYED':
-      return 'Gantry is stopping.'
-    case 'UND_ERR_INVALID_ARG':
-    case 'UND_ERR_NOT_SUPPORTED':
-      return 'The request cannot be sent in this form.'
-  }
-  if (error instanceof errors.HTTPParserError) return NOT_HTTP
+  // Bad: an unexpected interim response, 100 or 101.
+  if (code === 'UND_ERR_SOCKET' && /^bad /.test(error.message)) return 'The response is not valid HTTP.'
+  if (CLOSED.test(code))
+    return hasStatus
+      ? 'The receiver closed the connection in the middle of its response.'
+      : 'The receiver closed the connection before it responded.'
+  if (code === 'UND_ERR_HEADERS_OVERFLOW') return 'The response headers are longer than 16 KiB.'
+  if (code === 'UND_ERR_DESTROYED') return 'Gantry is stopping.'
+  if (error instanceof errors.HTTPParserError) return 'The response is not valid HTTP.'
   return isTls(code)
     ? `TLS failed during the response (${code}).`
     : `The receiver could not be reached${inBrackets(code)}.`
 }
 
-function isTls(code: string): boolean {
-  return code === 'EPROTO' || code.startsWith('ERR_SSL_')
-}
+const isTls = (code: string) => code === 'EPROTO' || code.startsWith('ERR_SSL_')
+const inBrackets = (code: string) => (code === '' ? '' : ` (${code})`)
 
 /** Codes are short words of our libraries; anything else stays out of what people read. */
 function codeOf(error: unknown): string {
   const code = (error as NodeJS.ErrnoException | null)?.code
   return typeof code === 'string' && /^[A-Z][A-Z0-9_]{1,60}$/.test(code) ? code : ''
-}
-
-function inBrackets(code: string): string {
-  return code === '' ? '' : ` (${code})`
 }

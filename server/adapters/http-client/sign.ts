@@ -1,18 +1,12 @@
 import { createHmac, createSecretKey, type KeyObject } from 'node:crypto'
 
-export type SignatureHeaders = {
-  'webhook-id': string
-  'webhook-timestamp': string
-  'webhook-signature': string
-}
-
 /** Standard Webhooks, version 1. Each key signs on its own: during a rotation a receiver takes whichever it knows. */
 export function signDelivery(delivery: {
   id: string
   timestampSeconds: number
   body: Buffer | string
   keys: readonly KeyObject[]
-}): SignatureHeaders {
+}) {
   const timestamp = String(Math.floor(delivery.timestampSeconds))
   const signatures = delivery.keys.map((key) => {
     const hmac = createHmac('sha256', key).update(`${delivery.id}.${timestamp}.`)

@@ -3,7 +3,7 @@ import { access, constants, lstat, mkdtemp, readdir, rm, writeFile } from 'node:
 import { connect, isIP, type LookupFunction } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Remote } from './address.ts'
+import { inBrackets, type Remote } from './address.ts'
 
 // How git authenticates to a remote. A token travels in the environment, which other accounts cannot read, as a
 // header for this one origin: not in arguments, not in a URL, not in a file. ssh needs a key as a file; it is in
@@ -32,31 +32,32 @@ export type AccessRequest = {
 
 export type Access = { environment: Record<string, string>; release(): Promise<void> }
 
+const MEMORY = '/dev/shm'
 const KEY_FOLDER = 'gantry-key-'
 const STALE_MS = 24 * 60 * 60 * 1_000
 
 export async function prepareAccess(request: AccessRequest): Promise<Access> {
-  const allowed = { GIT_ALLOW_PROTOCOL: request.remote.protocol }
-  switch (request.remote.protocol) {
-    case 'file':
-      return { environment: allowed, release: async () => {} }
-    case 'http':
-    case 'https':
-      return { environment: { ...allowed, ...webEnvironment(request) }, release: async () => {} }
-    case 'ssh': {
-      const key = await writeKey(request.sshKey)
-      return {
-        environment: { ...allowed, GIT_SSH_VARIANT: 'ssh', GIT_SSH_COMMAND: sshCommand(request, key.file) },
-        release: key.remove,
-      }
-    }
+  const { remote, sshKey } = request
+  const allowed = { GIT_ALLOW_PROTOCOL: remote.protocol }
+  let release = async () => {}
+  if (remote.protocol === 'file') return { environment: allowed, release }
+  if (remote.protocol !== 'ssh') return { environment: { ...allowed, ...webEnvironment(request) }, release }
+  let keyFile: string | null = null
+  if (sshKey !== null) {
+    const folder = await writeKey(sshKey)
+    keyFile = join(folder, 'key')
+    release = () => removeFolder(folder)
   }
+  const command = sshCommand(request, keyFile)
+  return { environment: { ...allowed, GIT_SSH_VARIANT: 'ssh', GIT_SSH_COMMAND: command }, release }
 }
 
 function webEnvironment({ remote, token, addresses, timeouts }: AccessRequest): Record<string, string> {
   const settings: [string, string][] = [['http.lowSpeedTime', seconds(timeouts.idleMs)]]
   if (token) {
-    const username = token.username || remote.username || defaultUsername(remote.host!)
+    // Hosts accept a token as the password, and most ignore the user name; Bitbucket does not.
+    const usual = remote.host === 'bitbucket.org' ? 'x-token-auth' : 'x-access-token'
+    const username = token.username || remote.username || usual
     const pair = Buffer.from(`${username}:${token.secret}`).toString('base64')
     settings.push([`http.${new URL(remote.address).origin}/.extraHeader`, `Authorization: Basic ${pair}`])
   }
@@ -71,15 +72,6 @@ function webEnvironment({ remote, token, addresses, timeouts }: AccessRequest): 
       [`GIT_CONFIG_VALUE_${index}`, value],
     ]),
   ])
-}
-
-function inBrackets(host: string): string {
-  return host.includes(':') ? `[${host}]` : host
-}
-
-/** Hosts accept a token as the password, and most ignore the user name; Bitbucket does not. */
-function defaultUsername(host: string): string {
-  return host === 'bitbucket.org' ? 'x-token-auth' : 'x-access-token'
 }
 
 function sshCommand(
@@ -104,22 +96,21 @@ function sshCommand(
   return ['ssh -F /dev/null', ...options.map((pair) => `-o ${quoteForShell(pair.join('='))}`)].join(' ')
 }
 
-async function writeKey(key: string | null): Promise<{ file: string | null; remove(): Promise<void> }> {
-  if (key === null) return { file: null, remove: async () => {} }
-  const memory = await memoryFolder()
+/** In a new folder, which it returns. */
+async function writeKey(key: string): Promise<string> {
+  const memory = await access(MEMORY, constants.W_OK | constants.X_OK).then(() => MEMORY, tmpdir)
   await removeStaleKeys(memory)
   const folder = await mkdtemp(join(memory, KEY_FOLDER))
-  const remove = () => rm(folder, { recursive: true, force: true })
-  try {
-    const file = join(folder, 'key')
-    // OpenSSH rejects a key without a final newline, or with Windows line ends.
-    await writeFile(file, `${key.replaceAll('\r\n', '\n').trim()}\n`, { mode: 0o600 })
-    return { file, remove }
-  } catch (error) {
-    await remove()
+  // OpenSSH rejects a key without a final newline, or with Windows line ends.
+  const text = `${key.replaceAll('\r\n', '\n').trim()}\n`
+  await writeFile(join(folder, 'key'), text, { mode: 0o600 }).catch(async (error) => {
+    await removeFolder(folder)
     throw error
-  }
+  })
+  return folder
 }
+
+const removeFolder = (folder: string) => rm(folder, { recursive: true, force: true })
 
 /** Removes keys of killed processes: no fetch takes this long. */
 async function removeStaleKeys(memory: string): Promise<void> {
@@ -127,16 +118,8 @@ async function removeStaleKeys(memory: string): Promise<void> {
   for (const name of names) {
     const { uid, mtimeMs } = await lstat(join(memory, name)).catch(() => ({ uid: -1, mtimeMs: 0 }))
     if (uid !== process.getuid?.() || Date.now() - mtimeMs < STALE_MS) continue
-    await rm(join(memory, name), { recursive: true, force: true }).catch(() => {})
+    await removeFolder(join(memory, name)).catch(() => {})
   }
-}
-
-async function memoryFolder(): Promise<string> {
-  const memory = '/dev/shm'
-  return access(memory, constants.W_OK | constants.X_OK).then(
-    () => memory,
-    () => tmpdir(),
-  )
 }
 
 /** A path in an ssh option, where spaces, quotes and percent signs are special. */
@@ -165,8 +148,15 @@ export async function findConnectProblem(
   const { host, port } = remote as { host: string; port: number }
   const timeout = AbortSignal.timeout(options.withinMs)
   const signal = AbortSignal.any([options.signal, timeout])
-  const lookup = options.addresses.length > 0 ? pinned(options.addresses) : undefined
-  const socket = connect({ host, port, lookup })
+  const found = options.addresses.map((address) => ({ address, family: isIP(address) }))
+  const pinned: LookupFunction = (_host, _options, done) => done(null, found)
+  // Only with autoSelectFamily, a lookup may return several addresses.
+  const socket = connect({
+    host,
+    port,
+    autoSelectFamily: true,
+    lookup: found.length > 0 ? pinned : undefined,
+  })
   try {
     await once(socket, 'connect', { signal })
     return undefined
@@ -179,13 +169,5 @@ export async function findConnectProblem(
       : `${host} does not accept connections.`
   } finally {
     socket.on('error', () => {}).destroy()
-  }
-}
-
-function pinned(addresses: string[]): LookupFunction {
-  const found = addresses.map((address) => ({ address, family: isIP(address) }))
-  return (_host, options, done) => {
-    if (options.all) done(null, found)
-    else done(null, found[0]!.address, found[0]!.family)
   }
 }

@@ -5,7 +5,7 @@ import { type Provider, readAddress } from './address.ts'
 
 const remoteOf = (text: string, provider?: Provider) => {
   const read = readAddress(text, provider)
-  assert.equal(read.kind, 'remote', `${text} was refused`)
+  assert.equal(read.kind, 'remote', `${text} was rejected`)
   return read.kind === 'remote' ? read.remote : assert.fail()
 }
 
@@ -100,19 +100,19 @@ for (const text of refused) {
   })
 }
 
-test('a password in an address is refused without being repeated', () => {
+test('a password in an address is rejected without being repeated', () => {
   const read = readAddress('https://zoe:hunter2@h.example/a/b')
   assert.match(JSON.stringify(read), /credential/)
   assert.doesNotMatch(JSON.stringify(read), /hunter2/)
 })
 
-test('a name before the host is kept for the credential and left out of what git and people see', () => {
+test('a name before the host is passed to the credential and left out of what git and people see', () => {
   const remote = remoteOf('https://ghp_s3cret@github.com/acme/shop.git')
   assert.equal(remote.username, 'ghp_s3cret')
   assert.equal(remote.address, 'https://github.com/acme/shop.git')
 })
 
-test('owner and name are enough when the credential tells the host', () => {
+test('owner and name are enough when the credential names the host', () => {
   assert.equal(remoteOf('acme/shop', { code: 'github' }).address, 'https://github.com/acme/shop.git')
   assert.equal(
     remoteOf('acme/web/shop.git', { code: 'gitlab' }).address,

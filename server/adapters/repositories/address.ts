@@ -59,68 +59,41 @@ const NO_PATH = 'The repository address has a host but no repository.'
 
 function readWeb(text: string): ReadAddress {
   const match = WEB.exec(text)
-  if (!match || !URL.canParse(text)) return refused(INVALID)
-  if (match[2]) {
+  const url = URL.parse(text)
+  if (!match || !url) return refused(INVALID)
+  if (match[2])
     return refused('The repository address contains a password: store it in a credential instead.')
-  }
-  const url = new URL(text)
   if (hasControls(url.pathname) || hasControls(url.username)) return refused(INVALID)
   if (url.pathname === '/') return refused(NO_PATH)
   const username = match[1] ? decodeURIComponent(url.username) : null
   url.username = ''
   const protocol = url.protocol === 'https:' ? 'https' : 'http'
-  return found({
-    protocol,
-    host: bare(url.hostname),
-    port: url.port === '' ? (protocol === 'https' ? 443 : 80) : Number(url.port),
-    username,
-    path: url.pathname,
-    address: url.href,
-  })
+  const port = Number(url.port || (protocol === 'https' ? 443 : 80))
+  return found({ protocol, host: bare(url.hostname), port, username, path: url.pathname, address: url.href })
 }
 
 function readSshUrl(text: string): ReadAddress {
-  const match = SSH_URL.exec(text)
-  const port = match?.[3] === undefined ? 22 : Number(match[3])
-  if (!match || port < 1 || port > 65_535 || hasControls(match[4]!)) return refused(INVALID)
-  if (match[4] === '/') return refused(NO_PATH)
-  return found({
-    protocol: 'ssh',
-    host: bare(match[2]!),
-    port,
-    username: match[1] ?? null,
-    path: match[4]!,
-    address: `ssh${text.slice(3)}`,
-  })
+  const [, username = null, host, digits = '22', path] = SSH_URL.exec(text) ?? []
+  const port = Number(digits)
+  if (!host || !path || port < 1 || port > 65_535 || hasControls(path)) return refused(INVALID)
+  if (path === '/') return refused(NO_PATH)
+  return found({ protocol: 'ssh', host: bare(host), port, username, path, address: `ssh${text.slice(3)}` })
 }
 
 function readSshShort(text: string): ReadAddress {
-  const match = SSH_SHORT.exec(text)
-  if (!match) return refused(UNSUPPORTED)
-  if (match[3]!.replaceAll('/', '') === '') return refused(NO_PATH)
-  return found({
-    protocol: 'ssh',
-    host: bare(match[2]!),
-    port: 22,
-    username: match[1] ?? null,
-    path: match[3]!,
-    address: text,
-  })
+  const [, username = null, host, path = ''] = SSH_SHORT.exec(text) ?? []
+  if (!host) return refused(UNSUPPORTED)
+  if (path.replaceAll('/', '') === '') return refused(NO_PATH)
+  return found({ protocol: 'ssh', host: bare(host), port: 22, username, path, address: text })
 }
 
 function readFile(text: string): ReadAddress {
-  if (!/^file:\/\/\//i.test(text) || !URL.canParse(text)) return refused(INVALID)
-  const url = new URL(text)
-  if (url.search !== '' || url.hash !== '' || hasControls(url.pathname)) return refused(INVALID)
-  if (url.pathname === '/') return refused(NO_PATH)
-  return found({
-    protocol: 'file',
-    host: null,
-    port: null,
-    username: null,
-    path: url.pathname,
-    address: url.href,
-  })
+  const url = URL.parse(text)
+  if (!url || !/^file:\/\/\//i.test(text)) return refused(INVALID)
+  const { search, hash, pathname: path, href: address } = url
+  if (search !== '' || hash !== '' || hasControls(path)) return refused(INVALID)
+  if (path === '/') return refused(NO_PATH)
+  return found({ protocol: 'file', host: null, port: null, username: null, path, address })
 }
 
 function readShorthand(text: string, provider: Provider | null): ReadAddress {
@@ -140,14 +113,9 @@ function hasControls(path: string): boolean {
   }
 }
 
-function bare(host: string): string {
-  return host.toLowerCase().replace(/^\[|\]$/g, '')
-}
+const bare = (host: string) => host.toLowerCase().replace(/^\[|\]$/g, '')
+const found = (remote: Remote): ReadAddress => ({ kind: 'remote', remote })
+const refused = (message: string): ReadAddress => ({ kind: 'refused', message })
 
-function found(remote: Remote): ReadAddress {
-  return { kind: 'remote', remote }
-}
-
-function refused(message: string): ReadAddress {
-  return { kind: 'refused', message }
-}
+/** A host as URLs have it: an IPv6 address in brackets. */
+export const inBrackets = (host: string) => (host.includes(':') ? `[${host}]` : host)

@@ -132,7 +132,7 @@ test('a reader who leaves, or an abort, ends git; the abort is the error', async
   )
 })
 
-test('what stands beside the mirror is never found by a git that lost its own', async (t) => {
+test('a repository beside the mirror is never used by a git that lost its own', async (t) => {
   const { gantry, archive } = await resolved(t)
   await writeFile(join(gantry.folder, '1', 'mirror.git', 'HEAD'), '')
   await assert.rejects(bytes(archive()), /is not in the mirror/)

@@ -1,7 +1,7 @@
 import { PassThrough, type Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { inspectObjects } from './commits.ts'
-import { readGit, runGit } from './git.ts'
+import { type Repo, readGit, runGit } from './git.ts'
 import { invalidateMirror, type Mirror } from './mirror.ts'
 import { quote } from './source.ts'
 
@@ -43,8 +43,6 @@ export function archiveTree(mirror: Mirror, { hash, rootDirectory, signal }: Arc
   )
   return archive
 }
-
-type Repo = { repository: string; signal: AbortSignal }
 
 /** The commit itself, or for a subfolder a commit that contains only that folder. */
 async function findFiles(repo: Repo, hash: string, rootDirectory: string | null): Promise<string> {

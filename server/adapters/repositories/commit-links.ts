@@ -1,4 +1,4 @@
-import type { Provider, Remote } from './address.ts'
+import { inBrackets, type Provider, type Remote } from './address.ts'
 
 // Web links to a commit, derived from the address alone.
 
@@ -21,33 +21,16 @@ const SSH_HOSTS: Record<string, string> = {
   'altssh.bitbucket.org': 'bitbucket.org',
 }
 
-/** Labels of self-hosted forges: gitlab.example.com. */
-const LABELS: Record<string, Forge> = {
-  github: 'github',
-  gitlab: 'gitlab',
-  gitea: 'gitea',
-  forgejo: 'gitea',
-}
+/** Providers, and labels of self-hosted forges: gitlab.example.com. */
+const LABELS: Record<string, Forge> = { github: 'github', gitlab: 'gitlab', gitea: 'gitea', forgejo: 'gitea' }
 
 /** The credential's provider first, then the host's name. Undefined: any git server. */
-export function forgeOf(remote: Remote, provider: Provider | null): Forge | undefined {
+function forgeOf(remote: Remote, provider: Provider | null): Forge | undefined {
   if (remote.host === null) return undefined
   const host = webHost(remote.host)
-  const known = HOSTS[host]
-  if (known) return known
-  switch (provider?.code) {
-    case 'github':
-    case 'gitlab':
-    case 'gitea':
-      return provider.code
-    default:
-      // A self-hosted Bitbucket has other URLs than bitbucket.org, and is treated as any git server.
-      return host
-        .split('.')
-        .slice(0, -1)
-        .map((label) => LABELS[label])
-        .find((forge) => forge !== undefined)
-  }
+  // A self-hosted Bitbucket has other URLs than bitbucket.org, and is treated as any git server.
+  const labels = [provider?.code ?? '', ...host.split('.').slice(0, -1)]
+  return HOSTS[host] ?? labels.map((label) => LABELS[label]).find((forge) => forge !== undefined)
 }
 
 export function linkCommit(remote: Remote, provider: Provider | null, hash: string): CommitLinks {
@@ -62,18 +45,13 @@ export function linkCommit(remote: Remote, provider: Provider | null, hash: stri
 }
 
 function pages(forge: Forge, home: string, name: string, hash: string) {
-  switch (forge) {
-    case 'github':
-    case 'gitea':
-      return { url: `${home}/commit/${hash}`, download_url: `${home}/archive/${hash}.tar.gz` }
-    case 'gitlab':
-      return {
-        url: `${home}/-/commit/${hash}`,
-        download_url: `${home}/-/archive/${hash}/${name}-${hash}.tar.gz`,
-      }
-    case 'bitbucket':
-      return { url: `${home}/commits/${hash}`, download_url: `${home}/get/${hash}.tar.gz` }
-  }
+  const link = (page: string, archive: string) => ({
+    url: `${home}/${page}/${hash}`,
+    download_url: `${home}/${archive}`,
+  })
+  if (forge === 'gitlab') return link('-/commit', `-/archive/${hash}/${name}-${hash}.tar.gz`)
+  if (forge === 'bitbucket') return link('commits', `get/${hash}.tar.gz`)
+  return link('commit', `archive/${hash}.tar.gz`)
 }
 
 function pathParts(remote: Remote): string[] {
@@ -88,8 +66,7 @@ function pathParts(remote: Remote): string[] {
 
 function webOrigin(remote: Remote): string {
   if (remote.protocol !== 'ssh') return new URL(remote.address).origin
-  const host = webHost(remote.host!)
-  return `https://${host.includes(':') ? `[${host}]` : host}`
+  return `https://${inBrackets(webHost(remote.host!))}`
 }
 
 function webHost(host: string): string {

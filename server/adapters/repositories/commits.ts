@@ -1,22 +1,15 @@
 import type { Provider, Remote } from './address.ts'
-import { linkCommit } from './commit-links.ts'
-import { readGit } from './git.ts'
+import { type CommitLinks, linkCommit } from './commit-links.ts'
+import { type Repo, readGit } from './git.ts'
 import { quote, type Source, type Wanted } from './source.ts'
 
 // From a branch, tag or hash to one commit of the mirror.
 
 /** What `action_data.commit` holds. */
-export type CommitRecord = {
-  repository: string
-  author_name: string
-  author_email: string
-  committed_at: string | null
-  hash: string
-  message: string
-  url: string | null
-  clone_url: string | null
-  download_url: string | null
-}
+export type CommitRecord = CommitLinks &
+  Record<'repository' | 'author_name' | 'author_email' | 'hash' | 'message', string> & {
+    committed_at: string | null
+  }
 
 /** broken: the mirror is incomplete. */
 export type Found =
@@ -24,18 +17,15 @@ export type Found =
   | { kind: 'not-found'; message: string }
   | { kind: 'broken' }
 
-type Repo = { repository: string; signal: AbortSignal }
-
+/** `resolvedBefore`: the commit may have left all branches since. */
 export async function findCommit(
   repo: Repo,
   wanted: Wanted,
-  source: Source,
-  options: { mayBeUnreachable: boolean },
+  { source, resolvedBefore }: { source: Source; resolvedBefore?: boolean },
 ): Promise<Found> {
   if (wanted.kind === 'ref') return findByName(repo, wanted.name, source)
   const found = await findByHash(repo, wanted.digits)
-  if (found.kind !== 'found' || options.mayBeUnreachable) return found
-  return isReachable(repo, found.hash)
+  return found.kind !== 'found' || resolvedBefore ? found : isReachable(repo, found.hash)
 }
 
 async function findByName(repo: Repo, name: string, source: Source): Promise<Found> {
@@ -59,23 +49,14 @@ async function findByHash(repo: Repo, digits: string): Promise<Found> {
 }
 
 async function isReachable(repo: Repo, hash: string): Promise<Found> {
-  const args = [
-    'for-each-ref',
-    '--count=1',
-    `--contains=${hash}`,
-    '--format=%(refname)',
-    'refs/heads',
-    'refs/tags',
-  ]
-  const { code, output } = await readGit({ ...repo, args })
+  const args = ['for-each-ref', '--count=1', `--contains=${hash}`, '--format=%(refname)']
+  const { code, output } = await readGit({ ...repo, args: [...args, 'refs/heads', 'refs/tags'] })
   if (code !== 0) return BROKEN
   return output === '' ? notFound(`The commit ${hash} is not on any branch or tag.`) : { kind: 'found', hash }
 }
 
-export type GitObject = { hash: string; type: string }
-
 /** Those that exist. `names` must be validated first: they are sent one per line. */
-export async function inspectObjects(repo: Repo, names: string[]): Promise<GitObject[]> {
+export async function inspectObjects(repo: Repo, names: string[]): Promise<{ hash: string; type: string }[]> {
   const args = ['cat-file', '--batch-check=%(objectname) %(objecttype)']
   const { output } = await readGit({ ...repo, args, input: names.map((name) => `${name}\n`).join('') })
   return [...output.matchAll(/^([0-9a-f]{40,64}) (commit|tree|blob|tag)$/gm)].map((match) => ({

@@ -20,106 +20,68 @@ export type FetchContext = {
   hidden: string[]
 }
 
-type Message = (context: FetchContext & { host: string; errors: string }) => string
-
-/** What git, curl and ssh print in English. The first that matches counts. */
-const FAILURES: [RegExp, FetchFailure['kind'], Message][] = [
-  [
-    /No space left on device|Disk quota exceeded/,
-    'disk',
-    () => 'No space is left for the mirror of the repository.',
-  ],
-  [
-    /Read-only file system|insufficient permission for adding an object/,
-    'disk',
-    () => 'The mirror of the repository is not writable.',
-  ],
-  [/mismatched algorithms/, 'hashes', () => 'The repository uses a hash algorithm that is not supported.'],
-  [
-    /returned error: 30\d/,
-    'moved',
-    ({ host, remote }) => `${host} says that the repository moved from ${remote.address}: enter its new URL.`,
-  ],
-  [
-    /terminal prompts disabled|Authentication failed|returned error: 40[17]/,
-    'refused',
-    ({ host, hasCredential }) =>
-      hasCredential
-        ? `${host} does not accept the credential of this application.`
-        : `The repository does not exist on ${host}, or requires a credential.`,
-  ],
-  [
-    /returned error: 403/,
-    'refused',
-    ({ host }) => `${host} does not allow this application to read the repository.`,
-  ],
-  [/returned error: (429|5\d\d)/, 'unreachable', ({ host }) => `${host} is unavailable right now.`],
-  [
-    /HOST IDENTIFICATION HAS CHANGED|Host key verification failed/,
-    'refused',
-    ({ host }) => `The host key of ${host} has changed since the first connection: nothing was fetched.`,
-  ],
-  [
-    /^Load key /m,
-    'refused',
-    () => 'The SSH key of the credential cannot be read: it must be a private key without a passphrase.',
-  ],
-  [
-    /Permission denied \(|Too many authentication failures/,
-    'refused',
-    ({ host, hasCredential }) =>
-      hasCredential
-        ? `${host} does not accept the SSH key of this application.`
-        : `${host} requires an SSH key, and this application has none.`,
-  ],
-  [
-    /repository '.*' not found|Repository not found|returned error: 4(04|10)|does not appear to be a git repository|is this a git repository/i,
-    'absent',
-    ({ remote, hasCredential }) =>
-      `There is no repository at ${remote.address}${hasCredential ? ', or the credential has no access to it' : ''}.`,
-  ],
-  [
-    /Could not resolve host|Name or service not known|failure in name resolution/i,
-    'unreachable',
-    ({ host }) => `The name ${host} could not be resolved.`,
-  ],
-  [/Operation too slow|timed out|not responding/i, 'unreachable', ({ host }) => `${host} does not answer.`],
-  [
-    /Connection refused|Failed to connect|No route to host|Network is unreachable/i,
-    'unreachable',
-    ({ host }) => `${host} does not accept connections.`,
-  ],
-  [
-    /certificate|gnutls_handshake|SSL_/i,
-    'refused',
-    ({ host }) => `No secure connection to ${host}: its certificate or its encryption is not accepted.`,
-  ],
-  [/cannot run ssh|ssh: not found/, 'refused', () => 'ssh is not installed on the machine that runs Gantry.'],
-  [
-    /fsck error/,
-    'refused',
-    ({ errors, hidden }) => `Git considers the repository unsafe or corrupt: ${lastError(errors, hidden)}`,
-  ],
-  [
-    /Connection (reset|closed)|Empty reply|early EOF|unexpected disconnect|RPC failed|hung up/,
-    'unreachable',
-    ({ host }) => `${host} closed the connection before everything had arrived.`,
-  ],
-  [
-    /(?:)/,
-    'unknown',
-    ({ errors, hidden }) => `The repository could not be fetched: ${lastError(errors, hidden)}`,
-  ],
-]
-
 export function explainFetch(output: string, context: FetchContext): FetchFailure {
   const errors = output
     .split(/[\r\n]+/)
     .filter((line) => !line.startsWith('remote:')) // the host's own words, which may be anything
     .join('\n')
-  const [, kind, message] = FAILURES.find(([sign]) => sign.test(errors))!
-  return { kind, message: message({ ...context, host: context.remote.host ?? 'This machine', errors }) }
+  const { remote, hasCredential, hidden } = context
+  const host = remote.host ?? 'This machine'
+  const says = (sign: RegExp) => sign.test(errors)
+  const disk = (message: string) => ({ kind: 'disk', message }) as const
+  const refused = (message: string) => ({ kind: 'refused', message }) as const
+  const unreachable = (message: string) => ({ kind: 'unreachable', message }) as const
+
+  // What git, curl and ssh print in English. The first that matches counts.
+  if (says(/No space left on device|Disk quota exceeded/))
+    return disk('No space is left for the mirror of the repository.')
+  if (says(/Read-only file system|insufficient permission for adding an object/))
+    return disk('The mirror of the repository is not writable.')
+  if (says(/mismatched algorithms/))
+    return { kind: 'hashes', message: 'The repository uses a hash algorithm that is not supported.' }
+  if (says(/returned error: 30\d/)) {
+    const message = `${host} says that the repository moved from ${remote.address}: enter its new URL.`
+    return { kind: 'moved', message }
+  }
+  if (says(/terminal prompts disabled|Authentication failed|returned error: 40[17]/))
+    return hasCredential
+      ? refused(`${host} does not accept the credential of this application.`)
+      : refused(`The repository does not exist on ${host}, or requires a credential.`)
+  if (says(/returned error: 403/))
+    return refused(`${host} does not allow this application to read the repository.`)
+  if (says(/returned error: (429|5\d\d)/)) return unreachable(`${host} is unavailable right now.`)
+  if (says(/HOST IDENTIFICATION HAS CHANGED|Host key verification failed/))
+    return refused(`The host key of ${host} has changed since the first connection: nothing was fetched.`)
+  if (says(/^Load key /m))
+    return refused(
+      'The SSH key of the credential cannot be read: it must be a private key without a passphrase.',
+    )
+  if (says(/Permission denied \(|Too many authentication failures/))
+    return hasCredential
+      ? refused(`${host} does not accept the SSH key of this application.`)
+      : refused(`${host} requires an SSH key, and this application has none.`)
+  if (says(ABSENT)) {
+    const hint = hasCredential ? ', or the credential has no access to it' : ''
+    return { kind: 'absent', message: `There is no repository at ${remote.address}${hint}.` }
+  }
+  if (says(/Could not resolve host|Name or service not known|failure in name resolution/i))
+    return unreachable(`The name ${host} could not be resolved.`)
+  if (says(/Operation too slow|timed out|not responding/i)) return unreachable(`${host} does not answer.`)
+  if (says(/Connection refused|Failed to connect|No route to host|Network is unreachable/i))
+    return unreachable(`${host} does not accept connections.`)
+  if (says(/certificate|gnutls_handshake|SSL_/i))
+    return refused(`No secure connection to ${host}: its certificate or its encryption is not accepted.`)
+  if (says(/cannot run ssh|ssh: not found/))
+    return refused('ssh is not installed on the machine that runs Gantry.')
+  if (says(/fsck error/))
+    return refused(`Git considers the repository unsafe or corrupt: ${lastError(errors, hidden)}`)
+  if (says(/Connection (reset|closed)|Empty reply|early EOF|unexpected disconnect|RPC failed|hung up/))
+    return unreachable(`${host} closed the connection before everything had arrived.`)
+  return { kind: 'unknown', message: `The repository could not be fetched: ${lastError(errors, hidden)}` }
 }
+
+const ABSENT =
+  /repository '.*' not found|Repository not found|returned error: 4(04|10)|does not appear to be a git repository|is this a git repository/i
 
 /** The last error, in one line, without secrets. */
 function lastError(errors: string, hidden: string[]): string {

@@ -1,4 +1,4 @@
-// What the tests of this room share. Everything is the real thing: git, folders, processes.
+// What the tests of this room share. Everything is real: git, folders, processes.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod, mkdtemp, readdir, readFile, readlink, realpath, rm, stat, truncate } from 'node:fs/promises'
@@ -25,7 +25,7 @@ export async function temporaryFolder(t: Closer): Promise<string> {
 
 export type Opened = Repositories & {
   folder: string
-  /** What people were told, all requests together. */
+  /** The lines for people, all requests together. */
   lines: string[]
   /** Application 1, branch main, unless said otherwise. */
   take(request: Partial<ResolveRequest>): Promise<Resolved>
@@ -87,11 +87,11 @@ async function readTree(folder: string, below: string): Promise<[string, string]
   const entries = await readdir(join(folder, below), { withFileTypes: true })
   const read = entries.map(async (entry): Promise<[string, string][]> => {
     const path = join(below, entry.name)
-    const place = join(folder, path)
+    const file = join(folder, path)
     if (entry.isDirectory()) return readTree(folder, path)
-    if (entry.isSymbolicLink()) return [[path, `-> ${await readlink(place)}`]]
-    const isExecutable = ((await stat(place)).mode & 0o100) !== 0
-    return [[path, `${isExecutable ? 'x: ' : ''}${await readFile(place, 'utf8')}`]]
+    if (entry.isSymbolicLink()) return [[path, `-> ${await readlink(file)}`]]
+    const isExecutable = ((await stat(file)).mode & 0o100) !== 0
+    return [[path, `${isExecutable ? 'x: ' : ''}${await readFile(file, 'utf8')}`]]
   })
   return (await Promise.all(read)).flat()
 }

@@ -15,7 +15,8 @@ export type GitCall = {
   signal: AbortSignal
 }
 
-export type GitEnd = { code: number; output: string; errors: string }
+/** A repository on this machine, for as long as the signal allows. */
+export type Repo = Pick<GitCall, 'repository' | 'signal'>
 
 type GitProcess = ChildProcessByStdio<Writable, Readable, Readable>
 
@@ -26,10 +27,11 @@ const GRACE_MS = 2_000
 
 export class GitMissingError extends Error {
   override name = 'GitMissingError'
+  override message = 'git is not installed on the machine that runs Gantry.'
 }
 
 /** The output of a short command, as text. */
-export async function readGit(call: GitCall): Promise<GitEnd> {
+export async function readGit(call: GitCall): Promise<{ code: number; output: string; errors: string }> {
   const chunks: Buffer[] = []
   let size = 0
   const { code, errors } = await runGit(call, async (output) => {
@@ -98,7 +100,7 @@ const CLEAN = {
 function whenEnded(git: GitProcess): Promise<number> {
   return new Promise((resolve, reject) => {
     git.once('error', (error: NodeJS.ErrnoException) => {
-      reject(error.code === 'ENOENT' ? new GitMissingError('git is not installed') : error)
+      reject(error.code === 'ENOENT' ? new GitMissingError() : error)
     })
     git.once('exit', () => signalGroup(git, 'SIGKILL'))
     git.once('close', (code) => resolve(code ?? -1))
@@ -117,10 +119,7 @@ function signalGroup(git: GitProcess, signal: NodeJS.Signals): void {
 
 /** The end of a stream, where git reports why it failed. */
 async function tail(stream: Readable, bytes: number): Promise<string> {
-  let kept = Buffer.alloc(0)
-  for await (const chunk of stream) {
-    kept = Buffer.concat([kept, chunk as Buffer])
-    if (kept.length > bytes) kept = kept.subarray(-bytes)
-  }
-  return kept.toString()
+  let end = Buffer.alloc(0)
+  for await (const chunk of stream) end = Buffer.concat([end, chunk as Buffer]).subarray(-bytes)
+  return end.toString()
 }

@@ -8,12 +8,7 @@ import { readGit } from './git.ts'
 // The bare mirror of one application's repository: branches and tags, nothing else. A new one is created beside it
 // and renamed, so that a mirror was complete once. Changed only by the holder of the application's lock.
 
-export type Mirror = {
-  /** The folder of the application: the mirror, drafts of it, known hosts. */
-  folder: string
-  repository: string
-  knownHosts: string
-}
+export type Mirror = ReturnType<typeof mirrorFor>
 
 export type Fetch = FetchContext & {
   environment: Record<string, string>
@@ -21,7 +16,8 @@ export type Fetch = FetchContext & {
   onLine(text: string): void
 }
 
-export type Fetched = { kind: 'fetched' } | FetchFailure
+/** Undefined: it was fetched. */
+type Fetched = FetchFailure | undefined
 
 const FETCH_OPTIONS = [
   '--progress', // a git whose reader was killed ends with the next output
@@ -36,7 +32,8 @@ const ADDRESS_FILE = 'gantry-address'
 /** As in git.config. */
 const MAX_PACKS = 20
 
-export function mirrorFor(mirrors: string, applicationId: number): Mirror {
+/** `folder` is that of the application: the mirror, drafts of it, known hosts. */
+export function mirrorFor(mirrors: string, applicationId: number) {
   if (!Number.isSafeInteger(applicationId) || applicationId < 1)
     throw new Error('not the id of an application')
   const folder = join(mirrors, String(applicationId))
@@ -59,32 +56,30 @@ export async function invalidateMirror({ repository }: Mirror): Promise<void> {
 export async function refreshMirror(mirror: Mirror, fetch: Fetch): Promise<Fetched> {
   await removeLeftovers(mirror)
   if (!(await isMirrorOf(mirror, fetch.remote.address))) return createMirror(mirror, fetch)
-  const fetched = await fetchInto(mirror.repository, fetch)
-  if (fetched.kind !== 'unknown' && fetched.kind !== 'hashes') return fetched
+  const failure = await fetchInto(mirror.repository, fetch)
+  if (failure?.kind !== 'unknown' && failure?.kind !== 'hashes') return failure
   fetch.onLine('The mirror cannot be updated: recreating it')
   return createMirror(mirror, fetch)
 }
 
-export async function createMirror(mirror: Mirror, fetch: Fetch): Promise<Fetched> {
-  const made = await createWith(mirror, fetch, 'sha1')
-  return made.kind === 'hashes' ? createWith(mirror, fetch, 'sha256') : made
-}
-
-async function createWith(mirror: Mirror, fetch: Fetch, hashes: 'sha1' | 'sha256'): Promise<Fetched> {
+export async function createMirror(
+  mirror: Mirror,
+  fetch: Fetch,
+  hashes: 'sha1' | 'sha256' = 'sha1',
+): Promise<Fetched> {
   await mkdir(mirror.folder, { recursive: true, mode: 0o700 })
   const draft = await mkdtemp(join(mirror.folder, 'draft-'))
   try {
-    const error = await initialize(draft, fetch, hashes)
-    if (error) return error
-    const fetched = await fetchInto(draft, fetch)
-    if (fetched.kind === 'fetched') await replaceMirror(mirror, draft)
-    return fetched
+    const failure = (await initialize(draft, fetch, hashes)) ?? (await fetchInto(draft, fetch))
+    if (!failure) await replaceMirror(mirror, draft)
+    if (failure?.kind !== 'hashes' || hashes === 'sha256') return failure
   } finally {
     await rm(draft, { recursive: true, force: true })
   }
+  return createMirror(mirror, fetch, 'sha256')
 }
 
-async function initialize(draft: string, fetch: Fetch, hashes: string): Promise<FetchFailure | undefined> {
+async function initialize(draft: string, fetch: Fetch, hashes: string): Promise<Fetched> {
   const args = ['init', '--quiet', '--bare', '--template=', `--object-format=${hashes}`]
   const { code, errors } = await readGit({ args, repository: draft, signal: fetch.signal })
   if (code !== 0) return explainFetch(errors, fetch)
@@ -92,7 +87,6 @@ async function initialize(draft: string, fetch: Fetch, hashes: string): Promise<
   // A deploy uses every file of the commit, as committed.
   await writeFile(join(draft, 'info', 'attributes'), '* -export-ignore -export-subst\n')
   await writeFile(join(draft, ADDRESS_FILE), fetch.remote.address)
-  return undefined
 }
 
 async function replaceMirror(mirror: Mirror, draft: string): Promise<void> {
@@ -111,34 +105,23 @@ async function removeLeftovers({ folder }: Mirror): Promise<void> {
   await Promise.all(leftovers.map((name) => rm(join(folder, name), { recursive: true, force: true })))
 }
 
-/** One commit. No branch points to it, and it is kept as long as other unreachable commits. */
-export async function fetchCommit({ repository }: Mirror, fetch: Fetch, hash: string): Promise<Fetched> {
-  return fetchInto(repository, fetch, [hash])
-}
-
-async function fetchInto(repository: string, fetch: Fetch, refs = BRANCHES_AND_TAGS): Promise<Fetched> {
-  const { remote } = fetch
-  const fetched = await fetchFrom(remote.address, repository, fetch, refs)
-  // GitLab redirects to the name with `.git`; that can be followed without trusting the host.
-  const mayLackSuffix = remote.protocol.startsWith('http') && !/\.git\/?$/.test(remote.address)
-  if (fetched.kind !== 'moved' || !mayLackSuffix) return fetched
-  const second = await fetchFrom(`${remote.address.replace(/\/+$/, '')}.git`, repository, fetch, refs)
-  return second.kind === 'fetched' ? second : fetched
-}
-
-async function fetchFrom(
-  address: string,
+/** Branches and tags, or one commit: no branch points to it, and it stays as long as other unreachable commits. */
+export async function fetchInto(
   repository: string,
   fetch: Fetch,
-  refs: string[],
+  refs = BRANCHES_AND_TAGS,
 ): Promise<Fetched> {
-  const { code, errors } = await readGit({
-    args: ['fetch', ...FETCH_OPTIONS, '--end-of-options', address, ...refs],
-    repository,
-    environment: fetch.environment,
-    signal: fetch.signal,
-  })
-  return code === 0 ? { kind: 'fetched' } : explainFetch(errors, fetch)
+  const { remote, environment, signal } = fetch
+  const fetchFrom = async (address: string): Promise<Fetched> => {
+    const args = ['fetch', ...FETCH_OPTIONS, '--end-of-options', address, ...refs]
+    const { code, errors } = await readGit({ args, repository, environment, signal })
+    return code === 0 ? undefined : explainFetch(errors, fetch)
+  }
+  const failure = await fetchFrom(remote.address)
+  // GitLab redirects to the name with `.git`; that can be followed without trusting the host.
+  const mayLackSuffix = remote.protocol.startsWith('http') && !/\.git\/?$/.test(remote.address)
+  if (failure?.kind !== 'moved' || !mayLackSuffix) return failure
+  return (await fetchFrom(`${remote.address.replace(/\/+$/, '')}.git`)) && failure
 }
 
 /** Every fetch that brings something adds a pack; now and then git merges them and removes unused objects. */

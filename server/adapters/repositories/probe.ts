@@ -1,5 +1,5 @@
 import { findConnectProblem, prepareAccess, type Timeouts, type Token } from './access.ts'
-import { type Provider, type Remote, readAddress } from './address.ts'
+import type { Provider, Remote } from './address.ts'
 import { credentialFits } from './credential-fits.ts'
 import { explainFetch } from './failures.ts'
 import { GitMissingError, readGit } from './git.ts'
@@ -23,22 +23,17 @@ export type Probed =
   /** The request itself is invalid. */
   | { kind: 'unfit'; message: string }
 
-const NOWHERE = '/nonexistent'
-
 /** Whether a credential gives access to a repository: lists its branches and tags, and stores nothing. */
 export async function probeRepository(request: ProbeRequest): Promise<Probed> {
   const { provider, repository } = request
   const fit = credentialFits(provider.code, provider.baseUrl ?? null, repository)
   if (fit.kind === 'unfit') return fit
-  const read = readAddress(repository, provider)
-  if (read.kind === 'refused') return { kind: 'unfit', message: read.message }
   const deadline = AbortSignal.timeout(request.withinMs)
   try {
-    return await listReferences(request, read.remote, deadline)
+    return await listReferences(request, fit.remote, deadline)
   } catch (error) {
-    if (deadline.aborted) return closed(`${read.remote.host} did not answer in time.`)
-    if (error instanceof GitMissingError)
-      return closed('git is not installed on the machine that runs Gantry.')
+    if (deadline.aborted) return closed(`${fit.remote.host} did not answer in time.`)
+    if (error instanceof GitMissingError) return closed(error.message)
     throw error
   }
 }
@@ -56,7 +51,7 @@ async function listReferences(request: ProbeRequest, remote: Remote, signal: Abo
   try {
     const { code, output, errors } = await readGit({
       args: ['ls-remote', '--heads', '--tags', '--refs', '--end-of-options', remote.address],
-      repository: NOWHERE,
+      repository: '/nonexistent',
       environment: access.environment,
       signal,
     })
@@ -68,6 +63,4 @@ async function listReferences(request: ProbeRequest, remote: Remote, signal: Abo
   }
 }
 
-function closed(message: string): Probed {
-  return { kind: 'closed', message }
-}
+const closed = (message: string): Probed => ({ kind: 'closed', message })

@@ -53,12 +53,13 @@ export function createRepositories(options: {
         return await resolveSource(work, allowRemote)
       } catch (error) {
         request.signal.throwIfAborted()
-        if (deadline.aborted) return { kind: 'failed', message: tooLong(timeouts.totalMs), temporary: true }
-        if (error instanceof GitMissingError)
-          return failed('git is not installed on the machine that runs Gantry.')
+        const seconds = Math.round(timeouts.totalMs / 1_000)
+        if (deadline.aborted)
+          return failed(`Fetching the repository took longer than ${seconds} s and was stopped.`, true)
+        if (error instanceof GitMissingError) return failed(error.message)
         const message = explainDisk(error)
         if (message === undefined) throw error
-        return { kind: 'failed', message, temporary: true }
+        return failed(message, true)
       }
     },
 
@@ -72,8 +73,4 @@ export function createRepositories(options: {
       )
     },
   }
-}
-
-function tooLong(ms: number): string {
-  return `Fetching the repository took longer than ${Math.round(ms / 1_000)} s and was stopped.`
 }

@@ -113,11 +113,11 @@ test('requests that agree on a commit fetch once: those that waited take what th
     agreed: async () => agreed,
     agree: async (commit: { hash: string }) => (agreed = commit.hash),
   }
-  const ask = () => gantry.hashOf({ repository: repository.address, agreement })
-  assert.deepEqual(await Promise.all([ask(), ask(), ask()]), [hash, hash, hash])
+  const resolve = () => gantry.hashOf({ repository: repository.address, agreement })
+  assert.deepEqual(await Promise.all([resolve(), resolve(), resolve()]), [hash, hash, hash])
   assert.equal(gantry.lines.filter((line) => line.startsWith('Fetching')).length, 1)
   await repository.commit(files)
-  assert.equal(await ask(), hash, 'whatever the branch is at by now')
+  assert.equal(await resolve(), hash, 'whatever the branch is at by now')
 })
 
 test('a request that is slower than another machine takes what was agreed there', async (t) => {
@@ -254,7 +254,7 @@ test('the repository of another account, and one with SHA-256 hashes, can be rea
   assert.match(await gantry.hashOf({ ...request, source: { type: 'commit', ref } }), /^[0-9a-f]{64}$/)
 })
 
-test('a tree that would be unpacked outside its folder is refused', async (t) => {
+test('a tree that would be unpacked outside its folder is rejected', async (t) => {
   const { repository, gantry } = await prepared(t)
   const blob = await repository.git(['hash-object', '-w', '--stdin'], 'x')
   const inner = await rawTree(repository, '100644 passwd', blob)

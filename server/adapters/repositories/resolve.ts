@@ -1,14 +1,13 @@
-import { mkdir } from 'node:fs/promises'
 import { findConnectProblem, prepareAccess, type Timeouts, type Token } from './access.ts'
 import type { Provider, Remote } from './address.ts'
 import { type CommitRecord, findCommit, readCommit } from './commits.ts'
-import { tokenFits } from './credential-fits.ts'
+import { tokenProblem } from './credential-fits.ts'
 import type { FetchFailure } from './failures.ts'
 import {
   compactMirror,
   createMirror,
   type Fetch,
-  fetchCommit,
+  fetchInto,
   isMirrorOf,
   type Mirror,
   refreshMirror,
@@ -78,8 +77,10 @@ export async function resolveSource(
     const known = await findInMirror(work)
     if (known?.kind === 'resolved') return known
   }
-  const unfit = whyTokenNotSent(request, remote)
-  if (unfit !== undefined) return failed(unfit)
+  // Other people edit repository addresses than credentials: a token goes to its own host only.
+  const sendsToken = request.token && remote.protocol.startsWith('http')
+  const problem = sendsToken && request.provider ? tokenProblem(request.provider, remote) : undefined
+  if (problem !== undefined) return failed(problem)
   const verdict = await allowRemote(remote, request.applicationId)
   switch (verdict.kind) {
     case 'refused':
@@ -116,13 +117,6 @@ function isResolvedBefore({ request, wanted }: Resolution): boolean {
   return (request.resolvedBefore ?? false) && isFullHash(wanted)
 }
 
-/** Other people edit repository addresses than credentials: a token goes to its own host only. */
-function whyTokenNotSent({ token, provider }: ResolveRequest, remote: Remote): string | undefined {
-  if (!token || !provider || !remote.protocol.startsWith('http')) return undefined
-  const fit = tokenFits(provider, remote)
-  return fit.kind === 'unfit' ? fit.message : undefined
-}
-
 async function withRemote(work: Resolution, addresses: string[]): Promise<Resolved> {
   const { request, remote, mirror, timeouts, signal } = work
   const { token, sshKey = null, onLine } = request
@@ -131,7 +125,6 @@ async function withRemote(work: Resolution, addresses: string[]): Promise<Resolv
     onLine('The address begins with http: the token is sent unencrypted')
   const problem = await findConnectProblem(remote, { addresses, withinMs: timeouts.connectMs, signal })
   if (problem !== undefined) return offline(work, problem)
-  await mkdir(mirror.folder, { recursive: true, mode: 0o700 })
   const { knownHosts } = mirror
   const access = await prepareAccess({ remote, token, sshKey, addresses, knownHosts, timeouts })
   try {
@@ -149,13 +142,13 @@ async function withRemote(work: Resolution, addresses: string[]): Promise<Resolv
 }
 
 async function fetchAndFind(work: Resolution, fetch: Fetch): Promise<Resolved> {
-  const fetched = await refreshMirror(work.mirror, fetch)
-  if (fetched.kind !== 'fetched') return failureOutcome(work, fetched)
+  const failure = await refreshMirror(work.mirror, fetch)
+  if (failure) return failureOutcome(work, failure)
   let found = await findInMirror(work)
   if (!found) {
     fetch.onLine('The mirror is corrupt: recreating it')
-    const made = await createMirror(work.mirror, fetch)
-    if (made.kind !== 'fetched') return failureOutcome(work, made)
+    const failure = await createMirror(work.mirror, fetch)
+    if (failure) return failureOutcome(work, failure)
     found = await findInMirror(work)
   }
   if (found?.kind === 'not-found' && isResolvedBefore(work)) found = await fetchByHash(work, fetch, found)
@@ -167,46 +160,29 @@ async function fetchAndFind(work: Resolution, fetch: Fetch): Promise<Resolved> {
 async function fetchByHash(work: Resolution, fetch: Fetch, absent: Resolved): Promise<Resolved | undefined> {
   const { ref } = work.request.source
   fetch.onLine(`The commit ${ref.slice(0, 8)} is on no branch any more: requesting it by its hash`)
-  const fetched = await fetchCommit(work.mirror, fetch, ref.toLowerCase())
-  return fetched.kind === 'fetched' ? findInMirror(work) : absent
+  const failure = await fetchInto(work.mirror.repository, fetch, [ref.toLowerCase()])
+  return failure ? absent : findInMirror(work)
 }
 
-async function failureOutcome(work: Resolution, failure: FetchFailure): Promise<Resolved> {
-  switch (failure.kind) {
-    case 'absent':
-      return { kind: 'not-found', message: failure.message }
-    case 'unreachable':
-      return offline(work, failure.message)
-    case 'disk':
-      return { kind: 'failed', message: failure.message, temporary: true }
-    case 'refused':
-    case 'moved':
-    case 'hashes':
-    case 'unknown':
-      return failed(failure.message)
-  }
+function failureOutcome(work: Resolution, { kind, message }: FetchFailure): Resolved | Promise<Resolved> {
+  if (kind === 'absent') return { kind: 'not-found', message }
+  return kind === 'unreachable' ? offline(work, message) : failed(message, kind === 'disk')
 }
 
 /** A full hash never changes its meaning, so the mirror is enough: a deploy can be repeated while a host is down. */
 async function offline(work: Resolution, message: string): Promise<Resolved> {
   const known = isFullHash(work.wanted) ? await findInMirror(work) : undefined
-  if (known?.kind !== 'resolved') return { kind: 'failed', message, temporary: true }
+  if (known?.kind !== 'resolved') return failed(message, true)
   work.request.onLine(`${message} Using the commit from the mirror, fetched earlier`)
   return known
 }
 
 /** In the mirror as it is. Undefined when that is of another repository, absent, or corrupt. */
-async function findInMirror({
-  request,
-  remote,
-  wanted,
-  mirror,
-  signal,
-}: Resolution): Promise<Resolved | undefined> {
+async function findInMirror(work: Resolution): Promise<Resolved | undefined> {
+  const { request, remote, wanted, mirror, signal } = work
   if (!(await isMirrorOf(mirror, remote.address))) return undefined
   const repo = { repository: mirror.repository, signal }
-  const mayBeUnreachable = request.resolvedBefore ?? false
-  const found = await findCommit(repo, wanted, request.source, { mayBeUnreachable })
+  const found = await findCommit(repo, wanted, request)
   if (found.kind === 'not-found') return found
   if (found.kind === 'broken') return undefined
   const { repository, provider = null } = request
@@ -232,6 +208,6 @@ function isFullHash(wanted: Wanted): boolean {
   return wanted.kind === 'hash' && wanted.digits.length >= 40
 }
 
-export function failed(message: string): Resolved {
-  return { kind: 'failed', message, temporary: false }
+export function failed(message: string, temporary = false): Resolved {
+  return { kind: 'failed', message, temporary }
 }

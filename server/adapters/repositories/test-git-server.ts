@@ -1,4 +1,4 @@
-// A git server on a loopback port: git's own http-backend behind a small HTTP server that asks for a password.
+// A git server on a loopback port: git's own http-backend behind a small HTTP server that requires a password.
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'

@@ -164,9 +164,9 @@ test('an aborted request throws the reason once git and its helpers are gone', a
   const repository = `http://127.0.0.1:${silent.port}/shop.git`
   const gantry = await openRepositories(t)
   const controller = new AbortController()
-  const asked = gantry.take({ repository, signal: controller.signal })
+  const running = gantry.take({ repository, signal: controller.signal })
   const waiting = gantry.take({ repository, signal: controller.signal })
-  const outcomes = Promise.allSettled([asked, waiting])
+  const outcomes = Promise.allSettled([running, waiting])
   await eventually('git fetches', async () =>
     (await commandLines()).some((line) => line.includes('remote-http') && line.includes(repository)),
   )

@@ -1,10 +1,9 @@
-/** A text of a body that is a template. */
-export type BodyText<Text> = { field: string; text: Text }
+import type { Compiled } from './text.ts'
 
-/** A body as JSON with holes: finished JSON, and texts that are inserted, quoted, when it is rendered. */
-export type BodyPiece<Text> = string | BodyText<Text>
+/** A body as JSON with holes: finished JSON, and templates whose texts are inserted, quoted, when it is rendered. */
+export type BodyPiece = string | { field: string; text: Compiled }
 
-export const BODY = 'settings.request_body'
+const BODY = 'settings.request_body'
 
 const MAX_BYTES = 128 * 1024
 const MAX_DEPTH = 20
@@ -32,11 +31,11 @@ function findTooDeep(value: unknown, field: string, depth: number): string | und
  * Keys and structure are fixed here, so no value can change them later. `read` returns a template for a text, or
  * undefined for a plain one.
  */
-export function splitBody<Text>(
+export function splitBody(
   body: unknown,
-  read: (text: string, field: string) => Text | undefined,
-): BodyPiece<Text>[] {
-  const pieces: BodyPiece<Text>[] = []
+  read: (text: string, field: string) => Compiled | undefined,
+): BodyPiece[] {
+  const pieces: BodyPiece[] = []
   let json = ''
   write(body, BODY)
   return json ? [...pieces, json] : pieces

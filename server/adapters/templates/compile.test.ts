@@ -201,7 +201,7 @@ test('a request has a bounded number of expressions, of bounded length and range
   assert.deepEqual(problemsOf({ body: { text: '{{ action.id }}'.repeat(200) } }), {})
   assert.match(bodyProblem('{{ action.id }}'.repeat(201))!, /limit of 200 expressions/)
   assert.match(bodyProblem(`{{ action.id ${'| plus: 1'.repeat(60)} }}`)!, /more than 500 characters/)
-  // Beyond 2^53 counting up stands still.
+  // Beyond 2^53 counting up has no effect.
   for (const range of ['1..1001', '1..action.id', `1..${VARIABLES}.n`, '9007199254740992..9007199254740994'])
     assert.match(bodyProblem(`{% for a in (${range}) %}{% endfor %}`)!, /has a range that is not like/)
 })

@@ -3,7 +3,7 @@ import { type BodyPiece, bodyProblem, splitBody } from './body.ts'
 import { describeProblem, type Problem } from './errors.ts'
 import type { OutputKind } from './inspect.ts'
 import type { NameTree } from './names.ts'
-import { headerNameProblem, headerValueProblems, originOf, urlProblems } from './request-fields.ts'
+import { headerNameProblem, headerValueProblems, urlProblems } from './request-fields.ts'
 import { type Compiled, countExpressions, type ParsedText, parseText } from './text.ts'
 
 export type HookRequest = {
@@ -22,22 +22,21 @@ export type CompiledRequest = {
   url: { text: CompiledText; origin: string }
   headers: readonly { name: string; field: string; value: CompiledText }[]
   /** `event` sends the event itself. */
-  body: readonly BodyPiece<Compiled>[] | 'event' | null
+  body: readonly BodyPiece[] | 'event' | null
   usesAccessToken: boolean
   /** What rendering needs: `action.status`, `action.*` for everything below, `*` for the whole event and action. */
   reads: ReadonlySet<string>
 }
-
-export type CompileOutcome =
-  | { kind: 'compiled'; request: CompiledRequest }
-  | { kind: 'invalid'; errors: ErrorsByField }
 
 const MAX_EXPRESSIONS = 200
 const MAX_PROBLEMS = 100
 const MAX_FIELD_LENGTH = 256
 
 /** Finds all problems of a hook's request at once, or prepares it for rendering. */
-export function compileRequest(hook: HookRequest, names: NameTree): CompileOutcome {
+export function compileRequest(
+  hook: HookRequest,
+  names: NameTree,
+): { kind: 'compiled'; request: CompiledRequest } | { kind: 'invalid'; errors: ErrorsByField } {
   const errors: ErrorsByField = {}
   const reads = new Set<string>()
   let usesAccessToken = false
@@ -56,8 +55,8 @@ export function compileRequest(hook: HookRequest, names: NameTree): CompileOutco
     const parsed = read(text, 'target_url', 'url', (parsed) => urlProblems(text, parsed))
     if (problems > 0 || parsed.kind === 'invalid') return { text, origin: '' }
     return parsed.kind === 'plain'
-      ? { text, origin: originOf(text) }
-      : { text: parsed.compiled, origin: originOf(parsed.shape) }
+      ? { text, origin: new URL(text).origin }
+      : { text: parsed.compiled, origin: new URL(parsed.shape).origin }
   }
 
   function compileHeaders(): CompiledRequest['headers'] {
@@ -107,15 +106,14 @@ export function compileRequest(hook: HookRequest, names: NameTree): CompileOutco
       for (const name of parsed.reads) reads.add(name)
       usesAccessToken ||= parsed.usesSecret
     }
-    for (const problem of found) add(field, () => describeProblem(text, problem))
+    for (const problem of found) add(field, describeProblem(text, problem))
     return parsed
   }
 
-  function add(field: string, message: string | (() => string)): void {
+  function add(field: string, message: string): void {
     problems += 1
     if (problems > MAX_PROBLEMS) return
     const name = field.slice(0, MAX_FIELD_LENGTH)
-    const text = typeof message === 'string' ? message : message()
-    errors[name] = [...new Set([...(errors[name] ?? []), text])]
+    errors[name] = [...new Set([...(errors[name] ?? []), message])]
   }
 }

@@ -1,4 +1,4 @@
-import { Context, defaultOperators, ForTag, Liquid, Tokenizer } from 'liquidjs'
+import { Context, defaultOperators, ForTag, Liquid } from 'liquidjs'
 import { FILTERS, filterNamed } from './filters.ts'
 
 export const TAGS: readonly string[] = ['assign', 'capture', 'case', 'comment', 'for', 'if', 'raw', 'unless']
@@ -13,7 +13,7 @@ const ITEM_COST = 150
 const EXPRESSION_COST = 400
 
 /** Every iteration costs what the loop contains; otherwise only the clock would end nested loops. */
-export class MeteredFor extends ForTag {
+class MeteredFor extends ForTag {
   constructor(...given: [...ConstructorParameters<typeof ForTag>]) {
     super(...given)
     const { input, end } = this.token
@@ -56,10 +56,6 @@ function createEngine(): Liquid {
 /** One per request; each text gets a `spawn` of it, so that texts share the budget but not assigned names. */
 export function openContext(values: object): Context {
   return new Context(values, engine.options, { sync: true }, { liquid: engine })
-}
-
-export function readTokens(text: string) {
-  return new Tokenizer(text, engine.options.operators).readTopLevelTokens(engine.options)
 }
 
 function metered(name: '==' | '!=' | 'contains') {

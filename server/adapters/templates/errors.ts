@@ -8,10 +8,9 @@ export type Problem = { at: number; message: string }
 /** For people: the position is a character in a text of one line, else line and column. */
 export function describeProblem(text: string, { at, message }: Problem): string {
   const before = text.slice(0, at).split('\n')
-  const where =
-    text.includes('\n') && before.length > 0
-      ? `at line ${before.length}, column ${before.at(-1)!.length + 1}`
-      : `at character ${at + 1}`
+  const where = text.includes('\n')
+    ? `at line ${before.length}, column ${before.at(-1)!.length + 1}`
+    : `at character ${at + 1}`
   return `${message} (${where})`
 }
 
@@ -42,11 +41,6 @@ export function renderProblem(error: unknown): string {
     ? 'exceeds the render budget of a request'
     : 'could not be rendered: a filter does not accept this value'
   return token ? describeProblem(token.input, { at: token.begin, message: what }) : what
-}
-
-/** Whether the clock ended it, not the budget. */
-export function isTimeout(error: unknown): boolean {
-  return (error as Error).message.startsWith('template render limit exceeded')
 }
 
 export function shorten(text: string, most = 60): string {

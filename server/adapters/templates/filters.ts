@@ -50,9 +50,13 @@ const CUSTOM_FILTERS: Record<string, Handler> = {
 export const FILTERS: readonly string[] = [...STOCK_FILTERS, ...Object.keys(CUSTOM_FILTERS)].sort()
 
 export function filterNamed(name: string): FilterImplOptions {
-  return metered(
-    CUSTOM_FILTERS[name] ?? handlerOf((stock as Record<string, FilterImplOptions>)[name]!),
-  ) as FilterImplOptions
+  const handler = CUSTOM_FILTERS[name] ?? handlerOf((stock as Record<string, FilterImplOptions>)[name]!)
+  const metered: Handler = function (value, ...more) {
+    const size = typeof value === 'string' ? value.length * CHARACTER_COST : 0
+    this.context.memoryLimit.use(CALL_COST + (Array.isArray(value) ? value.length * ITEM_COST : size))
+    return handler.call(this, value, ...more)
+  }
+  return metered as FilterImplOptions
 }
 
 /** How a value is written: nothing for null, JSON for objects and lists. Charged to the budget. */
@@ -71,18 +75,6 @@ function toText(value: unknown): string {
   return typeof represented === 'object' && represented !== null
     ? JSON.stringify(represented)
     : String(represented ?? '')
-}
-
-function metered(handler: Handler): Handler {
-  return function (value, ...more) {
-    this.context.memoryLimit.use(costOf(value))
-    return handler.call(this, value, ...more)
-  }
-}
-
-function costOf(value: unknown): number {
-  if (typeof value === 'string') return CALL_COST + value.length * CHARACTER_COST
-  return CALL_COST + (Array.isArray(value) ? value.length * ITEM_COST : 0)
 }
 
 function handlerOf(filter: FilterImplOptions): Handler {

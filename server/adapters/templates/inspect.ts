@@ -1,6 +1,7 @@
 import {
   CaptureTag,
   Filter,
+  type FilterImplOptions,
   ForTag,
   Output,
   type Template,
@@ -11,13 +12,18 @@ import {
 } from 'liquidjs'
 import { engine } from './engine.ts'
 import type { Problem } from './errors.ts'
-import { type FastOutput, hasFastPath } from './fast-path.ts'
 import { asText, encodeAll, encodeKeepingSlashes } from './filters.ts'
 import { childOf, FREE, fields, type NameTree, VALUE } from './names.ts'
-import { resolveName } from './resolve-name.ts'
+import { type ResolvedName, resolveName } from './resolve-name.ts'
 
 /** In a URL every output is percent-encoded and no secret is allowed; in a text, outputs are not encoded. */
 export type OutputKind = 'url' | 'text'
+
+/** A name that is output directly: the path to its value, and how the text is encoded. */
+export type FastOutput = { keys: readonly string[]; write: (text: string) => string }
+
+/** Keys that are more than a property; names with them take the slow path. */
+const COMPUTED = new Set(['first', 'last', 'size'])
 
 export type Inspection = {
   problems: Problem[]
@@ -29,13 +35,12 @@ export type Inspection = {
 
 const MAX_RANGE = 1000
 const LOOP = fields(
-  Object.fromEntries(
-    ['first', 'index', 'index0', 'last', 'length', 'rindex', 'rindex0'].map((name) => [name, VALUE] as const),
-  ),
+  Object.fromEntries('first index index0 last length rindex rindex0'.split(' ').map((name) => [name, VALUE])),
 )
 
-/** The type of a filter's token is not exported; only its name and arguments are used. */
+/** The types of a filter are not exported; of its token, only name and arguments are used. */
 type FilterToken = ConstructorParameters<typeof Filter>[0]
+type FilterHandler = Exclude<FilterImplOptions, { raw: boolean }>
 
 /**
  * Goes through a parsed template once: collects every problem and every name it reads, and gives each output
@@ -50,13 +55,17 @@ export function inspect(templates: readonly Template[], names: NameTree, kind: O
   visitAll(templates, false)
   return { problems, reads, usesSecret, direct }
 
+  function report({ begin: at }: Token, message: string): void {
+    problems.push({ at, message })
+  }
+
   function visitAll(parts: readonly Template[], captured: boolean): void {
     for (const part of parts) visit(part, captured)
   }
 
   function visit(template: Template, captured: boolean): void {
     const given = [...(template.arguments?.() ?? [])]
-    const seen = given.map((argument) => readArgument(argument))
+    const seen = given.map(readArgument)
     for (const argument of given) if (argument instanceof Value) checkPathFilter(argument, template, captured)
     if (template instanceof Output) finishOutput(template, captured, seen[0]!)
     for (const name of template.localScope?.() ?? []) declare(name.content, name, seen[0]?.tree ?? VALUE)
@@ -81,65 +90,48 @@ export function inspect(templates: readonly Template[], names: NameTree, kind: O
    * where it was read. One that is assigned twice may be anything.
    */
   function declare(name: string, token: Token, tree: NameTree): void {
-    if (childOf(names, name) || name === 'forloop')
-      problems.push({ at: token.begin, message: `reassigns the name ${name}` })
-    const there = locals.get(name)
-    locals.set(name, there === undefined || there === tree ? tree : FREE)
+    if (childOf(names, name) || name === 'forloop') report(token, `reassigns the name ${name}`)
+    locals.set(name, (locals.get(name) ?? tree) === tree ? tree : FREE)
   }
 
-  type Seen = { tree: NameTree; own: boolean; keys?: readonly string[] | undefined }
-
-  function readArgument(argument: Value | Token): Seen {
+  function readArgument(argument: Value | Token): ResolvedName {
     if (!(argument instanceof Value)) return readToken(argument)
     const operands = argument.initial.postfix.filter((token) => !TypeGuards.isOperatorToken(token))
     const seen = operands.map(readToken)
     checkOperands(argument.initial.postfix)
-    const more = argument.filters
-      .flatMap((filter) => filter.args)
-      .map((arg) => {
-        const token = Array.isArray(arg) ? arg[1] : arg
-        return token ? readToken(token) : { tree: VALUE, own: true }
-      })
-    const alone = seen.length === 1 && argument.filters.length === 0
-    if (alone) return seen[0]!
+    const tokens = argument.filters.flatMap(({ args }) =>
+      args.map((arg) => (Array.isArray(arg) ? arg[1] : arg)),
+    )
+    const more = tokens.filter((token) => token !== undefined).map(readToken)
+    if (seen.length === 1 && argument.filters.length === 0) return seen[0]!
     return { tree: FREE, own: [...seen, ...more].every(({ own }) => own) }
   }
 
-  function readToken(token: Token): Seen {
+  function readToken(token: Token): ResolvedName {
     if (TypeGuards.isRangeToken(token)) return readRange(token)
     if (!TypeGuards.isPropertyAccessToken(token)) return { tree: VALUE, own: true }
     if (token.variable) readToken(token.variable)
     for (const part of token.props) if (!TypeGuards.isWordToken(part)) readToken(part)
-    const result = resolveName(token, names, locals)
-    if (result.kind === 'problem') {
-      problems.push(result.problem)
+    const name = resolveName(token, names, locals)
+    if ('message' in name) {
+      problems.push(name)
       return { tree: FREE, own: false }
     }
-    const { tree, own, read, keys } = result.found
-    if (read) reads.add(read)
-    if (tree.kind === 'secret') reportSecret(token)
-    return { tree: tree.kind === 'secret' ? VALUE : tree, own, keys }
-  }
-
-  function reportSecret(token: Token): void {
+    if (name.read) reads.add(name.read)
+    if (name.tree.kind !== 'secret') return name
     usesSecret = true
     if (kind === 'url')
-      problems.push({
-        at: token.begin,
-        message: `must not contain ${token.getText()}: URLs are logged; use a header or the body`,
-      })
+      report(token, `must not contain ${token.getText()}: URLs are logged; use a header or the body`)
+    return { ...name, tree: VALUE }
   }
 
   /** Bounds that depend on values could cause any number of iterations, or endless ones. */
-  function readRange(token: Token & { lhs: Token; rhs: Token }): Seen {
+  function readRange(token: Token & { lhs: Token; rhs: Token }): ResolvedName {
     const [low, high] = [token.lhs, token.rhs].map((bound) =>
       TypeGuards.isNumberToken(bound) && Number.isSafeInteger(bound.content) ? bound.content : undefined,
     )
     if (low === undefined || high === undefined || high - low >= MAX_RANGE)
-      problems.push({
-        at: token.begin,
-        message: `has a range that is not like (1..10), with at most ${MAX_RANGE} numbers`,
-      })
+      report(token, `has a range that is not like (1..10), with at most ${MAX_RANGE} numbers`)
     return { tree: { kind: 'list', items: VALUE }, own: true }
   }
 
@@ -151,43 +143,31 @@ export function inspect(templates: readonly Template[], names: NameTree, kind: O
       else if (token.operator !== 'not') depth -= 1
       if (depth < 1) break
     }
-    if (depth !== 1)
-      problems.push({ at: postfix[0]!.begin, message: 'has values and operators that do not match' })
+    if (depth !== 1) report(postfix[0]!, 'has values and operators that do not match')
   }
 
   /** Anything after `path` would change what is already encoded. */
   function checkPathFilter({ filters, initial }: Value, template: Template, captured: boolean): void {
     const index = filters.findIndex(({ name }) => name === 'path')
     if (index === -1 || (index === filters.length - 1 && template instanceof Output && !captured)) return
-    problems.push({
-      at: initial.postfix[0]!.begin,
-      message: 'must have the filter path last in {{ … }}',
-    })
+    report(initial.postfix[0]!, 'must have the filter path last in {{ … }}')
   }
 
-  function finishOutput(output: Output, captured: boolean, { own, keys }: Seen): void {
+  function finishOutput(output: Output, captured: boolean, { own, keys }: ResolvedName): void {
     const { filters } = output.value
     if (filters.at(-1)?.name === 'path') return
     // Captured text is encoded where it is output.
-    const write = kind === 'text' || captured ? unchanged : own ? encodeKeepingSlashes : encodeAll
-    if (filters.length === 0 && keys && hasFastPath(keys)) direct.set(output, { keys, write })
+    const write = kind === 'text' || captured ? String : own ? encodeKeepingSlashes : encodeAll
+    if (filters.length === 0 && keys && !keys.some((key) => COMPUTED.has(key)))
+      direct.set(output, { keys, write })
     const token = { name: 'write', args: [] as unknown } as FilterToken
-    filters.push(
-      new Filter(
-        token,
-        function (value) {
-          return write(asText.call(this, value))
-        },
-        engine,
-      ),
-    )
+    const handler: FilterHandler = function (value) {
+      return write(asText.call(this, value))
+    }
+    filters.push(new Filter(token, handler, engine))
   }
 }
 
 function childrenOf(template: Template): Template[] {
   return template.children ? toValueSync(template.children(false, true)) : []
-}
-
-function unchanged(text: string): string {
-  return text
 }

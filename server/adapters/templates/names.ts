@@ -13,10 +13,10 @@ export type NameTree =
   | { kind: 'list'; items: NameTree }
 
 export type JsonSchema = { readonly [keyword: string]: unknown }
-export type ResolveRef = (ref: string) => JsonSchema | undefined
+type ResolveRef = (ref: string) => JsonSchema | undefined
 
 export const VALUE: NameTree = { kind: 'value' }
-export const SECRET: NameTree = { kind: 'secret' }
+const SECRET: NameTree = { kind: 'secret' }
 export const FREE: NameTree = { kind: 'free' }
 
 export function fields(entries: Record<string, NameTree>): NameTree {
@@ -24,27 +24,29 @@ export function fields(entries: Record<string, NameTree>): NameTree {
 }
 
 /** The names that a JSON schema declares; what it leaves open is free. */
-export function nameTree(schema: JsonSchema, resolveRef: ResolveRef): NameTree {
+function nameTree(schema: JsonSchema, resolveRef: ResolveRef): NameTree {
   const known = new Map<string, NameTree>()
   return read(schema)
 
   function read(part: JsonSchema): NameTree {
     if (typeof part.$ref === 'string') return readRef(part.$ref)
     const choices = part.anyOf ?? part.oneOf
-    if (Array.isArray(choices)) return choices.filter(isNotNull).map(read).reduce(merge)
-    if (isSchema(part.properties)) return readFields(part.properties)
+    if (Array.isArray(choices))
+      return choices
+        .filter(({ type }) => type !== 'null')
+        .map(read)
+        .reduce(merge)
+    if (isSchema(part.properties)) {
+      const entries = Object.entries(part.properties)
+      return fields(Object.fromEntries(entries.map(([name, child]) => [name, readChild(child)])))
+    }
     const types = [part.type].flat()
-    if (types.includes('array'))
-      return { kind: 'list', items: isSchema(part.items) ? read(part.items) : FREE }
+    if (types.includes('array')) return { kind: 'list', items: readChild(part.items) }
     return types[0] === undefined || types.includes('object') ? FREE : VALUE
   }
 
-  function readFields(properties: JsonSchema): NameTree {
-    return fields(
-      Object.fromEntries(
-        Object.entries(properties).map(([name, part]) => [name, isSchema(part) ? read(part) : FREE]),
-      ),
-    )
+  function readChild(part: unknown): NameTree {
+    return isSchema(part) ? read(part) : FREE
   }
 
   function readRef(ref: string): NameTree {
@@ -110,8 +112,8 @@ function merge(one: NameTree, other: NameTree): NameTree {
   if (one.kind === 'fields' && other.kind === 'fields') {
     const all = new Map(one.fields)
     for (const [name, tree] of other.fields) {
-      const there = all.get(name)
-      all.set(name, there ? merge(there, tree) : tree)
+      const known = all.get(name)
+      all.set(name, known ? merge(known, tree) : tree)
     }
     return { kind: 'fields', fields: all }
   }
@@ -126,8 +128,4 @@ function isIndex(key: string | number): boolean {
 
 function isSchema(part: unknown): part is JsonSchema {
   return typeof part === 'object' && part !== null && !Array.isArray(part)
-}
-
-function isNotNull(part: JsonSchema): boolean {
-  return part.type !== 'null'
 }

@@ -126,26 +126,26 @@ test('in a URL, variables are fully encoded, our own fields keep their slashes',
 })
 
 test('a value cannot climb out of the path', () => {
-  const fault = (url: string, variables: Record<string, unknown>) => {
+  const resultOf = (url: string, variables: Record<string, unknown>) => {
     const outcome = render({ url }, variables)
     return outcome.kind === 'failed' ? `${outcome.field} ${outcome.message}` : outcome.url
   }
   const climbs = 'target_url has the path segment . or .. when rendered'
   const at = `https://receiver.example/a/{{ ${VARIABLES}.v | path }}/b`
-  for (const v of ['..', '.', '../..', 'x/../../y', '/..']) assert.equal(fault(at, { v }), climbs, v)
-  assert.equal(fault(`https://receiver.example/a/{{ ${VARIABLES}.v }}`, { v: '..' }), climbs)
-  assert.equal(fault(`https://receiver.example/{{ ${VARIABLES}.v }}.`, { v: '.' }), climbs)
+  for (const v of ['..', '.', '../..', 'x/../../y', '/..']) assert.equal(resultOf(at, { v }), climbs, v)
+  assert.equal(resultOf(`https://receiver.example/a/{{ ${VARIABLES}.v }}`, { v: '..' }), climbs)
+  assert.equal(resultOf(`https://receiver.example/{{ ${VARIABLES}.v }}.`, { v: '.' }), climbs)
   assert.equal(
-    fault(`https://receiver.example/%2{{ ${VARIABLES}.v }}%2{{ ${VARIABLES}.v }}/`, { v: 'e' }),
+    resultOf(`https://receiver.example/%2{{ ${VARIABLES}.v }}%2{{ ${VARIABLES}.v }}/`, { v: 'e' }),
     climbs,
   )
-  assert.equal(fault(at, { v: '%2e%2e' }), 'https://receiver.example/a/%252e%252e/b')
-  assert.equal(fault(at, { v: '..%2f..' }), 'https://receiver.example/a/..%252f../b')
+  assert.equal(resultOf(at, { v: '%2e%2e' }), 'https://receiver.example/a/%252e%252e/b')
+  assert.equal(resultOf(at, { v: '..%2f..' }), 'https://receiver.example/a/..%252f../b')
   assert.equal(
-    fault(`https://receiver.example/?x={{ ${VARIABLES}.v }}`, { v: '/../' }),
+    resultOf(`https://receiver.example/?x={{ ${VARIABLES}.v }}`, { v: '/../' }),
     'https://receiver.example/?x=%2F..%2F',
   )
-  assert.match(fault(at, { v: 'x'.repeat(9000) }), /longer than 8192/)
+  assert.match(resultOf(at, { v: 'x'.repeat(9000) }), /longer than 8192/)
 })
 
 test('a value cannot add a second header', () => {

@@ -6,21 +6,27 @@ const MAX_URL_LENGTH = 8192
 const AUTHORITY = /^https?:\/\/[^/?#\\]+[/?#]/i
 const HOST_FIXED = 'must not contain template expressions before the path: a payload must not choose the host'
 
-export type FinishedUrl = { kind: 'url'; url: string } | { kind: 'problem'; message: string }
-
 /** What a schema cannot check. Expressions are allowed in path, query and fragment only. */
 export function urlProblems(text: string, parsed: Exclude<ParsedText, { kind: 'invalid' }>): Problem[] {
-  const problems = parsed.literals.flatMap(({ at, text }) => {
-    const found = text.search(/[\s\\\0-\x20\x7f-\x9f]/)
-    return found === -1
-      ? []
-      : [{ at: at + found, message: 'must not contain whitespace, control characters or \\' }]
-  })
+  const forbidden = /[\s\\\0-\x20\x7f-\x9f]/
+  const problems = characterProblems(
+    parsed.literals,
+    forbidden,
+    'must not contain whitespace, control characters or \\',
+  )
   if (problems.length > 0) return problems
   if (parsed.kind === 'template' && !AUTHORITY.test(text.slice(0, parsed.begin)))
     return [{ at: parsed.begin, message: HOST_FIXED }]
   const message = shapeProblem(parsed.kind === 'template' ? parsed.shape : text)
   return message ? [{ at: 0, message }] : []
+}
+
+/** The first forbidden character of each literal. */
+function characterProblems(literals: readonly Literal[], forbidden: RegExp, message: string): Problem[] {
+  return literals.flatMap(({ at, text }) => {
+    const found = text.search(forbidden)
+    return found === -1 ? [] : [{ at: at + found, message }]
+  })
 }
 
 function shapeProblem(shape: string): string | undefined {
@@ -34,20 +40,13 @@ function shapeProblem(shape: string): string | undefined {
   return undefined
 }
 
-/** A rendered URL, unless the values would lead elsewhere. `origin` is that of the saved URL. */
-export function finishUrl(text: string, origin: string): FinishedUrl {
-  if (text.length > MAX_URL_LENGTH)
-    return { kind: 'problem', message: `is longer than ${MAX_URL_LENGTH} characters when rendered` }
+/** A rendered URL; or a problem, when the values would lead elsewhere. `origin` is that of the saved URL. */
+export function finishUrl(text: string, origin: string): URL | string {
+  if (text.length > MAX_URL_LENGTH) return `is longer than ${MAX_URL_LENGTH} characters when rendered`
   // Parsing resolves such segments, even encoded ones, and would leave the saved path.
-  if (hasDotSegment(text)) return { kind: 'problem', message: 'has the path segment . or .. when rendered' }
+  if (hasDotSegment(text)) return 'has the path segment . or .. when rendered'
   const url = URL.parse(text)
-  if (url?.origin !== origin)
-    return { kind: 'problem', message: 'does not have the saved host when rendered' }
-  return { kind: 'url', url: url.href }
-}
-
-export function originOf(shape: string): string {
-  return new URL(shape).origin
+  return url?.origin === origin ? url : 'does not have the saved host when rendered'
 }
 
 function hasDotSegment(text: string): boolean {
@@ -69,10 +68,11 @@ export function headerNameProblem(name: string, earlier: ReadonlySet<string>): s
 }
 
 export function headerValueProblems(literals: readonly Literal[]): Problem[] {
-  return literals.flatMap(({ at, text }) => {
-    const found = text.search(/[^\t\x20-\x7e\x80-\xff]/)
-    return found === -1 ? [] : [{ at: at + found, message: 'has a character that is not allowed in headers' }]
-  })
+  return characterProblems(
+    literals,
+    /[^\t\x20-\x7e\x80-\xff]/,
+    'has a character that is not allowed in headers',
+  )
 }
 
 /** No value can end a header and begin another one. */

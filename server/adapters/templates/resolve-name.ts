@@ -7,51 +7,36 @@ export type ResolvedName = {
   /** One plain field of ours: neither a hook variable nor anything that a template derived from one. */
   own: boolean
   /** `action.status`, `action.*` for the whole; undefined for a name that the template assigned. */
-  read: string | undefined
+  read?: string | undefined
   /** The full path to the value, when all keys are literal and it begins with one of our names. */
-  keys: readonly string[] | undefined
+  keys?: readonly string[] | undefined
 }
-
-export type Resolved = { kind: 'found'; found: ResolvedName } | { kind: 'problem'; problem: Problem }
-
-const LITERAL: ResolvedName = { tree: FREE, own: false, read: undefined, keys: undefined }
 
 /** What a name in a template refers to. `locals`: the names that the template has assigned so far. */
 export function resolveName(
   token: PropertyAccessToken,
   names: NameTree,
   locals: ReadonlyMap<string, NameTree>,
-): Resolved {
+): ResolvedName | Problem {
   // "text".size: a property of a literal.
-  if (token.variable) return { kind: 'found', found: LITERAL }
+  if (token.variable) return { tree: FREE, own: false }
   const [first, ...rest] = token.props
   const root = first && keyIn(first)
   if (typeof root !== 'string') return problem(token, 'must begin with a plain name, not with brackets')
-  const local = locals.get(root)
-  const start = local ?? childOf(names, root)
-  if (!start) return problem(token, unknown([root], [...keysOf(names), ...locals.keys()]))
-  return descend(token, rest, root, start, local === undefined)
-}
-
-function descend(
-  token: PropertyAccessToken,
-  rest: readonly Token[],
-  root: string,
-  start: NameTree,
-  given: boolean,
-): Resolved {
+  const isOurs = !locals.has(root)
+  let tree = locals.get(root) ?? childOf(names, root)
+  if (!tree) return problem(token, unknown([root], [...keysOf(names), ...locals.keys()]))
   const path = [root]
-  let named = given
-  let tree = start
+  let isLiteral = isOurs
   for (const part of rest) {
     const key = keyIn(part)
     if (key === undefined) {
       if (tree.kind !== 'free')
         return problem(part, `has a dynamic key below ${path.join('.')}, where only a literal one is allowed`)
-      named = false
+      isLiteral = false
       continue
     }
-    if (typeof key === 'number') named = false
+    if (typeof key === 'number') isLiteral = false
     path.push(String(key))
     const next = childOf(tree, key)
     if (!next) return problem(part, unknown(path, keysOf(tree)))
@@ -59,11 +44,8 @@ function descend(
   }
   if (tree.kind !== 'secret' && holdsSecret(tree))
     return problem(token, `outputs all of ${path.join('.')}, which contains a secret: use one of its fields`)
-  const read = given ? `${root}.${path[1] ?? '*'}` : undefined
-  return {
-    kind: 'found',
-    found: { tree, own: given && tree.kind === 'value', read, keys: named ? path : undefined },
-  }
+  const read = isOurs ? `${root}.${path[1] ?? '*'}` : undefined
+  return { tree, own: isOurs && tree.kind === 'value', read, keys: isLiteral ? path : undefined }
 }
 
 /** A literal key; undefined for one that depends on a value. */
@@ -104,6 +86,6 @@ function distance(one: string, two: string): number {
   return row[two.length]!
 }
 
-function problem(token: Token, message: string): Resolved {
-  return { kind: 'problem', problem: { at: token.begin, message } }
+function problem({ begin }: Token, message: string): Problem {
+  return { at: begin, message }
 }

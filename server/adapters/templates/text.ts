@@ -1,8 +1,7 @@
-import { LiquidError, Parser, type Template, TypeGuards } from 'liquidjs'
-import { engine, readTokens } from './engine.ts'
+import { LiquidError, Parser, type Template, Tokenizer, TypeGuards } from 'liquidjs'
+import { engine } from './engine.ts'
 import { type Problem, parseProblem } from './errors.ts'
-import type { FastText } from './fast-path.ts'
-import { type Inspection, inspect, type OutputKind } from './inspect.ts'
+import { type FastOutput, type Inspection, inspect, type OutputKind } from './inspect.ts'
 import type { NameTree } from './names.ts'
 
 /** One text of a hook: plain, or a template. `literals` are the parts that are sent as written. */
@@ -10,6 +9,9 @@ export type ParsedText =
   | { kind: 'plain'; literals: Literal[] }
   | ({ kind: 'template'; literals: Literal[]; begin: number; shape: string; compiled: Compiled } & Inspection)
   | { kind: 'invalid'; problems: Problem[] }
+
+/** Most texts are words around a few plain names, which need no template engine. */
+export type FastText = readonly (string | FastOutput)[]
 
 export type Compiled = { kind: 'fast'; parts: FastText } | { kind: 'liquid'; templates: Template[] }
 
@@ -32,7 +34,7 @@ export function parseText(text: string, names: NameTree, kind: OutputKind): Pars
 }
 
 function parseTemplate(text: string, names: NameTree, kind: OutputKind): ParsedText {
-  const tokens = readTokens(text)
+  const tokens = new Tokenizer(text, engine.options.operators).readTopLevelTokens(engine.options)
   const literals = tokens
     .filter((token) => TypeGuards.isHTMLToken(token))
     .map((token) => ({ at: token.begin, text: token.getContent() }))
@@ -47,15 +49,12 @@ function parseTemplate(text: string, names: NameTree, kind: OutputKind): ParsedT
     .join('')
   const templates = new Parser(engine).parseTokens(tokens)
   const inspection = inspect(templates, names, kind)
-  const compiled = compile(templates, inspection)
-  return { kind: 'template', literals, begin, shape, compiled, ...inspection }
-}
-
-function compile(templates: Template[], { direct }: Inspection): Compiled {
   const parts = templates.map((template) =>
-    TypeGuards.isHTMLToken(template.token) ? template.token.getContent() : direct.get(template),
+    TypeGuards.isHTMLToken(template.token) ? template.token.getContent() : inspection.direct.get(template),
   )
-  return parts.every((part) => part !== undefined) ? { kind: 'fast', parts } : { kind: 'liquid', templates }
+  const isFast = parts.every((part) => part !== undefined)
+  const compiled: Compiled = isFast ? { kind: 'fast', parts } : { kind: 'liquid', templates }
+  return { kind: 'template', literals, begin, shape, compiled, ...inspection }
 }
 
 const TOO_LONG = `has an expression of more than ${MAX_EXPRESSION_LENGTH} characters`

@@ -105,8 +105,8 @@ async function unpack(repositories: Repositories, context: StepContext): Promise
   const { run, signal } = context
   const { id, rootDirectory, sharedPaths } = run.application!
   const shared = readSharedPaths(sharedPaths)
-  if (shared.kind === 'faults') {
-    const each = shared.faults.map(({ index, message }) => `number ${index + 1}: ${message}`)
+  if (shared.kind === 'invalid') {
+    const each = shared.problems.map(({ index, message }) => `number ${index + 1}: ${message}`)
     return failed('FAILED', `The shared paths of the application are invalid (${each.join('; ')}).`)
   }
   const archive = repositories.archive({ applicationId: id, hash: run.commit!.hash!, rootDirectory, signal })

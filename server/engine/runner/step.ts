@@ -1,6 +1,6 @@
 import type { CommandEnd, CommandRequest, Executor } from '#adapters/executors/executor.ts'
 import type { TargetAttempt } from '#engine/scheduling/target-lifecycle.ts'
-import { baseFolder, currentPath, releasePath, sharedPath } from '#model/deploy/layout.ts'
+import { baseFolder, releasePaths } from '#model/deploy/layout.ts'
 import { stepEnvironment } from '#model/deploy/variables.ts'
 import type { ReasonCode } from '#platform/database/tables.ts'
 import { AbortedError } from '#platform/queue/run-attempt.ts'
@@ -110,7 +110,7 @@ export async function runCustomCommand(context: StepContext, command: string): P
   const { run } = context
   const { application, deployment } = run
   const release = run.hasRelease ? run.releaseName : null
-  const paths = release === null ? null : pathsOf(baseOf(run), release)
+  const paths = release === null ? null : releasePaths(baseOf(run), release)
   const prepared = stepEnvironment({
     hookVariables: run.hookVariables,
     applicationVariables: application?.variables ?? [],
@@ -135,8 +135,4 @@ export async function runCustomCommand(context: StepContext, command: string): P
     environment: prepared.environment,
     workingFolder: paths?.release ?? null,
   })
-}
-
-function pathsOf(base: string, release: string) {
-  return { release: releasePath(base, release), current: currentPath(base), shared: sharedPath(base) }
 }

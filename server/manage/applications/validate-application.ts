@@ -71,8 +71,8 @@ export function validateApplication(input: ApplicationChange, source: SourceInpu
       errors.add(field, 'must not be longer than 64 KiB')
   }
   const paths = readSharedPaths(input.shared_paths ?? [])
-  if (paths.kind === 'faults')
-    for (const { index, message } of paths.faults) errors.add(`shared_paths.${index}`, message)
+  if (paths.kind === 'invalid')
+    for (const { index, message } of paths.problems) errors.add(`shared_paths.${index}`, message)
   return errors
 }
 

@@ -20,7 +20,7 @@ import { takeLock } from './get-new-release.ts'
 import { canActivateAgain, listReleases, readReleases } from './remove-old-releases.ts'
 import { LOCK_LOST } from './shell.ts'
 
-test('activating tells what was live before and what is now', async (t) => {
+test('activating reports what was live before and what is now', async (t) => {
   const base = await makeBase(t)
   const archive = await archiveOf(t, { file: '1' })
   const first = await deploy(base, { who: attempt('a'), name: release(1), archive })

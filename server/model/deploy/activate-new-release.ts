@@ -1,4 +1,4 @@
-import { assertReleaseName, type DeployCommand, RELEASE_NAME_IN_BASH } from './layout.ts'
+import { assertReleaseName, type DeployCommand, RELEASE_NAME } from './layout.ts'
 import { type Attempt, lockingCommand } from './shell.ts'
 
 /**
@@ -11,7 +11,7 @@ export function activateRelease(base: string, attempt: Attempt, release: string)
 
 // The mark is set before the switch: it means that the release was complete, and a live one must have it.
 const ACTIVATE = `
-[[ $GANTRY_RELEASE =~ ${RELEASE_NAME_IN_BASH} ]] || fail "This is not a release name."
+[[ $GANTRY_RELEASE =~ ${RELEASE_NAME} ]] || fail "This is not a release name."
 release=$releases/$GANTRY_RELEASE current=$GANTRY_BASE/current
 hold_lock
 demand_lock

@@ -18,7 +18,7 @@ import { baseFolder, type DeployCommand } from './layout.ts'
 
 const NOBODY = 65_534
 
-async function refusalOf(command: DeployCommand, uid?: number): Promise<string> {
+async function failureOf(command: DeployCommand, uid?: number): Promise<string> {
   const { code, output } = await run(command, { uid })
   assert.equal(code, 1, output)
   assert.equal(output.trim().split('\n').length, 1, output)
@@ -42,7 +42,7 @@ test('the folders of an application are created, and the check leaves nothing el
   assert.equal(again.replace(/\d+ MiB/, ''), output.replace(/\d+ MiB/, ''))
 })
 
-test('the check tells which release is live', async (t) => {
+test('the check reports which release is live', async (t) => {
   const base = await makeBase(t)
   await deploy(base, { who: attempt('a'), name: release(1), archive: await archiveOf(t, { file: '1' }) })
   assert.match(await demand(checkAppEnvironment(base)), new RegExp(`\nLive release: ${release(1)}\n`))
@@ -62,9 +62,9 @@ test('a root folder that is not writable is rejected, naming the account', async
   const root = await temporaryFolder(t)
   await chmod(root, 0o555)
   const uid = process.getuid!() === 0 ? NOBODY : undefined
-  const refusal = await refusalOf(checkAppEnvironment(baseFolder(root, 'shop')), uid)
+  const failure = await failureOf(checkAppEnvironment(baseFolder(root, 'shop')), uid)
   assert.match(
-    refusal,
+    failure,
     /^The account \S+ cannot create the folder \S+shop \(Permission denied\): give it write access/,
   )
   await chmod(root, 0o755)
@@ -76,14 +76,14 @@ test('a folder of the application that belongs to another account is rejected', 
   await demand(checkAppEnvironment(base))
   await chmod(join(base, 'shared'), 0o555)
   const uid = process.getuid!() === 0 ? NOBODY : undefined
-  const refusal = await refusalOf(checkAppEnvironment(base), uid)
-  assert.match(refusal, /^The account \S+ cannot write to \S+: give it write access there/)
+  const failure = await failureOf(checkAppEnvironment(base), uid)
+  assert.match(failure, /^The account \S+ cannot write to \S+: give it write access there/)
 })
 
 test('a root folder where no folder can be created is rejected', async () => {
-  const refusal = await refusalOf(checkAppEnvironment(baseFolder('/proc', 'shop')))
+  const failure = await failureOf(checkAppEnvironment(baseFolder('/proc', 'shop')))
   assert.match(
-    refusal,
+    failure,
     /cannot create the folder \/proc\/shop \(.+\): give it write access there, or set another root/,
   )
 })
@@ -93,13 +93,13 @@ test('a file at the location of a folder is rejected, and so is a link', async (
   await mkdir(base)
   await writeFile(join(base, 'releases'), '')
   assert.match(
-    await refusalOf(checkAppEnvironment(base)),
+    await failureOf(checkAppEnvironment(base)),
     /releases is in the way of a folder of that name: move it/,
   )
   await rm(join(base, 'releases'))
   await symlink('/tmp', join(base, 'releases'))
   assert.match(
-    await refusalOf(checkAppEnvironment(base)),
+    await failureOf(checkAppEnvironment(base)),
     /releases is a link and must be a folder: replace it/,
   )
 })
@@ -108,7 +108,7 @@ test('a folder named current is rejected before anything is built', async (t) =>
   const base = baseFolder(await temporaryFolder(t), 'shop')
   await mkdir(join(base, 'current'), { recursive: true })
   assert.match(
-    await refusalOf(checkAppEnvironment(base)),
+    await failureOf(checkAppEnvironment(base)),
     /current must be a link .+ move it, then deploy again/,
   )
 })
@@ -120,6 +120,6 @@ test('a server without a required program is rejected, naming the package', asyn
   for (const program of ['id', 'mkdir', 'mv', 'cp', 'df', 'tar'])
     await symlink(`/bin/${program}`, join(bin, program))
   const { command, environment } = checkAppEnvironment(baseFolder(root, 'shop'))
-  const refusal = await refusalOf({ command, environment: { ...environment, PATH: bin } })
-  assert.match(refusal, /^flock is not installed on .+: install the package util-linux, then deploy again\.$/)
+  const failure = await failureOf({ command, environment: { ...environment, PATH: bin } })
+  assert.match(failure, /^flock is not installed on .+: install the package util-linux, then deploy again\.$/)
 })

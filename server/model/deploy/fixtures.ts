@@ -89,10 +89,10 @@ export async function fetchRelease(
   return run(finishRelease(base, who, name, read.paths))
 }
 
-export async function deploy(base: string, wish: Deploy): Promise<string> {
-  const fetched = await fetchRelease(base, wish)
+export async function deploy(base: string, request: Deploy): Promise<string> {
+  const fetched = await fetchRelease(base, request)
   assert.equal(fetched.code, 0, fetched.output)
-  return fetched.output + (await demand(activateRelease(base, wish.who, wish.name)))
+  return fetched.output + (await demand(activateRelease(base, request.who, request.name)))
 }
 
 /** Path → content, `-> target` of a link, `/` for an empty folder. */

@@ -179,8 +179,8 @@ test('the lock remembers some runs, and other content of its file does no harm',
     ['a[$(false)] 1', 'x $(false)', ...lines, 'x 08', ''].join('\n'),
   )
   await demand(takeLock(base, attempt('x', 8)))
-  const kept = (await readFile(join(base, '.gantry/attempt'), 'utf8')).trim().split('\n')
-  assert.deepEqual(kept, [...lines.slice(-100), 'x 8'])
+  const stored = (await readFile(join(base, '.gantry/attempt'), 'utf8')).trim().split('\n')
+  assert.deepEqual(stored, [...lines.slice(-100), 'x 8'])
 })
 
 test('a lock that is held for too long is reported', async (t) => {
@@ -201,9 +201,9 @@ test('two attempts that take the lock together leave one owner', async (t) => {
   const base = await makeBase(t)
   const names = ['a', 'b', 'c', 'd', 'e', 'f']
   await Promise.all(names.map((name) => demand(takeLock(base, attempt(name)))))
-  const kept = (await readFile(join(base, '.gantry/attempt'), 'utf8')).trim().split('\n')
+  const stored = (await readFile(join(base, '.gantry/attempt'), 'utf8')).trim().split('\n')
   assert.deepEqual(
-    kept.toSorted(),
+    stored.toSorted(),
     names.map((name) => `${name} 1`),
   )
 })

@@ -1,4 +1,4 @@
-import { assertReleaseName, type DeployCommand, RELEASE_NAME_IN_BASH } from './layout.ts'
+import { assertReleaseName, type DeployCommand, RELEASE_NAME } from './layout.ts'
 import type { SharedPath } from './shared-paths.ts'
 import { type Attempt, lockingCommand } from './shell.ts'
 
@@ -82,22 +82,22 @@ link_shared() {
 
 const TAKE_LOCK = `
 hold_lock
-kept=()
+lines=()
 if [[ -e $state/attempt ]]; then
   while IFS= read -r line; do
     [[ $line =~ ^([A-Za-z0-9._-]+)\\ ([0-9]{1,9})$ ]] || continue
     if [[ \${BASH_REMATCH[1]} == "$GANTRY_RUN" ]]; then
       (( 10#\${BASH_REMATCH[2]} > GANTRY_ATTEMPT )) && lost
     else
-      kept+=("$line")
+      lines+=("$line")
     fi
   done < "$state/attempt"
 fi
 # Long enough ago, no attempt of a run can still be on its way.
-(( \${#kept[@]} > 100 )) && kept=("\${kept[@]:\${#kept[@]}-100}")
-kept+=("$GANTRY_RUN $GANTRY_ATTEMPT")
+(( \${#lines[@]} > 100 )) && lines=("\${lines[@]:\${#lines[@]}-100}")
+lines+=("$GANTRY_RUN $GANTRY_ATTEMPT")
 {
-  printf '%s\\n' "\${kept[@]}" > "$state/attempt.next" && mv -fT -- "$state/attempt.next" "$state/attempt"
+  printf '%s\\n' "\${lines[@]}" > "$state/attempt.next" && mv -fT -- "$state/attempt.next" "$state/attempt"
 } 2>/dev/null ||
   fail "Cannot write $state/attempt: the disk may be full, or the account has no write access."
 
@@ -113,7 +113,7 @@ sweep
 `
 
 const DEMAND_FREE_NAME = `
-[[ $GANTRY_RELEASE =~ ${RELEASE_NAME_IN_BASH} ]] || fail "This is not a release name."
+[[ $GANTRY_RELEASE =~ ${RELEASE_NAME} ]] || fail "This is not a release name."
 part=$releases/.$GANTRY_RELEASE.part release=$releases/$GANTRY_RELEASE
 hold_lock
 demand_lock
@@ -126,7 +126,7 @@ let_go
 # Owners and permissions are those of the account that deploys, whatever the archive says. Not with -C, which
 # reads backslashes in the name of a folder as escapes.
 if (cd -- "$part" && exec tar -x -f - --no-same-owner --no-same-permissions); then
-  # Tar may leave before the end of its input, and whoever sends it must not find nobody there.
+  # Tar may leave before the end of its input, and its sender must not find a closed pipe.
   cat >/dev/null
 else
   rm -rf -- "$part"

@@ -20,22 +20,14 @@ export function baseFolder(root: string, folder: string): string {
   return posix.join(root, folder)
 }
 
-export function releasePath(base: string, release: string): string {
-  return posix.join(base, 'releases', release)
+/** The folders that a release uses. */
+export function releasePaths(base: string, release: string) {
+  const path = (...names: string[]) => posix.join(base, ...names)
+  return { release: path('releases', release), current: path('current'), shared: path('shared') }
 }
 
-export function currentPath(base: string): string {
-  return posix.join(base, 'current')
-}
-
-export function sharedPath(base: string): string {
-  return posix.join(base, 'shared')
-}
-
-const RELEASE_NAME = /^\d{14}-[0-9a-f]{8}$/
-
-/** The same in bash. */
-export const RELEASE_NAME_IN_BASH = '^[0-9]{14}-[0-9a-f]{8}$'
+/** A regular expression, for bash and for us. */
+export const RELEASE_NAME = '^[0-9]{14}-[0-9a-f]{8}$'
 
 /** `YYYYMMDDHHMMSS-<8 hex of the commit>`, in UTC. */
 export function releaseName(at: Date, hash: string): string {
@@ -53,7 +45,7 @@ export function freeReleaseName(at: Date, hash: string, taken: Iterable<string>)
 }
 
 export function isReleaseName(text: string): boolean {
-  return RELEASE_NAME.test(text)
+  return new RegExp(RELEASE_NAME).test(text)
 }
 
 /** Throws on anything else: the name becomes part of a path. */

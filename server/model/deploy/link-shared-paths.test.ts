@@ -18,7 +18,7 @@ import {
 } from './fixtures.ts'
 import { extractRelease, finishRelease, takeLock } from './get-new-release.ts'
 
-type Wish = {
+type Setup = {
   files?: Record<string, FileContent>
   /** In the shared folder before the deploy. */
   shared?: Record<string, string | { linkTo: string }>
@@ -31,7 +31,7 @@ type Linked = Ended & {
   inShared(): Promise<Record<string, string>>
 }
 
-async function link(t: TestContext, { files = {}, shared = {}, paths }: Wish): Promise<Linked> {
+async function link(t: TestContext, { files = {}, shared = {}, paths }: Setup): Promise<Linked> {
   const base = await makeBase(t)
   for (const [path, file] of Object.entries(shared)) {
     await mkdir(dirname(join(base, 'shared', path)), { recursive: true })
@@ -99,7 +99,7 @@ test('a missing folder is created, and a missing file is created by writing thro
   })
 })
 
-test('a link in the release at the place of a shared path is replaced, never followed and never copied', async (t) => {
+test('a link in the release at the location of a shared path is replaced, never followed and never copied', async (t) => {
   const linked = await link(t, {
     files: { uploads: { linkTo: '/etc' }, '.env': { linkTo: '/etc/passwd' }, loop: { linkTo: 'loop' } },
     paths: ['uploads', '.env', 'loop'],
@@ -119,7 +119,7 @@ test('a parent that is a link out of the release is rejected, and nothing is tou
   }
 })
 
-test('a parent that is a link within the release is followed, and the link back fits its real place', async (t) => {
+test('a parent that is a link within the release is followed, and the link back fits its real location', async (t) => {
   const linked = await link(t, {
     files: { 'web/deep/public/x': '1', www: { linkTo: 'web/deep/public' }, here: { linkTo: '.' } },
     paths: ['www/files', 'here/logs'],

@@ -1,4 +1,4 @@
-import { assertReleaseName, type DeployCommand, isReleaseName, RELEASE_NAME_IN_BASH } from './layout.ts'
+import { assertReleaseName, type DeployCommand, isReleaseName, RELEASE_NAME } from './layout.ts'
 import { type Attempt, lockingCommand, plainCommand } from './shell.ts'
 
 /** What is on a server. A release that was never live is from a deploy that failed or still runs. */
@@ -64,7 +64,7 @@ export function removeReleases(base: string, attempt: Attempt, names: readonly s
 const LIST = `
 for folder in "$releases"/*; do
   name=\${folder##*/}
-  [[ $name =~ ${RELEASE_NAME_IN_BASH} && -d $folder && ! -L $folder ]] || continue
+  [[ $name =~ ${RELEASE_NAME} && -d $folder && ! -L $folder ]] || continue
   what=never-live
   [[ -e $state/activated/$name ]] && what=was-live
   [[ $GANTRY_BASE/current -ef $folder ]] && what=live
@@ -82,7 +82,7 @@ if [[ $owner_run != "$GANTRY_RUN" ]] || (( owner_number > GANTRY_ATTEMPT )); the
   exit 0
 fi
 for name in $GANTRY_RELEASES; do
-  [[ $name =~ ${RELEASE_NAME_IN_BASH} ]] || fail "This is not a release name."
+  [[ $name =~ ${RELEASE_NAME} ]] || fail "This is not a release name."
   folder=$releases/$name
   [[ -d $folder && ! -L $folder ]] || continue
   [[ $GANTRY_BASE/current -ef $folder ]] && continue

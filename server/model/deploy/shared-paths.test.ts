@@ -25,7 +25,7 @@ test('a shared path is a folder unless its last part looks like a file', () => {
   )
 })
 
-test('a path that leaves the release, is empty, or cannot be one line is a fault', () => {
+test('a path that leaves the release, is empty, or cannot be one line is invalid', () => {
   for (const text of [
     '',
     '/',
@@ -51,17 +51,17 @@ test('a path that leaves the release, is empty, or cannot be one line is a fault
   }
 })
 
-test('each faulty path is named with its reason', () => {
+test('each invalid path is named with its reason', () => {
   assert.deepEqual(readSharedPaths(['a', '../x', 'b', '/etc']), {
-    kind: 'faults',
-    faults: [
+    kind: 'invalid',
+    problems: [
       { index: 1, message: 'must not leave the release' },
       { index: 3, message: 'must be relative to the release' },
     ],
   })
 })
 
-test('paths that lie in one another, or are the same, are faults', () => {
+test('paths that lie in one another, or are the same, are invalid', () => {
   for (const [first, second] of [
     ['a', 'a/b'],
     ['a/b/c', 'a'],
@@ -69,7 +69,10 @@ test('paths that lie in one another, or are the same, are faults', () => {
     ['.env', '.env'],
   ]) {
     const message = `overlaps with the shared path ${JSON.stringify(first)}`
-    assert.deepEqual(readSharedPaths([first!, second!]), { kind: 'faults', faults: [{ index: 1, message }] })
+    assert.deepEqual(readSharedPaths([first!, second!]), {
+      kind: 'invalid',
+      problems: [{ index: 1, message }],
+    })
   }
   assert.equal(readSharedPaths(['a', 'ab', 'b/a']).kind, 'paths')
 })
@@ -77,16 +80,16 @@ test('paths that lie in one another, or are the same, are faults', () => {
 test('a hundred paths are the most', () => {
   const many = Array.from({ length: 101 }, (_, index) => `path-${index}`)
   assert.equal(readSharedPaths(many.slice(1)).kind, 'paths')
-  assert.equal(readSharedPaths(many).kind, 'faults')
+  assert.equal(readSharedPaths(many).kind, 'invalid')
 })
 
-test('any text is a fault, or a relative path of plain names in one line', () => {
+test('any text is invalid, or a relative path of plain names in one line', () => {
   const hard = fc.string({ unit: fc.constantFrom('.', '/', 'a', '\n', ' ') })
   const any = fc.array(fc.nat(0xffff), { maxLength: 20 }).map((units) => String.fromCharCode(...units))
   fc.assert(
     fc.property(fc.oneof(hard, any), (one) => {
       const read = readSharedPaths([one])
-      if (read.kind === 'faults') return
+      if (read.kind === 'invalid') return
       const parts = read.paths[0]!.path.split('/')
       assert.ok(parts.every((part) => part !== '' && part !== '.' && part !== '..'))
       assert.doesNotMatch(read.paths[0]!.path, /[\0\n]/)

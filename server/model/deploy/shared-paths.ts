@@ -7,7 +7,7 @@ export type SharedPath = { kind: 'folder' | 'file'; path: string }
 export type ReadSharedPaths =
   | { kind: 'paths'; paths: SharedPath[] }
   /** For people; `index` is that of the invalid text. */
-  | { kind: 'faults'; faults: { index: number; message: string }[] }
+  | { kind: 'invalid'; problems: { index: number; message: string }[] }
 
 const MAX_PATHS = 100
 const MAX_BYTES = 255
@@ -16,14 +16,14 @@ const MAX_BYTES = 255
 export function readSharedPaths(texts: readonly string[]): ReadSharedPaths {
   if (texts.length > MAX_PATHS) {
     const message = `an application has at most ${MAX_PATHS} shared paths`
-    return { kind: 'faults', faults: [{ index: MAX_PATHS, message }] }
+    return { kind: 'invalid', problems: [{ index: MAX_PATHS, message }] }
   }
   const paths = texts.map(readPath)
-  const faults = texts.flatMap((text, index) => {
+  const problems = texts.flatMap((text, index) => {
     const message = sharedPathProblem(text) ?? overlap(paths, index)
     return message ? [{ index, message }] : []
   })
-  return faults.length > 0 ? { kind: 'faults', faults } : { kind: 'paths', paths }
+  return problems.length > 0 ? { kind: 'invalid', problems } : { kind: 'paths', paths }
 }
 
 /** Why one text, by itself, is not a shared path. */

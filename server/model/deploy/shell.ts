@@ -36,7 +36,7 @@ hold_lock() {
 }
 let_go() { exec 9>&-; }
 
-# The last line of the file names who may switch current; those before it are there to tell late attempts.
+# The last line of the file names who may switch current; those before it show late attempts that they are late.
 read_owner() {
   owner_run= owner_number=0
   local line
@@ -74,29 +74,20 @@ export function plainCommand(base: string, text: string, values: Record<string, 
 /** A command that may use the functions around the lock. */
 export function lockingCommand(
   base: string,
-  attempt: Attempt,
+  { run, number }: Attempt,
   text: string,
   values: Record<string, string> = {},
 ): DeployCommand {
+  if (!/^[A-Za-z0-9._-]{1,100}$/.test(run))
+    throw new Error('A run id consists of letters, digits, ".", "_" and "-".')
+  if (!Number.isInteger(number) || number < 0 || number > 999_999_999)
+    throw new Error('Attempts are numbered from 0 to 999999999.')
   return plainCommand(base, LOCK + text, {
-    GANTRY_RUN: checkedRun(attempt.run),
-    GANTRY_ATTEMPT: String(checkedNumber(attempt.number)),
+    GANTRY_RUN: run,
+    GANTRY_ATTEMPT: String(number),
     GANTRY_LOCK_SECONDS: String(LOCK_SECONDS),
     ...values,
   })
-}
-
-function checkedRun(run: string): string {
-  if (!/^[A-Za-z0-9._-]{1,100}$/.test(run))
-    throw new Error('A run id consists of letters, digits, ".", "_" and "-".')
-  return run
-}
-
-function checkedNumber(number: number): number {
-  if (!Number.isInteger(number) || number < 0 || number > 999_999_999) {
-    throw new Error('Attempts are numbered from 0 to 999999999.')
-  }
-  return number
 }
 
 /** Steps 3 and 4 are commands of the application, to be run in the folder of the release. */

@@ -14,12 +14,6 @@ export type StepFacts = {
   paths: { release: string; current: string; shared: string } | null
 }
 
-export type StepVariables = {
-  hookVariables: Record<string, unknown>
-  applicationVariables: readonly { name: string; value: string }[]
-  facts: StepFacts
-}
-
 export type StepEnvironment =
   /** `notes` are lines for the step's log: which variables were ignored, and why. Names only, no values. */
   | { kind: 'ready'; environment: Record<string, string>; notes: string[] }
@@ -49,11 +43,12 @@ export function isReservedName(name: string): boolean {
 }
 
 /** Never throws. All names are ones that bash can export, and no value has a NUL. */
-export function stepEnvironment({
-  hookVariables,
-  applicationVariables,
-  facts,
-}: StepVariables): StepEnvironment {
+export function stepEnvironment(variables: {
+  hookVariables: Record<string, unknown>
+  applicationVariables: readonly { name: string; value: string }[]
+  facts: StepFacts
+}): StepEnvironment {
+  const { hookVariables, applicationVariables, facts } = variables
   const environment = new Map<string, string>()
   const notes: string[] = []
   const add = (name: string, shown: string, value: string) => {
