@@ -4,6 +4,10 @@ import type { Tables } from './tables.ts'
 // What writing any resource has in common.
 
 type ResourceTable =
+  | 'organizations'
+  | 'projects'
+  | 'environments'
+  | 'roles'
   | 'credentials'
   | 'servers'
   | 'applications'
