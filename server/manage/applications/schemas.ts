@@ -19,6 +19,7 @@ export const linkedResourceSchema = named(
   'LinkedResource',
   Exactly({ resource_type: Word(['server'] as const), resource_id: Id }),
 )
+export type LinkedResource = Static<typeof linkedResourceSchema>
 
 const fields = {
   name: Name(),
@@ -86,11 +87,14 @@ export const applicationBody = Exactly(fields, {
     },
   ],
 })
+export type ApplicationBody = Static<typeof applicationBody>
+
 /** Each field that is given replaces what is stored. */
 export const applicationChange = Type.Partial(applicationBody, {
   additionalProperties: false,
   examples: [{ build_command: 'npm run build', deployments_keep: 3 }],
 })
+export type ApplicationChange = Static<typeof applicationChange>
 
 export const applicationRecordSchema = named(
   'ApplicationRecord',
@@ -105,6 +109,7 @@ export const applicationRecordSchema = named(
     }),
   }),
 )
+export type ApplicationView = Static<typeof applicationRecordSchema>
 
 export const variableBody = Exactly(
   {
@@ -121,11 +126,13 @@ export const variableBody = Exactly(
   },
   { examples: [{ name: 'DATABASE_PASSWORD', value: 'correct horse battery staple', hidden: true }] },
 )
+export type VariableBody = Static<typeof variableBody>
 
 export const variableChange = Type.Partial(variableBody, {
   additionalProperties: false,
   examples: [{ value: 'another value' }],
 })
+export type VariableChange = Static<typeof variableChange>
 
 export const applicationVariableSchema = named(
   'ApplicationVariable',
@@ -140,13 +147,6 @@ export const applicationVariableSchema = named(
     updated_at: Timestamp,
   }),
 )
-
-export type ApplicationBody = Static<typeof applicationBody>
-export type ApplicationChange = Static<typeof applicationChange>
-export type ApplicationView = Static<typeof applicationRecordSchema>
-export type LinkedResource = Static<typeof linkedResourceSchema>
-export type VariableBody = Static<typeof variableBody>
-export type VariableChange = Static<typeof variableChange>
 export type ApplicationVariable = Static<typeof applicationVariableSchema>
 
 export const applicationRoomSchemas = [

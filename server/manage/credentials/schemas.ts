@@ -60,12 +60,14 @@ export const credentialBody = Exactly(fields, {
     { name: 'Web servers', provider_code: 'ssh', generate: true },
   ],
 })
+export type CredentialBody = Static<typeof credentialBody>
 
 /** Each field that is given replaces what is stored. */
 export const credentialChange = Type.Partial(credentialBody, {
   additionalProperties: false,
   examples: [{ token: 'ghp_example' }, { active: false }],
 })
+export type CredentialChange = Static<typeof credentialChange>
 
 export const credentialRecordSchema = named(
   'CredentialRecord',
@@ -79,6 +81,7 @@ export const credentialRecordSchema = named(
     public_key_fingerprint: TextOrNull(),
   }),
 )
+export type CredentialRecord = Static<typeof credentialRecordSchema>
 
 export const credentialCheckBody = Exactly(
   {
@@ -105,6 +108,7 @@ export const credentialCheckBody = Exactly(
     ],
   },
 )
+export type CredentialCheckBody = Static<typeof credentialCheckBody>
 
 export const credentialCheckSchema = named(
   'CredentialCheck',
@@ -117,11 +121,6 @@ export const credentialCheckSchema = named(
     }),
   }),
 )
-
-export type CredentialBody = Static<typeof credentialBody>
-export type CredentialChange = Static<typeof credentialChange>
-export type CredentialRecord = Static<typeof credentialRecordSchema>
-export type CredentialCheckBody = Static<typeof credentialCheckBody>
 export type CredentialCheck = Static<typeof credentialCheckSchema>
 
 export const credentialSchemas = [credentialRecordSchema, credentialCheckSchema]

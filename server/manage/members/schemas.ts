@@ -27,6 +27,7 @@ export const roleSchema = named(
     updated_at: Timestamp,
   }),
 )
+export type Role = Static<typeof roleSchema>
 
 export const grantSchema = named(
   'Grant',
@@ -44,6 +45,7 @@ export const grantSchema = named(
     created_at: Timestamp,
   }),
 )
+export type Grant = Static<typeof grantSchema>
 
 export const memberSchema = named(
   'Member',
@@ -61,6 +63,7 @@ export const memberSchema = named(
     }),
   }),
 )
+export type Member = Static<typeof memberSchema>
 
 const grantFields = {
   role: Type.Optional(
@@ -71,6 +74,7 @@ const grantFields = {
   environment_id: Type.Optional(IdOrNull),
 }
 const grantInput = Exactly(grantFields)
+export type GrantInput = Static<typeof grantInput>
 
 export const memberBody = Exactly(
   {
@@ -80,11 +84,13 @@ export const memberBody = Exactly(
   },
   { examples: [{ email: 'ada@example.com', name: 'Ada', role: 'developer', project_id: 1 }] },
 )
+export type MemberBody = Static<typeof memberBody>
 
 export const memberChange = Exactly(
   { grants: Type.Array(grantInput, { minItems: 1, maxItems: 100 }) },
   { examples: [{ grants: [{ role: 'viewer' }, { role: 'developer', environment_id: 3 }] }] },
 )
+export type MemberChange = Static<typeof memberChange>
 
 export const invitationBody = Exactly(
   {
@@ -94,6 +100,7 @@ export const invitationBody = Exactly(
   },
   { examples: [{ token: 'gty_in_…', name: 'Ada', password: 'correct horse battery staple' }] },
 )
+export type InvitationBody = Static<typeof invitationBody>
 
 export const roleBody = Exactly(
   {
@@ -106,19 +113,12 @@ export const roleBody = Exactly(
   },
   { examples: [{ name: 'Release manager', permissions: ['pipeline:view', 'pipeline:run', 'action:view'] }] },
 )
+export type RoleBody = Static<typeof roleBody>
+
 export const roleChange = Type.Partial(roleBody, {
   additionalProperties: false,
   examples: [{ permissions: ['pipeline:view'] }],
 })
-
-export type Role = Static<typeof roleSchema>
-export type Grant = Static<typeof grantSchema>
-export type Member = Static<typeof memberSchema>
-export type GrantInput = Static<typeof grantInput>
-export type MemberBody = Static<typeof memberBody>
-export type MemberChange = Static<typeof memberChange>
-export type InvitationBody = Static<typeof invitationBody>
-export type RoleBody = Static<typeof roleBody>
 export type RoleChange = Static<typeof roleChange>
 
 export const memberSchemas = [roleSchema, grantSchema, memberSchema]

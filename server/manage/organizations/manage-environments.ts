@@ -1,7 +1,7 @@
 import { auditorOf, type Requester, recordAudit } from '#access/audit/record.ts'
 import { isNameTaken } from '#model/inventory/names.ts'
 import type { Database, Transaction } from '#platform/database/connect.ts'
-import { insertRow, NOW, rowVersion, updateRow } from '#platform/database/rows.ts'
+import { findById, insertRow, NOW, rowVersion, updateRow } from '#platform/database/rows.ts'
 import { isOutdated } from '#platform/http/if-match.ts'
 import { CHANGED_MEANWHILE, GONE, REMOVED } from '#platform/http/problems.ts'
 import { changes, loadNames, nameTaken, notEmpty } from './manage-organizations.ts'
@@ -84,7 +84,7 @@ export async function removeEnvironment(
 
 type EnvironmentRow = NonNullable<Awaited<ReturnType<typeof findEnvironment>>>
 
-export function findEnvironment(db: Database, id: number, options: { lock?: boolean } = {}) {
+export function findEnvironment(db: Database, id: number, options?: { lock: boolean }) {
   const query = db
     .selectFrom('environments')
     .innerJoin('projects', 'projects.id', 'environments.project_id')
@@ -98,9 +98,8 @@ export function findEnvironment(db: Database, id: number, options: { lock?: bool
       'projects.organization_id',
       rowVersion('environments'),
     ])
-    .where('environments.id', '=', id)
     .where('environments.deleted_at', 'is', null)
-  return (options.lock ? query.forNoKeyUpdate('environments') : query).executeTakeFirst()
+  return findById(query, 'environments', id, options)
 }
 
 /** Always the project first, then the environment: two callers cannot deadlock. */

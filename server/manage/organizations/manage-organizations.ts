@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import { auditorOf, type Requester } from '#access/audit/record.ts'
 import { anyOf } from '#platform/database/any-of.ts'
 import type { Database, Transaction } from '#platform/database/connect.ts'
-import { NOW, rowVersion, updateRow } from '#platform/database/rows.ts'
+import { findById, NOW, rowVersion, updateRow } from '#platform/database/rows.ts'
 import { isOutdated } from '#platform/http/if-match.ts'
 import { CHANGED_MEANWHILE, conflict, GONE, type HttpProblem, listNames } from '#platform/http/problems.ts'
 import { insertWithSlug } from '#platform/slug.ts'
@@ -63,13 +63,12 @@ export async function removeOrganization(trx: Transaction, by: Requester, id: nu
 
 type OrganizationRow = NonNullable<Awaited<ReturnType<typeof findOrganization>>>
 
-export function findOrganization(db: Database, id: number, options: { lock?: boolean } = {}) {
+export function findOrganization(db: Database, id: number, options?: { lock: boolean }) {
   const query = db
     .selectFrom('organizations')
     .select(['id', 'name', 'owner_id', rowVersion('organizations')])
-    .where('id', '=', id)
     .where('deleted_at', 'is', null)
-  return (options.lock ? query.forNoKeyUpdate() : query).executeTakeFirst()
+  return findById(query, 'organizations', id, options)
 }
 
 /**

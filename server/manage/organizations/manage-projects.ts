@@ -1,7 +1,7 @@
 import { auditorOf, type Requester } from '#access/audit/record.ts'
 import { isNameTaken } from '#model/inventory/names.ts'
 import type { Database, Transaction } from '#platform/database/connect.ts'
-import { insertRow, NOW, rowVersion, updateRow } from '#platform/database/rows.ts'
+import { findById, insertRow, NOW, rowVersion, updateRow } from '#platform/database/rows.ts'
 import { isOutdated } from '#platform/http/if-match.ts'
 import { CHANGED_MEANWHILE, GONE } from '#platform/http/problems.ts'
 import { changes, findOrganization, nameTaken, notEmpty } from './manage-organizations.ts'
@@ -65,13 +65,12 @@ export async function removeProject(
 
 type ProjectRow = NonNullable<Awaited<ReturnType<typeof findProject>>>
 
-export function findProject(db: Database, id: number, options: { lock?: boolean } = {}) {
+export function findProject(db: Database, id: number, options?: { lock: boolean }) {
   const query = db
     .selectFrom('projects')
     .select(['id', 'organization_id', 'name', 'logo_url', rowVersion('projects')])
-    .where('id', '=', id)
     .where('deleted_at', 'is', null)
-  return (options.lock ? query.forNoKeyUpdate() : query).executeTakeFirst()
+  return findById(query, 'projects', id, options)
 }
 
 /** Always the organization first, then the project: two callers cannot deadlock. */

@@ -81,12 +81,14 @@ export const serverBody = Exactly(fields, {
     { name: 'here', provider_code: 'local', root_directory: '/srv/sites' },
   ],
 })
+export type ServerBody = Static<typeof serverBody>
 
 /** Each field that is given replaces what is stored. */
 export const serverChange = Type.Partial(serverBody, {
   additionalProperties: false,
   examples: [{ host: 'web-1.example.net' }, { max_parallel_actions: 2 }],
 })
+export type ServerChange = Static<typeof serverChange>
 
 export const serverSchema = named(
   'Server',
@@ -111,6 +113,7 @@ export const serverSchema = named(
     updated_at: Timestamp,
   }),
 )
+export type Server = Static<typeof serverSchema>
 
 export const serverCheckBody = Exactly(
   {
@@ -123,6 +126,7 @@ export const serverCheckBody = Exactly(
   },
   { examples: [{ pin_host_key: true }] },
 )
+export type ServerCheckBody = Static<typeof serverCheckBody>
 
 export const serverCheckSchema = named(
   'ServerCheck',
@@ -137,11 +141,6 @@ export const serverCheckSchema = named(
     checked_at: Timestamp,
   }),
 )
-
-export type ServerBody = Static<typeof serverBody>
-export type ServerChange = Static<typeof serverChange>
-export type Server = Static<typeof serverSchema>
-export type ServerCheckBody = Static<typeof serverCheckBody>
 export type ServerCheck = Static<typeof serverCheckSchema>
 
 export const serverSchemas = [serverSchema, serverCheckSchema]

@@ -53,6 +53,7 @@ export const stepSchema = named(
     ...times,
   }),
 )
+export type Step = Static<typeof stepSchema>
 
 export const serverResourceSchema = named(
   'ServerResource',
@@ -81,6 +82,7 @@ export const targetSchema = named(
     ...times,
   }),
 )
+export type Target = Static<typeof targetSchema>
 
 const targetSummarySchema = named(
   'TargetSummary',
@@ -92,6 +94,7 @@ const targetSummarySchema = named(
     failed: Type.Integer(),
   }),
 )
+export type TargetSummary = Static<typeof targetSummarySchema>
 
 const commitSchema = named(
   'Commit',
@@ -161,6 +164,7 @@ const summaryFields = {
 
 /** An action embedded in its resource: it does not embed the resource again, so nesting ends here. */
 const actionSummarySchema = named('ActionSummary', Exactly(summaryFields))
+export type ActionSummary = Static<typeof actionSummarySchema>
 
 export const credentialSchema = named(
   'Credential',
@@ -217,6 +221,7 @@ export const applicationSchema = named(
     updated_at: Timestamp,
   }),
 )
+export type Application = Static<typeof applicationSchema>
 
 const actionResourceSchema = named(
   'ActionResource',
@@ -229,6 +234,7 @@ const actionResourceSchema = named(
     }),
   }),
 )
+export type ActionResource = Static<typeof actionResourceSchema>
 
 const listItem = {
   ...summaryFields,
@@ -240,6 +246,7 @@ const listItem = {
 }
 
 export const actionListItemSchema = named('ActionListItem', Exactly(listItem))
+export type ActionListItem = Static<typeof actionListItemSchema>
 
 const actionRefSchema = named(
   'ActionRef',
@@ -254,6 +261,7 @@ const actionRefSchema = named(
     url_web_permalink: Type.String({ format: 'uri' }),
   }),
 )
+export type ActionRef = Static<typeof actionRefSchema>
 
 export const hookRequestSchema = named(
   'HookRequest',
@@ -269,6 +277,7 @@ export const hookRequestSchema = named(
     updated_at: Timestamp,
   }),
 )
+export type HookRequest = Static<typeof hookRequestSchema>
 
 export const actionSchema = named(
   'Action',
@@ -285,16 +294,6 @@ export const actionSchema = named(
     }),
   }),
 )
-
-export type Step = Static<typeof stepSchema>
-export type Target = Static<typeof targetSchema>
-export type TargetSummary = Static<typeof targetSummarySchema>
-export type ActionSummary = Static<typeof actionSummarySchema>
-export type Application = Static<typeof applicationSchema>
-export type ActionResource = Static<typeof actionResourceSchema>
-export type ActionListItem = Static<typeof actionListItemSchema>
-export type ActionRef = Static<typeof actionRefSchema>
-export type HookRequest = Static<typeof hookRequestSchema>
 export type Action = Static<typeof actionSchema>
 
 export const actionSchemas = [

@@ -52,6 +52,8 @@ const conditionSchema = named(
     }),
   }),
 )
+export type HookCondition = Static<typeof conditionSchema>
+
 const conditions = Type.Array(ref(conditionSchema), { maxItems: 50, description: 'All must match.' })
 
 const variableSchema = named(
@@ -73,6 +75,7 @@ const variableSchema = named(
     default_value: Type.Optional(Type.Unknown({ description: 'Of the declared type; null means none.' })),
   }),
 )
+export type HookVariable = Static<typeof variableSchema>
 
 const optionalHeader = (description: string) =>
   Type.Optional(TextOrNull({ maxLength: 256, pattern: headerPattern, description }))
@@ -122,6 +125,7 @@ export const incomingHookBody = Exactly({
   ),
   trigger_when: Type.Optional(Exactly({ conditions: Type.Optional(conditions) })),
 })
+export type IncomingHookBody = Static<typeof incomingHookBody>
 
 const headerValue = Type.String({
   maxLength: 4096,
@@ -162,14 +166,18 @@ export const outgoingHookBody = Exactly({
     }),
   ),
 })
+export type OutgoingHookBody = Static<typeof outgoingHookBody>
 
 /** A change takes the fields of creation; each given field replaces the stored one entirely. */
 export const incomingHookChange = Exactly({ ...incomingHookBody.properties, name: Type.Optional(name) })
+export type IncomingHookChange = Static<typeof incomingHookChange>
+
 export const outgoingHookChange = Exactly({
   ...outgoingHookBody.properties,
   name: Type.Optional(name),
   target_url: Type.Optional(outgoingHookBody.properties.target_url),
 })
+export type OutgoingHookChange = Static<typeof outgoingHookChange>
 
 export const rotateSecretBody = Exactly({
   overlap_seconds: Type.Optional(
@@ -213,13 +221,6 @@ export const hookSchema = named(
     updated_at: Timestamp,
   }),
 )
-
 export type Hook = Static<typeof hookSchema>
-export type HookVariable = Static<typeof variableSchema>
-export type HookCondition = Static<typeof conditionSchema>
-export type IncomingHookBody = Static<typeof incomingHookBody>
-export type OutgoingHookBody = Static<typeof outgoingHookBody>
-export type IncomingHookChange = Static<typeof incomingHookChange>
-export type OutgoingHookChange = Static<typeof outgoingHookChange>
 
 export const hookSchemas = [conditionSchema, variableSchema, signatureSchema, hookSchema]

@@ -23,6 +23,7 @@ export const resourceSummarySchema = named(
     summary: Exactly({ count: Type.Integer() }),
   }),
 )
+export type ResourceSummary = Static<typeof resourceSummarySchema>
 
 export const organizationSchema = named(
   'Organization',
@@ -36,6 +37,7 @@ export const organizationSchema = named(
     updated_at: Timestamp,
   }),
 )
+export type Organization = Static<typeof organizationSchema>
 
 export const projectSchema = named(
   'Project',
@@ -53,6 +55,7 @@ export const projectSchema = named(
     updated_at: Timestamp,
   }),
 )
+export type Project = Static<typeof projectSchema>
 
 export const environmentSchema = named(
   'Environment',
@@ -70,10 +73,6 @@ export const environmentSchema = named(
     project: ref(projectSchema),
   }),
 )
-
-export type ResourceSummary = Static<typeof resourceSummarySchema>
-export type Organization = Static<typeof organizationSchema>
-export type Project = Static<typeof projectSchema>
 export type Environment = Static<typeof environmentSchema>
 
 export const inventorySchemas = [resourceSummarySchema, organizationSchema, projectSchema, environmentSchema]

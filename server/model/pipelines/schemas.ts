@@ -70,10 +70,13 @@ export const pipelineBody = Exactly(
     ],
   },
 )
+export type PipelineBody = Static<typeof pipelineBody>
+
 export const pipelineChange = Exactly(
   { name: Type.Optional(name), operation: Type.Optional(operation), ...optionalFields },
   { examples: [{ queue_policy: 'reject', rollout: null }] },
 )
+export type PipelineChange = Static<typeof pipelineChange>
 
 const stepFields = {
   description: Type.Optional(TextOrNull({ maxLength: 1_000 })),
@@ -127,10 +130,13 @@ export const stepBody = Exactly(
     ],
   },
 )
+export type StepBody = Static<typeof stepBody>
+
 export const stepChange = Exactly(
   { name: Type.Optional(name), command: Type.Optional(command), ...stepFields },
   { examples: [{ timeout_seconds: 1200, trigger_after: null }] },
 )
+export type StepChange = Static<typeof stepChange>
 
 export const pipelineStepSchema = named(
   'PipelineStep',
@@ -148,6 +154,7 @@ export const pipelineStepSchema = named(
     updated_at: Timestamp,
   }),
 )
+export type PipelineStep = Static<typeof pipelineStepSchema>
 
 export const pipelineSchema = named(
   'Pipeline',
@@ -175,12 +182,6 @@ export const pipelineSchema = named(
     updated_at: Timestamp,
   }),
 )
-
-export type PipelineBody = Static<typeof pipelineBody>
-export type PipelineChange = Static<typeof pipelineChange>
-export type StepBody = Static<typeof stepBody>
-export type StepChange = Static<typeof stepChange>
-export type PipelineStep = Static<typeof pipelineStepSchema>
 export type Pipeline = Static<typeof pipelineSchema>
 
 export const pipelineSchemas = [pipelineStepSchema, pipelineSchema]

@@ -39,6 +39,7 @@ const overviewRunSchema = named(
     created_at: Timestamp,
   }),
 )
+export type OverviewRun = Static<typeof overviewRunSchema>
 
 const failingHookSchema = named(
   'FailingHook',
@@ -57,6 +58,7 @@ const failingHookSchema = named(
     disabled_reason: TextOrNull(),
   }),
 )
+export type FailingHook = Static<typeof failingHookSchema>
 
 const overviewDeliveriesSchema = named(
   'OverviewDeliveries',
@@ -70,6 +72,7 @@ const overviewDeliveriesSchema = named(
     }),
   }),
 )
+export type OverviewDeliveries = Static<typeof overviewDeliveriesSchema>
 
 const queueDepth = Exactly({
   job: Type.String(),
@@ -100,10 +103,6 @@ export const overviewSchema = named(
     }),
   }),
 )
-
-export type OverviewRun = Static<typeof overviewRunSchema>
-export type FailingHook = Static<typeof failingHookSchema>
-export type OverviewDeliveries = Static<typeof overviewDeliveriesSchema>
 export type Overview = Static<typeof overviewSchema>
 
 export const dashboardSchemas = [
