@@ -140,8 +140,7 @@ const HANDLERS: { [Kind in ResourceKind]: Handler<Kind> } = {
   variable: {
     create: (by, { desired }) =>
       createVariable(by.trx, by, parentId(by, desired), { name: desired.name, ...desired.body }),
-    update: (by, { desired }, id) =>
-      changeVariable(by.trx, by, parentId(by, desired), id, desired.body),
+    update: (by, { desired }, id) => changeVariable(by.trx, by, parentId(by, desired), id, desired.body),
     remove: (by, stored, id) => removeVariable(by.trx, by, parentId(by, stored), id),
   },
   pipeline: {

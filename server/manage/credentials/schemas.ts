@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { credentialSchema as shownInActions } from '#model/actions/schemas.ts'
-import { Exactly, Id, Name, named, TextOrNull, Timestamp, Word } from '#platform/http/schemas.ts'
+import { Exactly, Id, Name, namedObject, TextOrNull, Timestamp, Word } from '#platform/http/schemas.ts'
 
 export const CREDENTIAL_PROVIDERS = ['github', 'gitlab', 'bitbucket', 'gitea', 'git', 'ssh'] as const
 export type CredentialProvider = (typeof CREDENTIAL_PROVIDERS)[number]
@@ -69,18 +69,15 @@ export const credentialChange = Type.Partial(credentialBody, {
 })
 export type CredentialChange = Static<typeof credentialChange>
 
-export const credentialRecordSchema = named(
-  'CredentialRecord',
-  Exactly({
-    ...shownInActions.properties,
-    base_url: TextOrNull(),
-    username: TextOrNull(),
-    public_key: TextOrNull({
-      description: 'For SSH keys: the line for `authorized_keys`, or for the deploy keys of a repository.',
-    }),
-    public_key_fingerprint: TextOrNull(),
+export const credentialRecordSchema = namedObject('CredentialRecord', {
+  ...shownInActions.properties,
+  base_url: TextOrNull(),
+  username: TextOrNull(),
+  public_key: TextOrNull({
+    description: 'For SSH keys: the line for `authorized_keys`, or for the deploy keys of a repository.',
   }),
-)
+  public_key_fingerprint: TextOrNull(),
+})
 export type CredentialRecord = Static<typeof credentialRecordSchema>
 
 export const credentialCheckBody = Exactly(
@@ -110,17 +107,14 @@ export const credentialCheckBody = Exactly(
 )
 export type CredentialCheckBody = Static<typeof credentialCheckBody>
 
-export const credentialCheckSchema = named(
-  'CredentialCheck',
-  Exactly({
-    ok: Type.Boolean(),
-    message: Type.String({ description: 'The result as a sentence.' }),
-    checked_at: Timestamp,
-    details: Type.Record(Type.String(), Type.Unknown(), {
-      description: 'Further results: `account`, `status`, `references`, `host_key_fingerprint`.',
-    }),
+export const credentialCheckSchema = namedObject('CredentialCheck', {
+  ok: Type.Boolean(),
+  message: Type.String({ description: 'The result as a sentence.' }),
+  checked_at: Timestamp,
+  details: Type.Record(Type.String(), Type.Unknown(), {
+    description: 'Further results: `account`, `status`, `references`, `host_key_fingerprint`.',
   }),
-)
+})
 export type CredentialCheck = Static<typeof credentialCheckSchema>
 
 export const credentialSchemas = [credentialRecordSchema, credentialCheckSchema]

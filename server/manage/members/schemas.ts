@@ -8,61 +8,51 @@ import {
   Id,
   IdOrNull,
   Name,
-  named,
+  namedObject,
   ref,
   TextOrNull,
   Timestamp,
   TimestampOrNull,
+  timestamps,
   Word,
 } from '#platform/http/schemas.ts'
 
-export const roleSchema = named(
-  'Role',
-  Exactly({
-    id: Id,
-    organization_id: Id,
-    name: Type.String(),
-    permissions: Type.Array(Type.String()),
-    created_at: Timestamp,
-    updated_at: Timestamp,
-  }),
-)
+export const roleSchema = namedObject('Role', {
+  id: Id,
+  organization_id: Id,
+  name: Type.String(),
+  permissions: Type.Array(Type.String()),
+  ...timestamps,
+})
 export type Role = Static<typeof roleSchema>
 
-export const grantSchema = named(
-  'Grant',
-  Exactly({
-    id: Id,
-    role: Type.Unsafe<(typeof BUILT_IN_ROLES)[number] | null>({
-      type: ['string', 'null'],
-      enum: [...BUILT_IN_ROLES, null],
-      description: 'A built-in role; null for a custom role.',
-    }),
-    role_id: IdOrNull,
-    role_name: Type.String(),
-    project_id: IdOrNull,
-    environment_id: IdOrNull,
-    created_at: Timestamp,
+export const grantSchema = namedObject('Grant', {
+  id: Id,
+  role: Type.Unsafe<(typeof BUILT_IN_ROLES)[number] | null>({
+    type: ['string', 'null'],
+    enum: [...BUILT_IN_ROLES, null],
+    description: 'A built-in role; null for a custom role.',
   }),
-)
+  role_id: IdOrNull,
+  role_name: Type.String(),
+  project_id: IdOrNull,
+  environment_id: IdOrNull,
+  created_at: Timestamp,
+})
 export type Grant = Static<typeof grantSchema>
 
-export const memberSchema = named(
-  'Member',
-  Exactly({
-    user_id: Id,
-    user: ref(userSchema),
-    grants: Type.Array(ref(grantSchema), {
-      description:
-        'Each applies to its environment, otherwise its project, otherwise the whole organization.',
-    }),
-    has_joined: Type.Boolean({ description: 'False until the person accepts the invitation.' }),
-    invitation_expires_at: TimestampOrNull,
-    invitation_url: TextOrNull({
-      description: 'A link that works once; only in the response that created it.',
-    }),
+export const memberSchema = namedObject('Member', {
+  user_id: Id,
+  user: ref(userSchema),
+  grants: Type.Array(ref(grantSchema), {
+    description: 'Each applies to its environment, otherwise its project, otherwise the whole organization.',
   }),
-)
+  has_joined: Type.Boolean({ description: 'False until the person accepts the invitation.' }),
+  invitation_expires_at: TimestampOrNull,
+  invitation_url: TextOrNull({
+    description: 'A link that works once; only in the response that created it.',
+  }),
+})
 export type Member = Static<typeof memberSchema>
 
 const grantFields = {
