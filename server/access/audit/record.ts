@@ -1,7 +1,8 @@
 // The audit log: who changed what in an organization, stored permanently. Every change is recorded in its own
 // transaction, so that there is no change without its entry and no entry without its change.
-import type { Transaction } from 'kysely'
-import type { Tables } from '#platform/database/tables.ts'
+import type { Caller } from '#access/authorization/caller.ts'
+import type { Transaction } from '#platform/database/connect.ts'
+import { REMOVED } from '#platform/http/problems.ts'
 
 /** Who made the change and from where; without a user it was the service itself. */
 export type Actor = { userId: number | null; ipAddress: string | null; requestId: string | null }
@@ -15,17 +16,13 @@ export type AuditedChange = {
   after: object | null
 }
 
-export async function recordAudit(
-  trx: Transaction<Tables>,
-  actor: Actor,
-  change: AuditedChange,
-): Promise<void> {
+export async function recordAudit(trx: Transaction, actor: Actor, change: AuditedChange): Promise<void> {
   await recordAudits(trx, actor, [change])
 }
 
 /** For many resources at once, such as everything that is removed with an environment. */
 export async function recordAudits(
-  trx: Transaction<Tables>,
+  trx: Transaction,
   actor: Actor,
   changes: readonly AuditedChange[],
 ): Promise<void> {
@@ -53,9 +50,12 @@ function toRow(actor: Actor, { organizationId, verb, subject, before, after }: A
   }
 }
 
+/** Who makes a change: what they may do, and how the audit log names them. */
+export type Requester = { caller: Caller; actor: Actor }
+
 /**
- * Records changes of one type of resource: created when there is no `before`, removed when there is no `after`.
- * `shown` lists the fields to keep, or picks them itself where some are secret.
+ * Records changes of one type of resource. `shown` lists the fields to keep, or picks them itself where some are
+ * secret.
  */
 export function auditorOf<Row extends { id: number | string; name: string }>(
   type: string,
@@ -65,20 +65,30 @@ export function auditorOf<Row extends { id: number | string; name: string }>(
     typeof shown === 'function'
       ? shown
       : (row: Row) => Object.fromEntries(shown.map((field) => [field, row[field]]))
-  return (
-    trx: Transaction<Tables>,
-    actor: Actor,
-    organizationId: number,
-    before: Row | null,
-    after: Row | null,
-  ): Promise<void> => {
-    const { id, name } = (after ?? before)!
-    return recordAudit(trx, actor, {
-      organizationId,
-      verb: !before ? 'created' : after ? 'changed' : 'removed',
-      subject: { type, id, name },
-      before: before && pick(before),
-      after: after && pick(after),
-    })
+  return {
+    /** `after` was read in the transaction that stored it; `before` is null for a new row. */
+    async saved<After extends Row>(
+      trx: Transaction,
+      { actor }: Pick<Requester, 'actor'>,
+      organizationId: number,
+      before: Row | null,
+      after: After | undefined,
+    ) {
+      const { id, name } = after!
+      await recordAudit(trx, actor, {
+        organizationId,
+        verb: before ? 'changed' : 'created',
+        subject: { type, id, name },
+        before: before && pick(before),
+        after: pick(after!),
+      })
+      return { kind: 'done' as const, row: after! }
+    },
+    async removed(trx: Transaction, { actor }: Pick<Requester, 'actor'>, organizationId: number, row: Row) {
+      const subject = { type, id: row.id, name: row.name }
+      const before = pick(row)
+      await recordAudit(trx, actor, { organizationId, verb: 'removed', subject, before, after: null })
+      return REMOVED
+    },
   }
 }

@@ -67,9 +67,9 @@ export const linkRoutes: FastifyPluginAsyncTypebox<{ db: Database }> = async (ap
           response: { 204: Type.Null(), ...errorResponses(...errors) },
         },
         handler: async (request, reply) => {
-          const [by, caller] = [{ actor: actorOf(request) }, callerOf(request)]
+          const by = { actor: actorOf(request), caller: callerOf(request) }
           const pair = pairOf(request.params)
-          unwrap(await db.transaction().execute((trx) => setLink(trx, by, caller, pair, isLinked)))
+          unwrap(await db.transaction().execute((trx) => setLink(trx, by, pair, isLinked)))
           return reply.code(204).send(null)
         },
       })

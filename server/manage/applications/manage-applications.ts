@@ -1,7 +1,7 @@
 // The applications room: what is deployed, the servers that it is deployed to (manage-links.ts), and the
 // variables that its commands get (variables.ts).
-import { sql, type Transaction } from 'kysely'
-import { type Actor, auditorOf, recordAudit } from '#access/audit/record.ts'
+import { sql } from 'kysely'
+import { auditorOf, type Requester, recordAudit } from '#access/audit/record.ts'
 import type { Caller } from '#access/authorization/caller.ts'
 import {
   checkCascade,
@@ -10,16 +10,15 @@ import {
   hooksOf,
   lockAgainstRuns,
   pipelinesOf,
-  type Removal,
   removePipelines,
 } from '#manage/pipelines/remove-pipelines.ts'
 import { checkLocalAccess, LOCAL_ONLY } from '#model/inventory/local-servers.ts'
 import { isNameTaken } from '#model/inventory/names.ts'
 import { type LockedEnvironment, lockEnvironment, lockForChange } from '#model/pipelines/lock-environment.ts'
 import { anyOf } from '#platform/database/any-of.ts'
+import type { Transaction } from '#platform/database/connect.ts'
 import { insertRow, NOW, updateRow } from '#platform/database/rows.ts'
-import type { Tables } from '#platform/database/tables.ts'
-import type { HttpProblem } from '#platform/http/problems.ts'
+import { GONE, type HttpProblem, REMOVED } from '#platform/http/problems.ts'
 import { slugify } from '#platform/slug.ts'
 import { checkLinks, storeLinks } from './manage-links.ts'
 import { type ApplicationRow, findApplication } from './read-applications.ts'
@@ -31,10 +30,6 @@ import {
   validateApplication,
 } from './validate-application.ts'
 
-type ChangeDeps = { actor: Actor }
-
-export type ApplicationOutcome = { kind: 'done'; row: ApplicationRow } | HttpProblem
-
 const auditApplication = auditorOf<ApplicationRow>('application', (row) => {
   const { id, project_id, environment_id, live_action_id, created_by, created_at, updated_at, ...rest } = row
   const { deleted_at, row_version, ...shown } = rest
@@ -42,21 +37,20 @@ const auditApplication = auditorOf<ApplicationRow>('application', (row) => {
 })
 
 export async function createApplication(
-  trx: Transaction<Tables>,
-  { actor }: ChangeDeps,
-  caller: Caller,
+  trx: Transaction,
+  by: Requester,
   environmentId: number,
   input: ApplicationBody,
-): Promise<ApplicationOutcome> {
+) {
   const scope = await lockEnvironment(trx, environmentId)
-  if (!scope) return { kind: 'gone' }
-  const resolved = await resolveSource(trx, caller, scope, input)
+  if (!scope) return GONE
+  const resolved = await resolveSource(trx, by.caller, scope, input)
   if ('kind' in resolved) return resolved
   const { linked_resources = [], ...columns } = input
   const wanted = linked_resources.map(({ resource_id }) => resource_id)
   const problem =
-    (await checkLinks(trx, caller, scope, { applicationId: null, current: [], wanted })) ??
-    checkSourceAccess(caller, resolved.source) ??
+    (await checkLinks(trx, by.caller, scope, { applicationId: null, current: [], wanted })) ??
+    checkSourceAccess(by.caller, resolved.source) ??
     (await checkFields(trx, scope, input, resolved.source))
   if (problem) return problem
 
@@ -66,36 +60,33 @@ export async function createApplication(
     project_id: scope.project_id,
     environment_id: environmentId,
     folder: await freeFolder(trx, environmentId, input.name),
-    created_by: caller.id,
+    created_by: by.caller.id,
   })
   await storeLinks(trx, scope, id, wanted)
-  const row = (await findApplication(trx, id))!
-  await auditApplication(trx, actor, scope.organization_id, null, row)
-  return { kind: 'done', row }
+  return auditApplication.saved(trx, by, scope.organization_id, null, await findApplication(trx, id))
 }
 
 export async function changeApplication(
-  trx: Transaction<Tables>,
-  { actor }: ChangeDeps,
-  caller: Caller,
+  trx: Transaction,
+  by: Requester,
   id: number,
   input: ApplicationChange,
   ifMatch?: string,
-): Promise<ApplicationOutcome> {
+) {
   const held = await lockForChange(trx, 'applications', id, findApplication, ifMatch)
   if (held.kind !== 'locked') return held
   const { scope, row: before } = held
-  const resolved = await resolveSource(trx, caller, scope, input, before)
+  const resolved = await resolveSource(trx, by.caller, scope, input, before)
   if ('kind' in resolved) return resolved
   const { linked_resources, ...columns } = input
   const current = before.server_ids
   const wanted = linked_resources?.map(({ resource_id }) => resource_id) ?? current
-  const links = await checkLinks(trx, caller, scope, { applicationId: id, current, wanted })
+  const links = await checkLinks(trx, by.caller, scope, { applicationId: id, current, wanted })
   const problem =
     (links?.kind === 'conflict' ? undefined : links) ??
-    checkSourceAccess(caller, resolved.source) ??
+    checkSourceAccess(by.caller, resolved.source) ??
     (changesWhatRuns(input, before)
-      ? await checkLocalAccess(trx, caller, { type: 'application', id })
+      ? await checkLocalAccess(trx, by.caller, { type: 'application', id })
       : undefined) ??
     (await checkFields(trx, scope, input, resolved.source, before)) ??
     links
@@ -103,9 +94,7 @@ export async function changeApplication(
 
   await storeLinks(trx, scope, id, wanted)
   await updateRow(trx, 'applications', id, columns)
-  const row = (await findApplication(trx, id))!
-  await auditApplication(trx, actor, scope.organization_id, before, row)
-  return { kind: 'done', row }
+  return auditApplication.saved(trx, by, scope.organization_id, before, await findApplication(trx, id))
 }
 
 /**
@@ -113,12 +102,11 @@ export async function changeApplication(
  * removes its pipelines and their hooks.
  */
 export async function removeApplication(
-  trx: Transaction<Tables>,
-  { actor }: ChangeDeps,
-  caller: Caller,
+  trx: Transaction,
+  by: Requester,
   id: number,
   { cascade, ifMatch }: { cascade: boolean; ifMatch?: string },
-): Promise<Removal> {
+) {
   const held = await lockForChange(trx, 'applications', id, findApplication, ifMatch)
   if (held.kind !== 'locked') return held
   const { scope, row } = held
@@ -127,7 +115,7 @@ export async function removeApplication(
   await lockAgainstRuns(trx, pipelineIds)
   const hooks = await hooksOf(trx, pipelineIds)
   const problem =
-    (cascade && checkCascade(caller, scope, { 'pipeline:remove': pipelines, 'hook:remove': hooks })) ||
+    (cascade && checkCascade(by.caller, scope, { 'pipeline:remove': pipelines, 'hook:remove': hooks })) ||
     (await checkUnfinished(trx, sql`a.pipeline_id = any(${pipelineIds}::bigint[])`)) ||
     (!cascade &&
       checkDependents('The application', {
@@ -136,22 +124,22 @@ export async function removeApplication(
       }))
   if (problem) return problem
 
-  await removePipelines(trx, actor, scope.organization_id, pipelineIds)
+  await removePipelines(trx, by.actor, scope.organization_id, pipelineIds)
   await trx.deleteFrom('application_servers').where('application_id', '=', id).execute()
   await trx.deleteFrom('application_variables').where('application_id', '=', id).execute()
   await updateRow(trx, 'applications', id, { deleted_at: NOW })
   const { name, repository } = row
-  await recordAudit(trx, actor, {
+  await recordAudit(trx, by.actor, {
     organizationId: scope.organization_id,
     verb: 'removed',
     subject: { type: 'application', id, name },
     before: { name, repository },
     after: null,
   })
-  return { kind: 'removed' }
+  return REMOVED
 }
 
-function serversOf(trx: Transaction<Tables>, { server_ids }: ApplicationRow) {
+function serversOf(trx: Transaction, { server_ids }: ApplicationRow) {
   return trx.selectFrom('servers').select('name').where(anyOf('id', server_ids)).orderBy('id').execute()
 }
 
@@ -178,7 +166,7 @@ function checkSourceAccess(caller: Caller, source: SourceInput | undefined): Htt
 }
 
 async function checkFields(
-  trx: Transaction<Tables>,
+  trx: Transaction,
   scope: LockedEnvironment,
   input: ApplicationChange,
   source: SourceInput | undefined,
@@ -195,7 +183,7 @@ async function checkFields(
 }
 
 /** Removed applications keep their folder: another one must not find what they left on servers. */
-async function freeFolder(trx: Transaction<Tables>, environmentId: number, name: string): Promise<string> {
+async function freeFolder(trx: Transaction, environmentId: number, name: string): Promise<string> {
   const rows = await trx
     .selectFrom('applications')
     .select('folder')

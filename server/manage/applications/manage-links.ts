@@ -1,17 +1,15 @@
-import { sql, type Transaction } from 'kysely'
-import { type Actor, recordAudit } from '#access/audit/record.ts'
+import { sql } from 'kysely'
+import { type Requester, recordAudit } from '#access/audit/record.ts'
 import type { Caller } from '#access/authorization/caller.ts'
 import { can } from '#access/authorization/permissions.ts'
 import { lockAgainstRuns, pipelinesOf } from '#manage/pipelines/remove-pipelines.ts'
 import { LOCAL_ONLY } from '#model/inventory/local-servers.ts'
 import { type LockedEnvironment, lockForChange } from '#model/pipelines/lock-environment.ts'
 import { anyOf, byId } from '#platform/database/any-of.ts'
+import type { Transaction } from '#platform/database/connect.ts'
 import { updateRow } from '#platform/database/rows.ts'
-import type { Tables } from '#platform/database/tables.ts'
-import { conflict, FieldErrors, type HttpProblem, listNames } from '#platform/http/problems.ts'
+import { conflict, FieldErrors, GONE, type HttpProblem, listNames } from '#platform/http/problems.ts'
 import { findApplication } from './read-applications.ts'
-
-export type LinkOutcome = { kind: 'done' } | HttpProblem
 
 export type Pair = { applicationId: number; serverId: number }
 
@@ -20,45 +18,46 @@ export type Pair = { applicationId: number; serverId: number }
  * deployed to an unlinked server stays there.
  */
 export async function setLink(
-  trx: Transaction<Tables>,
-  { actor }: { actor: Actor },
-  caller: Caller,
+  trx: Transaction,
+  by: Requester,
   { applicationId, serverId }: Pair,
   isLinked: boolean,
-): Promise<LinkOutcome> {
+) {
   const held = await lockForChange(trx, 'applications', applicationId, findApplication)
   if (held.kind !== 'locked') return held
   const { scope, row } = held
   // To a caller who may not see both, neither exists.
-  const isVisible = can(caller, 'application:view', scope) && can(caller, 'server:view', scope)
+  const isVisible = can(by.caller, 'application:view', scope) && can(by.caller, 'server:view', scope)
   const [server] = await findServers(trx, scope, [serverId])
-  if (!isVisible || !server) return { kind: 'gone' }
-  if (!can(caller, 'application:edit', scope))
+  if (!isVisible || !server) return GONE
+  if (!can(by.caller, 'application:edit', scope))
     return { kind: 'forbidden', reason: 'You need the permission application:edit here.' }
   const current = row.server_ids
-  if (current.includes(serverId) === isLinked) return { kind: 'done' }
+  if (current.includes(serverId) === isLinked) return DONE
   const wanted = isLinked ? [...current, serverId] : current.filter((id) => id !== serverId)
-  const problem = await checkLinks(trx, caller, scope, { applicationId, current, wanted })
+  const problem = await checkLinks(trx, by.caller, scope, { applicationId, current, wanted })
   if (problem) return problem
 
   await storeLinks(trx, scope, applicationId, wanted)
   // The links are part of the application's record, so its version changes too.
   await updateRow(trx, 'applications', applicationId)
-  await recordAudit(trx, actor, {
+  await recordAudit(trx, by.actor, {
     organizationId: scope.organization_id,
     verb: isLinked ? 'linked' : 'unlinked',
     subject: { type: 'application', id: applicationId, name: row.name },
     before: { server_ids: current },
     after: { server_ids: wanted },
   })
-  return { kind: 'done' }
+  return DONE
 }
+
+const DONE = { kind: 'done' } as const
 
 /** `applicationId` is null for a new application. The environment must be locked. */
 type LinksInput = { applicationId: number | null; current: readonly number[]; wanted: readonly number[] }
 
 export async function checkLinks(
-  trx: Transaction<Tables>,
+  trx: Transaction,
   caller: Caller,
   scope: LockedEnvironment,
   { applicationId, current, wanted }: LinksInput,
@@ -81,7 +80,7 @@ export async function checkLinks(
 }
 
 export async function storeLinks(
-  trx: Transaction<Tables>,
+  trx: Transaction,
   { environment_id }: LockedEnvironment,
   applicationId: number,
   wanted: readonly number[],
@@ -96,11 +95,7 @@ export async function storeLinks(
 }
 
 /** Locked, so that nobody removes a server while an application is being linked to it. */
-function findServers(
-  trx: Transaction<Tables>,
-  { environment_id }: LockedEnvironment,
-  ids: readonly number[],
-) {
+function findServers(trx: Transaction, { environment_id }: LockedEnvironment, ids: readonly number[]) {
   return trx
     .selectFrom('servers')
     .select(['id', 'name', 'provider_code'])
@@ -113,7 +108,7 @@ function findServers(
 
 /** That no unfinished run of the application uses these servers. */
 async function checkIdle(
-  trx: Transaction<Tables>,
+  trx: Transaction,
   applicationId: number,
   serverIds: readonly number[],
 ): Promise<HttpProblem | undefined> {

@@ -3,7 +3,7 @@ import type { Caller } from '#access/authorization/caller.ts'
 import { can, type Scope } from '#access/authorization/permissions.ts'
 import { applicationsWithActions, type EmbedDeps } from '#model/actions/embedded.ts'
 import type { Database } from '#platform/database/connect.ts'
-import { rowVersion } from '#platform/database/rows.ts'
+import { findById, rowVersion } from '#platform/database/rows.ts'
 import type { Page } from '#platform/http/pagination.ts'
 import { readPage } from '#platform/http/read-page.ts'
 import type { ApplicationView } from './schemas.ts'
@@ -23,11 +23,8 @@ function selectApplications(db: Database) {
     .where('applications.deleted_at', 'is', null)
 }
 
-export function findApplication(db: Database, id: number, { lock = false } = {}) {
-  return selectApplications(db)
-    .where('applications.id', '=', id)
-    .$if(lock, (query) => query.forNoKeyUpdate())
-    .executeTakeFirst()
+export function findApplication(db: Database, id: number, options?: { lock: boolean }) {
+  return findById(selectApplications(db), 'applications', id, options)
 }
 
 /** The applications of an environment, newest first. */

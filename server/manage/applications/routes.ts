@@ -41,7 +41,7 @@ export const applicationRoutes: FastifyPluginAsyncTypebox<ApplicationRoutes> = a
       'Says what to deploy and, with `linked_resources`, where. Setting a credential requires `credential:run`. Only instance administrators can use a repository on this machine or local servers.',
     body: applicationBody,
     errors: [415],
-    run: (trx, { actor, caller, params, body }) => createApplication(trx, { actor }, caller, params.id, body),
+    run: (trx, call) => createApplication(trx, call, call.params.id, call.body),
   })
 
   applications.read('/applications/:id', {
@@ -56,8 +56,7 @@ export const applicationRoutes: FastifyPluginAsyncTypebox<ApplicationRoutes> = a
       'A list is replaced as a whole. Changing the repository requires `credential:run` if the application has a credential. Only instance administrators can change what runs on a local server.',
     body: applicationChange,
     errors: [409, 415],
-    run: (trx, { actor, caller, params, body, ifMatch }) =>
-      changeApplication(trx, { actor }, caller, params.id, body, ifMatch),
+    run: (trx, call) => changeApplication(trx, call, call.params.id, call.body, call.ifMatch),
   })
 
   applications.remove('/applications/:id', {
@@ -66,7 +65,6 @@ export const applicationRoutes: FastifyPluginAsyncTypebox<ApplicationRoutes> = a
       'Deletes its variables; its runs, and its files on servers, remain. Returns 409 while it has pipelines or is linked to servers. With `cascade`, these are removed too, along with the hooks of the pipelines, which requires `pipeline:remove` and `hook:remove`. Never removed while a run is unfinished.',
     query: cascadeQuery,
     errors: [409],
-    run: (trx, { actor, caller, params, cascade, ifMatch }) =>
-      removeApplication(trx, { actor }, caller, params.id, { cascade, ifMatch }),
+    run: (trx, call) => removeApplication(trx, call, call.params.id, call),
   })
 }

@@ -5,20 +5,21 @@ import {
   Id,
   IntegerOrNull,
   Name,
-  named,
+  namedObject,
   ref,
   TextOrNull,
-  Timestamp,
+  timestamps,
   Word,
 } from '#platform/http/schemas.ts'
 
 const command = (description: string) =>
   Type.Optional(TextOrNull({ maxLength: 65_536, description: `${description} For bash; at most 64 KiB.` }))
 
-export const linkedResourceSchema = named(
-  'LinkedResource',
-  Exactly({ resource_type: Word(['server'] as const), resource_id: Id }),
-)
+export const linkedResourceSchema = namedObject('LinkedResource', {
+  resource_type: Word(['server'] as const),
+  resource_id: Id,
+})
+export type LinkedResource = Static<typeof linkedResourceSchema>
 
 const fields = {
   name: Name(),
@@ -86,25 +87,26 @@ export const applicationBody = Exactly(fields, {
     },
   ],
 })
+export type ApplicationBody = Static<typeof applicationBody>
+
 /** Each field that is given replaces what is stored. */
 export const applicationChange = Type.Partial(applicationBody, {
   additionalProperties: false,
   examples: [{ build_command: 'npm run build', deployments_keep: 3 }],
 })
+export type ApplicationChange = Static<typeof applicationChange>
 
-export const applicationRecordSchema = named(
-  'ApplicationRecord',
-  Exactly({
-    ...applicationSchema.properties,
-    folder: Type.String({
-      description: 'Its folder below the root directory of its servers; never changes.',
-    }),
-    shared_paths: Type.Array(Type.String()),
-    linked_resources: Type.Array(ref(linkedResourceSchema), {
-      description: 'Empty for callers without `server:view`.',
-    }),
+export const applicationRecordSchema = namedObject('ApplicationRecord', {
+  ...applicationSchema.properties,
+  folder: Type.String({
+    description: 'Its folder below the root directory of its servers; never changes.',
   }),
-)
+  shared_paths: Type.Array(Type.String()),
+  linked_resources: Type.Array(ref(linkedResourceSchema), {
+    description: 'Empty for callers without `server:view`.',
+  }),
+})
+export type ApplicationView = Static<typeof applicationRecordSchema>
 
 export const variableBody = Exactly(
   {
@@ -121,32 +123,23 @@ export const variableBody = Exactly(
   },
   { examples: [{ name: 'DATABASE_PASSWORD', value: 'correct horse battery staple', hidden: true }] },
 )
+export type VariableBody = Static<typeof variableBody>
 
 export const variableChange = Type.Partial(variableBody, {
   additionalProperties: false,
   examples: [{ value: 'another value' }],
 })
-
-export const applicationVariableSchema = named(
-  'ApplicationVariable',
-  Exactly({
-    id: Id,
-    name: Type.String(),
-    value: Type.String({
-      description: '`********` when hidden, and for callers without `application:edit`.',
-    }),
-    hidden: Type.Boolean(),
-    created_at: Timestamp,
-    updated_at: Timestamp,
-  }),
-)
-
-export type ApplicationBody = Static<typeof applicationBody>
-export type ApplicationChange = Static<typeof applicationChange>
-export type ApplicationView = Static<typeof applicationRecordSchema>
-export type LinkedResource = Static<typeof linkedResourceSchema>
-export type VariableBody = Static<typeof variableBody>
 export type VariableChange = Static<typeof variableChange>
+
+export const applicationVariableSchema = namedObject('ApplicationVariable', {
+  id: Id,
+  name: Type.String(),
+  value: Type.String({
+    description: '`********` when hidden, and for callers without `application:edit`.',
+  }),
+  hidden: Type.Boolean(),
+  ...timestamps,
+})
 export type ApplicationVariable = Static<typeof applicationVariableSchema>
 
 export const applicationRoomSchemas = [

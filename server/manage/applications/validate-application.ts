@@ -1,4 +1,3 @@
-import type { Transaction } from 'kysely'
 import type { Caller } from '#access/authorization/caller.ts'
 import { can } from '#access/authorization/permissions.ts'
 import { type Provider, readAddress } from '#adapters/repositories/address.ts'
@@ -7,7 +6,7 @@ import { readSource } from '#adapters/repositories/source.ts'
 import { authorizeUse } from '#manage/credentials/credential-use.ts'
 import { readSharedPaths } from '#model/deploy/shared-paths.ts'
 import type { LockedEnvironment } from '#model/pipelines/lock-environment.ts'
-import type { Tables } from '#platform/database/tables.ts'
+import type { Transaction } from '#platform/database/connect.ts'
 import { FieldErrors, type HttpProblem } from '#platform/http/problems.ts'
 import type { ApplicationRow } from './read-applications.ts'
 import type { ApplicationChange } from './schemas.ts'
@@ -24,7 +23,7 @@ export type SourceInput = { repository: string; provider: Provider | null }
  * its credential for another repository, requires permission to use that credential.
  */
 export async function resolveSource(
-  trx: Transaction<Tables>,
+  trx: Transaction,
   caller: Caller,
   { organization_id }: LockedEnvironment,
   input: ApplicationChange,
@@ -48,7 +47,7 @@ export async function resolveSource(
   return { source: { repository, provider: { code: provider_code, baseUrl: base_url } } }
 }
 
-function loadCredential(trx: Transaction<Tables>, id: number) {
+function loadCredential(trx: Transaction, id: number) {
   return trx
     .selectFrom('credentials')
     .select(['provider_code', 'base_url'])

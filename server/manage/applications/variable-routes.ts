@@ -44,7 +44,7 @@ export const variableRoutes: FastifyPluginAsyncTypebox<VariableRoutes> = async (
     body: variableBody,
     errors: [409, 415],
     run: (trx, { actor, caller, params, body }) =>
-      createVariable(trx, { actor, box }, caller, params.id, body),
+      createVariable(trx, { actor, caller, box }, params.id, body),
   })
 
   variables.read('/applications/:id/variables/:variable_id', {
@@ -59,13 +59,12 @@ export const variableRoutes: FastifyPluginAsyncTypebox<VariableRoutes> = async (
     body: variableChange,
     errors: [415],
     run: (trx, { actor, caller, params, body, ifMatch }) =>
-      changeVariable(trx, { actor, box }, caller, params.id, params.variable_id, body, ifMatch),
+      changeVariable(trx, { actor, caller, box }, params.id, params.variable_id, body, ifMatch),
   })
 
   variables.remove('/applications/:id/variables/:variable_id', {
     access: edit,
     description: LOCAL,
-    run: (trx, { actor, caller, params, ifMatch }) =>
-      removeVariable(trx, { actor }, caller, params.id, params.variable_id, ifMatch),
+    run: (trx, call) => removeVariable(trx, call, call.params.id, call.params.variable_id, call.ifMatch),
   })
 }

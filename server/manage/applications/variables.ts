@@ -1,16 +1,15 @@
-import { sql, type Transaction } from 'kysely'
-import { type Actor, auditorOf } from '#access/audit/record.ts'
+import { sql } from 'kysely'
+import { auditorOf, type Requester } from '#access/audit/record.ts'
 import type { Caller } from '#access/authorization/caller.ts'
 import { isReservedName } from '#model/deploy/variables.ts'
 import { checkLocalAccess } from '#model/inventory/local-servers.ts'
 import { variableAad } from '#model/inventory/sealed-aad.ts'
 import { lockEnvironmentOf, lockForChange } from '#model/pipelines/lock-environment.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
-import type { Database } from '#platform/database/connect.ts'
+import type { Database, Transaction } from '#platform/database/connect.ts'
 import { rowVersion, updateRow } from '#platform/database/rows.ts'
-import type { Tables } from '#platform/database/tables.ts'
 import type { Page } from '#platform/http/pagination.ts'
-import { conflict, FieldErrors, type HttpProblem } from '#platform/http/problems.ts'
+import { conflict, FieldErrors, GONE, type HttpProblem } from '#platform/http/problems.ts'
 import { readPage } from '#platform/http/read-page.ts'
 import { MASK } from '#platform/masking/masked.ts'
 import type { ApplicationVariable, VariableBody, VariableChange } from './schemas.ts'
@@ -18,8 +17,7 @@ import type { ApplicationVariable, VariableBody, VariableChange } from './schema
 // The variables of an application: its commands get them as environment variables.
 
 export type VariableRow = NonNullable<Awaited<ReturnType<typeof findVariable>>>
-export type VariableDeps = { actor: Actor; box: SecretBox }
-export type VariableOutcome = { kind: 'done'; row: VariableRow } | HttpProblem
+export type VariableDeps = Requester & { box: SecretBox }
 
 const MAX_VARIABLES = 500
 const MAX_VALUE_BYTES = 65_536
@@ -51,69 +49,62 @@ export function presentVariable(
 }
 
 export async function createVariable(
-  trx: Transaction<Tables>,
-  { actor, box }: VariableDeps,
-  caller: Caller,
+  trx: Transaction,
+  by: VariableDeps,
   applicationId: number,
   input: VariableBody,
-): Promise<VariableOutcome> {
+) {
   const scope = await lockEnvironmentOf(trx, 'applications', applicationId)
-  if (!scope) return { kind: 'gone' }
+  if (!scope) return GONE
   const names = await loadNames(trx, applicationId)
-  const problem = (await checkAccess(trx, caller, applicationId)) ?? checkVariable(input, names)
+  const problem = (await checkAccess(trx, by.caller, applicationId)) ?? checkVariable(input, names)
   if (problem) return problem
   if (names.length >= MAX_VARIABLES)
     return conflict(`An application can have ${MAX_VARIABLES} variables; remove one first.`)
 
   const id = await nextId(trx)
-  const value = box.seal(input.value, variableAad(id))
+  const value = by.box.seal(input.value, variableAad(id))
   await sql`
     insert into application_variables (id, application_id, name, value, hidden) overriding system value
     values (${id}, ${applicationId}, ${input.name}, ${value}, ${input.hidden ?? false})`.execute(trx)
-  const row = (await findVariable(trx, applicationId, id))!
-  await auditVariable(trx, actor, scope.organization_id, null, row)
-  return { kind: 'done', row }
+  return auditVariable.saved(trx, by, scope.organization_id, null, await findVariable(trx, applicationId, id))
 }
 
 export async function changeVariable(
-  trx: Transaction<Tables>,
-  { actor, box }: VariableDeps,
-  caller: Caller,
+  trx: Transaction,
+  by: VariableDeps,
   applicationId: number,
   id: number,
   input: VariableChange,
   ifMatch?: string,
-): Promise<VariableOutcome> {
+) {
   const held = await lockVariable(trx, applicationId, id, ifMatch)
   if (held.kind !== 'locked') return held
   const { scope, row: before } = held
   const names = (await loadNames(trx, applicationId)).filter((name) => name !== before.name)
-  const problem = (await checkAccess(trx, caller, applicationId)) ?? checkVariable(input, names, before)
+  const problem = (await checkAccess(trx, by.caller, applicationId)) ?? checkVariable(input, names, before)
   if (problem) return problem
 
   const { name, hidden, value } = input
-  const sealed = value === undefined ? undefined : box.seal(value, variableAad(id))
+  const sealed = value === undefined ? undefined : by.box.seal(value, variableAad(id))
   await updateRow(trx, 'application_variables', id, { name, hidden, value: sealed })
-  const row = (await findVariable(trx, applicationId, id))!
-  await auditVariable(trx, actor, scope.organization_id, before, { ...row, isNewValue: value !== undefined })
-  return { kind: 'done', row }
+  const row = { ...(await findVariable(trx, applicationId, id))!, isNewValue: value !== undefined }
+  return auditVariable.saved(trx, by, scope.organization_id, before, row)
 }
 
 export async function removeVariable(
-  trx: Transaction<Tables>,
-  { actor }: { actor: Actor },
-  caller: Caller,
+  trx: Transaction,
+  by: Requester,
   applicationId: number,
   id: number,
   ifMatch?: string,
-): Promise<{ kind: 'removed' } | HttpProblem> {
+) {
   const held = await lockVariable(trx, applicationId, id, ifMatch)
   if (held.kind !== 'locked') return held
-  const problem = await checkAccess(trx, caller, applicationId)
+  const problem = await checkAccess(trx, by.caller, applicationId)
   if (problem) return problem
   await trx.deleteFrom('application_variables').where('id', '=', id).execute()
-  await auditVariable(trx, actor, held.scope.organization_id, held.row, null)
-  return { kind: 'removed' }
+  return auditVariable.removed(trx, by, held.scope.organization_id, held.row)
 }
 
 const auditVariable = auditorOf<VariableRow & { isNewValue?: boolean }>('variable', (row) => {
@@ -121,13 +112,13 @@ const auditVariable = auditorOf<VariableRow & { isNewValue?: boolean }>('variabl
   return { application_id, name, hidden, value: isNewValue ? { changed: true } : MASK }
 })
 
-function lockVariable(trx: Transaction<Tables>, applicationId: number, id: number, ifMatch?: string) {
+function lockVariable(trx: Transaction, applicationId: number, id: number, ifMatch?: string) {
   const find = () => findVariable(trx, applicationId, id)
   return lockForChange(trx, 'applications', applicationId, find, ifMatch)
 }
 
 /** The environment decides what commands do as much as their text does. */
-function checkAccess(trx: Transaction<Tables>, caller: Caller, applicationId: number) {
+function checkAccess(trx: Transaction, caller: Caller, applicationId: number) {
   return checkLocalAccess(trx, caller, { type: 'application', id: applicationId })
 }
 
@@ -150,13 +141,13 @@ function checkVariable(
   return errors.problem
 }
 
-async function loadNames(trx: Transaction<Tables>, applicationId: number): Promise<string[]> {
+async function loadNames(trx: Transaction, applicationId: number): Promise<string[]> {
   const rows = await selectVariables(trx, applicationId).clearSelect().select('name').execute()
   return rows.map(({ name }) => name)
 }
 
 /** A value is sealed for its row, so the id is needed before the row exists. */
-async function nextId(trx: Transaction<Tables>): Promise<number> {
+async function nextId(trx: Transaction): Promise<number> {
   const { rows } = await sql<{ id: number }>`
     select nextval(pg_get_serial_sequence('application_variables', 'id')) as id`.execute(trx)
   return rows[0]!.id

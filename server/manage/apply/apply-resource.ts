@@ -92,75 +92,74 @@ const CASCADE = { cascade: true }
 
 const HANDLERS: { [Kind in ResourceKind]: Handler<Kind> } = {
   organization: {
-    create: (by, { desired: { name } }) => createOrganization(by.trx, by, by.caller, { name }),
+    create: (by, { desired: { name } }) => createOrganization(by.trx, by, { name }),
     update: async (_by, _change, id) => ({ kind: 'done', row: { id } }),
   },
   project: {
     create: (by, { desired: { name, body } }) =>
-      createProject(by.trx, by, by.caller, idAt(by, ORGANIZATION), { name, ...body }),
+      createProject(by.trx, by, idAt(by, ORGANIZATION), { name, ...body }),
     update: (by, { desired: { body } }, id) => changeProject(by.trx, by, id, body),
   },
   credential: {
     create: (by, { desired: { name, body } }) =>
-      createCredential(by.trx, by, by.caller, idAt(by, ORGANIZATION), { name, ...body }),
+      createCredential(by.trx, by, idAt(by, ORGANIZATION), { name, ...body }),
     update(by, { desired }, id) {
       const { generate: _, ...body } = desired.body
-      return changeCredential(by.trx, by, by.caller, id, body)
+      return changeCredential(by.trx, by, id, body)
     },
   },
   environment: {
     create: (by, { desired: { name, body } }) =>
       createEnvironment(by.trx, by, idAt(by, PROJECT), { name, type: 'development', ...body }),
     update: (by, { desired: { body } }, id) => changeEnvironment(by.trx, by, id, body),
-    remove: (by, _stored, id) => removeEnvironment(by.trx, by, by.caller, id, CASCADE),
+    remove: (by, _stored, id) => removeEnvironment(by.trx, by, id, CASCADE),
   },
   server: {
     create(by, { desired: { name, path, body } }) {
       const { credential, ...fields } = body
       const input = { name, ...fields, ...credentialId(by, credential) }
-      return createServer(by.trx, by, by.caller, idAt(by, path.slice(0, 2)), input)
+      return createServer(by.trx, by, idAt(by, path.slice(0, 2)), input)
     },
     update(by, change, id) {
       const { credential, ...fields } = changedFields(change)
-      return changeServer(by.trx, by, by.caller, id, { ...fields, ...credentialId(by, credential) })
+      return changeServer(by.trx, by, id, { ...fields, ...credentialId(by, credential) })
     },
-    remove: (by, _stored, id) => removeServer(by.trx, by, by.caller, id, CASCADE),
+    remove: (by, _stored, id) => removeServer(by.trx, by, id, CASCADE),
   },
   application: {
     create(by, { desired: { name, path, body } }) {
       const input = { name, ...applicationInput(by, path, body) }
-      return createApplication(by.trx, by, by.caller, idAt(by, path.slice(0, 2)), input)
+      return createApplication(by.trx, by, idAt(by, path.slice(0, 2)), input)
     },
     update(by, change, id) {
       const input = applicationInput(by, change.desired.path, changedFields(change))
-      return changeApplication(by.trx, by, by.caller, id, input)
+      return changeApplication(by.trx, by, id, input)
     },
-    remove: (by, _stored, id) => removeApplication(by.trx, by, by.caller, id, CASCADE),
+    remove: (by, _stored, id) => removeApplication(by.trx, by, id, CASCADE),
   },
   variable: {
     create: (by, { desired }) =>
-      createVariable(by.trx, by, by.caller, parentId(by, desired), { name: desired.name, ...desired.body }),
-    update: (by, { desired }, id) =>
-      changeVariable(by.trx, by, by.caller, parentId(by, desired), id, desired.body),
-    remove: (by, stored, id) => removeVariable(by.trx, by, by.caller, parentId(by, stored), id),
+      createVariable(by.trx, by, parentId(by, desired), { name: desired.name, ...desired.body }),
+    update: (by, { desired }, id) => changeVariable(by.trx, by, parentId(by, desired), id, desired.body),
+    remove: (by, stored, id) => removeVariable(by.trx, by, parentId(by, stored), id),
   },
   pipeline: {
     create(by, { desired }) {
       const { name, path, body } = desired
       const host = { type: hostKind(path), id: parentId(by, desired) }
-      return createPipeline(by.trx, by, by.caller, host, { name, ...pipelineInput(by, path, body) })
+      return createPipeline(by.trx, by, host, { name, ...pipelineInput(by, path, body) })
     },
     update(by, change, id) {
       const input = pipelineInput(by, change.desired.path, changedFields(change))
-      return changePipeline(by.trx, by, by.caller, id, input)
+      return changePipeline(by.trx, by, id, input)
     },
-    remove: (by, _stored, id) => removePipeline(by.trx, by, by.caller, id, CASCADE),
+    remove: (by, _stored, id) => removePipeline(by.trx, by, id, CASCADE),
   },
   step: {
     create(by, { desired, after }) {
       const { command = '', ...body } = desired.body
       const input = { name: desired.name, command, ...body, trigger_after: after }
-      return createStep(by.trx, by, by.caller, parentId(by, desired), input)
+      return createStep(by.trx, by, parentId(by, desired), input)
     },
     async update(by, change, id) {
       const { desired, stored, after } = change
@@ -168,9 +167,9 @@ const HANDLERS: { [Kind in ResourceKind]: Handler<Kind> } = {
       const stepId = stored ? id : await findBuiltIn(by, pipelineId, desired.name)
       const { trigger_after: _, ...fields } = changedFields(change)
       const input = { ...fields, ...(after !== undefined && { trigger_after: after }) }
-      return changeStep(by.trx, by, by.caller, pipelineId, stepId, input)
+      return changeStep(by.trx, by, pipelineId, stepId, input)
     },
-    remove: (by, stored, id) => removeStep(by.trx, by, by.caller, parentId(by, stored), id),
+    remove: (by, stored, id) => removeStep(by.trx, by, parentId(by, stored), id),
   },
   hook: {
     async create(by, change) {
@@ -178,7 +177,7 @@ const HANDLERS: { [Kind in ResourceKind]: Handler<Kind> } = {
       const { name, body, path } = desired
       const deps = { ...by, receiver: await by.checkReceiver(change) }
       const input = { type: path.at(-2), body: { name, ...body } } as NewHook
-      const outcome = await createHook(by.trx, deps, parentId(by, desired), by.caller, input)
+      const outcome = await createHook(by.trx, deps, parentId(by, desired), input)
       // A secret that the document gives is not returned.
       const isGiven = 'secret' in body && body.secret !== undefined
       if (outcome.kind === 'done')
@@ -189,7 +188,7 @@ const HANDLERS: { [Kind in ResourceKind]: Handler<Kind> } = {
       const { path } = change.desired
       const deps = { ...by, receiver: await by.checkReceiver(change) }
       const input = { type: path.at(-2), body: changedFields(change) } as HookChange
-      const outcome = await changeHook(by.trx, deps, String(change.stored!.id), by.caller, input)
+      const outcome = await changeHook(by.trx, deps, String(change.stored!.id), input)
       if (outcome.kind === 'done' && outcome.secret !== undefined)
         by.onHook({ path, row: outcome.row, secret: outcome.secret, isNew: false })
       return outcome

@@ -1,7 +1,8 @@
-import { sql, type Transaction } from 'kysely'
+import { sql } from 'kysely'
 import type { Caller } from '#access/authorization/caller.ts'
 import { can, type Scope } from '#access/authorization/permissions.ts'
-import type { ResourceType, Tables } from '#platform/database/tables.ts'
+import type { Transaction } from '#platform/database/connect.ts'
+import type { ResourceType } from '#platform/database/tables.ts'
 import { conflict, type HttpProblem } from '#platform/http/problems.ts'
 import type { CredentialProvider } from './schemas.ts'
 
@@ -14,7 +15,7 @@ export type UsableCredential = { id: number; provider_code: CredentialProvider; 
  * ends. A credential of another organization is reported like one that does not exist.
  */
 export async function authorizeUse(
-  trx: Transaction<Tables>,
+  trx: Transaction,
   caller: Caller,
   organizationId: number,
   credentialId: number,
@@ -46,7 +47,7 @@ type Use = Scope & { type: ResourceType; name: string }
 
 /** Counts everything that uses the credential, and names what the caller may see. */
 export async function checkUnused(
-  trx: Transaction<Tables>,
+  trx: Transaction,
   caller: Caller,
   credentialId: number,
 ): Promise<HttpProblem | undefined> {

@@ -7,7 +7,7 @@ import { credentialAad } from '#model/inventory/sealed-aad.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import { byId } from '#platform/database/any-of.ts'
 import type { Database } from '#platform/database/connect.ts'
-import { rowVersion } from '#platform/database/rows.ts'
+import { findById, rowVersion } from '#platform/database/rows.ts'
 import type { Page } from '#platform/http/pagination.ts'
 import { readPage } from '#platform/http/read-page.ts'
 import { readPrivateKey } from './private-key.ts'
@@ -24,11 +24,8 @@ function selectCredentials(db: Database) {
     .where('credentials.deleted_at', 'is', null)
 }
 
-export function findCredential(db: Database, id: number, { lock = false } = {}) {
-  return selectCredentials(db)
-    .where('credentials.id', '=', id)
-    .$if(lock, (query) => query.forNoKeyUpdate())
-    .executeTakeFirst()
+export function findCredential(db: Database, id: number, options?: { lock: boolean }) {
+  return findById(selectCredentials(db), 'credentials', id, options)
 }
 
 /** The credentials of an organization, newest first. */

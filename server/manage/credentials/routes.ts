@@ -42,7 +42,7 @@ export const credentialRoutes: FastifyPluginAsyncTypebox<CredentialRoutes> = asy
     body: credentialBody,
     errors: [415],
     run: (trx, { actor, caller, params, body }) =>
-      createCredential(trx, { box, actor }, caller, params.id, body),
+      createCredential(trx, { actor, caller, box }, params.id, body),
   })
 
   credentials.read('/credentials/:id', {
@@ -58,15 +58,14 @@ export const credentialRoutes: FastifyPluginAsyncTypebox<CredentialRoutes> = asy
     body: credentialChange,
     errors: [415],
     run: (trx, { actor, caller, params, body, ifMatch }) =>
-      changeCredential(trx, { box, actor }, caller, params.id, body, ifMatch),
+      changeCredential(trx, { actor, caller, box }, params.id, body, ifMatch),
   })
 
   credentials.remove('/credentials/:id', {
     access: permissions('credential', 'id', 'credential:remove'),
     description: 'Erases its secret. Returns 409 while servers or applications use it.',
     errors: [409],
-    run: (trx, { actor, caller, params, ifMatch }) =>
-      removeCredential(trx, { actor }, caller, params.id, ifMatch),
+    run: (trx, call) => removeCredential(trx, call, call.params.id, call.ifMatch),
   })
 
   credentials.check('/credentials/:id/check', {

@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { credentialSchema as shownInActions } from '#model/actions/schemas.ts'
-import { Exactly, Id, Name, named, TextOrNull, Timestamp, Word } from '#platform/http/schemas.ts'
+import { Exactly, Id, Name, namedObject, TextOrNull, Timestamp, Word } from '#platform/http/schemas.ts'
 
 export const CREDENTIAL_PROVIDERS = ['github', 'gitlab', 'bitbucket', 'gitea', 'git', 'ssh'] as const
 export type CredentialProvider = (typeof CREDENTIAL_PROVIDERS)[number]
@@ -60,25 +60,25 @@ export const credentialBody = Exactly(fields, {
     { name: 'Web servers', provider_code: 'ssh', generate: true },
   ],
 })
+export type CredentialBody = Static<typeof credentialBody>
 
 /** Each field that is given replaces what is stored. */
 export const credentialChange = Type.Partial(credentialBody, {
   additionalProperties: false,
   examples: [{ token: 'ghp_example' }, { active: false }],
 })
+export type CredentialChange = Static<typeof credentialChange>
 
-export const credentialRecordSchema = named(
-  'CredentialRecord',
-  Exactly({
-    ...shownInActions.properties,
-    base_url: TextOrNull(),
-    username: TextOrNull(),
-    public_key: TextOrNull({
-      description: 'For SSH keys: the line for `authorized_keys`, or for the deploy keys of a repository.',
-    }),
-    public_key_fingerprint: TextOrNull(),
+export const credentialRecordSchema = namedObject('CredentialRecord', {
+  ...shownInActions.properties,
+  base_url: TextOrNull(),
+  username: TextOrNull(),
+  public_key: TextOrNull({
+    description: 'For SSH keys: the line for `authorized_keys`, or for the deploy keys of a repository.',
   }),
-)
+  public_key_fingerprint: TextOrNull(),
+})
+export type CredentialRecord = Static<typeof credentialRecordSchema>
 
 export const credentialCheckBody = Exactly(
   {
@@ -105,23 +105,16 @@ export const credentialCheckBody = Exactly(
     ],
   },
 )
-
-export const credentialCheckSchema = named(
-  'CredentialCheck',
-  Exactly({
-    ok: Type.Boolean(),
-    message: Type.String({ description: 'The result as a sentence.' }),
-    checked_at: Timestamp,
-    details: Type.Record(Type.String(), Type.Unknown(), {
-      description: 'Further results: `account`, `status`, `references`, `host_key_fingerprint`.',
-    }),
-  }),
-)
-
-export type CredentialBody = Static<typeof credentialBody>
-export type CredentialChange = Static<typeof credentialChange>
-export type CredentialRecord = Static<typeof credentialRecordSchema>
 export type CredentialCheckBody = Static<typeof credentialCheckBody>
+
+export const credentialCheckSchema = namedObject('CredentialCheck', {
+  ok: Type.Boolean(),
+  message: Type.String({ description: 'The result as a sentence.' }),
+  checked_at: Timestamp,
+  details: Type.Record(Type.String(), Type.Unknown(), {
+    description: 'Further results: `account`, `status`, `references`, `host_key_fingerprint`.',
+  }),
+})
 export type CredentialCheck = Static<typeof credentialCheckSchema>
 
 export const credentialSchemas = [credentialRecordSchema, credentialCheckSchema]

@@ -1,18 +1,25 @@
 // The hooks room: people create, change and remove hooks, and rotate their secrets. What a hook does with a call
 // or an event is up to engine/incoming and engine/outgoing.
 import { randomUUID } from 'node:crypto'
-import { type Insertable, sql, type Transaction } from 'kysely'
-import { type Actor, recordAudit } from '#access/audit/record.ts'
+import { type Insertable, sql } from 'kysely'
+import { type Actor, type Requester, recordAudit } from '#access/audit/record.ts'
 import type { Caller } from '#access/authorization/caller.ts'
 import { type HookRow, hookSecretAad, REMOVED_HOOK, urlTokenAad } from '#model/hooks/present-hook.ts'
 import type { IncomingHookBody, OutgoingHookBody } from '#model/hooks/schemas.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import { hashToken, newDeliverySecret, newHookSecret, newUrlToken } from '#platform/crypto/tokens.ts'
-import type { Database } from '#platform/database/connect.ts'
+import type { Database, Transaction } from '#platform/database/connect.ts'
 import { updateRow } from '#platform/database/rows.ts'
-import type { HooksTable, HookType, Tables } from '#platform/database/tables.ts'
+import type { HooksTable, HookType } from '#platform/database/tables.ts'
 import { isOutdated } from '#platform/http/if-match.ts'
-import { conflict, FieldErrors, type HttpProblem } from '#platform/http/problems.ts'
+import {
+  CHANGED_MEANWHILE,
+  conflict,
+  FieldErrors,
+  GONE,
+  type HttpProblem,
+  REMOVED,
+} from '#platform/http/problems.ts'
 import type { ErrorsByField } from '#platform/http/validation.ts'
 import { MASK } from '#platform/masking/masked.ts'
 import { columnsOf, type HookChange, requestOf } from './hook-columns.ts'
@@ -32,15 +39,9 @@ export type NewHook =
 export type HookOutcome = { kind: 'done'; row: HookRow; secret?: string; wasOffSince?: string } | HttpProblem
 
 /** `receiver`: the result of `checkReceiver`, which is too slow for a transaction. */
-export type HookDeps = { box: SecretBox; actor: Actor; receiver: ErrorsByField | undefined }
+export type HookDeps = Requester & { box: SecretBox; receiver: ErrorsByField | undefined }
 
-export async function createHook(
-  trx: Transaction<Tables>,
-  { box, receiver, actor }: HookDeps,
-  pipelineId: number,
-  caller: Caller,
-  input: NewHook,
-): Promise<HookOutcome> {
+export async function createHook(trx: Transaction, by: HookDeps, pipelineId: number, input: NewHook) {
   // Locked, so that two creations at once cannot both pass the limit.
   const pipeline = await trx
     .selectFrom('pipelines')
@@ -49,9 +50,9 @@ export async function createHook(
     .where('deleted_at', 'is', null)
     .forNoKeyUpdate()
     .executeTakeFirst()
-  if (!pipeline) return { kind: 'gone' }
+  if (!pipeline) return GONE
   const problem =
-    (await checkHook(trx, caller, input, receiver, pipeline)) ?? (await checkLimit(trx, pipelineId))
+    (await checkHook(trx, by.caller, input, by.receiver, pipeline)) ?? (await checkLimit(trx, pipelineId))
   if (problem) return problem
 
   const id = randomUUID()
@@ -64,33 +65,32 @@ export async function createHook(
       pipeline_id: pipeline.id,
       environment_id: pipeline.environment_id,
       action_type: pipeline.operation,
-      created_by: caller.id,
-      edited_by: caller.id,
-      secret: secret === undefined ? null : box.seal(secret, hookSecretAad(id)),
-      url_token: token === undefined ? null : box.seal(token, urlTokenAad(id)),
+      created_by: by.caller.id,
+      edited_by: by.caller.id,
+      secret: secret === undefined ? null : by.box.seal(secret, hookSecretAad(id)),
+      url_token: token === undefined ? null : by.box.seal(token, urlTokenAad(id)),
       url_token_hash: token === undefined ? null : hashToken(token),
       ...(columnsOf(input) as Pick<Insertable<HooksTable>, 'type' | 'name' | 'settings' | 'trigger_when'>),
     })
     .execute()
   const row = (await findHook(trx, input.type, id))!
-  await auditHook(trx, actor, 'created', null, row)
-  return { kind: 'done', row, secret }
+  await auditHook(trx, by.actor, 'created', null, row)
+  return { kind: 'done' as const, row, secret }
 }
 
 /** `ifMatch` is the row version that the caller last saw, when they sent one. */
 export async function changeHook(
-  trx: Transaction<Tables>,
-  { box, receiver, actor }: HookDeps,
+  trx: Transaction,
+  by: HookDeps,
   id: string,
-  caller: Caller,
   input: HookChange,
   ifMatch?: string,
-): Promise<HookOutcome> {
+) {
   const before = await findHook(trx, input.type, id, { lock: true })
-  if (!before) return { kind: 'gone' }
-  if (isOutdated(ifMatch, before.row_version)) return { kind: 'changed-meanwhile' }
+  if (!before) return GONE
+  if (isOutdated(ifMatch, before.row_version)) return CHANGED_MEANWHILE
   const pipeline = { id: before.pipeline_id, operation: before.operation }
-  const problem = await checkHook(trx, caller, input, receiver, pipeline, before)
+  const problem = await checkHook(trx, by.caller, input, by.receiver, pipeline, before)
   if (problem) return problem
 
   const { type, body } = input
@@ -101,9 +101,9 @@ export async function changeHook(
   await updateRow(trx, 'hooks', id, {
     ...columnsOf(input, before),
     // The editor is the person in whose name the hook sends.
-    ...(!isOnlySwitchingOff(input) && { edited_by: caller.id }),
+    ...(!isOnlySwitchingOff(input) && { edited_by: by.caller.id }),
     ...(secret !== undefined && {
-      secret: box.seal(secret, hookSecretAad(id)),
+      secret: by.box.seal(secret, hookSecretAad(id)),
       previous_secret: null,
       previous_secret_until: null,
     }),
@@ -111,9 +111,9 @@ export async function changeHook(
   const row = (await findHook(trx, type, id))!
   if (row.target_url !== before.target_url) await resetHealth(trx, id)
   const isOnAgain = type === 'outgoing' && body.active === true
-  await auditHook(trx, actor, 'changed', before, row)
+  await auditHook(trx, by.actor, 'changed', before, row)
   return {
-    kind: 'done',
+    kind: 'done' as const,
     row,
     secret: generated,
     wasOffSince: isOnAgain ? (before.off_since ?? undefined) : undefined,
@@ -125,42 +125,42 @@ export async function changeHook(
  * sends stays the same, and so does its editor.
  */
 export async function rotateSecret(
-  trx: Transaction<Tables>,
-  { box, actor }: Pick<HookDeps, 'box' | 'actor'>,
+  trx: Transaction,
+  by: Omit<HookDeps, 'receiver'>,
   type: HookType,
   id: string,
   overlapSeconds: number,
-): Promise<HookOutcome> {
+) {
   const before = await findHook(trx, type, id, { lock: true })
-  if (!before) return { kind: 'gone' }
+  if (!before) return GONE
   if (before.secret === null) return conflict('This hook has no secret: set requires_secret to true first.')
   const secret = type === 'incoming' ? newHookSecret() : newDeliverySecret()
   const overlaps = overlapSeconds > 0
   await updateRow(trx, 'hooks', id, {
-    secret: box.seal(secret, hookSecretAad(id)),
+    secret: by.box.seal(secret, hookSecretAad(id)),
     previous_secret: overlaps ? before.secret : null,
     previous_secret_until: overlaps
       ? sql<string>`now() + ${overlapSeconds}::int * interval '1 second'`
       : null,
   })
   const row = (await findHook(trx, type, id))!
-  await auditHook(trx, actor, 'secret rotated', before, row)
-  return { kind: 'done', row, secret }
+  await auditHook(trx, by.actor, 'secret rotated', before, row)
+  return { kind: 'done' as const, row, secret }
 }
 
 export async function removeHookOf(
-  trx: Transaction<Tables>,
-  { actor }: Pick<HookDeps, 'actor'>,
+  trx: Transaction,
+  by: Requester,
   type: HookType,
   id: string,
   ifMatch?: string,
-): Promise<{ kind: 'removed' } | HttpProblem> {
+) {
   const row = await findHook(trx, type, id, { lock: true })
-  if (!row) return { kind: 'gone' }
-  if (isOutdated(ifMatch, row.row_version)) return { kind: 'changed-meanwhile' }
+  if (!row) return GONE
+  if (isOutdated(ifMatch, row.row_version)) return CHANGED_MEANWHILE
   await removeHook(trx, type, id)
-  await auditHook(trx, actor, 'removed', row, null)
-  return { kind: 'removed' }
+  await auditHook(trx, by.actor, 'removed', row, null)
+  return REMOVED
 }
 
 export async function removeHook(db: Database, type: HookType, id: string): Promise<void> {
@@ -187,7 +187,7 @@ const AUDITED = [
 
 /** Header values may be keys, so they are left out. */
 export async function auditHook(
-  trx: Transaction<Tables>,
+  trx: Transaction,
   actor: Actor,
   verb: string,
   before: HookRow | null,
@@ -221,7 +221,7 @@ export async function auditHook(
 }
 
 async function checkHook(
-  trx: Transaction<Tables>,
+  trx: Transaction,
   caller: Caller,
   input: HookChange,
   receiver: ErrorsByField | undefined,
@@ -247,7 +247,7 @@ async function checkHook(
   return errors.problem
 }
 
-async function checkLimit(trx: Transaction<Tables>, pipelineId: number): Promise<HttpProblem | undefined> {
+async function checkLimit(trx: Transaction, pipelineId: number): Promise<HttpProblem | undefined> {
   const { count } = await trx
     .selectFrom('hooks')
     .select(({ fn }) => fn.countAll<number>().as('count'))
@@ -267,7 +267,7 @@ function isOnlySwitchingOff({ body }: HookChange): boolean {
  * Another URL is another receiver: the health of the last one says nothing about it. A row that is being written
  * right now stays: its writer may be about to switch off this very hook, and would wait for us.
  */
-async function resetHealth(trx: Transaction<Tables>, hookId: string): Promise<void> {
+async function resetHealth(trx: Transaction, hookId: string): Promise<void> {
   await sql`
     delete from hook_health where hook_id in (
       select hook_id from hook_health where hook_id = ${hookId} for update skip locked)`.execute(trx)

@@ -93,7 +93,7 @@ export const hookRoutes: FastifyPluginAsyncTypebox<HookRoutes> = async (app, dep
       errors: [409],
       prepare: (call) => receiverErrors(call.body),
       run: (trx, { actor, caller, params, body }, receiver) =>
-        createHook(trx, { box, actor, receiver }, params.id, caller, { type, body } as NewHook),
+        createHook(trx, { actor, caller, box, receiver }, params.id, { type, body } as NewHook),
     })
 
     hooks.read(`/hooks/${type}/:hook_id`, {
@@ -108,7 +108,7 @@ export const hookRoutes: FastifyPluginAsyncTypebox<HookRoutes> = async (app, dep
       prepare: (call) => receiverErrors(call.body),
       run: (trx, { actor, caller, params, body, ifMatch }, receiver) => {
         const input = { type, body } as HookChange
-        return changeHook(trx, { box, actor, receiver }, params.hook_id, caller, input, ifMatch)
+        return changeHook(trx, { actor, caller, box, receiver }, params.hook_id, input, ifMatch)
       },
       respond: async (reply, { params: { hook_id: id } }, { wasOffSince }) => {
         if (!wasOffSince) return
@@ -121,7 +121,7 @@ export const hookRoutes: FastifyPluginAsyncTypebox<HookRoutes> = async (app, dep
     hooks.remove(`/hooks/${type}/:hook_id`, {
       access: permissions(of, 'hook_id', 'hook:remove'),
       description: 'Its past calls or deliveries remain.',
-      run: (trx, { actor, params, ifMatch }) => removeHookOf(trx, { actor }, type, params.hook_id, ifMatch),
+      run: (trx, call) => removeHookOf(trx, call, type, call.params.hook_id, call.ifMatch),
     })
 
     hooks.command(`/hooks/${type}/:hook_id/rotate-secret`, {
@@ -132,8 +132,8 @@ export const hookRoutes: FastifyPluginAsyncTypebox<HookRoutes> = async (app, dep
         'Only this response contains the new secret. The previous secret stays valid for `overlap_seconds`.',
       body: rotateSecretBody,
       errors: [409],
-      run: (trx, { actor, params, body }) =>
-        rotateSecret(trx, { box, actor }, type, params.hook_id, body.overlap_seconds ?? 86_400),
+      run: (trx, { actor, caller, params, body }) =>
+        rotateSecret(trx, { actor, caller, box }, type, params.hook_id, body.overlap_seconds ?? 86_400),
     })
   }
 

@@ -1,4 +1,3 @@
-import type { Transaction } from 'kysely'
 import type { Caller } from '#access/authorization/caller.ts'
 import { can } from '#access/authorization/permissions.ts'
 import { compileRequest, type HookRequest } from '#adapters/templates/compile.ts'
@@ -13,7 +12,7 @@ import { SIGNATURE_SCHEMES } from '#model/hooks/signature-schemes.ts'
 import { templateNames } from '#model/hooks/template-names.ts'
 import { type PayloadPath, parsePath } from '#model/payload/payload-path.ts'
 import type { AddressGuard } from '#platform/addresses/guard.ts'
-import type { Tables } from '#platform/database/tables.ts'
+import type { Transaction } from '#platform/database/connect.ts'
 import { FieldErrors, type HttpProblem } from '#platform/http/problems.ts'
 import type { ErrorsByField } from '#platform/http/validation.ts'
 
@@ -42,7 +41,7 @@ export function validateOutgoing(input: OutgoingHookChange, operation: string): 
 
 /** Compiles the templates, and checks that the caller may send the token that they use. */
 export async function checkRequest(
-  trx: Transaction<Tables>,
+  trx: Transaction,
   caller: Caller,
   pipelineId: number,
   request: HookRequest,

@@ -1,4 +1,4 @@
-import { sql, type Transaction } from 'kysely'
+import { sql } from 'kysely'
 import {
   type BuiltInRole,
   can,
@@ -8,8 +8,7 @@ import {
 } from '#access/authorization/permissions.ts'
 import { lockEnvironmentScope, lockProject } from '#model/inventory/lock-scope.ts'
 import { anyOf, byId } from '#platform/database/any-of.ts'
-import type { Database } from '#platform/database/connect.ts'
-import type { Tables } from '#platform/database/tables.ts'
+import type { Database, Transaction } from '#platform/database/connect.ts'
 import { FieldErrors, type HttpProblem } from '#platform/http/problems.ts'
 import type { GrantInput } from './schemas.ts'
 
@@ -28,7 +27,7 @@ export type HeldGrant = NewGrant & { id: number }
  * Everything that changes members or roles of an organization locks it first, so that changes happen one after the
  * other: the last owner is counted once, and nobody grants what has just been revoked from them. False: it is gone.
  */
-export async function lockMembers(trx: Transaction<Tables>, organizationId: number): Promise<boolean> {
+export async function lockMembers(trx: Transaction, organizationId: number): Promise<boolean> {
   const { rows } = await sql`
     select from organizations where id = ${organizationId} and deleted_at is null for no key update`.execute(
     trx,
@@ -51,7 +50,7 @@ export function selectGrants(db: Database, organizationId: number, userIds: read
 
 /** What somebody holds in an organization at this moment. */
 export async function loadGrants(
-  trx: Transaction<Tables>,
+  trx: Transaction,
   userId: number,
   organizationId: number,
 ): Promise<HeldGrant[]> {
@@ -95,7 +94,7 @@ export function isSameGrant(one: NewGrant, other: NewGrant): boolean {
  * otherwise every error at once. `path`: where the input at that index is in the request body.
  */
 export async function resolveGrants(
-  trx: Transaction<Tables>,
+  trx: Transaction,
   authority: readonly HeldGrant[],
   organizationId: number,
   inputs: readonly GrantInput[],
@@ -122,7 +121,7 @@ export async function resolveGrants(
   return invalid.any ? { kind: 'invalid', errors: invalid.found } : { kind: 'resolved', grants }
 }
 
-async function resolveRole(trx: Transaction<Tables>, organizationId: number, { role, role_id }: GrantInput) {
+async function resolveRole(trx: Transaction, organizationId: number, { role, role_id }: GrantInput) {
   if (role !== undefined) return { built_in_role: role, role_id: null, permissions: ROLE_PERMISSIONS[role] }
   const custom = await trx
     .selectFrom('roles')
@@ -135,7 +134,7 @@ async function resolveRole(trx: Transaction<Tables>, organizationId: number, { r
 
 /** Or the field that names nothing that the caller can see here. */
 async function resolveScope(
-  trx: Transaction<Tables>,
+  trx: Transaction,
   authority: readonly HeldGrant[],
   organization_id: number,
   { project_id = null, environment_id = null }: GrantInput,
@@ -156,10 +155,7 @@ async function resolveScope(
 }
 
 /** For the audit log: roles by the name that they have at this moment. */
-export async function describeGrants(
-  trx: Transaction<Tables>,
-  grants: readonly NewGrant[],
-): Promise<object[]> {
+export async function describeGrants(trx: Transaction, grants: readonly NewGrant[]): Promise<object[]> {
   const ids = grants.flatMap((grant) => grant.role_id ?? [])
   const roles = byId(await trx.selectFrom('roles').select(['id', 'name']).where(anyOf('id', ids)).execute())
   return grants.map(({ built_in_role, role_id, project_id, environment_id }) => ({

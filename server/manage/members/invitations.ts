@@ -1,11 +1,11 @@
-import { sql, type Transaction } from 'kysely'
+import { sql } from 'kysely'
 import { type IssuedTokens, openSession, type TokenLifetimes } from '#access/accounts/sessions.ts'
 import { type Actor, recordAudit } from '#access/audit/record.ts'
 import { hashPassword } from '#platform/crypto/passwords.ts'
 import { hashToken, newUrlToken } from '#platform/crypto/tokens.ts'
 import { anyOf } from '#platform/database/any-of.ts'
-import type { Database } from '#platform/database/connect.ts'
-import type { Tables } from '#platform/database/tables.ts'
+import type { Database, Transaction } from '#platform/database/connect.ts'
+import { NOW } from '#platform/database/rows.ts'
 import type { HttpProblem } from '#platform/http/problems.ts'
 import type { InvitationBody } from './schemas.ts'
 
@@ -16,7 +16,7 @@ import type { InvitationBody } from './schemas.ts'
 const LIFE = sql<string>`now() + interval '7 days'`
 
 /** The organization whose invitation somebody has not accepted yet. */
-export async function pendingIn(trx: Transaction<Tables>, userId: number): Promise<number | undefined> {
+export async function pendingIn(trx: Transaction, userId: number): Promise<number | undefined> {
   const row = await trx
     .selectFrom('invitations')
     .select('organization_id')
@@ -27,7 +27,7 @@ export async function pendingIn(trx: Transaction<Tables>, userId: number): Promi
 
 /** Creates the only link that works; returns its token, of which only the hash is stored. */
 export async function invite(
-  trx: Transaction<Tables>,
+  trx: Transaction,
   invitation: { userId: number; organizationId: number; invitedBy: number },
 ): Promise<string> {
   const token = `gty_in_${newUrlToken()}`
@@ -47,13 +47,13 @@ export async function invite(
 
 /** Links that somebody other than the caller has seen stop working: the accounts are about to get more permissions. */
 export async function expireLinksOfOthers(
-  trx: Transaction<Tables>,
+  trx: Transaction,
   userIds: readonly number[],
   callerId: number,
 ): Promise<void> {
   await trx
     .updateTable('invitations')
-    .set({ expires_at: sql<string>`now()` })
+    .set({ expires_at: NOW })
     .where(anyOf('user_id', userIds))
     .where('invited_by', '<>', callerId)
     .execute()
@@ -86,7 +86,7 @@ export async function acceptInvitation(
     await trx.deleteFrom('invitations').where('user_id', '=', user_id).execute()
     await trx
       .updateTable('users')
-      .set({ password_hash, ...(name !== undefined && { name }), updated_at: sql<string>`now()` })
+      .set({ password_hash, ...(name !== undefined && { name }), updated_at: NOW })
       .where('id', '=', user_id)
       .execute()
     const subject = { type: 'member', id: user_id, name: email }
@@ -103,7 +103,7 @@ function findInvitation(db: Database, hash: Buffer) {
     .innerJoin('users', 'users.id', 'invitations.user_id')
     .select(['invitations.user_id', 'invitations.organization_id', 'users.email'])
     .where('invitations.hash', '=', hash)
-    .where('invitations.expires_at', '>', sql<string>`now()`)
+    .where('invitations.expires_at', '>', NOW)
     .where('users.active', '=', true)
     .executeTakeFirst()
 }

@@ -1,10 +1,10 @@
-import { sql, type Transaction } from 'kysely'
-import { type Actor, recordAudit } from '#access/audit/record.ts'
-import type { Caller } from '#access/authorization/caller.ts'
+import { sql } from 'kysely'
+import { type Requester, recordAudit } from '#access/audit/record.ts'
 import { anyOf } from '#platform/database/any-of.ts'
-import type { Tables } from '#platform/database/tables.ts'
+import type { Transaction } from '#platform/database/connect.ts'
+import { NOW } from '#platform/database/rows.ts'
 import { isOutdated } from '#platform/http/if-match.ts'
-import { conflict, type HttpProblem } from '#platform/http/problems.ts'
+import { CHANGED_MEANWHILE, conflict, GONE, type HttpProblem, REMOVED } from '#platform/http/problems.ts'
 import { insertWithSlug } from '#platform/slug.ts'
 import {
   checkAuthority,
@@ -21,8 +21,6 @@ import { expireLinksOfOthers, invite, pendingIn } from './invitations.ts'
 import { findMember, type MemberRow, versionOf } from './read-members.ts'
 import type { MemberBody, MemberChange } from './schemas.ts'
 
-export type MemberDeps = { actor: Actor }
-
 /** `link`: the token of an invitation that was just created; it is never shown again. */
 export type MemberOutcome = { kind: 'done'; row: MemberRow; link?: string } | HttpProblem
 
@@ -30,15 +28,9 @@ export type MemberOutcome = { kind: 'done'; row: MemberRow; link?: string } | Ht
  * Gives a person a role. An existing account only gets the role; otherwise an account without a password is created,
  * with a link to set one.
  */
-export async function addMember(
-  trx: Transaction<Tables>,
-  { actor }: MemberDeps,
-  caller: Pick<Caller, 'id'>,
-  organizationId: number,
-  input: MemberBody,
-): Promise<MemberOutcome> {
-  if (!(await lockMembers(trx, organizationId))) return { kind: 'gone' }
-  const authority = await loadGrants(trx, caller.id, organizationId)
+export async function addMember(trx: Transaction, by: Requester, organizationId: number, input: MemberBody) {
+  if (!(await lockMembers(trx, organizationId))) return GONE
+  const authority = await loadGrants(trx, by.caller.id, organizationId)
   const resolved = await resolveGrants(trx, authority, organizationId, [input])
   if (resolved.kind !== 'resolved') return resolved
   const { grants } = resolved
@@ -60,8 +52,8 @@ export async function addMember(
   const { id: userId, email } = account ?? (await createAccount(trx, input))
   if (!isHeld) await insertGrants(trx, userId, grants)
   const needsLink = !account || isPending
-  const link = needsLink ? await invite(trx, { userId, organizationId, invitedBy: caller.id }) : undefined
-  await recordAudit(trx, actor, {
+  const link = needsLink ? await invite(trx, { userId, organizationId, invitedBy: by.caller.id }) : undefined
+  await recordAudit(trx, by.actor, {
     organizationId,
     verb: held.length === 0 ? 'created' : 'changed',
     subject: { type: 'member', id: userId, name: email },
@@ -71,44 +63,37 @@ export async function addMember(
       ...(needsLink && { invited: true }),
     },
   })
-  return { kind: 'done', row: (await findMember(trx, organizationId, userId))!, link }
+  return { kind: 'done' as const, row: (await findMember(trx, organizationId, userId))!, link }
 }
 
 /** Creates a new link for somebody who has not joined yet; earlier links stop working. */
-export async function inviteAgain(
-  trx: Transaction<Tables>,
-  { actor }: MemberDeps,
-  caller: Pick<Caller, 'id'>,
-  organizationId: number,
-  userId: number,
-): Promise<MemberOutcome> {
+export async function inviteAgain(trx: Transaction, by: Requester, organizationId: number, userId: number) {
   const member = await lockMember(trx, organizationId, userId)
-  if (!member) return { kind: 'gone' }
-  const problem = checkAuthority(await loadGrants(trx, caller.id, organizationId), member.held)
+  if (!member) return GONE
+  const problem = checkAuthority(await loadGrants(trx, by.caller.id, organizationId), member.held)
   if (problem) return problem
   if ((await pendingIn(trx, userId)) !== organizationId)
     return conflict('This person already uses their account: no invitation is needed.')
-  const link = await invite(trx, { userId, organizationId, invitedBy: caller.id })
+  const link = await invite(trx, { userId, organizationId, invitedBy: by.caller.id })
   const subject = { type: 'member', id: userId, name: member.email }
-  await recordAudit(trx, actor, { organizationId, verb: 'invited', subject, before: null, after: null })
-  return { kind: 'done', row: (await findMember(trx, organizationId, userId))!, link }
+  await recordAudit(trx, by.actor, { organizationId, verb: 'invited', subject, before: null, after: null })
+  return { kind: 'done' as const, row: (await findMember(trx, organizationId, userId))!, link }
 }
 
 /** Replaces the grants of a member; the caller must hold what they revoke as well as what they grant. */
 export async function changeMember(
-  trx: Transaction<Tables>,
-  { actor }: MemberDeps,
-  caller: Pick<Caller, 'id'>,
+  trx: Transaction,
+  by: Requester,
   organizationId: number,
   userId: number,
   input: MemberChange,
   ifMatch?: string,
-): Promise<MemberOutcome> {
+) {
   const member = await lockMember(trx, organizationId, userId)
-  if (!member) return { kind: 'gone' }
+  if (!member) return GONE
   const { held, email } = member
-  if (isOutdated(ifMatch, versionOf(held))) return { kind: 'changed-meanwhile' }
-  const authority = await loadGrants(trx, caller.id, organizationId)
+  if (isOutdated(ifMatch, versionOf(held))) return CHANGED_MEANWHILE
+  const authority = await loadGrants(trx, by.caller.id, organizationId)
   const path = (index: number) => `grants.${index}.`
   const resolved = await resolveGrants(trx, authority, organizationId, input.grants, path)
   if (resolved.kind !== 'resolved') return resolved
@@ -124,30 +109,29 @@ export async function changeMember(
     const before = { grants: await describeGrants(trx, held) }
     await deleteGrants(trx, removed)
     await insertGrants(trx, userId, added)
-    await expireLinksOfOthers(trx, [userId], caller.id)
+    await expireLinksOfOthers(trx, [userId], by.caller.id)
     await passOwnership(trx, organizationId)
     const subject = { type: 'member', id: userId, name: email }
     const after = { grants: await describeGrants(trx, grants) }
-    await recordAudit(trx, actor, { organizationId, verb: 'changed', subject, before, after })
+    await recordAudit(trx, by.actor, { organizationId, verb: 'changed', subject, before, after })
   }
-  return { kind: 'done', row: (await findMember(trx, organizationId, userId))! }
+  return { kind: 'done' as const, row: (await findMember(trx, organizationId, userId))! }
 }
 
 /** Revokes everything. An account that was never used is deleted: nobody could log in to it any more. */
 export async function removeMember(
-  trx: Transaction<Tables>,
-  { actor }: MemberDeps,
-  caller: Pick<Caller, 'id'>,
+  trx: Transaction,
+  by: Requester,
   organizationId: number,
   userId: number,
   ifMatch?: string,
-): Promise<{ kind: 'removed' } | HttpProblem> {
+) {
   const member = await lockMember(trx, organizationId, userId)
-  if (!member) return { kind: 'gone' }
+  if (!member) return GONE
   const { held, email } = member
-  if (isOutdated(ifMatch, versionOf(held))) return { kind: 'changed-meanwhile' }
+  if (isOutdated(ifMatch, versionOf(held))) return CHANGED_MEANWHILE
   const problem =
-    checkAuthority(await loadGrants(trx, caller.id, organizationId), held) ??
+    checkAuthority(await loadGrants(trx, by.caller.id, organizationId), held) ??
     (await checkLastOwner(trx, organizationId, userId, held))
   if (problem) return problem
 
@@ -157,12 +141,12 @@ export async function removeMember(
   if ((await pendingIn(trx, userId)) === organizationId)
     await trx.deleteFrom('users').where('id', '=', userId).execute()
   const subject = { type: 'member', id: userId, name: email }
-  await recordAudit(trx, actor, { organizationId, verb: 'removed', subject, before, after: null })
-  return { kind: 'removed' }
+  await recordAudit(trx, by.actor, { organizationId, verb: 'removed', subject, before, after: null })
+  return REMOVED
 }
 
 async function lockMember(
-  trx: Transaction<Tables>,
+  trx: Transaction,
   organizationId: number,
   userId: number,
 ): Promise<{ held: HeldGrant[]; email: string } | undefined> {
@@ -183,7 +167,7 @@ type Account = { id: number; email: string }
  * One at a time for each address: two organizations may add the same new person at once. Locked: an invitation is not
  * accepted while the account is granted more.
  */
-async function findAccount(trx: Transaction<Tables>, email: string): Promise<Account | undefined> {
+async function findAccount(trx: Transaction, email: string): Promise<Account | undefined> {
   const address = email.toLowerCase()
   await sql`select pg_advisory_xact_lock(hashtextextended('account ' || ${address}::text, 0))`.execute(trx)
   return trx
@@ -195,7 +179,7 @@ async function findAccount(trx: Transaction<Tables>, email: string): Promise<Acc
 }
 
 async function createAccount(
-  trx: Transaction<Tables>,
+  trx: Transaction,
   { email, name = email.split('@')[0]! }: MemberBody,
 ): Promise<Account> {
   return insertWithSlug(name, (url_slug) =>
@@ -208,19 +192,19 @@ async function createAccount(
   )
 }
 
-async function insertGrants(trx: Transaction<Tables>, userId: number, grants: readonly NewGrant[]) {
+async function insertGrants(trx: Transaction, userId: number, grants: readonly NewGrant[]) {
   if (grants.length === 0) return
   const rows = grants.map(({ permissions, ...grant }) => ({ ...grant, user_id: userId }))
   await trx.insertInto('grants').values(rows).execute()
 }
 
-async function deleteGrants(trx: Transaction<Tables>, grants: readonly HeldGrant[]) {
+async function deleteGrants(trx: Transaction, grants: readonly HeldGrant[]) {
   const ids = grants.map(({ id }) => id)
   await trx.deleteFrom('grants').where(anyOf('id', ids)).execute()
 }
 
 /** The owners of the whole organization who can act: accounts in use. The one who has been owner longest is first. */
-async function loadOwners(trx: Transaction<Tables>, organizationId: number): Promise<number[]> {
+async function loadOwners(trx: Transaction, organizationId: number): Promise<number[]> {
   const rows = await trx
     .selectFrom('grants')
     .innerJoin('users', 'users.id', 'grants.user_id')
@@ -238,7 +222,7 @@ async function loadOwners(trx: Transaction<Tables>, organizationId: number): Pro
 }
 
 async function checkLastOwner(
-  trx: Transaction<Tables>,
+  trx: Transaction,
   organizationId: number,
   userId: number,
   removed: readonly HeldGrant[],
@@ -251,12 +235,12 @@ async function checkLastOwner(
 }
 
 /** The organization's `owner_id` always names one of its owners; the longest-standing one takes over. */
-async function passOwnership(trx: Transaction<Tables>, organizationId: number): Promise<void> {
+async function passOwnership(trx: Transaction, organizationId: number): Promise<void> {
   const ids = await loadOwners(trx, organizationId)
   if (ids.length === 0) return
   await trx
     .updateTable('organizations')
-    .set({ owner_id: ids[0]!, updated_at: sql<string>`now()` })
+    .set({ owner_id: ids[0]!, updated_at: NOW })
     .where('id', '=', organizationId)
     .where('owner_id', 'not in', ids)
     .execute()

@@ -1,91 +1,69 @@
 import { isDeepStrictEqual } from 'node:util'
-import { type Selectable, sql, type Transaction } from 'kysely'
-import { auditorOf } from '#access/audit/record.ts'
+import type { Selectable } from 'kysely'
+import { auditorOf, type Requester } from '#access/audit/record.ts'
 import type { Caller } from '#access/authorization/caller.ts'
 import { BUILT_IN_ROLES } from '#access/authorization/permissions.ts'
-import type { Database } from '#platform/database/connect.ts'
-import { rowVersion } from '#platform/database/rows.ts'
-import type { RolesTable, Tables } from '#platform/database/tables.ts'
+import type { Database, Transaction } from '#platform/database/connect.ts'
+import { insertRow, rowVersion, updateRow } from '#platform/database/rows.ts'
+import type { RolesTable } from '#platform/database/tables.ts'
 import { isOutdated } from '#platform/http/if-match.ts'
 import type { Page } from '#platform/http/pagination.ts'
-import { conflict, type HttpProblem } from '#platform/http/problems.ts'
+import { CHANGED_MEANWHILE, conflict, GONE, type HttpProblem } from '#platform/http/problems.ts'
 import { readPage } from '#platform/http/read-page.ts'
 import { checkAuthority, loadGrants, lockMembers } from './grants.ts'
 import { expireLinksOfOthers } from './invitations.ts'
-import type { MemberDeps } from './manage-members.ts'
 import type { RoleBody, RoleChange } from './schemas.ts'
 
 export type RoleRow = Selectable<RolesTable> & { row_version: string }
-type RoleOutcome = { kind: 'done'; row: RoleRow } | HttpProblem
 
 const audit = auditorOf<RoleRow>('role', ['name', 'permissions'])
 
 export async function createRole(
-  trx: Transaction<Tables>,
-  { actor }: MemberDeps,
-  caller: Pick<Caller, 'id'>,
+  trx: Transaction,
+  by: Requester,
   organizationId: number,
   { name, permissions }: RoleBody,
-): Promise<RoleOutcome> {
-  if (!(await lockMembers(trx, organizationId))) return { kind: 'gone' }
+) {
+  if (!(await lockMembers(trx, organizationId))) return GONE
   const columns = { name, permissions: permissions.toSorted() }
-  const problem = await checkRole(trx, caller, organizationId, columns)
+  const problem = await checkRole(trx, by.caller, organizationId, columns)
   if (problem) return problem
-  const { id } = await trx
-    .insertInto('roles')
-    .values({ organization_id: organizationId, ...columns })
-    .returning('id')
-    .executeTakeFirstOrThrow()
-  const row = (await findRole(trx, id))!
-  await audit(trx, actor, organizationId, null, row)
-  return { kind: 'done', row }
+  const id = await insertRow(trx, 'roles', { organization_id: organizationId, ...columns })
+  return audit.saved(trx, by, organizationId, null, await findRole(trx, id))
 }
 
 /** Applies at once to everybody who holds it: nobody grants or revokes through it what they do not hold themselves. */
 export async function changeRole(
-  trx: Transaction<Tables>,
-  { actor }: MemberDeps,
-  caller: Pick<Caller, 'id'>,
+  trx: Transaction,
+  by: Requester,
   id: number,
   input: RoleChange,
   ifMatch?: string,
-): Promise<RoleOutcome> {
+) {
   const before = await lockRole(trx, id)
-  if (!before) return { kind: 'gone' }
-  if (isOutdated(ifMatch, before.row_version)) return { kind: 'changed-meanwhile' }
+  if (!before) return GONE
+  if (isOutdated(ifMatch, before.row_version)) return CHANGED_MEANWHILE
   const { name = before.name, permissions = before.permissions } = input
   const columns = { name, permissions: permissions.toSorted() }
-  if (isDeepStrictEqual({ ...before, ...columns }, before)) return { kind: 'done', row: before }
-  const problem = await checkRole(trx, caller, before.organization_id, columns, before)
+  if (isDeepStrictEqual({ ...before, ...columns }, before)) return { kind: 'done' as const, row: before }
+  const problem = await checkRole(trx, by.caller, before.organization_id, columns, before)
   if (problem) return problem
-  await trx
-    .updateTable('roles')
-    .set({ ...columns, updated_at: sql<string>`now()` })
-    .where('id', '=', id)
-    .execute()
-  await expireLinksOfOthers(trx, await loadHolders(trx, id), caller.id)
-  const row = (await findRole(trx, id))!
-  await audit(trx, actor, row.organization_id, before, row)
-  return { kind: 'done', row }
+  await updateRow(trx, 'roles', id, columns)
+  await expireLinksOfOthers(trx, await loadHolders(trx, id), by.caller.id)
+  return audit.saved(trx, by, before.organization_id, before, await findRole(trx, id))
 }
 
-export async function removeRole(
-  trx: Transaction<Tables>,
-  { actor }: MemberDeps,
-  id: number,
-  ifMatch?: string,
-): Promise<{ kind: 'removed' } | HttpProblem> {
+export async function removeRole(trx: Transaction, by: Requester, id: number, ifMatch?: string) {
   const row = await lockRole(trx, id)
-  if (!row) return { kind: 'gone' }
-  if (isOutdated(ifMatch, row.row_version)) return { kind: 'changed-meanwhile' }
+  if (!row) return GONE
+  if (isOutdated(ifMatch, row.row_version)) return CHANGED_MEANWHILE
   const { length: members } = await loadHolders(trx, id)
   if (members > 0) {
     const holders = members === 1 ? '1 member has it' : `${members} members have it`
     return conflict(`The role is in use: ${holders}.`, { members: [holders] })
   }
   await trx.deleteFrom('roles').where('id', '=', id).execute()
-  await audit(trx, actor, row.organization_id, row, null)
-  return { kind: 'removed' }
+  return audit.removed(trx, by, row.organization_id, row)
 }
 
 export function listRoles(db: Database, organizationId: number, name: string | undefined, page: Page) {
@@ -100,14 +78,14 @@ function selectRoles(db: Database) {
   return db.selectFrom('roles').selectAll().select(rowVersion('roles'))
 }
 
-async function lockRole(trx: Transaction<Tables>, id: number): Promise<RoleRow | undefined> {
+async function lockRole(trx: Transaction, id: number): Promise<RoleRow | undefined> {
   const seen = await findRole(trx, id)
   if (!seen || !(await lockMembers(trx, seen.organization_id))) return undefined
   return findRole(trx, id)
 }
 
 /** Every member who has the role somewhere, each once. */
-async function loadHolders(trx: Transaction<Tables>, roleId: number): Promise<number[]> {
+async function loadHolders(trx: Transaction, roleId: number): Promise<number[]> {
   const rows = await trx
     .selectFrom('grants')
     .select('user_id')
@@ -118,7 +96,7 @@ async function loadHolders(trx: Transaction<Tables>, roleId: number): Promise<nu
 }
 
 async function checkRole(
-  trx: Transaction<Tables>,
+  trx: Transaction,
   caller: Pick<Caller, 'id'>,
   organization_id: number,
   { name, permissions }: { name: string; permissions: readonly string[] },

@@ -50,7 +50,7 @@ export const memberRoutes: FastifyPluginAsyncTypebox<ResourceDeps & { lives: Tok
       'Grants a role on the organization, or on one of its projects or environments. A person with an account only gets the role. Otherwise an account is created, and `invitation_url` is a link to set a password: it works once, for seven days. You can only grant permissions that you have yourself.',
     body: memberBody,
     errors: [409],
-    run: (trx, { actor, caller, params, body }) => addMember(trx, { actor }, caller, params.id, body),
+    run: (trx, call) => addMember(trx, call, call.params.id, call.body),
   })
 
   members.read('/organizations/:id/members/:user_id', {
@@ -65,8 +65,7 @@ export const memberRoutes: FastifyPluginAsyncTypebox<ResourceDeps & { lives: Tok
       '`grants` replaces all grants. You need the permissions that you revoke as well as those that you grant, and one owner must remain.',
     body: memberChange,
     errors: [409],
-    run: (trx, { actor, caller, params, body, ifMatch }) =>
-      changeMember(trx, { actor }, caller, params.id, params.user_id, body, ifMatch),
+    run: (trx, call) => changeMember(trx, call, call.params.id, call.params.user_id, call.body, call.ifMatch),
   })
 
   members.remove('/organizations/:id/members/:user_id', {
@@ -74,8 +73,7 @@ export const memberRoutes: FastifyPluginAsyncTypebox<ResourceDeps & { lives: Tok
     description:
       'Revokes all their grants in the organization. One owner must remain. An account that was never used is deleted.',
     errors: [409],
-    run: (trx, { actor, caller, params, ifMatch }) =>
-      removeMember(trx, { actor }, caller, params.id, params.user_id, ifMatch),
+    run: (trx, call) => removeMember(trx, call, call.params.id, call.params.user_id, call.ifMatch),
   })
 
   members.command(
@@ -86,7 +84,7 @@ export const memberRoutes: FastifyPluginAsyncTypebox<ResourceDeps & { lives: Tok
       summary: 'Invite a member again',
       description: 'Creates a new link for somebody who has not joined yet. Earlier links stop working.',
       errors: [409],
-      run: (trx, { actor, caller, params }) => inviteAgain(trx, { actor }, caller, params.id, params.user_id),
+      run: (trx, call) => inviteAgain(trx, call, call.params.id, call.params.user_id),
     },
     201,
   )
@@ -108,7 +106,7 @@ export const memberRoutes: FastifyPluginAsyncTypebox<ResourceDeps & { lives: Tok
     access: permissions('organization', 'id', 'member:add'),
     description: 'You need every one of its permissions on the organization yourself.',
     body: roleBody,
-    run: (trx, { actor, caller, params, body }) => createRole(trx, { actor }, caller, params.id, body),
+    run: (trx, call) => createRole(trx, call, call.params.id, call.body),
   })
 
   roles.read('/roles/:id', {
@@ -121,15 +119,14 @@ export const memberRoutes: FastifyPluginAsyncTypebox<ResourceDeps & { lives: Tok
     access: permissions('role', 'id', 'member:edit'),
     description: 'Applies immediately to everybody who has the role.',
     body: roleChange,
-    run: (trx, { actor, caller, params, body, ifMatch }) =>
-      changeRole(trx, { actor }, caller, params.id, body, ifMatch),
+    run: (trx, call) => changeRole(trx, call, call.params.id, call.body, call.ifMatch),
   })
 
   roles.remove('/roles/:id', {
     access: permissions('role', 'id', 'member:remove'),
     description: 'Returns 409 while a member has it.',
     errors: [409],
-    run: (trx, { actor, params, ifMatch }) => removeRole(trx, { actor }, params.id, ifMatch),
+    run: (trx, call) => removeRole(trx, call, call.params.id, call.ifMatch),
   })
 
   app.post(

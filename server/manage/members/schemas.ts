@@ -8,59 +8,52 @@ import {
   Id,
   IdOrNull,
   Name,
-  named,
+  namedObject,
   ref,
   TextOrNull,
   Timestamp,
   TimestampOrNull,
+  timestamps,
   Word,
 } from '#platform/http/schemas.ts'
 
-export const roleSchema = named(
-  'Role',
-  Exactly({
-    id: Id,
-    organization_id: Id,
-    name: Type.String(),
-    permissions: Type.Array(Type.String()),
-    created_at: Timestamp,
-    updated_at: Timestamp,
-  }),
-)
+export const roleSchema = namedObject('Role', {
+  id: Id,
+  organization_id: Id,
+  name: Type.String(),
+  permissions: Type.Array(Type.String()),
+  ...timestamps,
+})
+export type Role = Static<typeof roleSchema>
 
-export const grantSchema = named(
-  'Grant',
-  Exactly({
-    id: Id,
-    role: Type.Unsafe<(typeof BUILT_IN_ROLES)[number] | null>({
-      type: ['string', 'null'],
-      enum: [...BUILT_IN_ROLES, null],
-      description: 'A built-in role; null for a custom role.',
-    }),
-    role_id: IdOrNull,
-    role_name: Type.String(),
-    project_id: IdOrNull,
-    environment_id: IdOrNull,
-    created_at: Timestamp,
+export const grantSchema = namedObject('Grant', {
+  id: Id,
+  role: Type.Unsafe<(typeof BUILT_IN_ROLES)[number] | null>({
+    type: ['string', 'null'],
+    enum: [...BUILT_IN_ROLES, null],
+    description: 'A built-in role; null for a custom role.',
   }),
-)
+  role_id: IdOrNull,
+  role_name: Type.String(),
+  project_id: IdOrNull,
+  environment_id: IdOrNull,
+  created_at: Timestamp,
+})
+export type Grant = Static<typeof grantSchema>
 
-export const memberSchema = named(
-  'Member',
-  Exactly({
-    user_id: Id,
-    user: ref(userSchema),
-    grants: Type.Array(ref(grantSchema), {
-      description:
-        'Each applies to its environment, otherwise its project, otherwise the whole organization.',
-    }),
-    has_joined: Type.Boolean({ description: 'False until the person accepts the invitation.' }),
-    invitation_expires_at: TimestampOrNull,
-    invitation_url: TextOrNull({
-      description: 'A link that works once; only in the response that created it.',
-    }),
+export const memberSchema = namedObject('Member', {
+  user_id: Id,
+  user: ref(userSchema),
+  grants: Type.Array(ref(grantSchema), {
+    description: 'Each applies to its environment, otherwise its project, otherwise the whole organization.',
   }),
-)
+  has_joined: Type.Boolean({ description: 'False until the person accepts the invitation.' }),
+  invitation_expires_at: TimestampOrNull,
+  invitation_url: TextOrNull({
+    description: 'A link that works once; only in the response that created it.',
+  }),
+})
+export type Member = Static<typeof memberSchema>
 
 const grantFields = {
   role: Type.Optional(
@@ -71,6 +64,7 @@ const grantFields = {
   environment_id: Type.Optional(IdOrNull),
 }
 const grantInput = Exactly(grantFields)
+export type GrantInput = Static<typeof grantInput>
 
 export const memberBody = Exactly(
   {
@@ -80,11 +74,13 @@ export const memberBody = Exactly(
   },
   { examples: [{ email: 'ada@example.com', name: 'Ada', role: 'developer', project_id: 1 }] },
 )
+export type MemberBody = Static<typeof memberBody>
 
 export const memberChange = Exactly(
   { grants: Type.Array(grantInput, { minItems: 1, maxItems: 100 }) },
   { examples: [{ grants: [{ role: 'viewer' }, { role: 'developer', environment_id: 3 }] }] },
 )
+export type MemberChange = Static<typeof memberChange>
 
 export const invitationBody = Exactly(
   {
@@ -94,6 +90,7 @@ export const invitationBody = Exactly(
   },
   { examples: [{ token: 'gty_in_…', name: 'Ada', password: 'correct horse battery staple' }] },
 )
+export type InvitationBody = Static<typeof invitationBody>
 
 export const roleBody = Exactly(
   {
@@ -106,19 +103,12 @@ export const roleBody = Exactly(
   },
   { examples: [{ name: 'Release manager', permissions: ['pipeline:view', 'pipeline:run', 'action:view'] }] },
 )
+export type RoleBody = Static<typeof roleBody>
+
 export const roleChange = Type.Partial(roleBody, {
   additionalProperties: false,
   examples: [{ permissions: ['pipeline:view'] }],
 })
-
-export type Role = Static<typeof roleSchema>
-export type Grant = Static<typeof grantSchema>
-export type Member = Static<typeof memberSchema>
-export type GrantInput = Static<typeof grantInput>
-export type MemberBody = Static<typeof memberBody>
-export type MemberChange = Static<typeof memberChange>
-export type InvitationBody = Static<typeof invitationBody>
-export type RoleBody = Static<typeof roleBody>
 export type RoleChange = Static<typeof roleChange>
 
 export const memberSchemas = [roleSchema, grantSchema, memberSchema]

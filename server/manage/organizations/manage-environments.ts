@@ -1,21 +1,10 @@
-import { sql, type Transaction } from 'kysely'
-import { auditorOf, recordAudit } from '#access/audit/record.ts'
-import type { Caller } from '#access/authorization/caller.ts'
+import { auditorOf, type Requester, recordAudit } from '#access/audit/record.ts'
 import { isNameTaken } from '#model/inventory/names.ts'
-import type { Database } from '#platform/database/connect.ts'
-import { rowVersion } from '#platform/database/rows.ts'
-import type { Tables } from '#platform/database/tables.ts'
+import type { Database, Transaction } from '#platform/database/connect.ts'
+import { findById, insertRow, NOW, rowVersion, updateRow } from '#platform/database/rows.ts'
 import { isOutdated } from '#platform/http/if-match.ts'
-import {
-  changes,
-  loadNames,
-  type ManageDeps,
-  nameTaken,
-  notEmpty,
-  type Removed,
-  type Saved,
-  update,
-} from './manage-organizations.ts'
+import { CHANGED_MEANWHILE, GONE, REMOVED } from '#platform/http/problems.ts'
+import { changes, loadNames, nameTaken, notEmpty } from './manage-organizations.ts'
 import { findProject } from './manage-projects.ts'
 import { checkRemoval, checkUnfinished, lockEnvironments, removeEnvironments } from './remove-environments.ts'
 import type { EnvironmentBody, EnvironmentChange } from './schemas.ts'
@@ -23,93 +12,79 @@ import type { EnvironmentBody, EnvironmentChange } from './schemas.ts'
 const audit = auditorOf<EnvironmentRow>('environment', ['name', 'type', 'description'])
 
 export async function createEnvironment(
-  trx: Transaction<Tables>,
-  { actor }: ManageDeps,
+  trx: Transaction,
+  by: Requester,
   projectId: number,
   { name, type, description = null }: EnvironmentBody,
-): Promise<Saved> {
+) {
   // Locked: it is not removed meanwhile, and names in it are assigned one at a time.
   const project = await findProject(trx, projectId, { lock: true })
-  if (!project) return { kind: 'gone' }
+  if (!project) return GONE
   if (await isNameTaken(trx, 'environments', projectId, name)) return nameTaken('environment')
-  const { id } = await trx
-    .insertInto('environments')
-    .values({ project_id: projectId, name, type, description })
-    .returning('id')
-    .executeTakeFirstOrThrow()
-  const row = (await findEnvironment(trx, id))!
-  await audit(trx, actor, project.organization_id, null, row)
-  return { kind: 'done', row }
+  const id = await insertRow(trx, 'environments', { project_id: projectId, name, type, description })
+  return audit.saved(trx, by, project.organization_id, null, await findEnvironment(trx, id))
 }
 
 export async function changeEnvironment(
-  trx: Transaction<Tables>,
-  { actor }: ManageDeps,
+  trx: Transaction,
+  by: Requester,
   id: number,
   input: EnvironmentChange,
   ifMatch?: string,
-): Promise<Saved> {
+) {
   const before = await lockEnvironment(trx, id)
-  if (!before) return { kind: 'gone' }
-  if (isOutdated(ifMatch, before.row_version)) return { kind: 'changed-meanwhile' }
-  if (!changes(before, input)) return { kind: 'done', row: before }
+  if (!before) return GONE
+  if (isOutdated(ifMatch, before.row_version)) return CHANGED_MEANWHILE
+  if (!changes(before, input)) return { kind: 'done' as const, row: before }
   const { name = before.name } = input
   if (await isNameTaken(trx, 'environments', before.project_id, name, id)) return nameTaken('environment')
-  await update(trx, 'environments', id, input)
-  const row = (await findEnvironment(trx, id))!
-  await audit(trx, actor, before.organization_id, before, row)
-  return { kind: 'done', row }
+  await updateRow(trx, 'environments', id, input)
+  return audit.saved(trx, by, before.organization_id, before, await findEnvironment(trx, id))
 }
 
 /** Nothing runs in an archived environment, so its runs must have ended first. Idempotent, like unarchiving. */
-export async function archiveEnvironment(
-  trx: Transaction<Tables>,
-  { actor }: ManageDeps,
-  id: number,
-  archived: boolean,
-): Promise<Saved> {
+export async function archiveEnvironment(trx: Transaction, by: Requester, id: number, archived: boolean) {
   const before = await lockEnvironment(trx, id)
-  if (!before) return { kind: 'gone' }
-  if ((before.archived_at !== null) === archived) return { kind: 'done', row: before }
+  if (!before) return GONE
+  if ((before.archived_at !== null) === archived) return { kind: 'done' as const, row: before }
   const problem = archived ? await checkUnfinished(trx, [before]) : undefined
   if (problem) return problem
-  await update(trx, 'environments', id, { archived_at: archived ? sql<string>`now()` : null })
-  await recordAudit(trx, actor, {
+  await updateRow(trx, 'environments', id, { archived_at: archived ? NOW : null })
+  await recordAudit(trx, by.actor, {
     organizationId: before.organization_id,
     verb: archived ? 'archived' : 'unarchived',
     subject: { type: 'environment', id, name: before.name },
     before: { archived: !archived },
     after: { archived },
   })
-  return { kind: 'done', row: (await findEnvironment(trx, id))! }
+  return { kind: 'done' as const, row: (await findEnvironment(trx, id))! }
 }
 
 /** With `cascade`, everything in it is removed too; the record of its runs remains. */
 export async function removeEnvironment(
-  trx: Transaction<Tables>,
-  { actor }: ManageDeps,
-  caller: Pick<Caller, 'grants'>,
+  trx: Transaction,
+  by: Requester,
   id: number,
   { cascade, ifMatch }: { cascade: boolean; ifMatch?: string },
-): Promise<Removed> {
+) {
   const environments = await lockEnvironments(trx, 'id', id)
   const row = await findEnvironment(trx, id)
-  if (!row) return { kind: 'gone' }
-  if (isOutdated(ifMatch, row.row_version)) return { kind: 'changed-meanwhile' }
+  if (!row) return GONE
+  if (isOutdated(ifMatch, row.row_version)) return CHANGED_MEANWHILE
   const contents = {
     applications: await loadNames(trx, 'applications', 'environment_id', id),
     servers: await loadNames(trx, 'servers', 'environment_id', id),
   }
   const problem =
-    (!cascade && notEmpty('environment', contents)) || (await checkRemoval(trx, caller, environments))
+    (!cascade && notEmpty('environment', contents)) || (await checkRemoval(trx, by.caller, environments))
   if (problem) return problem
-  await removeEnvironments(trx, actor, environments)
-  return { kind: 'removed' }
+  await removeEnvironments(trx, by.actor, environments)
+  return REMOVED
 }
 
 type EnvironmentRow = NonNullable<Awaited<ReturnType<typeof findEnvironment>>>
 
-export function findEnvironment(db: Database, id: number, options: { lock?: boolean } = {}) {
+export function findEnvironment(db: Database, id: number, options?: { lock: boolean }) {
   const query = db
     .selectFrom('environments')
     .innerJoin('projects', 'projects.id', 'environments.project_id')
@@ -123,13 +98,12 @@ export function findEnvironment(db: Database, id: number, options: { lock?: bool
       'projects.organization_id',
       rowVersion('environments'),
     ])
-    .where('environments.id', '=', id)
     .where('environments.deleted_at', 'is', null)
-  return (options.lock ? query.forNoKeyUpdate('environments') : query).executeTakeFirst()
+  return findById(query, 'environments', id, options)
 }
 
 /** Always the project first, then the environment: two callers cannot deadlock. */
-async function lockEnvironment(trx: Transaction<Tables>, id: number): Promise<EnvironmentRow | undefined> {
+async function lockEnvironment(trx: Transaction, id: number): Promise<EnvironmentRow | undefined> {
   const seen = await findEnvironment(trx, id)
   if (!seen || !(await findProject(trx, seen.project_id, { lock: true }))) return undefined
   return findEnvironment(trx, id, { lock: true })

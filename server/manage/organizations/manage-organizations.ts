@@ -1,75 +1,54 @@
 import { isDeepStrictEqual } from 'node:util'
-import { sql, type Transaction, type UpdateObject } from 'kysely'
-import { type Actor, auditorOf } from '#access/audit/record.ts'
-import type { Caller } from '#access/authorization/caller.ts'
+import { sql } from 'kysely'
+import { auditorOf, type Requester } from '#access/audit/record.ts'
 import { anyOf } from '#platform/database/any-of.ts'
-import type { Database } from '#platform/database/connect.ts'
-import { rowVersion } from '#platform/database/rows.ts'
-import type { Tables } from '#platform/database/tables.ts'
+import type { Database, Transaction } from '#platform/database/connect.ts'
+import { findById, NOW, rowVersion, updateRow } from '#platform/database/rows.ts'
 import { isOutdated } from '#platform/http/if-match.ts'
-import { conflict, type HttpProblem, listNames } from '#platform/http/problems.ts'
+import { CHANGED_MEANWHILE, conflict, GONE, type HttpProblem, listNames } from '#platform/http/problems.ts'
 import { insertWithSlug } from '#platform/slug.ts'
 import type { OrganizationBody, OrganizationChange } from './schemas.ts'
-
-export type ManageDeps = { actor: Actor }
-
-export type Saved = { kind: 'done'; row: { id: number; row_version: string } } | HttpProblem
-export type Removed = { kind: 'removed' } | HttpProblem
 
 const audit = auditorOf<OrganizationRow>('organization', ['name'])
 
 /** The caller becomes its owner. */
-export async function createOrganization(
-  trx: Transaction<Tables>,
-  { actor }: ManageDeps,
-  caller: Pick<Caller, 'id'>,
-  { name }: OrganizationBody,
-): Promise<Saved> {
+export async function createOrganization(trx: Transaction, by: Requester, { name }: OrganizationBody) {
   const { id } = await insertWithSlug(name, (url_slug) =>
     trx
       .insertInto('organizations')
-      .values({ name, url_slug, owner_id: caller.id })
+      .values({ name, url_slug, owner_id: by.caller.id })
       .onConflict((conflict) => conflict.doNothing())
       .returning('id')
       .executeTakeFirst(),
   )
   await trx
     .insertInto('grants')
-    .values({ user_id: caller.id, built_in_role: 'owner', organization_id: id })
+    .values({ user_id: by.caller.id, built_in_role: 'owner', organization_id: id })
     .execute()
-  const row = (await findOrganization(trx, id))!
-  await audit(trx, actor, id, null, row)
-  return { kind: 'done', row }
+  return audit.saved(trx, by, id, null, await findOrganization(trx, id))
 }
 
 /** The slug stays when the name changes: URLs with it are in use. */
 export async function changeOrganization(
-  trx: Transaction<Tables>,
-  { actor }: ManageDeps,
+  trx: Transaction,
+  by: Requester,
   id: number,
   input: OrganizationChange,
   ifMatch?: string,
-): Promise<Saved> {
+) {
   const before = await findOrganization(trx, id, { lock: true })
-  if (!before) return { kind: 'gone' }
-  if (isOutdated(ifMatch, before.row_version)) return { kind: 'changed-meanwhile' }
-  if (!changes(before, input)) return { kind: 'done', row: before }
-  await update(trx, 'organizations', id, input)
-  const row = (await findOrganization(trx, id))!
-  await audit(trx, actor, id, before, row)
-  return { kind: 'done', row }
+  if (!before) return GONE
+  if (isOutdated(ifMatch, before.row_version)) return CHANGED_MEANWHILE
+  if (!changes(before, input)) return { kind: 'done' as const, row: before }
+  await updateRow(trx, 'organizations', id, input)
+  return audit.saved(trx, by, id, before, await findOrganization(trx, id))
 }
 
 /** Only an empty one; its members lose their roles in it. */
-export async function removeOrganization(
-  trx: Transaction<Tables>,
-  { actor }: ManageDeps,
-  id: number,
-  ifMatch?: string,
-): Promise<Removed> {
+export async function removeOrganization(trx: Transaction, by: Requester, id: number, ifMatch?: string) {
   const row = await findOrganization(trx, id, { lock: true })
-  if (!row) return { kind: 'gone' }
-  if (isOutdated(ifMatch, row.row_version)) return { kind: 'changed-meanwhile' }
+  if (!row) return GONE
+  if (isOutdated(ifMatch, row.row_version)) return CHANGED_MEANWHILE
   const problem = notEmpty('organization', {
     projects: await loadNames(trx, 'projects', 'organization_id', id),
     credentials: await loadNames(trx, 'credentials', 'organization_id', id),
@@ -78,27 +57,25 @@ export async function removeOrganization(
   await removePendingAccounts(trx, id)
   await trx.deleteFrom('grants').where('organization_id', '=', id).execute()
   await trx.deleteFrom('roles').where('organization_id', '=', id).execute()
-  await update(trx, 'organizations', id, { deleted_at: sql<string>`now()` })
-  await audit(trx, actor, id, row, null)
-  return { kind: 'removed' }
+  await updateRow(trx, 'organizations', id, { deleted_at: NOW })
+  return audit.removed(trx, by, id, row)
 }
 
 type OrganizationRow = NonNullable<Awaited<ReturnType<typeof findOrganization>>>
 
-export function findOrganization(db: Database, id: number, options: { lock?: boolean } = {}) {
+export function findOrganization(db: Database, id: number, options?: { lock: boolean }) {
   const query = db
     .selectFrom('organizations')
     .select(['id', 'name', 'owner_id', rowVersion('organizations')])
-    .where('id', '=', id)
     .where('deleted_at', 'is', null)
-  return (options.lock ? query.forNoKeyUpdate() : query).executeTakeFirst()
+  return findById(query, 'organizations', id, options)
 }
 
 /**
  * Deletes accounts of invited people who have not joined: nobody could log in to them any more. Locked first, because
  * somebody may be accepting an invitation right now.
  */
-async function removePendingAccounts(trx: Transaction<Tables>, organizationId: number): Promise<void> {
+async function removePendingAccounts(trx: Transaction, organizationId: number): Promise<void> {
   const pending = await trx
     .selectFrom('users')
     .innerJoin('invitations', 'invitations.user_id', 'users.id')
@@ -119,21 +96,6 @@ async function removePendingAccounts(trx: Transaction<Tables>, organizationId: n
 /** Pure: whether the input says anything that is not stored already. */
 export function changes(stored: object, input: object): boolean {
   return !isDeepStrictEqual({ ...stored, ...input }, stored)
-}
-
-export async function update<Table extends 'organizations' | 'projects' | 'environments'>(
-  trx: Transaction<Tables>,
-  table: Table,
-  id: number,
-  columns: UpdateObject<Tables, Table>,
-): Promise<void> {
-  const changed = { ...columns, updated_at: sql<string>`now()` }
-  // The three tables agree in what is used here; Kysely does not infer that of a union.
-  await trx
-    .updateTable(table as 'projects')
-    .set(changed as UpdateObject<Tables, 'projects'>)
-    .where('id', '=', id)
-    .execute()
 }
 
 export function nameTaken(noun: string): HttpProblem {
@@ -165,7 +127,7 @@ export function notEmpty(
 }
 
 export function loadNames(
-  trx: Transaction<Tables>,
+  trx: Transaction,
   table: 'projects' | 'credentials' | 'applications' | 'servers',
   column: 'organization_id' | 'environment_id',
   id: number,

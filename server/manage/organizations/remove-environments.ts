@@ -1,18 +1,19 @@
-import { sql, type Transaction } from 'kysely'
+import { sql } from 'kysely'
 import { type Actor, type AuditedChange, recordAudits } from '#access/audit/record.ts'
 import type { Caller } from '#access/authorization/caller.ts'
 import { can, type Permission } from '#access/authorization/permissions.ts'
 import { UNFINISHED } from '#model/actions/status.ts'
 import { REMOVED_HOOK } from '#model/hooks/present-hook.ts'
 import { anyOf } from '#platform/database/any-of.ts'
-import type { Tables } from '#platform/database/tables.ts'
+import type { Transaction } from '#platform/database/connect.ts'
+import { NOW } from '#platform/database/rows.ts'
 import { conflict, type HttpProblem } from '#platform/http/problems.ts'
 
 export type LockedEnvironment = { id: number; name: string; project_id: number; organization_id: number }
 
 /** One, or those of a project, in the order of their ids: nothing is added to them meanwhile. */
 export function lockEnvironments(
-  trx: Transaction<Tables>,
+  trx: Transaction,
   column: 'id' | 'project_id',
   id: number,
 ): Promise<LockedEnvironment[]> {
@@ -32,7 +33,7 @@ export function lockEnvironments(
  * is removed besides the contents of the environments.
  */
 export async function checkRemoval(
-  trx: Transaction<Tables>,
+  trx: Transaction,
   caller: Pick<Caller, 'grants'>,
   environments: readonly LockedEnvironment[],
   besides: readonly 'environment'[] = [],
@@ -60,7 +61,7 @@ export async function checkRemoval(
 
 /** A run that starts at this very moment is not counted, and completes: what it needs is still there. */
 export async function checkUnfinished(
-  trx: Transaction<Tables>,
+  trx: Transaction,
   environments: readonly { id: number }[],
 ): Promise<HttpProblem | undefined> {
   const { unfinished } = await trx
@@ -81,7 +82,7 @@ export async function checkUnfinished(
  * be used is deleted: links, variables, and the secrets of hooks.
  */
 export async function removeEnvironments(
-  trx: Transaction<Tables>,
+  trx: Transaction,
   actor: Actor,
   environments: readonly LockedEnvironment[],
 ): Promise<void> {
@@ -117,7 +118,7 @@ export async function removeEnvironments(
   for (const table of ['applications', 'servers', 'pipelines'] as const) {
     const rows = await trx
       .updateTable(table)
-      .set({ deleted_at: sql<string>`now()`, updated_at: sql<string>`now()` })
+      .set({ deleted_at: NOW, updated_at: NOW })
       .where(anyOf('environment_id', ids))
       .where('deleted_at', 'is', null)
       .returning(['id', 'name', 'environment_id'])
@@ -127,7 +128,7 @@ export async function removeEnvironments(
   await trx.deleteFrom('grants').where(anyOf('environment_id', ids)).execute()
   await trx
     .updateTable('environments')
-    .set({ deleted_at: sql<string>`now()`, updated_at: sql<string>`now()` })
+    .set({ deleted_at: NOW, updated_at: NOW })
     .where(anyOf('id', ids))
     .execute()
   note(

@@ -58,7 +58,7 @@ export const organizationRoutes: FastifyPluginAsyncTypebox<ResourceDeps> = async
     description:
       'You become its owner. `url_slug` is derived from the name and does not change when the name does.',
     body: organizationBody,
-    run: (trx, { actor, caller, body }) => createOrganization(trx, { actor }, caller, body),
+    run: (trx, call) => createOrganization(trx, call, call.body),
   })
 
   organizations.read('/organizations/:id', {
@@ -70,15 +70,14 @@ export const organizationRoutes: FastifyPluginAsyncTypebox<ResourceDeps> = async
   organizations.change('/organizations/:id', {
     access: permissions('organization', 'id', 'organization:edit'),
     body: organizationChange,
-    run: (trx, { actor, params, body, ifMatch }) =>
-      changeOrganization(trx, { actor }, params.id, body, ifMatch),
+    run: (trx, call) => changeOrganization(trx, call, call.params.id, call.body, call.ifMatch),
   })
 
   organizations.remove('/organizations/:id', {
     access: permissions('organization', 'id', 'organization:remove'),
     description: 'Returns 409 while it has projects or credentials. Its members lose their roles in it.',
     errors: [409],
-    run: (trx, { actor, params, ifMatch }) => removeOrganization(trx, { actor }, params.id, ifMatch),
+    run: (trx, call) => removeOrganization(trx, call, call.params.id, call.ifMatch),
   })
 
   const projects = resourceRoutes(app, deps, {
@@ -98,7 +97,7 @@ export const organizationRoutes: FastifyPluginAsyncTypebox<ResourceDeps> = async
     access: permissions('organization', 'id', 'project:add'),
     description: 'Its name must be unique in the organization.',
     body: projectBody,
-    run: (trx, { actor, caller, params, body }) => createProject(trx, { actor }, caller, params.id, body),
+    run: (trx, call) => createProject(trx, call, call.params.id, call.body),
   })
 
   projects.read('/projects/:id', {
@@ -110,7 +109,7 @@ export const organizationRoutes: FastifyPluginAsyncTypebox<ResourceDeps> = async
   projects.change('/projects/:id', {
     access: permissions('project', 'id', 'project:edit'),
     body: projectChange,
-    run: (trx, { actor, params, body, ifMatch }) => changeProject(trx, { actor }, params.id, body, ifMatch),
+    run: (trx, call) => changeProject(trx, call, call.params.id, call.body, call.ifMatch),
   })
 
   projects.remove('/projects/:id', {
@@ -118,8 +117,7 @@ export const organizationRoutes: FastifyPluginAsyncTypebox<ResourceDeps> = async
     description: CASCADE,
     query: cascadeQuery,
     errors: [409],
-    run: (trx, { actor, caller, params, cascade, ifMatch }) =>
-      removeProject(trx, { actor }, caller, params.id, { cascade, ifMatch }),
+    run: (trx, call) => removeProject(trx, call, call.params.id, call),
   })
 
   const environments = resourceRoutes(app, deps, {
@@ -140,7 +138,7 @@ export const organizationRoutes: FastifyPluginAsyncTypebox<ResourceDeps> = async
     access: permissions('project', 'id', 'environment:add'),
     description: 'Its name must be unique in the project.',
     body: environmentBody,
-    run: (trx, { actor, params, body }) => createEnvironment(trx, { actor }, params.id, body),
+    run: (trx, call) => createEnvironment(trx, call, call.params.id, call.body),
   })
 
   environments.read('/environments/:id', {
@@ -152,8 +150,7 @@ export const organizationRoutes: FastifyPluginAsyncTypebox<ResourceDeps> = async
   environments.change('/environments/:id', {
     access: permissions('environment', 'id', 'environment:edit'),
     body: environmentChange,
-    run: (trx, { actor, params, body, ifMatch }) =>
-      changeEnvironment(trx, { actor }, params.id, body, ifMatch),
+    run: (trx, call) => changeEnvironment(trx, call, call.params.id, call.body, call.ifMatch),
   })
 
   environments.remove('/environments/:id', {
@@ -161,8 +158,7 @@ export const organizationRoutes: FastifyPluginAsyncTypebox<ResourceDeps> = async
     description: CASCADE,
     query: cascadeQuery,
     errors: [409],
-    run: (trx, { actor, caller, params, cascade, ifMatch }) =>
-      removeEnvironment(trx, { actor }, caller, params.id, { cascade, ifMatch }),
+    run: (trx, call) => removeEnvironment(trx, call, call.params.id, call),
   })
 
   environments.command('/environments/:id/archive', {
@@ -171,7 +167,7 @@ export const organizationRoutes: FastifyPluginAsyncTypebox<ResourceDeps> = async
     summary: 'Archive an environment',
     description: 'Nothing runs in it until it is unarchived. Returns 409 while a run is unfinished.',
     errors: [409],
-    run: (trx, { actor, params }) => archiveEnvironment(trx, { actor }, params.id, true),
+    run: (trx, call) => archiveEnvironment(trx, call, call.params.id, true),
   })
 
   environments.command('/environments/:id/unarchive', {
@@ -179,6 +175,6 @@ export const organizationRoutes: FastifyPluginAsyncTypebox<ResourceDeps> = async
     operationId: 'unarchiveEnvironment',
     summary: 'Unarchive an environment',
     description: 'Its pipelines can run again.',
-    run: (trx, { actor, params }) => archiveEnvironment(trx, { actor }, params.id, false),
+    run: (trx, call) => archiveEnvironment(trx, call, call.params.id, false),
   })
 }

@@ -7,10 +7,13 @@ import { ENVIRONMENT_TYPES } from '#platform/vocabulary.ts'
 const name = Name()
 
 export const organizationBody = Exactly({ name }, { examples: [{ name: 'Acme' }] })
+export type OrganizationBody = Static<typeof organizationBody>
+
 export const organizationChange = Type.Partial(organizationBody, {
   additionalProperties: false,
   examples: [{ name: 'Acme Europe' }],
 })
+export type OrganizationChange = Static<typeof organizationChange>
 
 export const projectBody = Exactly(
   {
@@ -27,10 +30,13 @@ export const projectBody = Exactly(
   },
   { examples: [{ name: 'Shop', logo_url: 'https://example.com/logo.png' }] },
 )
+export type ProjectBody = Static<typeof projectBody>
+
 export const projectChange = Type.Partial(projectBody, {
   additionalProperties: false,
   examples: [{ logo_url: null }],
 })
+export type ProjectChange = Static<typeof projectChange>
 
 export const environmentBody = Exactly(
   {
@@ -40,18 +46,14 @@ export const environmentBody = Exactly(
   },
   { examples: [{ name: 'Live', type: 'production', description: 'What customers see' }] },
 )
+export type EnvironmentBody = Static<typeof environmentBody>
+
 export const environmentChange = Type.Partial(environmentBody, {
   additionalProperties: false,
   examples: [{ description: null }],
 })
+export type EnvironmentChange = Static<typeof environmentChange>
 
 export const cascadeQuery = Exactly({
   cascade: Type.Optional(Type.Boolean({ description: 'Also remove everything in it.' })),
 })
-
-export type OrganizationBody = Static<typeof organizationBody>
-export type OrganizationChange = Static<typeof organizationChange>
-export type ProjectBody = Static<typeof projectBody>
-export type ProjectChange = Static<typeof projectChange>
-export type EnvironmentBody = Static<typeof environmentBody>
-export type EnvironmentChange = Static<typeof environmentChange>

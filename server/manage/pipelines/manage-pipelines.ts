@@ -1,38 +1,32 @@
 // The pipelines room: people create, change and remove pipelines (here and in remove-pipelines.ts) and their
 // steps (manage-steps.ts). What a run makes of them is in model/pipelines.
-import { sql, type Transaction } from 'kysely'
-import { type Actor, auditorOf } from '#access/audit/record.ts'
+import { sql } from 'kysely'
+import { auditorOf, type Requester } from '#access/audit/record.ts'
 import type { Caller } from '#access/authorization/caller.ts'
 import { checkLocalAccess, type ResourceName } from '#model/inventory/local-servers.ts'
 import { DEPLOY_STEPS, MAX_STEPS } from '#model/pipelines/built-in-steps.ts'
 import { lockEnvironmentOf, lockForChange } from '#model/pipelines/lock-environment.ts'
 import type { PipelineBody, PipelineChange } from '#model/pipelines/schemas.ts'
+import type { Transaction } from '#platform/database/connect.ts'
 import { insertRow, updateRow } from '#platform/database/rows.ts'
-import type { Tables } from '#platform/database/tables.ts'
-import { conflict, type HttpProblem } from '#platform/http/problems.ts'
+import { conflict, GONE, type HttpProblem } from '#platform/http/problems.ts'
 import { findPipeline, type PipelineRow } from './read-pipelines.ts'
 import { checkRunAfter, storeRunAfter } from './run-after.ts'
 import { addBuiltInSteps, removeBuiltInSteps } from './step-rows.ts'
 
-/** Who makes a change, for the audit. */
-export type ChangeDeps = { actor: Actor }
-
-export type PipelineOutcome = { kind: 'done'; row: PipelineRow } | HttpProblem
-
 const auditPipeline = auditorOf<PipelineRow>('pipeline', audited)
 
 export async function createPipeline(
-  trx: Transaction<Tables>,
-  { actor }: ChangeDeps,
-  caller: Caller,
+  trx: Transaction,
+  by: Requester,
   resource: ResourceName,
   { name, operation, max_parallel_actions, queue_policy, rollout, run_after = [] }: PipelineBody,
-): Promise<PipelineOutcome> {
+) {
   const scope = await lockEnvironmentOf(trx, `${resource.type}s`, resource.id)
-  if (!scope) return { kind: 'gone' }
+  if (!scope) return GONE
   const problem =
-    (await checkRunAfter(trx, caller, scope, { id: null, name }, run_after)) ??
-    (await checkLocalAccess(trx, caller, resource)) ??
+    (await checkRunAfter(trx, by.caller, scope, { id: null, name }, run_after)) ??
+    (await checkLocalAccess(trx, by.caller, resource)) ??
     checkOperation(operation, resource)
   if (problem) return problem
 
@@ -46,40 +40,35 @@ export async function createPipeline(
     max_parallel_actions,
     queue_policy,
     rollout: rolloutColumn(rollout),
-    created_by: caller.id,
+    created_by: by.caller.id,
   })
   if (operation === 'deploy') await addBuiltInSteps(trx, id)
   await storeRunAfter(trx, scope.environment_id, id, run_after)
-  const row = (await findPipeline(trx, id))!
-  await auditPipeline(trx, actor, scope.organization_id, null, row)
-  return { kind: 'done', row }
+  return auditPipeline.saved(trx, by, scope.organization_id, null, await findPipeline(trx, id))
 }
 
 export async function changePipeline(
-  trx: Transaction<Tables>,
-  { actor }: ChangeDeps,
-  caller: Caller,
+  trx: Transaction,
+  by: Requester,
   id: number,
   { operation, run_after, rollout, ...columns }: PipelineChange,
   ifMatch?: string,
-): Promise<PipelineOutcome> {
+) {
   const held = await lockForChange(trx, 'pipelines', id, findPipeline, ifMatch)
   if (held.kind !== 'locked') return held
   const { scope, row: before } = held
   const problem =
-    (run_after && (await checkRunAfter(trx, caller, scope, before, run_after))) ??
+    (run_after && (await checkRunAfter(trx, by.caller, scope, before, run_after))) ??
     (isOtherRunAfter(run_after, before)
-      ? await checkLocalAccess(trx, caller, resourceOf(before))
+      ? await checkLocalAccess(trx, by.caller, resourceOf(before))
       : undefined) ??
-    (await checkOtherOperation(trx, caller, before, operation))
+    (await checkOtherOperation(trx, by.caller, before, operation))
   if (problem) return problem
 
   if (operation !== undefined) await storeOperation(trx, before, operation)
   if (run_after) await storeRunAfter(trx, scope.environment_id, id, run_after)
   await updateRow(trx, 'pipelines', id, { ...columns, rollout: rolloutColumn(rollout) })
-  const row = (await findPipeline(trx, id))!
-  await auditPipeline(trx, actor, scope.organization_id, before, row)
-  return { kind: 'done', row }
+  return auditPipeline.saved(trx, by, scope.organization_id, before, await findPipeline(trx, id))
 }
 
 export function resourceOf({ resource_type, resource_id }: PipelineRow): ResourceName {
@@ -103,7 +92,7 @@ function checkOperation(operation: string, { type }: ResourceName): HttpProblem 
 
 /** Runs and hooks have the operation of their pipeline: once there are any, it is fixed. */
 async function checkOtherOperation(
-  trx: Transaction<Tables>,
+  trx: Transaction,
   caller: Caller,
   stored: PipelineRow,
   operation = stored.operation,
@@ -127,11 +116,7 @@ async function checkOtherOperation(
     : undefined
 }
 
-async function storeOperation(
-  trx: Transaction<Tables>,
-  stored: PipelineRow,
-  operation: string,
-): Promise<void> {
+async function storeOperation(trx: Transaction, stored: PipelineRow, operation: string): Promise<void> {
   if (operation === stored.operation) return
   if (stored.operation === 'deploy') await removeBuiltInSteps(trx, stored.id)
   await updateRow(trx, 'pipelines', stored.id, { operation })

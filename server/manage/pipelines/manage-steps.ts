@@ -1,25 +1,20 @@
-import type { Transaction } from 'kysely'
-import { auditorOf } from '#access/audit/record.ts'
-import type { Caller } from '#access/authorization/caller.ts'
+import { auditorOf, type Requester } from '#access/audit/record.ts'
 import { checkLocalAccess } from '#model/inventory/local-servers.ts'
 import { DEPLOY_STEPS, MAX_STEPS } from '#model/pipelines/built-in-steps.ts'
 import { type LockedEnvironment, lockEnvironmentOf } from '#model/pipelines/lock-environment.ts'
 import type { PipelineStep, StepBody, StepChange } from '#model/pipelines/schemas.ts'
 import { type After, loadSteps, moveStep, presentStep, type StepRow } from '#model/pipelines/steps.ts'
-import type { Database } from '#platform/database/connect.ts'
+import type { Database, Transaction } from '#platform/database/connect.ts'
 import { insertRow, updateRow } from '#platform/database/rows.ts'
-import type { Tables } from '#platform/database/tables.ts'
 import { isOutdated } from '#platform/http/if-match.ts'
 import type { Page } from '#platform/http/pagination.ts'
-import { conflict, FieldErrors, type HttpProblem } from '#platform/http/problems.ts'
-import { type ChangeDeps, resourceOf } from './manage-pipelines.ts'
+import { CHANGED_MEANWHILE, conflict, FieldErrors, GONE, type HttpProblem } from '#platform/http/problems.ts'
+import { resourceOf } from './manage-pipelines.ts'
 import { findPipeline, type PipelineRow } from './read-pipelines.ts'
 import { freePosition, replaceRow, retireRow, storeOrder } from './step-rows.ts'
 
 /** The order of a step depends on its neighbors, so a step is presented as soon as it is found. */
 export type FoundStep = { step: PipelineStep; row_version: string }
-
-export type StepOutcome = { kind: 'done'; row: FoundStep } | HttpProblem
 
 /** In running order. `name` filters by a part of the name, ignoring case. */
 export async function listSteps(
@@ -46,20 +41,19 @@ async function findSteps(db: Database, pipelineId: number): Promise<FoundStep[]>
 
 /** Changes of steps also give their pipeline a new version. */
 export async function createStep(
-  trx: Transaction<Tables>,
-  { actor }: ChangeDeps,
-  caller: Caller,
+  trx: Transaction,
+  by: Requester,
   pipelineId: number,
   { trigger_after, ...input }: StepBody,
-): Promise<StepOutcome> {
+) {
   const held = await lockPipeline(trx, pipelineId)
-  if (!held) return { kind: 'gone' }
+  if (!held) return GONE
   const { steps, scope, pipeline } = held
   const last = steps.at(-1)?.stepKey ?? null
   const after = trigger_after === undefined ? last : trigger_after
   const problem =
     checkAfter(steps, { stepKey: NEW, name: input.name }, after) ??
-    (await checkLocalAccess(trx, caller, resourceOf(pipeline))) ??
+    (await checkLocalAccess(trx, by.caller, resourceOf(pipeline))) ??
     checkStep(input, steps)
   if (problem) return problem
   if (steps.length >= MAX_STEPS) return conflict(`A pipeline can have ${MAX_STEPS} steps; remove one first.`)
@@ -69,19 +63,18 @@ export async function createStep(
   await storeOrder(trx, pipelineId, id, after)
   await updateRow(trx, 'pipelines', pipelineId)
   const row = (await findStep(trx, pipelineId, id))!
-  await auditStep(trx, actor, scope.organization_id, null, { ...row.step, pipeline_id: pipelineId })
-  return { kind: 'done', row }
+  await auditStep.saved(trx, by, scope.organization_id, null, { ...row.step, pipeline_id: pipelineId })
+  return { kind: 'done' as const, row }
 }
 
 export async function changeStep(
-  trx: Transaction<Tables>,
-  { actor }: ChangeDeps,
-  caller: Caller,
+  trx: Transaction,
+  by: Requester,
   pipelineId: number,
   id: number,
   input: StepChange,
   ifMatch?: string,
-): Promise<StepOutcome> {
+) {
   const held = await lockStep(trx, pipelineId, id, ifMatch)
   if (held.kind !== 'locked') return held
   const { steps, scope, pipeline, stored, before } = held
@@ -89,7 +82,7 @@ export async function changeStep(
   const others = steps.filter((step) => step !== stored)
   const problem =
     (trigger_after !== undefined && checkAfter(steps, stored, trigger_after)) ||
-    (await checkLocalAccess(trx, caller, resourceOf(pipeline))) ||
+    (await checkLocalAccess(trx, by.caller, resourceOf(pipeline))) ||
     checkStep(input, others) ||
     (stored.built_in && checkBuiltIn(input))
   if (problem) return problem
@@ -98,29 +91,27 @@ export async function changeStep(
   if (trigger_after !== undefined) await storeOrder(trx, pipelineId, id, trigger_after)
   await updateRow(trx, 'pipelines', pipelineId)
   const row = (await findStep(trx, pipelineId, id))!
-  await auditStep(trx, actor, scope.organization_id, before, { ...row.step, pipeline_id: pipelineId })
-  return { kind: 'done', row }
+  await auditStep.saved(trx, by, scope.organization_id, before, { ...row.step, pipeline_id: pipelineId })
+  return { kind: 'done' as const, row }
 }
 
 export async function removeStep(
-  trx: Transaction<Tables>,
-  { actor }: ChangeDeps,
-  caller: Caller,
+  trx: Transaction,
+  by: Requester,
   pipelineId: number,
   id: number,
   ifMatch?: string,
-): Promise<{ kind: 'removed' } | HttpProblem> {
+) {
   const held = await lockStep(trx, pipelineId, id, ifMatch)
   if (held.kind !== 'locked') return held
   const { scope, pipeline, stored, before } = held
-  const problem = await checkLocalAccess(trx, caller, resourceOf(pipeline))
+  const problem = await checkLocalAccess(trx, by.caller, resourceOf(pipeline))
   if (problem) return problem
   if (stored.built_in) return conflict('The built-in steps of a deploy cannot be removed.')
 
   await retireRow(trx, stored)
   await updateRow(trx, 'pipelines', pipelineId)
-  await auditStep(trx, actor, scope.organization_id, before, null)
-  return { kind: 'removed' }
+  return auditStep.removed(trx, by, scope.organization_id, before)
 }
 
 type AuditedStep = PipelineStep & { pipeline_id: number }
@@ -138,14 +129,14 @@ const auditStep = auditorOf<AuditedStep>('step', [
 
 type Held = { scope: LockedEnvironment; pipeline: PipelineRow; steps: StepRow[] }
 
-async function lockPipeline(trx: Transaction<Tables>, pipelineId: number): Promise<Held | undefined> {
+async function lockPipeline(trx: Transaction, pipelineId: number): Promise<Held | undefined> {
   const scope = await lockEnvironmentOf(trx, 'pipelines', pipelineId)
   const pipeline = scope && (await findPipeline(trx, pipelineId, { lock: true }))
   return pipeline && { scope, pipeline, steps: await loadSteps(trx, [pipelineId]) }
 }
 
 async function lockStep(
-  trx: Transaction<Tables>,
+  trx: Transaction,
   pipelineId: number,
   id: number,
   ifMatch: string | undefined,
@@ -153,8 +144,8 @@ async function lockStep(
   const held = await lockPipeline(trx, pipelineId)
   const index = held?.steps.findIndex((step) => step.stepKey === id) ?? -1
   const stored = held?.steps[index]
-  if (!stored) return { kind: 'gone' }
-  if (isOutdated(ifMatch, stored.row_version)) return { kind: 'changed-meanwhile' }
+  if (!stored) return GONE
+  if (isOutdated(ifMatch, stored.row_version)) return CHANGED_MEANWHILE
   const before = { ...presentStep(stored, index + 1), pipeline_id: pipelineId }
   return { kind: 'locked', ...held, stored, before }
 }

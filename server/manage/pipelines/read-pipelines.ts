@@ -5,7 +5,7 @@ import { type Pipeline, pipelineSchema } from '#model/pipelines/schemas.ts'
 import { loadSteps, presentSteps } from '#model/pipelines/steps.ts'
 import { anyOf, byId } from '#platform/database/any-of.ts'
 import type { Database } from '#platform/database/connect.ts'
-import { rowVersion } from '#platform/database/rows.ts'
+import { findById, rowVersion } from '#platform/database/rows.ts'
 import type { Page } from '#platform/http/pagination.ts'
 import { readPage } from '#platform/http/read-page.ts'
 import { pickFields } from '#platform/http/schemas.ts'
@@ -29,11 +29,8 @@ function selectPipelines(db: Database) {
     .where('pipelines.deleted_at', 'is', null)
 }
 
-export function findPipeline(db: Database, id: number, { lock = false } = {}) {
-  return selectPipelines(db)
-    .where('pipelines.id', '=', id)
-    .$if(lock, (query) => query.forNoKeyUpdate('pipelines'))
-    .executeTakeFirst()
+export function findPipeline(db: Database, id: number, options?: { lock: boolean }) {
+  return findById(selectPipelines(db), 'pipelines', id, options)
 }
 
 export function findPipelines(db: Database, ids: readonly number[]): Promise<PipelineRow[]> {

@@ -1,34 +1,31 @@
-import { type RawBuilder, sql, type Transaction } from 'kysely'
-import { type Actor, recordAudits } from '#access/audit/record.ts'
+import { type RawBuilder, sql } from 'kysely'
+import { type Actor, type Requester, recordAudits } from '#access/audit/record.ts'
 import type { Caller } from '#access/authorization/caller.ts'
 import { can, type Permission } from '#access/authorization/permissions.ts'
 import { removeHook } from '#manage/hooks/manage-hooks.ts'
 import { type LockedEnvironment, lockForChange } from '#model/pipelines/lock-environment.ts'
 import { anyOf } from '#platform/database/any-of.ts'
+import type { Transaction } from '#platform/database/connect.ts'
 import { NOW } from '#platform/database/rows.ts'
-import type { Tables } from '#platform/database/tables.ts'
-import { conflict, type HttpProblem, listNames } from '#platform/http/problems.ts'
-import { audited, type ChangeDeps } from './manage-pipelines.ts'
+import { conflict, type HttpProblem, listNames, REMOVED } from '#platform/http/problems.ts'
+import { audited } from './manage-pipelines.ts'
 import { findPipeline, findPipelines } from './read-pipelines.ts'
 
 // Removing a pipeline, and what removing a server or an application has in common with it: dependents, cascade
 // and unfinished runs.
 
-export type Removal = { kind: 'removed' } | HttpProblem
-
 /** `cascade` also removes its hooks, and other pipelines no longer run after it. */
 export async function removePipeline(
-  trx: Transaction<Tables>,
-  { actor }: ChangeDeps,
-  caller: Caller,
+  trx: Transaction,
+  by: Requester,
   id: number,
   { cascade, ifMatch }: { cascade: boolean; ifMatch?: string },
-): Promise<Removal> {
+) {
   const held = await lockForChange(trx, 'pipelines', id, findAgainstRuns, ifMatch)
   if (held.kind !== 'locked') return held
   const hooks = await hooksOf(trx, [id])
   const problem =
-    (cascade && checkCascade(caller, held.scope, { 'hook:remove': hooks })) ||
+    (cascade && checkCascade(by.caller, held.scope, { 'hook:remove': hooks })) ||
     (await checkUnfinished(trx, sql`a.pipeline_id = ${id}`)) ||
     (!cascade &&
       checkDependents('The pipeline', {
@@ -36,17 +33,17 @@ export async function removePipeline(
         run_after: ['pipeline', await followersOf(trx, id), ' after it'],
       }))
   if (problem) return problem
-  await removePipelines(trx, actor, held.scope.organization_id, [id])
-  return { kind: 'removed' }
+  await removePipelines(trx, by.actor, held.scope.organization_id, [id])
+  return REMOVED
 }
 
-async function findAgainstRuns(trx: Transaction<Tables>, id: number) {
+async function findAgainstRuns(trx: Transaction, id: number) {
   await lockAgainstRuns(trx, [id])
   return findPipeline(trx, id)
 }
 
 /** Starting a run locks its pipeline: until the transaction ends, nobody can start one. */
-export async function lockAgainstRuns(trx: Transaction<Tables>, ids: readonly number[]): Promise<void> {
+export async function lockAgainstRuns(trx: Transaction, ids: readonly number[]): Promise<void> {
   await sql`select id from pipelines where id = any(${ids}::bigint[]) order by id for update`.execute(trx)
 }
 
@@ -87,7 +84,7 @@ export function checkDependents(
 
 /** `which` is a condition on `a`, the actions. */
 export async function checkUnfinished(
-  trx: Transaction<Tables>,
+  trx: Transaction,
   which: RawBuilder<unknown>,
 ): Promise<HttpProblem | undefined> {
   const { rows } = await sql<{ unfinished: number }>`
@@ -104,7 +101,7 @@ export async function checkUnfinished(
  * checked everything.
  */
 export async function removePipelines(
-  trx: Transaction<Tables>,
+  trx: Transaction,
   actor: Actor,
   organizationId: number,
   ids: readonly number[],
@@ -136,11 +133,7 @@ export async function removePipelines(
   ])
 }
 
-export function pipelinesOf(
-  trx: Transaction<Tables>,
-  owner: 'application_id' | 'server_id',
-  ids: readonly number[],
-) {
+export function pipelinesOf(trx: Transaction, owner: 'application_id' | 'server_id', ids: readonly number[]) {
   return trx
     .selectFrom('pipelines')
     .select(['id', 'name'])
@@ -150,7 +143,7 @@ export function pipelinesOf(
     .execute()
 }
 
-export function hooksOf(trx: Transaction<Tables>, pipelineIds: readonly number[]) {
+export function hooksOf(trx: Transaction, pipelineIds: readonly number[]) {
   return trx
     .selectFrom('hooks')
     .select(['id', 'name', 'type'])
@@ -160,7 +153,7 @@ export function hooksOf(trx: Transaction<Tables>, pipelineIds: readonly number[]
     .execute()
 }
 
-function followersOf(trx: Transaction<Tables>, id: number): Promise<Named[]> {
+function followersOf(trx: Transaction, id: number): Promise<Named[]> {
   return trx
     .selectFrom('pipeline_run_after')
     .innerJoin('pipelines', 'pipelines.id', 'pipeline_run_after.pipeline_id')

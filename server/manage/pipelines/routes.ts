@@ -48,8 +48,7 @@ export const pipelineRoutes: FastifyPluginAsyncTypebox<ResourceDeps> = async (ap
       description: creating,
       body: pipelineBody,
       errors: [415],
-      run: (trx, { actor, caller, params, body }) =>
-        createPipeline(trx, { actor }, caller, { type, id: params.resource_id }, body),
+      run: (trx, call) => createPipeline(trx, call, { type, id: call.params.resource_id }, call.body),
     })
   }
 
@@ -65,8 +64,7 @@ export const pipelineRoutes: FastifyPluginAsyncTypebox<ResourceDeps> = async (ap
       'A list is replaced as a whole. The operation cannot be changed once the pipeline has runs or hooks.',
     body: pipelineChange,
     errors: [409, 415],
-    run: (trx, { actor, caller, params, body, ifMatch }) =>
-      changePipeline(trx, { actor }, caller, params.id, body, ifMatch),
+    run: (trx, call) => changePipeline(trx, call, call.params.id, call.body, call.ifMatch),
   })
 
   pipelines.remove('/pipelines/:id', {
@@ -75,7 +73,6 @@ export const pipelineRoutes: FastifyPluginAsyncTypebox<ResourceDeps> = async (ap
       'Its runs remain. Returns 409 while it has hooks or other pipelines run after it. With `cascade`, the hooks are removed too (requires `hook:remove`), and the other pipelines no longer run after it. Never removed while a run is unfinished.',
     query: cascadeQuery,
     errors: [409],
-    run: (trx, { actor, caller, params, cascade, ifMatch }) =>
-      removePipeline(trx, { actor }, caller, params.id, { cascade, ifMatch }),
+    run: (trx, call) => removePipeline(trx, call, call.params.id, call),
   })
 }

@@ -1,10 +1,9 @@
-import type { Transaction } from 'kysely'
 import type { Caller } from '#access/authorization/caller.ts'
 import { can } from '#access/authorization/permissions.ts'
 import type { LockedEnvironment } from '#model/pipelines/lock-environment.ts'
 import { findCycle } from '#model/pipelines/run-after.ts'
 import { byId } from '#platform/database/any-of.ts'
-import type { Tables } from '#platform/database/tables.ts'
+import type { Transaction } from '#platform/database/connect.ts'
 import { FieldErrors, type HttpProblem } from '#platform/http/problems.ts'
 
 /** `id` is null for a new pipeline: nothing can run after it yet. */
@@ -12,7 +11,7 @@ type Follower = { id: number | null; name: string }
 
 /** The environment must be locked, so that no cycle can appear between this check and the write. */
 export async function checkRunAfter(
-  trx: Transaction<Tables>,
+  trx: Transaction,
   caller: Caller,
   scope: LockedEnvironment,
   follower: Follower,
@@ -46,7 +45,7 @@ export async function checkRunAfter(
   }
 }
 
-async function loadRunAfter(trx: Transaction<Tables>, environmentId: number): Promise<Map<number, number[]>> {
+async function loadRunAfter(trx: Transaction, environmentId: number): Promise<Map<number, number[]>> {
   const links = await trx
     .selectFrom('pipeline_run_after')
     .select(['pipeline_id', 'after_pipeline_id'])
@@ -57,7 +56,7 @@ async function loadRunAfter(trx: Transaction<Tables>, environmentId: number): Pr
 }
 
 export async function storeRunAfter(
-  trx: Transaction<Tables>,
+  trx: Transaction,
   environment_id: number,
   pipeline_id: number,
   wanted: readonly number[],

@@ -28,7 +28,7 @@ export const stepRoutes: FastifyPluginAsyncTypebox<ResourceDeps> = async (app, d
     description: `Runs after the step that \`trigger_after\` names, otherwise last. Runs that have already started are not affected. ${LOCAL}`,
     body: stepBody,
     errors: [409, 415],
-    run: (trx, { actor, caller, params, body }) => createStep(trx, { actor }, caller, params.id, body),
+    run: (trx, call) => createStep(trx, call, call.params.id, call.body),
   })
 
   steps.read('/pipelines/:id/steps/:step_id', {
@@ -42,15 +42,13 @@ export const stepRoutes: FastifyPluginAsyncTypebox<ResourceDeps> = async (app, d
     description: `\`trigger_after\` moves it. Runs that have already started are not affected. Of a built-in step, only \`timeout_seconds\` can be changed. ${LOCAL}`,
     body: stepChange,
     errors: [409, 415],
-    run: (trx, { actor, caller, params, body, ifMatch }) =>
-      changeStep(trx, { actor }, caller, params.id, params.step_id, body, ifMatch),
+    run: (trx, call) => changeStep(trx, call, call.params.id, call.params.step_id, call.body, call.ifMatch),
   })
 
   steps.remove('/pipelines/:id/steps/:step_id', {
     access: edit,
     description: `Runs that have already started are not affected. Built-in steps cannot be removed. ${LOCAL}`,
     errors: [409],
-    run: (trx, { actor, caller, params, ifMatch }) =>
-      removeStep(trx, { actor }, caller, params.id, params.step_id, ifMatch),
+    run: (trx, call) => removeStep(trx, call, call.params.id, call.params.step_id, call.ifMatch),
   })
 }

@@ -1,9 +1,9 @@
-import { sql, type Transaction } from 'kysely'
+import { sql } from 'kysely'
 import { DEPLOY_STEPS, MAX_STEPS } from '#model/pipelines/built-in-steps.ts'
 import type { StepChange } from '#model/pipelines/schemas.ts'
 import { type After, loadSteps, moveStep, type StepRow } from '#model/pipelines/steps.ts'
+import type { Transaction } from '#platform/database/connect.ts'
 import { NOW } from '#platform/database/rows.ts'
-import type { Tables } from '#platform/database/tables.ts'
 
 // How steps are stored. The position of a row may change; its content never does (docs/decisions/0015).
 
@@ -15,7 +15,7 @@ export function freePosition(steps: readonly StepRow[]): number {
 
 /** The database checks that positions are unique when the transaction ends. */
 export async function storeOrder(
-  trx: Transaction<Tables>,
+  trx: Transaction,
   pipelineId: number,
   moved: number,
   after: After,
@@ -32,7 +32,7 @@ export async function storeOrder(
 
 /** Runs that were planned with the old row keep executing what it says. */
 export async function replaceRow(
-  trx: Transaction<Tables>,
+  trx: Transaction,
   stored: StepRow,
   input: Omit<StepChange, 'trigger_after'>,
 ): Promise<void> {
@@ -54,12 +54,12 @@ export async function replaceRow(
     .execute()
 }
 
-export async function retireRow(trx: Transaction<Tables>, { id }: StepRow): Promise<void> {
+export async function retireRow(trx: Transaction, { id }: StepRow): Promise<void> {
   await retire(trx).where('id', '=', id).execute()
 }
 
 /** Inserts the steps of every deploy before those that the pipeline already has. */
-export async function addBuiltInSteps(trx: Transaction<Tables>, pipelineId: number): Promise<void> {
+export async function addBuiltInSteps(trx: Transaction, pipelineId: number): Promise<void> {
   await trx
     .updateTable('pipeline_steps')
     .set((eb) => ({ position: eb('position', '+', DEPLOY_STEPS.length) }))
@@ -73,10 +73,10 @@ export async function addBuiltInSteps(trx: Transaction<Tables>, pipelineId: numb
     .execute()
 }
 
-export async function removeBuiltInSteps(trx: Transaction<Tables>, pipelineId: number): Promise<void> {
+export async function removeBuiltInSteps(trx: Transaction, pipelineId: number): Promise<void> {
   await retire(trx).where('pipeline_id', '=', pipelineId).where('built_in', '=', true).execute()
 }
 
-function retire(trx: Transaction<Tables>) {
+function retire(trx: Transaction) {
   return trx.updateTable('pipeline_steps').set({ removed_at: NOW }).where('removed_at', 'is', null)
 }

@@ -1,7 +1,7 @@
 // The servers room: the machines that pipelines run on. People create, change and remove them here; checking
 // whether one can be reached is in run-check.ts.
-import { sql, type Transaction } from 'kysely'
-import { type Actor, auditorOf } from '#access/audit/record.ts'
+import { sql } from 'kysely'
+import { auditorOf, type Requester } from '#access/audit/record.ts'
 import type { Caller } from '#access/authorization/caller.ts'
 import { authorizeUse } from '#manage/credentials/credential-use.ts'
 import {
@@ -11,67 +11,56 @@ import {
   hooksOf,
   lockAgainstRuns,
   pipelinesOf,
-  type Removal,
   removePipelines,
 } from '#manage/pipelines/remove-pipelines.ts'
 import { isNameTaken } from '#model/inventory/names.ts'
 import { type LockedEnvironment, lockEnvironment, lockForChange } from '#model/pipelines/lock-environment.ts'
 import { anyOf } from '#platform/database/any-of.ts'
+import type { Transaction } from '#platform/database/connect.ts'
 import { insertRow, NOW, updateRow } from '#platform/database/rows.ts'
-import type { Tables } from '#platform/database/tables.ts'
-import type { HttpProblem } from '#platform/http/problems.ts'
+import { GONE, type HttpProblem } from '#platform/http/problems.ts'
 import { type NormalizedServer, normalizeServer, SERVER_FIELDS, usesKeyAnew } from './normalize-server.ts'
 import { findServer, type ServerRow } from './read-servers.ts'
 import type { ServerBody, ServerChange } from './schemas.ts'
 
-export type ServerDeps = { actor: Actor }
-
-export type ServerOutcome = { kind: 'done'; row: ServerRow } | HttpProblem
-
 export const auditServer = auditorOf<ServerRow>('server', SERVER_FIELDS)
 
 export async function createServer(
-  trx: Transaction<Tables>,
-  { actor }: ServerDeps,
-  caller: Caller,
+  trx: Transaction,
+  by: Requester,
   environmentId: number,
   input: ServerBody,
-): Promise<ServerOutcome> {
+) {
   const scope = await lockEnvironment(trx, environmentId)
-  if (!scope) return { kind: 'gone' }
+  if (!scope) return GONE
   const normalized = normalizeServer(input)
-  const problem = await checkServer(trx, caller, scope, normalized)
+  const problem = await checkServer(trx, by.caller, scope, normalized)
   if (problem) return problem
-  const created = { environment_id: environmentId, created_by: caller.id }
+  const created = { environment_id: environmentId, created_by: by.caller.id }
   const id = await insertRow(trx, 'servers', { ...normalized.columns, ...created })
-  const row = (await findServer(trx, id))!
-  await auditServer(trx, actor, scope.organization_id, null, row)
-  return { kind: 'done', row }
+  return auditServer.saved(trx, by, scope.organization_id, null, await findServer(trx, id))
 }
 
 export async function changeServer(
-  trx: Transaction<Tables>,
-  { actor }: ServerDeps,
-  caller: Caller,
+  trx: Transaction,
+  by: Requester,
   id: number,
   input: ServerChange,
   ifMatch?: string,
-): Promise<ServerOutcome> {
+) {
   const held = await lockForChange(trx, 'servers', id, findServer, ifMatch)
   if (held.kind !== 'locked') return held
   const { scope, row: before } = held
   const normalized = normalizeServer(input, before)
-  const problem = await checkServer(trx, caller, scope, normalized, before)
+  const problem = await checkServer(trx, by.caller, scope, normalized, before)
   if (problem) return problem
   await updateRow(trx, 'servers', id, normalized.columns)
-  const row = (await findServer(trx, id))!
-  await auditServer(trx, actor, scope.organization_id, before, row)
-  return { kind: 'done', row }
+  return auditServer.saved(trx, by, scope.organization_id, before, await findServer(trx, id))
 }
 
 /** What the caller may not see or do comes first, then everything that is wrong with the input. */
 async function checkServer(
-  trx: Transaction<Tables>,
+  trx: Transaction,
   caller: Caller,
   scope: LockedEnvironment,
   { columns, errors }: NormalizedServer,
@@ -95,12 +84,11 @@ async function checkServer(
 
 /** The row stays, because runs reference it. `cascade` also removes its pipelines and unlinks its applications. */
 export async function removeServer(
-  trx: Transaction<Tables>,
-  { actor }: ServerDeps,
-  caller: Caller,
+  trx: Transaction,
+  by: Requester,
   id: number,
   { cascade, ifMatch }: { cascade: boolean; ifMatch?: string },
-): Promise<Removal> {
+) {
   const held = await lockForChange(trx, 'servers', id, findServer, ifMatch)
   if (held.kind !== 'locked') return held
   const { scope, row: server } = held
@@ -114,7 +102,7 @@ export async function removeServer(
   const pipelineIds = pipelines.map((pipeline) => pipeline.id)
   const hooks = await hooksOf(trx, pipelineIds)
   const problem = cascade
-    ? checkCascade(caller, scope, { 'pipeline:remove': pipelines, 'hook:remove': hooks })
+    ? checkCascade(by.caller, scope, { 'pipeline:remove': pipelines, 'hook:remove': hooks })
     : checkDependents('The server', {
         applications: ['application', applications],
         pipelines: ['pipeline', pipelines],
@@ -133,9 +121,8 @@ export async function removeServer(
   )
   if (unfinished) return unfinished
 
-  await removePipelines(trx, actor, scope.organization_id, pipelineIds)
+  await removePipelines(trx, by.actor, scope.organization_id, pipelineIds)
   await trx.deleteFrom('application_servers').where('server_id', '=', id).execute()
   await updateRow(trx, 'servers', id, { deleted_at: NOW })
-  await auditServer(trx, actor, scope.organization_id, server, null)
-  return { kind: 'removed' }
+  return auditServer.removed(trx, by, scope.organization_id, server)
 }

@@ -3,7 +3,7 @@ import { loadUsers } from '#access/accounts/load-users.ts'
 import { readKnownHost } from '#adapters/executors/host-key.ts'
 import { byId } from '#platform/database/any-of.ts'
 import type { Database } from '#platform/database/connect.ts'
-import { rowVersion } from '#platform/database/rows.ts'
+import { findById, rowVersion } from '#platform/database/rows.ts'
 import type { Page } from '#platform/http/pagination.ts'
 import { readPage } from '#platform/http/read-page.ts'
 import { pickFields } from '#platform/http/schemas.ts'
@@ -27,11 +27,8 @@ function selectServers(db: Database) {
     .where('servers.deleted_at', 'is', null)
 }
 
-export function findServer(db: Database, id: number, { lock = false } = {}) {
-  return selectServers(db)
-    .where('servers.id', '=', id)
-    .$if(lock, (query) => query.forNoKeyUpdate('servers'))
-    .executeTakeFirst()
+export function findServer(db: Database, id: number, options?: { lock: boolean }) {
+  return findById(selectServers(db), 'servers', id, options)
 }
 
 /** The servers of an environment, newest first. */

@@ -32,7 +32,7 @@ export const serverRoutes: FastifyPluginAsyncTypebox<ServerRoutes> = async (app,
       'Does not contact the server: see `POST /servers/{id}/check`. Only instance administrators can create local servers.',
     body: serverBody,
     errors: [415],
-    run: (trx, { actor, caller, params, body }) => createServer(trx, { actor }, caller, params.id, body),
+    run: (trx, call) => createServer(trx, call, call.params.id, call.body),
   })
 
   servers.read('/servers/:id', {
@@ -47,8 +47,7 @@ export const serverRoutes: FastifyPluginAsyncTypebox<ServerRoutes> = async (app,
       'A new `host` or `port` clears the pinned `host_key` unless you send one. The change applies to runs that start afterwards.',
     body: serverChange,
     errors: [415],
-    run: (trx, { actor, caller, params, body, ifMatch }) =>
-      changeServer(trx, { actor }, caller, params.id, body, ifMatch),
+    run: (trx, call) => changeServer(trx, call, call.params.id, call.body, call.ifMatch),
   })
 
   servers.remove('/servers/:id', {
@@ -57,8 +56,7 @@ export const serverRoutes: FastifyPluginAsyncTypebox<ServerRoutes> = async (app,
       'Returns 409 while applications or pipelines use it. With `cascade`, its own pipelines are removed too, and applications are no longer deployed to it. Never removed while runs on it are unfinished. Past runs remain.',
     query: cascadeQuery,
     errors: [409],
-    run: (trx, { actor, caller, params, cascade, ifMatch }) =>
-      removeServer(trx, { actor }, caller, params.id, { cascade, ifMatch }),
+    run: (trx, call) => removeServer(trx, call, call.params.id, call),
   })
 
   servers.check('/servers/:id/check', {

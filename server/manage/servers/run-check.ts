@@ -135,7 +135,7 @@ function pinHostKey(
     if (!server || server.host !== seen.host || server.port !== seen.port) return false
     if (server.host_key !== null) return server.host_key === hostKey
     await updateRow(trx, 'servers', seen.id, { host_key: hostKey })
-    await auditServer(trx, actor, organizationId, server, { ...server, host_key: hostKey })
+    await auditServer.saved(trx, { actor }, organizationId, server, { ...server, host_key: hostKey })
     return true
   })
 }

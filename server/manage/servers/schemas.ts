@@ -7,10 +7,11 @@ import {
   IdOrNull,
   IntegerOrNull,
   Name,
-  named,
+  namedObject,
   ref,
   TextOrNull,
   Timestamp,
+  timestamps,
   Word,
 } from '#platform/http/schemas.ts'
 import { SERVER_KINDS } from '#platform/vocabulary.ts'
@@ -81,36 +82,35 @@ export const serverBody = Exactly(fields, {
     { name: 'here', provider_code: 'local', root_directory: '/srv/sites' },
   ],
 })
+export type ServerBody = Static<typeof serverBody>
 
 /** Each field that is given replaces what is stored. */
 export const serverChange = Type.Partial(serverBody, {
   additionalProperties: false,
   examples: [{ host: 'web-1.example.net' }, { max_parallel_actions: 2 }],
 })
+export type ServerChange = Static<typeof serverChange>
 
-export const serverSchema = named(
-  'Server',
-  Exactly({
-    ...serverResourceSchema.properties,
-    environment_id: Id,
-    project_id: Id,
-    provider_code: Word(providers),
-    host: TextOrNull(),
-    port: IntegerOrNull(),
-    login_name: TextOrNull(),
-    credential_id: IdOrNull,
-    host_key: TextOrNull(),
-    host_key_fingerprint: TextOrNull(),
-    root_directory: Type.String(),
-    max_parallel_actions: Type.Integer(),
-    linked_resources: Type.Array(Exactly({ resource_type: Word(['application']), resource_id: Id }), {
-      description: 'The applications deployed here, as far as the caller may see them.',
-    }),
-    created_by_user: ref(userSchema),
-    created_at: Timestamp,
-    updated_at: Timestamp,
+export const serverSchema = namedObject('Server', {
+  ...serverResourceSchema.properties,
+  environment_id: Id,
+  project_id: Id,
+  provider_code: Word(providers),
+  host: TextOrNull(),
+  port: IntegerOrNull(),
+  login_name: TextOrNull(),
+  credential_id: IdOrNull,
+  host_key: TextOrNull(),
+  host_key_fingerprint: TextOrNull(),
+  root_directory: Type.String(),
+  max_parallel_actions: Type.Integer(),
+  linked_resources: Type.Array(Exactly({ resource_type: Word(['application']), resource_id: Id }), {
+    description: 'The applications deployed here, as far as the caller may see them.',
   }),
-)
+  created_by_user: ref(userSchema),
+  ...timestamps,
+})
+export type Server = Static<typeof serverSchema>
 
 export const serverCheckBody = Exactly(
   {
@@ -123,25 +123,18 @@ export const serverCheckBody = Exactly(
   },
   { examples: [{ pin_host_key: true }] },
 )
-
-export const serverCheckSchema = named(
-  'ServerCheck',
-  Exactly({
-    ok: Type.Boolean(),
-    message: Type.String({ description: 'The result as a sentence.' }),
-    host_key_fingerprint: TextOrNull({ description: 'Of the key that the host presents now.' }),
-    pinned: Type.Boolean({ description: 'Whether a host key is pinned after this check.' }),
-    user: TextOrNull({ description: 'The account that commands run as.' }),
-    free_disk_bytes: IntegerOrNull({ description: 'On the volume of the root directory.' }),
-    root_directory_writable: Type.Unsafe<boolean | null>({ type: ['boolean', 'null'] }),
-    checked_at: Timestamp,
-  }),
-)
-
-export type ServerBody = Static<typeof serverBody>
-export type ServerChange = Static<typeof serverChange>
-export type Server = Static<typeof serverSchema>
 export type ServerCheckBody = Static<typeof serverCheckBody>
+
+export const serverCheckSchema = namedObject('ServerCheck', {
+  ok: Type.Boolean(),
+  message: Type.String({ description: 'The result as a sentence.' }),
+  host_key_fingerprint: TextOrNull({ description: 'Of the key that the host presents now.' }),
+  pinned: Type.Boolean({ description: 'Whether a host key is pinned after this check.' }),
+  user: TextOrNull({ description: 'The account that commands run as.' }),
+  free_disk_bytes: IntegerOrNull({ description: 'On the volume of the root directory.' }),
+  root_directory_writable: Type.Unsafe<boolean | null>({ type: ['boolean', 'null'] }),
+  checked_at: Timestamp,
+})
 export type ServerCheck = Static<typeof serverCheckSchema>
 
 export const serverSchemas = [serverSchema, serverCheckSchema]

@@ -1,6 +1,7 @@
-import { CompiledQuery, type Selectable, type Transaction } from 'kysely'
+import { CompiledQuery, type Selectable } from 'kysely'
 import { CREATION_KINDS, INSERT_DELIVERIES, NOTIFY_DELIVERIES } from '#model/events/fan-out.ts'
-import type { ActionsTable, StoredStep, Tables } from '#platform/database/tables.ts'
+import type { Transaction } from '#platform/database/connect.ts'
+import type { ActionsTable, StoredStep } from '#platform/database/tables.ts'
 import { ACTIONS_CHANNEL } from './channel.ts'
 
 /**
@@ -88,7 +89,7 @@ const START = `
 
 /** Starts a few actions and returns their ids, in the order of `starts`. Nothing runs until a job is enqueued. */
 export async function startActions(
-  trx: Transaction<Tables>,
+  trx: Transaction,
   starts: readonly Start[],
   plans: readonly PlanRow[],
 ): Promise<number[]> {

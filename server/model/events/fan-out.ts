@@ -1,5 +1,6 @@
-import { sql, type Transaction } from 'kysely'
-import type { ReasonCode, Status, Tables } from '#platform/database/tables.ts'
+import { sql } from 'kysely'
+import type { Transaction } from '#platform/database/connect.ts'
+import type { ReasonCode, Status } from '#platform/database/tables.ts'
 import { eventKinds } from './event-kinds.ts'
 
 /** NOTIFY channel of new deliveries; the payload is the hook's id. */
@@ -46,11 +47,7 @@ type NewEvent = {
 }
 
 /** Records status changes of actions, in the order given, with their deliveries. */
-export async function recordEvents(
-  trx: Transaction<Tables>,
-  at: string,
-  events: readonly NewEvent[],
-): Promise<void> {
+export async function recordEvents(trx: Transaction, at: string, events: readonly NewEvent[]): Promise<void> {
   if (events.length === 0) return
   const rows = events.map((event) => ({ ...event, kinds: eventKinds(event.previous_status, event.status) }))
   await sql`

@@ -7,11 +7,11 @@ import {
   Exactly,
   Id,
   Name,
-  named,
+  namedObject,
   ref,
   TextOrNull,
-  Timestamp,
   TimestampOrNull,
+  timestamps,
   Uuid,
   Word,
 } from '#platform/http/schemas.ts'
@@ -41,56 +41,50 @@ const path = Type.String({
   description: 'Path of the value: `a.b.0.c`, `a["x.y"]`, `a\\.b`.',
 })
 
-const conditionSchema = named(
-  'HookCondition',
-  Exactly({
-    path,
-    accepted_values: Type.Array(Type.Unknown(), {
-      minItems: 1,
-      maxItems: 100,
-      description: 'Compared exactly, as JSON.',
-    }),
+const conditionSchema = namedObject('HookCondition', {
+  path,
+  accepted_values: Type.Array(Type.Unknown(), {
+    minItems: 1,
+    maxItems: 100,
+    description: 'Compared exactly, as JSON.',
   }),
-)
+})
+export type HookCondition = Static<typeof conditionSchema>
+
 const conditions = Type.Array(ref(conditionSchema), { maxItems: 50, description: 'All must match.' })
 
-const variableSchema = named(
-  'HookVariable',
-  Exactly({
-    name: Type.String({
-      pattern: '^[A-Za-z_][A-Za-z0-9_-]{0,63}$',
-      'x-hint': 'must start with a letter or _, followed by letters, digits, _ or -, at most 64 characters',
-    }),
-    path: Type.Optional(
-      Type.Unsafe<string | null>({
-        type: ['string', 'null'],
-        maxLength: 512,
-        description: 'Absent: the top-level key `name`.',
-      }),
-    ),
-    type: Word(VARIABLE_TYPES),
-    required: Type.Boolean(),
-    default_value: Type.Optional(Type.Unknown({ description: 'Of the declared type; null means none.' })),
+const variableSchema = namedObject('HookVariable', {
+  name: Type.String({
+    pattern: '^[A-Za-z_][A-Za-z0-9_-]{0,63}$',
+    'x-hint': 'must start with a letter or _, followed by letters, digits, _ or -, at most 64 characters',
   }),
-)
+  path: Type.Optional(
+    Type.Unsafe<string | null>({
+      type: ['string', 'null'],
+      maxLength: 512,
+      description: 'Absent: the top-level key `name`.',
+    }),
+  ),
+  type: Word(VARIABLE_TYPES),
+  required: Type.Boolean(),
+  default_value: Type.Optional(Type.Unknown({ description: 'Of the declared type; null means none.' })),
+})
+export type HookVariable = Static<typeof variableSchema>
 
 const optionalHeader = (description: string) =>
   Type.Optional(TextOrNull({ maxLength: 256, pattern: headerPattern, description }))
 
-const signatureSchema = named(
-  'HookSignature',
-  Exactly({
-    scheme: Word(SCHEME_NAMES),
-    template: Type.Optional(
-      TextOrNull({
-        maxLength: 200,
-        description: 'For `timestamp`: what is signed, such as `{timestamp}.{body}`.',
-      }),
-    ),
-    timestamp_header: optionalHeader('For `timestamp`; absent: a `t=` field of the signature header.'),
-    id_header: optionalHeader('For `timestamp`: fills `{id}` in the template.'),
-  }),
-)
+const signatureSchema = namedObject('HookSignature', {
+  scheme: Word(SCHEME_NAMES),
+  template: Type.Optional(
+    TextOrNull({
+      maxLength: 200,
+      description: 'For `timestamp`: what is signed, such as `{timestamp}.{body}`.',
+    }),
+  ),
+  timestamp_header: optionalHeader('For `timestamp`; absent: a `t=` field of the signature header.'),
+  id_header: optionalHeader('For `timestamp`: fills `{id}` in the template.'),
+})
 
 const rateLimit = Exactly({
   per_second: Type.Integer({ minimum: 1, maximum: 1_000_000 }),
@@ -122,6 +116,7 @@ export const incomingHookBody = Exactly({
   ),
   trigger_when: Type.Optional(Exactly({ conditions: Type.Optional(conditions) })),
 })
+export type IncomingHookBody = Static<typeof incomingHookBody>
 
 const headerValue = Type.String({
   maxLength: 4096,
@@ -162,14 +157,18 @@ export const outgoingHookBody = Exactly({
     }),
   ),
 })
+export type OutgoingHookBody = Static<typeof outgoingHookBody>
 
 /** A change takes the fields of creation; each given field replaces the stored one entirely. */
 export const incomingHookChange = Exactly({ ...incomingHookBody.properties, name: Type.Optional(name) })
+export type IncomingHookChange = Static<typeof incomingHookChange>
+
 export const outgoingHookChange = Exactly({
   ...outgoingHookBody.properties,
   name: Type.Optional(name),
   target_url: Type.Optional(outgoingHookBody.properties.target_url),
 })
+export type OutgoingHookChange = Static<typeof outgoingHookChange>
 
 export const rotateSecretBody = Exactly({
   overlap_seconds: Type.Optional(
@@ -184,42 +183,31 @@ export const rotateSecretBody = Exactly({
 
 const booleanOrNull = Type.Unsafe<boolean | null>({ type: ['boolean', 'null'] })
 
-export const hookSchema = named(
-  'Hook',
-  Exactly({
-    id: Uuid,
-    name: Type.String(),
-    type: Word(['incoming', 'outgoing'] as const),
-    action_type: Type.String(),
-    active: Type.Boolean(),
-    url: TextOrNull({ description: 'The URL to call; masked for callers without `hook:edit`.' }),
-    target_url: TextOrNull(),
-    requires_secret: booleanOrNull,
-    verify_ssl: booleanOrNull,
-    secret: TextOrNull({ description: 'Plain in the response that created it, `********` afterwards.' }),
-    secret_algorithm: TextOrNull(),
-    secret_header_name: TextOrNull(),
-    settings: Type.Record(Type.String(), Type.Unknown()),
-    trigger_when: Type.Record(Type.String(), Type.Unknown()),
-    disabled_at: TimestampOrNull,
-    disabled_reason: TextOrNull(),
-    pipeline_id: Id,
-    resource_type: Word(Object.keys(RESOURCE_TYPES)),
-    resource_id: Id,
-    project_id: Id,
-    environment_id: Id,
-    created_by_user: ref(userSchema),
-    created_at: Timestamp,
-    updated_at: Timestamp,
-  }),
-)
-
+export const hookSchema = namedObject('Hook', {
+  id: Uuid,
+  name: Type.String(),
+  type: Word(['incoming', 'outgoing'] as const),
+  action_type: Type.String(),
+  active: Type.Boolean(),
+  url: TextOrNull({ description: 'The URL to call; masked for callers without `hook:edit`.' }),
+  target_url: TextOrNull(),
+  requires_secret: booleanOrNull,
+  verify_ssl: booleanOrNull,
+  secret: TextOrNull({ description: 'Plain in the response that created it, `********` afterwards.' }),
+  secret_algorithm: TextOrNull(),
+  secret_header_name: TextOrNull(),
+  settings: Type.Record(Type.String(), Type.Unknown()),
+  trigger_when: Type.Record(Type.String(), Type.Unknown()),
+  disabled_at: TimestampOrNull,
+  disabled_reason: TextOrNull(),
+  pipeline_id: Id,
+  resource_type: Word(Object.keys(RESOURCE_TYPES)),
+  resource_id: Id,
+  project_id: Id,
+  environment_id: Id,
+  created_by_user: ref(userSchema),
+  ...timestamps,
+})
 export type Hook = Static<typeof hookSchema>
-export type HookVariable = Static<typeof variableSchema>
-export type HookCondition = Static<typeof conditionSchema>
-export type IncomingHookBody = Static<typeof incomingHookBody>
-export type OutgoingHookBody = Static<typeof outgoingHookBody>
-export type IncomingHookChange = Static<typeof incomingHookChange>
-export type OutgoingHookChange = Static<typeof outgoingHookChange>
 
 export const hookSchemas = [conditionSchema, variableSchema, signatureSchema, hookSchema]

@@ -1,10 +1,9 @@
-import type { Transaction } from 'kysely'
-import type { Tables } from '#platform/database/tables.ts'
+import type { Transaction } from '#platform/database/connect.ts'
 
 // A transaction that adds something to a scope locks the scope first: until it ends, nobody can remove the scope
 // without seeing the addition. Undefined: the scope does not exist.
 
-export function lockOrganization(trx: Transaction<Tables>, id: number) {
+export function lockOrganization(trx: Transaction, id: number) {
   return trx
     .selectFrom('organizations')
     .select('id as organization_id')
@@ -14,7 +13,7 @@ export function lockOrganization(trx: Transaction<Tables>, id: number) {
     .executeTakeFirst()
 }
 
-export function lockProject(trx: Transaction<Tables>, id: number) {
+export function lockProject(trx: Transaction, id: number) {
   return trx
     .selectFrom('projects')
     .select(['organization_id', 'id as project_id'])
@@ -25,7 +24,7 @@ export function lockProject(trx: Transaction<Tables>, id: number) {
 }
 
 /** Locks the project first, like every change of an environment: two transactions cannot deadlock. */
-export async function lockEnvironmentScope(trx: Transaction<Tables>, id: number) {
+export async function lockEnvironmentScope(trx: Transaction, id: number) {
   const seen = await trx
     .selectFrom('environments')
     .select('project_id')

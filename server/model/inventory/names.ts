@@ -1,5 +1,5 @@
-import { sql, type Transaction } from 'kysely'
-import type { Tables } from '#platform/database/tables.ts'
+import { sql } from 'kysely'
+import type { Transaction } from '#platform/database/connect.ts'
 
 /** Names are unique per parent. */
 const PARENT_COLUMNS = {
@@ -15,7 +15,7 @@ const PARENT_COLUMNS = {
  * normalization differs. True for as long as the caller keeps the parent locked.
  */
 export async function isNameTaken(
-  trx: Transaction<Tables>,
+  trx: Transaction,
   kind: keyof typeof PARENT_COLUMNS,
   parentId: number,
   name: string,

@@ -1,5 +1,4 @@
-import type { Transaction } from 'kysely'
-import type { Tables } from '#platform/database/tables.ts'
+import type { Transaction } from '#platform/database/connect.ts'
 import { isOutdated } from '#platform/http/if-match.ts'
 import type { HttpProblem } from '#platform/http/problems.ts'
 
@@ -11,7 +10,7 @@ export type LockedEnvironment = { organization_id: number; project_id: number; e
  * cycles, linked servers) is still true when it is stored. Undefined: the environment does not exist.
  */
 export function lockEnvironment(
-  trx: Transaction<Tables>,
+  trx: Transaction,
   environmentId: number,
 ): Promise<LockedEnvironment | undefined> {
   return trx
@@ -28,7 +27,7 @@ type InEnvironment = 'applications' | 'servers' | 'pipelines'
 
 /** Locks a resource and its environment; undefined when the resource does not exist. */
 export async function lockEnvironmentOf(
-  trx: Transaction<Tables>,
+  trx: Transaction,
   table: InEnvironment,
   id: number,
 ): Promise<LockedEnvironment | undefined> {
@@ -48,10 +47,10 @@ export async function lockEnvironmentOf(
  * caller last saw, when they sent one.
  */
 export async function lockForChange<Row extends { row_version: string }>(
-  trx: Transaction<Tables>,
+  trx: Transaction,
   table: InEnvironment,
   id: number,
-  find: (trx: Transaction<Tables>, id: number, options: { lock: true }) => Promise<Row | undefined>,
+  find: (trx: Transaction, id: number, options: { lock: true }) => Promise<Row | undefined>,
   ifMatch?: string,
 ): Promise<{ kind: 'locked'; scope: LockedEnvironment; row: Row } | HttpProblem> {
   const scope = await lockEnvironmentOf(trx, table, id)

@@ -1,5 +1,5 @@
-import { sql, type Transaction } from 'kysely'
-import type { Tables } from '#platform/database/tables.ts'
+import { sql } from 'kysely'
+import type { Transaction } from '#platform/database/connect.ts'
 import type { PipelineDefinition } from './plan.ts'
 
 type Pipeline = Pick<PipelineDefinition, 'id' | 'queuePolicy' | 'maxParallelActions'>
@@ -8,7 +8,7 @@ type Pipeline = Pick<PipelineDefinition, 'id' | 'queuePolicy' | 'maxParallelActi
  * Keeps others from starting runs on these pipelines until the transaction ends, so that two processes cannot both
  * take the last slot.
  */
-export async function lockPipelines(trx: Transaction<Tables>, pipelines: readonly Pipeline[]): Promise<void> {
+export async function lockPipelines(trx: Transaction, pipelines: readonly Pipeline[]): Promise<void> {
   if (pipelines.length === 0) return
   const ids = pipelines.map(({ id }) => id)
   const locked = sql`select id from pipelines where id = any(${ids}::bigint[]) order by id for no key update`
@@ -16,10 +16,7 @@ export async function lockPipelines(trx: Transaction<Tables>, pipelines: readonl
 }
 
 /** Whether each of these runs, about to start in this order on locked pipelines, may start. */
-export async function acquireSlots(
-  trx: Transaction<Tables>,
-  pipelines: readonly Pipeline[],
-): Promise<boolean[]> {
+export async function acquireSlots(trx: Transaction, pipelines: readonly Pipeline[]): Promise<boolean[]> {
   if (pipelines.length === 0) return []
   const ids = pipelines.map(({ id }) => id)
   const { rows } = await sql<{ pipeline_id: number; unfinished: number }>`

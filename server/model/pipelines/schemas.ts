@@ -1,7 +1,7 @@
 // Pipelines and their steps in the API.
 import { type Static, Type } from 'typebox'
 import { userSchema } from '#access/accounts/user-schema.ts'
-import { Exactly, Id, Name, named, ref, TextOrNull, Timestamp, Word } from '#platform/http/schemas.ts'
+import { Exactly, Id, Name, namedObject, ref, TextOrNull, timestamps, Word } from '#platform/http/schemas.ts'
 import { OPERATIONS, type Operation, RESOURCE_TYPES } from '#platform/vocabulary.ts'
 
 const name = Name()
@@ -70,10 +70,13 @@ export const pipelineBody = Exactly(
     ],
   },
 )
+export type PipelineBody = Static<typeof pipelineBody>
+
 export const pipelineChange = Exactly(
   { name: Type.Optional(name), operation: Type.Optional(operation), ...optionalFields },
   { examples: [{ queue_policy: 'reject', rollout: null }] },
 )
+export type PipelineChange = Static<typeof pipelineChange>
 
 const stepFields = {
   description: Type.Optional(TextOrNull({ maxLength: 1_000 })),
@@ -127,60 +130,50 @@ export const stepBody = Exactly(
     ],
   },
 )
+export type StepBody = Static<typeof stepBody>
+
 export const stepChange = Exactly(
   { name: Type.Optional(name), command: Type.Optional(command), ...stepFields },
   { examples: [{ timeout_seconds: 1200, trigger_after: null }] },
 )
-
-export const pipelineStepSchema = named(
-  'PipelineStep',
-  Exactly({
-    id: Type.Integer({ minimum: 1, description: 'Does not change when the step is edited.' }),
-    name: Type.String(),
-    description: TextOrNull(),
-    built_in: Type.Boolean({ description: 'Whether it is one of the steps that every deploy has.' }),
-    command: TextOrNull({ description: 'Null for built-in steps.' }),
-    run_as_user: TextOrNull(),
-    timeout_seconds: Type.Integer(),
-    idempotent: Type.Boolean(),
-    order: Type.Integer({ minimum: 1 }),
-    created_at: Timestamp,
-    updated_at: Timestamp,
-  }),
-)
-
-export const pipelineSchema = named(
-  'Pipeline',
-  Exactly({
-    id: Id,
-    name: Type.String(),
-    operation: Word(Object.keys(OPERATIONS) as Operation[]),
-    operation_human_readable: Type.String(),
-    resource_type: Word(Object.keys(RESOURCE_TYPES)),
-    resource_type_human_readable: Type.String(),
-    resource_id: Id,
-    environment_id: Id,
-    project_id: Id,
-    max_parallel_actions: Type.Integer(),
-    queue_policy: queuePolicy,
-    rollout: Type.Unsafe<{ batch: number | string; max_failed: number } | null>({
-      type: ['object', 'null'],
-      required: ['batch', 'max_failed'],
-      properties: { batch, max_failed: { type: 'integer' } },
-    }),
-    run_after: Type.Array(Id),
-    steps: Type.Array(ref(pipelineStepSchema), { description: 'In execution order.' }),
-    created_by_user: ref(userSchema),
-    created_at: Timestamp,
-    updated_at: Timestamp,
-  }),
-)
-
-export type PipelineBody = Static<typeof pipelineBody>
-export type PipelineChange = Static<typeof pipelineChange>
-export type StepBody = Static<typeof stepBody>
 export type StepChange = Static<typeof stepChange>
+
+export const pipelineStepSchema = namedObject('PipelineStep', {
+  id: Type.Integer({ minimum: 1, description: 'Does not change when the step is edited.' }),
+  name: Type.String(),
+  description: TextOrNull(),
+  built_in: Type.Boolean({ description: 'Whether it is one of the steps that every deploy has.' }),
+  command: TextOrNull({ description: 'Null for built-in steps.' }),
+  run_as_user: TextOrNull(),
+  timeout_seconds: Type.Integer(),
+  idempotent: Type.Boolean(),
+  order: Type.Integer({ minimum: 1 }),
+  ...timestamps,
+})
 export type PipelineStep = Static<typeof pipelineStepSchema>
+
+export const pipelineSchema = namedObject('Pipeline', {
+  id: Id,
+  name: Type.String(),
+  operation: Word(Object.keys(OPERATIONS) as Operation[]),
+  operation_human_readable: Type.String(),
+  resource_type: Word(Object.keys(RESOURCE_TYPES)),
+  resource_type_human_readable: Type.String(),
+  resource_id: Id,
+  environment_id: Id,
+  project_id: Id,
+  max_parallel_actions: Type.Integer(),
+  queue_policy: queuePolicy,
+  rollout: Type.Unsafe<{ batch: number | string; max_failed: number } | null>({
+    type: ['object', 'null'],
+    required: ['batch', 'max_failed'],
+    properties: { batch, max_failed: { type: 'integer' } },
+  }),
+  run_after: Type.Array(Id),
+  steps: Type.Array(ref(pipelineStepSchema), { description: 'In execution order.' }),
+  created_by_user: ref(userSchema),
+  ...timestamps,
+})
 export type Pipeline = Static<typeof pipelineSchema>
 
 export const pipelineSchemas = [pipelineStepSchema, pipelineSchema]

@@ -1,9 +1,13 @@
-import { type InsertObject, sql, type Transaction, type UpdateObject } from 'kysely'
+import { type InsertObject, type SelectQueryBuilder, sql, type Transaction, type UpdateObject } from 'kysely'
 import type { Tables } from './tables.ts'
 
 // What writing any resource has in common.
 
 type ResourceTable =
+  | 'organizations'
+  | 'projects'
+  | 'environments'
+  | 'roles'
   | 'credentials'
   | 'servers'
   | 'applications'
@@ -17,6 +21,19 @@ export const NOW = sql<string>`now()`
 /** PostgreSQL's own version of a row, which changes with every update: the ETag of a record. */
 export function rowVersion(table: string) {
   return sql<string>`${sql.ref(`${table}.xmin`)}`.as('row_version')
+}
+
+/** `lock`: against changes by others, until the transaction ends. */
+export function findById<Joined extends Tables, Table extends keyof Joined, Row>(
+  query: SelectQueryBuilder<Joined, Table, Row>,
+  table: Table & string,
+  id: number,
+  { lock = false } = {},
+) {
+  return query
+    .where(sql.ref<number>(`${table}.id`), '=', id)
+    .$if(lock, (found) => found.forNoKeyUpdate(table))
+    .executeTakeFirst()
 }
 
 /** Undefined columns take their default. */

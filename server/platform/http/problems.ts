@@ -14,6 +14,10 @@ export type HttpProblem =
 
 const UNKNOWN_OBJECT = 'The request references an object that does not exist or that you cannot access.'
 
+export const GONE: HttpProblem = { kind: 'gone' }
+export const CHANGED_MEANWHILE: HttpProblem = { kind: 'changed-meanwhile' }
+export const REMOVED = { kind: 'removed' } as const
+
 const RESPONSES: {
   [Kind in HttpProblem['kind']]: (problem: Extract<HttpProblem, { kind: Kind }>) => ApiError
 } = {

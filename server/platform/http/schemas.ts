@@ -28,6 +28,7 @@ export const Uuid = Type.String({ format: 'uuid' })
 export const UuidOrNull = TextOrNull({ format: 'uuid' })
 export const Timestamp = Type.String({ format: 'date-time' })
 export const TimestampOrNull = TextOrNull({ format: 'date-time' })
+export const timestamps = { created_at: Timestamp, updated_at: Timestamp }
 
 /** One of a fixed set of values. */
 export function Word<const Words extends readonly string[]>(words: Words, options: object = {}) {
@@ -63,6 +64,11 @@ export function pickFields<Schema extends TSchema & { properties: object }>(
 /** An object with exactly the given fields, so that a misspelled field is rejected. */
 export function Exactly<Fields extends Record<string, TSchema>>(fields: Fields, options: object = {}) {
   return Type.Object(fields, { additionalProperties: false, ...options })
+}
+
+/** An object with exactly these fields and a name of its own. */
+export function namedObject<Fields extends Record<string, TSchema>>(name: string, fields: Fields) {
+  return named(name, Exactly(fields))
 }
 
 /** The query of routes that remove a resource together with what depends on it. */

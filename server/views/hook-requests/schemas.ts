@@ -1,7 +1,7 @@
 // The hook requests room: lists and shows received calls and sent deliveries.
 import { type Static, Type } from 'typebox'
 import { hookRequestSchema } from '#model/actions/schemas.ts'
-import { Exactly, IntegerOrNull, named, TextOrNull, TimestampOrNull, Word } from '#platform/http/schemas.ts'
+import { IntegerOrNull, namedObject, TextOrNull, TimestampOrNull, Word } from '#platform/http/schemas.ts'
 
 const recordFields = {
   ...hookRequestSchema.properties,
@@ -17,25 +17,22 @@ const recordFields = {
   error: TextOrNull({ description: 'Why the delivery failed.' }),
 }
 
-export const hookRequestRecordSchema = named('HookRequestRecord', Exactly(recordFields))
+export const hookRequestRecordSchema = namedObject('HookRequestRecord', recordFields)
 
 const headers = Type.Unsafe<Record<string, unknown> | null>({ type: ['object', 'null'] })
 const encoding = Word(['utf-8', 'base64'] as const, { description: 'Encoding of the body in this response.' })
 
-export const hookRequestDetailSchema = named(
-  'HookRequestDetail',
-  Exactly({
-    ...recordFields,
-    request_headers: headers,
-    request_body: TextOrNull({
-      description: 'Null after it was pruned, and for callers without `hook:edit`.',
-    }),
-    request_body_encoding: encoding,
-    response_headers: headers,
-    response_body: TextOrNull(),
-    response_body_encoding: encoding,
+export const hookRequestDetailSchema = namedObject('HookRequestDetail', {
+  ...recordFields,
+  request_headers: headers,
+  request_body: TextOrNull({
+    description: 'Null after it was pruned, and for callers without `hook:edit`.',
   }),
-)
+  request_body_encoding: encoding,
+  response_headers: headers,
+  response_body: TextOrNull(),
+  response_body_encoding: encoding,
+})
 
 export type HookRequestRecord = Static<typeof hookRequestRecordSchema>
 export type HookRequestDetail = Static<typeof hookRequestDetailSchema>

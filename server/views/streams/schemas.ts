@@ -2,7 +2,15 @@ import { type Static, type TSchema, Type } from 'typebox'
 import { filterQuery } from '#model/actions/filters.ts'
 import { statusFields } from '#model/actions/schemas.ts'
 import type { Status } from '#platform/database/tables.ts'
-import { Exactly, errorResponses, errorSchema, Id, named, ref, Timestamp } from '#platform/http/schemas.ts'
+import {
+  Exactly,
+  errorResponses,
+  errorSchema,
+  Id,
+  namedObject,
+  ref,
+  Timestamp,
+} from '#platform/http/schemas.ts'
 import { STATUSES } from '#platform/vocabulary.ts'
 
 export const EVENT_STREAM = 'text/event-stream'
@@ -11,36 +19,30 @@ const order = Type.Integer({ minimum: 1 })
 const move = { previous_status: statusFields.status, ...statusFields, occurred_at: Timestamp }
 
 /** The data of each type of event. */
-const actionMoveSchema = named(
-  'ActionMove',
-  Exactly({
-    action_id: Id,
-    environment_id: Id,
-    pipeline_id: Id,
-    ...move,
-    previous_status: Type.Unsafe<Status | null>({
-      type: ['string', 'null'],
-      enum: [...Object.keys(STATUSES), null],
-      description: 'Null when the action was created.',
-    }),
+const actionMoveSchema = namedObject('ActionMove', {
+  action_id: Id,
+  environment_id: Id,
+  pipeline_id: Id,
+  ...move,
+  previous_status: Type.Unsafe<Status | null>({
+    type: ['string', 'null'],
+    enum: [...Object.keys(STATUSES), null],
+    description: 'Null when the action was created.',
   }),
-)
-const targetMoveSchema = named('TargetMove', Exactly({ target_id: Id, ...move }))
-const stepMoveSchema = named('StepMove', Exactly({ target_id: Id, step_order: order, ...move }))
-const logTextSchema = named(
-  'LogText',
-  Exactly({
-    target_id: Id,
-    step_order: order,
-    offset: Type.Integer({
-      minimum: 0,
-      description: 'Where the text starts in the log of the step, in bytes of UTF-8.',
-    }),
-    text: Type.String(),
+})
+const targetMoveSchema = namedObject('TargetMove', { target_id: Id, ...move })
+const stepMoveSchema = namedObject('StepMove', { target_id: Id, step_order: order, ...move })
+const logTextSchema = namedObject('LogText', {
+  target_id: Id,
+  step_order: order,
+  offset: Type.Integer({
+    minimum: 0,
+    description: 'Where the text starts in the log of the step, in bytes of UTF-8.',
   }),
-)
-const streamEndSchema = named('StreamEnd', Exactly({ action_id: Id, ...statusFields }))
-const streamReadySchema = named('StreamReady', Exactly({}))
+  text: Type.String(),
+})
+const streamEndSchema = namedObject('StreamEnd', { action_id: Id, ...statusFields })
+const streamReadySchema = namedObject('StreamReady', {})
 
 export type EventData = {
   action: Static<typeof actionMoveSchema>

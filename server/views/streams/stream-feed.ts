@@ -124,18 +124,15 @@ function presentMove(move: ActionMove) {
  */
 export function matchesFilters(filters: ActionFilters, move: ActionMove): boolean {
   return (
-    isAnyOf(filters.pipeline_id, move.pipeline_id) &&
-    isAnyOf(filters.resource_type, move.resource_type) &&
-    isAnyOf(filters.resource_id, move.resource_id) &&
-    isAnyOf(filters.type, move.type) &&
-    isAnyOf(filters.trigger_type, move.trigger_type) &&
-    isAnyOf(filters.hook_id, move.hook_id) &&
+    COMPARED.every((name) => isAnyOf<string | number>(filters[name], move[name])) &&
     (isAnyOf(filters.status, move.status) || isAnyOf(filters.status, move.previous_status)) &&
     // Timestamps have one format, so they compare as strings.
     (filters.created_after === undefined || move.created_at >= filters.created_after) &&
     (filters.created_before === undefined || move.created_at < filters.created_before)
   )
 }
+
+const COMPARED = ['pipeline_id', 'resource_type', 'resource_id', 'type', 'trigger_type', 'hook_id'] as const
 
 function isAnyOf<Value>(wanted: readonly Value[] | undefined, value: Value | null): boolean {
   return wanted === undefined || (value !== null && wanted.includes(value))
