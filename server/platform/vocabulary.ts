@@ -60,15 +60,16 @@ export const ENVIRONMENT_TYPES = {
 export const SERVER_KINDS = { local: 'Local', ssh: 'SSH' } as const
 export type ServerKind = keyof typeof SERVER_KINDS
 
+/** In the order of the contract; includes every kind of server. */
 export const PROVIDERS = {
   github: 'GitHub',
   gitlab: 'GitLab',
   bitbucket: 'Bitbucket',
   gitea: 'Gitea',
   git: 'Git',
-  ssh: 'SSH',
-  ...SERVER_KINDS,
-} as const
+  ssh: SERVER_KINDS.ssh,
+  local: SERVER_KINDS.local,
+} as const satisfies Record<ServerKind, string> & Record<string, string>
 
 export const PROVIDER_TYPES = {
   source_provider: 'Source provider',

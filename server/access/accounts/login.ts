@@ -41,7 +41,10 @@ export async function logIn<Session extends object>(
   const session = await db.transaction().execute(async (trx) => {
     // A thousand concurrent guesses have all passed the check above. One by one they are checked again, so that
     // no more of them than the limit learn whether they were correct.
-    await lockSubjects(trx, subjects)
+    // The locks are always taken in the same order, so that two logins cannot deadlock.
+    for (const { subject } of subjects) {
+      await sql`select pg_advisory_xact_lock(${subject.readBigInt64BE()})`.execute(trx)
+    }
     await rejectAboveLimit(trx, subjects)
     if (user && matches) {
       await trx.deleteFrom('login_failures').where('subject', '=', subjects[0]!.subject).execute()
@@ -57,13 +60,6 @@ export async function logIn<Session extends object>(
 }
 
 type Subject = { subject: Buffer; limit: number }
-
-/** Always email first, then address, so that two logins cannot deadlock. */
-async function lockSubjects(trx: Transaction<Tables>, subjects: Subject[]): Promise<void> {
-  for (const { subject } of subjects) {
-    await sql`select pg_advisory_xact_lock(${subject.readBigInt64BE()})`.execute(trx)
-  }
-}
 
 /** Throws until the oldest counted failure has left the window. */
 async function rejectAboveLimit(db: Database, subjects: Subject[]): Promise<void> {

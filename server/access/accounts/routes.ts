@@ -73,16 +73,10 @@ export const accountRoutes: FastifyPluginAsyncTypebox<AccountRoutes> = async (
 
   app.post(
     '/users/logout',
-    operation(
-      signedIn,
-      'logOut',
-      'Log out',
-      {
-        description: 'Revokes the login that the token belongs to.',
-        response: { 204: Type.Null(), ...errorResponses(401) },
-      },
-      { bodyOptional: true },
-    ),
+    operation(signedIn, 'logOut', 'Log out', {
+      description: 'Revokes the login that the token belongs to.',
+      response: { 204: Type.Null(), ...errorResponses(401) },
+    }),
     async (request, reply) => {
       await closeSession(db, callerOf(request).token)
       return reply.code(204).send(null)

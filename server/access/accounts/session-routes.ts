@@ -25,11 +25,10 @@ export function operation<Schema extends FastifySchema>(
   operationId: string,
   summary: string,
   schema: Schema,
-  config: { bodyOptional?: boolean } = {},
 ) {
   const security = access.kind === 'public' ? { security: [] } : {}
   return {
-    config: { access, ...config },
+    config: { access, bodyOptional: schema.body === undefined },
     schema: { tags: ['Accounts'], operationId, summary, ...security, ...schema },
   }
 }

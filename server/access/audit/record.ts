@@ -27,28 +27,24 @@ export async function recordAudits(
   changes: readonly AuditedChange[],
 ): Promise<void> {
   for (let start = 0; start < changes.length; start += MAX_BATCH) {
-    const rows = changes.slice(start, start + MAX_BATCH).map((change) => toRow(actor, change))
+    const rows = changes.slice(start, start + MAX_BATCH).map((change) => ({
+      organization_id: change.organizationId,
+      user_id: actor.userId,
+      ip_address: actor.ipAddress,
+      request_id: actor.requestId,
+      verb: change.verb,
+      subject_type: change.subject.type,
+      subject_id: String(change.subject.id),
+      subject_name: change.subject.name,
+      before: change.before && JSON.stringify(change.before),
+      after: change.after && JSON.stringify(change.after),
+    }))
     await trx.insertInto('audit_entries').values(rows).execute()
   }
 }
 
 /** Far below the number of parameters that one statement may have. */
 const MAX_BATCH = 1_000
-
-function toRow(actor: Actor, { organizationId, verb, subject, before, after }: AuditedChange) {
-  return {
-    organization_id: organizationId,
-    user_id: actor.userId,
-    ip_address: actor.ipAddress,
-    request_id: actor.requestId,
-    verb,
-    subject_type: subject.type,
-    subject_id: String(subject.id),
-    subject_name: subject.name,
-    before: before && JSON.stringify(before),
-    after: after && JSON.stringify(after),
-  }
-}
 
 /** Who makes a change: what they may do, and how the audit log names them. */
 export type Requester = { caller: Caller; actor: Actor }

@@ -73,7 +73,7 @@ export function enforceAccess(app: FastifyInstance, db: Database, baseUrl: () =>
       throw forbidden('Only instance administrators may do this.')
     if (access.kind === 'permissions')
       request.scope = await authorize(db, callerOf(request), access, request.params)
-    if (isByCookie(request) && !passesCsrfCheck(request, baseUrl())) throw csrfRejected()
+    if (isByCookie(request) && !passesCsrfCheck(request, baseUrl())) throw forbidden(CSRF_REJECTED)
     if (offers !== undefined && !namesType(request.headers.accept, offers)) {
       throw new ApiError('not_acceptable', `This route returns ${offers}: send Accept: ${offers}.`)
     }
@@ -147,10 +147,8 @@ function isFromThisMachine(request: FastifyRequest): boolean {
 
 const forbidden = (message: string) => new ApiError('forbidden', message)
 
-const csrfRejected = () =>
-  forbidden(
-    "Cookie-authenticated writes must come from Gantry's own pages, with the header X-Gantry-Request: 1.",
-  )
+const CSRF_REJECTED =
+  "Cookie-authenticated writes must come from Gantry's own pages, with the header X-Gantry-Request: 1."
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 

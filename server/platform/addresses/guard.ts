@@ -56,15 +56,11 @@ async function lookupWithSystem(name: string): Promise<string[]> {
  */
 function shareLookups(lookup: Lookup): Lookup {
   const running = new Map<string, Promise<string[]>>()
-  return (name) => {
-    const known = running.get(name)
-    if (known) return known
-    const result = lookup(name)
+  const start = (name: string) =>
+    lookup(name)
       .catch(() => [])
       .finally(() => running.delete(name))
-    running.set(name, result)
-    return result
-  }
+  return (name) => running.getOrInsertComputed(name, start)
 }
 
 function parseNetwork(target: string): AddressRules['networks'][number][] {

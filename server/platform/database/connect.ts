@@ -8,12 +8,7 @@ export type Database = Kysely<Tables>
 export type Transaction = KyselyTransaction<Tables>
 export type ConnectionSettings = pg.ClientConfig
 
-export type OpenDatabase = {
-  db: Database
-  pool: pg.Pool
-  settings: ConnectionSettings
-  close(): Promise<void>
-}
+export type OpenDatabase = ReturnType<typeof openDatabase>
 
 // Ids stay far below 2^53, and timestamps are read in the form that the API shows.
 const INT8_ARRAY = 1016
@@ -65,7 +60,7 @@ class PreparingClient extends pg.Client {
 export function openDatabase(
   settings: ConnectionSettings,
   options: { max?: number; onIdleError: (error: Error) => void },
-): OpenDatabase {
+) {
   const pool = new pg.Pool({
     ...settings,
     Client: PreparingClient,
@@ -85,7 +80,7 @@ export function openDatabase(
   pool.on('connect', (client) => client.on('error', () => {}))
   const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) })
   // Kysely ends the pool only when it has used it.
-  const close = async () => {
+  const close = async (): Promise<void> => {
     await db.destroy()
     if (!pool.ended) await pool.end()
   }

@@ -47,7 +47,7 @@ export async function openListener(
     client = next
     next.on('end', () => {
       client = undefined
-      for (const list of subscribers.values()) for (const one of list) one.onDisconnect?.()
+      for (const one of [...subscribers.values()].flat()) one.onDisconnect?.()
       scheduleReconnect()
     })
   }
@@ -57,7 +57,7 @@ export async function openListener(
     retryTimer = setTimeout(async () => {
       try {
         await connect()
-        for (const list of subscribers.values()) for (const one of list) one.onReconnect?.()
+        for (const one of [...subscribers.values()].flat()) one.onReconnect?.()
       } catch (error) {
         if (!closed) options.onError(error as Error)
         scheduleReconnect()

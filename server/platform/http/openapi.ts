@@ -25,10 +25,7 @@ export async function installOpenApi(
         { name: 'Hooks', description: 'Incoming hooks start runs; outgoing hooks report their status.' },
         { name: 'Hook requests', description: 'Received calls and sent deliveries, which can be replayed.' },
         { name: 'Pipelines', description: 'The steps of a run, and the resource it runs on.' },
-        {
-          name: 'Applications',
-          description: 'What is deployed, to which servers, and with which variables.',
-        },
+        { name: 'Applications', description: 'What is deployed, where to, and with which variables.' },
         { name: 'Servers', description: 'Machines that pipelines run on.' },
         { name: 'Credentials', description: 'Tokens and keys. They are write-only.' },
         { name: 'Organizations', description: 'The root of all resources, and its audit log.' },

@@ -50,22 +50,14 @@ function parseText(type: unknown, text: unknown): unknown {
 
 /** All errors, by dotted field path; those of the whole body are under `body`. */
 export function errorsByField(found: readonly ErrorObject[]): ErrorsByField {
-  const errors: ErrorsByField = {}
-  for (const error of found.slice(0, MAX_ERRORS)) {
-    // Only says that one of its parts failed, which is reported on its own.
-    if (error.keyword === 'if' || error.keyword === 'anyOf') continue
-    const field = fieldOf(error) || 'body'
-    const message = messageFor(error)
-    const known = Object.hasOwn(errors, field) ? errors[field]! : []
-    if (!known.includes(message)) known.push(message)
-    Object.defineProperty(errors, field, {
-      value: known,
-      enumerable: true,
-      configurable: true,
-      writable: true,
-    })
-  }
-  return errors
+  // `if` and `anyOf` only say that one of their parts failed, which is reported on its own.
+  const errors = found
+    .slice(0, MAX_ERRORS)
+    .filter(({ keyword }) => keyword !== 'if' && keyword !== 'anyOf')
+    .map((error) => ({ field: fieldOf(error) || 'body', message: messageFor(error) }))
+  const messages = (list: typeof errors) => [...new Set(list.map(({ message }) => message))]
+  const fields = Map.groupBy(errors, ({ field }) => field)
+  return Object.fromEntries([...fields].map(([field, list]) => [field, messages(list)]))
 }
 
 function fieldOf({ instancePath, keyword, params }: ErrorObject): string {

@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import fc from 'fast-check'
-import { createMasker } from './mask-stream.ts'
+import { createMaskers } from './mask-stream.ts'
+
 import { MASK } from './masked.ts'
 import { COLORS } from './sanitize.ts'
 import { formsOf } from './secret-forms.ts'
+
+const createMasker = (secrets: readonly string[]) => createMaskers(secrets)()
 
 function mask(secrets: readonly string[], ...pieces: string[]): string {
   const masker = createMasker(secrets)

@@ -18,10 +18,6 @@ export type Masker = { push(text: string): string; flush(): string }
 /** A bound for output that is nothing but colors while something is held back. */
 const MAX_HELD_COLORS = 256
 
-export function createMasker(secrets: readonly string[]): Masker {
-  return createMaskers(secrets)()
-}
-
 /** For several streams with the same secrets: the preparation is shared. */
 export function createMaskers(secrets: readonly string[]): () => Masker {
   const forms = formsOf(secrets)

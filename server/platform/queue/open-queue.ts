@@ -1,5 +1,5 @@
 import type { Transaction } from 'kysely'
-import { fromKysely, PgBoss, type UpdateQueueOptions } from 'pg-boss'
+import { fromKysely, PgBoss } from 'pg-boss'
 import { type ConnectionSettings, type OpenDatabase, openDatabase } from '#platform/database/connect.ts'
 import type { Tables } from '#platform/database/tables.ts'
 import {
@@ -13,7 +13,6 @@ import {
 import {
   compilePayloadChecks,
   type JobCatalogue,
-  type JobDefinition,
   type JobName,
   type JobPayload,
   type Jobs,
@@ -67,7 +66,19 @@ export async function installQueue(
     for (const [name, definition] of Object.entries(catalogue)) {
       const policy = definition.unique ? POLICIES[definition.unique] : 'standard'
       await boss.createQueue(name, { policy })
-      await boss.updateQueue(name, queueSettings(definition, heartbeatSeconds))
+      await boss.updateQueue(name, {
+        notify: true,
+        deadLetter: DEAD_LETTERS,
+        retryLimit: definition.retryLimit,
+        retryDelay: definition.retryDelaySeconds,
+        retryBackoff: definition.retryDelayMaxSeconds !== undefined,
+        retryDelayMax: definition.retryDelayMaxSeconds ?? null,
+        // The process enforces timeouts itself; the database expires only the jobs of a process that no longer can.
+        expireInSeconds: Math.ceil(definition.timeoutSeconds) + ABORT_GRACE_SECONDS + EXPIRY_MARGIN_SECONDS,
+        heartbeatSeconds,
+        retentionSeconds: THIRTY_DAYS,
+        deleteAfterSeconds: definition.keepFinishedSeconds ?? 3_600,
+      })
     }
   } finally {
     await boss.stop({ graceful: false })
@@ -134,20 +145,4 @@ function createBoss(database: OpenDatabase): PgBoss {
     monitorIntervalSeconds: 30,
     maintenanceIntervalSeconds: 60,
   })
-}
-
-function queueSettings(definition: JobDefinition, heartbeatSeconds: number): UpdateQueueOptions {
-  return {
-    notify: true,
-    deadLetter: DEAD_LETTERS,
-    retryLimit: definition.retryLimit,
-    retryDelay: definition.retryDelaySeconds,
-    retryBackoff: definition.retryDelayMaxSeconds !== undefined,
-    retryDelayMax: definition.retryDelayMaxSeconds ?? null,
-    // The process enforces timeouts itself; the database expires only the jobs of a process that no longer can.
-    expireInSeconds: Math.ceil(definition.timeoutSeconds) + ABORT_GRACE_SECONDS + EXPIRY_MARGIN_SECONDS,
-    heartbeatSeconds,
-    retentionSeconds: THIRTY_DAYS,
-    deleteAfterSeconds: definition.keepFinishedSeconds ?? 3_600,
-  }
 }

@@ -8,13 +8,7 @@ import { runMaintenance } from './maintenance.ts'
 import type { Queue } from './open-queue.ts'
 import { within } from './repeat.ts'
 
-export type Worker = {
-  /**
-   * Fetches nothing more, lets running jobs finish for `graceMs`, then aborts them and hands back what did not
-   * complete. Never throws, and ends soon after even during an outage.
-   */
-  stop(options: { graceMs: number }): Promise<void>
-}
+export type Worker = Awaited<ReturnType<typeof startWorker>>
 
 /** Runs the jobs that this process has handlers for. */
 export async function startWorker<Catalogue extends JobCatalogue = Jobs>(options: {
@@ -23,7 +17,7 @@ export async function startWorker<Catalogue extends JobCatalogue = Jobs>(options
   handlers: JobHandlers<Catalogue>
   log: Log
   timings?: Partial<WorkerTimings>
-}): Promise<Worker> {
+}) {
   const { queue, log } = options
   const timings = { ...DEFAULT_TIMINGS, ...options.timings }
   const retry = createOutageRetrier(log, { firstDelayMs: 200 })
@@ -44,7 +38,11 @@ export async function startWorker<Catalogue extends JobCatalogue = Jobs>(options
   const maintenance = runMaintenance(deps, stopping.signal)
 
   return {
-    async stop({ graceMs }) {
+    /**
+     * Fetches nothing more, lets running jobs finish for `graceMs`, then aborts them and hands back what did not
+     * complete. Never throws, and ends soon after even during an outage.
+     */
+    async stop({ graceMs }: { graceMs: number }): Promise<void> {
       stopping.abort()
       const finished = Promise.all([maintenance, ...[...consumers.values()].map((one) => one.finish())])
       if (!(await within(graceMs, finished))) {
