@@ -41,7 +41,7 @@ function breakAfterStoring(db: Database): { db: Database; hasBroken: () => boole
   let isBroken = false
   const executeQuery: Database['executeQuery'] = async (query) => {
     const result = await db.executeQuery(query)
-    if (isBroken || !('sql' in query) || !/insert into hook_requests[\s\S]*from ended/.test(query.sql))
+    if (isBroken || !('sql' in query) || !/insert into hook_requests[\s\S]*from finished/.test(query.sql))
       return result
     isBroken = true
     throw new Error('Connection terminated unexpectedly')
