@@ -2,15 +2,13 @@
 // declares who may call a route, what goes in and which of its functions does the work. What is the same for every
 // resource is here: the OpenAPI operation, the transaction, ETag and If-Match, Link and X-Total-Count, status codes.
 import type { FastifyReply, FastifyRequest, FastifySchema, RouteOptions } from 'fastify'
-import type { Transaction } from 'kysely'
 import { type Static, type TSchema, Type } from 'typebox'
 import { actorOf } from '#access/audit/actor.ts'
 import type { Actor } from '#access/audit/record.ts'
 import type { Caller } from '#access/authorization/caller.ts'
 import { type Access, callerOf, scopeOf } from '#access/authorization/enforce.ts'
 import { type Located, VISIBLE_AS } from '#access/authorization/locate.ts'
-import type { Database } from '#platform/database/connect.ts'
-import type { Tables } from '#platform/database/tables.ts'
+import type { Database, Transaction } from '#platform/database/connect.ts'
 import { notFound } from '#platform/http/errors.ts'
 import { readIfMatch } from '#platform/http/if-match.ts'
 import { describePage, type Extent, type Page, pageOf, pageQuery } from '#platform/http/pagination.ts'
@@ -75,7 +73,7 @@ type Save<Path extends string, Schema extends TSchema, Row, Result, Prepared> = 
   /** What takes too long for a transaction. */
   prepare?: (call: Call<Path, Schema>) => Promise<Prepared>
   run: (
-    trx: Transaction<Tables>,
+    trx: Transaction,
     call: Call<Path, Schema>,
     prepared: Prepared,
   ) => Promise<({ kind: 'done'; row: Stored<Row> } & Result) | HttpProblem>
@@ -84,7 +82,7 @@ type Save<Path extends string, Schema extends TSchema, Row, Result, Prepared> = 
 }
 type Remove<Path extends string> = Operation & {
   query?: TSchema
-  run: (trx: Transaction<Tables>, call: Call<Path>) => Promise<{ kind: 'removed' } | HttpProblem>
+  run: (trx: Transaction, call: Call<Path>) => Promise<{ kind: 'removed' } | HttpProblem>
 }
 
 type Check<Path extends string, Schema extends TSchema, Report extends TSchema> = Operation & {

@@ -1,12 +1,12 @@
 // Actions that begin, go on and end in waves, without anything being run. A wave goes on where it was when the
 // database went away, also when nobody knows whether the last commit came through.
-import { sql, type Transaction } from 'kysely'
+import { sql } from 'kysely'
 import { openSchedulingPass } from '#engine/scheduling/scheduling-pass.ts'
 import { startActions } from '#model/actions/start-actions.ts'
 import type { State } from '#model/actions/status.ts'
-import type { Database } from '#platform/database/connect.ts'
+import type { Database, Transaction } from '#platform/database/connect.ts'
 import { isOutage } from '#platform/database/outages.ts'
-import type { Status, Tables } from '#platform/database/tables.ts'
+import type { Status } from '#platform/database/tables.ts'
 import { until } from '#test/support/until.ts'
 
 const WAVE = 50
@@ -81,7 +81,7 @@ function startWave(db: Database, place: Place, number: number): Promise<number[]
   })
 }
 
-async function findWave(trx: Transaction<Tables>, mark: string): Promise<number[]> {
+async function findWave(trx: Transaction, mark: string): Promise<number[]> {
   const rows = await trx.selectFrom('actions').select('id').where('trigger_comment', '=', mark).execute()
   return rows.map(({ id }) => id)
 }

@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto'
-import { sql, type Transaction } from 'kysely'
+import { sql } from 'kysely'
 import { type Static, Type } from 'typebox'
 import { verifyPassword } from '#platform/crypto/passwords.ts'
-import type { Database } from '#platform/database/connect.ts'
-import type { Tables } from '#platform/database/tables.ts'
+import type { Database, Transaction } from '#platform/database/connect.ts'
 import { ApiError } from '#platform/http/errors.ts'
 import { Exactly } from '#platform/http/schemas.ts'
 
@@ -24,7 +23,7 @@ export const loginSchema = Exactly({
 export async function logIn<Session extends object>(
   db: Database,
   attempt: Static<typeof loginSchema> & { address: string },
-  open: (trx: Transaction<Tables>, userId: number) => Promise<Session>,
+  open: (trx: Transaction, userId: number) => Promise<Session>,
 ): Promise<Session> {
   const subjects: Subject[] = [
     { subject: subjectOf('email', attempt.email.toLowerCase()), limit: MAX_FAILURES_PER_EMAIL },

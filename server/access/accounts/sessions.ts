@@ -1,10 +1,9 @@
 // Accounts: login, sessions and personal access tokens. This file issues and revokes the tokens of a login; the
 // database says what time it is.
 import { randomUUID } from 'node:crypto'
-import { sql, type Transaction } from 'kysely'
+import { sql } from 'kysely'
 import { hashToken, newToken } from '#platform/crypto/tokens.ts'
-import type { Database } from '#platform/database/connect.ts'
-import type { Tables } from '#platform/database/tables.ts'
+import type { Database, Transaction } from '#platform/database/connect.ts'
 
 export type TokenLifetimes = { accessTokenMinutes: number; refreshTokenDays: number }
 export type IssuedTokens = Awaited<ReturnType<typeof openSession>>
@@ -17,7 +16,7 @@ const refreshLifetime = ({ refreshTokenDays }: TokenLifetimes) =>
 
 /** Issues one access and one refresh token. A login starts a new family of tokens; a refresh continues its own. */
 export async function openSession(
-  trx: Transaction<Tables>,
+  trx: Transaction,
   userId: number,
   lifetimes: TokenLifetimes,
   family: string = randomUUID(),
@@ -100,11 +99,11 @@ export async function pruneTokens(db: Database): Promise<void> {
  * Until the transaction ends nobody else adds to a family or revokes it: a token issued during a revocation would
  * not be seen by it, and would survive.
  */
-async function lockFamily(trx: Transaction<Tables>, family: string): Promise<void> {
+async function lockFamily(trx: Transaction, family: string): Promise<void> {
   await sql`select pg_advisory_xact_lock(hashtextextended(${family}, 0))`.execute(trx)
 }
 
-async function revokeFamily(trx: Transaction<Tables>, family: string): Promise<void> {
+async function revokeFamily(trx: Transaction, family: string): Promise<void> {
   await trx
     .updateTable('tokens')
     .set({ revoked_at: now })
@@ -118,7 +117,7 @@ async function revokeFamily(trx: Transaction<Tables>, family: string): Promise<v
  * a program can reach by refreshing.
  */
 export async function openCookieSession(
-  trx: Transaction<Tables>,
+  trx: Transaction,
   userId: number,
   lifetimes: TokenLifetimes,
 ): Promise<{ token: string; userId: number; expiresAt: string }> {

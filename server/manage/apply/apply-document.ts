@@ -1,7 +1,7 @@
 // The apply room: one document, `gantry.yaml`, describes a project of an organization, and applying it makes it so.
 // read-input parses it, stored-state loads what exists, plan compares the two, and apply-plan carries out the
 // difference through the rooms that own the resources.
-import { type ControlledTransaction, sql, type Transaction } from 'kysely'
+import { type ControlledTransaction, sql } from 'kysely'
 import type { Actor } from '#access/audit/record.ts'
 import { type Caller, loadGrants } from '#access/authorization/caller.ts'
 import { findOrganization } from '#manage/organizations/manage-organizations.ts'
@@ -10,7 +10,7 @@ import { lockEnvironments } from '#manage/organizations/remove-environments.ts'
 import { presentHooks } from '#model/hooks/present-hook.ts'
 import type { AddressGuard } from '#platform/addresses/guard.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
-import type { Database } from '#platform/database/connect.ts'
+import type { Database, Transaction } from '#platform/database/connect.ts'
 import type { Tables } from '#platform/database/tables.ts'
 import { applyPlan, checkReceivers, type Receivers, type SavedHook } from './apply-plan.ts'
 import { makePlan, type Plan, resourceOf } from './plan.ts'
@@ -117,7 +117,7 @@ async function planChanges(
  * Taken before anything is read that the plan depends on: one document per organization is applied at a time, also
  * when the organization does not exist yet.
  */
-async function lockName(trx: Transaction<Tables>, organization: string): Promise<void> {
+async function lockName(trx: Transaction, organization: string): Promise<void> {
   const lock = `applying to ${organization}`
   await sql`select pg_advisory_xact_lock(hashtextextended(${lock}, 0))`.execute(trx)
 }
@@ -126,11 +126,7 @@ async function lockName(trx: Transaction<Tables>, organization: string): Promise
  * Prevents concurrent changes of scopes and credentials. Always from the outside in, and all at once, as the removal of
  * a project does: taken later, in document order, two requests could deadlock.
  */
-async function lockScopes(
-  trx: Transaction<Tables>,
-  organizationId: number,
-  projectName: string,
-): Promise<void> {
+async function lockScopes(trx: Transaction, organizationId: number, projectName: string): Promise<void> {
   await findOrganization(trx, organizationId, { lock: true })
   const project = await trx
     .selectFrom('projects')

@@ -1,4 +1,3 @@
-import type { Transaction } from 'kysely'
 import type { Actor } from '#access/audit/record.ts'
 import type { Caller } from '#access/authorization/caller.ts'
 import {
@@ -24,7 +23,7 @@ import { changeServer, createServer, removeServer } from '#manage/servers/manage
 import type { HookRow } from '#model/hooks/present-hook.ts'
 import { loadSteps } from '#model/pipelines/steps.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
-import type { Tables } from '#platform/database/tables.ts'
+import type { Transaction } from '#platform/database/connect.ts'
 import type { HttpProblem } from '#platform/http/problems.ts'
 import type { ErrorsByField } from '#platform/http/validation.ts'
 import { type PlannedChange, resourceOf, type Upsert } from './plan.ts'
@@ -44,7 +43,7 @@ import type { ResourceKind } from './schemas.ts'
 import type { StoredResource } from './stored-state.ts'
 
 export type ApplyContext = {
-  trx: Transaction<Tables>
+  trx: Transaction
   caller: Caller
   actor: Actor
   box: SecretBox

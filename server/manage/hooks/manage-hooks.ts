@@ -36,8 +36,6 @@ export type NewHook =
  * `secret` is the text of a secret that this operation generated: it is shown now or never. `wasOffSince` is set
  * for an outgoing hook that this operation switched on again.
  */
-export type HookOutcome = { kind: 'done'; row: HookRow; secret?: string; wasOffSince?: string } | HttpProblem
-
 /** `receiver`: the result of `checkReceiver`, which is too slow for a transaction. */
 export type HookDeps = Requester & { box: SecretBox; receiver: ErrorsByField | undefined }
 

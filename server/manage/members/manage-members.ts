@@ -18,11 +18,8 @@ import {
   resolveGrants,
 } from './grants.ts'
 import { expireLinksOfOthers, invite, pendingIn } from './invitations.ts'
-import { findMember, type MemberRow, versionOf } from './read-members.ts'
+import { findMember, versionOf } from './read-members.ts'
 import type { MemberBody, MemberChange } from './schemas.ts'
-
-/** `link`: the token of an invitation that was just created; it is never shown again. */
-export type MemberOutcome = { kind: 'done'; row: MemberRow; link?: string } | HttpProblem
 
 /**
  * Gives a person a role. An existing account only gets the role; otherwise an account without a password is created,

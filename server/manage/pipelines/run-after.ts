@@ -1,7 +1,6 @@
 import type { Caller } from '#access/authorization/caller.ts'
 import { can } from '#access/authorization/permissions.ts'
 import type { LockedEnvironment } from '#model/pipelines/lock-environment.ts'
-import { findCycle } from '#model/pipelines/run-after.ts'
 import { byId } from '#platform/database/any-of.ts'
 import type { Transaction } from '#platform/database/connect.ts'
 import { FieldErrors, type HttpProblem } from '#platform/http/problems.ts'
@@ -67,4 +66,24 @@ export async function storeRunAfter(
     .insertInto('pipeline_run_after')
     .values(wanted.map((after_pipeline_id) => ({ pipeline_id, after_pipeline_id, environment_id })))
     .execute()
+}
+
+/** The pipelines that each pipeline runs after. */
+type RunAfter = ReadonlyMap<number, readonly number[]>
+
+/**
+ * The cycle that results if `id` runs after `wanted`, from `id` to `id`: each one runs after the next. Undefined
+ * when there is none. Pure.
+ */
+export function findCycle(known: RunAfter, id: number, wanted: readonly number[]): number[] | undefined {
+  const seen = new Set<number>()
+  const open = wanted.map((next) => [id, next])
+  for (let path = open.pop(); path; path = open.pop()) {
+    const last = path.at(-1)!
+    if (last === id) return path
+    if (seen.has(last)) continue
+    seen.add(last)
+    for (const next of known.get(last) ?? []) open.push([...path, next])
+  }
+  return undefined
 }

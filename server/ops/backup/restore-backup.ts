@@ -1,8 +1,9 @@
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { Kysely, PostgresDialect, type Transaction } from 'kysely'
+import { Kysely, PostgresDialect } from 'kysely'
 import type pg from 'pg'
 import { from as copyFrom } from 'pg-copy-streams'
+import type { Transaction } from '#platform/database/connect.ts'
 import { createMigrator } from '#platform/database/migrate.ts'
 import type { Tables } from '#platform/database/tables.ts'
 import type { BackupReader } from './backup-file.ts'
@@ -50,16 +51,13 @@ export async function restoreBackup(client: pg.Client, input: RestoreInput): Pro
 }
 
 /** As far as this migration and no further, in the caller's transaction. */
-export async function migrateTo(trx: Transaction<Tables>, name: string): Promise<void> {
+export async function migrateTo(trx: Transaction, name: string): Promise<void> {
   const { error } = await createMigrator(trx).migrateTo(name)
   if (error) throw error
 }
 
 /** The migrator needs Kysely, COPY needs the plain connection; both must use the same transaction. */
-async function inTransaction(
-  client: pg.Client,
-  work: (trx: Transaction<Tables>) => Promise<void>,
-): Promise<void> {
+async function inTransaction(client: pg.Client, work: (trx: Transaction) => Promise<void>): Promise<void> {
   const connection = Object.assign(client, { release: () => {} })
   const pool = { connect: async () => connection, end: async () => {} }
   const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: pool as never }) })
@@ -119,7 +117,7 @@ async function setSequences(client: pg.Client, { sequences }: Contents): Promise
 }
 
 /** The sample repository moved to the new home. */
-async function moveSample(trx: Transaction<Tables>, from: string, to: string): Promise<void> {
+async function moveSample(trx: Transaction, from: string, to: string): Promise<void> {
   if (from === to) return
   await trx
     .updateTable('applications')

@@ -1,11 +1,10 @@
 // The first start: creates the first user and the sample organization in an empty database.
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
-import { sql, type Transaction } from 'kysely'
+import { sql } from 'kysely'
 import type { Config } from '#platform/config.ts'
 import { generatePassword, hashPassword } from '#platform/crypto/passwords.ts'
-import type { Database } from '#platform/database/connect.ts'
-import type { Tables } from '#platform/database/tables.ts'
+import type { Database, Transaction } from '#platform/database/connect.ts'
 import { slugify } from '#platform/slug.ts'
 import { createSample } from './sample.ts'
 import { createSampleRepository } from './sample-repository.ts'
@@ -51,7 +50,7 @@ export async function prepareFirstStart(
   })
 }
 
-async function hasUsers(trx: Transaction<Tables>): Promise<boolean> {
+async function hasUsers(trx: Transaction): Promise<boolean> {
   return (await trx.selectFrom('users').select('id').limit(1).executeTakeFirst()) !== undefined
 }
 

@@ -1,13 +1,12 @@
-import type { Transaction } from 'kysely'
 import { DEPLOY_STEPS } from '#model/pipelines/built-in-steps.ts'
-import type { Tables } from '#platform/database/tables.ts'
+import type { Transaction } from '#platform/database/connect.ts'
 
 /** `sites`: where the local server stores what is deployed to it. */
 export type SampleInput = { ownerId: number; sites: string; repository: string }
 
 /** One of each, down to a deploy pipeline, so that a new user's first hook is one call away. */
 export async function createSample(
-  trx: Transaction<Tables>,
+  trx: Transaction,
   { ownerId, sites, repository }: SampleInput,
 ): Promise<{ pipelineId: number }> {
   const creator = { created_by: ownerId }

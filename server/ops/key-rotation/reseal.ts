@@ -1,10 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { sql, type Transaction } from 'kysely'
+import { sql } from 'kysely'
 import { hookSecretAad, urlTokenAad } from '#model/hooks/present-hook.ts'
 import { credentialAad, variableAad } from '#model/inventory/sealed-aad.ts'
 import { keyId, type SecretBox } from '#platform/crypto/secret-box.ts'
-import type { Database } from '#platform/database/connect.ts'
-import type { Tables } from '#platform/database/tables.ts'
+import type { Database, Transaction } from '#platform/database/connect.ts'
 
 type SealedColumn = {
   table: string
@@ -64,7 +63,7 @@ export async function resealAll(resealing: Resealing): Promise<Resealed> {
 
 /** Returns where the next batch starts. A batch is short, and blocks only changes of the same rows. */
 async function resealBatch(
-  trx: Transaction<Tables>,
+  trx: Transaction,
   { box, key }: Resealing,
   column: SealedColumn,
   after: string | undefined,
@@ -86,7 +85,7 @@ async function resealBatch(
 }
 
 async function lockRows(
-  trx: Transaction<Tables>,
+  trx: Transaction,
   { table, column, key }: SealedColumn,
   current: Buffer,
   after: string | undefined,

@@ -1,4 +1,5 @@
-import { type InsertObject, type SelectQueryBuilder, sql, type Transaction, type UpdateObject } from 'kysely'
+import { type InsertObject, type SelectQueryBuilder, sql, type UpdateObject } from 'kysely'
+import type { Transaction } from './connect.ts'
 import type { Tables } from './tables.ts'
 
 // What writing any resource has in common.
@@ -38,7 +39,7 @@ export function findById<Joined extends Tables, Table extends keyof Joined, Row>
 
 /** Undefined columns take their default. */
 export async function insertRow<Table extends ResourceTable>(
-  trx: Transaction<Tables>,
+  trx: Transaction,
   table: Table,
   columns: InsertObject<Tables, Table>,
 ): Promise<number> {
@@ -52,7 +53,7 @@ export async function insertRow<Table extends ResourceTable>(
 
 /** Undefined columns stay. Without any, the row still gets a new version. */
 export async function updateRow<Table extends ResourceTable>(
-  trx: Transaction<Tables>,
+  trx: Transaction,
   table: Table,
   id: number | string,
   columns: UpdateObject<Tables, Table> = {},

@@ -1,6 +1,6 @@
-import { sql, type Transaction } from 'kysely'
+import { sql } from 'kysely'
 import { fromKysely } from 'pg-boss'
-import type { Tables } from '#platform/database/tables.ts'
+import type { Transaction } from '#platform/database/connect.ts'
 import type { Attempt, QueueCore } from './core.ts'
 import type { JobCatalogue, JobName, JobPayload, Jobs } from './jobs.ts'
 
@@ -14,9 +14,9 @@ export type JobContext = {
    * Throws unless this attempt still owns the job, and keeps it so until `trx` ends, so that a worker that slept
    * through the reassignment of its job cannot write. For every write but the last.
    */
-  hold(trx: Transaction<Tables>): Promise<void>
+  hold(trx: Transaction): Promise<void>
   /** Completes the job in `trx`, atomically with the handler's last writes. Throws when the attempt was lost. */
-  complete(trx: Transaction<Tables>): Promise<void>
+  complete(trx: Transaction): Promise<void>
 }
 
 /** Returns when the job is done, throws when it is not. It may run more than once for one job. */
@@ -65,7 +65,7 @@ export async function completeJobs(
   queue: QueueCore,
   job: string,
   attempts: Attempt[],
-  trx?: Transaction<Tables>,
+  trx?: Transaction,
 ): Promise<string[]> {
   const options = trx ? { db: fromKysely(trx) } : {}
   const response = queue.jobs[job]?.keepFinishedSeconds

@@ -1,7 +1,10 @@
-import type { Transaction } from 'kysely'
 import { fromKysely, PgBoss } from 'pg-boss'
-import { type ConnectionSettings, type OpenDatabase, openDatabase } from '#platform/database/connect.ts'
-import type { Tables } from '#platform/database/tables.ts'
+import {
+  type ConnectionSettings,
+  type OpenDatabase,
+  openDatabase,
+  type Transaction,
+} from '#platform/database/connect.ts'
 import {
   ABORT_GRACE_SECONDS,
   DEAD_LETTERS,
@@ -31,7 +34,7 @@ export type Queue<Catalogue extends JobCatalogue = Jobs> = QueueCore & {
    * before anything is written.
    */
   enqueue<Name extends JobName<Catalogue>>(
-    trx: Transaction<Tables>,
+    trx: Transaction,
     name: Name,
     payloads: JobPayload<Name, Catalogue>[],
     options?: {
