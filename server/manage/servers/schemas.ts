@@ -1,6 +1,5 @@
 import { type Static, Type } from 'typebox'
 import { userSchema } from '#access/accounts/user-schema.ts'
-import { serverResourceSchema } from '#model/actions/schemas.ts'
 import {
   Exactly,
   Id,
@@ -92,10 +91,14 @@ export const serverChange = Type.Partial(serverBody, {
 export type ServerChange = Static<typeof serverChange>
 
 export const serverSchema = namedObject('Server', {
-  ...serverResourceSchema.properties,
+  id: Id,
+  name: Type.String(),
   environment_id: Id,
   project_id: Id,
+  provider_type: Type.String(),
   provider_code: Word(providers),
+  provider_name: Type.String(),
+  provider_name_human_readable: Type.String(),
   host: TextOrNull(),
   port: IntegerOrNull(),
   login_name: TextOrNull(),
