@@ -30,7 +30,7 @@ function urlOf({
   return `postgres:///${database}?host=${encodeURIComponent(host)}&port=${port}&user=${user}`
 }
 
-test('the database goes away for 30 s: the process stays up, answers 503, and is ready again', async (t) => {
+test('the database goes away for 30 s: the process stays up, returns 503, and becomes ready again', async (t) => {
   const databaseHome = await temporaryHome(t)
   let server = await startEmbeddedPostgres({ home: databaseHome })
   t.after(() => server.stop())
@@ -73,7 +73,7 @@ test('the database goes away for 30 s: the process stays up, answers 503, and is
   assert.equal(await gantry.stop(), 0)
 })
 
-test('the database goes away for 30 s: every job that waited or ran then runs afterwards', async (t) => {
+test('the database goes away for 30 s: every job that was waiting or running runs afterwards', async (t) => {
   const databaseHome = await temporaryHome(t)
   let server = await startEmbeddedPostgres({ home: databaseHome })
   t.after(() => server.stop())

@@ -40,7 +40,7 @@ suite('the worker is killed five times and the database restarted twice while it
     console.log(`all over after ${Math.round((performance.now() - startedAt) / 1_000)} s`)
   })
 
-  test('every end arrives at every hook, and what does not arrive was replaced by an end', async (t) => {
+  test('every final status is delivered to every hook; whatever is not delivered was superseded by one', async (t) => {
     const deliveries = await db.selectFrom('deliveries').select(['id', 'state', 'is_final']).execute()
     const came = new Set(arrivals.map((arrival) => arrival.messageId))
     const superseded = deliveries.filter(({ state }) => state === 'superseded')
@@ -63,7 +63,7 @@ suite('the worker is killed five times and the database restarted twice while it
     assert.equal(deliveries.length, expectedMessages())
   })
 
-  test('the messages of one action and hook arrive in the order of their events', () => {
+  test('deliveries of one action and hook arrive in the order of their events', () => {
     const lanes = Object.values(Object.groupBy(arrivals, ({ hook, actionId }) => `${hook} ${actionId}`))
     for (const lane of lanes) {
       const order = lane!.map(({ eventId }) => eventId)
@@ -77,7 +77,7 @@ suite('the worker is killed five times and the database restarted twice while it
     }
   })
 
-  test('copies of a message share its id, and no two messages do', () => {
+  test('duplicates of a delivery share its webhook-id, and no two deliveries do', () => {
     const ids = new Map<string, string>()
     const messages = new Map<string, string>()
     for (const arrival of arrivals) {
@@ -87,7 +87,7 @@ suite('the worker is killed five times and the database restarted twice while it
     }
   })
 
-  test('what a dead worker had under way goes again when its lease has ended, and not before', (t) => {
+  test('deliveries of a killed worker are sent again when their lease expires, and not before', (t) => {
     const { left, tookOverAt } = lastKill
     const leases = new Map(left.map(({ id, leased_until }) => [messageId(id), Date.parse(leased_until)]))
     const again = arrivals.filter((arrival) => arrival.at > tookOverAt && leases.has(arrival.messageId))
@@ -96,7 +96,7 @@ suite('the worker is killed five times and the database restarted twice while it
     none(again.filter((arrival) => arrival.at < leases.get(arrival.messageId)!))
   })
 
-  test('no secret is in a log, a record or an answer', async (t) => {
+  test('no secret is in a log, a record or a response', async (t) => {
     const search = createLeakSearch(secrets)
     const witness = createLeakSearch({ mask: '********', receiver: 'no secret at all', hook: hooks.ids[0]! })
     const said = processes.flatMap(({ log, output }) => [...log, ...output])

@@ -14,7 +14,7 @@ import {
 const all = { after }
 const world = await openDeliveries(all, { delivers: false })
 
-test('an attempt that is stored without anybody hearing of it is stored once, and holds nothing up', async () => {
+test('an attempt whose commit is not acknowledged is stored once, and delays nothing', async () => {
   const { db, hasBroken } = breakAfterStoring(world.api.db)
   await startTestDelivering(all, { ...world.api, db }, { guard: world.guard })
   const receiver = await openReceiver(all)

@@ -158,7 +158,7 @@ test('calls answered with 202 have exactly one action each, although the process
   await client.end()
 })
 
-test('a hundred copies of one delivery at two processes start one action, and all learn its id', async (t) => {
+test('a hundred copies of one delivery at two processes start one action, and all get its id', async (t) => {
   const { settings, drop } = await createTestDatabase({ empty: true })
   const { host, port, user } = testServer()
   const DATABASE_URL = `postgres:///${settings.database}?host=${encodeURIComponent(host)}&port=${port ?? 5432}&user=${user}`

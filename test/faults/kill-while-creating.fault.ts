@@ -6,7 +6,7 @@ const ROUNDS = 3
 const CREATIONS = 200
 const AT_ONCE = 8
 
-test('every hook whose creation was answered survives kill -9, and none is half-made', async (t) => {
+test('every hook whose creation was acknowledged survives kill -9, and none is incomplete', async (t) => {
   const home = await temporaryHome(t)
   const environment = { GANTRY_HOME: home, ...ADMIN_ENVIRONMENT }
   const promised = new Map<string, { url: string; name: string }>()

@@ -28,7 +28,7 @@ suite('the worker is killed with -9', () => {
     killedAt = performance.now()
   })
 
-  test('and with it ends everything that its steps had started, here and on other machines', async (t) => {
+  test('everything that its steps started ends with it, on this machine and on others', async (t) => {
     await stage.nothingRuns(stage.ours)
     t.diagnostic(`after ${Math.round(performance.now() - killedAt)} ms`)
     for (const one of parked.values()) await one.release?.()
@@ -43,7 +43,7 @@ suite('the worker is killed with -9', () => {
     assert.ok(seconds < 60)
   })
 
-  test('no place stays taken, and nothing is left to do', async () => {
+  test('no slot stays acquired, and no job is left', async () => {
     const { rows } = await sql<Record<string, number>>`select
       (select count(*) from actions where has_place) as places,
       (select count(*) from actions where status not in ('completed', 'failed', 'skipped')) as actions,
@@ -59,5 +59,5 @@ suite('the worker is killed with -9', () => {
     })
   })
 
-  test('and nothing still runs', () => stage.nothingRuns())
+  test('no process is left', () => stage.nothingRuns())
 })

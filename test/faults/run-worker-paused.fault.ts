@@ -23,7 +23,7 @@ const MOST_MS = 60_000
 const timesIn = async (file: string) =>
   (await readFile(join(notes, file), 'utf8').catch(() => '')).split('\n').length - 1
 
-suite('a worker sleeps until another has taken its runs over, and wakes up', () => {
+suite('a worker that is paused until its runs are reassigned, and resumes', () => {
   const [repeated, given, early] = [makeGate('repeated'), makeGate('given-up'), makeGate('early')]
   const ids = { repeated: 0, given: 0, deploy: 0 }
   let shop: Awaited<ReturnType<typeof world.makeDeployable>>
@@ -64,7 +64,7 @@ suite('a worker sleeps until another has taken its runs over, and wakes up', () 
     await endedWith('FAILED_WORKER_LOST', ids.given)
   })
 
-  test('what it still runs is ended, and it writes nothing more', async () => {
+  test('its running steps are ended, and it writes nothing more', async () => {
     for (const gate of [repeated, early]) assert.equal(attemptsAt(gate.held), 2, 'its steps do not sleep')
     const before = await stored()
     sleeper.child.kill('SIGCONT')
@@ -78,7 +78,7 @@ suite('a worker sleeps until another has taken its runs over, and wakes up', () 
     assert.ok(lines >= linesBefore)
   })
 
-  test('the log of the step goes on with the second attempt, and has nothing of the first behind it', async () => {
+  test('the log of the step continues with the second attempt, and has nothing of the first after it', async () => {
     await repeated.open()
     await completed(ids.repeated)
     const log = await logOf(ids.repeated, 'talk')
@@ -89,7 +89,7 @@ suite('a worker sleeps until another has taken its runs over, and wakes up', () 
     assert.equal(await repeated.left(), 1)
   })
 
-  test('a step that had ended well in the meantime stays given up, and the next one never runs', async () => {
+  test('a step that succeeded in the meantime stays failed, and the next one never runs', async () => {
     const action = await show(ids.given)
     const reasons = action.targets[0].steps.map(
       (step: { status_reason_code: string }) => step.status_reason_code,
@@ -107,7 +107,7 @@ suite('a worker sleeps until another has taken its runs over, and wakes up', () 
     assert.equal(sleeper.child.exitCode, null)
   })
 
-  test('and in the end nothing runs', () => world.nothingRuns())
+  test('no process is left', () => world.nothingRuns())
 
   /** Shells that wait at a gate: each has one `sleep` at a time. */
   function attemptsAt(held: string): number {

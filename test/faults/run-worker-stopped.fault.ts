@@ -8,7 +8,7 @@ const world = await openRunWorld({ after }, { roles: ['api'] })
 const { run, show, endedWith, completed, logOf, makeCustom, makeGate } = world
 const MOST_MS = 60_000
 
-test('a stop is over in time although steps ignore it: one is given up, one is taken up elsewhere', async () => {
+test('a stop completes in time although steps ignore it: one fails, one continues elsewhere', async () => {
   const worker = await world.start('worker')
   const deaf = 'trap "" TERM; echo deaf; while :; do sleep 0.1; done'
   const gate = makeGate('again')

@@ -4,7 +4,7 @@ import pg from 'pg'
 import { createTestDatabase, testServer } from '#test/support/database.ts'
 import { ADMIN_ENVIRONMENT, call, logInAsAdmin, startGantry, temporaryHome } from '#test/support/process.ts'
 
-test('four processes that start together on an empty database make one user, one sample, one schema', async (t) => {
+test('four processes that start together on an empty database create one user, one sample, one schema', async (t) => {
   const { settings, drop } = await createTestDatabase({ empty: true })
   t.after(drop)
   const { host, port, user } = testServer()

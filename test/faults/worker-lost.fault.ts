@@ -9,7 +9,7 @@ const HANGING_WORKER = fileURLToPath(
   new URL('../../server/platform/queue/test-hanging-worker.ts', import.meta.url),
 )
 
-test('the job of a worker killed with -9 runs elsewhere within a minute, with the timings of every day', async (t) => {
+test('the job of a worker killed with -9 runs elsewhere within a minute, with the default timings', async (t) => {
   const { work, enqueue, settings } = await createTestQueue(t)
   await enqueue('test.count')
   const child = spawn(process.execPath, [HANGING_WORKER], {
