@@ -37,10 +37,10 @@ const SETTINGS = {
 }
 
 /**
- * Moves of actions, each told to one receiver and recorded, against a loop that only posts the same bodies. The
- * moves are made before the clock starts: what they cost is not the business of whoever delivers. Both have run before,
- * so that neither is measured while its code is still being compiled. How fast as
- * many loops are as we have connections stands in the details: nothing that keeps records gets near that.
+ * Status changes, each delivered to one receiver and recorded, against a loop that only posts the same bodies. The
+ * changes are made before the clock starts: their cost is not part of delivering. Both sides are warmed up first, so
+ * that neither is measured while its code is still being compiled. The details also show as many loops as we have
+ * connections: nothing that stores records gets near that.
  */
 export const deliver: Bench = async (workbench, size) => {
   const { moves, warmUps, rounds } = SIZES[size]

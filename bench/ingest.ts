@@ -65,9 +65,9 @@ export const ingest: Bench = async (workbench, size) => {
 export const ingestLatency: Bench = async (workbench, size) => {
   const { warmUpMs, ms } = SIZES[size]
   const { server, loader, secret, path } = await openPushWorld(workbench)
-  const wish = { connections: CONNECTIONS, requests: [postOf(path, signedPush(secret))], numbered: DELIVERY }
-  const { perSecond } = await loader.load(server, { ...wish, ms: warmUpMs })
-  const outcome = await loader.load(server, { ...wish, ms, perSecond: perSecond / 2 })
+  const input = { connections: CONNECTIONS, requests: [postOf(path, signedPush(secret))], numbered: DELIVERY }
+  const { perSecond } = await loader.load(server, { ...input, ms: warmUpMs })
+  const outcome = await loader.load(server, { ...input, ms, perSecond: perSecond / 2 })
   return [
     {
       name: 'ingest-latency',

@@ -34,8 +34,8 @@ const SILENCE_MS = 30_000
 
 answerQuestions<LoadWish>(runLoad)
 
-async function runLoad(wish: LoadWish): Promise<LoadOutcome> {
-  const { port, requests, connections, ms, most = Number.POSITIVE_INFINITY } = wish
+async function runLoad(input: LoadWish): Promise<LoadOutcome> {
+  const { port, requests, connections, ms, most = Number.POSITIVE_INFINITY } = input
   const sockets = await Promise.all(Array.from({ length: connections }, () => open(port)))
   const raw = requests.map((request) => Buffer.from(request, 'latin1'))
   const latencies: number[] = []
@@ -48,9 +48,9 @@ async function runLoad(wish: LoadWish): Promise<LoadOutcome> {
     if (performance.now() >= end || sent >= most) return undefined
     const number = sent++
     const request = raw[number % raw.length]!
-    if (wish.perSecond !== undefined)
-      await pause(Math.max(0, begin + (number * 1_000) / wish.perSecond - performance.now()))
-    return wish.numbered === undefined ? request : withNumber(request, wish.numbered, `${runId}${number}`)
+    if (input.perSecond !== undefined)
+      await pause(Math.max(0, begin + (number * 1_000) / input.perSecond - performance.now()))
+    return input.numbered === undefined ? request : withNumber(request, input.numbered, `${runId}${number}`)
   }
   try {
     await Promise.all(sockets.map((socket) => converse(socket, next, latencies)))

@@ -8,7 +8,7 @@ export type Loader = {
   /** Keeps `connections` busy with `requests`, one at a time each, for so long. */
   load(
     server: Pick<BenchServer, 'port' | 'cpuMs'>,
-    wish: Omit<LoadWish, 'port'>,
+    input: Omit<LoadWish, 'port'>,
   ): Promise<LoadOutcome & { serverCpuMs: number }>
   stop(): Promise<void>
 }
@@ -16,9 +16,9 @@ export type Loader = {
 export function startLoader(): Loader {
   const child: Child = startChild('./load.ts')
   return {
-    async load(server, wish) {
+    async load(server, input) {
       const before = await server.cpuMs()
-      const outcome = await child.ask<LoadOutcome>({ ...wish, port: server.port })
+      const outcome = await child.ask<LoadOutcome>({ ...input, port: server.port })
       return { ...outcome, serverCpuMs: (await server.cpuMs()) - before }
     },
     stop: () => child.stop(),

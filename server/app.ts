@@ -76,7 +76,7 @@ export type AppDeps = {
   box: SecretBox
   health: Health
   calls: ReceiveDeps
-  /** Which machines may be called on somebody's wish. */
+  /** Which machines may be called on somebody's input. */
   guard: AddressGuard
   /** Connects to servers exactly as runs do. */
   connect: Connect

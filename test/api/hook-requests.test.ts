@@ -55,8 +55,8 @@ const pagesOf = ({ headers }: Answer) =>
 suite('the list of calls to a hook', () => {
   test('shows the outcome of each, newest first, without headers and bodies', async () => {
     const at = await createTestTree(db)
-    const wish = { trigger_when: { conditions: [{ path: 'ref', accepted_values: ['main'] }] } }
-    const hook = await makeHook({ ...SIGNED, ...wish, ...withVariables({ name: 'n', type: 'integer' }) }, at)
+    const input = { trigger_when: { conditions: [{ path: 'ref', accepted_values: ['main'] }] } }
+    const hook = await makeHook({ ...SIGNED, ...input, ...withVariables({ name: 'n', type: 'integer' }) }, at)
     const once = { headers: { 'idempotency-key': '1' } }
     const right = { ref: 'main', n: 1 }
     const id = assertStarted(await call(hook, right, once))
@@ -258,8 +258,8 @@ suite('one call', () => {
 
   test('never shows the token of the URL, nor a header that contains a secret', async () => {
     const secret = 'the-token-of-a-sender'
-    const wish = { secret, secret_header_name: 'X-Token', settings: { signature: { scheme: 'token' } } }
-    const hook = await makeHook({ ...SIGNED, ...wish })
+    const input = { secret, secret_header_name: 'X-Token', settings: { signature: { scheme: 'token' } } }
+    const hook = await makeHook({ ...SIGNED, ...input })
     const headers = { authorization: 'Bearer hush', cookie: 'a=hush', 'x-token': secret, 'x-seen': 'y' }
     assertStarted(await call({ ...hook, secret: null }, {}, { headers }))
     const { text, body } = await get(await urlOf(hook))

@@ -182,12 +182,15 @@ test('a backup of an earlier version is migrated to the current one, and unfinis
 
   await using backup = await openBackupFile(file, signal)
   const migrations = await migrationNames()
-  const wish = { backup, home: '/nowhere', migrations, say: () => {}, signal }
+  const input = { backup, home: '/nowhere', migrations, say: () => {}, signal }
   await withClient(fresh.settings, async (client) => {
     const fault = new Error('the disk is full')
-    await assert.rejects(restoreBackup(client, { ...wish, beforeCommit: () => Promise.reject(fault) }), fault)
+    await assert.rejects(
+      restoreBackup(client, { ...input, beforeCommit: () => Promise.reject(fault) }),
+      fault,
+    )
     assert.deepEqual(await listTables(client), [], 'a restore that fails leaves nothing')
-    await restoreBackup(client, { ...wish, beforeCommit: async () => {} })
+    await restoreBackup(client, { ...input, beforeCommit: async () => {} })
     const { rows: users } = await client.query('select name from users')
     assert.deepEqual(users, [{ name: NASTY }])
     const { rows: schema } = await client.query('select name from schema_migrations order by name')

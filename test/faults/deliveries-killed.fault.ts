@@ -1,4 +1,4 @@
-// Thousands of runs are told to receivers that fail, while the worker is killed again and again and the database
+// Thousands of runs are delivered to receivers that fail, while the worker is killed again and again and the database
 // goes away: everything arrives, in order, and no secret stays behind.
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
@@ -15,9 +15,9 @@ const ACTIONS = 2_000
 const TABLES = ['hook_requests', 'deliveries', 'events', 'actions', 'queue.job']
 
 const all = { after }
-const place = await openStoppableWorld(all)
-const { db } = place.world
-const { secrets, receiver, hooks, readAnswers } = await openHooksWithSecrets(all, place.world)
+const stage = await openStoppableWorld(all)
+const { db } = stage.world
+const { secrets, receiver, hooks, readAnswers } = await openHooksWithSecrets(all, stage.world)
 const { arrivals } = receiver
 
 let processes: GantryProcess[]
@@ -28,9 +28,9 @@ let lastKill: { left: { id: string; leased_until: string }[]; tookOverAt: number
 suite('the worker is killed five times and the database restarted twice while it delivers', () => {
   before(async () => {
     const startedAt = performance.now()
-    const faults = await openDeliveryFaults(place, receiver)
+    const faults = await openDeliveryFaults(stage, receiver)
     processes = faults.processes
-    const moving = moveActions(db, hooks.place, { count: ACTIONS, keepPace: faults.keepPace })
+    const moving = moveActions(db, hooks.scope, { count: ACTIONS, keepPace: faults.keepPace })
     const failing = faults.causeFaults()
     await Promise.all([moving, failing])
     ends = await moving

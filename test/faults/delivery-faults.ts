@@ -39,13 +39,13 @@ export async function openStoppableWorld(t: Parameters<typeof later>[0]) {
 
 type StoppableWorld = Awaited<ReturnType<typeof openStoppableWorld>>
 
-/** Everything that happens to whoever delivers to this receiver. */
-export async function openDeliveryFaults(place: StoppableWorld, receiver: Receiver) {
-  const { db } = place.world
+/** Everything that can happen to a process that delivers to this receiver. */
+export async function openDeliveryFaults(stage: StoppableWorld, receiver: Receiver) {
+  const { db } = stage.world
   const { arrivals } = receiver
   let workers = 0
   const nameOfWorker = () => `worker-${workers}`
-  const processes = [...place.world.processes]
+  const processes = [...stage.world.processes]
   let worker = await startWorker()
 
   /** Resolves with what the last worker that was killed had under way, and when the next one had begun. */
@@ -89,9 +89,9 @@ export async function openDeliveryFaults(place: StoppableWorld, receiver: Receiv
 
   async function startWorker(): Promise<GantryProcess> {
     workers += 1
-    const { host, port, user, database } = place.connection()
+    const { host, port, user, database } = stage.connection()
     const DATABASE_URL = `postgres:///${database}?host=${encodeURIComponent(host)}&port=${port}&user=${user}&application_name=${nameOfWorker()}`
-    const started = await place.world.start('worker', { DATABASE_URL })
+    const started = await stage.world.start('worker', { DATABASE_URL })
     processes.push(started)
     return started
   }
@@ -104,10 +104,10 @@ export async function openDeliveryFaults(place: StoppableWorld, receiver: Receiv
 
   async function restartDatabase(afterArrivals: number): Promise<void> {
     await until('enough has arrived', DRAINED_WITHIN_MS, () => arrivals.length >= afterArrivals)
-    await place.restart()
+    await stage.restart()
   }
 
-  /** It ends at once, in the middle of every statement, and is started again by whoever watches over it. */
+  /** It ends at once, in the middle of every statement, and is started again by its supervisor. */
   async function crashDatabase(afterArrivals: number): Promise<void> {
     await until('enough has arrived', DRAINED_WITHIN_MS, () => arrivals.length >= afterArrivals)
     const before = await readPostmaster()

@@ -20,12 +20,12 @@ export async function openHooksWithSecrets(t: Parameters<typeof later>[0], world
       provider_code: 'github',
       token: secrets.token,
     })
-    const place = await world.makeDeployable({
+    const scope = await world.makeDeployable({
       repository: 'https://github.com/acme/shop.git',
       application: { credential_id: credential.id },
     })
     const token = '{{ application.source_provider.access_token }}'
-    const wishes = {
+    const inputs = {
       whole: {},
       token: {
         settings: {
@@ -43,21 +43,21 @@ export async function openHooksWithSecrets(t: Parameters<typeof later>[0], world
       },
     }
     const ids: string[] = []
-    for (const [name, wish] of Object.entries(wishes)) {
+    for (const [name, input] of Object.entries(inputs)) {
       const target_url = addressOf(receiver.url, name)
-      const hook = await create(`/pipelines/${place.pipelineId}/hooks/outgoing`, {
+      const hook = await create(`/pipelines/${scope.pipelineId}/hooks/outgoing`, {
         name,
         target_url,
-        ...wish,
+        ...input,
       })
       ids.push(hook.id)
       secrets[secretOf(name)] = hook.secret
     }
-    return { place, names: Object.keys(wishes), ids }
+    return { scope, names: Object.keys(inputs), ids }
   }
 
-  async function create(path: string, wish: object) {
-    const { status, body } = await ask('POST', path, wish)
+  async function create(path: string, input: object) {
+    const { status, body } = await ask('POST', path, input)
     assert.equal(status, 201, JSON.stringify(body))
     return body
   }

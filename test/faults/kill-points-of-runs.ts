@@ -24,7 +24,7 @@ export function pointsOfRuns(stage: KillStage): Points {
       }
     },
 
-    'while it waits for a place': async () => {
+    'while it waits for a slot': async () => {
       const gate = makeGate('place')
       const mark = countRuns('place')
       const { pipelineId } = await makeCustom([waitAt(gate, REPEATABLE), mark.step])

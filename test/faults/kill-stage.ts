@@ -59,14 +59,14 @@ export async function openKillStage(t: Parameters<typeof later>[0]) {
     behind: Record<string, StepWish | StepWish[]> = {},
     {
       files = {},
-      ...wish
+      ...input
     }: Partial<Parameters<typeof world.makeDeployable>[0]> & { files?: Record<string, string> } = {},
   ) {
     const repository = await makeRepository(t, { files: { name, ...files } })
     const shop = await world.makeDeployable({
       repository: repository.address,
       steps: deployWith(behind),
-      ...wish,
+      ...input,
     })
     return { ...shop, base: shop.bases[0]!, commit: await repository.git(['rev-parse', 'main']) }
   }

@@ -20,12 +20,12 @@ const ENDS = {
   skipped: { status: 'skipped', reason: 'SKIPPED' },
 } satisfies Record<string, State>
 
-type Place = { environmentId: number; pipelineId: number }
+type Scope = { environmentId: number; pipelineId: number }
 
 /** Moves `count` actions from their start to their end; resolves with how each one ended. */
 export async function moveActions(
   db: Database,
-  place: Place,
+  scope: Scope,
   { count, keepPace }: { count: number; keepPace: () => Promise<void> },
 ): Promise<Map<number, Status>> {
   const waves: number[][] = []
@@ -34,9 +34,9 @@ export async function moveActions(
   // Each wave stands one behind the one before it, so at any time some begin while others end.
   for (let number = 0; number < count / WAVE + 2; number += 1) {
     await keepPace()
-    if (number < count / WAVE) waves.push(await persist(() => startWave(db, place, number)))
-    await persist(() => moveWave(db, place, waves[number - 1] ?? [], 'pending', beginAndGoOn))
-    await persist(() => moveWave(db, place, waves[number - 2] ?? [], 'in-progress', end))
+    if (number < count / WAVE) waves.push(await persist(() => startWave(db, scope, number)))
+    await persist(() => moveWave(db, scope, waves[number - 1] ?? [], 'pending', beginAndGoOn))
+    await persist(() => moveWave(db, scope, waves[number - 2] ?? [], 'in-progress', end))
   }
   return new Map(waves.flat().map((id) => [id, endOf(id)]))
 }
@@ -47,15 +47,15 @@ function endOf(id: number): keyof typeof ENDS {
 }
 
 /** They begin pending: what is queued and stays so would be run by the worker. */
-function startWave(db: Database, place: Place, number: number): Promise<number[]> {
+function startWave(db: Database, scope: Scope, number: number): Promise<number[]> {
   return db.transaction().execute(async (trx) => {
     const mark = `wave ${number}`
     const known = await findWave(trx, mark)
     if (known.length > 0) return known
     const start = {
       plan: 0,
-      environment_id: place.environmentId,
-      pipeline_id: place.pipelineId,
+      environment_id: scope.environmentId,
+      pipeline_id: scope.pipelineId,
       type: 'deploy',
       status: 'pending',
       status_reason_code: 'PENDING',
@@ -88,13 +88,13 @@ async function findWave(trx: Transaction, mark: string): Promise<number[]> {
 
 function moveWave(
   db: Database,
-  place: Place,
+  scope: Scope,
   ids: number[],
   from: Status,
   states: (id: number) => State[],
 ): Promise<void> {
   return db.transaction().execute(async (trx) => {
-    const round = await openSchedulingPass(trx, place.environmentId)
+    const round = await openSchedulingPass(trx, scope.environmentId)
     for (const action of await round.load(ids)) {
       if (action.status !== from) continue
       for (const state of states(action.id)) round.moveAction(action, state)

@@ -27,7 +27,7 @@ export type TestRepository = {
   /** Bare. */
   folder: string
   /** On top of the branch, whose other files stay. Returns the hash. */
-  commit(files: Record<string, FileContent>, wish?: CommitWish): Promise<string>
+  commit(files: Record<string, FileContent>, input?: CommitWish): Promise<string>
   /** Creates it or moves it. */
   branch(name: string, at: string): Promise<void>
   removeBranch(name: string): Promise<void>
@@ -41,12 +41,12 @@ const BORN = 1_793_520_000
 
 export async function makeRepository(
   t: Closer,
-  wish: { name?: string; files?: Record<string, FileContent>; hashes?: 'sha1' | 'sha256' } = {},
+  input: { name?: string; files?: Record<string, FileContent>; hashes?: 'sha1' | 'sha256' } = {},
 ): Promise<TestRepository> {
   const parent = await realpath(await mkdtemp(join(tmpdir(), 'gantry-repository-')))
   later(t, () => rm(parent, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 }))
-  const folder = join(parent, `${wish.name ?? 'shop'}.git`)
-  await runGit(['init', '-q', '--bare', '-b', 'main', `--object-format=${wish.hashes ?? 'sha1'}`, folder])
+  const folder = join(parent, `${input.name ?? 'shop'}.git`)
+  await runGit(['init', '-q', '--bare', '-b', 'main', `--object-format=${input.hashes ?? 'sha1'}`, folder])
   const git = (args: string[], input?: string | Buffer) => runGit(['--git-dir', folder, ...args], input)
 
   const repository: TestRepository = {
@@ -69,7 +69,7 @@ export async function makeRepository(
       await git(['tag', ...(message === undefined ? [] : ['-a', '-m', message]), name, at])
     },
   }
-  if (wish.files) await repository.commit(wish.files, { message: 'Say hello' })
+  if (input.files) await repository.commit(input.files, { message: 'Say hello' })
   return repository
 }
 

@@ -110,7 +110,7 @@ export async function createInventory(
   async function makeApplication(
     environmentId: number,
     serverIds: number[],
-    { variables = [], ...wish }: ApplicationWish & { repository: string },
+    { variables = [], ...input }: ApplicationWish & { repository: string },
   ): Promise<number> {
     const { id } = await db
       .insertInto('applications')
@@ -121,7 +121,7 @@ export async function createInventory(
         name: 'Shop',
         folder: 'shop',
         default_branch: 'main',
-        ...wish,
+        ...input,
       })
       .returning('id')
       .executeTakeFirstOrThrow()

@@ -77,7 +77,7 @@ export async function openRunWorld(
   }
 
   /** A separate application with its repository, servers and pipeline. */
-  async function makeDeployable(wish: {
+  async function makeDeployable(input: {
     repository: string
     servers?: number | (Partial<Insertable<ServersTable>> & { root_directory: string })[]
     steps?: StepWish[]
@@ -85,21 +85,21 @@ export async function openRunWorld(
     pipeline?: Partial<Insertable<PipelinesTable>>
     environmentId?: number
   }): Promise<Deployable> {
-    const { servers: wanted = 1 } = wish
-    const environmentId = wish.environmentId ?? (await inventory.makeEnvironment())
+    const { servers: wanted = 1 } = input
+    const environmentId = input.environmentId ?? (await inventory.makeEnvironment())
     const servers =
       typeof wanted === 'number' ? Array.from({ length: wanted }, () => inventory.newLocalServer()) : wanted
     const serverIds: number[] = []
     for (const server of servers) serverIds.push(await inventory.makeServer(environmentId, server))
     const applicationId = await inventory.makeApplication(environmentId, serverIds, {
-      repository: wish.repository,
-      ...wish.application,
+      repository: input.repository,
+      ...input.application,
     })
-    const pipelineId = await inventory.makePipeline(environmentId, wish.steps ?? BUILT_IN, {
+    const pipelineId = await inventory.makePipeline(environmentId, input.steps ?? BUILT_IN, {
       resource_type: 'application',
       application_id: applicationId,
       operation: 'deploy',
-      ...wish.pipeline,
+      ...input.pipeline,
     })
     const bases = servers.map(({ root_directory }) => join(root_directory, 'shop'))
     return { environmentId, serverIds, applicationId, pipelineId, bases }
@@ -126,8 +126,8 @@ export async function openRunWorld(
 
   async function makeHook(pipelineId: number, ...variables: string[]) {
     const settings = { variables: variables.map((name) => ({ name, type: 'string', required: false })) }
-    const wish = { name: 'Push', requires_secret: true, settings }
-    const { status, body } = await ask('POST', `/pipelines/${pipelineId}/hooks/incoming`, wish)
+    const input = { name: 'Push', requires_secret: true, settings }
+    const { status, body } = await ask('POST', `/pipelines/${pipelineId}/hooks/incoming`, input)
     assert.equal(status, 201, JSON.stringify(body))
     return { path: new URL(body.url).pathname, secret: body.secret as string }
   }
@@ -146,8 +146,8 @@ export async function openRunWorld(
     return body.action_id
   }
 
-  async function run(pipelineId: number, wish: object = {}): Promise<number> {
-    const { status, body } = await ask('POST', `/pipelines/${pipelineId}/actions`, wish)
+  async function run(pipelineId: number, input: object = {}): Promise<number> {
+    const { status, body } = await ask('POST', `/pipelines/${pipelineId}/actions`, input)
     assert.equal(status, 201, JSON.stringify(body))
     return body.id
   }

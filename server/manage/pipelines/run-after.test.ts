@@ -25,9 +25,9 @@ test('a cycle is reported from the pipeline back to itself', () => {
 test('links that were each checked never form a cycle', () => {
   const links = fc.array(fc.tuple(fc.nat({ max: 8 }), fc.nat({ max: 8 })), { maxLength: 40 })
   fc.assert(
-    fc.property(links, (wishes) => {
+    fc.property(links, (inputs) => {
       const accepted = new Map<number, number[]>()
-      for (const [id, before] of wishes) {
+      for (const [id, before] of inputs) {
         if (!findCycle(accepted, id, [before])) accepted.set(id, [...(accepted.get(id) ?? []), before])
       }
       const reaches = (from: number, to: number): boolean =>
