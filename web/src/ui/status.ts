@@ -58,6 +58,7 @@ const OUTCOME_LABELS: Record<string, string> = {
   unreachable: 'Receiver unreachable',
   blocked: 'URL not allowed',
   unrenderable: 'Template failed to render',
+  unrecorded: 'Attempt could not be stored',
   superseded: 'Superseded by a newer status',
 }
 
