@@ -1,5 +1,5 @@
-// The benchmarks: what Gantry does, timed against a floor in the same run, because a figure of a shared
-// machine means nothing alone. Each bench is one file; run.ts runs them, the others are their tools.
+// The benchmarks: what Gantry does, timed against a baseline (the floor) in the same run, because absolute figures from
+// a shared machine mean little. Each bench is one file; run.ts runs them, and the other files support them.
 import type { Workbench } from './workbench.ts'
 
 /** `smoke` proves in seconds that a bench works; its figures mean nothing. */
@@ -9,9 +9,9 @@ export type Figure = {
   name: string
   value: number
   unit: string
-  /** Our value over that of `floor`, both of this run. */
+  /** Our value divided by that of `floor`, both from this run. */
   ratio: number
-  /** One word. */
+  /** A name for the baseline, without spaces. */
   floor: string
   goal: Goal
   /** More for results.json; nothing depends on it. */

@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, openSync, readFileSync } from 'node:fs'
 
-/** A process of the bench that answers questions. It ends by itself when this process goes. */
+/** A child process that handles requests over IPC. It exits when this process does. */
 export type Child = {
   ask<Answer>(question: unknown): Promise<Answer>
   stop(): Promise<void>
@@ -11,7 +11,7 @@ export type Child = {
 export type ChildOptions = {
   /** Where its standard error goes; ours by default. */
   logFile?: string
-  /** A folder: a CPU profile of its whole life is written there. */
+  /** The folder that a CPU profile of the whole process is written to. */
   profileTo?: string
   /** With the memory settings of `npm start`. */
   asStarted?: boolean
@@ -51,11 +51,11 @@ export function startChild(file: string, options: ChildOptions = {}): Child {
       const answered = Promise.withResolvers<unknown>()
       waiting.set(id, answered)
       child.send({ id, question }, (error) => error && answered.reject(error))
-      const impatience = setTimeout(
+      const killTimer = setTimeout(
         () => answered.reject(new Error(`${file} did not answer`)),
         ANSWER_WITHIN_MS,
       )
-      return answered.promise.finally(() => clearTimeout(impatience)) as Promise<Answer>
+      return answered.promise.finally(() => clearTimeout(killTimer)) as Promise<Answer>
     },
     stop: () => endOf(child),
   }
@@ -75,12 +75,12 @@ async function endOf(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return
   const ended = once(child, 'exit')
   if (child.connected) child.disconnect()
-  const impatience = setTimeout(() => child.kill('SIGKILL'), END_WITHIN_MS)
+  const killTimer = setTimeout(() => child.kill('SIGKILL'), END_WITHIN_MS)
   await ended
-  clearTimeout(impatience)
+  clearTimeout(killTimer)
 }
 
-/** The other side: answers until the parent hangs up, then lets `leave` clear up. */
+/** The child's side: handles requests until the parent disconnects, then lets `leave` clean up. */
 export function answerQuestions<Question>(
   answer: (question: Question) => Promise<unknown>,
   leave: () => Promise<void> = async () => {},

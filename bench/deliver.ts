@@ -18,7 +18,7 @@ const SIZES = {
   smoke: { moves: 100, warmUps: 1, rounds: 1, samples: 5, movesPerHook: 5 },
 }
 const RECEIVERS = 20
-/** As many as a sender keeps to one receiver. */
+/** As many as a sender opens to one receiver. */
 const CONNECTIONS = 64
 const MOVES_PER_COMMIT = 100
 const RECORDED_WITHIN_MS = 60_000
@@ -37,10 +37,10 @@ const SETTINGS = {
 }
 
 /**
- * Status changes, each delivered to one receiver and recorded, against a loop that only posts the same bodies. The
- * changes are made before the clock starts: their cost is not part of delivering. Both sides are warmed up first, so
- * that neither is measured while its code is still being compiled. The details also show as many loops as we have
- * connections: nothing that stores records gets near that.
+ * Moves of actions, each delivered to one receiver and recorded, against a loop that only posts the same bodies. The
+ * moves are made before the clock starts, because their cost is not part of delivering. Both are warmed up, so that
+ * neither is measured while its code is still being compiled. The details include the rate of one loop per connection,
+ * an upper bound for anything that records its attempts.
  */
 export const deliver: Bench = async (workbench, size) => {
   const { moves, warmUps, rounds } = SIZES[size]
@@ -88,7 +88,7 @@ export const deliver: Bench = async (workbench, size) => {
   ]
 }
 
-/** From the commit of a move to the request at the receiver, nothing else going on. */
+/** From the commit of a move to the request at the receiver, on an idle system. */
 export const deliverLatency: Bench = async (workbench, size) => {
   const { samples } = SIZES[size]
   const world = await openDeliveryWorld(workbench, 1)
@@ -201,7 +201,7 @@ async function openDeliveryWorld(workbench: Workbench, receivers: number) {
     makeActions: (count: number) => makeActions(db, tree, count),
     move: (actionIds: number[]) => moveAll(db, tree, actionIds),
     recorded: () => untilRecorded(db),
-    /** Nothing is left of the round before, and no receiver is thought ill of. */
+    /** Clears what the previous round left, including the health of the receivers. */
     async calm() {
       await receiver.ask({ kind: 'hang', receiver: null })
       await sql`update deliveries set state = 'failed' where state = 'pending' and leased_until is null`.execute(
@@ -212,7 +212,7 @@ async function openDeliveryWorld(workbench: Workbench, receivers: number) {
   }
 }
 
-/** Queued runs without targets: nothing but their status is told. */
+/** Queued runs without targets: only their status is reported. */
 async function makeActions(db: Database, tree: TestTree, count: number): Promise<number[]> {
   const { rows } = await sql<{ id: number }>`
     insert into actions (environment_id, pipeline_id, type, status, status_reason_code, trigger_type)
@@ -224,16 +224,16 @@ async function makeActions(db: Database, tree: TestTree, count: number): Promise
 async function moveAll(db: Database, tree: TestTree, actionIds: number[]): Promise<void> {
   for (let from = 0; from < actionIds.length; from += MOVES_PER_COMMIT) {
     await db.transaction().execute(async (trx) => {
-      const round = await openSchedulingPass(trx, tree.environmentId)
-      for (const action of await round.load(actionIds.slice(from, from + MOVES_PER_COMMIT)))
-        round.moveAction(action, { status: 'in-progress', reason: 'IN_PROGRESS' })
-      await round.flush()
+      const pass = await openSchedulingPass(trx, tree.environmentId)
+      for (const action of await pass.load(actionIds.slice(from, from + MOVES_PER_COMMIT)))
+        pass.moveAction(action, { status: 'in-progress', reason: 'IN_PROGRESS' })
+      await pass.flush()
     })
   }
 }
 
 async function untilRecorded(db: Database): Promise<void> {
-  const impatientAt = performance.now() + RECORDED_WITHIN_MS
+  const deadline = performance.now() + RECORDED_WITHIN_MS
   for (;;) {
     const pending = await db
       .selectFrom('deliveries')
@@ -242,7 +242,7 @@ async function untilRecorded(db: Database): Promise<void> {
       .limit(1)
       .executeTakeFirst()
     if (!pending) return
-    if (performance.now() > impatientAt) throw new Error('Deliveries were not recorded in time')
+    if (performance.now() > deadline) throw new Error('Deliveries were not recorded in time')
     await new Promise((resolve) => setTimeout(resolve, 2))
   }
 }

@@ -9,7 +9,7 @@ import { type ConnectionSettings, openDatabase } from '#platform/database/connec
 import { openListener } from '#platform/database/listen.ts'
 import { answerQuestions } from './child.ts'
 
-// The part of a worker that delivers, in a process of its own; and the floor: the same bodies in a bare loop.
+// The delivery worker in a separate process; and the floor: the same bodies posted in a bare loop.
 
 type Question =
   | { kind: 'open'; settings: ConnectionSettings; key: string; baseUrl: string }
@@ -61,7 +61,7 @@ async function rest(): Promise<void> {
   delivering = undefined
 }
 
-/** Posts one after the other, in each of so many loops on a kept connection of its own. */
+/** Posts sequentially in each of the loops, each on its own keep-alive connection. */
 async function postAll(floor: Extract<Question, { kind: 'floor' }>): Promise<object> {
   const { url, body, headers, requests, loops } = floor
   const dispatcher = new Agent({ connections: loops, pipelining: 1 })

@@ -1,6 +1,6 @@
-// The floor of `ingest`: what anyone would write first. The same signature, the same parsing, one row per call,
-// inserted and committed before the answer. And what is possible at best: the same row, committed in groups as
-// Gantry does, with nothing of what else a call starts.
+// The floor of `ingest`: the obvious implementation. The same signature, the same parsing, one row per call, inserted
+// and committed before the response. And the upper bound: the same row with Gantry's group commit, without anything
+// else that a call starts.
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { AddressInfo } from 'node:net'
 import Fastify, { type FastifyRequest } from 'fastify'

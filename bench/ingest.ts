@@ -12,8 +12,8 @@ const SIZES = {
 }
 
 /**
- * Signed pushes, each stored with all that it starts, against one row per call. What that one row alone would reach,
- * committed in groups, stands in the details.
+ * Signed pushes, each stored with everything it starts, against one row per call. The details include the rate of that
+ * single row with group commit.
  */
 export const ingest: Bench = async (workbench, size) => {
   const { warmUpMs, ms, rounds } = SIZES[size]
@@ -61,13 +61,17 @@ export const ingest: Bench = async (workbench, size) => {
   ]
 }
 
-/** How long a caller waits at half the rate that is possible. */
+/** How long a caller waits at half the maximum rate. */
 export const ingestLatency: Bench = async (workbench, size) => {
   const { warmUpMs, ms } = SIZES[size]
   const { server, loader, secret, path } = await openPushWorld(workbench)
-  const input = { connections: CONNECTIONS, requests: [postOf(path, signedPush(secret))], numbered: DELIVERY }
-  const { perSecond } = await loader.load(server, { ...input, ms: warmUpMs })
-  const outcome = await loader.load(server, { ...input, ms, perSecond: perSecond / 2 })
+  const options = {
+    connections: CONNECTIONS,
+    requests: [postOf(path, signedPush(secret))],
+    numbered: DELIVERY,
+  }
+  const { perSecond } = await loader.load(server, { ...options, ms: warmUpMs })
+  const outcome = await loader.load(server, { ...options, ms, perSecond: perSecond / 2 })
   return [
     {
       name: 'ingest-latency',
@@ -81,7 +85,7 @@ export const ingestLatency: Bench = async (workbench, size) => {
   ]
 }
 
-/** What the process holds after many calls, against the same after half of them. */
+/** Memory of the process after many calls, compared with half as many. */
 export const memory: Bench = async (workbench, size: Size) => {
   const { calls } = SIZES[size]
   const { server, loader, secret, path } = await openPushWorld(workbench)

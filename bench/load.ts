@@ -1,21 +1,21 @@
-// The load generator, a process of its own so that it shares no event loop with the server. It speaks just
-// enough HTTP/1.1 over bare sockets to cost little: two cores carry it, the server and the database.
+// The load generator, a separate process so that it shares no event loop with the server. It speaks just enough
+// HTTP/1.1 over plain sockets to stay cheap: it shares two cores with the server and the database.
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { answerQuestions } from './child.ts'
 
-export type LoadWish = {
+export type LoadOptions = {
   port: number
   /** Whole requests as they go over the wire, sent in turn; no bodies are pipelined. */
   requests: string[]
   connections: number
   ms: number
-  /** A text in each request that is replaced by a number of its own, as long as the text. */
+  /** A placeholder in each request, replaced by a unique number of the same length. */
   numbered?: string
-  /** Ends after so many requests, if it comes before `ms`. */
+  /** Stops after this many requests, or after `ms`, whichever comes first. */
   most?: number
-  /** Sends at this pace instead of as fast as answers come. */
+  /** Sends at this rate instead of as fast as responses arrive. */
   perSecond?: number
 }
 
@@ -29,13 +29,13 @@ export type LoadOutcome = {
   wallMs: number
 }
 
-/** A server that has stopped answering ends the run. */
-const SILENCE_MS = 30_000
+/** The run fails when the server stops responding. */
+const RESPONSE_TIMEOUT_MS = 30_000
 
-answerQuestions<LoadWish>(runLoad)
+answerQuestions<LoadOptions>(runLoad)
 
-async function runLoad(input: LoadWish): Promise<LoadOutcome> {
-  const { port, requests, connections, ms, most = Number.POSITIVE_INFINITY } = input
+async function runLoad(options: LoadOptions): Promise<LoadOutcome> {
+  const { port, requests, connections, ms, most = Number.POSITIVE_INFINITY } = options
   const sockets = await Promise.all(Array.from({ length: connections }, () => open(port)))
   const raw = requests.map((request) => Buffer.from(request, 'latin1'))
   const latencies: number[] = []
@@ -48,12 +48,14 @@ async function runLoad(input: LoadWish): Promise<LoadOutcome> {
     if (performance.now() >= end || sent >= most) return undefined
     const number = sent++
     const request = raw[number % raw.length]!
-    if (input.perSecond !== undefined)
-      await pause(Math.max(0, begin + (number * 1_000) / input.perSecond - performance.now()))
-    return input.numbered === undefined ? request : withNumber(request, input.numbered, `${runId}${number}`)
+    if (options.perSecond !== undefined)
+      await pause(Math.max(0, begin + (number * 1_000) / options.perSecond - performance.now()))
+    return options.numbered === undefined
+      ? request
+      : withNumber(request, options.numbered, `${runId}${number}`)
   }
   try {
-    await Promise.all(sockets.map((socket) => converse(socket, next, latencies)))
+    await Promise.all(sockets.map((socket) => exchange(socket, next, latencies)))
   } finally {
     for (const socket of sockets) socket.destroy()
   }
@@ -76,8 +78,8 @@ async function open(port: number): Promise<Socket> {
   return socket
 }
 
-/** One request at a time until `next` has no more; rejects at any answer that is no 2xx. */
-function converse(
+/** One request at a time until `next` has no more; rejects on any response other than 2xx. */
+function exchange(
   socket: Socket,
   next: () => Promise<Buffer | undefined>,
   latencies: number[],
@@ -92,7 +94,7 @@ function converse(
       sentAt = performance.now()
       socket.write(request)
     }
-    // Only one request is under way, so no chunk holds parts of two answers.
+    // Only one request is in flight, so no chunk contains parts of two responses.
     socket.on('data', (chunk: Buffer) => {
       if (missing > 0) {
         missing -= chunk.length
@@ -106,16 +108,16 @@ function converse(
         head = undefined
         const text = begun.toString('latin1', 0, headEnd)
         const length = /\r\ncontent-length: *(\d+)/i.exec(text)?.[1]
-        if (length === undefined || text[9] !== '2') return reject(new Error(`unexpected answer: ${text}`))
+        if (length === undefined || text[9] !== '2') return reject(new Error(`unexpected response: ${text}`))
         missing = headEnd + 4 + Number(length) - begun.length
       }
       if (missing > 0) return
       latencies.push(performance.now() - sentAt)
       send()
     })
-    socket.setTimeout(SILENCE_MS, () => reject(new Error('the server is silent')))
+    socket.setTimeout(RESPONSE_TIMEOUT_MS, () => reject(new Error('the server stopped responding')))
     socket.on('error', reject)
-    socket.on('close', () => reject(new Error('the server hung up')))
+    socket.on('close', () => reject(new Error('the server closed the connection')))
     send()
   })
 }

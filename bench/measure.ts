@@ -1,14 +1,14 @@
 import { type Child, startChild } from './child.ts'
-import type { LoadOutcome, LoadWish } from './load.ts'
+import type { LoadOptions, LoadOutcome } from './load.ts'
 import type { BenchServer } from './workbench.ts'
 
 export const ROUNDS = 5
 
 export type Loader = {
-  /** Keeps `connections` busy with `requests`, one at a time each, for so long. */
+  /** Keeps `connections` busy with `requests`, one at a time each, for `ms`. */
   load(
     server: Pick<BenchServer, 'port' | 'cpuMs'>,
-    input: Omit<LoadWish, 'port'>,
+    options: Omit<LoadOptions, 'port'>,
   ): Promise<LoadOutcome & { serverCpuMs: number }>
   stop(): Promise<void>
 }
@@ -16,9 +16,9 @@ export type Loader = {
 export function startLoader(): Loader {
   const child: Child = startChild('./load.ts')
   return {
-    async load(server, input) {
+    async load(server, options) {
       const before = await server.cpuMs()
-      const outcome = await child.ask<LoadOutcome>({ ...input, port: server.port })
+      const outcome = await child.ask<LoadOutcome>({ ...options, port: server.port })
       return { ...outcome, serverCpuMs: (await server.cpuMs()) - before }
     },
     stop: () => child.stop(),
@@ -31,7 +31,7 @@ export function get(path: string, token?: string): string {
   return `GET ${path} HTTP/1.1\r\nhost: bench\r\naccept: application/json\r\n${authorization}\r\n`
 }
 
-/** The parties take turns, in the opposite order every other round, so that no one has all the bad moments. */
+/** The parties take turns, in reverse order every other round, so that noise on the machine affects all of them. */
 export async function alternate<Name extends string, Outcome>(
   rounds: number,
   parties: Record<Name, () => Promise<Outcome>>,
@@ -45,7 +45,7 @@ export async function alternate<Name extends string, Outcome>(
   return outcomes
 }
 
-/** The median of what each round says: a bad moment spoils its own round only. */
+/** The median of the ratios per round: noise in one round affects only that round. */
 export function medianRatio(ours: readonly number[], floor: readonly number[]): number {
   return median(ours.map((value, round) => value / floor[round]!))
 }

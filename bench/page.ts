@@ -32,7 +32,7 @@ export const page: Bench = async (workbench, size) => {
   const quiet = await watchFrames(browser, tab, () => pause(ms))
   const newest = await rows.first().getAttribute('data-action')
   const busy = await watchFrames(browser, tab, () => makeMoves(server, owner.token, pipelineId, ms))
-  if ((await rows.first().getAttribute('data-action')) === newest) throw new Error('No move came to the page')
+  if ((await rows.first().getAttribute('data-action')) === newest) throw new Error('No move reached the page')
 
   return [
     {
@@ -55,7 +55,7 @@ export const page: Bench = async (workbench, size) => {
   ]
 }
 
-/** What the scripts of the first page weigh on the way, compressed. */
+/** Transfer size of the first page's scripts, compressed. */
 async function firstLoad(tab: Page): Promise<number> {
   const scripts: Promise<number>[] = []
   tab.on('requestfinished', (request) => {
@@ -68,7 +68,7 @@ async function firstLoad(tab: Page): Promise<number> {
   return sizes.reduce((sum, bytes) => sum + bytes, 0) / 1_000
 }
 
-/** Runs that begin and are cancelled: no worker is there to do more with them. */
+/** Runs that are started and cancelled: there is no worker to run them. */
 async function makeMoves(server: BenchServer, token: string, pipelineId: number, ms: number): Promise<void> {
   const post = async (path: string) => {
     const answer = await fetch(server.url + path, {

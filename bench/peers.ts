@@ -1,4 +1,4 @@
-// Other programs that take calls, as they are found on this machine; nothing is installed from here.
+// Other webhook receivers, if they are installed on this machine; nothing is installed from here.
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { constants } from 'node:fs'
@@ -13,7 +13,7 @@ import type { Workbench } from './workbench.ts'
 
 export type Peer = {
   port: number
-  /** Where it takes the push. */
+  /** The URL that accepts the push. */
   path: string
   /** CPU time that it and the programs it ran have taken. */
   cpuMs(): Promise<number>
@@ -37,7 +37,7 @@ export const startWebhook: StartPeer = async (workbench, push, secret) => {
     id: 'push',
     'execute-command': '/bin/true',
     'trigger-rule': rule,
-    // Else a wrong signature would be answered like a right one.
+    // Otherwise a wrong signature would get the same response as a valid one.
     'trigger-rule-mismatch-http-response-code': 403,
   }
   await writeFile(file, JSON.stringify([hook]))
@@ -75,7 +75,7 @@ export const startNodeRed: StartPeer = async (workbench, push) => {
   return ready({ child, port, path: '/push' }, push)
 }
 
-/** Restate: a durable send to a service that does nothing, made with the SDK installed beside it. */
+/** Restate: a durable send to a service that does nothing, made with the SDK installed next to it. */
 export const startRestate: StartPeer = async (workbench, push) => {
   const program = await findProgram('restate-server')
   const sdk = await globalPackage('@restatedev/restate-sdk')
@@ -110,7 +110,7 @@ export const startRestate: StartPeer = async (workbench, push) => {
   return ready({ child, port, path: '/push/push/send' }, push)
 }
 
-/** Waits until a peer has done what it put off, so that it does not do it in somebody else's time. */
+/** Waits until a peer has finished its deferred work, so that it does not slow down the next measurement. */
 export async function untilIdle({ cpuMs }: Peer): Promise<void> {
   for (let turn = 0; turn < 100; turn += 1) {
     const before = await cpuMs()
@@ -152,7 +152,7 @@ function run(
   return child
 }
 
-/** It is ready when it takes a push: some listen before they know what to do with one. */
+/** Ready means that it accepts a push: some listen before they can handle one. */
 async function ready(
   { child, port, path }: { child: ChildProcess; port: number; path: string },
   push: Push,
@@ -164,7 +164,9 @@ async function ready(
     await answer?.body?.cancel()
     if (answer?.ok) return { port, path, cpuMs: () => cpuMsOf(child.pid), stop: () => endOf(child) }
     if (child.exitCode !== null || performance.now() > deadline)
-      throw new Error(`${child.spawnfile} does not take calls at ${url} (${answer?.status ?? 'no answer'})`)
+      throw new Error(
+        `${child.spawnfile} does not accept calls at ${url} (${answer?.status ?? 'no response'})`,
+      )
     await pause(100)
   }
 }

@@ -3,7 +3,7 @@ import { createTestTree } from '#test/support/world.ts'
 import { type Loader, startLoader } from './measure.ts'
 import type { BenchServer, Workbench } from './workbench.ts'
 
-/** The hook that benches of calls call, on a server of its own, and the process that calls it. */
+/** The hook that call benchmarks use, on a dedicated server, and the process that calls it. */
 export type PushWorld = {
   server: BenchServer
   loader: Loader
@@ -13,7 +13,7 @@ export type PushWorld = {
 }
 
 export const CONNECTIONS = 32
-/** Stands in every push; the loader puts a number of its own in its place, so that no call is a duplicate. */
+/** A placeholder in every push; the loader replaces it with a unique number, so that no call is a duplicate. */
 export const DELIVERY = 'delivery-000000000000000000000000'
 
 const BIG = { per_second: 1_000_000, burst: 1_000_000 }

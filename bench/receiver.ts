@@ -2,12 +2,12 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { answerQuestions } from './child.ts'
 
-// Receivers of webhooks in a process of their own, one port each. They answer at once, or never.
+// Webhook receivers in a separate process, one port each. They respond immediately, or never.
 
 type Question =
   | { kind: 'open'; receivers: number }
   | { kind: 'hang'; receiver: number | null }
-  /** Answers once the receivers, but for `except`, have got that many requests altogether. */
+  /** Responds once the receivers other than `except` have received this many requests in total. */
   | { kind: 'wait'; requests: number; except: number | null }
   | { kind: 'forget' }
 

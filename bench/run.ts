@@ -12,7 +12,7 @@ import { start } from './start.ts'
 import { openWorkbench, type Workbench } from './workbench.ts'
 
 // npm run bench -- [names…] [--smoke] [--results <file>] [--profile <folder>]
-// Figures go to standard output, one line each; what else there is to say to standard error.
+// Figures go to standard output, one line each; everything else goes to standard error.
 
 const BENCHES: Record<string, Bench> = {
   deliver,
@@ -37,7 +37,7 @@ async function main(): Promise<number> {
   const names = positionals.length > 0 ? positionals : Object.keys(BENCHES)
   const unknown = names.filter((name) => !Object.hasOwn(BENCHES, name))
   if (unknown.length > 0) {
-    console.error(`no such bench: ${unknown.join(', ')}; there are ${Object.keys(BENCHES).join(', ')}`)
+    console.error(`unknown benchmark: ${unknown.join(', ')}; available: ${Object.keys(BENCHES).join(', ')}`)
     return 2
   }
   const size: Size = values.smoke ? 'smoke' : 'full'
@@ -54,15 +54,15 @@ async function main(): Promise<number> {
   }
   const results = values.results ?? new URL('results.json', import.meta.url)
   await writeFile(results, `${JSON.stringify({ at: new Date().toISOString(), size, figures }, null, 2)}\n`)
-  // Sizes of a smoke say nothing about speed.
+  // Smoke runs are too small to say anything about speed.
   const missed = size === 'smoke' ? [] : figures.filter((figure) => !isReached(figure))
   for (const figure of missed) console.error(missedLine(figure))
   return missed.length > 0 ? 1 : 0
 }
 
 /**
- * Each bench stands on a workbench of its own: what one leaves behind is no other's load. Smokes, whose figures mean
- * nothing, share one.
+ * Each bench gets its own workbench, so that it is not slowed down by what another one left behind. Smoke runs, whose
+ * figures mean nothing, share one.
  */
 async function onWorkbench(
   profileTo: string | undefined,

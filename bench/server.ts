@@ -1,4 +1,4 @@
-// The server under test: the API as service.ts builds it, on a database of the bench, in a process of its own.
+// The server under test: the API as service.ts builds it, on a benchmark database, in a separate process.
 
 import { randomBytes } from 'node:crypto'
 import type { AddressInfo } from 'node:net'
@@ -19,7 +19,7 @@ import { answerQuestions } from './child.ts'
 
 export type ServerQuestion =
   | { kind: 'open'; settings: ConnectionSettings }
-  /** What GET /bench/constant answers from now on. */
+  /** What GET /bench/constant returns from now on. */
   | { kind: 'set constant'; text: string }
   | { kind: 'cpu' }
   | { kind: 'memory' }

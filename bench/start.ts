@@ -13,7 +13,7 @@ const ROUNDS_OF = { full: ROUNDS, smoke: 1 }
 const READY_WITHIN_MS = 60_000
 const ENDED_WITHIN_MS = 20_000
 
-/** From `npm start` to the line that says where Gantry is, against an npm start that does nothing at all. */
+/** From `npm start` to the line that prints the URL, against an `npm start` that does nothing. */
 export const start: Bench = async (workbench, size) => {
   const root = new URL('..', import.meta.url).pathname
   await assertInstalled(root)
@@ -38,7 +38,7 @@ export const start: Bench = async (workbench, size) => {
   return [figure('start', seconds.existing, 1.5), figure('start-first', seconds.first, 5)]
 }
 
-/** `npm start` would install first: that is another thing to measure, and no bench's business. */
+/** `npm start` would install first, which is not what this measures. */
 async function assertInstalled(root: string): Promise<void> {
   const wanted = createHash('sha256')
     .update(await readFile(join(root, 'package-lock.json')))
@@ -60,7 +60,7 @@ async function timeStart(root: string, home: string): Promise<number> {
   const said: string[] = []
   child.stderr!.setEncoding('utf8').on('data', (text: string) => said.push(text))
   try {
-    const impatience = setTimeout(() => killGroup(child, 'SIGKILL'), READY_WITHIN_MS)
+    const killTimer = setTimeout(() => killGroup(child, 'SIGKILL'), READY_WITHIN_MS)
     let seconds: number | undefined
     for await (const line of createInterface({ input: child.stdout! })) {
       said.push(line)
@@ -68,7 +68,7 @@ async function timeStart(root: string, home: string): Promise<number> {
       seconds = (performance.now() - begin) / 1_000
       break
     }
-    clearTimeout(impatience)
+    clearTimeout(killTimer)
     if (seconds === undefined) throw new Error(`gantry did not get ready: ${said.join('\n')}`)
     child.stdout!.resume()
     child.kill('SIGTERM')
@@ -91,7 +91,7 @@ async function timeNothing(folder: string): Promise<number> {
   return (performance.now() - begin) / 1_000
 }
 
-/** In a group of its own, so that nothing of it is left should it hang. */
+/** In its own process group, so that all of it can be killed if it hangs. */
 function npmStart(cwd: string, environment: Record<string, string>): ChildProcess {
   const { DATABASE_URL: _, GANTRY_ROLE: __, ...inherited } = process.env
   const outside = Object.entries(inherited).filter(([name]) => !name.startsWith('npm_'))
@@ -104,19 +104,19 @@ function npmStart(cwd: string, environment: Record<string, string>): ChildProces
 }
 
 async function endOf(child: ChildProcess): Promise<number | string> {
-  const impatience = setTimeout(() => killGroup(child, 'SIGKILL'), ENDED_WITHIN_MS)
+  const killTimer = setTimeout(() => killGroup(child, 'SIGKILL'), ENDED_WITHIN_MS)
   const [code, signal] = await once(child, 'exit')
-  clearTimeout(impatience)
+  clearTimeout(killTimer)
   return code ?? signal
 }
 
-/** Normally all of them have gone; what a failure left behind is asked to stop, then made to. */
+/** Normally every process has exited; what a failure left behind gets SIGTERM, then SIGKILL. */
 async function clearGroup(child: ChildProcess): Promise<void> {
-  const impatientAt = performance.now() + ENDED_WITHIN_MS
-  while (killGroup(child, performance.now() < impatientAt ? 'SIGTERM' : 'SIGKILL')) await pause(100)
+  const deadline = performance.now() + ENDED_WITHIN_MS
+  while (killGroup(child, performance.now() < deadline ? 'SIGTERM' : 'SIGKILL')) await pause(100)
 }
 
-/** False when nobody is left. */
+/** False when no process is left. */
 function killGroup(child: ChildProcess, signal: NodeJS.Signals): boolean {
   try {
     return process.kill(-child.pid!, signal)

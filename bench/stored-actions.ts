@@ -5,7 +5,7 @@ import { addEnvironment, createTestTree, type Person } from '#test/support/world
 import { countClosedBlocks } from '#views/actions/action-blocks.ts'
 import { runStatement } from './workbench.ts'
 
-/** An organization with a year of actions behind it. */
+/** An organization with a year of actions. */
 export type StoredActions = {
   owner: Person
   /** The project and the deploy pipeline with the most actions. */
@@ -19,8 +19,8 @@ const BATCH = 100_000
 
 /**
  * `count` actions spread over 30 environments with two pipelines each, the first of which are the busiest
- * (about an eighth of all in the first); most completed, some failed, some skipped, the newest few under
- * way; seven of ten started by a hook. Each has one target, a deploy with its six steps.
+ * (about an eighth of all in the first); most completed, some failed, some skipped, the newest few in
+ * progress; seven of ten started by a hook. Each has one target, a deploy with its six steps.
  */
 export async function storeActions(database: OpenDatabase, count: number): Promise<StoredActions> {
   const { db, settings } = database
@@ -36,7 +36,7 @@ export async function storeActions(database: OpenDatabase, count: number): Promi
     'set synchronous_commit = off',
     'set timezone = UTC',
     'select setseed(0.42)',
-    lanesTable(),
+    rankedPipelinesTable(),
     stepsTable(),
     ...batches.flatMap(({ from, to }) => [
       actionRows(from, to, count, tree.owner.id),
@@ -101,10 +101,10 @@ async function createTree(db: Database): Promise<StoredActions> {
   return { owner, projectId, pipelineId }
 }
 
-/** The pipelines by number, from the busiest. */
-function lanesTable(): string {
-  return `create temporary table lanes as
-    select row_number() over (order by p.id) - 1 as lane, p.id as pipeline_id, p.environment_id, p.operation,
+/** The pipelines by rank, busiest first. */
+function rankedPipelinesTable(): string {
+  return `create temporary table ranked_pipelines as
+    select row_number() over (order by p.id) - 1 as rank, p.id as pipeline_id, p.environment_id, p.operation,
       app.credential_id, h.id as hook_id,
       coalesce(p.server_id, (select min(server_id) from application_servers s where s.application_id = app.id)) as server_id
     from pipelines p left join applications app on app.id = p.application_id
@@ -127,7 +127,7 @@ function actionRows(from: number, to: number, count: number, ownerId: number): s
       release_name, commit, deployment, credential_id, started_at, completed_at, created_at, updated_at)
     overriding system value
     with drawn as materialized (
-      select n, random() as kind, random() as fate, floor(power(random(), 2) * (select count(*) from lanes)) as lane,
+      select n, random() as kind, random() as result, floor(power(random(), 2) * (select count(*) from ranked_pipelines)) as rank,
         date_trunc('second', now()) - interval '10 minutes'
           - (${count} - n) * (interval '365 days' / ${count}) as made
       from generate_series(${from}, ${to}) as n
@@ -135,8 +135,8 @@ function actionRows(from: number, to: number, count: number, ownerId: number): s
       select *, case when kind < 0.7 and hook_id is not null then 'hook' when kind < 0.95 then 'manual'
           when kind < 0.98 then 'retry' else 'pipeline' end as trigger_type,
         case when n > ${count} - 3 then 'in-progress' when n > ${count} - 6 then 'queued'
-          when fate < 0.87 then 'completed' when fate < 0.97 then 'failed' else 'skipped' end as status
-      from drawn join lanes using (lane)
+          when result < 0.87 then 'completed' when result < 0.97 then 'failed' else 'skipped' end as status
+      from drawn join ranked_pipelines using (rank)
     )
     select n, environment_id, pipeline_id, operation, status,
       case status when 'in-progress' then 'IN_PROGRESS' else upper(status) end, trigger_type,
@@ -152,10 +152,10 @@ function actionRows(from: number, to: number, count: number, ownerId: number): s
     from decided order by n`
 }
 
-type Fate = { status: string; steps: readonly [status: string, reason: string][] }
+type Result = { status: string; steps: readonly [status: string, reason: string][] }
 
 /** Steps end as their target does: after a failure at the third, the rest is skipped. */
-const FATES: Fate[] = [
+const RESULTS: Result[] = [
   { status: 'completed', steps: steps(['completed', 6]) },
   { status: 'failed', steps: steps(['completed', 2], ['failed', 1], ['skipped', 3]) },
   { status: 'skipped', steps: steps(['skipped', 6]) },
@@ -167,9 +167,9 @@ function steps(...runs: [status: string, times: number][]): [string, string][] {
   return runs.flatMap(([status, times]) => Array(times).fill([status, status.toUpperCase()]))
 }
 
-/** The steps of each fate as text, in which only the times are missing: building them row by row takes minutes. */
+/** The steps of each result as text with placeholders for the times: building them row by row takes minutes. */
 function stepsTable(): string {
-  const rows = FATES.flatMap(({ status, steps }) => {
+  const rows = RESULTS.flatMap(({ status, steps }) => {
     const planned = DEPLOY_STEPS.map((step, index) => ({
       order: index + 1,
       ...step,
@@ -191,14 +191,14 @@ function stepsTable(): string {
 function targetRows(from: number, to: number): string {
   return `insert into targets (action_id, position, server_id, status, status_reason_code, steps,
       started_at, completed_at, created_at, updated_at)
-    select a.id, 1, lanes.server_id, a.status, a.status_reason_code,
+    select a.id, 1, ranked_pipelines.server_id, a.status, a.status_reason_code,
       replace(planned.steps, 'TIME', to_char(a.updated_at, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))::jsonb,
       a.started_at, a.completed_at, a.created_at, a.updated_at
-    from actions a join lanes using (pipeline_id) join planned_steps planned using (type, status)
+    from actions a join ranked_pipelines using (pipeline_id) join planned_steps planned using (type, status)
     where a.id between ${from} and ${to} order by a.id`
 }
 
-/** Without bodies: those are thrown away after a month. */
+/** Without bodies: Gantry deletes those after a month. */
 function hookRequestRows(from: number, to: number): string {
   return `insert into hook_requests (id, hook_id, type, action_id, ip_address, url, method, outcome,
       response_status_code, created_at, updated_at)

@@ -8,25 +8,25 @@ import { migrate } from '#platform/database/migrate.ts'
 import { installQueue } from '#platform/queue/open-queue.ts'
 import { type Child, startChild } from './child.ts'
 
-/** The API in a process of its own. */
+/** The API in a separate process. */
 export type BenchServer = {
   port: number
   url: string
   setConstant(text: string): Promise<void>
-  /** CPU time that the process has taken since it began. */
+  /** CPU time used since the process started. */
   cpuMs(): Promise<number>
   /** Its resident set. */
   memoryMib(): Promise<number>
 }
 
-/** What benches stand on: temporary folders, a PostgreSQL with Gantry's own settings, servers. Taken down as one. */
+/** What benches run on: temporary folders, a PostgreSQL with Gantry's settings, servers. Closed together. */
 export type Workbench = {
   makeFolder(): Promise<string>
   /** A new, migrated database on the one PostgreSQL of this run. */
   createDatabase(name: string): Promise<OpenDatabase>
   startServer(settings: ConnectionSettings): Promise<BenchServer>
   defer(clear: () => Promise<void>): void
-  /** Where CPU profiles go, when they are wanted. */
+  /** Where CPU profiles are written, if requested. */
   profileTo: string | undefined
   close(): Promise<void>
 }

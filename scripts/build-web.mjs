@@ -21,7 +21,7 @@ if (expected !== undefined && !isCurrent && !build()) {
   console.error('gantry: failed to build the dashboard; see above. Everything else works without it.')
 }
 
-/** Of the names and contents of all sources, and of what they are built with. */
+/** A hash of the names and contents of all sources, and of the build tools. */
 function fingerprint() {
   const hash = createHash('sha256').update(readFileSync(join(root, 'package-lock.json')))
   hash.update(readFileSync(fileURLToPath(import.meta.url)))

@@ -55,7 +55,7 @@ function npmCommand() {
   return npm ? [process.execPath, npm, ...args] : ['npm', ...args]
 }
 
-/** Of `npm start` and `npm test` begun together one installs, the other waits. A dead one's lock goes stale. */
+/** If `npm start` and `npm test` run together, one installs and the other waits. A dead process's lock goes stale. */
 function takeLock() {
   for (;;) {
     try {

@@ -1,4 +1,4 @@
-// What the tests need from the system. Root gets it installed; others are told, in one line, what to install.
+// What the tests need from the system. As root, installs what is missing; otherwise prints what to install.
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 

@@ -1,4 +1,4 @@
-// Builds the HTTP side of Gantry out of the parts it is given; `service.ts` starts it, tests inject into it.
+// Builds the HTTP side of Gantry from its dependencies. `service.ts` starts it; tests inject requests into it.
 
 import { randomUUID } from 'node:crypto'
 import helmet from '@fastify/helmet'
@@ -76,7 +76,7 @@ export type AppDeps = {
   box: SecretBox
   health: Health
   calls: ReceiveDeps
-  /** Which machines may be called on somebody's input. */
+  /** Which addresses user-supplied URLs may connect to. */
   guard: AddressGuard
   /** Connects to servers exactly as runs do. */
   connect: Connect
@@ -86,7 +86,7 @@ export type AppDeps = {
   /** A function, because with PORT=0 the address is known only once the server listens. */
   baseUrl: () => string
   log: FastifyBaseLogger
-  /** Where the event streams differ from the usual. */
+  /** Overrides for the event streams; tests use them. */
   streams?: Partial<StreamSettings>
 }
 
@@ -120,12 +120,12 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
   const { config, db, box, guard, connect, http, baseUrl, version } = deps
   const app: FastifyInstance = Fastify({
     loggerInstance: deps.log,
-    // Every request is one line of ours (request-log.ts).
+    // `logRequests` writes one line per request instead.
     logController: new LogController({ disableRequestLogging: true }),
     genReqId: () => randomUUID(),
     requestIdHeader: false,
     bodyLimit: API_BODY_LIMIT,
-    // Against senders who let a request trickle in.
+    // Guards against slow-request attacks.
     requestTimeout: config.requestTimeoutMs,
     http: {
       headersTimeout: Math.min(10_000, config.requestTimeoutMs),
@@ -141,8 +141,8 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
 
   for (const schema of schemas) app.addSchema(schema)
   app.setValidatorCompiler(createValidatorCompiler(schemas))
-  // Answers are typed by the same schemas and checked against them in every test; V8's own serializer
-  // is then the fastest way out.
+  // Responses are typed by the same schemas and checked against them in every test, so they can go through
+  // JSON.stringify, which is the fastest serializer.
   app.setSerializerCompiler(() => JSON.stringify)
   app.setErrorHandler(replyWithError)
   logRequests(app, (request) => request.caller?.id ?? null)
@@ -157,10 +157,13 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
   installBodyParsing(app)
   await installOpenApi(app, { version, baseUrl })
 
-  const lives = { accessTokenMinutes: config.accessTokenMinutes, refreshTokenDays: config.refreshTokenDays }
-  keepSessionsAlive(app, { db, lifetimes: lives, baseUrl })
+  const lifetimes = {
+    accessTokenMinutes: config.accessTokenMinutes,
+    refreshTokenDays: config.refreshTokenDays,
+  }
+  keepSessionsAlive(app, { db, lifetimes, baseUrl })
   await app.register(operationsRoutes, { health: deps.health, version })
-  await app.register(accountRoutes, { db, lifetimes: lives, baseUrl })
+  await app.register(accountRoutes, { db, lifetimes, baseUrl })
   const tree = createTree(db)
   await app.register(actionRoutes, { db, tree, baseUrl })
   await app.register(runRoutes, { db, tree, baseUrl, enqueue: deps.enqueue })
@@ -192,7 +195,7 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
   await app.register(serverRoutes, { db, box, connect, baseUrl })
   await app.register(applicationRoutes, { db, box, tree, baseUrl })
   await app.register(pipelineRoutes, { db, baseUrl })
-  await app.register(memberRoutes, { db, lives, baseUrl })
+  await app.register(memberRoutes, { db, lifetimes, baseUrl })
   await app.register(applyRoutes, { db, box, guard, baseUrl })
   const queueDepths = () => readQueueDepths({ db, jobs })
   await app.register(dashboardRoutes, { db, tree, baseUrl, queueDepths })

@@ -1,8 +1,8 @@
 import { enableCompileCache } from 'node:module'
 import { fileURLToPath } from 'node:url'
 
-// The way in. What Node makes of the sources is kept for the next start, which is then twice as fast; where
-// the folder cannot be written, nothing is kept and everything works.
+// The entry point. Node caches the compiled sources, which makes the next start twice as fast; if the folder is
+// not writable, Gantry works without the cache.
 enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/gantry-compiled', import.meta.url)))
 const { runProcess } = await import('./process.ts')
 await runProcess()

@@ -2,8 +2,8 @@ import { pino } from 'pino'
 import { ConfigError, readConfig } from '#platform/config.ts'
 import { startService } from './service.ts'
 
-// The process: environment in, signals in, exit code out. What people should read goes to standard
-// output; the log, one JSON object a line, to standard error.
+// The process: reads the environment, handles signals, sets the exit code. Messages for people go to standard
+// output; the log, one JSON object per line, goes to standard error.
 
 const STOP_LIMIT_MS = 15_000
 
@@ -13,9 +13,9 @@ async function serve(): Promise<void> {
     { level: config.logLevel, serializers: { err: plainError } },
     pino.destination({ fd: 2, sync: true }),
   )
-  // Secrets have been read; nothing that we start shall inherit them.
+  // The secrets have been read; child processes must not inherit them.
   for (const name of ['GANTRY_SECRET_KEY', 'GANTRY_ADMIN_PASSWORD', 'DATABASE_URL']) delete process.env[name]
-  // A promise nobody waited for is a bug to be seen, not a reason to drop everybody's work.
+  // An unhandled rejection is a bug to log, not a reason to abort all running work.
   process.on('unhandledRejection', (error) => log.error({ err: error }, 'unhandled rejection'))
 
   const stopRequested = new Promise<string>((resolve) => {

@@ -1,5 +1,5 @@
-// The composition root: builds every part, hands each what it needs, and takes all of it down again in
-// reverse. The only place that knows everyone.
+// The composition root: builds every component, passes each its dependencies, and shuts them down in reverse
+// order. The only file that knows every room.
 import { readFile } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
 import type { FastifyBaseLogger } from 'fastify'
@@ -36,11 +36,11 @@ import { countEndedRuns } from '#views/dashboard/run-days.ts'
 import { startHeartbeat } from '#views/dashboard/workers.ts'
 import { buildApp } from './app.ts'
 
-/** For requests that are under way when a stop is asked for; after that they are handed back. */
-const LONGEST_SENDING_MS = 8_000
+/** Grace period for deliveries in flight when the service stops; after that they are handed back. */
+const MAX_DELIVERY_GRACE_MS = 8_000
 
 export type Service = {
-  /** Undefined for a process that only works. */
+  /** Undefined for a worker-only process. */
   url: string | undefined
   stop(): Promise<void>
 }
@@ -50,28 +50,31 @@ export async function startService(
   log: FastifyBaseLogger,
   say: (message: string) => void,
 ): Promise<Service> {
-  // What was started is stopped in reverse: by stop(), or here when a later part fails.
+  // Whatever has started is stopped in reverse order: by stop(), or here when a later component fails to start.
   await using resources = new AsyncDisposableStack()
-  const fault = (part: string) => (error: Error) =>
-    log.warn({ part, reason: error.message }, 'a background part met an error')
+  const reportError = (part: string) => (error: Error) =>
+    log.warn({ part, reason: error.message }, 'background error')
 
   const { settings, databaseUid } = await provideDatabase(config, say, resources)
-  const database = openDatabase(settings, { max: config.databaseConnections, onIdleError: fault('database') })
+  const database = openDatabase(settings, {
+    max: config.databaseConnections,
+    onIdleError: reportError('database'),
+  })
   resources.defer(() => database.close())
   const { db } = database
   await migrate(db)
   await installQueue(settings, jobs, config.heartbeatSeconds)
   const box = createSecretBox(await openKeyRing({ home: config.home, fromEnvironment: config.secretKey }))
   await assertSameKey(db, box)
-  // Said at once: should a later part fail, the password would be lost.
+  // Printed right away: if a later component fails to start, the password would be lost.
   sayFirstStart(await prepareFirstStart(db, config), say)
 
-  const queue = await openQueue({ settings, onError: fault('queue') })
+  const queue = await openQueue({ settings, onError: reportError('queue') })
   resources.defer(() => queue.close())
 
   const enqueue = createEnqueue(queue)
 
-  const listener = await openListener(settings, { onError: fault('listener') })
+  const listener = await openListener(settings, { onError: reportError('listener') })
   resources.defer(() => listener.close())
 
   let url: string | undefined
@@ -97,12 +100,12 @@ export async function startService(
       guard,
       enqueueTargets: enqueue.targets,
       log,
-      onError: fault('runner'),
+      onError: reportError('runner'),
     })
     const handlers: JobHandlers = {
       'actions.run': ({ action_ids }) => scheduleActions(db, action_ids, enqueue.targets),
       'targets.run': ({ target_id }, context) => runner.run(target_id, context),
-      'scheduling.sweep': () => sweepSlots(db, enqueue.targets, fault('scheduling')),
+      'scheduling.sweep': () => sweepSlots(db, enqueue.targets, reportError('scheduling')),
       'queue.probe': answerProbe,
       'accounts.prune-tokens': () => pruneTokens(db),
       'actions.count-blocks': async () => {
@@ -111,17 +114,17 @@ export async function startService(
       },
       'incoming.prune': () => pruneCalls(db, config.keepBodiesDays),
     }
-    // Together with the grace of ten seconds this stays below the fifteen in which a stop must be over.
+    // Together with the grace period of up to ten seconds, this stays below the 15-second limit for a stop.
     const beatMs = (config.heartbeatSeconds * 1_000) / 4
     const timings = { pollMs: config.pollMs, beatMs, abortGraceMs: 2_000, lastWritesMs: 1_000 }
-    const beating = await startHeartbeat(db, { onError: fault('workers') })
-    resources.defer(() => beating.stop())
-    // At the same time: one after the other they would take too long together.
+    const heartbeat = await startHeartbeat(db, { onError: reportError('workers') })
+    resources.defer(() => heartbeat.stop())
+    // In parallel: one after the other would exceed the limit.
     const stops: (() => Promise<void>)[] = []
     resources.defer(async () => void (await Promise.all(stops.map((stop) => stop()))))
     const worker = await startWorker({ queue, listener, handlers, log, timings })
     stops.push(() => worker.stop({ graceMs: config.stopGraceMs }))
-    const delivering = await startDeliveryWorker({
+    const deliveryWorker = await startDeliveryWorker({
       db,
       box,
       listener,
@@ -134,7 +137,7 @@ export async function startService(
         unrecordedDeliveries += 1
       },
     })
-    stops.push(() => delivering.stop({ graceMs: Math.min(config.stopGraceMs, LONGEST_SENDING_MS) }))
+    stops.push(() => deliveryWorker.stop({ graceMs: Math.min(config.stopGraceMs, MAX_DELIVERY_GRACE_MS) }))
   }
 
   if (config.role !== 'worker') {
@@ -149,7 +152,7 @@ export async function startService(
       db,
       box,
       listener,
-      onError: fault('incoming'),
+      onError: reportError('incoming'),
     })
     resources.defer(() => calls.close())
     const app = await buildApp({

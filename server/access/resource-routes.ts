@@ -59,7 +59,7 @@ type Operation = {
   operationId?: string
   summary?: string
   description?: string
-  /** Error statuses besides those that every route of its kind has. */
+  /** Error statuses in addition to those that every route of its kind has. */
   errors?: readonly number[]
 }
 type List<Path extends string, Row> = Operation & {

@@ -34,7 +34,7 @@ type Known = {
 }
 
 const HOUR = 3_600_000
-/** The oldest action; all are long settled but those of the last hour. */
+/** The oldest action; all but those of the last hour ended long ago. */
 const START = Date.now() - 100 * HOUR
 
 const ours = await createTestTree(db)
@@ -254,8 +254,8 @@ describe('an invalid filter', () => {
   }
 
   test('of an unknown field is rejected with the known ones', async () => {
-    const errors = await refused('filter[colour]=red')
-    assert.deepEqual(Object.keys(errors), ['filter[colour]'])
+    const errors = await refused('filter[color]=red')
+    assert.deepEqual(Object.keys(errors), ['filter[color]'])
     for (const name of [
       'organization_id',
       'project_id',
@@ -271,7 +271,7 @@ describe('an invalid filter', () => {
       'created_after',
       'created_before',
     ]) {
-      assert.ok(errors['filter[colour]']![0]!.includes(`filter[${name}]`), name)
+      assert.ok(errors['filter[color]']![0]!.includes(`filter[${name}]`), name)
     }
   })
 

@@ -186,11 +186,11 @@ suite('an application', () => {
 
   test('rejects ids of another organization or environment, and names them', async () => {
     const other = await createTestTree(db)
-    const neighbour = await addEnvironment(db, tree.owner.id, tree.projectId, tree.credentialId)
+    const neighbor = await addEnvironment(db, tree.owner.id, tree.projectId, tree.credentialId)
     const credential = await create({ credential_id: other.credentialId })
     assert.equal(credential.status, 404)
     assert.deepEqual(Object.keys(credential.body.errors), ['credential_id'])
-    for (const serverId of [other.serverIds[0]!, neighbour.serverIds[0]!, 999_999]) {
+    for (const serverId of [other.serverIds[0]!, neighbor.serverIds[0]!, 999_999]) {
       const { status, body } = await create({ linked_resources: linked(tree.serverIds[0]!, serverId) })
       assert.equal(status, 404)
       assert.deepEqual(Object.keys(body.errors), ['linked_resources.1.resource_id'])
@@ -465,11 +465,11 @@ suite('a link', () => {
 
   test('stays within one environment', async () => {
     const { id } = await created()
-    const neighbour = await addEnvironment(db, tree.owner.id, tree.projectId, tree.credentialId)
+    const neighbor = await addEnvironment(db, tree.owner.id, tree.projectId, tree.credentialId)
     for (const url of [
-      linkOf(id, neighbour.serverIds[0]!),
-      linkOf(neighbour.applicationId, tree.serverIds[0]!),
-      `/resource-links/server/${neighbour.serverIds[0]}/application/${id}`,
+      linkOf(id, neighbor.serverIds[0]!),
+      linkOf(neighbor.applicationId, tree.serverIds[0]!),
+      `/resource-links/server/${neighbor.serverIds[0]}/application/${id}`,
       linkOf(id, 999_999),
     ])
       assert.equal((await send('PUT', url)).status, 404, url)

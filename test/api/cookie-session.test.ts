@@ -192,7 +192,7 @@ suite('changing something by a cookie', () => {
     ['without the header that forms cannot send', {}],
     ['with another value in it', { 'x-gantry-request': 'true' }],
     ['for a page of another site', { ...OWN, 'sec-fetch-site': 'cross-site' }],
-    ['for a page of a neighbour', { ...OWN, 'sec-fetch-site': 'same-site' }],
+    ['for a page of a neighbor', { ...OWN, 'sec-fetch-site': 'same-site' }],
     ['for another origin', { ...OWN, origin: 'https://evil.test' }],
     ['for another port', { ...OWN, origin: 'http://gantry.test:8080' }],
     ['for a page that hides where it is from', { ...OWN, origin: 'null' }],

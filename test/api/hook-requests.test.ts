@@ -227,8 +227,8 @@ suite('one call', () => {
     const url = `/hook-requests/${listed.id}`
     const place = { organizationId: tree.organizationId, projectId: tree.projectId }
     const elsewhere = await addEnvironment(db, tree.owner.id, tree.projectId, tree.credentialId)
-    const neighbour = await createMember(db, tree, 'viewer')
-    await grantRole(db, neighbour.id, 'developer', { ...place, environmentId: elsewhere.environmentId })
+    const neighbor = await createMember(db, tree, 'viewer')
+    await grantRole(db, neighbor.id, 'developer', { ...place, environmentId: elsewhere.environmentId })
     const everythingElse = await memberWith(
       'hook:view',
       'hook:add',
@@ -245,7 +245,7 @@ suite('one call', () => {
       response_body: null,
       response_body_encoding: 'utf-8',
     }
-    for (const { token } of [neighbour, everythingElse, viewer])
+    for (const { token } of [neighbor, everythingElse, viewer])
       assert.deepEqual(await read(url, token), { ...listed, ...hidden })
     const here = await createMember(db, tree, 'viewer')
     await grantRole(db, here.id, 'developer', { ...place, environmentId: tree.environmentId })

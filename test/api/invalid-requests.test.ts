@@ -162,10 +162,10 @@ suite('ids and queries', () => {
   })
 
   test('an unknown filter is 422 and names the known ones', async () => {
-    const answer = await get('/actions?filter[colour]=red&filter[status]=failed')
-    assertInvalid(answer, 'filter[colour]')
+    const answer = await get('/actions?filter[color]=red&filter[status]=failed')
+    assertInvalid(answer, 'filter[color]')
     for (const name of ['organization_id', 'project_id', 'status', 'trigger_type', 'created_after']) {
-      assert.ok(answer.body.errors['filter[colour]'][0].includes(`filter[${name}]`), name)
+      assert.ok(answer.body.errors['filter[color]'][0].includes(`filter[${name}]`), name)
     }
   })
 

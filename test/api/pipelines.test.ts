@@ -204,11 +204,11 @@ suite('a pipeline', () => {
 
 suite('run_after', () => {
   test('references pipelines of the same environment', async () => {
-    const neighbour = await addEnvironment(db, tree.owner.id, tree.projectId, tree.credentialId)
+    const neighbor = await addEnvironment(db, tree.owner.id, tree.projectId, tree.credentialId)
     const input = { name: 'After', operation: 'custom' }
     const { body } = await send('POST', ofServer(), { ...input, run_after: [tree.pipelineId] })
     assert.deepEqual(body.run_after, [tree.pipelineId])
-    for (const foreign of [neighbour.pipelineId, 999_999]) {
+    for (const foreign of [neighbor.pipelineId, 999_999]) {
       const rejected = await send('POST', ofServer(), { ...input, run_after: [tree.pipelineId, foreign] })
       assert.equal(rejected.status, 404)
       assert.deepEqual(Object.keys(rejected.body.errors), ['run_after.1'])

@@ -83,11 +83,11 @@ suite('a receiver that fails five times in a row', () => {
   test('does not delay the deliveries of other hooks', async (t) => {
     const { tree, hook } = await openFailing(t)
     const healthy = await openReceiver(t)
-    const neighbour = await makeHook({ target_url: healthy.url, settings: { request_body: {} } }, tree)
+    const neighbor = await makeHook({ target_url: healthy.url, settings: { request_body: {} } }, tree)
     await startMany(tree, 12)
     await world.untilFailing(hook.id, 5)
     await healthy.until(12)
-    assert.equal(await world.health(neighbour.id), undefined)
+    assert.equal(await world.health(neighbor.id), undefined)
   })
 
   test('is not blocked by deliveries that send nothing', async (t) => {

@@ -60,7 +60,7 @@ suite('deliveries of one action to one hook', () => {
   test('wait for a failed one; those of other actions and hooks do not', async (t) => {
     const { receiver, tree, hook, received } = await openOrdered(t, { trigger_when: ALL })
     const other = await openReceiver(t)
-    const neighbour = await makeHook({ target_url: other.url, ...TELLING, trigger_when: ALL }, tree)
+    const neighbor = await makeHook({ target_url: other.url, ...TELLING, trigger_when: ALL }, tree)
     receiver.answer(500)
     const stuck = await startAction(tree)
     await world.recorded(hook.id, 1)
@@ -72,7 +72,7 @@ suite('deliveries of one action to one hook', () => {
     await move(free, IN_PROGRESS)
     await receiver.until(3)
     await other.until(4)
-    await world.untilIdle(neighbour.id)
+    await world.untilIdle(neighbor.id)
     const ofStuck = received().filter((line) => line.startsWith(`${stuck} `))
     assert.deepEqual(ofStuck, [`${stuck} queued`])
     assert.deepEqual(

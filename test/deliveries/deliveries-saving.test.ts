@@ -230,8 +230,8 @@ suite('a host name that resolves differently than when the hook was saved', () =
 })
 
 test('an instance on loopback may call loopback addresses, but no metadata service', async (t) => {
-  const neighbours = createAddressGuard({ allowTargets: [], baseUrl: () => 'http://127.0.0.1:7070' })
-  const beside = await openTestApp(t, { beside: api, guard: neighbours })
+  const neighbors = createAddressGuard({ allowTargets: [], baseUrl: () => 'http://127.0.0.1:7070' })
+  const beside = await openTestApp(t, { beside: api, guard: neighbors })
   const other = await createTestTree(db)
   const saveBeside = (target_url: string) =>
     beside.request('POST', `/pipelines/${other.pipelineId}/hooks/outgoing`, {

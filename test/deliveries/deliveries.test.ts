@@ -77,7 +77,11 @@ suite('an outgoing hook', () => {
     assert.deepEqual(await addressesFor(tree.owner.token), Array(5).fill(address))
     assert.deepEqual(await addressesFor(viewer.token), Array(5).fill(masked))
     const shown = await world.request('GET', `/actions/${action}`, { token: tree.owner.token })
-    assert.equal(shown.body.hook_requests.outgoing.url, masked, 'whoever sees a run need not see hooks')
+    assert.equal(
+      shown.body.hook_requests.outgoing.url,
+      masked,
+      'a user who can see a run may not be able to see hooks',
+    )
   })
 
   test('without a custom body sends the event and the full action', async (t) => {

@@ -6,7 +6,7 @@ import { Type } from 'typebox'
 import { startEmbeddedPostgres } from '#platform/database/embedded/start.ts'
 import { openListener } from '#platform/database/listen.ts'
 import type { JobHandlers } from '#platform/queue/handler.ts'
-import type { JobCatalogue } from '#platform/queue/jobs.ts'
+import type { JobCatalog } from '#platform/queue/jobs.ts'
 import { installQueue, openQueue } from '#platform/queue/open-queue.ts'
 import { readQueueDepths } from '#platform/queue/queue-depths.ts'
 import { startWorker } from '#platform/queue/worker.ts'
@@ -78,7 +78,7 @@ test('the database goes away for 30 s: every job that was waiting or running run
   let server = await startEmbeddedPostgres({ home: databaseHome })
   t.after(() => server.stop())
   const settings = server.connection
-  const catalogue = {
+  const catalog = {
     'test.count': {
       payload: Type.Object({ number: Type.Integer() }),
       retryLimit: 2,
@@ -87,14 +87,14 @@ test('the database goes away for 30 s: every job that was waiting or running run
       concurrency: 20,
       batchSize: 20,
     },
-  } satisfies JobCatalogue
-  await installQueue(settings, catalogue)
-  const queue = await openQueue({ settings, catalogue, onError: () => {} })
+  } satisfies JobCatalog
+  await installQueue(settings, catalog)
+  const queue = await openQueue({ settings, catalog, onError: () => {} })
   const listener = await openListener(settings, { onError: () => {} })
   const runs = new Map<number, number>()
   const firstDone = Promise.withResolvers<void>()
   const log = pino({ level: 'silent' })
-  const handlers: JobHandlers<typeof catalogue> = {
+  const handlers: JobHandlers<typeof catalog> = {
     'test.count': async ({ number }) => {
       await pause(20)
       runs.set(number, (runs.get(number) ?? 0) + 1)

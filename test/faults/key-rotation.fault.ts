@@ -165,7 +165,7 @@ async function openInstallation(t: TestContext) {
   return { db, settings, home, environment, gantry, token: await logInAsAdmin(gantry) }
 }
 
-/** As a sender does, which tries again after a 503: calls are judged anew while hooks change, but not for ever. */
+/** As a sender does, which tries again after a 503: calls are evaluated again while hooks change, but not forever. */
 async function callSigned(
   gantry: { url?: string },
   hook: { url: string; secret: string },

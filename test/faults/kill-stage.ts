@@ -9,7 +9,7 @@ import { later } from '#test/support/later.ts'
 import { temporaryHome } from '#test/support/process.ts'
 import { processesAt } from '#test/support/processes-at.ts'
 import { makeRepository } from '#test/support/repository.ts'
-import { deployWith, type StepWish } from '#test/support/run-inventory.ts'
+import { deployWith, type StepInput } from '#test/support/run-inventory.ts'
 import { openRunWorld } from '#test/support/run-world.ts'
 import { startSshd } from '#test/support/sshd.ts'
 import { until } from '#test/support/until.ts'
@@ -56,7 +56,7 @@ export async function openKillStage(t: Parameters<typeof later>[0]) {
   /** An application of its own; its file `name` holds its name. */
   async function makeShop(
     name: string,
-    behind: Record<string, StepWish | StepWish[]> = {},
+    behind: Record<string, StepInput | StepInput[]> = {},
     {
       files = {},
       ...input

@@ -83,7 +83,7 @@ test('calls answered with 202 have exactly one action each, although the process
     gantry = await startGantry(t, environment)
     restarting = undefined
   }
-  async function lane(): Promise<void> {
+  async function sendCalls(): Promise<void> {
     while (nextCall < CALLS) {
       const number = nextCall++
       if (number >= kills[0]!) {
@@ -108,7 +108,7 @@ test('calls answered with 202 have exactly one action each, although the process
       }
     }
   }
-  await Promise.all(Array.from({ length: CONNECTIONS }, lane))
+  await Promise.all(Array.from({ length: CONNECTIONS }, sendCalls))
   await restarting
   assert.deepEqual(kills, [], 'the process was killed three times')
   assert.equal(await gantry.stop(), 0)

@@ -29,10 +29,10 @@ test('every hook whose creation was acknowledged survives kill -9, and none is i
       if (created >= killAt) killing ??= gantry.kill()
     }
     let next = 0
-    const lane = async () => {
+    const createUntilKilled = async () => {
       while (next < CREATIONS && !killing) await create(next++)
     }
-    await Promise.all(Array.from({ length: AT_ONCE }, lane))
+    await Promise.all(Array.from({ length: AT_ONCE }, createUntilKilled))
     await killing
     assert.ok(killing, 'the process was killed in the middle')
 

@@ -32,7 +32,7 @@ function formsOf(text: string): Buffer[] {
   ].map((form) => Buffer.from(form))
   return key === null ? forms : [...forms, Buffer.from(key, 'base64'), ...formsOf(key)]
 
-  /** Inside of something longer, without the characters that it shares with its neighbours. */
+  /** Inside of something longer, without the characters that it shares with its neighbors. */
   function within(encoding: 'base64' | 'base64url', before: number): string {
     return Buffer.concat([Buffer.alloc(before), bytes])
       .toString(encoding)

@@ -19,7 +19,7 @@ const sink = new Writable({
 const { db, request } = await openTestApp({ after }, { log: pino({ level: 'error' }, sink) })
 const tree = await createTestTree(db)
 const { environmentId } = tree
-const neighbour = await addEnvironment(db, tree.owner.id, tree.projectId, tree.credentialId)
+const neighbor = await addEnvironment(db, tree.owner.id, tree.projectId, tree.credentialId)
 const people = await Promise.all(Array.from({ length: 4 }, () => createMember(db, tree, 'owner')))
 const changed = await Promise.all(Array.from({ length: 2 }, () => createMember(db, tree, 'viewer')))
 const { token } = tree.owner
@@ -47,7 +47,7 @@ const places = [
   {},
   { project_id: tree.projectId },
   { environment_id: environmentId },
-  { environment_id: neighbour.environmentId },
+  { environment_id: neighbor.environmentId },
 ]
 const grants = () =>
   places.filter(() => Math.random() < 0.5).map((place) => ({ role: any(['owner', 'viewer']), ...place }))
@@ -58,7 +58,7 @@ const known: Record<
   servers: [server!, otherServer!],
   pipelines: [tree.pipelineId, tree.serverPipelineId],
   applications: [tree.applicationId],
-  environments: [environmentId, neighbour.environmentId],
+  environments: [environmentId, neighbor.environmentId],
   credentials: [key.id],
   projects: [tree.projectId],
 }
@@ -83,7 +83,7 @@ const WISHES: (() => Wish)[] = [
   () => ['PUT', `/projects/${tree.projectId}`, { name: name() }],
   () => ['PUT', `/environments/${any(recent('environments'))}`, { name: name() }],
   () => ['PUT', `/environments/${any(recent('environments'))}`, { description: name() }],
-  () => ['POST', `/environments/${neighbour.environmentId}/${any(['archive', 'unarchive'])}`],
+  () => ['POST', `/environments/${neighbor.environmentId}/${any(['archive', 'unarchive'])}`],
   () => ['PUT', `/servers/${any(recent('servers'))}`, { name: name(), credential_id: key.id }],
   () => ['PUT', `/applications/${tree.applicationId}`, { name: name(), linked_resources: linked() }],
   () => ['PUT', `/applications/${tree.applicationId}/variables/${variable.id}`, { value: name() }],
@@ -171,7 +171,7 @@ test('what remains is consistent', async () => {
       join pipelines p on p.id in (f.pipeline_id, f.after_pipeline_id) where p.deleted_at is not null
     union all select 'a hook of a removed pipeline' from hooks h
       join pipelines p on p.id = h.pipeline_id where h.deleted_at is null and p.deleted_at is not null
-    union all select 'a thing in a removed environment' from environments e
+    union all select 'a server in a removed environment' from environments e
       join servers s on s.environment_id = e.id where e.deleted_at is not null and s.deleted_at is null
     union all select 'an environment in a removed project' from environments e
       join projects p on p.id = e.project_id where p.deleted_at is not null and e.deleted_at is null

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { after, suite, test } from 'node:test'
 import { sql } from 'kysely'
 import { makeRepository } from '#test/support/repository.ts'
-import type { StepWish } from '#test/support/run-inventory.ts'
+import type { StepInput } from '#test/support/run-inventory.ts'
 import { type Deployable, openRunWorld } from '#test/support/run-world.ts'
 
 const all = { after }
@@ -36,7 +36,7 @@ async function interfere(event: string, condition: string, instead: string): Pro
 const refuse = (why: string) => `raise exception '${why}'`
 
 /** Custom steps only, on the servers of an application that has a secret. */
-async function makeSteps(steps: StepWish[], servers = 1): Promise<Deployable> {
+async function makeSteps(steps: StepInput[], servers = 1): Promise<Deployable> {
   return makeDeployable({
     repository: 'file:///nowhere.git',
     servers,

@@ -305,7 +305,7 @@ suite('visibility', () => {
       ).status
     const answer = await request('GET', '/actions/stream', { headers: { accept: 'text/event-stream' } })
     assert.equal(answer.status, 401)
-    for (const query of ['?filter[status]=x', '?filter[colour]=red', '?page=1'])
+    for (const query of ['?filter[status]=x', '?filter[color]=red', '?page=1'])
       assert.equal(await statusOf(query), 422, query)
     for (const id of ['x', '1~1', '5.9', '-1', '9007199254740990', '1.1.1'])
       assert.equal(await statusOf('', { 'last-event-id': id }), 422, id)

@@ -1,4 +1,4 @@
-// The API on a database of its own, in this process. Every JSON answer is checked against what the
+// The API in this process, on a separate database. Every JSON response is checked against what the
 // OpenAPI document promises for that route and status.
 
 import { randomBytes } from 'node:crypto'

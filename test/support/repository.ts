@@ -12,7 +12,7 @@ type Closer = { after(fn: () => Promise<void>): void }
 /** A text, an executable or a symbolic link; null removes the file. */
 export type FileContent = string | Buffer | { executable: string } | { linkTo: string } | null
 
-export type CommitWish = {
+export type CommitOptions = {
   /** Default: main. Created by its first commit. */
   branch?: string
   message?: string
@@ -27,7 +27,7 @@ export type TestRepository = {
   /** Bare. */
   folder: string
   /** On top of the branch, whose other files stay. Returns the hash. */
-  commit(files: Record<string, FileContent>, input?: CommitWish): Promise<string>
+  commit(files: Record<string, FileContent>, input?: CommitOptions): Promise<string>
   /** Creates it or moves it. */
   branch(name: string, at: string): Promise<void>
   removeBranch(name: string): Promise<void>
@@ -73,7 +73,7 @@ export async function makeRepository(
   return repository
 }
 
-type Commit = Required<Omit<CommitWish, 'branch'>> & { ref: string; exists: boolean }
+type Commit = Required<Omit<CommitOptions, 'branch'>> & { ref: string; exists: boolean }
 
 /** What `git fast-import` reads: a whole commit in one process, without a working folder. */
 function commitStream(files: Record<string, FileContent>, commit: Commit): Buffer {

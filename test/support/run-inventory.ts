@@ -11,17 +11,17 @@ import type { Sshd } from './sshd.ts'
 import { grantRole, type Person } from './world.ts'
 
 /** A custom step, or the name of a built-in one. */
-export type StepWish =
+export type StepInput =
   | string
   | { name: string; command: string; idempotent?: boolean; timeout_seconds?: number }
-export type ApplicationWish = Partial<Insertable<ApplicationsTable>> & {
+export type ApplicationInput = Partial<Insertable<ApplicationsTable>> & {
   variables?: { name: string; value: string; hidden?: boolean }[]
 }
 
 export const BUILT_IN: string[] = DEPLOY_STEPS.map(({ name }) => name)
 
 /** The built-in steps of a deploy, with others after the named ones. */
-export function deployWith(behind: Record<string, StepWish | StepWish[]>): StepWish[] {
+export function deployWith(behind: Record<string, StepInput | StepInput[]>): StepInput[] {
   return BUILT_IN.flatMap((name) => [name, ...[behind[name] ?? []].flat()])
 }
 
@@ -110,7 +110,7 @@ export async function createInventory(
   async function makeApplication(
     environmentId: number,
     serverIds: number[],
-    { variables = [], ...input }: ApplicationWish & { repository: string },
+    { variables = [], ...input }: ApplicationInput & { repository: string },
   ): Promise<number> {
     const { id } = await db
       .insertInto('applications')
@@ -148,7 +148,7 @@ export async function createInventory(
 
   async function makePipeline(
     environmentId: number,
-    steps: StepWish[],
+    steps: StepInput[],
     pipeline: Partial<Insertable<PipelinesTable>> &
       Pick<Insertable<PipelinesTable>, 'resource_type' | 'operation'>,
   ): Promise<number> {

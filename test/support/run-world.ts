@@ -13,7 +13,7 @@ import { createGate } from './gate.ts'
 import { later } from './later.ts'
 import { ADMIN_ENVIRONMENT, call, type GantryProcess, startGantry, temporaryHome } from './process.ts'
 import { processesAt } from './processes-at.ts'
-import { type ApplicationWish, BUILT_IN, createInventory, type StepWish } from './run-inventory.ts'
+import { type ApplicationInput, BUILT_IN, createInventory, type StepInput } from './run-inventory.ts'
 import { until } from './until.ts'
 import { createPerson } from './world.ts'
 
@@ -80,8 +80,8 @@ export async function openRunWorld(
   async function makeDeployable(input: {
     repository: string
     servers?: number | (Partial<Insertable<ServersTable>> & { root_directory: string })[]
-    steps?: StepWish[]
-    application?: ApplicationWish
+    steps?: StepInput[]
+    application?: ApplicationInput
     pipeline?: Partial<Insertable<PipelinesTable>>
     environmentId?: number
   }): Promise<Deployable> {
@@ -107,7 +107,7 @@ export async function openRunWorld(
 
   /** A pipeline of a server that runs these steps and deploys nothing. */
   async function makeCustom(
-    steps: StepWish[],
+    steps: StepInput[],
     more: { server?: Partial<Insertable<ServersTable>>; pipeline?: Partial<Insertable<PipelinesTable>> } = {},
   ): Promise<{ pipelineId: number; serverId: number; environmentId: number }> {
     const environmentId = await inventory.makeEnvironment()

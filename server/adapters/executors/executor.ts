@@ -11,7 +11,7 @@ export type Executor = {
   /**
    * Runs one command to its end. When the promise resolves, all output has been passed on and nothing that the
    * command started is alive, including detached processes. Over SSH that requires a connection: when it is lost,
-   * the target cleans up by itself.
+   * the target cleans up on its own.
    *
    * Every way a command can end is a `CommandEnd`. The promise rejects only when `input` fails or `onOutput`
    * throws; the command has been stopped by then too.

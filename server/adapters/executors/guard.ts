@@ -1,6 +1,6 @@
 // A guard is a small bash under the account of the commands, on the same machine, connected to Gantry. It finds the
 // processes of a command by the mark in their environment, including those that left its process group. When the
-// connection ends or goes silent, it ends every command of this Gantry by itself: so nothing survives the death of
+// connection ends or goes silent, it ends every command of this Gantry on its own: so nothing survives the death of
 // Gantry, or of the connection.
 //
 // It does not find a process that clears its environment, leaves the process group and loses its parents. Where

@@ -118,7 +118,7 @@ export function withPrewarmed(backend: LocalBackend): LocalBackend {
 
   function prewarm(launch: LocalLaunch, key: string): void {
     if (prewarmed) return
-    // The next command will find out by itself why it did not work.
+    // The next command will find out on its own why it did not work.
     const launching = backend.launch(launch).then(
       (launched) => ('kind' in launched ? undefined : launched),
       () => undefined,

@@ -26,7 +26,7 @@ export type SshOptions = {
   /** A connection that is silent for four of these is lost. */
   keepaliveMs?: number
   /**
-   * After how long a silence the target ends its commands by itself. Longer than our own timeout: on a slow
+   * After how long a silence the target ends its commands on its own. Longer than our own timeout: on a slow
    * connection, heartbeats may have to wait behind an archive.
    */
   orphanedAfterMs?: number

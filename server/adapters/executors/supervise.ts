@@ -16,7 +16,7 @@ export type LaunchedCommand = {
   ended: Promise<CommandEnd>
   /** Called once, with the process id of bash, when bash waits for its preamble. */
   onStarted?(pid: number): void
-  /** SIGTERM to everything. Resolves when all of it has ended by itself, which may be never. */
+  /** SIGTERM to everything. Resolves when all of it has ended on its own, which may be never. */
   terminate(): Promise<void>
   /** SIGKILL to everything. Resolves when nothing is alive. */
   kill(): Promise<void>

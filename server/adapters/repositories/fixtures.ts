@@ -74,7 +74,7 @@ export async function unpackInto(t: Closer, archive: Readable): Promise<string> 
   const folder = await temporaryFolder(t)
   const tar = spawn('tar', ['-x', '-C', folder], { stdio: ['pipe', 'ignore', 'inherit'] })
   const [piped, [code]] = await Promise.all([pipeline(archive, tar.stdin).catch(asError), once(tar, 'close')])
-  // Tar leaves when it has read the last entry, which may be before the stream has come to its end.
+  // Tar exits when it has read the last entry, which may be before the end of the stream.
   if (code !== 0) throw piped ?? new Error(`tar ended with ${code}`)
   return folder
 }

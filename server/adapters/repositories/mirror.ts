@@ -5,7 +5,7 @@ import { tryLock } from '#platform/file-lock.ts'
 import { explainFetch, type FetchContext, type FetchFailure } from './failures.ts'
 import { readGit } from './git.ts'
 
-// The bare mirror of one application's repository: branches and tags, nothing else. A new one is created beside it
+// The bare mirror of one application's repository: branches and tags, nothing else. A new one is created next to it
 // and renamed, so that a mirror was complete once. Changed only by the holder of the application's lock.
 
 export type Mirror = ReturnType<typeof mirrorFor>

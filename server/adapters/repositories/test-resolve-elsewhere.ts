@@ -1,4 +1,4 @@
-// A process of its own that resolves the branch main: to be killed, or started where something is missing.
+// A separate process that resolves the branch main: to be killed, or started where something is missing.
 import { createRepositories } from './repositories.ts'
 
 const [folder, repository, idleMs] = process.argv.slice(2) as [string, string, string]

@@ -16,7 +16,7 @@ type Waiting = { call: CallToStore; resolve(result: StoredCall): void; reject(er
 
 /**
  * Group commit: calls that arrive while a commit is in flight share the next one. Each call is answered only after its
- * own commit. A statement costs as much as a dozen calls, so a second commit starts beside the first only when enough
+ * own commit. A statement costs as much as a dozen calls, so a second commit starts in parallel only when enough
  * calls wait for it, or when the first is slow, for example because it waits for a lock. A third would only wait for the
  * other two.
  */

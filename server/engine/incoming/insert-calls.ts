@@ -118,7 +118,7 @@ export async function insertCalls(
       wanted.map((n) => calls[n]!),
       new Map(hooks.map((hook, number) => [hook, number])),
     ),
-    // Last, because the message grows around it: a parameter after it would copy it once more.
+    // Last, because the message grows around it: a parameter after it would copy it again.
     Buffer.concat(wanted.flatMap((n) => calls[n]!.record.request_body)),
   ]
   const statement = hooks.some((hook) => hook.notifiesOnStart) ? INSERT_CALLS_AND_NOTIFY : INSERT_CALLS

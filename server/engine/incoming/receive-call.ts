@@ -1,4 +1,4 @@
-// The incoming room: from a call to a hook's URL to a stored run. The way of a call: routes → receive-call → hook-cache →
+// The incoming room: from a call to a hook's URL to a stored run. The path of a call: routes → receive-call → hook-cache →
 // evaluate-call (signature, rate limit, payload, conditions, variables) → group-commit → commit-calls → respond.
 import { randomUUIDv7 } from 'node:crypto'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'

@@ -3,7 +3,7 @@ import { type AttemptResult, isDelivered } from './retry-schedule.ts'
 /** How long a hook has been failing. One successful delivery resets it. */
 export type FailureRecord = {
   failingSince: Date | null
-  /** Deliveries that have failed for good since then. */
+  /** Deliveries that have failed permanently since then. */
   failedDeliveries: number
   /** Consecutive 410 responses. */
   goneAnswers: number
@@ -25,14 +25,14 @@ const DAYS = 5
 const FAILED_DELIVERIES = 10
 const GONE_ANSWERS = 2
 
-/** What an attempt means for its hook. Pure. `isLast`: the delivery has failed for good. */
+/** What an attempt means for its hook. Pure. `isLast`: the delivery has failed permanently. */
 export function evaluateHook(
   record: FailureRecord,
   result: AttemptResult,
   { now, isLast }: { now: Date; isLast: boolean },
 ): { record: FailureRecord; verdict: HookVerdict } {
   if (isDelivered(result)) return { record: NO_FAILURES, verdict: { kind: 'keep' } }
-  // A start that lies ahead is from before the clock was set back.
+  // A start in the future is from before the clock was set back.
   const failingSince = record.failingSince && record.failingSince <= now ? record.failingSince : now
   const next = {
     ...record,

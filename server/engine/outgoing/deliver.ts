@@ -29,7 +29,7 @@ export type DeliveryWorker = {
 
 /** Requests that are in flight, or whose result is not stored yet. */
 const MAX_UNSTORED = 1_024
-/** How long a stopping process tries to store its last attempts. After that others send them once more. */
+/** How long a stopping process tries to store its last attempts. After that, other processes send them again. */
 const LAST_WRITES_MS = 2_000
 
 /**

@@ -100,7 +100,7 @@ async function resolve(
   return found.kind === 'timed-out' ? timedOut(step) : failed('FAILED_SOURCE', found.message)
 }
 
-/** Unpacks first and makes it a release afterwards: tar takes a truncated archive for a whole one. */
+/** Unpacks first and makes it a release afterward: tar mistakes a truncated archive for a complete one. */
 async function unpack(repositories: Repositories, context: StepContext): Promise<StepOutcome> {
   const { run, signal } = context
   const { id, rootDirectory, sharedPaths } = run.application!

@@ -38,7 +38,7 @@ export type RunnerDeps = {
 
 /**
  * Runs one target from its first step, or from where a lost worker left it, to its end. Every result is stored
- * before the next step starts, in the name of this attempt: once the target is reassigned, it writes nothing more.
+ * before the next step starts, under this attempt's number: once the target is reassigned, it writes nothing more.
  */
 export async function runTarget(deps: RunnerDeps, targetId: number, job: JobContext): Promise<void> {
   const attempt = await beginTarget(deps, targetId, job)
@@ -88,7 +88,7 @@ async function runStep(target: RunningTarget, order: number): Promise<number | n
   return null
 }
 
-/** From the first server on that serves it, whatever the steps after that come to: it can be rolled back. */
+/** From the first server that serves it on, even if later steps fail: it can be rolled back. */
 async function markLive(trx: Transaction, { actionId, application }: Run): Promise<void> {
   await trx
     .updateTable('applications')

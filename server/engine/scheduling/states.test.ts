@@ -81,7 +81,7 @@ test('whatever fails, a rollout proceeds batch by batch, stops after one failure
     perBatch: fc.integer({ min: 1, max: 4 }),
     maxFailed: fc.integer({ min: 0, max: 4 }),
     outcomes: fc.array(fc.boolean(), { minLength: 1, maxLength: 12 }),
-    /** Which of the targets that could move does, at each turn. */
+    /** Which of the targets that can move next does. */
     turns: fc.infiniteStream(fc.nat()),
   })
   fc.assert(

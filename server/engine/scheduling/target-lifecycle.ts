@@ -46,7 +46,7 @@ export class JobReassignedError extends Error {
 
 /**
  * Everything that the runner reports to scheduling; one per process. Each call is one transaction that holds the job
- * (`locked` holds the target instead), and may be repeated when its answer was lost. Call order: `begin`, then on the
+ * (`locked` holds the target instead), and may be repeated when its result was lost. Call order: `begin`, then on the
  * attempt `completeStep` for every step but the last, then `end`; `release` whatever happened. `abandon` is for a target
  * that cannot begin.
  */

@@ -12,7 +12,7 @@ suite('a cap', () => {
     assert.deepEqual(cap(''), { kept: '', notice: null })
   })
 
-  test('reports the truncation once and keeps nothing afterwards', () => {
+  test('reports the truncation once and keeps nothing afterward', () => {
     const cap = createCap(10 * 2 ** 20)
     assert.equal(cap('x'.repeat(10 * 2 ** 20 - 1)).notice, null)
     assert.deepEqual(cap('yz'), { kept: 'y', notice: '[output truncated: the limit is 10 MiB per step]' })

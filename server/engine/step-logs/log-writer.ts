@@ -11,7 +11,7 @@ export type LogChunk = { startOffset: number; text: string; bytes: number }
 
 export type LogWriterOptions = {
   /**
-   * Called with one chunk at a time. It retries by itself while the database is away. Once it rejects, the log has
+   * Called with one chunk at a time. It retries on its own while the database is unreachable. Once it rejects, the log has
    * failed: every later call rejects with the same error.
    */
   store(chunk: LogChunk): Promise<void>
@@ -89,7 +89,7 @@ export function createLogWriter(options: LogWriterOptions) {
       pending = ''
       pendingBytes = 0
     }
-    // In the same tick as the end of the loop: what becomes due afterwards needs a new one.
+    // In the same tick as the end of the loop: what becomes due afterward needs a new one.
     storing = undefined
   }
 
@@ -136,7 +136,7 @@ export function createLogWriter(options: LogWriterOptions) {
       appendLine(lineMasker.push(sanitizeText(text)) + lineMasker.flush())
       await drain()
     },
-    /** Resolves when everything is stored. Nothing can be written afterwards. */
+    /** Resolves when everything is stored. Nothing can be written afterward. */
     async close(): Promise<void> {
       assertOpen()
       closed = true
@@ -149,7 +149,7 @@ export function createLogWriter(options: LogWriterOptions) {
 }
 
 /**
- * Keeps at most so many bytes (of UTF-8) of a text that comes in pieces; `keptBytes` were kept before. Returns what is
+ * Keeps at most this many bytes (of UTF-8) of a text that comes in pieces; `keptBytes` were kept before. Returns what is
  * kept and, the one time that something is dropped, the line that says so.
  */
 export function createCap(
@@ -177,7 +177,7 @@ function formatBytes(bytes: number): string {
 }
 
 /**
- * How many JavaScript characters of a sanitized text fit into so many bytes of UTF-8 without splitting a
+ * How many JavaScript characters of a sanitized text fit into a number of bytes of UTF-8 without splitting a
  * character or a color sequence.
  */
 export function fittingLength(text: string, maxBytes: number): number {

@@ -11,7 +11,7 @@ type StoreOutcome = { kind: 'stored' } | { kind: 'refused' }
 /**
  * Stores a chunk and notifies watchers, in one statement. The target is locked against a new attempt meanwhile: a
  * chunk is stored before the next attempt looks for the end of the log, or not at all. Storing the same chunk
- * again, because the first answer was lost, does nothing.
+ * again, because the first result was lost, does nothing.
  *
  * So never wait for a log inside a transaction that has changed its target: close the log before.
  */

@@ -60,7 +60,7 @@ function withSecret({ type, body, credential, openSecret }: StoredResource): Fie
 
 /** The given fields as they would be stored. Invalid ones stay as they are, to be rejected by their room. */
 const NORMALIZE: { [Kind in ResourceKind]?: (body: Bodies[Kind], stored: StoredResource) => Fields } = {
-  // A key is generated once; afterwards `generate` has no effect.
+  // A key is generated once; afterward `generate` has no effect.
   credential({ generate: _, ...given }, stored) {
     const normalized = normalizeCredential(given, stored.credential!)
     if (normalized.kind === 'invalid') return given

@@ -6,7 +6,7 @@ import { readDocument } from './read-document.ts'
 import { type DesiredResource, listResources } from './resources.ts'
 import { type ApplyBody, documentSchema, type GantryDocument } from './schemas.ts'
 
-/** Each is compared and stored by itself, and the transaction must end in time. */
+/** Each is compared and stored individually, and the transaction must end in time. */
 const MAX_RESOURCES = 5_000
 const MAX_SCHEMA_ERRORS = 100
 /** Shorter values occur in any text; hiding them would make it unreadable. */
@@ -59,7 +59,7 @@ type Validate = (value: unknown) => { value: unknown } | { error: ErrorObject[] 
 
 let validate: Validate | undefined
 
-/** They only report that one of their parts failed, which is reported by itself. */
+/** They only report that one of their parts failed, which is reported separately. */
 const SUMMARY_KEYWORDS = ['if', 'anyOf', 'propertyNames']
 
 function validateSchema(value: unknown): { document: GantryDocument } | { problems: Problem[] } {

@@ -54,7 +54,7 @@ export const credentialRoutes: FastifyPluginAsyncTypebox<CredentialRoutes> = asy
   credentials.change('/credentials/:id', {
     access: permissions('credential', 'id', 'credential:edit'),
     description:
-      'A new `base_url` requires the token again. The change applies to runs that start afterwards.',
+      'A new `base_url` requires the token again. The change applies to runs that start afterward.',
     body: credentialChange,
     errors: [415],
     run: (trx, { actor, caller, params, body, ifMatch }) =>

@@ -263,7 +263,7 @@ function isOnlySwitchingOff({ body }: HookChange): boolean {
 
 /**
  * Another URL is another receiver: the health of the last one says nothing about it. A row that is being written
- * right now stays: its writer may be about to switch off this very hook, and would wait for us.
+ * right now stays: its writer may be about to switch off the same hook, and would wait for us.
  */
 async function resetHealth(trx: Transaction, hookId: string): Promise<void> {
   await sql`

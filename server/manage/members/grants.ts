@@ -48,7 +48,7 @@ export function selectGrants(db: Database, organizationId: number, userIds: read
     .execute()
 }
 
-/** What somebody holds in an organization at this moment. */
+/** What a user currently holds in an organization. */
 export async function loadGrants(
   trx: Transaction,
   userId: number,

@@ -15,7 +15,7 @@ import type { InvitationBody } from './schemas.ts'
 
 const LIFE = sql<string>`now() + interval '7 days'`
 
-/** The organization whose invitation somebody has not accepted yet. */
+/** The organization whose invitation the user has not accepted yet. */
 export async function pendingIn(trx: Transaction, userId: number): Promise<number | undefined> {
   const row = await trx
     .selectFrom('invitations')
@@ -45,7 +45,7 @@ export async function invite(
   return token
 }
 
-/** Links that somebody other than the caller has seen stop working: the accounts are about to get more permissions. */
+/** Links that anyone other than the caller has seen stop working: the accounts are about to get more permissions. */
 export async function expireLinksOfOthers(
   trx: Transaction,
   userIds: readonly number[],
@@ -70,7 +70,7 @@ const NOT_VALID: HttpProblem = {
 export async function acceptInvitation(
   db: Database,
   { token, name, password }: InvitationBody,
-  lives: TokenLifetimes,
+  lifetimes: TokenLifetimes,
   actor: Actor,
 ): Promise<AcceptOutcome> {
   const hash = hashToken(token)
@@ -93,7 +93,7 @@ export async function acceptInvitation(
     const [before, after] = [{ has_joined: false }, { has_joined: true }]
     const member = { ...actor, userId: user_id }
     await recordAudit(trx, member, { organizationId, verb: 'joined', subject, before, after })
-    return { kind: 'done', tokens: await openSession(trx, user_id, lives) }
+    return { kind: 'done', tokens: await openSession(trx, user_id, lifetimes) }
   })
 }
 

@@ -63,7 +63,7 @@ export async function addMember(trx: Transaction, by: Requester, organizationId:
   return { kind: 'done' as const, row: (await findMember(trx, organizationId, userId))!, link }
 }
 
-/** Creates a new link for somebody who has not joined yet; earlier links stop working. */
+/** Creates a new link for a member who has not joined yet; earlier links stop working. */
 export async function inviteAgain(trx: Transaction, by: Requester, organizationId: number, userId: number) {
   const member = await lockMember(trx, organizationId, userId)
   if (!member) return GONE

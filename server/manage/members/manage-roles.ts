@@ -32,7 +32,7 @@ export async function createRole(
   return audit.saved(trx, by, organizationId, null, await findRole(trx, id))
 }
 
-/** Applies at once to everybody who holds it: nobody grants or revokes through it what they do not hold themselves. */
+/** Applies immediately to everyone who holds it: callers cannot use it to grant or revoke what they do not hold. */
 export async function changeRole(
   trx: Transaction,
   by: Requester,

@@ -20,11 +20,11 @@ import {
   roleSchema,
 } from './schemas.ts'
 
-export const memberRoutes: FastifyPluginAsyncTypebox<ResourceDeps & { lives: TokenLifetimes }> = async (
+export const memberRoutes: FastifyPluginAsyncTypebox<ResourceDeps & { lifetimes: TokenLifetimes }> = async (
   app,
   deps,
 ) => {
-  const { db, lives, baseUrl } = deps
+  const { db, lifetimes, baseUrl } = deps
   const members = resourceRoutes(app, deps, {
     tag: 'Members',
     name: 'member',
@@ -82,7 +82,7 @@ export const memberRoutes: FastifyPluginAsyncTypebox<ResourceDeps & { lives: Tok
       access: permissions('organization', 'id', 'member:add'),
       operationId: 'inviteAgain',
       summary: 'Invite a member again',
-      description: 'Creates a new link for somebody who has not joined yet. Earlier links stop working.',
+      description: 'Creates a new link for a member who has not joined yet. Earlier links stop working.',
       errors: [409],
       run: (trx, call) => inviteAgain(trx, call, call.params.id, call.params.user_id),
     },
@@ -117,7 +117,7 @@ export const memberRoutes: FastifyPluginAsyncTypebox<ResourceDeps & { lives: Tok
 
   roles.change('/roles/:id', {
     access: permissions('role', 'id', 'member:edit'),
-    description: 'Applies immediately to everybody who has the role.',
+    description: 'Applies immediately to everyone who has the role.',
     body: roleChange,
     run: (trx, call) => changeRole(trx, call, call.params.id, call.body, call.ifMatch),
   })
@@ -144,6 +144,6 @@ export const memberRoutes: FastifyPluginAsyncTypebox<ResourceDeps & { lives: Tok
         response: { 200: issuedTokens, ...errorResponses(400, 422) },
       },
     },
-    async (request) => unwrap(await acceptInvitation(db, request.body, lives, actorOf(request))).tokens,
+    async (request) => unwrap(await acceptInvitation(db, request.body, lifetimes, actorOf(request))).tokens,
   )
 }

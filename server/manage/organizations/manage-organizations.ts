@@ -73,7 +73,7 @@ export function findOrganization(db: Database, id: number, options?: { lock: boo
 
 /**
  * Deletes accounts of invited people who have not joined: nobody could log in to them any more. Locked first, because
- * somebody may be accepting an invitation right now.
+ * someone may be accepting an invitation right now.
  */
 async function removePendingAccounts(trx: Transaction, organizationId: number): Promise<void> {
   const pending = await trx

@@ -59,7 +59,7 @@ export async function checkRemoval(
   return { kind: 'forbidden', reason: `You need the permission ${permissions} for what is removed with it.` }
 }
 
-/** A run that starts at this very moment is not counted, and completes: what it needs is still there. */
+/** A run that starts at the same moment is not counted, and completes: what it needs is still there. */
 export async function checkUnfinished(
   trx: Transaction,
   environments: readonly { id: number }[],

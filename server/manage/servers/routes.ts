@@ -44,7 +44,7 @@ export const serverRoutes: FastifyPluginAsyncTypebox<ServerRoutes> = async (app,
   servers.change('/servers/:id', {
     access: permissions('server', 'id', 'server:edit'),
     description:
-      'A new `host` or `port` clears the pinned `host_key` unless you send one. The change applies to runs that start afterwards.',
+      'A new `host` or `port` clears the pinned `host_key` unless you send one. The change applies to runs that start afterward.',
     body: serverChange,
     errors: [415],
     run: (trx, call) => changeServer(trx, call, call.params.id, call.body, call.ifMatch),

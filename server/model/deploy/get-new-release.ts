@@ -12,7 +12,7 @@ export function takeLock(base: string, attempt: Attempt): DeployCommand {
 }
 
 /**
- * Unpacks a tar from its standard input, beside the other releases and under another name. To tar, an archive that
+ * Unpacks a tar from its standard input, next to the other releases and under another name. To tar, an archive that
  * was cut between two files looks complete: call `finishRelease` only after the whole archive was sent.
  */
 export function extractRelease(base: string, attempt: Attempt, release: string): DeployCommand {

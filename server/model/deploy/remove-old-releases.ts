@@ -73,7 +73,7 @@ done
 say gantry-releases-end
 `
 
-// A later attempt of the same run may go on with this step without having taken the lock anew.
+// A later attempt of the same run may continue with this step without having taken the lock again.
 const REMOVE = `
 hold_lock
 read_owner

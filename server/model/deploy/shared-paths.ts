@@ -26,7 +26,7 @@ export function readSharedPaths(texts: readonly string[]): ReadSharedPaths {
   return problems.length > 0 ? { kind: 'invalid', problems } : { kind: 'paths', paths }
 }
 
-/** Why one text, by itself, is not a shared path. */
+/** Why one text, on its own, is not a shared path. */
 export function sharedPathProblem(text: string): string | undefined {
   const { path } = readPath(text)
   const parts = path.split('/')
@@ -48,7 +48,7 @@ function readPath(text: string): SharedPath {
   return { kind: path === text && name.includes('.') ? 'file' : 'folder', path }
 }
 
-/** Linking `a` takes `a/b` out of the release: it cannot be linked once more. */
+/** Linking `a` takes `a/b` out of the release: it cannot be linked again. */
 function overlap(paths: SharedPath[], index: number): string | undefined {
   const { path } = paths[index]!
   const other = paths.find(

@@ -193,7 +193,7 @@ export const hookSchema = namedObject('Hook', {
   target_url: TextOrNull(),
   requires_secret: booleanOrNull,
   verify_ssl: booleanOrNull,
-  secret: TextOrNull({ description: 'Plain in the response that created it, `********` afterwards.' }),
+  secret: TextOrNull({ description: 'Plain in the response that created it, `********` afterward.' }),
   secret_algorithm: TextOrNull(),
   secret_header_name: TextOrNull(),
   settings: Type.Record(Type.String(), Type.Unknown()),

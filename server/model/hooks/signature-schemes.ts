@@ -1,6 +1,6 @@
 import { createHmac, hash, timingSafeEqual } from 'node:crypto'
 
-// A new scheme: a SignatureScheme (here or in a file of its own) and its entry in SIGNATURE_SCHEMES. The API schema, the
+// A new scheme: a SignatureScheme (here or in a separate file) and its entry in SIGNATURE_SCHEMES. The API schema, the
 // validation of hooks, the masking of stored headers and the verification of calls all read this registry.
 
 /** How calls to a hook are signed; docs/guides/senders.md has an example for each sender. */

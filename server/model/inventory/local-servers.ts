@@ -11,7 +11,7 @@ export const LOCAL_ONLY =
 /**
  * Commands run on Gantry's own machine when the server is local, or the application is linked to a local server;
  * a credential decides where the source of its applications comes from. All of that takes an instance
- * administrator. Undefined when the caller may go on.
+ * administrator. Undefined when the caller may continue.
  */
 export async function checkLocalAccess(
   db: Database,

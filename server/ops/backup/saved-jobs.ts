@@ -1,4 +1,4 @@
-import { quoted } from './catalogue.ts'
+import { quoted } from './catalog.ts'
 
 // Unfinished jobs are saved; finished ones are not. The tables of the queue belong to its library, so a job is saved
 // without the settings of its queue, and takes those of the queue that it is restored to.

@@ -4,7 +4,7 @@ import { to as copyTo } from 'pg-copy-streams'
 import { encodeKeys } from '#platform/crypto/master-key.ts'
 import { type Keys, keyId, keyIdOf } from '#platform/crypto/secret-box.ts'
 import { type BackupWriter, createBackupFile } from './backup-file.ts'
-import { inPublic, listSequences, listTables, quoted } from './catalogue.ts'
+import { inPublic, listSequences, listTables, quoted } from './catalog.ts'
 import type { Contents, Section } from './format.ts'
 import { createRowCounter } from './progress.ts'
 import { bundleSample } from './sample-repository.ts'
@@ -25,7 +25,7 @@ export type BackupInput = {
 export type Backup = { rows: number; bytes: number; keyIds: string[] }
 
 /**
- * A consistent snapshot, taken while others go on writing. Rows are streamed: no table is ever in memory as a whole.
+ * A consistent snapshot, taken while others continue to write. Rows are streamed: no table is ever in memory as a whole.
  * When it throws, there is no file.
  */
 export async function takeBackup(client: pg.Client, input: BackupInput): Promise<Backup> {

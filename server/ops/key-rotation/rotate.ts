@@ -87,7 +87,7 @@ async function exclusively<Result>(db: Database, work: () => Promise<Result>): P
 
 /**
  * Resolves when everything that was sealed before this call is stored, or never will be: whatever was sealed has
- * started its transaction by the time that we look, and those transactions have ended. Commands beside the service
+ * started its transaction by the time that we look, and those transactions have ended. Commands next to the service
  * (`gantry maintenance`) have long transactions, and store nothing sealed.
  */
 async function earlierTransactions({ db, signal, sealToStoreMs, transactionsMs }: Rotation): Promise<void> {

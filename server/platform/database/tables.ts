@@ -38,7 +38,7 @@ export type Deployment = {
   provider_name: string | null
 }
 
-/** One step of a target, as stored in `targets.steps`; its id follows from the target (see step-id.ts). */
+/** One step of a target, as stored in `targets.steps`; its id is derived from the target's (see model/actions/present.ts). */
 export type StoredStep = {
   order: number
   /** The row of pipeline_steps that it was planned from; that row never changes. */

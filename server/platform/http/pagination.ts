@@ -23,7 +23,7 @@ export function pageOf(query: { page?: number; per_page?: number }): Page {
   return { limit, offset: ((query.page ?? 1) - 1) * limit }
 }
 
-/** What a list query found besides its rows: `total` may stop at COUNT_LIMIT + 1, `hasMore` is always exact. */
+/** What a list query found in addition to its rows: `total` may stop at COUNT_LIMIT + 1, `hasMore` is always exact. */
 export type Extent = { total: number; hasMore: boolean }
 
 /** Sets `X-Total-Count` and `Link` (RFC 8288). */

@@ -66,7 +66,7 @@ export function Exactly<Fields extends Record<string, TSchema>>(fields: Fields, 
   return Type.Object(fields, { additionalProperties: false, ...options })
 }
 
-/** An object with exactly these fields and a name of its own. */
+/** A named object with exactly these fields. */
 export function namedObject<Fields extends Record<string, TSchema>>(name: string, fields: Fields) {
   return named(name, Exactly(fields))
 }
@@ -88,7 +88,7 @@ export const errorSchema = named(
   }),
 )
 
-/** The errors that a route describes besides its success. */
+/** The errors that a route documents in addition to its success. */
 export function errorResponses(...statuses: number[]) {
   return Object.fromEntries(
     statuses.map((status) => [status, { ...ref(errorSchema), description: ERRORS[status] }]),

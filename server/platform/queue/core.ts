@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import type { PgBoss } from 'pg-boss'
 import type { Database } from '#platform/database/connect.ts'
 import type { OutageRetrier } from '#platform/database/outages.ts'
-import type { JobCatalogue } from './jobs.ts'
+import type { JobCatalog } from './jobs.ts'
 
 export const SCHEMA = 'queue'
 export const DEAD_LETTERS = 'dead-letters'
@@ -35,7 +35,7 @@ export type WorkerTimings = typeof DEFAULT_TIMINGS
 export type QueueCore = {
   boss: PgBoss
   db: Database
-  jobs: JobCatalogue
+  jobs: JobCatalog
   checkPayload: (job: string, payload: unknown) => void
 }
 

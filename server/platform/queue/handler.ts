@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { fromKysely } from 'pg-boss'
 import type { Transaction } from '#platform/database/connect.ts'
 import type { Attempt, QueueCore } from './core.ts'
-import type { JobCatalogue, JobName, JobPayload, Jobs } from './jobs.ts'
+import type { JobCatalog, JobName, JobPayload, Jobs } from './jobs.ts'
 
 export type JobContext = {
   jobId: string
@@ -23,8 +23,8 @@ export type JobContext = {
 export type JobHandler<Payload> = (payload: Payload, context: JobContext) => Promise<void>
 
 /** A process fetches only the jobs that it has handlers for. */
-export type JobHandlers<Catalogue extends JobCatalogue = Jobs> = {
-  [Name in JobName<Catalogue>]?: JobHandler<JobPayload<Name, Catalogue>>
+export type JobHandlers<Catalog extends JobCatalog = Jobs> = {
+  [Name in JobName<Catalog>]?: JobHandler<JobPayload<Name, Catalog>>
 }
 
 export class AttemptLostError extends Error {

@@ -21,7 +21,7 @@ test('an invalid payload is rejected with its field but without its value', () =
   )
 })
 
-test('a job that is not in the catalogue is rejected', () => {
+test('a job that is not in the catalog is rejected', () => {
   assert.throws(() => compilePayloadChecks(jobs)('queue.nothing', {}), InvalidPayloadError)
 })
 

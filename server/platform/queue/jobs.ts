@@ -1,5 +1,5 @@
 // The queue: work that outlives its request. Jobs are enqueued in the caller's transaction and run by any worker
-// process of the cluster; a job is either completed or becomes a dead letter. This file is the catalogue: code
+// process of the cluster; a job is either completed or becomes a dead letter. This file is the catalog: code
 // that enqueues a job and code that handles it share only its name, and never import each other.
 import { type Static, type TSchema, Type } from 'typebox'
 import { Compile } from 'typebox/compile'
@@ -25,7 +25,7 @@ export type JobDefinition<Payload extends TSchema = TSchema> = {
   keepFinishedSeconds?: number
 }
 
-export type JobCatalogue = Record<string, JobDefinition>
+export type JobCatalog = Record<string, JobDefinition>
 
 const Empty = Type.Object({}, { additionalProperties: false })
 const single = { payload: Empty, concurrency: 1, batchSize: 1 } as const
@@ -78,12 +78,12 @@ export const jobs = {
   // Finds missed notifications: free slots that an action or a target is waiting for.
   'scheduling.sweep': periodic({ everySeconds: 30, timeoutSeconds: 25, retryLimit: 0, retryDelaySeconds: 0 }),
   'incoming.prune': periodic({ everySeconds: 3_600, timeoutSeconds: 600, retryDelaySeconds: 60 }),
-} satisfies JobCatalogue
+} satisfies JobCatalog
 
 export type Jobs = typeof jobs
-export type JobName<Catalogue = Jobs> = keyof Catalogue & string
-export type JobPayload<Name extends keyof Catalogue, Catalogue extends JobCatalogue = Jobs> = Static<
-  Catalogue[Name]['payload']
+export type JobName<Catalog = Jobs> = keyof Catalog & string
+export type JobPayload<Name extends keyof Catalog, Catalog extends JobCatalog = Jobs> = Static<
+  Catalog[Name]['payload']
 >
 
 export class InvalidPayloadError extends Error {
@@ -91,11 +91,11 @@ export class InvalidPayloadError extends Error {
 }
 
 /** Compiles every payload schema once. The returned function throws; the message has fields but no values. */
-export function compilePayloadChecks(catalogue: JobCatalogue): (job: string, payload: unknown) => void {
-  const validators = new Map(Object.entries(catalogue).map(([name, { payload }]) => [name, Compile(payload)]))
+export function compilePayloadChecks(catalog: JobCatalog): (job: string, payload: unknown) => void {
+  const validators = new Map(Object.entries(catalog).map(([name, { payload }]) => [name, Compile(payload)]))
   return (job, payload) => {
     const validator = validators.get(job)
-    if (!validator) throw new InvalidPayloadError(`The catalogue has no job ${job}.`)
+    if (!validator) throw new InvalidPayloadError(`The catalog has no job ${job}.`)
     if (validator.Check(payload)) return
     const [error] = validator.Errors(payload)
     throw new InvalidPayloadError(

@@ -16,7 +16,7 @@ export async function runMaintenance(deps: WorkerDeps, signal: AbortSignal): Pro
 
   async function runOnce(): Promise<void> {
     await enqueuePeriodicJobs(queue)
-    // During an outage nobody's heartbeat arrived, which says nothing about the workers.
+    // During an outage no heartbeat arrives, which says nothing about the workers.
     const now = performance.now()
     if (now - lastContact > 2 * timings.maintenanceMs) graceUntil = now + timings.returnGraceMs
     lastContact = now

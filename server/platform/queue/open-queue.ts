@@ -15,7 +15,7 @@ import {
 } from './core.ts'
 import {
   compilePayloadChecks,
-  type JobCatalogue,
+  type JobCatalog,
   type JobName,
   type JobPayload,
   type Jobs,
@@ -27,34 +27,34 @@ const THIRTY_DAYS = 30 * 24 * 3_600
 const INSTALL_LOCK = 4_702_111
 const POLICIES = { waiting: 'short', 'waiting-or-running': 'exclusive' } as const
 
-export type Queue<Catalogue extends JobCatalogue = Jobs> = QueueCore & {
+export type Queue<Catalog extends JobCatalog = Jobs> = QueueCore & {
   /**
    * Adds one job per payload in the caller's transaction: when it commits, they exist and workers are notified.
    * Returns the ids of the added jobs, in no particular order. A payload that does not match its schema throws
    * before anything is written.
    */
-  enqueue<Name extends JobName<Catalogue>>(
+  enqueue<Name extends JobName<Catalog>>(
     trx: Transaction,
     name: Name,
-    payloads: JobPayload<Name, Catalogue>[],
+    payloads: JobPayload<Name, Catalog>[],
     options?: {
       startAfter?: Date
       /** Higher goes first; the default is 0. */
       priority?: number
-      /** For jobs that are `unique` in the catalogue: a job whose key already exists is not added. */
-      key?: (payload: JobPayload<Name, Catalogue>) => string
+      /** For jobs that are `unique` in the catalog: a job whose key already exists is not added. */
+      key?: (payload: JobPayload<Name, Catalog>) => string
     },
   ): Promise<string[]>
   close(): Promise<void>
 }
 
 /**
- * Creates or migrates the schema `queue` and applies the settings of every job in the catalogue. Processes that
+ * Creates or migrates the schema `queue` and applies the settings of every job in the catalog. Processes that
  * start together take turns.
  */
 export async function installQueue(
   settings: ConnectionSettings,
-  catalogue: JobCatalogue = jobs,
+  catalog: JobCatalog = jobs,
   heartbeatSeconds = HEARTBEAT_SECONDS,
 ): Promise<void> {
   const database = openDatabase(settings, { max: 2, onIdleError: () => {} })
@@ -66,7 +66,7 @@ export async function installQueue(
     await lock.query('select pg_advisory_lock($1)', [INSTALL_LOCK])
     await boss.start()
     await boss.createQueue(DEAD_LETTERS, { retentionSeconds: THIRTY_DAYS })
-    for (const [name, definition] of Object.entries(catalogue)) {
+    for (const [name, definition] of Object.entries(catalog)) {
       const policy = definition.unique ? POLICIES[definition.unique] : 'standard'
       await boss.createQueue(name, { policy })
       await boss.updateQueue(name, {
@@ -90,12 +90,12 @@ export async function installQueue(
   }
 }
 
-export async function openQueue<Catalogue extends JobCatalogue = Jobs>(options: {
+export async function openQueue<Catalog extends JobCatalog = Jobs>(options: {
   settings: ConnectionSettings
   /** Errors of idle connections and of pg-boss's own timers, to be logged. */
   onError: (error: Error) => void
-  catalogue?: Catalogue
-}): Promise<Queue<Catalogue>> {
+  catalog?: Catalog
+}): Promise<Queue<Catalog>> {
   const database = openDatabase(options.settings, { max: 4, onIdleError: options.onError })
   const boss = createBoss(database)
   // Without a listener, pg-boss's error event would end the process.
@@ -107,12 +107,12 @@ export async function openQueue<Catalogue extends JobCatalogue = Jobs>(options: 
     await database.close()
     throw error
   }
-  const catalogue: JobCatalogue = options.catalogue ?? jobs
-  const checkPayload = compilePayloadChecks(catalogue)
+  const catalog: JobCatalog = options.catalog ?? jobs
+  const checkPayload = compilePayloadChecks(catalog)
   return {
     boss,
     db: database.db,
-    jobs: catalogue,
+    jobs: catalog,
     checkPayload,
     async enqueue(trx, name, payloads, { startAfter, priority, key } = {}) {
       if (payloads.length === 0) return []

@@ -7,7 +7,7 @@ import { startWorker } from './worker.ts'
 const settings = JSON.parse(process.env.SETTINGS!)
 const silent = () => {}
 await startWorker({
-  queue: await openQueue({ settings, onError: silent, catalogue: testJobs }),
+  queue: await openQueue({ settings, onError: silent, catalog: testJobs }),
   listener: await openListener(settings, { onError: silent }),
   handlers: {
     'test.count': async () => {

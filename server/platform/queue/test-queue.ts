@@ -6,7 +6,7 @@ import { openListener } from '#platform/database/listen.ts'
 import { createTestDatabase } from '#test/support/database.ts'
 import { DEAD_LETTERS, type Log, type QueueCore, type WorkerTimings } from './core.ts'
 import type { JobHandlers } from './handler.ts'
-import type { JobCatalogue, JobDefinition } from './jobs.ts'
+import type { JobCatalog, JobDefinition } from './jobs.ts'
 import { jobs } from './jobs.ts'
 import { installQueue, openQueue, type Queue } from './open-queue.ts'
 import { startWorker, type Worker } from './worker.ts'
@@ -37,7 +37,7 @@ export const testJobs = {
     everySeconds: 3_600,
     keepFinishedSeconds: 7_200,
   },
-} satisfies JobCatalogue
+} satisfies JobCatalog
 export type TestJobs = typeof testJobs
 
 export type TestQueue = {
@@ -62,7 +62,7 @@ export async function createTestQueue(t: TestContext): Promise<TestQueue> {
   await installQueue(database.settings, testJobs)
   const { log, logged } = createTestLog()
   const onError = () => {}
-  const queue = await openQueue({ settings: database.settings, onError, catalogue: testJobs })
+  const queue = await openQueue({ settings: database.settings, onError, catalog: testJobs })
   cleanups.push(queue.close)
   return {
     queue,

@@ -35,7 +35,7 @@ test('2,000 jobs run exactly once with two workers', async (t) => {
   assert.equal(new Set(runs).size, 2_000)
 })
 
-test('no more jobs run concurrently than the catalogue allows', async (t) => {
+test('no more jobs run concurrently than the catalog allows', async (t) => {
   const { queue, work, enqueue } = await createTestQueue(t)
   let active = 0
   let peak = 0

@@ -3,7 +3,7 @@ import { createOutageRetrier } from '#platform/database/outages.ts'
 import { type Consumer, startConsumer } from './consumer.ts'
 import { DEFAULT_TIMINGS, type Log, WAKE_CHANNEL, type WorkerDeps, type WorkerTimings } from './core.ts'
 import type { JobHandler, JobHandlers } from './handler.ts'
-import type { JobCatalogue, Jobs } from './jobs.ts'
+import type { JobCatalog, Jobs } from './jobs.ts'
 import { runMaintenance } from './maintenance.ts'
 import type { Queue } from './open-queue.ts'
 import { within } from './repeat.ts'
@@ -11,10 +11,10 @@ import { within } from './repeat.ts'
 export type Worker = Awaited<ReturnType<typeof startWorker>>
 
 /** Runs the jobs that this process has handlers for. */
-export async function startWorker<Catalogue extends JobCatalogue = Jobs>(options: {
-  queue: Queue<Catalogue>
+export async function startWorker<Catalog extends JobCatalog = Jobs>(options: {
+  queue: Queue<Catalog>
   listener: Listener
-  handlers: JobHandlers<Catalogue>
+  handlers: JobHandlers<Catalog>
   log: Log
   timings?: Partial<WorkerTimings>
 }) {

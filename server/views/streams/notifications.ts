@@ -60,7 +60,7 @@ export async function createActionNotifications(listener: Listener) {
           logs = new Map()
           return taken
         },
-        /** Resolves when there is something to take, or after so many milliseconds. */
+        /** Resolves when there is something to take, or after this many milliseconds. */
         wait: (ms: number) => changed.wait(ms),
         /** As if the action had moved. */
         wake: watch.onMove,

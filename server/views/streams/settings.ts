@@ -2,7 +2,7 @@
 export const STREAM_SETTINGS = {
   /** A quiet stream sends a heartbeat this often. */
   heartbeatMs: 15_000,
-  /** The reconnection time that clients are told. */
+  /** The reconnection delay sent to clients. */
   retryMs: 2_000,
   /** Token and permission of an open stream are rechecked this often: a stream outlives them by no more. */
   recheckMs: 3_000,

@@ -32,7 +32,7 @@ type FeedPosition = {
 
 const PAGE = 500
 
-/** Events are sent in pieces of so many characters: one by one would be slower. */
+/** Events are sent in chunks of this many characters: one by one would be slower. */
 const PIECE = 16 * 1024
 
 /**

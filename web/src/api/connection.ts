@@ -1,5 +1,5 @@
 // Whether the service is reachable. While it is not, only its health is polled: TanStack Query holds every other
-// request back while "offline" and repeats it afterwards.
+// request back while "offline" and repeats it afterward.
 import { onlineManager } from '@tanstack/react-query'
 import { useSyncExternalStore } from 'react'
 import { createEmitter } from './signals.ts'

@@ -22,7 +22,7 @@ export default function PipelinePage({ id }: { id: string }) {
 function PipelineDetails({ pipeline }: { pipeline: Pipeline }) {
   const { environment_id: environmentId, project_id: projectId } = pipeline
   const { data, error } = useEnvironment(environmentId)
-  // Grants belong to the organization, which not everybody may see.
+  // Grants belong to the organization, which not everyone may see.
   const scope = data && { organizationId: data.project.organization.id, projectId, environmentId }
   const canRun = useCanRun(scope ?? (error ? 'unknown' : undefined))
   const [isRunning, setRunning] = useState(false)

@@ -23,7 +23,7 @@ export const testAsRoot: (name: string, run: (t: TestContext) => Promise<void>) 
   ? (name, run) => void test(name, run)
   : () => {}
 
-/** A folder of its own, gone after the test. */
+/** A separate folder, removed after the test. */
 export async function temporaryFolder(t: TestContext, owner?: { uid: number; gid: number }): Promise<string> {
   const folder = await realpath(await mkdtemp(join(tmpdir(), 'gantry-test-')))
   if (owner) await chown(folder, owner.uid, owner.gid)

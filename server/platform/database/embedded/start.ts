@@ -1,5 +1,5 @@
 // The embedded PostgreSQL: a real server in GANTRY_HOME, reachable only through a private socket. This file is the
-// entry point and keeps the server running; each file beside it handles one precondition of running a server:
+// entry point and keeps the server running; each file next to it handles one precondition of running a server:
 //   lock (one Gantry per home) → data folder → account → binaries → leftovers of a killed run → server.
 
 import { mkdir, realpath } from 'node:fs/promises'
