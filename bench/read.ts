@@ -4,7 +4,7 @@ import { storeActions } from './stored-actions.ts'
 
 const SIZES = {
   full: { stored: 10_000, warmUpMs: 4_000, ms: 3_000, rounds: ROUNDS },
-  smoke: { stored: 1_000, warmUpMs: 100, ms: 200, rounds: 1 },
+  smoke: { stored: 200, warmUpMs: 100, ms: 200, rounds: 1 },
 }
 
 const CONNECTIONS = 32

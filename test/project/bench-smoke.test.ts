@@ -25,7 +25,7 @@ const FIGURES = {
   start: ['start', 'start-first'],
 }
 
-test('every bench prints a line for each of its figures', { timeout: 120_000 }, async (t) => {
+test('every bench prints a line for each of its figures', { timeout: 240_000 }, async (t) => {
   const { lines, results } = await smoke(t, Object.keys(FIGURES))
   for (const line of lines) assert.match(line, LINE)
   const expected = Object.values(FIGURES).flat()
