@@ -636,12 +636,12 @@ export type RunPlan = {
 export type Server = {
   id: number
   name: string
+  environment_id: number
+  project_id: number
   provider_type: string
   provider_code: 'local' | 'ssh'
   provider_name: string
   provider_name_human_readable: string
-  environment_id: number
-  project_id: number
   host: string | null
   port: number | null
   login_name: string | null
