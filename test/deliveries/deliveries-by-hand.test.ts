@@ -9,13 +9,13 @@ import { createMember, createTestTree, type TestTree } from '#test/support/world
 const world = await openDeliveries({ after })
 const { box, db, makeHook, move, request, startAction } = world
 
-const TELLING = { settings: { request_body: { action: '{{ action.id }}', status: '{{ action.status }}' } } }
+const NOTIFYING = { settings: { request_body: { action: '{{ action.id }}', status: '{{ action.status }}' } } }
 
 async function openReceivingHook(t: Parameters<typeof openReceiver>[0], status = 200) {
   const receiver = await openReceiver(t)
   receiver.answer(status)
   const tree = await createTestTree(db)
-  const hook = await makeHook({ target_url: receiver.url, ...TELLING }, tree)
+  const hook = await makeHook({ target_url: receiver.url, ...NOTIFYING }, tree)
   const received = () => receiver.arrivals.map(({ json }) => `${json.action} ${json.status}`)
   const redeliver = (body: object, token = tree.owner.token) =>
     request('POST', `/hooks/outgoing/${hook.id}/redeliver`, { token, body })

@@ -23,12 +23,12 @@ const quiet = await openDeliveries({ after }, { delivers: false })
 const { db, makeHook, move, startAction } = world
 
 const ALL = { events: ['action.created', 'action.status_changed'] }
-const TELLING = { settings: { request_body: { action: '{{ action.id }}', status: '{{ action.status }}' } } }
+const NOTIFYING = { settings: { request_body: { action: '{{ action.id }}', status: '{{ action.status }}' } } }
 
 async function openOrdered(t: Parameters<typeof openReceiver>[0], more: object = {}) {
   const receiver = await openReceiver(t)
   const tree = await createTestTree(db)
-  const hook = await makeHook({ target_url: receiver.url, ...TELLING, ...more }, tree)
+  const hook = await makeHook({ target_url: receiver.url, ...NOTIFYING, ...more }, tree)
   const received = () => receiver.arrivals.map(({ json }) => `${json.action} ${json.status}`)
   return { receiver, tree, hook, received }
 }
@@ -60,7 +60,7 @@ suite('deliveries of one action to one hook', () => {
   test('wait for a failed one; those of other actions and hooks do not', async (t) => {
     const { receiver, tree, hook, received } = await openOrdered(t, { trigger_when: ALL })
     const other = await openReceiver(t)
-    const neighbor = await makeHook({ target_url: other.url, ...TELLING, trigger_when: ALL }, tree)
+    const neighbor = await makeHook({ target_url: other.url, ...NOTIFYING, trigger_when: ALL }, tree)
     receiver.answer(500)
     const stuck = await startAction(tree)
     await world.recorded(hook.id, 1)
@@ -161,7 +161,7 @@ test('a slow receiver does not delay others', async (t) => {
   const slow = await openReceiver(t)
   slow.behave(() => {})
   const { receiver, tree } = await openOrdered(t)
-  await makeHook({ target_url: slow.url, ...TELLING }, tree)
+  await makeHook({ target_url: slow.url, ...NOTIFYING }, tree)
   const actions = await Promise.all(Array.from({ length: 8 }, () => startAction(tree)))
   for (const action of actions) await move(action, IN_PROGRESS)
   await receiver.until(8)
