@@ -1,4 +1,4 @@
-// The audit log: who changed what in an organization, stored permanently. Every change is recorded in its own
+// The audit log: who changed what, stored permanently. Every change is recorded in its own
 // transaction, so that there is no change without its entry and no entry without its change.
 import type { Caller } from '#access/authorization/caller.ts'
 import type { Transaction } from '#platform/database/connect.ts'
@@ -9,7 +9,8 @@ export type Actor = { userId: number | null; ipAddress: string | null; requestId
 
 /** A change of one resource. `before` and `after` are shown as they are: leave secrets out, or write '********'. */
 export type AuditedChange = {
-  organizationId: number
+  /** Null for what belongs to no organization, such as a sign-in: only instance administrators see it. */
+  organizationId: number | null
   verb: string
   subject: { type: string; id: number | string; name: string }
   before: object | null

@@ -348,7 +348,7 @@ export type Tables = {
   }
   audit_entries: {
     id: Id
-    organization_id: number
+    organization_id: number | null
     occurred_at: Timestamp
     user_id: number | null
     ip_address: string | null
