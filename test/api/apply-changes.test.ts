@@ -169,6 +169,14 @@ environments:
     assert.deepEqual((await applied(other)).changes, [])
   })
 
+  test('a signature header that clients and proxies set is rejected', async () => {
+    const { status, text } = await apply(
+      document.replace('requires_secret: true', 'requires_secret: true, secret_header_name: Accept'),
+    )
+    assert.equal(status, 422)
+    assert.match(text, /must not be Accept/)
+  })
+
   test('one field of each kind changes, and changes back', async () => {
     assert.deepEqual(await fieldsAfter('https://example.com/logo.png', 'null'), [
       { field: 'logo_url', before: 'https://example.com/logo.png', after: null },

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { createHmac } from 'node:crypto'
 import { after, test } from 'node:test'
 import { openTestApp, TEST_BASE_URL } from '#test/support/harness.ts'
 import { createMember, createTestTree } from '#test/support/world.ts'
@@ -375,4 +376,32 @@ test('a pipeline of another organization does not exist for outsiders', async ()
     (await Promise.all(attempts)).map((one) => one.status),
     Array(6).fill(404),
   )
+})
+
+test('a signature header that clients and proxies set is rejected; hooks that have one keep working', async () => {
+  const errors = ({ status, body }: { status: number; body: { errors: object } }) => [
+    status,
+    ...Object.keys(body.errors),
+  ]
+  const refused = [422, 'secret_header_name']
+  assert.deepEqual(
+    errors(await create('incoming', { ...INCOMING, secret_header_name: 'user-AGENT' })),
+    refused,
+  )
+  const { body } = await create('incoming', INCOMING)
+  const change = (input: object) =>
+    api.request('PUT', `/hooks/incoming/${body.id}`, { token: token(), body: input })
+  assert.deepEqual(errors(await change({ secret_header_name: 'X-Forwarded-Signature' })), refused)
+  await api.db.updateTable('hooks').set({ secret_header_name: 'Date' }).where('id', '=', body.id).execute()
+  assert.equal((await change({ name: 'Renamed' })).body.secret_header_name, 'Date')
+  assert.equal((await change({ name: 'Again', secret_header_name: 'Date' })).status, 200)
+  assert.deepEqual(errors(await change({ secret_header_name: 'Cookie' })), refused)
+  const signed = await api.request('POST', new URL(body.url).pathname, {
+    rawBody: '{"ref":"main"}',
+    headers: {
+      'content-type': 'application/json',
+      date: createHmac('sha256', body.secret).update('{"ref":"main"}').digest('hex'),
+    },
+  })
+  assert.equal(signed.status, 202, signed.text)
 })

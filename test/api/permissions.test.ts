@@ -147,7 +147,8 @@ suite('docs/permissions.md', () => {
   }
 
   function visibleWith(access: Access): string {
-    return access.kind === 'permissions' ? `\`${VISIBLE_AS[access.of]}:view\`` : 'nothing'
+    if (access.kind !== 'permissions') return 'nothing'
+    return `\`${VISIBLE_AS[access.of]}:view\`${access.suffices ? ', or both' : ''}`
   }
 })
 

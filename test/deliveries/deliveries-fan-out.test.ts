@@ -88,11 +88,51 @@ suite('a hook is notified of', () => {
     const restarting = await addPipeline(tree, { operation: 'restart' })
     const own = await listening(tree, ['action.created'])
     const all = await listening(tree, ['action.created'], { scope: 'resource' })
+    const restarts = await makeHook(
+      {
+        ...TARGET,
+        action_type: 'restart',
+        trigger_when: { events: ['action.created'], scope: 'resource' },
+      },
+      tree,
+    )
     for (const at of [tree, sibling, other]) await startAction(at)
-    await startAction(restarting, {}, 'restart')
+    const restart = await startAction(restarting, {}, 'restart')
     assert.equal((await movesOf(own.id)).length, 1)
     // Not of the restart pipeline: that is another type of action.
     assert.equal((await movesOf(all.id)).length, 2)
+    assert.deepEqual(
+      (await world.deliveries(restarts.id)).map(({ action_id }) => action_id),
+      [restart],
+    )
+    const { token } = tree.owner
+    const url = `/hooks/outgoing/${restarts.id}`
+    const preview = await api.request('POST', `${url}/preview`, { token, body: {} })
+    assert.equal(preview.body.action_id, restart)
+    const redelivery = { from: '2020-01-01T00:00:00Z', only_failed: false, dry_run: true }
+    const redelivered = await api.request('POST', `${url}/redeliver`, { token, body: redelivery })
+    assert.equal(redelivered.status, 200, redelivered.text)
+  })
+
+  test('another type of action once a change selects it', async () => {
+    const tree = await createTestTree(db)
+    const { token } = tree.owner
+    const hook = await listening(tree, ['action.created'])
+    const change = (body: object) => world.change(hook.id, body, token)
+    const events = ['action.created']
+    const refused = await change({ action_type: 'restart' })
+    assert.equal(refused.status, 422)
+    assert.deepEqual(Object.keys(refused.body.errors), ['action_type'])
+    const changed = await change({ action_type: 'restart', trigger_when: { events, scope: 'resource' } })
+    assert.equal(changed.status, 200, changed.text)
+    assert.equal(changed.body.action_type, 'restart')
+    assert.equal((await change({ action_type: 'stop' })).body.action_type, 'stop')
+    // Back to the pipeline alone, which has no such actions.
+    assert.equal((await change({ trigger_when: { events } })).status, 422)
+    const back = await change({ action_type: 'deploy', trigger_when: { events } })
+    assert.equal(back.body.action_type, 'deploy')
+    await startAction(tree)
+    assert.equal((await movesOf(hook.id)).length, 1)
   })
 
   test('nothing while it is disabled, and nothing after it was removed', async () => {

@@ -15,12 +15,13 @@ import { passesCsrfCheck, readSessionCookie } from './session-cookie.ts'
  * - `permissions`: a token, and every listed permission in the scope of the object that the URL names.
  *   `resource:view` means `view` of the kind of resource that the pipeline runs on; `replay` for the permission
  *   to repeat a hook request: `pipeline:run` for a call, which starts a run, and `hook:edit` for a delivery.
+ *   `suffices`: callers with all of them need not be able to view the object itself.
  */
 export type Access =
   | { kind: 'public' }
   | { kind: 'signed-in'; shows?: Permission }
   | { kind: 'instance-admin'; orLoopback?: boolean }
-  | { kind: 'permissions'; of: Kind; param: string; needs: readonly Need[] }
+  | { kind: 'permissions'; of: Kind; param: string; needs: readonly Need[]; suffices?: true }
 
 type Need = Permission | 'resource:view' | 'replay'
 
@@ -48,6 +49,10 @@ export const instanceAdmin: Access = { kind: 'instance-admin' }
 
 export function permissions(of: Kind, param: string, ...needs: Need[]): Access {
   return { kind: 'permissions', of, param, needs }
+}
+
+export function sufficientPermissions(of: Kind, param: string, ...needs: Need[]): Access {
+  return { kind: 'permissions', of, param, needs, suffices: true }
 }
 
 /**
@@ -125,10 +130,13 @@ async function authorize(
 ): Promise<Located> {
   const id = readId(access, (params as Record<string, string>)[access.param] ?? '')
   const scope = await locate(db, access.of, id)
-  if (!scope || !can(caller, `${VISIBLE_AS[access.of]}:view`, scope)) throw notFound()
+  if (!scope) throw notFound()
   const missing = access.needs
     .map((need) => permissionFor(need, scope))
     .filter((permission) => !can(caller, permission, scope))
+  const isVisible =
+    can(caller, `${VISIBLE_AS[access.of]}:view`, scope) || (access.suffices && missing.length === 0)
+  if (!isVisible) throw notFound()
   if (missing.length > 0) throw forbidden(`This requires the permission ${missing.join(' and ')}.`)
   return scope
 }

@@ -94,10 +94,10 @@ function entryOf(
   return { value: value === undefined ? addPlaceholder(names) : escapeText(value), hidden: body.hidden }
 }
 
-/** Those with a value; a hook always has the operation of its pipeline. */
-function fieldsOf({ type, body }: StoredResource): Fields {
+/** Those with a value; a hook has the operation of its pipeline by default. */
+function fieldsOf({ body, hook }: StoredResource): Fields {
   const fields = Object.entries(body).filter(
-    ([field, value]) => value !== null && !(type === 'hook' && field === 'action_type'),
+    ([field, value]) => value !== null && !(field === 'action_type' && value === hook?.operation),
   )
   return Object.fromEntries(fields.map(([field, value]) => [field, escapeText(value)]))
 }

@@ -44,6 +44,7 @@ function outgoingColumns(input: OutgoingHookChange, stored?: HookRow): Updateabl
     ...commonColumns(input, stored),
     target_url: input.target_url ?? stored?.target_url,
     verify_ssl: input.verify_ssl ?? stored?.verify_ssl ?? true,
+    ...(input.action_type !== undefined && { action_type: input.action_type }),
     ...((input.settings || !stored) && { settings: JSON.stringify(outgoingSettings(input.settings)) }),
     ...((input.trigger_when || !stored) && {
       trigger_when: JSON.stringify(outgoingTrigger(input.trigger_when)),

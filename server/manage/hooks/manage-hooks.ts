@@ -235,7 +235,9 @@ async function checkHook(
   // Templates that were valid when they were saved must not block other changes.
   const setsRequest = type === 'outgoing' && (body.target_url ?? body.settings) !== undefined
   const found = [
-    type === 'incoming' ? validateIncoming(body, operation) : validateOutgoing(body, operation),
+    type === 'incoming'
+      ? validateIncoming(body, operation, stored)
+      : validateOutgoing(body, operation, stored),
     receiver ?? {},
     setsRequest && request?.kind === 'invalid' ? request.errors : {},
   ]

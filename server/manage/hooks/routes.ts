@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
-import { callerOf, permissions, scopeOf } from '#access/authorization/enforce.ts'
+import { callerOf, permissions, scopeOf, sufficientPermissions } from '#access/authorization/enforce.ts'
 import { can } from '#access/authorization/permissions.ts'
 import { type Context, type ResourceDeps, resourceRoutes } from '#access/resource-routes.ts'
 import { type HookRow, presentHooks } from '#model/hooks/present-hook.ts'
@@ -87,8 +87,9 @@ export const hookRoutes: FastifyPluginAsyncTypebox<HookRoutes> = async (app, dep
     const hooks = resourceRoutes(app, deps, { tag: 'Hooks', name: of, record: hookSchema, present })
 
     hooks.create(`/pipelines/:id/hooks/${type}`, {
-      access: permissions('pipeline', 'id', 'resource:view', 'hook:add'),
-      description: 'Only this response contains `secret` in plain text.',
+      access: sufficientPermissions('pipeline', 'id', 'resource:view', 'hook:add'),
+      description:
+        'Only this response contains `secret` in plain text. It also shows `url` and `target_url` in full, whatever else the caller may do.',
       body,
       errors: [409],
       prepare: (call) => receiverErrors(call.body),
@@ -137,14 +138,17 @@ export const hookRoutes: FastifyPluginAsyncTypebox<HookRoutes> = async (app, dep
     })
   }
 
-  /** The result of a change may have a secret to show this once. */
+  /**
+   * The result of a change may have a secret to show this once. Nothing in it is masked: the caller just sent it, and
+   * without its URL a new hook could not be used.
+   */
   function present(
     { caller, scope }: Pick<Context, 'caller' | 'scope'>,
     rows: readonly HookRow[],
-    result: { secret?: string; wasOffSince?: string } = {},
+    result?: { secret?: string; wasOffSince?: string },
   ) {
-    const mayEdit = can(caller, 'hook:edit', scope)
-    return presentHooks(db, rows, { baseUrl: baseUrl(), box, mayEdit, secret: result.secret })
+    const mayEdit = result !== undefined || can(caller, 'hook:edit', scope)
+    return presentHooks(db, rows, { baseUrl: baseUrl(), box, mayEdit, secret: result?.secret })
   }
 
   async function receiverErrors(body: object) {

@@ -14,8 +14,44 @@ const errorsOf = (settings: IncomingHookChange['settings']) => validateIncoming(
 test('action_type must equal the operation of the pipeline', () => {
   const expected = { action_type: ['must be deploy, the operation of the pipeline'] }
   assert.deepEqual(validateIncoming({ action_type: 'restart' }, 'deploy'), expected)
-  assert.deepEqual(validateOutgoing({ action_type: 'restart' }, 'deploy'), expected)
-  assert.deepEqual(validateOutgoing({ action_type: 'deploy' }, 'deploy'), {})
+})
+
+test('an outgoing hook watches the operation of its pipeline, or with the scope resource any operation', () => {
+  const resource = { trigger_when: { scope: 'resource' as const } }
+  const watching = (action_type: string, scope: string) => ({ action_type, trigger_when: { scope } })
+  const fits = (...input: Parameters<typeof validateOutgoing>) =>
+    Object.keys(validateOutgoing(...input)).length === 0
+  assert.ok(fits({ action_type: 'deploy' }, 'deploy'))
+  assert.ok(!fits({ action_type: 'restart' }, 'deploy'))
+  assert.ok(!fits({ action_type: 'restart', trigger_when: { scope: 'pipeline' } }, 'deploy'))
+  assert.ok(fits({ action_type: 'restart', ...resource }, 'deploy'))
+  assert.ok(fits({ action_type: 'restart' }, 'deploy', watching('deploy', 'resource')))
+  assert.ok(!fits({ action_type: 'restart' }, 'deploy', watching('deploy', 'pipeline')))
+  // A replaced trigger_when has the default scope.
+  assert.ok(!fits({ trigger_when: {} }, 'deploy', watching('restart', 'resource')))
+  assert.ok(fits({ trigger_when: {}, action_type: 'deploy' }, 'deploy', watching('restart', 'resource')))
+  assert.ok(fits({ name: 'Renamed' }, 'deploy', watching('restart', 'resource')))
+})
+
+test('a signature cannot be in a header that HTTP clients and proxies set; a stored name stays valid', () => {
+  const names =
+    `Host content-type CONTENT-LENGTH Content-Encoding Transfer-Encoding Connection cookie Date User-Agent
+    Accept accept-language Accept-Encoding Forwarded X-Forwarded-For x-forwarded-proto`.split(/\s+/)
+  for (const secret_header_name of names) {
+    const found = (stored?: { secret_header_name: string | null }) =>
+      Object.keys(validateIncoming({ secret_header_name }, 'deploy', stored))
+    assert.deepEqual(found(), ['secret_header_name'], secret_header_name)
+    assert.deepEqual(found({ secret_header_name: 'X-Signature' }), ['secret_header_name'])
+    assert.deepEqual(found({ secret_header_name: secret_header_name.toLowerCase() }), [])
+  }
+  for (const secret_header_name of [
+    'X-Hub-Signature-256',
+    'Content-Digest',
+    'X-Forwarded',
+    'Hostname',
+    'Dates',
+  ])
+    assert.deepEqual(validateIncoming({ secret_header_name }, 'deploy'), {}, secret_header_name)
 })
 
 test('variable names are unique, ignoring case', () => {

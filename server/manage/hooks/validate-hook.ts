@@ -2,12 +2,14 @@ import type { Caller } from '#access/authorization/caller.ts'
 import { can } from '#access/authorization/permissions.ts'
 import { compileRequest, type HookRequest } from '#adapters/templates/compile.ts'
 import { childOf, type NameTree } from '#adapters/templates/names.ts'
+import type { HookRow } from '#model/hooks/present-hook.ts'
 import type {
   HookCondition,
   HookVariable,
   IncomingHookChange,
   OutgoingHookChange,
 } from '#model/hooks/schemas.ts'
+import { canCarrySignature } from '#model/hooks/signature-headers.ts'
 import { SIGNATURE_SCHEMES } from '#model/hooks/signature-schemes.ts'
 import { templateNames } from '#model/hooks/template-names.ts'
 import { type PayloadPath, parsePath } from '#model/payload/payload-path.ts'
@@ -22,9 +24,15 @@ const MAX_DEFAULT_BYTES = 64 * 1024
 const MAX_LOOKUP_MS = 3_000
 
 /** Pure. */
-export function validateIncoming(input: IncomingHookChange, operation: string): ErrorsByField {
+export function validateIncoming(
+  input: IncomingHookChange,
+  operation: string,
+  stored?: Pick<HookRow, 'secret_header_name'>,
+): ErrorsByField {
   const errors = new FieldErrors()
-  checkActionType(input.action_type, operation, errors)
+  if (input.action_type !== undefined && input.action_type !== operation)
+    errors.add('action_type', `must be ${operation}, the operation of the pipeline`)
+  checkHeaderName(input.secret_header_name, stored, errors)
   checkVariables(input.settings?.variables ?? [], errors)
   checkSignature(input.settings?.signature, errors)
   checkConditions(input.trigger_when?.conditions ?? [], errors)
@@ -32,9 +40,13 @@ export function validateIncoming(input: IncomingHookChange, operation: string): 
 }
 
 /** Pure. */
-export function validateOutgoing(input: OutgoingHookChange, operation: string): ErrorsByField {
+export function validateOutgoing(
+  input: OutgoingHookChange,
+  operation: string,
+  stored?: Pick<HookRow, 'action_type' | 'trigger_when'>,
+): ErrorsByField {
   const errors = new FieldErrors()
-  checkActionType(input.action_type, operation, errors)
+  checkWatchedType(input, operation, stored, errors)
   checkConditions(input.trigger_when?.conditions ?? [], errors, checkEventPath)
   return errors.found
 }
@@ -81,10 +93,34 @@ export async function checkReceiver(
   return verdict?.kind === 'refused' ? { target_url: [verdict.message] } : undefined
 }
 
-function checkActionType(actionType: string | undefined, operation: string, errors: FieldErrors): void {
-  if (actionType !== undefined && actionType !== operation) {
-    errors.add('action_type', `must be ${operation}, the operation of the pipeline`)
-  }
+/** A pipeline has one type of actions; a resource has those of all its pipelines, including future ones. */
+function checkWatchedType(
+  input: OutgoingHookChange,
+  operation: string,
+  stored: Pick<HookRow, 'action_type' | 'trigger_when'> | undefined,
+  errors: FieldErrors,
+): void {
+  const scope = (input.trigger_when ?? stored?.trigger_when)?.scope ?? 'pipeline'
+  const actionType = input.action_type ?? stored?.action_type ?? operation
+  if (scope === 'pipeline' && actionType !== operation)
+    errors.add(
+      'action_type',
+      `must be ${operation}, the operation of the pipeline, unless trigger_when.scope is resource`,
+    )
+}
+
+/** A name that is already stored stays valid: senders use it. */
+function checkHeaderName(
+  name: string | undefined,
+  stored: Pick<HookRow, 'secret_header_name'> | undefined,
+  errors: FieldErrors,
+): void {
+  if (name === undefined || canCarrySignature(name)) return
+  if (name.toLowerCase() === stored?.secret_header_name?.toLowerCase()) return
+  errors.add(
+    'secret_header_name',
+    `must not be ${name}, which HTTP clients and proxies set: use a header of its own, such as X-Hub-Signature-256`,
+  )
 }
 
 function checkVariables(variables: readonly HookVariable[], errors: FieldErrors): void {
