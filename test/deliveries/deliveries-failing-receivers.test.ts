@@ -125,9 +125,37 @@ suite('a receiver that fails five times in a row', () => {
   })
 })
 
-test('Retry-After pauses all deliveries to a receiver', async (t) => {
+test('a 403 because of a rate limit is retried until it is delivered', async (t) => {
+  const limits: [Record<string, string>, string][] = [
+    [{ 'retry-after': '1' }, ''],
+    [{ 'x-ratelimit-remaining': '0' }, ''],
+    [{}, '{"message": "You have exceeded a secondary rate limit."}'],
+  ]
+  for (const [headers, body] of limits) {
+    const { receiver, tree, hook } = await openFailing(t)
+    receiver.answer(403, headers, body)
+    await startMany(tree, 1)
+    await world.untilFailing(hook.id, 1)
+    receiver.answer(200)
+    await world.passTime(hook.id, 60)
+    await receiver.until(2)
+    const [delivery] = await world.untilIdle(hook.id)
+    assert.deepEqual([delivery!.state, delivery!.attempts], ['delivered', 2])
+  }
   const { receiver, tree, hook } = await openFailing(t)
-  receiver.answer(429, { 'retry-after': '600' })
+  receiver.answer(403, {}, '{"message": "Resource not accessible by integration"}')
+  await startMany(tree, 1)
+  await world.recorded(hook.id, 1)
+  assert.equal((await world.untilIdle(hook.id))[0]!.state, 'failed')
+})
+
+test('Retry-After pauses all deliveries to a receiver', async (t) => {
+  for (const status of [429, 403]) await assertPaused(t, status)
+})
+
+async function assertPaused(t: Parameters<typeof openFailing>[0], status: number): Promise<void> {
+  const { receiver, tree, hook } = await openFailing(t)
+  receiver.answer(status, { 'retry-after': '600' })
   await startMany(tree, 1)
   await world.untilFailing(hook.id, 1)
   await startMany(tree, 3)
@@ -139,7 +167,7 @@ test('Retry-After pauses all deliveries to a receiver', async (t) => {
   assert.equal(receiver.arrivals.length, 1)
   await world.passTime(hook.id, 101)
   await receiver.until(5)
-})
+}
 
 test('a hook with a new URL starts with a clean state', async (t) => {
   const { receiver, tree, hook } = await openFailing(t)

@@ -5,6 +5,7 @@ import { unmetCondition } from '#model/payload/conditions.ts'
 import { buildContext, type ContextDeps } from './build-context.ts'
 import type { ClaimedDelivery } from './claim-deliveries.ts'
 import type { OutgoingHook, TokenAuthorization } from './outgoing-hooks.ts'
+import { isRateLimited } from './rate-limited.ts'
 import { type AttemptRecord, recordAttempt, recordUnsent, type SentRequest } from './record-attempt.ts'
 import { type AttemptResult, type NextAttempt, nextAttempt } from './retry-schedule.ts'
 
@@ -70,7 +71,13 @@ export async function attemptDelivery(
   if (signal.aborted && outcome.kind !== 'answered') return handBack(delivery)
   const result: AttemptResult =
     outcome.kind === 'answered'
-      ? { kind: outcome.kind, status: outcome.status, retryAfter: outcome.retryAfter, now: deps.now() }
+      ? {
+          kind: outcome.kind,
+          status: outcome.status,
+          retryAfter: outcome.retryAfter,
+          now: deps.now(),
+          isRateLimited: isRateLimited(outcome),
+        }
       : { kind: outcome.kind }
   const next = nextAttempt(result, delivery.attempt, deps.random())
   return { delivery, next, record: recordAttempt(request, outcome, hook.mask), result }

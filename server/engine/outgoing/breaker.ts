@@ -1,4 +1,4 @@
-import { type AttemptResult, MAX_RETRY_AFTER_MS, readRetryAfter } from './retry-schedule.ts'
+import { type AttemptResult, decisiveStatus, MAX_RETRY_AFTER_MS, readRetryAfter } from './retry-schedule.ts'
 
 /**
  * Circuit breaker of one receiver. Closed while `failures` are few; open until `openUntil`; after that half open: one
@@ -39,7 +39,9 @@ export function afterAttempt(
 
 /** Network errors, timeouts, 5xx and 429. Any other response comes from a working receiver. */
 function isFailure(result: AttemptResult): boolean {
-  return result.kind !== 'answered' || result.status >= 500 || result.status === 429
+  if (result.kind !== 'answered') return true
+  const status = decisiveStatus(result)
+  return status >= 500 || status === 429
 }
 
 function pauseAfter(failures: number): number {
@@ -48,7 +50,7 @@ function pauseAfter(failures: number): number {
 }
 
 function requestedPause(result: AttemptResult): number {
-  if (result.kind !== 'answered' || ![429, 503].includes(result.status)) return 0
+  if (result.kind !== 'answered' || ![429, 503].includes(decisiveStatus(result))) return 0
   return readRetryAfter(result.retryAfter, result.now) ?? 0
 }
 

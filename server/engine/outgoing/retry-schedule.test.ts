@@ -45,6 +45,14 @@ test('other responses are final, and so is a blocked request', () => {
   assert.deepEqual(course({ kind: 'blocked' }), ['failed'])
 })
 
+test('a 403 because of a rate limit is retried like 429, and says so at the end', () => {
+  const limited = { kind: 'answered' as const, status: 403, now: NOW, isRateLimited: true }
+  assert.deepEqual(course({ ...limited, retryAfter: null }), WHOLE)
+  assert.deepEqual(course({ ...limited, retryAfter: '60' }).slice(0, 3), [60, 60, 120])
+  const last = nextAttempt({ ...limited, retryAfter: null }, 10, 0)
+  assert.match(last.kind === 'failed' ? last.reason : '', /returned 403: its rate limit is reached/)
+})
+
 test('a final failure has a reason', () => {
   const reasonFor = (result: AttemptResult, attempt: number) => {
     const next = nextAttempt(result, attempt, 0)

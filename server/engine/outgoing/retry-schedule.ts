@@ -1,6 +1,7 @@
 /** The result of one attempt, as far as it decides what happens next. */
 export type AttemptResult =
-  | { kind: 'answered'; status: number; retryAfter: string | null; now: Date }
+  /** `isRateLimited`: a 403 that counts as 429 (rate-limited.ts). */
+  | { kind: 'answered'; status: number; retryAfter: string | null; now: Date; isRateLimited?: boolean }
   | { kind: 'timed-out' | 'unreachable' | 'blocked' }
 
 export type NextAttempt =
@@ -40,16 +41,26 @@ export function isDelivered(result: AttemptResult): boolean {
   return result.kind === 'answered' && result.status >= 200 && result.status < 300
 }
 
+/** The status that decides what happens next. */
+export function decisiveStatus({
+  status,
+  isRateLimited,
+}: Extract<AttemptResult, { kind: 'answered' }>): number {
+  return isRateLimited ? 429 : status
+}
+
 function delaysFor(result: AttemptResult): number[] {
   if (result.kind === 'blocked') return []
   if (result.kind !== 'answered') return DELAYS_MS
-  if (result.status >= 500 || [408, 425, 429].includes(result.status)) return DELAYS_MS
-  return MAYBE_NOT_YET.includes(result.status) ? SHORT_DELAYS_MS : []
+  const status = decisiveStatus(result)
+  if (status >= 500 || [408, 425, 429].includes(status)) return DELAYS_MS
+  return MAYBE_NOT_YET.includes(status) ? SHORT_DELAYS_MS : []
 }
 
 function describe(result: AttemptResult): string {
   switch (result.kind) {
     case 'answered':
+      if (result.isRateLimited) return `The receiver returned ${result.status}: its rate limit is reached.`
       return result.status >= 300 && result.status < 400
         ? `The receiver returned ${result.status}; redirects are not followed.`
         : `The receiver returned ${result.status}.`
