@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, suite, test } from 'node:test'
 import { loadRun } from '#engine/runner/load-run.ts'
-import { openTestApp, type RequestOptions } from '#test/support/harness.ts'
+import { type Answer, openTestApp, type RequestOptions } from '#test/support/harness.ts'
 import {
   addEnvironment,
   createAction,
@@ -395,6 +395,34 @@ suite('a variable', () => {
     assert.equal(replaced.body.value, 'other')
     const entries = JSON.stringify(await auditOf('variable', made.body.id))
     assert.ok(!/hush-hush|other/.test(entries))
+  })
+
+  test('that is hidden has at least 6 characters; a shorter one of before stays as long as its value does', async () => {
+    const { id } = await created()
+    const address = `/applications/${id}/variables`
+    const assertTooShort = ({ status, body }: Answer, field: string) => {
+      assert.equal(status, 422)
+      assert.deepEqual(Object.keys(body.errors), [field])
+      assert.match(body.errors[field][0], /at least 6 characters/)
+    }
+    for (const value of ['', '12345', ' 12345\n', '      ', '\u{1F511}'.repeat(5)])
+      assertTooShort(await send('POST', address, { name: 'PIN', value, hidden: true }), 'value')
+    const made = await send('POST', address, { name: 'PIN', value: '123456', hidden: true })
+    assert.equal(made.status, 201)
+    const one = `${address}/${made.body.id}`
+    assertTooShort(await send('PUT', one, { value: '12345' }), 'value')
+    assert.equal((await send('PUT', one, { value: '12345', hidden: false })).status, 200)
+    assertTooShort(await send('PUT', one, { hidden: true }), 'hidden')
+    // Stored before the rule.
+    await db
+      .updateTable('application_variables')
+      .set({ hidden: true })
+      .where('id', '=', made.body.id)
+      .execute()
+    assert.equal((await send('PUT', one, { name: 'PIN_2' })).status, 200)
+    assert.equal((await send('PUT', one, { hidden: true })).status, 200)
+    assertTooShort(await send('PUT', one, { value: '12345' }), 'value')
+    assert.equal((await send('PUT', one, { value: 'long enough' })).status, 200)
   })
 
   test('has a unique, case-insensitive name that is not reserved', async () => {

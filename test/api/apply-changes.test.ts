@@ -136,7 +136,7 @@ environments:
       shop:
         repository: https://git.example.com/acme/shop.git
         credential: Gitea
-        variables: {ONE: {value: one, hidden: true}}
+        variables: {ONE: {value: number one, hidden: true}}
         pipelines:
           Deploy:
             operation: deploy
@@ -181,10 +181,11 @@ environments:
     assert.deepEqual(await fieldsAfter('https://example.com/logo.png', 'null'), [
       { field: 'logo_url', before: 'https://example.com/logo.png', after: null },
     ])
-    assert.deepEqual(await fieldsAfter('value: one, hidden: true', 'value: one, hidden: false'), [
-      { field: 'hidden', before: true, after: false },
-    ])
-    assert.deepEqual(await fieldsAfter('value: one,', 'value: two,'), [
+    assert.deepEqual(
+      await fieldsAfter('value: number one, hidden: true', 'value: number one, hidden: false'),
+      [{ field: 'hidden', before: true, after: false }],
+    )
+    assert.deepEqual(await fieldsAfter('value: number one,', 'value: number two,'), [
       { field: 'value', before: '********', after: '********' },
     ])
     assert.deepEqual(await fieldsAfter('secret: 0123456789abcdef', 'secret: fedcba9876543210'), [

@@ -53,6 +53,19 @@ suite('errors come with line and column', () => {
     assert.equal(Object.keys(errors).length, 6)
   })
 
+  test('hidden variables that are too short', async () => {
+    const document = (value: string) =>
+      live(`    applications:
+      shop:
+        repository: https://git.example.com/shop.git
+        variables: {PIN: {value: '${value}', hidden: true}}
+`)
+    const errors = await rejected(document('12345'))
+    const field = 'environments.live.applications.shop.variables.PIN.value'
+    assert.deepEqual(Object.keys(errors), [field])
+    assert.match(errors[field]![0]!, /^line 9, column 34: a hidden value must have at least 6 characters/)
+  })
+
   test('names that cannot be resolved', async () => {
     const errors = await rejected(
       live(`    servers:

@@ -10,6 +10,7 @@ import {
   type Hook,
   openCalls,
   SIGNED,
+  sign,
   tokenOf,
   withVariables,
 } from '#test/support/calls.ts'
@@ -196,7 +197,8 @@ suite('one call', () => {
     assert.equal(request_body_encoding, 'utf-8')
     const [listed] = await read(listOf(hook))
     const answered = { response_headers: null, response_body: null, response_body_encoding: 'utf-8' }
-    assert.deepEqual(record, { ...listed, ...answered })
+    const measured = { signature_problem: null, body_bytes: Buffer.byteLength(text) }
+    assert.deepEqual(record, { ...listed, ...answered, ...measured })
     await call(hook, `\uFEFF${text}`)
     assert.equal((await detailOf(hook)).request_body, `\uFEFF${text}`, 'with its byte order mark')
   })
@@ -238,6 +240,8 @@ suite('one call', () => {
     )
     const viewer = await createMember(db, tree, 'viewer')
     const hidden = {
+      signature_problem: null,
+      body_bytes: null,
       request_headers: null,
       request_body: null,
       request_body_encoding: 'utf-8',
@@ -308,6 +312,41 @@ suite('one call', () => {
     assert.deepEqual([detail.request_headers, detail.request_body, detail.response_body], [null, null, null])
   })
 
+  test('that was rejected for its signature tells users with hook:edit why, and nobody else', async () => {
+    const hook = await makeHook(SIGNED)
+    const body = '{ "a": 1 }'
+    const right = sign(hook.secret!, body)
+    const problems = {
+      header_missing: undefined,
+      prefix: right.replace('sha256', 'sha512'),
+      encoding: right.slice(0, -1),
+      mismatch: sign('0'.repeat(64), body),
+    }
+    const viewer = await createMember(db, tree, 'viewer')
+    const texts = new Set<string>()
+    for (const [problem, signature] of Object.entries(problems)) {
+      const answer = await call(hook, body, { headers: { 'x-hub-signature-256': signature } })
+      texts.add(JSON.stringify({ ...answer.body, request_id: '' }))
+      const { signature_problem, body_bytes, request_body } = await detailOf(hook)
+      assert.deepEqual([signature_problem, body_bytes, request_body], [problem, body.length, null])
+      const hidden = await read(await urlOf(hook), viewer.token)
+      assert.deepEqual([hidden.signature_problem, hidden.body_bytes], [null, null])
+    }
+    assert.equal(texts.size, 1)
+  })
+
+  test('that is older than recorded sizes has the size of its stored body', async () => {
+    const hook = await makeHook()
+    const { body } = await call(hook, { a: 1 })
+    const id = body.hook_request_id
+    const change = (values: object) =>
+      db.updateTable('hook_requests').set(values).where('id', '=', id).execute()
+    await change({ body_bytes: null })
+    assert.equal((await detailOf(hook)).body_bytes, '{"a":1}'.length)
+    await change({ request_body: null })
+    assert.equal((await detailOf(hook)).body_bytes, null)
+  })
+
   test('remains when its hook is removed, and is 404 for outsiders', async () => {
     const hook = await makeHook()
     await call(hook)
@@ -342,7 +381,9 @@ suite('one call', () => {
       duration_ms: 12,
       next_attempt_at,
     })
-    const { created_at: _, updated_at: __, ...detail } = await read(`/hook-requests/${id}`)
+    const { created_at: _, updated_at: __, ...shown } = await read(`/hook-requests/${id}`)
+    const { signature_problem, body_bytes, ...detail } = shown
+    assert.deepEqual([signature_problem, body_bytes], [null, null])
     assert.deepEqual(detail, {
       id,
       hook_id: outgoing,

@@ -83,7 +83,7 @@ suite('several processes', () => {
     const receive = (secret: string) => {
       const headers = { 'x-hub-signature-256': sign(secret, '{}') }
       const sent = { headers, body: Buffer.from('{}'), address: '192.0.2.1' }
-      return receiveCall({ ...api.calls, cache }, tokenOf(hook), sent, 'x')
+      return receiveCall({ ...api.calls, cache, maxPayload: 1024 }, tokenOf(hook), sent, 'x')
     }
     assert.equal((await receive(hook.secret!)).kind, 'not-found')
     await changeHook(hook, { active: true })
@@ -105,7 +105,8 @@ suite('several processes', () => {
       find: async () => ({ hook: known!.hook, version: -1 }),
     }
     const sent = { headers: {}, body: Buffer.from('{}'), address: '192.0.2.1' }
-    await assert.rejects(receiveCall({ ...api.calls, cache }, 'x', sent, 'x'), { code: 'unavailable' })
+    const receiving = receiveCall({ ...api.calls, cache, maxPayload: 1024 }, 'x', sent, 'x')
+    await assert.rejects(receiving, { code: 'unavailable' })
     assert.deepEqual(await requestsOf(hook), [])
   })
 })
@@ -172,7 +173,8 @@ suite('when the database is away', () => {
     // Not the log of the app, which flushes on its own timer.
     const rejections = createRejectionLog(own.db)
     const refused = { outcome: 'rejected_signature', response_status_code: 403 }
-    const call = { ...refused, ip_address: '192.0.2.1', url: 'x:' }
+    const problem = { signature_problem: 'mismatch' as const, body_bytes: 2 }
+    const call = { ...refused, ...problem, ip_address: '192.0.2.1', url: 'x:' }
     const record = () => rejections.record(hook.id, { ...call, id: randomUUIDv7() })
     await Promise.all(Array.from({ length: 30 }, record))
     await allowConnections(own, false)

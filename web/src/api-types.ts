@@ -413,6 +413,8 @@ export type HookRequestDetail = {
   next_attempt_at: string | null
   attempt: number | null
   error: string | null
+  signature_problem: 'header_missing' | 'prefix' | 'encoding' | 'mismatch' | 'timestamp' | null
+  body_bytes: number | null
   request_headers: Record<string, unknown> | null
   request_body: string | null
   request_body_encoding: 'utf-8' | 'base64'

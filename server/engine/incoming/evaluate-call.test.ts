@@ -8,6 +8,7 @@ import { type Call, evaluateCall, evaluatePayload, UNAUTHENTICATED_LIMIT } from 
 import { createRateLimiter } from './rate-limit.ts'
 
 const NOW = 1_790_000_000_000
+const MAX_PAYLOAD = 1024
 const GOOD = '{"ref":"main","n":1}'
 
 const pipeline = {
@@ -56,7 +57,7 @@ const callOf = (body: string, headers: Call['headers'] = {}, key = 'the new secr
   address: '192.0.2.7',
 })
 const evaluate = (call: Call, hook = hookOf(), limiter = createRateLimiter(), now = NOW) =>
-  evaluateCall(hook, call, limiter, now)
+  evaluateCall(hook, call, { limiter, maxPayload: MAX_PAYLOAD }, now).verdict
 
 test('a valid call is accepted with its variables', () => {
   assert.deepEqual(evaluate(callOf(GOOD)), { kind: 'accepted', variables: { n: 1 } })
@@ -144,8 +145,8 @@ suite('rate limits', () => {
 
 test('a body of another content type is unsupported, an invalid one is malformed', () => {
   const unsupported = evaluatePayload(hookOf(), callOf(GOOD, { 'content-type': 'text/plain' }))
-  assert.ok(unsupported.kind === 'rejected_payload' && unsupported.isUnsupported)
+  assert.ok(unsupported.kind === 'rejected_payload' && unsupported.code === 'unsupported_media_type')
   const malformed = evaluatePayload(hookOf(), callOf('{'))
-  assert.ok(malformed.kind === 'rejected_payload' && !malformed.isUnsupported)
+  assert.ok(malformed.kind === 'rejected_payload' && malformed.code === 'malformed')
   assert.equal(malformed.message, 'The body is not valid JSON.')
 })

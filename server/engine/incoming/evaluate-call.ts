@@ -1,13 +1,15 @@
 import { randomUUIDv7 } from 'node:crypto'
-import { isSigned } from '#model/hooks/signature-schemes.ts'
+import { type SignatureProblem, signatureProblem } from '#model/hooks/signature-schemes.ts'
 import { unmetCondition } from '#model/payload/conditions.ts'
 import { extractVariables, type Variables } from '#model/payload/extract-variables.ts'
 import type { ErrorsByField } from '#platform/http/validation.ts'
 import type { CompiledHook } from './compiled-hook.ts'
+import { decodeBody, encodingOf } from './decode-body.ts'
 import { parsePayload } from './parse-payload.ts'
 import type { RateLimiter } from './rate-limit.ts'
 import { contentTypeOf, type Headers, isPing, maskSecrets } from './sender-headers.ts'
 
+/** `body`: the bytes as received. */
 export type Call = { headers: Headers; body: Buffer; address: string }
 
 /** What happens with a call; whether it is a duplicate only the database knows. */
@@ -15,38 +17,54 @@ export type Verdict =
   | { kind: 'accepted'; variables: Variables }
   | { kind: 'ping' }
   | { kind: 'ignored'; path: string }
-  | { kind: 'rejected_signature' }
+  /** `problem` is for the record. The caller is not told, and must not find out from the time it takes. */
+  | { kind: 'rejected_signature'; problem: SignatureProblem }
   | { kind: 'rate_limited'; retryAfterSeconds: number }
-  | { kind: 'rejected_payload'; isUnsupported: boolean; message: string }
+  | { kind: 'rejected_payload'; code: keyof typeof PAYLOAD_STATUS_CODES; message: string }
   | { kind: 'rejected_variables'; errors: ErrorsByField }
 
 /** For callers with a wrong signature or an unknown URL: enough for a mistake, too little for an attack. */
 export const UNAUTHENTICATED_LIMIT = { perSecond: 20, burst: 100 }
 
+const PAYLOAD_STATUS_CODES = { malformed: 400, too_large: 413, unsupported_media_type: 415 }
+
+/** `body`: the decoded payload; null when it was not decoded, or could not be. */
+export type Evaluation = { verdict: Verdict; body: Buffer | null }
+
+type Limits = { limiter: RateLimiter; maxPayload: number }
+
 /** In the order of the contract: signature, rate limit, payload, ping, conditions, variables. `now` in milliseconds. */
-export function evaluateCall(hook: CompiledHook, call: Call, limiter: RateLimiter, now: number): Verdict {
-  const isAuthentic = hasValidSignature(hook, call, now)
-  const retryAfterSeconds = isAuthentic
-    ? limiter.take(`hook ${hook.id}`, hook.rateLimit, now)
-    : limiter.take(`address ${call.address}`, UNAUTHENTICATED_LIMIT, now)
-  if (retryAfterSeconds > 0) return { kind: 'rate_limited', retryAfterSeconds }
-  return isAuthentic ? evaluatePayload(hook, call) : { kind: 'rejected_signature' }
+export function evaluateCall(hook: CompiledHook, call: Call, limits: Limits, now: number): Evaluation {
+  const problem = problemOf(hook, call, now)
+  const retryAfterSeconds =
+    problem === null
+      ? limits.limiter.take(`hook ${hook.id}`, hook.rateLimit, now)
+      : limits.limiter.take(`address ${call.address}`, UNAUTHENTICATED_LIMIT, now)
+  if (retryAfterSeconds > 0) return { verdict: { kind: 'rate_limited', retryAfterSeconds }, body: null }
+  if (problem !== null) return { verdict: { kind: 'rejected_signature', problem }, body: null }
+  const decoded = decodeBody(call.headers, call.body, limits.maxPayload)
+  if (decoded.kind === 'undecodable')
+    return { verdict: { kind: 'rejected_payload', code: decoded.code, message: decoded.message }, body: null }
+  const { body } = decoded
+  return { verdict: evaluatePayload(hook, { headers: call.headers, body }), body }
 }
 
 export type PayloadVerdict = Exclude<Verdict, { kind: 'rejected_signature' | 'rate_limited' }>
 
-/** The part that dry runs and replays share: they are not signed. */
+/** The part that dry runs and replays share: they are not signed, and their body is decoded. */
 export function evaluatePayload(hook: CompiledHook, call: Pick<Call, 'headers' | 'body'>): PayloadVerdict {
+  const unsupported = (message: string): PayloadVerdict => ({
+    kind: 'rejected_payload',
+    code: 'unsupported_media_type',
+    message,
+  })
+  if (encodingOf(call.headers) === null)
+    return unsupported('The only supported `Content-Encoding` is `gzip`.')
   const payload = parsePayload(contentTypeOf(call.headers), call.body)
-  if (payload.kind !== 'parsed')
-    return {
-      kind: 'rejected_payload',
-      isUnsupported: payload.kind === 'unsupported',
-      message:
-        payload.kind === 'unsupported'
-          ? 'The body must be JSON. Send `Content-Type: application/json`.'
-          : payload.message,
-    }
+  if (payload.kind === 'unsupported')
+    return unsupported('The body must be JSON. Send `Content-Type: application/json`.')
+  if (payload.kind === 'malformed')
+    return { kind: 'rejected_payload', code: 'malformed', message: payload.message }
   if (isPing(call.headers)) return { kind: 'ping' }
   const unmet = unmetCondition(hook.conditions, payload.value)
   if (unmet) return { kind: 'ignored', path: unmet.path }
@@ -55,39 +73,48 @@ export function evaluatePayload(hook: CompiledHook, call: Pick<Call, 'headers' |
   return { kind: 'accepted', variables: extracted.variables }
 }
 
-function hasValidSignature(hook: CompiledHook, { headers, body }: Call, now: number): boolean {
-  if (hook.signature === null) return true
+function problemOf(hook: CompiledHook, { headers, body }: Call, now: number): SignatureProblem | null {
+  if (hook.signature === null) return null
   const rule =
     hook.previousSecretUntil > now
       ? hook.signature
       : { ...hook.signature, secrets: hook.signature.secrets.slice(0, 1) }
-  return isSigned(rule, { headers, body, now: now / 1000 })
+  return signatureProblem(rule, { headers, body, now: now / 1000 })
 }
 
-const STATUS_CODES: Record<Verdict['kind'], number> = {
+const STATUS_CODES: Record<Exclude<Verdict['kind'], 'rejected_payload'>, number> = {
   accepted: 202,
   ping: 200,
   ignored: 200,
   rejected_signature: 403,
   rate_limited: 429,
-  rejected_payload: 400,
   rejected_variables: 422,
 }
 
 /** What is stored of a call, by column of `hook_requests`. */
 export type CallRecord = ReturnType<typeof recordOf>
 
-export function recordOf(hook: CompiledHook, call: Call, url: string, verdict: Verdict, startedAt: number) {
-  const isUnsupported = verdict.kind === 'rejected_payload' && verdict.isUnsupported
+export function recordOf(
+  hook: CompiledHook,
+  call: Call,
+  { verdict, body }: Evaluation,
+  url: string,
+  startedAt: number,
+) {
   return {
     id: randomUUIDv7(),
     outcome: verdict.kind as string,
-    response_status_code: isUnsupported ? 415 : STATUS_CODES[verdict.kind],
+    response_status_code:
+      verdict.kind === 'rejected_payload' ? PAYLOAD_STATUS_CODES[verdict.code] : STATUS_CODES[verdict.kind],
     ip_address: call.address,
     url,
     request_headers: maskSecrets(hook, call.headers),
     content_type: contentTypeOf(call.headers) ?? null,
-    request_body: call.body,
+    /** Decoded, so that the record is readable and a replay evaluates the same payload. */
+    request_body: body,
+    /** The size as received. */
+    body_bytes: call.body.length,
+    signature_problem: verdict.kind === 'rejected_signature' ? verdict.problem : null,
     /** What the response said beyond the outcome. */
     response_body: explain(verdict),
     retry_of: null as string | null,

@@ -88,5 +88,5 @@ export function createGroupCommit(commit: (calls: CallToStore[]) => Promise<Stor
 }
 
 function sizeOf(call: CallToStore): number {
-  return call.record.request_body.length + 1024
+  return (call.record.request_body?.length ?? 0) + 1024
 }

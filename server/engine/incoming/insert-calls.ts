@@ -48,7 +48,7 @@ const FRESH = `(plan is null or key is null or action_id in (select claimed.acti
 const RUNS = `(select jsonb_build_object('action_ids', jsonb_agg(action_id)) from starts having count(*) > 0)`
 
 // Input: the calls, column by column (from $4 on); their hooks and the plans of their runs, as JSON because they are few.
-// $26 holds the bodies, one after another.
+// $27 holds the bodies, one after another.
 const insertStatement = (options: { notifies: boolean }) => `
   with hooks_called as materialized (
     select * from json_to_recordset($2::json) as h (hook int, hook_id uuid, hook_name text, environment_id bigint,
@@ -58,10 +58,10 @@ const insertStatement = (options: { notifies: boolean }) => `
     select c.*, h.*, case when c.plan is null then null else ${NEXT_ACTION_ID} end as action_id
     from unnest($4::int[], $5::int[], $6::int[], $7::uuid[], $8::bytea[], $9::int[], $10::int[], $11::text[],
       $12::int[], $13::text[], $14::json[], $15::text[], $16::text[], $17::int[], $18::uuid[], $19::text[],
-      $20::text[], $21::bigint[], $22::text[], $23::text[], $24::jsonb[], $25::jsonb[])
+      $20::text[], $21::bigint[], $22::text[], $23::text[], $24::jsonb[], $25::jsonb[], $26::int[])
       as c (n, called, plan, hook_request_id, key, body_at, body_length, outcome, response_status_code, response,
         request_headers, content_type, url, duration_ms, request_retry_of, ip_address, origin, triggered_by,
-        person_name, trigger_email, hook_parsed_variables, deployment)
+        person_name, trigger_email, hook_parsed_variables, deployment, body_bytes)
     join hooks_called h on h.hook = c.called
     where (select version from tree_version) = $1::bigint
   ),
@@ -84,10 +84,11 @@ const insertStatement = (options: { notifies: boolean }) => `
   ${addingJob('actions.run', RUNS)},
   new_requests as (
     insert into hook_requests (id, hook_id, type, action_id, retry_of, ip_address, url, method, outcome,
-      response_status_code, request_headers, content_type, request_body, response_body, duration_ms)
+      response_status_code, request_headers, content_type, request_body, response_body, duration_ms,
+      body_bytes)
     select hook_request_id, hook_id, 'incoming', action_id, request_retry_of, ip_address, url, 'POST', outcome,
       response_status_code, request_headers, content_type,
-      substr($26::bytea, body_at, body_length), convert_to(response, 'UTF8'), duration_ms
+      substr($27::bytea, body_at, body_length), convert_to(response, 'UTF8'), duration_ms, body_bytes
     from input where ${FRESH}
   )
   select n, action_id, ${FRESH} as fresh, ${NOTIFY_STARTS}, ${wakingWorkers('actions.run')}
@@ -119,7 +120,7 @@ export async function insertCalls(
       new Map(hooks.map((hook, number) => [hook, number])),
     ),
     // Last, because the message grows around it: a parameter after it would copy it again.
-    Buffer.concat(wanted.flatMap((n) => calls[n]!.record.request_body)),
+    Buffer.concat(wanted.flatMap((n) => calls[n]!.record.request_body ?? [])),
   ]
   const statement = hooks.some((hook) => hook.notifiesOnStart) ? INSERT_CALLS_AND_NOTIFY : INSERT_CALLS
   const { rows } = await db.executeQuery<Inserted>(CompiledQuery.raw(statement, parameters))
@@ -131,7 +132,7 @@ function callColumns(calls: readonly CallToStore[], numbers: Map<CompiledHook, n
   let bodyAt = 1
   const bodyOffsets = calls.map(({ record }) => {
     const offset = bodyAt
-    bodyAt += record.request_body.length
+    bodyAt += record.request_body?.length ?? 0
     return offset
   })
   const column = <Value>(read: (call: CallToStore) => Value) => calls.map(read)
@@ -141,7 +142,8 @@ function callColumns(calls: readonly CallToStore[], numbers: Map<CompiledHook, n
     uuids(column(({ record }) => record.id)),
     byteas(column(({ start }) => start?.key ?? null)),
     int4s(bodyOffsets),
-    int4s(column(({ record }) => record.request_body.length)),
+    // Without a length there is no body.
+    int4s(column(({ record }) => record.request_body?.length ?? null)),
     texts(column(({ record }) => record.outcome)),
     int4s(column(({ record }) => record.response_status_code)),
     texts(column(({ record }) => record.response_body)),
@@ -157,6 +159,7 @@ function callColumns(calls: readonly CallToStore[], numbers: Map<CompiledHook, n
     texts(column(({ start }) => start?.user?.email ?? null)),
     jsonbs(column(({ start }) => start?.variables ?? null)),
     jsonbs(column(({ hook, start }) => start && deploymentOf(hook, start.variables))),
+    int4s(column(({ record }) => record.body_bytes)),
   ]
 }
 

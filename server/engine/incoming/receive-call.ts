@@ -51,6 +51,8 @@ export async function createCallReceiver(options: {
 
 export type CallReceiver = Awaited<ReturnType<typeof createCallReceiver>>
 export type ReceiveDeps = Omit<CallReceiver, 'close'>
+/** `maxPayload`: the bytes of a body, as received and inflated. */
+export type ReceiveOptions = ReceiveDeps & { maxPayload: number }
 
 /** The result of a call. */
 export type Received =
@@ -71,7 +73,7 @@ export async function retryWhileStale<Result>(evaluate: () => Promise<Result | '
 }
 
 /** From the bytes of a call to its commit. `name` is the last part of the hook's URL. */
-export function receiveCall(deps: ReceiveDeps, name: string, call: Call, url: string): Promise<Received> {
+export function receiveCall(deps: ReceiveOptions, name: string, call: Call, url: string): Promise<Received> {
   const startedAt = performance.now()
   return retryWhileStale(async () => {
     const cached = await deps.cache.find(name)
@@ -94,16 +96,17 @@ async function rejectUnknown(
 }
 
 async function evaluateAndStore(
-  deps: ReceiveDeps,
+  deps: ReceiveOptions,
   cached: CachedHook,
   call: Call,
   url: string,
   startedAt: number,
 ): Promise<Received | 'stale'> {
-  const verdict = evaluateCall(cached.hook, call, deps.limiter, Date.now())
-  const record = recordOf(cached.hook, call, url, verdict, startedAt)
+  const evaluation = evaluateCall(cached.hook, call, deps, Date.now())
+  const { verdict, body } = evaluation
+  const record = recordOf(cached.hook, call, evaluation, url, startedAt)
   if (verdict.kind !== 'rejected_signature' && verdict.kind !== 'rate_limited') {
-    const key = idempotencyKey(call.headers, call.body)
+    const key = idempotencyKey(call.headers, body ?? call.body)
     return storeCall(deps, cached, verdict, record, { key, origin: originOf(call), user: null })
   }
   if (verdict.kind === 'rejected_signature' && !(await deps.cache.isCurrent(cached))) return 'stale'

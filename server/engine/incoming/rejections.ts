@@ -3,7 +3,10 @@ import { LRUCache } from 'lru-cache'
 import type { Database, Transaction } from '#platform/database/connect.ts'
 import type { CallRecord } from './evaluate-call.ts'
 
-type RejectedCall = Pick<CallRecord, 'id' | 'outcome' | 'response_status_code' | 'ip_address' | 'url'>
+type RejectedCall = Pick<
+  CallRecord,
+  'id' | 'outcome' | 'response_status_code' | 'ip_address' | 'url' | 'body_bytes' | 'signature_problem'
+>
 
 const STORED_PER_HOUR = 20
 const MAX_HOOKS = 10_000
@@ -54,8 +57,10 @@ export function createRejectionLog(db: Database) {
 async function insertUnlessFull(trx: Transaction, hookId: string, call: RejectedCall): Promise<boolean> {
   await sql`select pg_advisory_xact_lock(hashtextextended(${hookId}, 0))`.execute(trx)
   const { numAffectedRows } = await sql`
-    insert into hook_requests (id, hook_id, type, ip_address, url, method, outcome, response_status_code)
-    select ${call.id}::uuid, ${hookId}::uuid, 'incoming', ${call.ip_address}, ${call.url}, 'POST', ${call.outcome}, ${call.response_status_code}::int
+    insert into hook_requests (id, hook_id, type, ip_address, url, method, outcome, response_status_code, body_bytes,
+      signature_problem)
+    select ${call.id}::uuid, ${hookId}::uuid, 'incoming', ${call.ip_address}, ${call.url}, 'POST', ${call.outcome},
+      ${call.response_status_code}::int, ${call.body_bytes}::int, ${call.signature_problem}
     where (
       select count(*) from (
         select from hook_requests where hook_id = ${hookId}::uuid and outcome in ('rejected_signature', 'rate_limited')

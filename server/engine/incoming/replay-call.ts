@@ -33,7 +33,13 @@ async function replayCall(
   const notReplayable = (reason: string): Received => ({ kind: 'cannot-run', reason, requestId })
   if (first.outcome === 'rejected_signature' || first.outcome === 'rate_limited')
     return notReplayable('A call that was rejected for its signature or its rate cannot be replayed.')
-  if (first.request_body === null) return notReplayable('The body of this call is no longer stored.')
+  if (first.request_body === null)
+    return notReplayable(
+      first.request_headers === null
+        ? 'The body of this call is no longer stored.'
+        : 'The body of this call could not be inflated.',
+    )
+  // It is stored decoded, whatever the headers say.
   const headers = { ...first.request_headers, 'content-type': first.content_type ?? undefined }
   const call = { headers, body: first.request_body, address }
 
@@ -43,7 +49,10 @@ async function replayCall(
     const hook = await loadHook(deps.db, deps.box, { hookId: first.hook_id })
     if (!hook) return notReplayable('The hook of this call has been removed.')
     const verdict = evaluatePayload(hook, call)
-    const record = { ...recordOf(hook, call, first.url, verdict, startedAt), retry_of: requestId }
+    const record = {
+      ...recordOf(hook, call, { verdict, body: call.body }, first.url, startedAt),
+      retry_of: requestId,
+    }
     return storeCall(deps, { hook, version }, verdict, record, startedBy)
   })
 }

@@ -58,7 +58,7 @@ function bodyOf(received: Received, baseUrl: string) {
         headers: { 'retry-after': String(received.retryAfterSeconds) },
       })
     case 'rejected_payload':
-      throw new ApiError(received.isUnsupported ? 'unsupported_media_type' : 'malformed', received.message)
+      throw new ApiError(received.code, received.message)
     case 'rejected_variables':
       throw invalid(received.errors)
     case 'cannot-run':

@@ -3,7 +3,7 @@ import { Type } from 'typebox'
 import { publicly } from '#access/authorization/enforce.ts'
 import { Exactly, errorResponses, ref } from '#platform/http/schemas.ts'
 import { MASK } from '#platform/masking/masked.ts'
-import { type ReceiveDeps, receiveCall } from './receive-call.ts'
+import { type ReceiveOptions, receiveCall } from './receive-call.ts'
 import { callAnswerSchema, respond } from './respond.ts'
 
 declare module 'fastify' {
@@ -13,13 +13,14 @@ declare module 'fastify' {
   }
 }
 
-type IncomingRoutes = ReceiveDeps & { maxPayload: number; baseUrl: () => string }
+type IncomingRoutes = ReceiveOptions & { baseUrl: () => string }
 
 /** The public URL of hooks. It accepts any body as bytes: a signature is over bytes. */
 export const incomingRoutes: FastifyPluginAsyncTypebox<IncomingRoutes> = async (
   app,
-  { maxPayload, baseUrl, ...deps },
+  { baseUrl, ...deps },
 ) => {
+  const { maxPayload } = deps
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: maxPayload }, (_request, body, done) =>
     done(null, body),
@@ -43,7 +44,7 @@ export const incomingRoutes: FastifyPluginAsyncTypebox<IncomingRoutes> = async (
         operationId: 'callHook',
         summary: 'Call a hook to start its pipeline',
         description:
-          'For senders of webhooks. The body is JSON; when the hook requires a secret, the call must be signed. The response is sent after the run is stored.',
+          'For senders of webhooks. The body is JSON, plain or with `Content-Encoding: gzip`; when the hook requires a secret, the call must be signed. The response is sent after the run is stored.',
         security: [],
         params: Exactly({ token: Type.String({ maxLength: 512 }) }),
         response: {

@@ -118,7 +118,10 @@ export const variableBody = Exactly(
     }),
     value: Type.String({ maxLength: 65_536, description: 'At most 64 KiB.' }),
     hidden: Type.Optional(
-      Type.Boolean({ default: false, description: 'A hidden value is never returned, and masked in logs.' }),
+      Type.Boolean({
+        default: false,
+        description: 'A hidden value is never returned, and masked in logs. It has at least 6 characters.',
+      }),
     ),
   },
   { examples: [{ name: 'DATABASE_PASSWORD', value: 'correct horse battery staple', hidden: true }] },

@@ -21,6 +21,8 @@ export type VariableDeps = Requester & { box: SecretBox }
 
 const MAX_VARIABLES = 500
 const MAX_VALUE_BYTES = 65_536
+/** Shorter values occur in logs by chance: masking them would reveal them, and hide everything else. */
+const MIN_HIDDEN_LENGTH = 6
 
 function selectVariables(db: Database, applicationId: number) {
   return db
@@ -57,7 +59,7 @@ export async function createVariable(
   const scope = await lockEnvironmentOf(trx, 'applications', applicationId)
   if (!scope) return GONE
   const names = await loadNames(trx, applicationId)
-  const problem = (await checkAccess(trx, by.caller, applicationId)) ?? checkVariable(input, names)
+  const problem = (await checkAccess(trx, by.caller, applicationId)) ?? checkVariable(by.box, input, names)
   if (problem) return problem
   if (names.length >= MAX_VARIABLES)
     return conflict(`An application can have ${MAX_VARIABLES} variables; remove one first.`)
@@ -82,7 +84,8 @@ export async function changeVariable(
   if (held.kind !== 'locked') return held
   const { scope, row: before } = held
   const names = (await loadNames(trx, applicationId)).filter((name) => name !== before.name)
-  const problem = (await checkAccess(trx, by.caller, applicationId)) ?? checkVariable(input, names, before)
+  const problem =
+    (await checkAccess(trx, by.caller, applicationId)) ?? checkVariable(by.box, input, names, before)
   if (problem) return problem
 
   const { name, hidden, value } = input
@@ -124,10 +127,12 @@ function checkAccess(trx: Transaction, caller: Caller, applicationId: number) {
 
 /** `names`: those of the other variables. */
 function checkVariable(
-  { name, value, hidden }: VariableChange,
+  box: SecretBox,
+  input: VariableChange,
   names: readonly string[],
   stored?: VariableRow,
 ): HttpProblem | undefined {
+  const { name, value, hidden } = input
   const errors = new FieldErrors()
   if (name !== undefined) {
     if (isReservedName(name) || isReservedName(name.toUpperCase()))
@@ -138,7 +143,22 @@ function checkVariable(
   if (Buffer.byteLength(value ?? '') > MAX_VALUE_BYTES) errors.add('value', 'must not be longer than 64 KiB')
   if (stored?.hidden && hidden === false && value === undefined)
     errors.add('value', 'is required: the hidden value stays secret, so a visible variable needs a new one')
+  if (isTooShort(hiddenBy(box, input, stored)))
+    errors.add(
+      value === undefined ? 'hidden' : 'value',
+      `a hidden value must have at least ${MIN_HIDDEN_LENGTH} characters between white space: shorter ones cannot be masked in logs`,
+    )
   return errors.problem
+}
+
+/** The value that a change hides; undefined for none, and for a value that is hidden already and stays. */
+function hiddenBy(box: SecretBox, { value, hidden }: VariableChange, stored?: VariableRow) {
+  if (!(hidden ?? stored?.hidden)) return undefined
+  return value ?? (stored && !stored.hidden ? box.open(stored.value, variableAad(stored.id)) : undefined)
+}
+
+function isTooShort(value: string | undefined): boolean {
+  return value !== undefined && [...value.trim()].length < MIN_HIDDEN_LENGTH
 }
 
 async function loadNames(trx: Transaction, applicationId: number): Promise<string[]> {

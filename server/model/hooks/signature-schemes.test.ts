@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { type BinaryToTextEncoding, createHmac } from 'node:crypto'
 import { suite, test } from 'node:test'
 import fc from 'fast-check'
-import { isSigned, parseTemplate, type SignatureRule } from './signature-schemes.ts'
+import { parseTemplate, type SignatureRule, signatureProblem } from './signature-schemes.ts'
 
 const NOW = 1_790_000_000
 const SECRET = 'a secret of a hook'
@@ -29,7 +29,12 @@ const accepts = (
   rule: SignatureRule,
   value: string | string[] | undefined,
   more: Record<string, string> = {},
-) => isSigned(rule, { headers: { ...more, 'x-signature': value }, body: BODY, now: NOW })
+) => problemOf(rule, value, more) === null
+const problemOf = (
+  rule: SignatureRule,
+  value: string | string[] | undefined,
+  more: Record<string, string> = {},
+) => signatureProblem(rule, { headers: { ...more, 'x-signature': value }, body: BODY, now: NOW })
 
 suite('signatures of the body', () => {
   test('every algorithm is accepted in hex of any case, base64 and base64url, with and without its name', () => {
@@ -114,7 +119,9 @@ suite('signatures of the body', () => {
       fc.property(fc.nat(BODY.length - 1), fc.nat(7), (at, bit) => {
         const body = Buffer.from(BODY)
         body[at]! ^= 1 << bit
-        return !isSigned(ruleOf(), { headers: { 'x-signature': value }, body, now: NOW })
+        return (
+          signatureProblem(ruleOf(), { headers: { 'x-signature': value }, body, now: NOW }) === 'mismatch'
+        )
       }),
     )
   })
@@ -197,7 +204,7 @@ suite('signatures with a timestamp', () => {
     for (const time of ['', ` ${NOW}`, `${NOW}.0`, `-${NOW}`, '1e9', 'now', `${NOW}, ${NOW}`, `${NOW}000`])
       assert.ok(!accepts(slack, slackValue(time), { 'x-time': time }), time)
     const headers = { 'x-signature': slackValue(NOW), 'x-time': [String(NOW), String(NOW)] }
-    assert.ok(!isSigned(slack, { headers, body: BODY, now: NOW }), 'sent twice')
+    assert.equal(signatureProblem(slack, { headers, body: BODY, now: NOW }), 'timestamp', 'sent twice')
   })
 
   test('300 seconds are tolerated in both directions, and not one more', () => {
@@ -258,4 +265,58 @@ test('a template is split at its placeholders, and nothing else in braces is one
     { placeholder: 'body' },
   ])
   assert.deepEqual(parseTemplate(''), [])
+})
+
+suite('what is wrong with a signature', () => {
+  const right = sign('sha256', 'hex')
+  const timed = ruleOf({ scheme: 'timestamp', template: parseTemplate('{timestamp}.{body}') })
+  const timedValue = (time: number | string) =>
+    `t=${time},v1=${sign('sha256', 'hex', SECRET, `${time}.${BODY}`)}`
+
+  test('is named by the first thing that would have to change', () => {
+    const cases: [SignatureRule, string | string[] | undefined, string | null][] = [
+      [ruleOf(), right, null],
+      [ruleOf(), undefined, 'header_missing'],
+      [ruleOf(), ' ', 'header_missing'],
+      [ruleOf(), [right, right], 'header_missing'],
+      [ruleOf(), `sha512=${right}`, 'prefix'],
+      [ruleOf(), `sha1=${sign('sha1', 'hex')}`, 'prefix'],
+      [ruleOf(), `sha1=${sign('sha1', 'hex')},sha256=${sign('sha256', 'hex', 'other')}`, 'mismatch'],
+      [ruleOf(), `sha1=${sign('sha1', 'hex')},sha256=${right}`, null],
+      [ruleOf(), right.slice(1), 'encoding'],
+      [ruleOf(), SECRET, 'encoding'],
+      [ruleOf(), sign('sha256', 'hex', 'other'), 'mismatch'],
+      [ruleOf(), sign('sha256', 'hex', SECRET, `${BODY} `), 'mismatch'],
+      [ruleOf({ scheme: 'token' }), SECRET, null],
+      [ruleOf({ scheme: 'token' }), 'other', 'mismatch'],
+      [ruleOf({ scheme: 'token' }), undefined, 'header_missing'],
+      [timed, timedValue(NOW), null],
+      [timed, timedValue(NOW - 301), 'timestamp'],
+      [timed, timedValue('x'), 'timestamp'],
+      [timed, right, 'timestamp'],
+      [timed, `t=${NOW},v1=${right}`, 'mismatch'],
+      [timed, `t=${NOW},v1=x`, 'encoding'],
+      [ruleOf({ ...timed, timestampHeader: 'x-time' }), right, 'timestamp'],
+      [ruleOf({ ...timed, idHeader: 'x-id' }), timedValue(NOW), 'header_missing'],
+    ]
+    for (const [rule, value, problem] of cases)
+      assert.equal(problemOf(rule, value), problem, `${rule.scheme} ${value}`)
+  })
+
+  test('cannot be told from the time that the check takes', () => {
+    const body = Buffer.alloc(2 ** 22)
+    const now = NOW
+    const timeOf = (rule: SignatureRule, value: string | undefined) => {
+      const startedAt = performance.now()
+      assert.notEqual(signatureProblem(rule, { headers: { 'x-signature': value }, body, now }), null)
+      return performance.now() - startedAt
+    }
+    const best = (rule: SignatureRule, value: string | undefined) =>
+      Math.min(...Array.from({ length: 7 }, () => timeOf(rule, value)))
+    const wrong = best(ruleOf(), right)
+    for (const value of [undefined, '', `sha512=${right}`, 'x'])
+      assert.ok(best(ruleOf(), value) > wrong / 3, `${value}`)
+    for (const value of [undefined, right, timedValue(NOW - 301)])
+      assert.ok(best(timed, value) > wrong / 3, `timestamp ${value}`)
+  })
 })

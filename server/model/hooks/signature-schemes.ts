@@ -28,9 +28,16 @@ type SignedCall = {
 
 type SchemeSettings = Partial<Record<'template' | 'timestamp_header' | 'id_header', string | null>>
 
+/** Why a signature is not accepted. Only users who may edit the hook get to know. */
+export const SIGNATURE_PROBLEMS = ['header_missing', 'prefix', 'encoding', 'mismatch', 'timestamp'] as const
+export type SignatureProblem = (typeof SIGNATURE_PROBLEMS)[number]
+
 export type SignatureScheme = {
-  /** `header` is the signature header's value: a single one, and not blank. */
-  verify(rule: SignatureRule, call: SignedCall, header: string): boolean
+  /**
+   * Null when the signature is valid. `header` is the signature header's value; empty when it is missing. Takes equally
+   * long whatever the problem is, so it computes the digests first.
+   */
+  check(rule: SignatureRule, call: SignedCall, header: string): SignatureProblem | null
   /** The header contains the secret itself, so it must not be stored. */
   sendsSecret: boolean
   /** What is wrong with the settings of a hook, by field. */
@@ -43,30 +50,31 @@ const MAX_SIGNATURES = 10
 
 /** The secret itself, in a header. */
 const token: SignatureScheme = {
-  verify: ({ secrets }, _call, header) => secrets.some((secret) => isSameText(header, secret)),
+  check: ({ secrets }, _call, header) =>
+    secrets.map((secret) => isSameText(header, secret)).includes(true) ? null : 'mismatch',
   sendsSecret: true,
   checkSettings: allowNoSettings,
 }
 
 /** An HMAC of the body. */
 const body: SignatureScheme = {
-  verify: (rule, call, header) => hasMatch(rule, header, [call.body], (secret) => [secret]),
+  check: (rule, call, header) => compare(rule, header, [call.body], (secret) => [secret]),
   sendsSecret: false,
   checkSettings: allowNoSettings,
 }
 
 /** An HMAC of a text with the body and a timestamp, which must be recent. */
 const timestamp: SignatureScheme = {
-  verify(rule, call, header) {
+  check(rule, call, header) {
     const time =
       rule.timestampHeader === null ? fieldOf(header, 't') : single(call.headers[rule.timestampHeader])
     const id = rule.idHeader === null ? '' : single(call.headers[rule.idHeader])
-    if (time === undefined || id === undefined || !/^\d{1,12}$/.test(time)) return false
-    if (Math.abs(call.now - Number(time)) > TOLERANCE_SECONDS) return false
-    const parts = rule.template.map((part) =>
-      'text' in part ? part.text : { timestamp: time, id, body: call.body }[part.placeholder],
-    )
-    return hasMatch(rule, header, parts, withDecodedKey)
+    const values = { timestamp: time ?? '', id: id ?? '', body: call.body }
+    const parts = rule.template.map((part) => ('text' in part ? part.text : values[part.placeholder]))
+    const problem = compare(rule, header, parts, withDecodedKey)
+    if (id === undefined) return 'header_missing'
+    if (time === undefined || !/^\d{1,12}$/.test(time)) return 'timestamp'
+    return Math.abs(call.now - Number(time)) > TOLERANCE_SECONDS ? 'timestamp' : problem
   },
   sendsSecret: false,
   checkSettings({ template, id_header }) {
@@ -86,11 +94,11 @@ export const SIGNATURE_SCHEMES = { body, timestamp, token } satisfies Record<str
 export type SchemeName = keyof typeof SIGNATURE_SCHEMES
 export const SCHEME_NAMES = Object.keys(SIGNATURE_SCHEMES) as SchemeName[]
 
-/** Whether a call carries a valid signature. Missing, malformed and wrong ones are all just false. */
-export function isSigned(rule: SignatureRule, call: SignedCall): boolean {
-  const header = single(call.headers[rule.header])
-  if (header === undefined || header.trim() === '') return false
-  return SIGNATURE_SCHEMES[rule.scheme].verify(rule, call, header)
+/** What is wrong with the signature of a call; null when it is valid. */
+export function signatureProblem(rule: SignatureRule, call: SignedCall): SignatureProblem | null {
+  const header = single(call.headers[rule.header]) ?? ''
+  const problem = SIGNATURE_SCHEMES[rule.scheme].check(rule, call, header)
+  return header.trim() === '' ? 'header_missing' : problem
 }
 
 function allowNoSettings(settings: SchemeSettings): SchemeSettings {
@@ -99,22 +107,22 @@ function allowNoSettings(settings: SchemeSettings): SchemeSettings {
 }
 
 /** Every candidate is compared with every secret's digest, so that timing reveals nothing. */
-function hasMatch(
+function compare(
   { secrets, algorithm }: SignatureRule,
   header: string,
   signed: (string | Buffer)[],
   keysOf: (secret: string) => (string | Buffer)[],
-): boolean {
-  const given = candidates(header, algorithm)
+): SignatureProblem | null {
+  const { decoded, problem } = candidates(header, algorithm)
   let found = false
   for (const key of secrets.flatMap(keysOf)) {
     const hmac = createHmac(algorithm, key)
     for (const part of signed) hmac.update(part)
     const expected = hmac.digest()
-    for (const candidate of given)
+    for (const candidate of decoded)
       found = (candidate.length === expected.length && timingSafeEqual(candidate, expected)) || found
   }
-  return found
+  return found ? null : problem
 }
 
 /**
@@ -128,19 +136,29 @@ function withDecodedKey(secret: string): (string | Buffer)[] {
 
 /**
  * The signatures in a header: separated by commas or spaces, each bare or prefixed (`sha256=`, `v1=`,
- * `v1,`), in hex, base64 or base64url. The name of another algorithm excludes a signature.
+ * `v1,`), in hex, base64 or base64url. The name of another algorithm excludes a signature. `problem`: what is wrong when
+ * none of them matches.
  */
-export function candidates(header: string, algorithm: SignatureRule['algorithm']): Buffer[] {
-  return header
+function candidates(
+  header: string,
+  algorithm: SignatureRule['algorithm'],
+): { decoded: Buffer[]; problem: SignatureProblem } {
+  let ofOtherAlgorithms = 0
+  const decoded = header
     .split(/[,\s]+/)
     .slice(0, MAX_SIGNATURES * 2)
     .flatMap((piece) => {
       const named = /^([A-Za-z][A-Za-z0-9]*)=(?=[^=])(.*)$/.exec(piece)
       const [name, value] = named ? [named[1]!.toLowerCase(), named[2]!] : [undefined, piece]
-      if (name !== undefined && name in DIGEST_BYTES && name !== algorithm) return []
+      if (name !== undefined && name in DIGEST_BYTES && name !== algorithm) {
+        ofOtherAlgorithms += 1
+        return []
+      }
       return decode(value, DIGEST_BYTES[algorithm]) ?? decode(piece, DIGEST_BYTES[algorithm]) ?? []
     })
     .slice(0, MAX_SIGNATURES)
+  if (decoded.length > 0) return { decoded, problem: 'mismatch' }
+  return { decoded, problem: ofOtherAlgorithms > 0 ? 'prefix' : 'encoding' }
 }
 
 /** Strict: Node's decoders skip invalid characters. */

@@ -303,6 +303,8 @@ export type Tables = {
     error: string | null
     event_id: number | null
     attempt: number | null
+    signature_problem: string | null
+    body_bytes: number | null
   }
   delivery_claims: { hook_id: string; key: Buffer; action_id: number; claimed_at: Timestamp }
   deliveries: {

@@ -1,3 +1,5 @@
+import { sql } from 'kysely'
+import type { SignatureProblem } from '#model/hooks/signature-schemes.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { Extent, Page } from '#platform/http/pagination.ts'
 import { readLargePage } from '#platform/http/read-large-page.ts'
@@ -59,10 +61,12 @@ export async function readHookRequest(
   const row = await db
     .selectFrom('hook_requests')
     .select([...columns, 'request_headers', 'request_body', 'response_headers', 'response_body'])
+    .select(['signature_problem', bodyBytes])
     .where('id', '=', id)
     .executeTakeFirst()
   if (!row) return undefined
-  const { request_headers, request_body, response_headers, response_body, ...record } = row
+  const { request_headers, request_body, response_headers, response_body, ...rest } = row
+  const { signature_problem, body_bytes, ...record } = rest
   const { withBodies } = options
   const mask = createMask(withBodies ? await options.secretsOf(row.hook_id) : [])
   const shownBody = (bytes: Buffer | null) => presentBody(withBodies && bytes ? mask.bytes(bytes) : null)
@@ -72,6 +76,8 @@ export async function readHookRequest(
   const response = shownBody(response_body)
   return {
     ...(withBodies ? record : withoutPath(record)),
+    signature_problem: withBodies ? (signature_problem as SignatureProblem | null) : null,
+    body_bytes: withBodies ? body_bytes : null,
     request_headers: shownHeaders(request_headers),
     request_body: request.text,
     request_body_encoding: request.encoding,
@@ -80,6 +86,11 @@ export async function readHookRequest(
     response_body_encoding: response.encoding,
   }
 }
+
+/** Calls received before sizes were recorded have the size of their body, as long as that is stored. */
+const bodyBytes = sql<
+  number | null
+>`coalesce(body_bytes, case type when 'incoming' then octet_length(request_body) end)`.as('body_bytes')
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 

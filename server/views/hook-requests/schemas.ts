@@ -1,6 +1,7 @@
 // The hook requests room: lists and shows received calls and sent deliveries.
 import { type Static, Type } from 'typebox'
 import { hookRequestSchema } from '#model/actions/schemas.ts'
+import { SIGNATURE_PROBLEMS, type SignatureProblem } from '#model/hooks/signature-schemes.ts'
 import { IntegerOrNull, namedObject, TextOrNull, TimestampOrNull, Word } from '#platform/http/schemas.ts'
 
 const recordFields = {
@@ -24,9 +25,20 @@ const encoding = Word(['utf-8', 'base64'] as const, { description: 'Encoding of 
 
 export const hookRequestDetailSchema = namedObject('HookRequestDetail', {
   ...recordFields,
+  signature_problem: Type.Unsafe<SignatureProblem | null>({
+    type: ['string', 'null'],
+    enum: [...SIGNATURE_PROBLEMS, null],
+    description:
+      'Calls rejected for their signature: `header_missing`; `prefix`: another algorithm is named; `encoding`: neither hex nor base64 of the right length; `mismatch`: another secret or body; `timestamp`: missing or too old. Null otherwise, and for callers without `hook:edit`.',
+  }),
+  body_bytes: IntegerOrNull({
+    description:
+      'The size of the body of a call as received, before it was inflated. Null for deliveries, and for callers without `hook:edit`.',
+  }),
   request_headers: headers,
   request_body: TextOrNull({
-    description: 'Null after it was pruned, and for callers without `hook:edit`.',
+    description:
+      'Inflated if it was sent with `Content-Encoding: gzip`. Null after it was pruned, when it could not be inflated, and for callers without `hook:edit`.',
   }),
   request_body_encoding: encoding,
   response_headers: headers,

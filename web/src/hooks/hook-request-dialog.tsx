@@ -40,7 +40,9 @@ function HookRequest({ id }: { id: string }) {
             {outcomeLabel(request)}. {formatDateTime(request.created_at)}
             {request.duration_ms !== null && `, ${request.duration_ms} ms`}
             {request.attempt !== null && `, attempt ${request.attempt}`}
+            {request.body_bytes !== null && `, ${request.body_bytes} bytes received`}
             {request.error && `. ${request.error}`}
+            {request.signature_problem && `. ${SIGNATURE_PROBLEMS[request.signature_problem]}`}
           </Text>
           <Subheading>Request</Subheading>
           <Code block>
@@ -59,6 +61,14 @@ function HookRequest({ id }: { id: string }) {
       )}
     </Loaded>
   )
+}
+
+const SIGNATURE_PROBLEMS: Record<NonNullable<HookRequestDetail['signature_problem']>, string> = {
+  header_missing: 'The signature header is missing',
+  prefix: 'The signature names another algorithm',
+  encoding: 'The signature is neither hex nor base64 of the right length',
+  mismatch: 'The signature was made with another secret or for another body',
+  timestamp: 'The timestamp is missing or too old',
 }
 
 function headerLines(headers: HookRequestDetail['request_headers']): string {
