@@ -5,6 +5,7 @@ import helmet from '@fastify/helmet'
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
 import { accountRoutes } from '#access/accounts/routes.ts'
 import { keepSessionsAlive, sessionSchema } from '#access/accounts/session-routes.ts'
+import { signedInSchema } from '#access/accounts/signed-in.ts'
 import { userSchema } from '#access/accounts/user-schema.ts'
 import { enforceAccess } from '#access/authorization/enforce.ts'
 import type { Connect } from '#adapters/executors/connect.ts'
@@ -96,6 +97,7 @@ const schemas = [
   errorSchema,
   userSchema,
   sessionSchema,
+  signedInSchema,
   ...inventorySchemas,
   ...actionSchemas,
   stepLogSchema,

@@ -1,4 +1,4 @@
-// Shared by tests of accounts: a separate account and network address per test, and operations on tokens.
+// Shared by tests of accounts: a separate account and network per test, and operations on tokens.
 import assert from 'node:assert/strict'
 import { sql } from 'kysely'
 import { hashPassword } from '#platform/crypto/passwords.ts'
@@ -18,8 +18,13 @@ export async function openAccounts(t: Parameters<typeof openTestApp>[0]) {
 
   return async function arrange(test = app): Promise<Arranged> {
     const person = await createPerson(test.db, { passwordHash })
-    return { ...test, person, address: `2001:db8::${person.id}` }
+    return { ...test, person, address: networkAddress(person.id) }
   }
+}
+
+/** An address of network `number`, which is different for every number up to 65,535. */
+export function networkAddress(number: number, host = 1): string {
+  return `2001:db8:${number.toString(16)}::${host}`
 }
 
 export function logIn(

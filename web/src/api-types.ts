@@ -669,6 +669,14 @@ export type ServerResource = {
 
 export type Session = { user: User; expires_at: string | null }
 
+export type SignedIn = {
+  user: User
+  access_token: string | null
+  token_type: 'bearer' | null
+  expires_in: number | null
+  refresh_token: string | null
+}
+
 export type Step = {
   id: number
   action_id: number
@@ -859,7 +867,7 @@ export type Operations = {
     path: undefined
     query: undefined
     body: { token: string; name?: string; password: string }
-    answer: { access_token: string; token_type: 'bearer'; expires_in: number; refresh_token: string }
+    answer: SignedIn
   }
   'GET /overview': {
     path: undefined

@@ -1,14 +1,21 @@
-import { createHash } from 'node:crypto'
 import { sql } from 'kysely'
-import { type Static, Type } from 'typebox'
+import { Type } from 'typebox'
+import { recordAudit } from '#access/audit/record.ts'
 import { verifyPassword } from '#platform/crypto/passwords.ts'
 import type { Database, Transaction } from '#platform/database/connect.ts'
 import { ApiError } from '#platform/http/errors.ts'
 import { Exactly } from '#platform/http/schemas.ts'
-
-const WINDOW = sql`interval '15 minutes'`
-const MAX_FAILURES_PER_EMAIL = 10
-const MAX_FAILURES_PER_ADDRESS = 50
+import {
+  countFailure,
+  forgetFailures,
+  isFamiliar,
+  lockSubjects,
+  readThrottle,
+  rejectsAtOnce,
+  type Subjects,
+  subjectsOf,
+  throttledFor,
+} from './login-throttle.ts'
 
 /** What both logins, for programs and for browsers, accept. */
 export const loginSchema = Exactly({
@@ -16,79 +23,110 @@ export const loginSchema = Exactly({
   password: Type.String({ minLength: 1, maxLength: 255 }),
 })
 
-/**
- * Returns the session that `open` makes in the transaction that counts the attempt, or throws the response to a failed
- * login. An unknown email and an incorrect password are indistinguishable, also by timing.
- */
-export async function logIn<Session extends object>(
+export type PasswordAttempt = {
+  email: string
+  password: string
+  from: { ipAddress: string; requestId: string }
+}
+
+/** A password that was compared, but whose result counts only once the attempt is committed. */
+type Compared = {
+  kind: 'compared'
+  attempt: PasswordAttempt
+  subjects: Subjects
+  user: { id: number; email: string; password_hash: string | null } | undefined
+  matches: boolean
+}
+export type Throttled = { kind: 'throttled'; seconds: number }
+export type PasswordOutcome<Result> = { kind: 'done'; result: Result } | { kind: 'incorrect' } | Throttled
+
+/** Calls `onCorrect` in the transaction that counts the attempt, if the password is correct. */
+export async function tryPassword<Result>(
   db: Database,
-  attempt: Static<typeof loginSchema> & { address: string },
-  open: (trx: Transaction, userId: number) => Promise<Session>,
-): Promise<Session> {
-  const subjects: Subject[] = [
-    { subject: subjectOf('email', attempt.email.toLowerCase()), limit: MAX_FAILURES_PER_EMAIL },
-    { subject: subjectOf('address', attempt.address), limit: MAX_FAILURES_PER_ADDRESS },
-  ]
-  await rejectAboveLimit(db, subjects)
+  attempt: PasswordAttempt,
+  onCorrect: (trx: Transaction, userId: number) => Promise<Result>,
+): Promise<PasswordOutcome<Result>> {
+  const compared = await comparePassword(db, attempt)
+  return compared.kind === 'throttled' ? compared : commitAttempt(db, compared, onCorrect)
+}
+
+/** Takes as long for an unknown email as for an incorrect password. */
+export async function comparePassword(db: Database, attempt: PasswordAttempt): Promise<Compared | Throttled> {
+  const subjects = subjectsOf(attempt.email, attempt.from.ipAddress)
+  const seconds = rejectsAtOnce(await readThrottle(db, subjects))
+  if (seconds !== null) return { kind: 'throttled', seconds }
   const user = await db
     .selectFrom('users')
-    .select(['id', 'password_hash'])
+    .select(['id', 'email', 'password_hash'])
     .where(sql`lower(email)`, '=', attempt.email.toLowerCase())
     .where('active', '=', true)
     .executeTakeFirst()
   const matches = await verifyPassword(attempt.password, user?.password_hash ?? null)
-  const session = await db.transaction().execute(async (trx) => {
-    // A thousand concurrent guesses have all passed the check above. One by one they are checked again, so that
-    // no more of them than the limit learn whether they were correct.
-    // The locks are always taken in the same order, so that two logins cannot deadlock.
-    for (const { subject } of subjects) {
-      await sql`select pg_advisory_xact_lock(${subject.readBigInt64BE()})`.execute(trx)
-    }
-    await rejectAboveLimit(trx, subjects)
-    if (user && matches) {
-      await trx.deleteFrom('login_failures').where('subject', '=', subjects[0]!.subject).execute()
-      return open(trx, user.id)
-    }
-    const failures = subjects.map(({ subject }) => ({ subject }))
-    await trx.insertInto('login_failures').values(failures).execute()
-    return undefined
-  })
-  // Thrown out here: the failure has to be committed.
-  if (!session) throw new ApiError('unauthenticated', 'Incorrect email or password.')
-  return session
+  return { kind: 'compared', attempt, subjects, user, matches }
 }
 
-type Subject = { subject: Buffer; limit: number }
+/**
+ * A thousand concurrent guesses have all been compared. Here they are counted one by one, so that no more of them than
+ * the limit learn whether they were correct.
+ */
+export async function commitAttempt<Result>(
+  db: Database,
+  { attempt, subjects, user, matches }: Compared,
+  onCorrect: (trx: Transaction, userId: number) => Promise<Result>,
+): Promise<PasswordOutcome<Result>> {
+  return db.transaction().execute(async (trx): Promise<PasswordOutcome<Result>> => {
+    await lockSubjects(trx, subjects)
+    const throttle = await readThrottle(trx, subjects)
+    const rejected = rejectsAtOnce(throttle)
+    if (rejected !== null) return { kind: 'throttled', seconds: rejected }
+    const throttled = throttledFor(throttle)
+    // Read for unknown accounts as well: it takes the same time.
+    const isKnownHere = await isFamiliar(trx, user?.id ?? 0, attempt.from.ipAddress)
+    const mayPass = throttled === null || isKnownHere
+    if (mayPass && matches && (await lockPassword(trx, user!))) {
+      await forgetFailures(trx, subjects)
+      return { kind: 'done', result: await onCorrect(trx, user!.id) }
+    }
+    await countFailure(trx, subjects, { forAccount: !isKnownHere && throttle.account === null })
+    if (throttled !== null) return { kind: 'throttled', seconds: throttled }
+    await recordFailure(trx, attempt, user)
+    return { kind: 'incorrect' }
+  })
+}
 
-/** Throws until the oldest counted failure has left the window. */
-async function rejectAboveLimit(db: Database, subjects: Subject[]): Promise<void> {
-  const rows = await db
-    .selectFrom('login_failures')
-    .select(({ fn }) => [
-      'subject',
-      fn.countAll<number>().as('failures'),
-      sql<number>`ceil(extract(epoch from min(failed_at) + ${WINDOW} - now()))::int`.as('seconds'),
-    ])
-    .where('failed_at', '>', sql<string>`now() - ${WINDOW}`)
-    .where(({ eb }) =>
-      eb(
-        'subject',
-        'in',
-        subjects.map(({ subject }) => subject),
-      ),
-    )
-    .groupBy('subject')
-    .execute()
-  const exceeded = rows.filter((row) =>
-    subjects.some(({ subject, limit }) => subject.equals(row.subject) && row.failures >= limit),
+/** False when the password was changed, or the account was deactivated, after the password was compared. */
+async function lockPassword(trx: Transaction, user: NonNullable<Compared['user']>): Promise<boolean> {
+  const row = await trx
+    .selectFrom('users')
+    .select(['password_hash', 'active'])
+    .where('id', '=', user.id)
+    .forShare()
+    .executeTakeFirst()
+  return row?.active === true && row.password_hash === user.password_hash
+}
+
+/** An unknown email may be a password typed into the wrong field: it is not stored. */
+async function recordFailure(
+  trx: Transaction,
+  { from }: PasswordAttempt,
+  user: Compared['user'],
+): Promise<void> {
+  await recordAudit(
+    trx,
+    { userId: null, ...from },
+    {
+      organizationId: null,
+      verb: 'sign_in_failed',
+      subject: { type: 'user', id: user?.id ?? 'unknown', name: user?.email ?? 'unknown' },
+      before: null,
+      after: { method: 'password' },
+    },
   )
-  if (exceeded.length === 0) return
-  const seconds = Math.max(1, ...exceeded.map((row) => row.seconds))
-  throw new ApiError('too_many_requests', 'Too many failed logins; wait before you try again.', {
+}
+
+/** The response to a failed attempt. */
+export function tooManyAttempts({ seconds }: Throttled): ApiError {
+  return new ApiError('too_many_requests', 'Too many failed logins; wait before you try again.', {
     headers: { 'retry-after': String(seconds) },
   })
-}
-
-function subjectOf(kind: 'email' | 'address', value: string): Buffer {
-  return createHash('sha256').update(`${kind}:${value}`).digest()
 }

@@ -1,27 +1,25 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
+import { actorOf } from '#access/audit/actor.ts'
 import { callerOf, publicly, signedIn } from '#access/authorization/enforce.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { ApiError, invalid, notFound } from '#platform/http/errors.ts'
 import { describePage, pageOf, pageQuery } from '#platform/http/pagination.ts'
 import { Exactly, errorResponses, Id, ref, Timestamp, TimestampOrNull } from '#platform/http/schemas.ts'
-import { logIn, loginSchema } from './login.ts'
+import { loginSchema } from './login.ts'
+import { signOut } from './manage-sessions.ts'
 import { createPersonalToken, listPersonalTokens, revokePersonalToken } from './personal-tokens.ts'
 import { cookieSessionRoutes, operation } from './session-routes.ts'
-import { closeSession, openSession, refreshSession, type TokenLifetimes } from './sessions.ts'
+import { refreshSession, type TokenLifetimes } from './sessions.ts'
+import { signInWithPassword } from './sign-in.ts'
+import { issuedTokens } from './signed-in.ts'
+import { clientOf } from './start-session.ts'
 import { loadUser, userSchema } from './user-schema.ts'
 
 type AccountRoutes = { db: Database; lifetimes: TokenLifetimes; baseUrl: () => string }
 
 /** ISO 8601 has four digits for the year. */
 const YEAR_10000 = Date.UTC(10_000, 0)
-
-export const issuedTokens = Exactly({
-  access_token: Type.String(),
-  token_type: Type.Literal('bearer'),
-  expires_in: Type.Integer({ description: 'Seconds until the access token expires.' }),
-  refresh_token: Type.String({ description: 'Works once; see POST /users/refresh-token.' }),
-})
 
 const personalToken = {
   id: Id,
@@ -44,8 +42,8 @@ export const accountRoutes: FastifyPluginAsyncTypebox<AccountRoutes> = async (
       response: { 200: issuedTokens, ...errorResponses(400, 401, 422, 429) },
     }),
     async (request) => {
-      const attempt = { ...request.body, address: request.ip }
-      return logIn(db, attempt, (trx, userId) => openSession(trx, userId, lifetimes))
+      const client = { ...clientOf(request, baseUrl()), kind: 'api' as const }
+      return (await signInWithPassword(db, request.body, client, lifetimes)).tokens
     },
   )
 
@@ -78,7 +76,7 @@ export const accountRoutes: FastifyPluginAsyncTypebox<AccountRoutes> = async (
       response: { 204: Type.Null(), ...errorResponses(401) },
     }),
     async (request, reply) => {
-      await closeSession(db, callerOf(request).token)
+      await signOut(db, callerOf(request), actorOf(request))
       return reply.code(204).send(null)
     },
   )

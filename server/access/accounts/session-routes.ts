@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyInstance, FastifySchema } from 'fastify'
 import { Type } from 'typebox'
+import { actorOf } from '#access/audit/actor.ts'
 import {
   type Access,
   callerOf,
@@ -13,8 +14,12 @@ import { isSameOrigin, writeSessionCookie } from '#access/authorization/session-
 import type { Database } from '#platform/database/connect.ts'
 import { ApiError } from '#platform/http/errors.ts'
 import { Exactly, errorResponses, named, ref, TextOrNull } from '#platform/http/schemas.ts'
-import { logIn, loginSchema } from './login.ts'
-import { closeSession, openCookieSession, renewCookieSession, type TokenLifetimes } from './sessions.ts'
+import { loginSchema } from './login.ts'
+import { signOut } from './manage-sessions.ts'
+import { renewCookieSession, type TokenLifetimes } from './sessions.ts'
+import { signInWithPassword } from './sign-in.ts'
+import { setSessionCookie } from './signed-in.ts'
+import { clientOf } from './start-session.ts'
 import { loadUser, userSchema } from './user-schema.ts'
 
 type SessionRoutes = { db: Database; lifetimes: TokenLifetimes; baseUrl: () => string }
@@ -75,14 +80,11 @@ export const cookieSessionRoutes: FastifyPluginAsyncTypebox<SessionRoutes> = asy
       // Login CSRF: another site must not sign a user in to a foreign account.
       if (!isSameOrigin(request, baseUrl()))
         throw new ApiError('forbidden', "Sign-in must come from Gantry's own pages.")
-      const attempt = { ...request.body, address: request.ip }
-      const { token, userId, expiresAt } = await logIn(db, attempt, (trx, id) =>
-        openCookieSession(trx, id, lifetimes),
-      )
-      const seconds = lifetimes.accessTokenMinutes * 60
-      reply.header('set-cookie', writeSessionCookie({ token, seconds }, baseUrl()))
+      const client = { ...clientOf(request, baseUrl()), kind: 'browser' as const }
+      const session = await signInWithPassword(db, request.body, client, lifetimes)
+      setSessionCookie(reply, session.token, lifetimes, baseUrl())
       reply.header('cache-control', 'no-store')
-      return { user: await loadUser(db, userId), expires_at: expiresAt }
+      return { user: await loadUser(db, session.userId), expires_at: session.expiresAt }
     },
   )
 
@@ -110,7 +112,7 @@ export const cookieSessionRoutes: FastifyPluginAsyncTypebox<SessionRoutes> = asy
       response: { 204: Type.Null(), ...errorResponses(401, 403) },
     }),
     async (request, reply) => {
-      await closeSession(db, callerOf(request).token)
+      await signOut(db, callerOf(request), actorOf(request))
       // It may just have been renewed.
       reply.removeHeader('set-cookie')
       reply.header('set-cookie', writeSessionCookie(null, baseUrl()))

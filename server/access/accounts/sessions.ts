@@ -1,25 +1,26 @@
-// Accounts: login, sessions and personal access tokens. This file issues and revokes the tokens of a login; the
+// Accounts: login, sessions and personal access tokens. This file issues and revokes the tokens of a session; the
 // database says what time it is.
-import { randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
 import { hashToken, newToken } from '#platform/crypto/tokens.ts'
 import type { Database, Transaction } from '#platform/database/connect.ts'
+import { NOW } from '#platform/database/rows.ts'
 
 export type TokenLifetimes = { accessTokenMinutes: number; refreshTokenDays: number }
-export type IssuedTokens = Awaited<ReturnType<typeof openSession>>
+export type IssuedTokens = Awaited<ReturnType<typeof issueTokens>>
 
-const now = sql<string>`now()`
 const accessLifetime = ({ accessTokenMinutes }: TokenLifetimes) =>
   sql`${accessTokenMinutes}::int * interval '1 minute'`
 const refreshLifetime = ({ refreshTokenDays }: TokenLifetimes) =>
   sql`${refreshTokenDays}::int * interval '1 day'`
 
-/** Issues one access and one refresh token. A login starts a new family of tokens; a refresh continues its own. */
-export async function openSession(
+/** The session that tokens belong to, by the family that they share. */
+export type TokenFamily = { userId: number; family: string }
+
+/** One access and one refresh token, at the start of a session and at each refresh. */
+export async function issueTokens(
   trx: Transaction,
-  userId: number,
+  { userId, family }: TokenFamily,
   lifetimes: TokenLifetimes,
-  family: string = randomUUID(),
 ) {
   const access_token = newToken('access')
   const refresh_token = newToken('refresh')
@@ -37,6 +38,31 @@ export async function openSession(
   return { access_token, token_type: 'bearer' as const, expires_in, refresh_token }
 }
 
+/**
+ * The token of a browser session, alone in its family. Use extends it, up to the age that a login of a program can
+ * reach by refreshing.
+ */
+export async function issueCookieToken(
+  trx: Transaction,
+  { userId, family }: TokenFamily,
+  lifetimes: TokenLifetimes,
+): Promise<{ token: string; expiresAt: string }> {
+  const token = newToken('access')
+  const { expires_at } = await trx
+    .insertInto('tokens')
+    .values({
+      user_id: userId,
+      kind: 'access',
+      family,
+      in_cookie: true,
+      hash: hashToken(token),
+      expires_at: sql<string>`now() + ${accessLifetime(lifetimes)}`,
+    })
+    .returning('expires_at')
+    .executeTakeFirstOrThrow()
+  return { token, expiresAt: expires_at! }
+}
+
 type RefreshOutcome = { kind: 'refreshed'; tokens: IssuedTokens } | { kind: 'reused' } | { kind: 'unknown' }
 
 /**
@@ -50,9 +76,13 @@ export async function refreshSession(
 ): Promise<RefreshOutcome> {
   const hash = hashToken(token)
   return db.transaction().execute(async (trx): Promise<RefreshOutcome> => {
-    const known = await trx.selectFrom('tokens').select('family').where('hash', '=', hash).executeTakeFirst()
+    const known = await trx
+      .selectFrom('tokens')
+      .select(['user_id', 'family'])
+      .where('hash', '=', hash)
+      .executeTakeFirst()
     if (!known?.family) return { kind: 'unknown' }
-    await lockFamily(trx, known.family)
+    await lockFamily(trx, { userId: known.user_id, family: known.family })
     const row = await trx
       .selectFrom('tokens')
       .innerJoin('users', 'users.id', 'tokens.user_id')
@@ -60,81 +90,63 @@ export async function refreshSession(
       .where('tokens.hash', '=', hash)
       .where('tokens.kind', '=', 'refresh')
       .where('tokens.revoked_at', 'is', null)
-      .where('tokens.expires_at', '>', now)
+      .where('tokens.expires_at', '>', NOW)
       .where('users.active', '=', true)
       .executeTakeFirst()
     if (!row?.family) return { kind: 'unknown' }
+    const session = { userId: row.user_id, family: row.family }
     if (row.used_at !== null) {
-      await revokeFamily(trx, row.family)
+      await revokeFamily(trx, session.family)
       return { kind: 'reused' }
     }
-    await trx.updateTable('tokens').set({ used_at: now }).where('id', '=', row.id).execute()
-    return { kind: 'refreshed', tokens: await openSession(trx, row.user_id, lifetimes, row.family) }
+    await trx.updateTable('tokens').set({ used_at: NOW }).where('id', '=', row.id).execute()
+    await trx
+      .updateTable('sessions')
+      .set({ last_used_at: NOW })
+      .where('family', '=', session.family)
+      .execute()
+    return { kind: 'refreshed', tokens: await issueTokens(trx, session, lifetimes) }
   })
 }
 
-/** Revokes the login that a token belongs to; a personal token is revoked alone. */
-export async function closeSession(
-  db: Database,
-  { id, family }: { id: number; family: string | null },
-): Promise<void> {
-  if (family === null) {
-    await db.updateTable('tokens').set({ revoked_at: now }).where('id', '=', id).execute()
-    return
-  }
-  await db.transaction().execute(async (trx) => {
-    await lockFamily(trx, family)
-    await revokeFamily(trx, family)
-  })
+/** Revokes all tokens of a session. */
+export async function revokeSession(trx: Transaction, session: TokenFamily): Promise<void> {
+  await lockFamily(trx, session)
+  await revokeFamily(trx, session.family)
 }
 
 /** Deletes what can never be used again; run by a job. */
 export async function pruneTokens(db: Database): Promise<void> {
   const yesterday = sql<string>`now() - interval '1 day'`
   await db.deleteFrom('tokens').where('expires_at', '<', yesterday).execute()
+  await sql`
+    delete from sessions s where created_at < ${yesterday}
+      and not exists (select from tokens t where t.family = s.family)`.execute(db)
   await db.deleteFrom('login_failures').where('failed_at', '<', yesterday).execute()
+  await db.deleteFrom('password_resets').where('expires_at', '<', yesterday).execute()
+  // The newest one stays: it says when the account was last used.
+  await sql`
+    delete from sign_in_networks n where signed_in_at < now() - interval '90 days'
+      and exists (select from sign_in_networks m where m.user_id = n.user_id
+        and (m.signed_in_at, m.network) > (n.signed_in_at, n.network))`.execute(db)
 }
 
 /**
  * Until the transaction ends nobody else adds to a family or revokes it: a token issued during a revocation would
- * not be seen by it, and would survive.
+ * not be seen by it, and would survive. Whoever revokes everything of a user locks the user exclusively.
  */
-async function lockFamily(trx: Transaction, family: string): Promise<void> {
+async function lockFamily(trx: Transaction, { userId, family }: TokenFamily): Promise<void> {
+  await trx.selectFrom('users').select('id').where('id', '=', userId).forShare().execute()
   await sql`select pg_advisory_xact_lock(hashtextextended(${family}, 0))`.execute(trx)
 }
 
 async function revokeFamily(trx: Transaction, family: string): Promise<void> {
   await trx
     .updateTable('tokens')
-    .set({ revoked_at: now })
+    .set({ revoked_at: NOW })
     .where('family', '=', family)
     .where('revoked_at', 'is', null)
     .execute()
-}
-
-/**
- * A browser session: one access token in a cookie, alone in its family. Use extends it, up to the age that a login of
- * a program can reach by refreshing.
- */
-export async function openCookieSession(
-  trx: Transaction,
-  userId: number,
-  lifetimes: TokenLifetimes,
-): Promise<{ token: string; userId: number; expiresAt: string }> {
-  const token = newToken('access')
-  const { expires_at } = await trx
-    .insertInto('tokens')
-    .values({
-      user_id: userId,
-      kind: 'access',
-      family: randomUUID(),
-      in_cookie: true,
-      hash: hashToken(token),
-      expires_at: sql<string>`now() + ${accessLifetime(lifetimes)}`,
-    })
-    .returning('expires_at')
-    .executeTakeFirstOrThrow()
-  return { token, userId, expiresAt: expires_at! }
 }
 
 /**

@@ -37,6 +37,7 @@ type CallerRow = Omit<Caller, 'grants' | 'token'> & {
   kind: 'access' | 'personal'
   family: string | null
   needs_touch: boolean
+  session_needs_touch: boolean
   grants: GrantRow[]
 }
 
@@ -44,11 +45,12 @@ type CallerRow = Omit<Caller, 'grants' | 'token'> & {
 const CALLERS = `
   select encode(t.hash, 'hex') as hash, u.id, u.name, u.email, u.is_instance_admin, t.id as token_id, t.kind, t.family,
     t.kind = 'personal' and coalesce(t.used_at < now() - interval '1 minute', true) as needs_touch,
+    coalesce(s.last_used_at < now() - interval '1 minute', false) as session_needs_touch,
     (select version from tree_version) as tree_version,
     (select coalesce(json_agg(json_build_object('built_in_role', g.built_in_role, 'permissions', r.permissions,
         'organization_id', g.organization_id, 'project_id', g.project_id, 'environment_id', g.environment_id)), '[]')
       from grants g left join roles r on r.id = g.role_id where g.user_id = u.id) as grants
-  from tokens t join users u on u.id = t.user_id
+  from tokens t join users u on u.id = t.user_id left join sessions s on s.family = t.family
   where t.hash = any($1::bytea[]) and t.kind in ('access', 'personal') and t.revoked_at is null
     and (t.expires_at is null or t.expires_at > now()) and u.active`
 
@@ -63,10 +65,22 @@ async function loadCallers(db: Database, hashes: string[]): Promise<Map<string, 
       .where(anyOf('id', untouched))
       .execute()
   }
+  const unseen = rows.filter((row) => row.session_needs_touch).map((row) => row.family!)
+  if (unseen.length > 0)
+    await sql`update sessions set last_used_at = now() where family = any(${unseen}::uuid[])`.execute(db)
   return new Map(rows.map((row) => [row.hash, toCaller(row)]))
 }
 
-function toCaller({ hash: _, needs_touch: __, token_id, kind, family, grants, ...user }: CallerRow): Caller {
+function toCaller({
+  hash: _,
+  needs_touch: __,
+  session_needs_touch: ___,
+  token_id,
+  kind,
+  family,
+  grants,
+  ...user
+}: CallerRow): Caller {
   return { ...user, grants: grants.map(toGrant), token: { id: token_id, kind, family } }
 }
 

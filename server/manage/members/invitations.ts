@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
-import { type IssuedTokens, openSession, type TokenLifetimes } from '#access/accounts/sessions.ts'
-import { type Actor, recordAudit } from '#access/audit/record.ts'
+import type { TokenLifetimes } from '#access/accounts/sessions.ts'
+import { type SignInClient, type StartedSession, startSession } from '#access/accounts/start-session.ts'
+import { recordAudit } from '#access/audit/record.ts'
 import { hashPassword } from '#platform/crypto/passwords.ts'
 import { hashToken, newUrlToken } from '#platform/crypto/tokens.ts'
 import { anyOf } from '#platform/database/any-of.ts'
@@ -59,7 +60,7 @@ export async function expireLinksOfOthers(
     .execute()
 }
 
-type AcceptOutcome = { kind: 'done'; tokens: IssuedTokens } | HttpProblem
+type AcceptOutcome = { kind: 'done'; session: StartedSession } | HttpProblem
 
 const NOT_VALID: HttpProblem = {
   kind: 'invalid',
@@ -71,7 +72,7 @@ export async function acceptInvitation(
   db: Database,
   { token, name, password }: InvitationBody,
   lifetimes: TokenLifetimes,
-  actor: Actor,
+  client: SignInClient,
 ): Promise<AcceptOutcome> {
   const hash = hashToken(token)
   const seen = await findInvitation(db, hash)
@@ -91,9 +92,10 @@ export async function acceptInvitation(
       .execute()
     const subject = { type: 'member', id: user_id, name: email }
     const [before, after] = [{ has_joined: false }, { has_joined: true }]
-    const member = { ...actor, userId: user_id }
+    const member = { ...client, userId: user_id }
     await recordAudit(trx, member, { organizationId, verb: 'joined', subject, before, after })
-    return { kind: 'done', tokens: await openSession(trx, user_id, lifetimes) }
+    // Active: its row was locked before the invitation was read.
+    return { kind: 'done', session: (await startSession(trx, user_id, 'invitation', client, lifetimes))! }
   })
 }
 

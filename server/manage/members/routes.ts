@@ -1,11 +1,11 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { issuedTokens } from '#access/accounts/routes.ts'
 import type { TokenLifetimes } from '#access/accounts/sessions.ts'
-import { actorOf } from '#access/audit/actor.ts'
+import { presentSignedIn, signedInSchema } from '#access/accounts/signed-in.ts'
+import { clientOf } from '#access/accounts/start-session.ts'
 import { permissions, publicly } from '#access/authorization/enforce.ts'
 import { type ResourceDeps, resourceRoutes } from '#access/resource-routes.ts'
 import { unwrap } from '#platform/http/problems.ts'
-import { errorResponses } from '#platform/http/schemas.ts'
+import { errorResponses, ref } from '#platform/http/schemas.ts'
 import { acceptInvitation } from './invitations.ts'
 import { addMember, changeMember, inviteAgain, removeMember } from './manage-members.ts'
 import { changeRole, createRole, findRole, listRoles, type RoleRow, removeRole } from './manage-roles.ts'
@@ -137,13 +137,16 @@ export const memberRoutes: FastifyPluginAsyncTypebox<ResourceDeps & { lifetimes:
         tags: ['Accounts'],
         operationId: 'acceptInvitation',
         summary: 'Accept an invitation',
-        description:
-          'Sets the password and logs in, with the same response as a login. Works once, within seven days of the invitation.',
+        description: 'Sets the password and signs in. Works once, within seven days of the invitation.',
         security: [],
         body: invitationBody,
-        response: { 200: issuedTokens, ...errorResponses(400, 422) },
+        response: { 200: ref(signedInSchema), ...errorResponses(400, 422) },
       },
     },
-    async (request) => unwrap(await acceptInvitation(db, request.body, lifetimes, actorOf(request))).tokens,
+    async (request, reply) => {
+      const client = clientOf(request, baseUrl())
+      const { session } = unwrap(await acceptInvitation(db, request.body, lifetimes, client))
+      return presentSignedIn(reply, { db, lifetimes, baseUrl }, session.userId, session)
+    },
   )
 }

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
 import { readdir } from 'node:fs/promises'
 import { describe, test } from 'node:test'
 import { promisify } from 'node:util'
 import { sql } from 'kysely'
 import { createTestDatabase } from '#test/support/database.ts'
-import { createHook, createTestTree } from '#test/support/world.ts'
+import { createHook, createPerson, createTestTree } from '#test/support/world.ts'
 import { openDatabase } from './connect.ts'
 import { createMigrator, migrate } from './migrate.ts'
 
@@ -73,6 +74,39 @@ describe('migrating', () => {
     const offSince = Object.fromEntries(rows.map((row) => [row.id, row.off_since]))
     const { updated_at } = rows.find((row) => row.id === paused)!
     assert.deepEqual(offSince, { [on]: null, [paused]: updated_at, [failed]: '2026-01-02T03:04:05.678Z' })
+  })
+
+  test('makes a session of every login of an older database, and its tokens stay valid', async (t) => {
+    const { settings, drop } = await createTestDatabase({ empty: true })
+    t.after(drop)
+    const { db, close } = openDatabase(settings, { onIdleError: () => {} })
+    t.after(close)
+    await createMigrator(db).migrateTo('0008-audit-of-accounts')
+    const { id } = await createPerson(db)
+    const [browser, program] = [randomUUID(), randomUUID()]
+    await sql`
+      insert into tokens (user_id, family, kind, in_cookie, created_at, hash, expires_at) values
+        (${id}, ${browser}, 'access', true, '2026-01-02Z', sha256('1'), now() + interval '1 hour'),
+        (${id}, ${program}, 'access', false, '2026-01-03Z', sha256('2'), now() + interval '1 hour'),
+        (${id}, ${program}, 'refresh', false, '2026-01-03Z', sha256('3'), now() + interval '1 hour')`.execute(
+      db,
+    )
+    const before = await sql`select * from tokens order by id`.execute(db)
+    await migrate(db)
+    assert.deepEqual((await sql`select * from tokens order by id`.execute(db)).rows, before.rows)
+    const sessions = await db
+      .selectFrom('sessions')
+      .select(['kind', 'ip_address', 'user_agent', 'created_at', 'last_used_at'])
+      .where('user_id', '=', id)
+      .orderBy('id')
+      .execute()
+    const unknown = { ip_address: null, user_agent: null }
+    const at = (time: string) => ({ created_at: time, last_used_at: time })
+    assert.deepEqual(sessions.slice(0, 2), [
+      { kind: 'browser', ...unknown, ...at('2026-01-02T00:00:00.000Z') },
+      { kind: 'api', ...unknown, ...at('2026-01-03T00:00:00.000Z') },
+    ])
+    assert.equal(sessions.length, 3)
   })
 
   test('a failed migration changes nothing, and is named', async (t) => {

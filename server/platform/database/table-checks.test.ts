@@ -21,6 +21,7 @@ describe('constraints reject invalid rows', () => {
   let hookId: string
   let callId: string
   let roleId: number
+  let family: string
 
   before(async () => {
     const { settings, drop } = await createTestDatabase()
@@ -38,6 +39,9 @@ describe('constraints reject invalid rows', () => {
     const role = { organization_id: theirs.organizationId, name: 'Theirs', permissions: ['action:view'] }
     const made = await db.insertInto('roles').values(role).returning('id').executeTakeFirstOrThrow()
     roleId = made.id
+    const session = { user_id: ours.owner.id, family: randomUUID(), kind: 'api' } as const
+    family = session.family
+    await db.insertInto('sessions').values(session).execute()
   })
   after(() => close())
 
@@ -365,17 +369,29 @@ describe('constraints reject invalid rows', () => {
     () => ({
       user_id: ours.owner.id,
       kind: 'access',
-      family: randomUUID(),
+      family,
       hash: Buffer.alloc(32, 7),
       expires_at: NOW,
     }),
     {
+      'an access token of no session': () => ({ family: randomUUID() }),
       'an access token without an end': () => ({ expires_at: null }),
       'an access token without a family': () => ({ family: null }),
       'a personal token without a name': () => ({ kind: 'personal', family: null }),
       'a token of the wrong length': () => ({ hash: Buffer.alloc(31) }),
     },
   )
+
+  rejects('sessions', () => ({ user_id: ours.owner.id, family: randomUUID(), kind: 'browser' }), {
+    'an unknown kind': () => ({ kind: 'telephone' }),
+    'the family of another session': () => ({ family }),
+    'a user agent without an end': () => ({ user_agent: 'x'.repeat(256) }),
+  })
+
+  rejects('password_resets', () => ({ user_id: ours.owner.id, hash: Buffer.alloc(32, 7), expires_at: NOW }), {
+    'a token of the wrong length': () => ({ hash: Buffer.alloc(31) }),
+    'a link without an end': () => ({ expires_at: null }),
+  })
 
   rejects(
     'used_credits',

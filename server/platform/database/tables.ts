@@ -80,7 +80,19 @@ export type Tables = {
     /** The session of a browser, which lives on when it is used. */
     in_cookie: Generated<boolean>
   }
+  sessions: {
+    id: Id
+    user_id: number
+    family: string
+    kind: 'browser' | 'api'
+    ip_address: string | null
+    user_agent: string | null
+    created_at: Timestamp
+    last_used_at: Timestamp
+  }
   login_failures: { subject: Buffer; failed_at: Timestamp }
+  sign_in_networks: { user_id: number; network: string; signed_in_at: Timestamp }
+  password_resets: { user_id: number; hash: Buffer; expires_at: Timestamp; created_at: Timestamp }
   organizations: Retained & { id: Id; name: string; url_slug: string; owner_id: number }
   projects: Retained & {
     id: Id

@@ -1,0 +1,52 @@
+import type { FastifyReply } from 'fastify'
+import { type Static, Type } from 'typebox'
+import { writeSessionCookie } from '#access/authorization/session-cookie.ts'
+import type { Database } from '#platform/database/connect.ts'
+import { Exactly, IntegerOrNull, namedObject, ref, TextOrNull } from '#platform/http/schemas.ts'
+import type { TokenLifetimes } from './sessions.ts'
+import type { StartedSession } from './start-session.ts'
+import { loadUser, userSchema } from './user-schema.ts'
+
+/** The response to a login of a program. */
+export const issuedTokens = Exactly({
+  access_token: Type.String(),
+  token_type: Type.Literal('bearer'),
+  expires_in: Type.Integer({ description: 'Seconds until the access token expires.' }),
+  refresh_token: Type.String({ description: 'Works once; see POST /users/refresh-token.' }),
+})
+
+const UNLESS_COOKIE =
+  "Null when no tokens were issued: the caller was already signed in, or the request came from Gantry's own pages, which get the session cookie instead."
+
+/** The response to everything that signs somebody in by the way. */
+export const signedInSchema = namedObject('SignedIn', {
+  user: ref(userSchema),
+  access_token: TextOrNull({ description: UNLESS_COOKIE }),
+  token_type: TextOrNull({ enum: ['bearer', null], description: 'Null when no tokens were issued.' }),
+  expires_in: IntegerOrNull({ description: 'Seconds until the access token expires, or null.' }),
+  refresh_token: TextOrNull({ description: 'Works once; see POST /users/refresh-token. Or null.' }),
+})
+
+const NO_TOKENS = { access_token: null, token_type: null, expires_in: null, refresh_token: null }
+
+/** Answers with the tokens of a session, or sets its cookie; `null` when the caller was signed in before. */
+export async function presentSignedIn(
+  reply: FastifyReply,
+  { db, lifetimes, baseUrl }: { db: Database; lifetimes: TokenLifetimes; baseUrl: () => string },
+  userId: number,
+  session: StartedSession | null,
+): Promise<Static<typeof signedInSchema>> {
+  reply.header('cache-control', 'no-store')
+  if (session?.kind === 'browser') setSessionCookie(reply, session.token, lifetimes, baseUrl())
+  const user = await loadUser(db, userId)
+  return session?.kind === 'api' ? { user, ...session.tokens } : { user, ...NO_TOKENS }
+}
+
+export function setSessionCookie(
+  reply: FastifyReply,
+  token: string,
+  { accessTokenMinutes }: TokenLifetimes,
+  baseUrl: string,
+): void {
+  reply.header('set-cookie', writeSessionCookie({ token, seconds: accessTokenMinutes * 60 }, baseUrl))
+}
