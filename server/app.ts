@@ -6,6 +6,7 @@ import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } 
 import { accountRoutes } from '#access/accounts/routes.ts'
 import { keepSessionsAlive, sessionSchema } from '#access/accounts/session-routes.ts'
 import { signedInSchema } from '#access/accounts/signed-in.ts'
+import { userAccountSchema } from '#access/accounts/user-routes.ts'
 import { userSchema } from '#access/accounts/user-schema.ts'
 import { enforceAccess } from '#access/authorization/enforce.ts'
 import type { Connect } from '#adapters/executors/connect.ts'
@@ -98,6 +99,7 @@ const schemas = [
   userSchema,
   sessionSchema,
   signedInSchema,
+  userAccountSchema,
   ...inventorySchemas,
   ...actionSchemas,
   stepLogSchema,

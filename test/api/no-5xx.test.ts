@@ -9,6 +9,7 @@ import {
   createAccessToken,
   createAction,
   createHookRequest,
+  createPerson,
   createTestTree,
   grantRole,
   type TestTree,
@@ -30,6 +31,8 @@ const tree = await createTestTree(db)
 const actionId = await createAction(db, tree)
 /** For requests that may damage it. */
 let spare = await createSpareTree()
+const administrator = await createPerson(db, { admin: true })
+const bystander = await createPerson(db)
 let urlToken = ''
 const hooks = { incoming: await createHook('incoming'), outgoing: await createHook('outgoing') }
 const hookRequestId = await createHookRequest(db, await createHook('incoming'), 'incoming')
@@ -218,6 +221,7 @@ const realThings: [RegExp, () => string][] = [
   [/^\/pipelines\/:id(\/steps.*)?$/, () => String(spare.serverPipelineId)],
   [/^\/pipelines\//, () => String(tree.pipelineId)],
   [/^\/actions\//, () => String(actionId)],
+  [/^\/users\/:id/, () => String(bystander.id)],
 ]
 
 const escaped = (text: string) => encodeURIComponent(text.toWellFormed())
@@ -290,9 +294,12 @@ function weighted(route: { method: string; url: string }) {
 }
 
 async function send(sent: Sent): Promise<Answer> {
-  // Logging out revokes its token, so it gets its own.
-  const losesToken = /^\/(users\/logout|session)/.test(sent.url) && sent.token === tree.owner.token
-  const token = losesToken ? await createAccessToken(db, tree.owner.id) : sent.token
+  // Managing users takes an administrator, and whoever signs out loses their token.
+  const isManaging = /^\/users(\?|\/[^/?]+(\?|$)|\/[^/]+\/password-reset)/.test(sent.url)
+  const user = isManaging ? administrator : /^\/users\/me/.test(sent.url) ? bystander : tree.owner
+  const losesToken = /^\/(users\/(logout|me)|session)/.test(sent.url)
+  const needsToken = sent.token === tree.owner.token && (losesToken || isManaging)
+  const token = needsToken ? await createAccessToken(db, user.id) : sent.token
   return request(sent.method, sent.url, { ...sent, token })
 }
 
@@ -320,6 +327,8 @@ async function restoreData(sent: Sent, answer: Answer): Promise<void> {
     if (sent.url.startsWith('/hooks/outgoing')) hooks.outgoing = await createHook('outgoing')
     if (!sent.url.startsWith('/hooks/')) spare = await createSpareTree()
   }
+  if (sent.method === 'PUT' && sent.url.startsWith('/users/'))
+    await db.updateTable('users').set({ active: true }).where('active', '=', false).execute()
   if (answer.status === 201 && sent.url.startsWith('/pipelines') && sent.url.includes('/hooks/')) {
     await db.deleteFrom('hooks').where('id', '=', answer.body.id).execute()
   }

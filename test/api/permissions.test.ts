@@ -44,6 +44,7 @@ async function createObjects(): Promise<Record<string, string>> {
     target_url: 'https://example.com',
   })
   const personalToken = await create('/users/personal-access-tokens', { name: 'CI' })
+  const sessions = await request('GET', '/users/me/sessions', { token })
   const organization = `/organizations/${tree.organizationId}`
   const application = `/applications/${tree.applicationId}`
   const server = `/servers/${tree.serverIds[0]}`
@@ -85,6 +86,8 @@ async function createObjects(): Promise<Record<string, string>> {
     '/hooks/:token/trigger': new URL(incoming.url!).pathname,
     '/hook-requests/:id': `/hook-requests/${await createHookRequest(db, incoming.id, 'incoming')}`,
     '/users/personal-access-tokens/:id': `/users/personal-access-tokens/${personalToken.id}`,
+    '/users/me/sessions/:id': `/users/me/sessions/${sessions.body[0].id}`,
+    '/users/:id': `/users/${viewer.id}`,
   }
 }
 
@@ -250,7 +253,9 @@ suite('the owner of another organization', () => {
       const { status, text } = await ask(route, outsider.token)
       assert.equal(status, 200, nameOf(route))
       assert.equal(text.includes(tree.owner.email), false)
-      if (text.startsWith('[')) assert.equal(text, '[]', nameOf(route))
+      // The outsider is signed in once.
+      const own = route.url === '/users/me/sessions' ? 1 : 0
+      if (text.startsWith('[')) assert.equal(JSON.parse(text).length, own, nameOf(route))
     }
   })
 })
@@ -294,6 +299,7 @@ test('an instance administrator sees nothing of an organization without a grant 
   for (const route of routes.filter(({ access }) => access.kind === 'instance-admin')) {
     const { status } = await ask(route, admin.token)
     // Routes with a body may reject this one.
-    assert.equal(status, isWriting(route) ? 422 : 200, nameOf(route))
+    const expected = isWriting(route) ? [201, 422] : [200]
+    assert.ok(expected.includes(status), `${nameOf(route)}: ${status}`)
   }
 })

@@ -66,3 +66,15 @@ export async function expire({ db }: Arranged, token: string): Promise<void> {
 export async function deactivate({ db }: Arranged, person: Person): Promise<void> {
   await db.updateTable('users').set({ active: false }).where('id', '=', person.id).execute()
 }
+
+/** What the audit log says about an account, newest first. */
+export async function auditOf({ db }: Arranged, person: { id: number }, verb?: string) {
+  const entries = await db
+    .selectFrom('audit_entries')
+    .selectAll()
+    .where('subject_type', '=', 'user')
+    .where('subject_id', '=', String(person.id))
+    .orderBy('id', 'desc')
+    .execute()
+  return entries.filter((entry) => verb === undefined || entry.verb === verb)
+}

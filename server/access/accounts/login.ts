@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { Type } from 'typebox'
-import { recordAudit } from '#access/audit/record.ts'
+import { type Actor, recordAudit } from '#access/audit/record.ts'
 import { verifyPassword } from '#platform/crypto/passwords.ts'
 import type { Database, Transaction } from '#platform/database/connect.ts'
 import { ApiError } from '#platform/http/errors.ts'
@@ -23,11 +23,7 @@ export const loginSchema = Exactly({
   password: Type.String({ minLength: 1, maxLength: 255 }),
 })
 
-export type PasswordAttempt = {
-  email: string
-  password: string
-  from: { ipAddress: string; requestId: string }
-}
+export type PasswordAttempt = { email: string; password: string; actor: Actor }
 
 /** A password that was compared, but whose result counts only once the attempt is committed. */
 type Compared = {
@@ -52,16 +48,15 @@ export async function tryPassword<Result>(
 
 /** Takes as long for an unknown email as for an incorrect password. */
 export async function comparePassword(db: Database, attempt: PasswordAttempt): Promise<Compared | Throttled> {
-  const subjects = subjectsOf(attempt.email, attempt.from.ipAddress)
+  const subjects = subjectsOf(attempt.email, attempt.actor.ipAddress ?? '')
   const seconds = rejectsAtOnce(await readThrottle(db, subjects))
   if (seconds !== null) return { kind: 'throttled', seconds }
   const user = await db
     .selectFrom('users')
-    .select(['id', 'email', 'password_hash'])
+    .select(['id', 'email', 'active', 'password_hash'])
     .where(sql`lower(email)`, '=', attempt.email.toLowerCase())
-    .where('active', '=', true)
     .executeTakeFirst()
-  const matches = await verifyPassword(attempt.password, user?.password_hash ?? null)
+  const matches = await verifyPassword(attempt.password, user?.active ? user.password_hash : null)
   return { kind: 'compared', attempt, subjects, user, matches }
 }
 
@@ -81,7 +76,7 @@ export async function commitAttempt<Result>(
     if (rejected !== null) return { kind: 'throttled', seconds: rejected }
     const throttled = throttledFor(throttle)
     // Read for unknown accounts as well: it takes the same time.
-    const isKnownHere = await isFamiliar(trx, user?.id ?? 0, attempt.from.ipAddress)
+    const isKnownHere = await isFamiliar(trx, user?.id ?? 0, attempt.actor.ipAddress ?? '')
     const mayPass = throttled === null || isKnownHere
     if (mayPass && matches && (await lockPassword(trx, user!))) {
       await forgetFailures(trx, subjects)
@@ -108,20 +103,16 @@ async function lockPassword(trx: Transaction, user: NonNullable<Compared['user']
 /** An unknown email may be a password typed into the wrong field: it is not stored. */
 async function recordFailure(
   trx: Transaction,
-  { from }: PasswordAttempt,
+  { actor }: PasswordAttempt,
   user: Compared['user'],
 ): Promise<void> {
-  await recordAudit(
-    trx,
-    { userId: null, ...from },
-    {
-      organizationId: null,
-      verb: 'sign_in_failed',
-      subject: { type: 'user', id: user?.id ?? 'unknown', name: user?.email ?? 'unknown' },
-      before: null,
-      after: { method: 'password' },
-    },
-  )
+  await recordAudit(trx, actor, {
+    organizationId: null,
+    verb: 'sign_in_failed',
+    subject: { type: 'user', id: user?.id ?? 'unknown', name: user?.email ?? 'unknown' },
+    before: null,
+    after: { method: 'password' },
+  })
 }
 
 /** The response to a failed attempt. */

@@ -8,12 +8,14 @@ import { describePage, pageOf, pageQuery } from '#platform/http/pagination.ts'
 import { Exactly, errorResponses, Id, ref, Timestamp, TimestampOrNull } from '#platform/http/schemas.ts'
 import { loginSchema } from './login.ts'
 import { signOut } from './manage-sessions.ts'
+import { ownAccountRoutes } from './own-account-routes.ts'
 import { createPersonalToken, listPersonalTokens, revokePersonalToken } from './personal-tokens.ts'
 import { cookieSessionRoutes, operation } from './session-routes.ts'
 import { refreshSession, type TokenLifetimes } from './sessions.ts'
 import { signInWithPassword } from './sign-in.ts'
 import { issuedTokens } from './signed-in.ts'
 import { clientOf } from './start-session.ts'
+import { userRoutes } from './user-routes.ts'
 import { loadUser, userSchema } from './user-schema.ts'
 
 type AccountRoutes = { db: Database; lifetimes: TokenLifetimes; baseUrl: () => string }
@@ -34,6 +36,8 @@ export const accountRoutes: FastifyPluginAsyncTypebox<AccountRoutes> = async (
   { db, lifetimes, baseUrl },
 ) => {
   await app.register(cookieSessionRoutes, { db, lifetimes, baseUrl })
+  await app.register(ownAccountRoutes, { db, baseUrl })
+  await app.register(userRoutes, { db, lifetimes, baseUrl })
 
   app.post(
     '/users/login',

@@ -12,7 +12,8 @@ export async function signInWithPassword<Kind extends SignInClient['kind']>(
   client: SignInClient & { kind: Kind },
   lifetimes: TokenLifetimes,
 ): Promise<Extract<StartedSession, { kind: Kind }>> {
-  const outcome = await tryPassword(db, { ...input, from: client }, (trx, userId) =>
+  const actor = { userId: null, ipAddress: client.ipAddress, requestId: client.requestId }
+  const outcome = await tryPassword(db, { ...input, actor }, (trx, userId) =>
     startSession(trx, userId, 'password', client, lifetimes),
   )
   if (outcome.kind === 'throttled') throw tooManyAttempts(outcome)

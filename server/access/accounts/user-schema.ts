@@ -16,6 +16,13 @@ export const userSchema = named(
   }),
 )
 
+export const currentPassword = Type.String({ minLength: 1, maxLength: 255, description: 'The present one.' })
+export const newPassword = Type.String({
+  minLength: 8,
+  maxLength: 255,
+  description: 'At least 8 characters.',
+})
+
 export type User = Static<typeof userSchema>
 
 /** The public part of an account. */

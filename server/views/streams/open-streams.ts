@@ -13,12 +13,10 @@ export function createOpenStreams(settings: StreamSettings, onError: (error: Err
   const slots = new Set<StreamSlot>()
   let isClosed = false
   // All in one turn of the event loop, so that they share their statements.
-  const timer = setInterval(() => {
-    for (const slot of slots) void slot.recheck(onError)
-  }, settings.recheckMs)
+  const timer = setInterval(() => streams.recheck(), settings.recheckMs)
   timer.unref()
 
-  return {
+  const streams = {
     acquire(userId: number): StreamSlot | 'full' | 'too-many' {
       if (isClosed || slots.size >= settings.maxStreams) return 'full'
       if (
@@ -32,6 +30,10 @@ export function createOpenStreams(settings: StreamSettings, onError: (error: Err
       slots.add(slot)
       return slot
     },
+    /** Now, because something of this user's access ended; without a user, for everybody. */
+    recheck(userId?: number) {
+      for (const slot of slots) if (userId === undefined || slot.userId === userId) void slot.recheck(onError)
+    },
     /** Closes all of them and accepts no more. */
     async close() {
       isClosed = true
@@ -39,6 +41,7 @@ export function createOpenStreams(settings: StreamSettings, onError: (error: Err
       await Promise.all([...slots].map((slot) => slot.end()))
     },
   }
+  return streams
 }
 
 function createSlot(userId: number, settings: StreamSettings, onRelease: () => void) {
@@ -46,7 +49,7 @@ function createSlot(userId: number, settings: StreamSettings, onRelease: () => v
   const released = Promise.withResolvers<void>()
   let response: ServerResponse | undefined
   let isAllowed: (() => Promise<boolean>) | undefined
-  let isBeingChecked = false
+  let check: 'none' | 'running' | 'outdated' = 'none'
 
   async function* unlessStalled(events: AsyncGenerator<string>): AsyncGenerator<string> {
     for await (const text of events) {
@@ -58,6 +61,8 @@ function createSlot(userId: number, settings: StreamSettings, onRelease: () => v
       }
     }
   }
+
+  const isOutdated = () => check === 'outdated'
 
   const slot = {
     userId,
@@ -92,16 +97,22 @@ function createSlot(userId: number, settings: StreamSettings, onRelease: () => v
       clearTimeout(timer)
     },
     async recheck(onError: (error: Error) => void) {
-      if (isBeingChecked || !isAllowed) return
-      isBeingChecked = true
-      try {
-        if (!(await isAllowed())) await slot.end()
-      } catch (error) {
-        // Without a database there is nothing to send either.
-        if (!isOutage(error)) onError(error as Error)
-      } finally {
-        isBeingChecked = false
+      if (!isAllowed) return
+      // What the running check has read may be older than the reason for this one.
+      if (check !== 'none') {
+        check = 'outdated'
+        return
       }
+      do {
+        check = 'running'
+        try {
+          if (!(await isAllowed())) await slot.end()
+        } catch (error) {
+          // Without a database there is nothing to send either.
+          if (!isOutage(error)) onError(error as Error)
+        }
+      } while (isOutdated())
+      check = 'none'
     },
   }
   return slot

@@ -3,6 +3,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { createCallerFinder } from '#access/authorization/caller.ts'
+import { ACCESS_CHANNEL } from '#access/authorization/channel.ts'
 import { callerOf, permissions, scopeOf, showing, tokenOf } from '#access/authorization/enforce.ts'
 import { can } from '#access/authorization/permissions.ts'
 import { type ActionFilters, environmentsMatching, filtersOf } from '#model/actions/filters.ts'
@@ -46,6 +47,10 @@ export const streamRoutes: FastifyPluginAsyncTypebox<StreamRoutes> = async (
   const feedTail = createFeedTail({ db, notifications, settings, onError })
   const streams = createOpenStreams(settings, onError)
   app.addHook('preClose', () => streams.close())
+  await listener.subscribe(ACCESS_CHANNEL, {
+    onNotify: (userId) => streams.recheck(userId === '' ? undefined : Number(userId)),
+    onReconnect: () => streams.recheck(),
+  })
 
   app.get(
     '/actions/:id/stream',

@@ -4,7 +4,10 @@ export const STREAM_SETTINGS = {
   heartbeatMs: 15_000,
   /** The reconnection delay sent to clients. */
   retryMs: 2_000,
-  /** Token and permission of an open stream are rechecked this often: a stream outlives them by no more. */
+  /**
+   * Token and permission of an open stream are rechecked when the database says that access ended, and this often: for
+   * tokens that expire, and for notifications that were lost.
+   */
   recheckMs: 3_000,
   /** A client that reads nothing for this long is disconnected; it can resume. */
   stallMs: 60_000,

@@ -1,0 +1,137 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from 'typebox'
+import { actorOf } from '#access/audit/actor.ts'
+import { callerOf, isByCookie, signedIn } from '#access/authorization/enforce.ts'
+import { writeSessionCookie } from '#access/authorization/session-cookie.ts'
+import type { Database } from '#platform/database/connect.ts'
+import { invalid, notFound } from '#platform/http/errors.ts'
+import { describePage, pageOf, pageQuery } from '#platform/http/pagination.ts'
+import { unwrap } from '#platform/http/problems.ts'
+import {
+  Exactly,
+  errorResponses,
+  Id,
+  Name,
+  ref,
+  TextOrNull,
+  Timestamp,
+  Word,
+} from '#platform/http/schemas.ts'
+import { changePassword } from './change-password.ts'
+import { changeProfile } from './change-profile.ts'
+import { tooManyAttempts } from './login.ts'
+import { endAllSessions, endSession, listSessions } from './manage-sessions.ts'
+import { operation } from './session-routes.ts'
+import { currentPassword, newPassword, userSchema } from './user-schema.ts'
+
+const profileChange = Exactly(
+  {
+    name: Type.Optional(Name()),
+    language: Type.Optional(
+      Type.String({
+        maxLength: 35,
+        pattern: '^[a-z]{2,3}(-[A-Za-z0-9]{2,8})*$',
+        'x-hint': 'must be a language tag such as en or pt-BR',
+        description: 'A BCP 47 language tag.',
+      }),
+    ),
+  },
+  { examples: [{ name: 'Ada', language: 'en' }] },
+)
+
+const sessionInList = Exactly({
+  id: Id,
+  kind: Word(['browser', 'api'], { description: '`browser`: signed in with a cookie. `api`: with tokens.' }),
+  current: Type.Boolean({ description: 'The session that this request belongs to.' }),
+  ip_address: TextOrNull({ description: 'Where the sign-in came from; null for sign-ins before 0.2.' }),
+  user_agent: TextOrNull({ description: 'What the client called itself when it signed in.' }),
+  created_at: Timestamp,
+  last_used_at: Type.String({ format: 'date-time', description: 'Accurate to a minute.' }),
+  expires_at: Type.String({ format: 'date-time', description: 'Unless it is used or refreshed before.' }),
+})
+
+/** What signed-in users do with their own account. */
+export const ownAccountRoutes: FastifyPluginAsyncTypebox<{
+  db: Database
+  baseUrl: () => string
+}> = async (app, { db, baseUrl }) => {
+  app.put(
+    '/users/me',
+    operation(signedIn, 'changeMe', 'Change your name or language', {
+      body: profileChange,
+      response: { 200: ref(userSchema), ...errorResponses(400, 401, 422) },
+    }),
+    async (request) => changeProfile(db, callerOf(request), request.body, actorOf(request)),
+  )
+
+  app.post(
+    '/users/me/password',
+    operation(signedIn, 'changePassword', 'Change your password', {
+      description:
+        'Ends all other sessions; personal access tokens stay valid. Incorrect current passwords are throttled like failed logins.',
+      body: Exactly(
+        { current_password: currentPassword, new_password: newPassword },
+        { examples: [{ current_password: 'open sesame 1', new_password: 'correct horse battery staple' }] },
+      ),
+      response: { 204: Type.Null(), ...errorResponses(400, 401, 409, 422, 429) },
+    }),
+    async (request, reply) => {
+      const outcome = await changePassword(db, callerOf(request), request.body, actorOf(request))
+      switch (outcome.kind) {
+        case 'throttled':
+          throw tooManyAttempts(outcome)
+        case 'incorrect':
+          throw invalid({ current_password: ['is incorrect'] })
+        default:
+          unwrap(outcome)
+          return reply.code(204).send(null)
+      }
+    },
+  )
+
+  app.get(
+    '/users/me/sessions',
+    operation(signedIn, 'listSessions', 'List your sessions', {
+      description: 'Every browser and program that is signed in to your account, newest first.',
+      querystring: Exactly(pageQuery),
+      response: { 200: Type.Array(sessionInList), ...errorResponses(401, 422) },
+    }),
+    async (request, reply) => {
+      const page = pageOf(request.query)
+      const { id, token } = callerOf(request)
+      const { rows, extent } = await listSessions(db, id, token, page)
+      describePage(request, reply, baseUrl(), page, extent)
+      return rows
+    },
+  )
+
+  app.delete(
+    '/users/me/sessions/:id',
+    operation(signedIn, 'endSession', 'End a session', {
+      description: 'Its tokens and event streams end at once.',
+      params: Exactly({ id: Id }),
+      response: { 204: Type.Null(), ...errorResponses(401, 404, 422) },
+    }),
+    async (request, reply) => {
+      const ended = await endSession(db, callerOf(request), request.params.id, actorOf(request))
+      if (!ended) throw notFound()
+      if (ended.wasCurrent && isByCookie(request))
+        reply.removeHeader('set-cookie').header('set-cookie', writeSessionCookie(null, baseUrl()))
+      return reply.code(204).send(null)
+    },
+  )
+
+  app.post(
+    '/users/me/sessions/end-all',
+    operation(signedIn, 'endAllSessions', 'End all sessions', {
+      description: 'Ends every session, the current one included. Personal access tokens stay valid.',
+      response: { 204: Type.Null(), ...errorResponses(401) },
+    }),
+    async (request, reply) => {
+      await endAllSessions(db, callerOf(request), actorOf(request))
+      if (isByCookie(request))
+        reply.removeHeader('set-cookie').header('set-cookie', writeSessionCookie(null, baseUrl()))
+      return reply.code(204).send(null)
+    },
+  )
+}

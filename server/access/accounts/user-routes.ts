@@ -1,0 +1,141 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from 'typebox'
+import { actorOf } from '#access/audit/actor.ts'
+import { instanceAdmin, publicly } from '#access/authorization/enforce.ts'
+import type { Database } from '#platform/database/connect.ts'
+import { describePage, pageOf, pageQuery } from '#platform/http/pagination.ts'
+import { toApiError, unwrap } from '#platform/http/problems.ts'
+import {
+  Exactly,
+  errorResponses,
+  Id,
+  namedObject,
+  ref,
+  TextOrNull,
+  Timestamp,
+} from '#platform/http/schemas.ts'
+import { listUsers, setUserActive } from './manage-users.ts'
+import { createPasswordReset, findPasswordReset, NOT_VALID, resetPassword } from './password-resets.ts'
+import { operation } from './session-routes.ts'
+import type { TokenLifetimes } from './sessions.ts'
+import { presentSignedIn, signedInSchema } from './signed-in.ts'
+import { clientOf } from './start-session.ts'
+import { newPassword, userSchema } from './user-schema.ts'
+
+type UserRoutes = { db: Database; lifetimes: TokenLifetimes; baseUrl: () => string }
+
+/** What instance administrators see of an account. */
+export const userAccountSchema = namedObject('UserAccount', {
+  ...userSchema.properties,
+  is_instance_admin: Type.Boolean({ description: 'May administer this installation of Gantry.' }),
+  last_sign_in_at: TextOrNull({ format: 'date-time', description: 'Null when they never signed in.' }),
+})
+
+const linkToken = Type.String({
+  minLength: 1,
+  maxLength: 512,
+  description: 'The part of the link after `#`.',
+})
+
+/** Managing all accounts of the instance, and resetting passwords. */
+export const userRoutes: FastifyPluginAsyncTypebox<UserRoutes> = async (app, deps) => {
+  const { db, lifetimes, baseUrl } = deps
+
+  app.get(
+    '/users',
+    operation(instanceAdmin, 'listUsers', 'List users', {
+      description: 'Every account of this installation, newest first.',
+      querystring: Exactly({
+        ...pageQuery,
+        'filter[email]': Type.Optional(
+          Type.String({ maxLength: 255, description: 'Only addresses that contain this text, in any case.' }),
+        ),
+        'filter[active]': Type.Optional(
+          Type.Boolean({ description: 'Only active or deactivated accounts.' }),
+        ),
+      }),
+      response: { 200: Type.Array(ref(userAccountSchema)), ...errorResponses(401, 403, 422) },
+    }),
+    async (request, reply) => {
+      const page = pageOf(request.query)
+      const { 'filter[email]': email, 'filter[active]': active } = request.query
+      const { rows, extent } = await listUsers(db, { email, active }, page)
+      describePage(request, reply, baseUrl(), page, extent)
+      return rows
+    },
+  )
+
+  app.put(
+    '/users/:id',
+    operation(instanceAdmin, 'changeUser', 'Activate or deactivate a user', {
+      description:
+        'Deactivating signs the user out at once, event streams included. Their personal access tokens and links are rejected until the account is activated again. One instance administrator must remain active.',
+      params: Exactly({ id: Id }),
+      body: Exactly(
+        { active: Type.Boolean({ description: 'Whether the user may sign in and use tokens.' }) },
+        { examples: [{ active: false }] },
+      ),
+      response: { 200: ref(userAccountSchema), ...errorResponses(400, 401, 403, 404, 409, 422) },
+    }),
+    async (request) => {
+      const { params, body } = request
+      return unwrap(await setUserActive(db, params.id, body.active, actorOf(request))).user
+    },
+  )
+
+  app.post(
+    '/users/:id/password-reset',
+    operation(instanceAdmin, 'createPasswordReset', "Reset a user's password", {
+      description:
+        'Returns a link with which the user sets a new password. It is returned only in this response, works once, for one hour, and replaces earlier links. Ends all sessions of the user and revokes their personal access tokens.',
+      params: Exactly({ id: Id }),
+      response: {
+        201: Exactly({
+          url: Type.String({ description: 'Send it to the user over a channel that you trust.' }),
+          expires_at: Timestamp,
+        }),
+        ...errorResponses(401, 403, 404, 409, 422),
+      },
+    }),
+    async (request, reply) => {
+      const outcome = await createPasswordReset(db, request.params.id, actorOf(request), baseUrl())
+      const { url, expires_at } = unwrap(outcome)
+      return reply.code(201).header('cache-control', 'no-store').send({ url, expires_at })
+    },
+  )
+
+  app.post(
+    '/users/read-password-reset',
+    operation(publicly, 'readPasswordReset', 'Check a password reset link', {
+      description: 'The account that the link is for. Links that are unknown, used or expired are 422.',
+      body: Exactly({ token: linkToken }, { examples: [{ token: 'gty_rs_…' }] }),
+      response: {
+        200: Exactly({ email: Type.String(), expires_at: Timestamp }),
+        ...errorResponses(400, 422),
+      },
+    }),
+    async (request, reply) => {
+      const found = await findPasswordReset(db, request.body.token)
+      if (!found) throw toApiError(NOT_VALID)
+      reply.header('cache-control', 'no-store')
+      return { email: found.email, expires_at: found.expires_at }
+    },
+  )
+
+  app.post(
+    '/users/reset-password',
+    operation(publicly, 'resetPassword', 'Set a new password', {
+      description: 'With the token of a password reset link, which works once. Signs the user in.',
+      body: Exactly(
+        { token: linkToken, password: newPassword },
+        { examples: [{ token: 'gty_rs_…', password: 'correct horse battery staple' }] },
+      ),
+      response: { 200: ref(signedInSchema), ...errorResponses(400, 422) },
+    }),
+    async (request, reply) => {
+      const client = clientOf(request, baseUrl())
+      const { session } = unwrap(await resetPassword(db, request.body, client, lifetimes))
+      return presentSignedIn(reply, deps, session.userId, session)
+    },
+  )
+}
