@@ -2,10 +2,12 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Database } from '#platform/database/connect.ts'
 import { ApiError, invalid, notFound } from '#platform/http/errors.ts'
 import { acceptsJson, namesType } from '#platform/http/requests.ts'
+import { errorResponses } from '#platform/http/schemas.ts'
 import { type Caller, createCallerFinder, type FindCaller } from './caller.ts'
 import { type Kind, type Located, locate, VISIBLE_AS } from './locate.ts'
 import { can, type Permission } from './permissions.ts'
 import { passesCsrfCheck, readSessionCookie } from './session-cookie.ts'
+import { requirementOf, type TokenRequirement, unmetRequirement } from './token-limits.ts'
 
 /**
  * The access that a route requires; every route declares one in `config.access`.
@@ -19,14 +21,19 @@ import { passesCsrfCheck, readSessionCookie } from './session-cookie.ts'
  */
 export type Access =
   | { kind: 'public' }
-  | { kind: 'signed-in'; shows?: Permission }
-  | { kind: 'instance-admin'; orLoopback?: boolean }
-  | { kind: 'permissions'; of: Kind; param: string; needs: readonly Need[]; suffices?: true }
+  | ({ kind: 'signed-in'; shows?: Permission } & ForTokens)
+  | ({ kind: 'instance-admin'; orLoopback?: boolean } & ForTokens)
+  | ({ kind: 'permissions'; of: Kind; param: string; needs: readonly Need[]; suffices?: true } & ForTokens)
+
+/** What the route requires of a personal access token, where the rule of `requirementOf` does not fit. */
+type ForTokens = { token?: TokenRequirement }
+
+type Guarded = Exclude<Access, { kind: 'public' }>
 
 type Need = Permission | 'resource:view' | 'replay'
 
-/** A route and the access it requires. */
-export type RouteAccess = { method: string; url: string; access: Access }
+/** A route, the access it requires, and what it requires of a personal access token; null for public routes. */
+export type RouteAccess = { method: string; url: string; access: Access; token: TokenRequirement | null }
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -43,11 +50,16 @@ declare module 'fastify' {
 }
 
 export const publicly: Access = { kind: 'public' }
-export const signedIn: Access = { kind: 'signed-in' }
+export const signedIn: Guarded = { kind: 'signed-in' }
 export const showing = (shows: Permission): Access => ({ kind: 'signed-in', shows })
 export const instanceAdmin: Access = { kind: 'instance-admin' }
 
-export function permissions(of: Kind, param: string, ...needs: Need[]): Access {
+/** The same access, with another requirement for personal access tokens. */
+export function withTokens(token: TokenRequirement, access: Guarded): Access {
+  return { ...access, token }
+}
+
+export function permissions(of: Kind, param: string, ...needs: Need[]): Guarded {
   return { kind: 'permissions', of, param, needs }
 }
 
@@ -65,10 +77,16 @@ export function enforceAccess(app: FastifyInstance, db: Database, baseUrl: () =>
   app.decorateRequest('scope', null)
   const accessTable: RouteAccess[] = []
   app.decorate('accessTable', accessTable)
-  app.addHook('onRoute', ({ method: methods, url, config }) => {
+  app.addHook('onRoute', (route) => {
+    const { method: methods, url, config } = route
     const access = config?.access
     if (access === undefined) throw new Error(`${methods} ${url} declares no access`)
-    accessTable.push(...[methods].flat().map((method) => ({ method, url, access })))
+    for (const method of [methods].flat())
+      accessTable.push({ method, url, access, token: tokenRequirement(method, url, access) })
+    // Any route may lack a scope of the token.
+    const { response } = (route.schema ?? {}) as { response?: object }
+    if (access.kind !== 'public' && response)
+      route.schema = { ...route.schema, response: { ...errorResponses(403), ...response } }
   })
   app.addHook('onRequest', async (request) => {
     const { access = publicly, notJson, offers } = request.routeOptions.config
@@ -78,6 +96,7 @@ export function enforceAccess(app: FastifyInstance, db: Database, baseUrl: () =>
       throw forbidden('Only instance administrators may do this.')
     if (access.kind === 'permissions')
       request.scope = await authorize(db, callerOf(request), access, request.params)
+    rejectLimitedToken(request, access)
     if (isByCookie(request) && !passesCsrfCheck(request, baseUrl())) throw forbidden(CSRF_REJECTED)
     if (offers !== undefined && !namesType(request.headers.accept, offers)) {
       throw new ApiError('not_acceptable', `This route returns ${offers}: send Accept: ${offers}.`)
@@ -116,7 +135,7 @@ export function tokenOf({ headers }: FastifyRequest): string {
 
 async function authenticate(findCaller: FindCaller, request: FastifyRequest): Promise<Caller> {
   const token = tokenOf(request)
-  const caller = token === '' ? undefined : await findCaller(token)
+  const caller = token === '' ? undefined : await findCaller(token, request.ip)
   if (caller) return caller
   const message = 'A valid token is required: send Authorization: Bearer <access_token>.'
   throw new ApiError('unauthenticated', message, { headers: { 'www-authenticate': 'Bearer' } })
@@ -139,6 +158,18 @@ async function authorize(
   if (!isVisible) throw notFound()
   if (missing.length > 0) throw forbidden(`This requires the permission ${missing.join(' and ')}.`)
   return scope
+}
+
+function tokenRequirement(method: string, url: string, access: Access): TokenRequirement | null {
+  if (access.kind === 'public') return null
+  return access.token ?? requirementOf(method, url, access.kind === 'permissions' ? access.needs : [])
+}
+
+function rejectLimitedToken({ method, routeOptions, caller }: FastifyRequest, access: Access): void {
+  if (caller?.token.kind !== 'personal') return
+  const requirement = tokenRequirement(method, routeOptions.url ?? '', access)
+  const problem = requirement && unmetRequirement(caller.token, requirement)
+  if (problem) throw forbidden(problem)
 }
 
 function permissionFor(need: Need, scope: Located): Permission {
