@@ -1,4 +1,6 @@
+import { timingSafeEqual } from 'node:crypto'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { hashToken } from '#platform/crypto/tokens.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { ApiError, invalid, notFound } from '#platform/http/errors.ts'
 import { acceptsJson, namesType } from '#platform/http/requests.ts'
@@ -13,7 +15,7 @@ import { requirementOf, type TokenRequirement, unmetRequirement } from './token-
  * The access that a route requires; every route declares one in `config.access`.
  * - `public`: none.
  * - `signed-in`: a token; the route shows only what belongs to the caller, or what they have `shows` for.
- * - `instance-admin`: a token of an instance administrator; `orLoopback`: or a request from this machine.
+ * - `instance-admin`: a token of an instance administrator; `orMetricsToken`: or the one in GANTRY_METRICS_TOKEN.
  * - `permissions`: a token, and every listed permission in the scope of the object that the URL names.
  *   `resource:view` means `view` of the kind of resource that the pipeline runs on; `replay` for the permission
  *   to repeat a hook request: `pipeline:run` for a call, which starts a run, and `hook:edit` for a delivery.
@@ -22,7 +24,7 @@ import { requirementOf, type TokenRequirement, unmetRequirement } from './token-
 export type Access =
   | { kind: 'public' }
   | ({ kind: 'signed-in'; shows?: Permission } & ForTokens)
-  | ({ kind: 'instance-admin'; orLoopback?: boolean } & ForTokens)
+  | ({ kind: 'instance-admin'; orMetricsToken?: true } & ForTokens)
   | ({ kind: 'permissions'; of: Kind; param: string; needs: readonly Need[]; suffices?: true } & ForTokens)
 
 /** What the route requires of a personal access token, where the rule of `requirementOf` does not fit. */
@@ -71,7 +73,10 @@ export function sufficientPermissions(of: Kind, param: string, ...needs: Need[])
  * Checks every request in the order of the contract: authentication (401), existence (404), permissions and CSRF
  * (403), content negotiation (406). All of it happens before a body is read.
  */
-export function enforceAccess(app: FastifyInstance, db: Database, baseUrl: () => string): void {
+export function enforceAccess(
+  app: FastifyInstance,
+  { db, baseUrl, metricsToken }: { db: Database; baseUrl: () => string; metricsToken: string | undefined },
+): void {
   const findCaller = createCallerFinder(db)
   app.decorateRequest('caller', null)
   app.decorateRequest('scope', null)
@@ -90,7 +95,7 @@ export function enforceAccess(app: FastifyInstance, db: Database, baseUrl: () =>
   })
   app.addHook('onRequest', async (request) => {
     const { access = publicly, notJson, offers } = request.routeOptions.config
-    if (access.kind === 'instance-admin' && access.orLoopback && isFromThisMachine(request)) return
+    if (access.kind === 'instance-admin' && access.orMetricsToken && hasToken(request, metricsToken)) return
     if (access.kind !== 'public') request.caller = await authenticate(findCaller, request)
     if (access.kind === 'instance-admin' && !request.caller?.is_instance_admin)
       throw forbidden('Only instance administrators may do this.')
@@ -178,10 +183,10 @@ function permissionFor(need: Need, scope: Located): Permission {
   return need
 }
 
-/** A forwarding header reveals a proxy on this machine, whose requests come from elsewhere. */
-function isFromThisMachine(request: FastifyRequest): boolean {
-  const forwarded = request.headers['x-forwarded-for'] ?? request.headers.forwarded
-  return forwarded === undefined && /^(::ffff:)?127\.|^::1$/.test(request.socket.remoteAddress ?? '')
+/** In constant time: hashes have one length, and say nothing about where two tokens differ. */
+function hasToken(request: FastifyRequest, expected: string | undefined): boolean {
+  if (expected === undefined || request.headers.authorization === undefined) return false
+  return timingSafeEqual(hashToken(tokenOf(request)), hashToken(expected))
 }
 
 const forbidden = (message: string) => new ApiError('forbidden', message)
