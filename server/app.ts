@@ -71,7 +71,12 @@ import type { StreamSettings } from '#views/streams/settings.ts'
 export type AppDeps = {
   config: Pick<
     Config,
-    'accessTokenMinutes' | 'refreshTokenDays' | 'requestTimeoutMs' | 'trustProxy' | 'maxPayload'
+    | 'accessTokenMinutes'
+    | 'refreshTokenDays'
+    | 'requestTimeoutMs'
+    | 'trustProxy'
+    | 'maxPayload'
+    | 'metricsToken'
   >
   db: Database
   listener: Listener
@@ -157,7 +162,7 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
     },
   })
   rejectUnknownRoutes(app)
-  enforceAccess(app, db, baseUrl)
+  enforceAccess(app, { db, baseUrl, metricsToken: config.metricsToken })
   installBodyParsing(app)
   await installOpenApi(app, { version, baseUrl })
 

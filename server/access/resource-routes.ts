@@ -7,7 +7,7 @@ import { actorOf } from '#access/audit/actor.ts'
 import type { Actor } from '#access/audit/record.ts'
 import type { Caller } from '#access/authorization/caller.ts'
 import { type Access, callerOf, scopeOf } from '#access/authorization/enforce.ts'
-import { type Located, VISIBLE_AS } from '#access/authorization/locate.ts'
+import type { Located } from '#access/authorization/locate.ts'
 import type { Database, Transaction } from '#platform/database/connect.ts'
 import { notFound } from '#platform/http/errors.ts'
 import { readIfMatch } from '#platform/http/if-match.ts'
@@ -128,7 +128,7 @@ export function resourceRoutes<Row, Shown extends TSchema, Result extends object
     config: { bodyOptional?: boolean } = {},
   ) {
     const { access, errors = [], description, operationId, summary } = { ...schema, ...operation }
-    const statuses = [...errorsOf(access, method), ...(schema.body ? [400] : []), ...errors]
+    const statuses = [...errorsOf(access), ...(schema.body ? [400] : []), ...errors]
     app.route({
       method,
       url,
@@ -289,11 +289,8 @@ function paramsOf(path: string): TSchema | undefined {
   return Exactly(Object.fromEntries(names.map((name) => [name, name === 'hook_id' ? Uuid : Id])))
 }
 
-/** To read what they can see, callers need nothing more: then there is no 403. */
-function errorsOf(access: Access, method: string): number[] {
-  const isAboutObject = access.kind === 'permissions'
-  const needsMore = isAboutObject && access.needs.some((need) => need !== `${VISIBLE_AS[access.of]}:view`)
-  return [401, 422, ...(isAboutObject ? [404] : []), ...(needsMore || method !== 'GET' ? [403] : [])]
+function errorsOf(access: Access): number[] {
+  return [401, 403, 422, ...(access.kind === 'permissions' ? [404] : [])]
 }
 
 /** Fastify warns of parts of a schema that are named but undefined. */

@@ -19,6 +19,7 @@ const DEFAULTS: Config = {
   secretKey: undefined,
   allowTargets: [],
   trustProxy: [],
+  metricsToken: undefined,
   sample: true,
   maxPayload: MIB,
   keepBodiesDays: 30,
@@ -108,6 +109,10 @@ const EXAMPLES: { [Key in keyof Config]: { valid: [string, Config[Key]][]; inval
   trustProxy: {
     valid: [['10.0.0.0/8, fd00::/8,192.0.2.1', ['10.0.0.0/8', 'fd00::/8', '192.0.2.1']]],
     invalid: ['proxy.internal', '10.0.0.0/33', 'loopback'],
+  },
+  metricsToken: {
+    valid: [['0123456789.-_~+/=', '0123456789.-_~+/=']],
+    invalid: ['0123456789abcde', 'with a space in between', 'ünicode-0123456789', 'x'.repeat(513)],
   },
   sample: {
     valid: [
@@ -205,6 +210,7 @@ test('no message contains a secret', () => {
     GANTRY_SECRET_KEY: 'hunter2',
     GANTRY_ADMIN_PASSWORD: 'hunter2',
     DATABASE_URL: 'my://hunter2@x',
+    GANTRY_METRICS_TOKEN: 'hunter2',
   }
   assert.throws(
     () => readConfig(environment),

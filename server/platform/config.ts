@@ -75,6 +75,15 @@ export const settings = {
     'addresses or CIDRs',
     isNetwork,
   ),
+  metricsToken: optional(
+    'GANTRY_METRICS_TOKEN',
+    'Bearer token that may read `/metrics` and nothing else, 16 to 512 characters',
+    'unset: instance administrators only',
+    valid(
+      (text) => /^[\w~+/.=-]{16,512}$/.test(text),
+      'must have 16 to 512 letters, digits or any of - . _ ~ + / =',
+    ),
+  ),
   sample: flag('GANTRY_SAMPLE', 'Create a sample organization at the first start', true),
   maxPayload: integer('GANTRY_MAX_PAYLOAD', 'Maximum hook payload in bytes', MIB, [1024, 25 * MIB]),
   keepBodiesDays: integer(

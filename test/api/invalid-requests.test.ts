@@ -78,7 +78,9 @@ suite('bodies', () => {
 
   test('an unknown field is reported with the known ones', async () => {
     const answer = await post('/users/personal-access-tokens', { body: { name: 'x', expires: null } })
-    assertRefused(answer, 'invalid', { expires: ['is not recognized; expected: name, expires_at'] })
+    assertRefused(answer, 'invalid', {
+      expires: ['is not recognized; expected: name, scopes, organization_ids, project_ids, expires_at'],
+    })
   })
 
   test('a JSON value that is not an object is 422', async () => {

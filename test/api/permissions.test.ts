@@ -1,11 +1,13 @@
 // Compares docs/permissions.md with the running app, and then calls every route as users who must be rejected. A new
-// route needs a row on that page, and a URL in `objects` when its path has parameters.
+// route needs a row on that page, and a URL in `objects` when its path has parameters. UPDATE=1 writes the table
+// of routes.
 import assert from 'node:assert/strict'
-import { readFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { after, suite, test } from 'node:test'
 import type { Access, RouteAccess } from '#access/authorization/enforce.ts'
 import { VISIBLE_AS } from '#access/authorization/locate.ts'
 import { BUILT_IN_ROLES, PERMISSIONS, ROLE_PERMISSIONS } from '#access/authorization/permissions.ts'
+import { TOKEN_SCOPES, type TokenScope } from '#access/authorization/token-limits.ts'
 import { openTestApp } from '#test/support/harness.ts'
 import {
   createAction,
@@ -13,20 +15,56 @@ import {
   createMember,
   createPerson,
   createTestTree,
+  grantRole,
 } from '#test/support/world.ts'
 
 const { app, db, request } = await openTestApp({ after })
-const page = await readFile(new URL('../../docs/permissions.md', import.meta.url), 'utf8')
 const routes = app.accessTable.filter(({ method }) => method !== 'HEAD')
+const PAGE = new URL('../../docs/permissions.md', import.meta.url)
+if (process.env.UPDATE) await writeFile(PAGE, withRoutes(await readFile(PAGE, 'utf8')))
+const page = await readFile(PAGE, 'utf8')
+
+/** One row for each route, in the order of registration. */
+function withRoutes(text: string): string {
+  const rows = routes.map((route) => {
+    const seen = visibleWith(route.access)
+    return `| \`${nameOf(route)}\` | ${describeAccess(route.access)} | ${seen === 'nothing' ? '' : seen} | ${route.token ?? ''} |`
+  })
+  const table = rows.map((row) => `${row.replaceAll('|  |', '| |').replaceAll('|  |', '| |')}\n`).join('')
+  return text.replace(/(?:^\| `[A-Z]+ \/.*\n)+/m, () => table)
+}
+
+function describeAccess(access: Access): string {
+  switch (access.kind) {
+    case 'public':
+      return 'public'
+    case 'signed-in':
+      return access.shows ? `signed in: shows by \`${access.shows}\`` : 'signed in: own account'
+    case 'instance-admin':
+      return `instance administrator${access.orMetricsToken ? ', or the metrics token' : ''}`
+    case 'permissions':
+      return access.needs.map((need) => `\`${need}\``).join(', ')
+  }
+}
+
+function visibleWith(access: Access): string {
+  if (access.kind !== 'permissions') return 'nothing'
+  return `\`${VISIBLE_AS[access.of]}:view\`${access.suffices ? ', or both' : ''}`
+}
 
 /** POST routes that only read: a viewer may call them. */
 const READING_POSTS = ['POST /pipelines/{id}/plan']
 /** And some that only read, but show more than every viewer may see. */
 const GUARDED_READS = ['GET /organizations/{id}/audit', 'GET /organizations/{id}/export']
 
+function nameOf({ method, url }: RouteAccess): string {
+  return `${method} ${url.replaceAll(/:(\w+)/g, '{$1}')}`
+}
+
 const tree = await createTestTree(db)
 const viewer = await createMember(db, tree, 'viewer')
 const outsider = (await createTestTree(db)).owner
+const admin = await createPerson(db, { admin: true })
 const objects = await createObjects()
 
 /** Real objects: the longest prefix of a route's path found here provides its URL. */
@@ -100,7 +138,6 @@ function urlOf({ url }: RouteAccess): string {
   return path
 }
 
-const nameOf = ({ method, url }: RouteAccess) => `${method} ${url.replaceAll(/:(\w+)/g, '{$1}')}`
 /** They never end, and require callers to accept event streams: here 406 means that access is granted. */
 const isStream = ({ url }: RouteAccess) => url.endsWith('/stream')
 const isWriting = ({ method }: RouteAccess) => method !== 'GET'
@@ -111,12 +148,14 @@ const ask = (route: RouteAccess, token?: string) => {
 
 suite('docs/permissions.md', () => {
   test('has one row for each route, with the access that the code requires', () => {
-    const rows = [...page.matchAll(/^\| `([A-Z]+ \/[^`]*)` \| (.+?) \|(.*)\|$/gm)]
+    const rows = [...page.matchAll(/^\| `([A-Z]+ \/[^`]*)` \| (.+?) \|([^|]*)\|([^|]*)\|$/gm)]
     const documented = rows.map(
-      ([, name, who, seen]) => `${name}: ${who}; seen with ${seen!.trim() || 'nothing'}`,
+      ([, name, who, seen, token]) =>
+        `${name}: ${who}; seen with ${seen!.trim() || 'nothing'}; token: ${token!.trim()}`,
     )
     const demanded = routes.map(
-      (route) => `${nameOf(route)}: ${describe(route.access)}; seen with ${visibleWith(route.access)}`,
+      (route) =>
+        `${nameOf(route)}: ${describeAccess(route.access)}; seen with ${visibleWith(route.access)}; token: ${route.token ?? ''}`,
     )
     assert.deepEqual(documented.sort(), demanded.sort())
   })
@@ -135,24 +174,6 @@ suite('docs/permissions.md', () => {
       ]),
     )
   })
-
-  function describe(access: Access): string {
-    switch (access.kind) {
-      case 'public':
-        return 'public'
-      case 'signed-in':
-        return access.shows ? `signed in: shows by \`${access.shows}\`` : 'signed in: own account'
-      case 'instance-admin':
-        return `instance administrator${access.orLoopback ? ', or this machine' : ''}`
-      case 'permissions':
-        return access.needs.map((need) => `\`${need}\``).join(', ')
-    }
-  }
-
-  function visibleWith(access: Access): string {
-    if (access.kind !== 'permissions') return 'nothing'
-    return `\`${VISIBLE_AS[access.of]}:view\`${access.suffices ? ', or both' : ''}`
-  }
 })
 
 test('HEAD requires what GET requires', () => {
@@ -182,19 +203,6 @@ suite('without a token', () => {
       })
     }
   }
-
-  test('metrics are open to this machine, unless a proxy forwards the request', async () => {
-    for (const address of ['127.0.0.1', '::1', '::ffff:127.0.0.1']) {
-      assert.equal((await request('GET', '/metrics', { address })).status, 200)
-      for (const name of ['x-forwarded-for', 'forwarded']) {
-        const headers = { [name]: 'for=127.0.0.1' }
-        assert.equal((await request('GET', '/metrics', { address, headers })).status, 401)
-      }
-    }
-    for (const address of ['10.0.0.1', '1.127.0.0', '::2', 'fe80::1']) {
-      assert.equal((await request('GET', '/metrics', { address })).status, 401)
-    }
-  })
 })
 
 suite('the owner of another organization', () => {
@@ -260,6 +268,26 @@ suite('the owner of another organization', () => {
   })
 })
 
+suite('a token that is restricted to another organization or project of its user', async () => {
+  const elsewhere = await createTestTree(db)
+  const { token } = await createMember(db, tree, 'owner')
+  const { id: userId } = (await request('GET', '/users/me', { token })).body
+  await grantRole(db, userId, 'owner', { organizationId: elsewhere.organizationId })
+  const restricted = await Promise.all(
+    [{ organization_ids: [elsewhere.organizationId] }, { project_ids: [elsewhere.projectId] }].map(
+      async (limits) => {
+        const body = { name: 'Elsewhere', ...limits }
+        return (await request('POST', '/users/personal-access-tokens', { token, body })).body.token as string
+      },
+    ),
+  )
+  for (const route of routes.filter(({ access }) => access.kind === 'permissions')) {
+    test(`gets 404 from ${nameOf(route)}`, async () => {
+      for (const one of restricted) assert.equal((await ask(route, one)).status, 404)
+    })
+  }
+})
+
 suite('a viewer', () => {
   for (const route of routes) {
     if (route.access.kind !== 'permissions') continue
@@ -283,6 +311,51 @@ suite('a viewer', () => {
   })
 })
 
+suite('a personal access token', async () => {
+  const tokens = new Map<string, string>()
+
+  async function tokenOf(person: { token: string }, scopes: readonly TokenScope[]): Promise<string> {
+    const key = `${person.token} ${scopes}`
+    if (!tokens.has(key)) {
+      const body = { name: key.slice(-20), scopes }
+      const made = await request('POST', '/users/personal-access-tokens', { token: person.token, body })
+      assert.equal(made.status, 201, made.text)
+      tokens.set(key, made.body.token)
+    }
+    return tokens.get(key)!
+  }
+
+  for (const route of routes) {
+    const { token: required } = route
+    if (required === null || required === 'any') continue
+    const name = nameOf(route)
+    if (required === 'none' || required === 'unlimited') {
+      test(`with scopes gets 403 from ${name}, even with all of them`, async () => {
+        const { status, body } = await ask(route, await tokenOf(tree.owner, TOKEN_SCOPES))
+        assert.deepEqual([status, body.code], [403, 'forbidden'])
+      })
+      continue
+    }
+    test(`without the scope ${required} gets 403 from ${name}, which names the scope`, async () => {
+      const others = TOKEN_SCOPES.filter((scope) => scope !== required)
+      const person = route.access.kind === 'instance-admin' ? admin : tree.owner
+      const { status, body } = await ask(route, await tokenOf(person, others))
+      assert.deepEqual([status, body.code], [403, 'forbidden'])
+      assert.match(body.message, new RegExp(`scope ${required}\\b`))
+    })
+    test(`with only the scope ${required} may call ${name} as far as its user may`, async () => {
+      const allowed = await ask(route, await tokenOf(viewer, [required]))
+      const expected = await ask(route, viewer.token)
+      assert.deepEqual([allowed.status, allowed.body.message], [expected.status, expected.body.message])
+    })
+  }
+
+  test('is revoked after these tests', async () => {
+    for (const token of tokens.values())
+      assert.equal((await request('POST', '/users/logout', { token })).status, 204)
+  })
+})
+
 test('after all of this the objects are unchanged', async () => {
   for (const thing of ['/actions/:action_id', '/hooks/incoming/:hook_id', '/hooks/outgoing/:hook_id']) {
     assert.equal((await request('GET', objects[thing]!, { token: tree.owner.token })).status, 200, thing)
@@ -292,7 +365,6 @@ test('after all of this the objects are unchanged', async () => {
 })
 
 test('an instance administrator sees nothing of an organization without a grant there', async () => {
-  const admin = await createPerson(db, { admin: true })
   for (const route of routes.filter(({ access }) => access.kind === 'permissions')) {
     assert.equal((await ask(route, admin.token)).status, 404, nameOf(route))
   }

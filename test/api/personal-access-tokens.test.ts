@@ -1,7 +1,13 @@
 // Personal access tokens: creating, listing, using and revoking them.
 import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
 import { after, suite, test } from 'node:test'
+import { sql } from 'kysely'
+import { lockUser, revokeSessions } from '#access/accounts/manage-sessions.ts'
+import { hashToken } from '#platform/crypto/tokens.ts'
 import { createToken, expire, isValid, openAccounts } from '#test/support/accounts.ts'
+import type { Answer } from '#test/support/harness.ts'
+import { untilLockWait } from '#test/support/until.ts'
 import { createPerson } from '#test/support/world.ts'
 
 const arrange = await openAccounts({ after })
@@ -19,7 +25,8 @@ suite('personal access tokens', () => {
     assert.match(token, /^gty_pat_/)
     assert.equal(shown.name, 'CI')
     assert.equal(shown.expires_at, null)
-    assert.equal(shown.last_used_at, null)
+    assert.deepEqual([shown.last_used_at, shown.last_used_ip], [null, null])
+    assert.deepEqual([shown.scopes, shown.organization_ids, shown.project_ids], [null, null, null])
     const list = await request('GET', '/users/personal-access-tokens', { token: person.token })
     assert.deepEqual(list.body, [shown])
     assert.ok(await isValid(test, token))
@@ -31,6 +38,145 @@ suite('personal access tokens', () => {
     await isValid(test, token)
     const { body } = await test.request('GET', '/users/personal-access-tokens', { token: test.person.token })
     assert.ok(Math.abs(Date.now() - Date.parse(body[0].last_used_at)) < 60_000)
+  })
+
+  test('the list shows from where a token was last used, accurate to a minute', async () => {
+    const test = await arrange()
+    const { id, token } = await createToken(test, test.person)
+    const useFrom = (address: string) => test.request('GET', '/users/me', { token, address })
+    const lastUsedFrom = async () => {
+      const list = await test.request('GET', '/users/personal-access-tokens', { token: test.person.token })
+      return list.body[0].last_used_ip
+    }
+    await Promise.all([useFrom('198.51.100.7'), useFrom('198.51.100.7')])
+    assert.equal(await lastUsedFrom(), '198.51.100.7')
+    await test.db
+      .updateTable('tokens')
+      .set({ used_at: sql<string>`now() - interval '61 seconds'` })
+      .where('id', '=', id)
+      .execute()
+    await useFrom('2001:db8::7')
+    assert.equal(await lastUsedFrom(), '2001:db8::7')
+  })
+
+  test('a token with a wrong checksum is refused without asking the database', async () => {
+    const test = await arrange()
+    const { token } = await createToken(test, test.person)
+    const wrong = token.slice(0, -1) + (token.endsWith('0') ? '1' : '0')
+    test.statements.length = 0
+    assert.equal(await isValid(test, wrong), false)
+    assert.deepEqual(test.statements, [])
+  })
+
+  test('a token of the format without a checksum keeps working', async () => {
+    const test = await arrange()
+    const token = `gty_pat_${randomBytes(32).toString('base64url')}`
+    const row = { user_id: test.person.id, kind: 'personal' as const, name: 'Old', hash: hashToken(token) }
+    await test.db.insertInto('tokens').values(row).execute()
+    assert.ok(await isValid(test, token))
+  })
+
+  test('a token revokes itself by logging out', async () => {
+    const test = await arrange()
+    for (const scopes of [null, ['run']]) {
+      const { token } = await createToken(test, test.person, { scopes })
+      assert.equal((await test.request('POST', '/users/logout', { token })).status, 204)
+      assert.equal(await isValid(test, token), false)
+    }
+    assert.ok(await isValid(test, test.person.token), 'the login stays')
+  })
+
+  test('creating and revoking are audited, without the token', async () => {
+    const test = await arrange()
+    const { request, person, db } = test
+    const limits = { scopes: ['read', 'run'], expires_at: '2040-01-01T00:00:00.000Z' }
+    const one = await createToken(test, person, limits)
+    const other = await createToken(test, person)
+    await request('DELETE', `/users/personal-access-tokens/${one.id}`, {
+      token: person.token,
+      address: '2001:db8::9',
+    })
+    await request('POST', '/users/logout', { token: other.token })
+    const entries = await db
+      .selectFrom('audit_entries')
+      .selectAll()
+      .where('user_id', '=', person.id)
+      .orderBy('id')
+      .execute()
+    const stored = { ...limits, organization_ids: null, project_ids: null }
+    assert.deepEqual(
+      entries.map(({ verb, subject_type, subject_id, organization_id }) => [
+        verb,
+        subject_type,
+        Number(subject_id),
+        organization_id,
+      ]),
+      [
+        ['created', 'personal_access_token', one.id, null],
+        ['created', 'personal_access_token', other.id, null],
+        ['revoked', 'personal_access_token', one.id, null],
+        ['revoked', 'personal_access_token', other.id, null],
+      ],
+    )
+    assert.deepEqual([entries[0]!.before, entries[0]!.after], [null, stored])
+    assert.deepEqual([entries[2]!.before, entries[2]!.after], [stored, null])
+    assert.equal(entries[2]!.ip_address, '2001:db8::9')
+    for (const secret of [one.token, other.token, one.token.slice(8)])
+      assert.ok(!JSON.stringify(entries).includes(secret))
+  })
+
+  test('no token is created with a login that ends at the same moment', async () => {
+    const test = await arrange()
+    const { request, person, db } = test
+    let creating: Promise<Answer> | undefined
+    await db.transaction().execute(async (trx) => {
+      await lockUser(trx, person.id)
+      creating = request('POST', '/users/personal-access-tokens', {
+        token: person.token,
+        body: { name: 'Late' },
+      })
+      await untilLockWait(db)
+      await revokeSessions(trx, person.id)
+    })
+    assert.equal((await creating!).status, 403)
+    const left = await db
+      .selectFrom('tokens')
+      .select('id')
+      .where('user_id', '=', person.id)
+      .where('revoked_at', 'is', null)
+      .execute()
+    assert.deepEqual(left, [])
+  })
+
+  test('a token cannot create one that outlives it', async () => {
+    const test = await arrange()
+    const expires_at = '2040-01-01T00:00:00.000Z'
+    const { token } = await createToken(test, test.person, { expires_at })
+    for (const later of [undefined, null, '2040-01-01T00:00:00.001Z']) {
+      const body = { name: 'Longer', expires_at: later }
+      const answer = await test.request('POST', '/users/personal-access-tokens', { token, body })
+      assert.deepEqual([answer.status, Object.keys(answer.body.errors ?? {})], [422, ['expires_at']])
+    }
+    await createToken(test, { ...test.person, token }, { expires_at })
+  })
+
+  test('scopes that are unknown, repeated or none at all are rejected by name', async () => {
+    const { request, person } = await arrange()
+    for (const [scopes, field] of [
+      [[], 'scopes'],
+      [['read', 'read'], 'scopes'],
+      [['write'], 'scopes.0'],
+      ['read', 'scopes'],
+      [[null], 'scopes.0'],
+    ] as const) {
+      const body = { name: 'x', scopes }
+      const answer = await request('POST', '/users/personal-access-tokens', { token: person.token, body })
+      assert.deepEqual(
+        [answer.status, Object.keys(answer.body.errors)],
+        [422, [field]],
+        JSON.stringify(scopes),
+      )
+    }
   })
 
   test('the list shows the newest first, in pages', async () => {

@@ -46,7 +46,7 @@ export async function isValid({ request }: Arranged, token: string): Promise<boo
   return status === 200
 }
 
-export async function createToken({ request }: Arranged, person: Person, more: { expires_at?: string } = {}) {
+export async function createToken({ request }: Arranged, person: Person, more: object = {}) {
   const { status, body } = await request('POST', '/users/personal-access-tokens', {
     token: person.token,
     body: { name: 'CI', ...more },

@@ -5,6 +5,7 @@ import type { Database, Transaction } from '#platform/database/connect.ts'
 import { NOW } from '#platform/database/rows.ts'
 import type { Page } from '#platform/http/pagination.ts'
 import { readPage } from '#platform/http/read-page.ts'
+import { revokePersonalToken } from './personal-tokens.ts'
 import { revokeSession } from './sessions.ts'
 
 type Token = Caller['token']
@@ -70,16 +71,7 @@ export async function signOut(db: Database, caller: Caller, actor: Actor): Promi
       await record(trx, actor, 'signed_out', caller, null)
       return
     }
-    const token = await trx
-      .updateTable('tokens')
-      .set({ revoked_at: NOW })
-      .where('id', '=', id)
-      .where('revoked_at', 'is', null)
-      .returning('name')
-      .executeTakeFirst()
-    const subject = { type: 'personal_access_token', id, name: token?.name ?? '' }
-    const change = { organizationId: null, verb: 'revoked', subject, before: null, after: null }
-    if (token) await recordAudit(trx, actor, change)
+    await revokePersonalToken(trx, caller.id, actor, id)
   })
 }
 

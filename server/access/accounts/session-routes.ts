@@ -9,6 +9,7 @@ import {
   publicly,
   signedIn,
   tokenOf,
+  withTokens,
 } from '#access/authorization/enforce.ts'
 import { isSameOrigin, writeSessionCookie } from '#access/authorization/session-cookie.ts'
 import type { Database } from '#platform/database/connect.ts'
@@ -90,7 +91,7 @@ export const cookieSessionRoutes: FastifyPluginAsyncTypebox<SessionRoutes> = asy
 
   app.get(
     '/session',
-    operation(signedIn, 'readSession', 'Get the current session', {
+    operation(withTokens('any', signedIn), 'readSession', 'Get the current session', {
       response: { 200: ref(sessionSchema), ...errorResponses(401) },
     }),
     async (request, reply) => {
@@ -107,7 +108,7 @@ export const cookieSessionRoutes: FastifyPluginAsyncTypebox<SessionRoutes> = asy
 
   app.delete(
     '/session',
-    operation(signedIn, 'closeSession', 'Sign out', {
+    operation(withTokens('any', signedIn), 'closeSession', 'Sign out', {
       description: 'Ends the session at once, including its event streams, and clears the cookie.',
       response: { 204: Type.Null(), ...errorResponses(401, 403) },
     }),

@@ -1,18 +1,26 @@
 import { CompiledQuery, sql } from 'kysely'
+import { mayBeToken } from '#platform/crypto/personal-token.ts'
 import { hashToken } from '#platform/crypto/tokens.ts'
-import { anyOf } from '#platform/database/any-of.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { shareLoads } from '#platform/database/share-loads.ts'
 import { type BuiltInRole, type Grant, ROLE_PERMISSIONS } from './permissions.ts'
+import { isRestricted, limitGrants, type TokenLimits } from './token-limits.ts'
 
 /** The user behind a request, with everything that decides what they may do. */
 export type Caller = {
   id: number
   name: string
   email: string
+  /** False for a token that is restricted to organizations or projects, whoever it belongs to. */
   is_instance_admin: boolean
+  /** Those of the user, as far as the limits of the token allow. */
   grants: Grant[]
-  token: { id: number; kind: 'access' | 'personal'; family: string | null }
+  token: TokenLimits & {
+    id: number
+    kind: 'access' | 'personal'
+    family: string | null
+    expires_at: string | null
+  }
   /** See the table tree_version; read here because every request loads its caller anyway. */
   tree_version: number
 }
@@ -22,28 +30,43 @@ type GrantRow = Omit<Grant, 'permissions'> & {
   permissions: string[] | null
 }
 
-/** Finds who a token belongs to; undefined for one that is unknown, expired or revoked. */
-export type FindCaller = (token: string) => Promise<Caller | undefined>
+/**
+ * Finds who a token belongs to; undefined for one that is unknown, expired or revoked. `ipAddress`: where it is used
+ * from.
+ */
+export type FindCaller = (token: string, ipAddress?: string) => Promise<Caller | undefined>
 
 /** Reads accounts and grants for each request, so that a revoked token or role takes effect at once everywhere. */
 export function createCallerFinder(db: Database): FindCaller {
-  const find = shareLoads((hashes) => loadCallers(db, hashes))
-  return (token) => find(hashToken(token).toString('hex'))
+  const addresses = new Map<string, string>()
+  const find = shareLoads((hashes) => {
+    const used = hashes.map((hash) => addresses.get(hash) ?? null)
+    for (const hash of hashes) addresses.delete(hash)
+    return loadCallers(db, hashes, used)
+  })
+  return async (token, ipAddress) => {
+    if (!mayBeToken(token)) return undefined
+    const hash = hashToken(token).toString('hex')
+    if (ipAddress !== undefined) addresses.set(hash, ipAddress)
+    return find(hash)
+  }
 }
 
-type CallerRow = Omit<Caller, 'grants' | 'token'> & {
-  hash: string
-  token_id: number
-  kind: 'access' | 'personal'
-  family: string | null
-  needs_touch: boolean
-  session_needs_touch: boolean
-  grants: GrantRow[]
-}
+type CallerRow = Omit<Caller, 'grants' | 'token'> &
+  Omit<Caller['token'], 'id'> & {
+    hash: string
+    token_id: number
+    needs_touch: boolean
+    session_needs_touch: boolean
+    grants: GrantRow[]
+  }
 
 // Plain text: every request runs it, and building it each time would take longer than running it.
 const CALLERS = `
   select encode(t.hash, 'hex') as hash, u.id, u.name, u.email, u.is_instance_admin, t.id as token_id, t.kind, t.family,
+    t.expires_at, t.scopes, t.organization_ids, case when t.project_ids is not null then
+      (select coalesce(json_agg(json_build_object('id', p.id, 'organization_id', p.organization_id)), '[]')
+        from projects p where p.id = any(t.project_ids)) end as projects,
     t.kind = 'personal' and coalesce(t.used_at < now() - interval '1 minute', true) as needs_touch,
     coalesce(s.last_used_at < now() - interval '1 minute', false) as session_needs_touch,
     (select version from tree_version) as tree_version,
@@ -54,16 +77,20 @@ const CALLERS = `
   where t.hash = any($1::bytea[]) and t.kind in ('access', 'personal') and t.revoked_at is null
     and (t.expires_at is null or t.expires_at > now()) and u.active`
 
-async function loadCallers(db: Database, hashes: string[]): Promise<Map<string, Caller>> {
+async function loadCallers(
+  db: Database,
+  hashes: string[],
+  addresses: (string | null)[],
+): Promise<Map<string, Caller>> {
   const values = [hashes.map((hash) => Buffer.from(hash, 'hex'))]
   const { rows } = await db.executeQuery<CallerRow>(CompiledQuery.raw(CALLERS, values))
-  const untouched = rows.filter((row) => row.needs_touch).map((row) => row.token_id)
+  const untouched = rows.filter((row) => row.needs_touch)
   if (untouched.length > 0) {
-    await db
-      .updateTable('tokens')
-      .set({ used_at: sql<string>`now()` })
-      .where(anyOf('id', untouched))
-      .execute()
+    const ids = untouched.map((row) => row.token_id)
+    const used = untouched.map((row) => addresses[hashes.indexOf(row.hash)])
+    await sql`
+      update tokens t set used_at = now(), used_ip = coalesce(u.ip, t.used_ip)
+      from unnest(${ids}::bigint[], ${used}::text[]) as u (id, ip) where t.id = u.id`.execute(db)
   }
   const unseen = rows.filter((row) => row.session_needs_touch).map((row) => row.family!)
   if (unseen.length > 0)
@@ -71,17 +98,16 @@ async function loadCallers(db: Database, hashes: string[]): Promise<Map<string, 
   return new Map(rows.map((row) => [row.hash, toCaller(row)]))
 }
 
-function toCaller({
-  hash: _,
-  needs_touch: __,
-  session_needs_touch: ___,
-  token_id,
-  kind,
-  family,
-  grants,
-  ...user
-}: CallerRow): Caller {
-  return { ...user, grants: grants.map(toGrant), token: { id: token_id, kind, family } }
+function toCaller(row: CallerRow): Caller {
+  const { hash: _, needs_touch: __, session_needs_touch: ___, token_id, grants, ...rest } = row
+  const { kind, family, expires_at, scopes, organization_ids, projects, ...user } = rest
+  const token = { id: token_id, kind, family, expires_at, scopes, organization_ids, projects }
+  return {
+    ...user,
+    is_instance_admin: user.is_instance_admin && !isRestricted(token),
+    grants: limitGrants(grants.map(toGrant), token),
+    token,
+  }
 }
 
 function toGrant({ built_in_role, permissions, ...scope }: GrantRow): Grant {

@@ -1,17 +1,21 @@
+import { timingSafeEqual } from 'node:crypto'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { hashToken } from '#platform/crypto/tokens.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { ApiError, invalid, notFound } from '#platform/http/errors.ts'
 import { acceptsJson, namesType } from '#platform/http/requests.ts'
+import { errorResponses } from '#platform/http/schemas.ts'
 import { type Caller, createCallerFinder, type FindCaller } from './caller.ts'
 import { type Kind, type Located, locate, VISIBLE_AS } from './locate.ts'
 import { can, type Permission } from './permissions.ts'
 import { passesCsrfCheck, readSessionCookie } from './session-cookie.ts'
+import { requirementOf, type TokenRequirement, unmetRequirement } from './token-limits.ts'
 
 /**
  * The access that a route requires; every route declares one in `config.access`.
  * - `public`: none.
  * - `signed-in`: a token; the route shows only what belongs to the caller, or what they have `shows` for.
- * - `instance-admin`: a token of an instance administrator; `orLoopback`: or a request from this machine.
+ * - `instance-admin`: a token of an instance administrator; `orMetricsToken`: or the one in GANTRY_METRICS_TOKEN.
  * - `permissions`: a token, and every listed permission in the scope of the object that the URL names.
  *   `resource:view` means `view` of the kind of resource that the pipeline runs on; `replay` for the permission
  *   to repeat a hook request: `pipeline:run` for a call, which starts a run, and `hook:edit` for a delivery.
@@ -19,14 +23,19 @@ import { passesCsrfCheck, readSessionCookie } from './session-cookie.ts'
  */
 export type Access =
   | { kind: 'public' }
-  | { kind: 'signed-in'; shows?: Permission }
-  | { kind: 'instance-admin'; orLoopback?: boolean }
-  | { kind: 'permissions'; of: Kind; param: string; needs: readonly Need[]; suffices?: true }
+  | ({ kind: 'signed-in'; shows?: Permission } & ForTokens)
+  | ({ kind: 'instance-admin'; orMetricsToken?: true } & ForTokens)
+  | ({ kind: 'permissions'; of: Kind; param: string; needs: readonly Need[]; suffices?: true } & ForTokens)
+
+/** What the route requires of a personal access token, where the rule of `requirementOf` does not fit. */
+type ForTokens = { token?: TokenRequirement }
+
+type Guarded = Exclude<Access, { kind: 'public' }>
 
 type Need = Permission | 'resource:view' | 'replay'
 
-/** A route and the access it requires. */
-export type RouteAccess = { method: string; url: string; access: Access }
+/** A route, the access it requires, and what it requires of a personal access token; null for public routes. */
+export type RouteAccess = { method: string; url: string; access: Access; token: TokenRequirement | null }
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -43,11 +52,16 @@ declare module 'fastify' {
 }
 
 export const publicly: Access = { kind: 'public' }
-export const signedIn: Access = { kind: 'signed-in' }
+export const signedIn: Guarded = { kind: 'signed-in' }
 export const showing = (shows: Permission): Access => ({ kind: 'signed-in', shows })
 export const instanceAdmin: Access = { kind: 'instance-admin' }
 
-export function permissions(of: Kind, param: string, ...needs: Need[]): Access {
+/** The same access, with another requirement for personal access tokens. */
+export function withTokens(token: TokenRequirement, access: Guarded): Access {
+  return { ...access, token }
+}
+
+export function permissions(of: Kind, param: string, ...needs: Need[]): Guarded {
   return { kind: 'permissions', of, param, needs }
 }
 
@@ -59,25 +73,35 @@ export function sufficientPermissions(of: Kind, param: string, ...needs: Need[])
  * Checks every request in the order of the contract: authentication (401), existence (404), permissions and CSRF
  * (403), content negotiation (406). All of it happens before a body is read.
  */
-export function enforceAccess(app: FastifyInstance, db: Database, baseUrl: () => string): void {
+export function enforceAccess(
+  app: FastifyInstance,
+  { db, baseUrl, metricsToken }: { db: Database; baseUrl: () => string; metricsToken: string | undefined },
+): void {
   const findCaller = createCallerFinder(db)
   app.decorateRequest('caller', null)
   app.decorateRequest('scope', null)
   const accessTable: RouteAccess[] = []
   app.decorate('accessTable', accessTable)
-  app.addHook('onRoute', ({ method: methods, url, config }) => {
+  app.addHook('onRoute', (route) => {
+    const { method: methods, url, config } = route
     const access = config?.access
     if (access === undefined) throw new Error(`${methods} ${url} declares no access`)
-    accessTable.push(...[methods].flat().map((method) => ({ method, url, access })))
+    for (const method of [methods].flat())
+      accessTable.push({ method, url, access, token: tokenRequirement(method, url, access) })
+    // Any route may lack a scope of the token.
+    const { response } = (route.schema ?? {}) as { response?: object }
+    if (access.kind !== 'public' && response)
+      route.schema = { ...route.schema, response: { ...errorResponses(403), ...response } }
   })
   app.addHook('onRequest', async (request) => {
     const { access = publicly, notJson, offers } = request.routeOptions.config
-    if (access.kind === 'instance-admin' && access.orLoopback && isFromThisMachine(request)) return
+    if (access.kind === 'instance-admin' && access.orMetricsToken && hasToken(request, metricsToken)) return
     if (access.kind !== 'public') request.caller = await authenticate(findCaller, request)
     if (access.kind === 'instance-admin' && !request.caller?.is_instance_admin)
       throw forbidden('Only instance administrators may do this.')
     if (access.kind === 'permissions')
       request.scope = await authorize(db, callerOf(request), access, request.params)
+    rejectLimitedToken(request, access)
     if (isByCookie(request) && !passesCsrfCheck(request, baseUrl())) throw forbidden(CSRF_REJECTED)
     if (offers !== undefined && !namesType(request.headers.accept, offers)) {
       throw new ApiError('not_acceptable', `This route returns ${offers}: send Accept: ${offers}.`)
@@ -116,7 +140,7 @@ export function tokenOf({ headers }: FastifyRequest): string {
 
 async function authenticate(findCaller: FindCaller, request: FastifyRequest): Promise<Caller> {
   const token = tokenOf(request)
-  const caller = token === '' ? undefined : await findCaller(token)
+  const caller = token === '' ? undefined : await findCaller(token, request.ip)
   if (caller) return caller
   const message = 'A valid token is required: send Authorization: Bearer <access_token>.'
   throw new ApiError('unauthenticated', message, { headers: { 'www-authenticate': 'Bearer' } })
@@ -141,16 +165,28 @@ async function authorize(
   return scope
 }
 
+function tokenRequirement(method: string, url: string, access: Access): TokenRequirement | null {
+  if (access.kind === 'public') return null
+  return access.token ?? requirementOf(method, url, access.kind === 'permissions' ? access.needs : [])
+}
+
+function rejectLimitedToken({ method, routeOptions, caller }: FastifyRequest, access: Access): void {
+  if (caller?.token.kind !== 'personal') return
+  const requirement = tokenRequirement(method, routeOptions.url ?? '', access)
+  const problem = requirement && unmetRequirement(caller.token, requirement)
+  if (problem) throw forbidden(problem)
+}
+
 function permissionFor(need: Need, scope: Located): Permission {
   if (need === 'resource:view') return `${scope.resource_type!}:view`
   if (need === 'replay') return scope.hook_type === 'outgoing' ? 'hook:edit' : 'pipeline:run'
   return need
 }
 
-/** A forwarding header reveals a proxy on this machine, whose requests come from elsewhere. */
-function isFromThisMachine(request: FastifyRequest): boolean {
-  const forwarded = request.headers['x-forwarded-for'] ?? request.headers.forwarded
-  return forwarded === undefined && /^(::ffff:)?127\.|^::1$/.test(request.socket.remoteAddress ?? '')
+/** In constant time: hashes have one length, and say nothing about where two tokens differ. */
+function hasToken(request: FastifyRequest, expected: string | undefined): boolean {
+  if (expected === undefined || request.headers.authorization === undefined) return false
+  return timingSafeEqual(hashToken(tokenOf(request)), hashToken(expected))
 }
 
 const forbidden = (message: string) => new ApiError('forbidden', message)

@@ -3,7 +3,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import type { Caller } from '#access/authorization/caller.ts'
-import { callerOf, permissions, scopeOf } from '#access/authorization/enforce.ts'
+import { callerOf, permissions, scopeOf, withTokens } from '#access/authorization/enforce.ts'
 import { cancelAction } from '#engine/scheduling/cancel.ts'
 import { createActionReader } from '#model/actions/read-action.ts'
 import { type Action, type ActionSummary, actionSchema } from '#model/actions/schemas.ts'
@@ -48,7 +48,10 @@ export const runRoutes: FastifyPluginAsyncTypebox<RunRoutes> = async (app, deps)
   app.post(
     '/pipelines/:id/plan',
     {
-      config: { access: permissions('pipeline', 'id', 'pipeline:view'), bodyOptional: true },
+      config: {
+        access: withTokens('run', permissions('pipeline', 'id', 'pipeline:view')),
+        bodyOptional: true,
+      },
       schema: {
         tags,
         operationId: 'planPipeline',

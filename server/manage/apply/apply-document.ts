@@ -4,6 +4,7 @@
 import { type ControlledTransaction, sql } from 'kysely'
 import type { Actor } from '#access/audit/record.ts'
 import { type Caller, loadGrants } from '#access/authorization/caller.ts'
+import { limitGrants } from '#access/authorization/token-limits.ts'
 import { findOrganization } from '#manage/organizations/manage-organizations.ts'
 import { findProject } from '#manage/organizations/manage-projects.ts'
 import { lockEnvironments } from '#manage/organizations/remove-environments.ts'
@@ -87,7 +88,8 @@ async function applyWithin(
   await lockName(trx, input.organization)
   // Another request may have created the organization meanwhile: load the roles again.
   const grants = await loadGrants(trx, [requester.id])
-  const caller = { ...requester, grants: grants.get(requester.id)?.grants ?? [] }
+  const held = grants.get(requester.id)?.grants ?? []
+  const caller = { ...requester, grants: limitGrants(held, requester.token) }
   const [organization, another] = await findOrganizations(trx, caller, input.organization)
   if (another) return AMBIGUOUS
   if (organization) await lockScopes(trx, organization.id, input.project)

@@ -5,6 +5,7 @@ import {
   type Resource as PermissionResource,
   type Scope,
 } from '#access/authorization/permissions.ts'
+import { hasScope } from '#access/authorization/token-limits.ts'
 import { suppliesSecret } from './compare.ts'
 import { type DesiredResource, hostKind, keyOf, parentPath } from './resources.ts'
 import type { ResourceKind } from './schemas.ts'
@@ -69,7 +70,8 @@ export function missingToChange(
 
 export function missingToRemove(caller: Caller, { type, scope }: StoredResource): string[] {
   const { permission, isPart } = RULES[type]
-  return missing(caller, scope, [`${permission}:view`, `${permission}:${isPart ? 'edit' : 'remove'}`])
+  const needed: Permission[] = [`${permission}:view`, `${permission}:${isPart ? 'edit' : 'remove'}`]
+  return [...missing(caller, scope, needed), ...missingScope(caller, type)]
 }
 
 export function mayView(caller: Caller, { type, scope }: StoredResource): boolean {
@@ -87,13 +89,22 @@ function missingToCreate(caller: Caller, { type, path }: DesiredResource, scope:
     ...(type === 'hook' ? [`${hostKind(path)}:view` as const] : []),
     `${permission}:${isPart ? 'edit' : 'add'}`,
   ])
-  if (lacking.length === 0) return []
-  return [...new Set([...lacking, ...missing(caller, scope, [`${permission}:view`])])]
+  const scopes = missingScope(caller, type)
+  if (lacking.length === 0) return scopes
+  return [...new Set([...lacking, ...missing(caller, scope, [`${permission}:view`]), ...scopes])]
 }
 
 function missingToEdit(caller: Caller, type: ResourceKind, scope: Scope): string[] {
   const { permission } = RULES[type]
-  return missing(caller, scope, [`${permission}:view`, `${permission}:edit`])
+  return [
+    ...missing(caller, scope, [`${permission}:view`, `${permission}:edit`]),
+    ...missingScope(caller, type),
+  ]
+}
+
+/** The route of apply requires the scope `manage`; those that change hooks require `hooks`, and neither includes the other. */
+function missingScope({ token }: Caller, type: ResourceKind): string[] {
+  return type === 'hook' && !hasScope(token, 'hooks') ? ['a token with the scope hooks'] : []
 }
 
 function missing(caller: Caller, scope: Scope, needed: Permission[]): string[] {

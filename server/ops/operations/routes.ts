@@ -94,11 +94,12 @@ export const operationsRoutes: FastifyPluginAsyncTypebox<{ health: Health; versi
   app.get(
     '/metrics',
     {
-      config: { access: { kind: 'instance-admin', orLoopback: true }, notJson: true },
+      config: { access: { kind: 'instance-admin', orMetricsToken: true }, notJson: true },
       schema: {
         tags,
         operationId: 'readMetrics',
         summary: 'Metrics in the Prometheus text format',
+        description: 'For instance administrators, and for the token in `GANTRY_METRICS_TOKEN`.',
         response: { 200: Type.String(), ...errorResponses(401, 403) },
       },
     },

@@ -10,7 +10,7 @@ import {
 } from './tokens.ts'
 
 test('each kind of token has its prefix and 256 bits', () => {
-  const prefixes: Record<TokenKind, string> = { access: 'gty_at_', refresh: 'gty_rt_', personal: 'gty_pat_' }
+  const prefixes: Record<TokenKind, string> = { access: 'gty_at_', refresh: 'gty_rt_' }
   for (const [kind, prefix] of Object.entries(prefixes)) {
     const token = newToken(kind as TokenKind)
     assert.ok(token.startsWith(prefix))

@@ -1,12 +1,11 @@
 // Cryptography: random tokens, password hashes and secrets at rest, built on node:crypto.
 import { hash, randomBytes } from 'node:crypto'
 
-export type TokenKind = 'access' | 'refresh' | 'personal'
+export type TokenKind = 'access' | 'refresh'
 
 const PREFIXES: Record<TokenKind, string> = {
   access: 'gty_at_',
   refresh: 'gty_rt_',
-  personal: 'gty_pat_',
 }
 
 /** 256 random bits after a prefix by which a leaked token can be recognized. */

@@ -79,6 +79,11 @@ export type Tables = {
     created_at: Timestamp
     /** The session of a browser, which lives on when it is used. */
     in_cookie: Generated<boolean>
+    /** The limits of a personal token; null: none. */
+    scopes: ('read' | 'run' | 'hooks' | 'manage')[] | null
+    organization_ids: number[] | null
+    project_ids: number[] | null
+    used_ip: string | null
   }
   sessions: {
     id: Id

@@ -1,0 +1,46 @@
+import { Type } from 'typebox'
+import { TOKEN_SCOPES, type TokenScope } from '#access/authorization/token-limits.ts'
+import { Exactly, Id, TextOrNull, Timestamp, TimestampOrNull } from '#platform/http/schemas.ts'
+
+const listOrNull = <Item>(items: object, description: string) =>
+  Type.Unsafe<Item[] | null>({
+    type: ['array', 'null'],
+    items,
+    minItems: 1,
+    maxItems: 100,
+    uniqueItems: true,
+    description,
+  })
+
+const limits = {
+  scopes: listOrNull<TokenScope>(
+    { type: 'string', enum: [...TOKEN_SCOPES] },
+    'What the token may be used for; null: everything. Each scope stands alone: `manage` includes none of the others.',
+  ),
+  organization_ids: listOrNull<number>(
+    Id,
+    'Restricts the token to these organizations; null: no restriction.',
+  ),
+  project_ids: listOrNull<number>(
+    Id,
+    'Restricts the token to these projects; null: no restriction. Each must belong to one of `organization_ids`, if given.',
+  ),
+}
+
+export const personalToken = {
+  id: Id,
+  name: Type.String({ description: 'Its name, for you to recognize it by.' }),
+  ...limits,
+  expires_at: TextOrNull({ format: 'date-time', description: 'Null: it does not expire.' }),
+  last_used_at: TextOrNull({ format: 'date-time', description: 'Accurate to a minute; null: never used.' }),
+  last_used_ip: TextOrNull({ description: 'The network address of the use at `last_used_at`.' }),
+  created_at: Timestamp,
+}
+
+export const personalTokenInput = Exactly({
+  name: Type.String({ minLength: 1, maxLength: 60 }),
+  scopes: Type.Optional(limits.scopes),
+  organization_ids: Type.Optional(limits.organization_ids),
+  project_ids: Type.Optional(limits.project_ids),
+  expires_at: Type.Optional(TimestampOrNull),
+})
