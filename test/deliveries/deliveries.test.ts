@@ -100,6 +100,44 @@ suite('an outgoing hook', () => {
     assert.deepEqual(Object.keys(received).sort(), Object.keys(shown.body).sort())
   })
 
+  test('reads the variables of the call in actions that follow the one it started', async (t) => {
+    const receiver = await openReceiver(t)
+    const tree = await createTestTree(db)
+    const { token } = tree.owner
+    const post = async (url: string, body: object) => {
+      const answer = await world.request('POST', url, { token, body })
+      assert.ok(answer.status < 300, answer.text)
+      return answer.body
+    }
+    let pipeline = tree.pipelineId
+    for (const name of ['Follow', 'Follow up']) {
+      const input = { name, operation: 'custom', run_after: [pipeline] }
+      pipeline = (await post(`/pipelines/application/${tree.applicationId}`, input)).id
+      await post(`/pipelines/${pipeline}/steps`, { name: 'tidy', command: 'true' })
+    }
+    const hook = await makeHook(
+      {
+        target_url: `${receiver.url}/{{ action.triggered_from.hook_parsed_variables.tag }}`,
+        settings: { request_body: { tag: '{{ action.triggered_from.hook_parsed_variables.tag }}' } },
+        trigger_when: { events: ['action.created'] },
+      },
+      { ...tree, pipelineId: pipeline },
+    )
+    const variables = [{ name: 'tag', type: 'string', required: true }]
+    const incoming = await post(`/pipelines/${tree.pipelineId}/hooks/incoming`, {
+      name: 'Push',
+      settings: { variables },
+    })
+    await post(new URL(incoming.url).pathname, { tag: 'v3' })
+    const [arrival] = await receiver.until(1)
+    assert.deepEqual([arrival!.path, arrival!.json], ['/v3', { tag: 'v3' }])
+    const preview = await post(`/hooks/outgoing/${hook.id}/preview`, {})
+    assert.equal(preview.body, '{"tag":"v3"}')
+    const shown = await world.request('GET', `/actions/${preview.action_id}`, { token })
+    assert.deepEqual(shown.body.triggered_from.hook_parsed_variables, { tag: 'v3' })
+    assert.equal(shown.body.triggered_from.trigger_type, 'pipeline')
+  })
+
   test('escapes variables of the run in its templates', async (t) => {
     const receiver = await openReceiver(t)
     const tree = await createTestTree(db)
