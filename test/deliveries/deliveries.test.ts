@@ -100,6 +100,41 @@ suite('an outgoing hook', () => {
     assert.deepEqual(Object.keys(received).sort(), Object.keys(shown.body).sort())
   })
 
+  test('keeps the order of the keys in its body, and its large integers', async (t) => {
+    const receiver = await openReceiver(t)
+    const tree = await createTestTree(db)
+    const { token } = tree.owner
+    const body = (state: string) =>
+      `{"z":12345678901234567890,"a":{"y":[-9007199254740993,1],"b":"${state}"},"m":null,"aa":1.5}`
+    const written = body('{{ action.status }}')
+    const send = (method: string, path: string, rawBody: string) =>
+      world.request(method, path, { token, rawBody, headers: { 'content-type': 'application/json' } })
+    const settings = `{"request_body":${written}}`
+    const made = await send(
+      'POST',
+      `/pipelines/${tree.pipelineId}/hooks/outgoing`,
+      `{"name":"Exact","target_url":"${receiver.url}","settings":${settings}}`,
+    )
+    assert.equal(made.status, 201, made.text)
+    const url = `/hooks/outgoing/${made.body.id}`
+    const asWritten = `"request_body":${written}`
+    assert.ok(made.text.includes(asWritten), made.text)
+    assert.ok((await send('PUT', url, '{"name":"Renamed"}')).text.includes(asWritten))
+    assert.ok((await send('PUT', url, `{"settings":${settings}}`)).text.includes(asWritten))
+    assert.ok((await world.request('GET', url, { token })).text.includes(asWritten))
+    assert.ok(
+      (await world.request('GET', `/pipelines/${tree.pipelineId}/hooks`, { token })).text.includes(asWritten),
+    )
+    const viewer = await createMember(db, tree, 'viewer')
+    const masked = await world.request('GET', url, { token: viewer.token })
+    assert.ok(masked.text.includes(`"request_body":${body('********')}`), masked.text)
+    await move(await startAction(tree), IN_PROGRESS)
+    const [arrival] = await receiver.until(1)
+    assert.equal(arrival!.body, body('in-progress'))
+    const preview = await world.request('POST', `${url}/preview`, { token, body: {} })
+    assert.equal(preview.body.body, body('in-progress'))
+  })
+
   test('reads the variables of the call in actions that follow the one it started', async (t) => {
     const receiver = await openReceiver(t)
     const tree = await createTestTree(db)

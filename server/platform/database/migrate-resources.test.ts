@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { createTestDatabase } from '#test/support/database.ts'
-import { createTestTree } from '#test/support/world.ts'
+import { createHook, createTestTree } from '#test/support/world.ts'
 import { openDatabase } from './connect.ts'
 import { createMigrator, migrate } from './migrate.ts'
 
@@ -32,4 +32,13 @@ test('servers that are on this machine may stay there', async (t) => {
   await migrate(db)
   const granted = await db.selectFrom('servers').select('host').where('allow_loopback', '=', true).execute()
   assert.deepEqual(granted.map(({ host }) => host).sort(), here.toSorted())
+})
+
+test('hooks keep their settings, to the last digit', async (t) => {
+  const db = await openOlderDatabase(t)
+  const stored = '{"request_body": {"id": 12345678901234567890, "state": "{{ action.status }}"}}'
+  const id = await createHook(db, await createTestTree(db), 'outgoing', { settings: stored })
+  await migrate(db)
+  const hook = await db.selectFrom('hooks').select('settings').where('id', '=', id).executeTakeFirstOrThrow()
+  assert.equal(JSON.stringify(hook.settings), stored.replaceAll(/(?<=[:,]) /g, ''))
 })
