@@ -9,6 +9,7 @@ import { createHttpClient } from '#adapters/http-client/client.ts'
 import { createCallReceiver } from '#engine/incoming/receive-call.ts'
 import { createEnqueue } from '#engine/scheduling/jobs.ts'
 import { createAddressGuard } from '#platform/addresses/guard.ts'
+import { createSshGuard } from '#platform/addresses/ssh-guard.ts'
 import { readConfig } from '#platform/config.ts'
 import { createSecretBox } from '#platform/crypto/secret-box.ts'
 import { type ConnectionSettings, openDatabase } from '#platform/database/connect.ts'
@@ -52,13 +53,15 @@ async function open(settings: ConnectionSettings): Promise<{ port: number }> {
   resources.defer(() => calls.close())
   let url = ''
   const guard = createAddressGuard({ allowTargets: [], baseUrl: () => url })
+  const sshGuard = createSshGuard({ targets: [] })
   const http = createHttpClient({ guard, userAgent: 'Gantry/bench' })
   resources.defer(() => http.close())
   const app = await buildApp({
     config,
     calls,
     guard,
-    connect: createConnect({ databaseUid: null }).connect,
+    sshGuard,
+    connect: createConnect({ databaseUid: null, sshGuard }).connect,
     http,
     enqueue,
     db: database.db,

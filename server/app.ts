@@ -42,6 +42,7 @@ import { createTree } from '#model/inventory/tree.ts'
 import { pipelineSchemas } from '#model/pipelines/schemas.ts'
 import { type Health, operationsRoutes } from '#ops/operations/routes.ts'
 import type { AddressGuard } from '#platform/addresses/guard.ts'
+import type { SshGuard } from '#platform/addresses/ssh-guard.ts'
 import type { Config } from '#platform/config.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Database } from '#platform/database/connect.ts'
@@ -85,6 +86,8 @@ export type AppDeps = {
   calls: ReceiveDeps
   /** Which addresses user-supplied URLs may connect to. */
   guard: AddressGuard
+  /** Which hosts servers may have. */
+  sshGuard: SshGuard
   /** Connects to servers exactly as runs do. */
   connect: Connect
   http: HttpClient
@@ -126,7 +129,7 @@ const schemas = [
 ]
 
 export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
-  const { config, db, box, guard, connect, http, baseUrl, version } = deps
+  const { config, db, box, guard, sshGuard, connect, http, baseUrl, version } = deps
   const app: FastifyInstance = Fastify({
     loggerInstance: deps.log,
     // `logRequests` writes one line per request instead.
@@ -201,11 +204,11 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
   await app.register(organizationRoutes, { db, baseUrl })
   await app.register(auditRoutes, { db, baseUrl })
   await app.register(credentialRoutes, { db, box, tree, baseUrl, guard, connect, http })
-  await app.register(serverRoutes, { db, box, connect, baseUrl })
+  await app.register(serverRoutes, { db, box, sshGuard, connect, baseUrl })
   await app.register(applicationRoutes, { db, box, tree, baseUrl })
   await app.register(pipelineRoutes, { db, baseUrl })
   await app.register(memberRoutes, { db, lifetimes, baseUrl })
-  await app.register(applyRoutes, { db, box, guard, baseUrl })
+  await app.register(applyRoutes, { db, box, guard, sshGuard, baseUrl })
   const queueDepths = () => readQueueDepths({ db, jobs })
   await app.register(dashboardRoutes, { db, tree, baseUrl, queueDepths })
   return app

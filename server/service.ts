@@ -18,6 +18,7 @@ import { assertSameKey } from '#ops/commands/same-key.ts'
 import { type FirstStart, prepareFirstStart } from '#ops/first-start/first-start.ts'
 import { createMetrics } from '#ops/operations/metrics.ts'
 import { createAddressGuard } from '#platform/addresses/guard.ts'
+import { createSshGuard } from '#platform/addresses/ssh-guard.ts'
 import { baseUrlOf, type Config, guardUrl } from '#platform/config.ts'
 import { openKeyRing } from '#platform/crypto/key-ring.ts'
 import { createSecretBox } from '#platform/crypto/secret-box.ts'
@@ -83,10 +84,11 @@ export async function startService(
     allowTargets: config.allowTargets,
     baseUrl: () => guardUrl(config, baseUrl()),
   })
+  const sshGuard = createSshGuard({ targets: config.sshTargets })
   const { version } = JSON.parse(await readFile(new URL('../package.json', import.meta.url), 'utf8'))
   const http = createHttpClient({ guard, userAgent: `Gantry/${version}` })
   resources.defer(() => http.close())
-  const { connect, close: closeLocal } = createConnect({ databaseUid })
+  const { connect, close: closeLocal } = createConnect({ databaseUid, sshGuard })
   resources.defer(closeLocal)
 
   let unrecordedDeliveries = 0
@@ -162,6 +164,7 @@ export async function startService(
       box,
       calls,
       guard,
+      sshGuard,
       connect,
       http,
       enqueue,

@@ -1,7 +1,7 @@
 // The routes of one kind of resource: list, create, read, change, remove, and commands on a single one. A room
 // declares who may call a route, what goes in and which of its functions does the work. What is the same for every
 // resource is here: the OpenAPI operation, the transaction, ETag and If-Match, Link and X-Total-Count, status codes.
-import type { FastifyReply, FastifyRequest, FastifySchema, RouteOptions } from 'fastify'
+import type { FastifyContextConfig, FastifyReply, FastifyRequest, FastifySchema, RouteOptions } from 'fastify'
 import { type Static, type TSchema, Type } from 'typebox'
 import { actorOf } from '#access/audit/actor.ts'
 import type { Actor } from '#access/audit/record.ts'
@@ -70,6 +70,7 @@ type Read<Path extends string, Row> = Operation & {
 }
 type Save<Path extends string, Schema extends TSchema, Row, Result, Prepared> = Operation & {
   body?: Schema
+  exactNumbersAt?: FastifyContextConfig['exactNumbersAt']
   /** What takes too long for a transaction. */
   prepare?: (call: Call<Path, Schema>) => Promise<Prepared>
   run: (
@@ -125,7 +126,7 @@ export function resourceRoutes<Row, Shown extends TSchema, Result extends object
     operation: Operation,
     schema: { operationId: string; summary: string; body?: TSchema; querystring?: TSchema; response: object },
     handler: (call: Incoming, reply: FastifyReply, request: FastifyRequest) => unknown,
-    config: { bodyOptional?: boolean } = {},
+    config: Pick<FastifyContextConfig, 'bodyOptional' | 'exactNumbersAt'> = {},
   ) {
     const { access, errors = [], description, operationId, summary } = { ...schema, ...operation }
     const statuses = [...errorsOf(access), ...(schema.body ? [400] : []), ...errors]
@@ -162,7 +163,7 @@ export function resourceRoutes<Row, Shown extends TSchema, Result extends object
     schema: { operationId: string; summary: string },
     config = {},
   ) {
-    const { body, prepare, run, respond } = operation
+    const { body, prepare, run, respond, exactNumbersAt } = operation
     const described = { ...schema, body, response: { [status]: shown } }
     const handler = async (call: Incoming, reply: FastifyReply) => {
       const prepared = (await prepare?.(call)) as Prepared
@@ -170,7 +171,7 @@ export function resourceRoutes<Row, Shown extends TSchema, Result extends object
       await respond?.(reply, call, result)
       return show(call, reply.code(status), result.row, result)
     }
-    register(method, path, operation, described, handler, config)
+    register(method, path, operation, described, handler, { ...config, exactNumbersAt })
   }
 
   return {

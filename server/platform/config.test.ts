@@ -18,6 +18,7 @@ const DEFAULTS: Config = {
   adminPassword: undefined,
   secretKey: undefined,
   allowTargets: [],
+  sshTargets: [],
   trustProxy: [],
   metricsToken: undefined,
   sample: true,
@@ -105,6 +106,10 @@ const EXAMPLES: { [Key in keyof Config]: { valid: [string, Config[Key]][]; inval
   allowTargets: {
     valid: [[' 10.0.0.0/8 , hooks.internal,::1,', ['10.0.0.0/8', 'hooks.internal', '::1']]],
     invalid: ['10.0.0.0/33', 'http://hooks.internal', 'a b', '10.0.0.0/8 hooks.internal'],
+  },
+  sshTargets: {
+    valid: [['10.0.0.0/8, fd00::/8,192.0.2.1', ['10.0.0.0/8', 'fd00::/8', '192.0.2.1']]],
+    invalid: ['web-1.internal', '10.0.0.0/33', '10.0.0.0/8 fd00::/8'],
   },
   trustProxy: {
     valid: [['10.0.0.0/8, fd00::/8,192.0.2.1', ['10.0.0.0/8', 'fd00::/8', '192.0.2.1']]],

@@ -69,6 +69,15 @@ export const settings = {
     'hosts, addresses or CIDRs',
     (part) => isNetwork(part) || isHostName(part),
   ),
+  sshTargets: {
+    ...list(
+      'GANTRY_SSH_TARGETS',
+      'The only CIDRs that SSH servers may be in, comma-separated',
+      'addresses or CIDRs',
+      isNetwork,
+    ),
+    shown: 'public and private networks',
+  },
   trustProxy: list(
     'GANTRY_TRUST_PROXY',
     'CIDRs of proxies whose forwarding headers are trusted, comma-separated',

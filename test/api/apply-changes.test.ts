@@ -356,3 +356,56 @@ suite('pruning', () => {
     assert.deepEqual((await applied(other, { prune: true })).changes, [])
   })
 })
+
+test('the body of an outgoing hook keeps the order of its keys and its large integers, there and back', async () => {
+  const organization = nextName()
+  const hook = (body: string, more = '') =>
+    shop(
+      organization,
+      `  live:
+    type: production
+    applications:
+      shop:
+        repository: https://git.example.com/acme/shop.git
+        pipelines:
+          Deploy:
+            operation: deploy
+            hooks: {outgoing: {Tell: {target_url: https://chat.example.com/x, settings: {request_body: ${body}}${more}}}}
+`,
+    )
+  const body = '{z: 12345678901234567890, a: {y: -9007199254740993, b: x}}'
+  const text = '{"z":12345678901234567890,"a":{"y":-9007199254740993,"b":"x"}}'
+  const first = await apply(hook(body))
+  assert.equal(first.status, 200, first.text)
+  assert.ok(first.text.includes(text), first.text)
+  assert.deepEqual((await applied(hook(body))).changes, [])
+  const [{ id }] = (await read('/organizations')).filter(
+    ({ name }: { name: string }) => name === organization,
+  )
+  const exported = await api.request('GET', `/organizations/${id}/export?project=Shop`, {
+    token: administrator.token,
+    headers: { accept: '*/*' },
+  })
+  assert.match(exported.text, /z: 12345678901234567890\n\s+a:\n\s+y: -9007199254740993\n\s+b: x\n/)
+  assert.deepEqual((await applied(exported.text)).changes, [])
+  const reordered = await applied(hook('{a: {y: -9007199254740993, b: x}, z: 12345678901234567890}'))
+  assert.deepEqual(
+    reordered.changes.map(({ fields }: { fields: { field: string }[] }) => fields.map(({ field }) => field)),
+    [['settings']],
+  )
+  assert.deepEqual(
+    (await applied(hook('{a: {y: -9007199254740993, b: x}, z: 12345678901234567890}'))).changes,
+    [],
+  )
+  const watching = ', action_type: restart, trigger_when: {scope: resource}'
+  await applied(hook(body, watching))
+  const again = await api.request('GET', `/organizations/${id}/export?project=Shop`, {
+    token: administrator.token,
+    headers: { accept: '*/*' },
+  })
+  assert.match(again.text, /action_type: restart/)
+  assert.deepEqual((await applied(again.text)).changes, [])
+  const { status, text: problem } = await apply(hook('{z: 1e30}'))
+  assert.equal(status, 422)
+  assert.match(problem, /cannot be stored exactly/)
+})

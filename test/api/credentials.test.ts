@@ -12,7 +12,7 @@ import { openTestApp } from '#test/support/harness.ts'
 import { later } from '#test/support/later.ts'
 import { makeRepository } from '#test/support/repository.ts'
 import { makeKey, startSshd } from '#test/support/sshd.ts'
-import { createAction, createMember, createTestTree } from '#test/support/world.ts'
+import { createAction, createMember, createPerson, createTestTree, grantRole } from '#test/support/world.ts'
 
 const TOKEN = 'ghp_s3cretT0ken'
 const api = await openTestApp({ after }, { environment: { GANTRY_ALLOW_TARGETS: '127.0.0.0/8' } })
@@ -22,6 +22,8 @@ const outsider = await createTestTree(db)
 const [admin, developer, viewer] = await Promise.all(
   (['admin', 'developer', 'viewer'] as const).map((role) => createMember(db, tree, role)),
 )
+const instanceAdmin = await createPerson(db, { admin: true })
+await grantRole(db, instanceAdmin.id, 'admin', { organizationId: tree.organizationId })
 const list = `/organizations/${tree.organizationId}/credentials`
 const send = (method: string, url: string, body?: unknown, as = admin!, headers?: Record<string, string>) =>
   api.request(method, url, { token: as.token, body, headers })
@@ -462,10 +464,10 @@ suite('checking keys', () => {
     const check = (id: number, body: object, as = admin!) =>
       send('POST', `/credentials/${id}/check`, body, as)
 
-    const opened = await check(made.id, destination)
+    const opened = await check(made.id, destination, instanceAdmin)
     assert.equal(opened.body.ok, true, opened.text)
     assert.match(opened.body.details.host_key_fingerprint, /^SHA256:/)
-    const closed = await check(other.id, destination)
+    const closed = await check(other.id, destination, instanceAdmin)
     assert.deepEqual([closed.body.ok, /does not accept the key/.test(closed.body.message)], [false, true])
 
     const { id: serverId } = await db
@@ -475,6 +477,7 @@ suite('checking keys', () => {
         name: 'Checked',
         provider_code: 'ssh',
         host: '127.0.0.1',
+        allow_loopback: true,
         port: sshd.port,
         login_name: destination.user,
         host_key: sshd.hostKey,

@@ -55,7 +55,7 @@ let counter = 0
 const name = () => `Resource ${++counter}`
 const server = () => ({
   provider_code: 'ssh',
-  host: '127.0.0.1',
+  host: '10.0.0.1',
   port: 1,
   login_name: 'deploy',
   root_directory: '/srv',

@@ -12,6 +12,7 @@ import { fingerprint, parseHostKey } from '#adapters/executors/host-key.ts'
 import { chooseLocalAccount, type LocalAccount } from '#adapters/executors/local-account.ts'
 import { run } from '#adapters/executors/test-commands.ts'
 import { runServerCheck } from '#manage/servers/run-check.ts'
+import { createSshGuard } from '#platform/addresses/ssh-guard.ts'
 import { openTestApp } from '#test/support/harness.ts'
 import { later } from '#test/support/later.ts'
 import { fieldsOf, KEY, KEY_FINGERPRINT, openServers } from '#test/support/servers.ts'
@@ -21,7 +22,15 @@ import { createPerson, createTestTree, grantRole } from '#test/support/world.ts'
 const { api, db, tree, developer, instanceAdmin, list, ask, makeCredential, keys, ssh, create } =
   await openServers({ after })
 
-const NO_SSH = { host: null, port: null, loginName: null, hostKey: null, privateKey: null }
+const NO_SSH = {
+  host: null,
+  port: null,
+  loginName: null,
+  hostKey: null,
+  privateKey: null,
+  allowLoopback: false,
+}
+const sshGuard = createSshGuard({ targets: [] })
 
 suite('SSH keys of servers', () => {
   test('a key of another organization is reported like one that does not exist', async () => {
@@ -138,7 +147,7 @@ suite('local servers', () => {
       token: developer.token,
       body: {},
     })
-    const runs = createConnect({ databaseUid: usual.uid })
+    const runs = createConnect({ databaseUid: usual.uid, sshGuard })
     later(t, runs.close)
     const server = { name: 'here', kind: 'local' as const, rootDirectory: '/tmp' }
     const connection = await runs.connect({ ...server, ...NO_SSH })
@@ -149,6 +158,8 @@ suite('local servers', () => {
 })
 
 suite('checking SSH servers', () => {
+  /** The servers of these tests are on this machine. */
+  const createHere = (more: object) => create(more, instanceAdmin)
   const check = async (id: number, body: object = {}) => {
     const answer = await ask('POST', `/servers/${id}/check`, body)
     assert.equal(answer.status, 200, answer.text)
@@ -168,7 +179,7 @@ suite('checking SSH servers', () => {
 
   test('a check reports what it finds; a host key is pinned only on request, and then enforced', async (t) => {
     const { sshd, account, host, shown } = await at(t)
-    const { id } = await create(host)
+    const { id } = await createHere(host)
     const first = await check(id)
     assert.equal(first.ok, true, first.message)
     assert.equal(first.user, account.name)
@@ -192,7 +203,7 @@ suite('checking SSH servers', () => {
 
   test('a fingerprint pins a host like a key does', async (t) => {
     const { host, shown } = await at(t)
-    const { id } = await create({ ...host, host_key: shown })
+    const { id } = await createHere({ ...host, host_key: shown })
     assert.deepEqual([(await check(id)).ok, (await check(id)).pinned], [true, true])
     await ask('PUT', `/servers/${id}`, { host_key: KEY_FINGERPRINT })
     assert.match((await check(id)).message, /is not the known one/)
@@ -200,7 +211,7 @@ suite('checking SSH servers', () => {
 
   test('a root directory that is not writable is reported', async (t) => {
     const { host } = await at(t)
-    const { id } = await create({ ...host, root_directory: '/proc/nothing/here' })
+    const { id } = await createHere({ ...host, root_directory: '/proc/nothing/here' })
     const found = await check(id)
     assert.deepEqual([found.ok, found.root_directory_writable], [false, false])
     assert.match(found.message, /cannot write to \/proc\/nothing\/here/)
@@ -208,7 +219,7 @@ suite('checking SSH servers', () => {
 
   test('a rejected key and a missing key are reported', async (t) => {
     const { host, shown } = await at(t)
-    const { id } = await create({ ...host, credential_id: keys[1].id })
+    const { id } = await createHere({ ...host, credential_id: keys[1].id })
     const rejected = await check(id, { pin_host_key: true })
     assert.match(rejected.message, /does not accept the key for/)
     assert.deepEqual([rejected.ok, rejected.host_key_fingerprint, rejected.pinned], [false, shown, false])
@@ -222,7 +233,7 @@ suite('checking SSH servers', () => {
     const { port } = probe.address() as { port: number }
     probe.close()
     await once(probe, 'close')
-    const { id } = await create({ host: '127.0.0.1', port })
+    const { id } = await createHere({ host: '127.0.0.1', port })
     const closed = await check(id)
     assert.deepEqual([closed.ok, /refused the connection/.test(closed.message)], [false, true])
     assert.deepEqual(
@@ -240,10 +251,10 @@ suite('checking SSH servers', () => {
       mute.close()
       await once(mute, 'close')
     })
-    const { id } = await create({ host: '127.0.0.1', port: (mute.address() as { port: number }).port })
+    const { id } = await createHere({ host: '127.0.0.1', port: (mute.address() as { port: number }).port })
     const caller = { grants: [] } as unknown as Caller
     const actor = { userId: null, ipAddress: null, requestId: null }
-    const { connect } = createConnect({ databaseUid: null })
+    const { connect } = createConnect({ databaseUid: null, sshGuard })
     for (const timeouts of [
       { connectMs: 100, probeMs: 100, totalMs: 60_000 },
       { connectMs: 60_000, probeMs: 100, totalMs: 100 },

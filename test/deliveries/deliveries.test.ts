@@ -100,6 +100,79 @@ suite('an outgoing hook', () => {
     assert.deepEqual(Object.keys(received).sort(), Object.keys(shown.body).sort())
   })
 
+  test('keeps the order of the keys in its body, and its large integers', async (t) => {
+    const receiver = await openReceiver(t)
+    const tree = await createTestTree(db)
+    const { token } = tree.owner
+    const body = (state: string) =>
+      `{"z":12345678901234567890,"a":{"y":[-9007199254740993,1],"b":"${state}"},"m":null,"aa":1.5}`
+    const written = body('{{ action.status }}')
+    const send = (method: string, path: string, rawBody: string) =>
+      world.request(method, path, { token, rawBody, headers: { 'content-type': 'application/json' } })
+    const settings = `{"request_body":${written}}`
+    const made = await send(
+      'POST',
+      `/pipelines/${tree.pipelineId}/hooks/outgoing`,
+      `{"name":"Exact","target_url":"${receiver.url}","settings":${settings}}`,
+    )
+    assert.equal(made.status, 201, made.text)
+    const url = `/hooks/outgoing/${made.body.id}`
+    const asWritten = `"request_body":${written}`
+    assert.ok(made.text.includes(asWritten), made.text)
+    assert.ok((await send('PUT', url, '{"name":"Renamed"}')).text.includes(asWritten))
+    assert.ok((await send('PUT', url, `{"settings":${settings}}`)).text.includes(asWritten))
+    assert.ok((await world.request('GET', url, { token })).text.includes(asWritten))
+    assert.ok(
+      (await world.request('GET', `/pipelines/${tree.pipelineId}/hooks`, { token })).text.includes(asWritten),
+    )
+    const viewer = await createMember(db, tree, 'viewer')
+    const masked = await world.request('GET', url, { token: viewer.token })
+    assert.ok(masked.text.includes(`"request_body":${body('********')}`), masked.text)
+    await move(await startAction(tree), IN_PROGRESS)
+    const [arrival] = await receiver.until(1)
+    assert.equal(arrival!.body, body('in-progress'))
+    const preview = await world.request('POST', `${url}/preview`, { token, body: {} })
+    assert.equal(preview.body.body, body('in-progress'))
+  })
+
+  test('reads the variables of the call in actions that follow the one it started', async (t) => {
+    const receiver = await openReceiver(t)
+    const tree = await createTestTree(db)
+    const { token } = tree.owner
+    const post = async (url: string, body: object) => {
+      const answer = await world.request('POST', url, { token, body })
+      assert.ok(answer.status < 300, answer.text)
+      return answer.body
+    }
+    let pipeline = tree.pipelineId
+    for (const name of ['Follow', 'Follow up']) {
+      const input = { name, operation: 'custom', run_after: [pipeline] }
+      pipeline = (await post(`/pipelines/application/${tree.applicationId}`, input)).id
+      await post(`/pipelines/${pipeline}/steps`, { name: 'tidy', command: 'true' })
+    }
+    const hook = await makeHook(
+      {
+        target_url: `${receiver.url}/{{ action.triggered_from.hook_parsed_variables.tag }}`,
+        settings: { request_body: { tag: '{{ action.triggered_from.hook_parsed_variables.tag }}' } },
+        trigger_when: { events: ['action.created'] },
+      },
+      { ...tree, pipelineId: pipeline },
+    )
+    const variables = [{ name: 'tag', type: 'string', required: true }]
+    const incoming = await post(`/pipelines/${tree.pipelineId}/hooks/incoming`, {
+      name: 'Push',
+      settings: { variables },
+    })
+    await post(new URL(incoming.url).pathname, { tag: 'v3' })
+    const [arrival] = await receiver.until(1)
+    assert.deepEqual([arrival!.path, arrival!.json], ['/v3', { tag: 'v3' }])
+    const preview = await post(`/hooks/outgoing/${hook.id}/preview`, {})
+    assert.equal(preview.body, '{"tag":"v3"}')
+    const shown = await world.request('GET', `/actions/${preview.action_id}`, { token })
+    assert.deepEqual(shown.body.triggered_from.hook_parsed_variables, { tag: 'v3' })
+    assert.equal(shown.body.triggered_from.trigger_type, 'pipeline')
+  })
+
   test('escapes variables of the run in its templates', async (t) => {
     const receiver = await openReceiver(t)
     const tree = await createTestTree(db)

@@ -148,7 +148,7 @@ suite('variables', () => {
     assert.deepEqual(await variablesOfRun(again.id), { tag: 'v3' })
   })
 
-  test('of a call reach all descendants, which show none: no hook started them', async () => {
+  test('of a call reach all descendants, and all of them show them', async () => {
     const at = await treeToRun()
     const [next, last] = [await addDeployPipeline(at, 'Next'), await addDeployPipeline(at, 'Last')]
     for (const [pipeline_id, after_pipeline_id] of [
@@ -165,13 +165,17 @@ suite('variables', () => {
     const child = await readAction(parent.children[0].id, at)
     const grandchild = await readAction(child.children[0].id, at)
     for (const { id, triggered_from } of [child, grandchild]) {
-      assert.deepEqual([triggered_from.hook_id, triggered_from.hook_parsed_variables], [null, {}])
+      assert.deepEqual([triggered_from.hook_id, triggered_from.hook_parsed_variables], [null, { tag: 'v3' }])
       assert.deepEqual(await variablesOfRun(id), { tag: 'v3' })
     }
     await cancel(child.id, { at })
     const again = await started(retry(child.id, { at }))
-    assert.deepEqual(again.triggered_from.hook_parsed_variables, {})
+    assert.deepEqual(again.triggered_from.hook_parsed_variables, { tag: 'v3' })
     assert.deepEqual(await variablesOfRun(again.id), { tag: 'v3' })
+    const manual = await started(run({ variables: { tag: 'v4' } }, { at }))
+    const follower = await readAction(manual.children[0].id, at)
+    assert.deepEqual(follower.triggered_from.hook_parsed_variables, {}, 'those of a person are not of a hook')
+    assert.deepEqual(await variablesOfRun(follower.id), { tag: 'v4' })
   })
 
   test('follow the rules of hook variables: every error is listed', async () => {

@@ -90,6 +90,9 @@ suite('runs', { concurrency: true }, () => {
         [{ host_key: otherKey }, /the host key of 127\.0\.0\.1:\d+ is not the known one/],
         [{ login_name: 'nobody-of-that-name' }, /does not accept the key for nobody-of-that-name/],
         [{ credential_id: null }, /has no SSH key/],
+        [{ allow_loopback: false }, /Change the host, or have an instance administrator save the server/],
+        [{ host: 'localhost', allow_loopback: false }, /localhost is the machine that Gantry runs on/],
+        [{ host: '169.254.169.254' }, /link-local and metadata addresses are never allowed; change the host/],
       ]
       await Promise.all(
         cases.map(async ([difference, line]) => {

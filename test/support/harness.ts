@@ -13,6 +13,7 @@ import { type AppDeps, buildApp } from '#app.ts'
 import { type CallReceiver, createCallReceiver } from '#engine/incoming/receive-call.ts'
 import { createEnqueue } from '#engine/scheduling/jobs.ts'
 import { createAddressGuard } from '#platform/addresses/guard.ts'
+import { createSshGuard } from '#platform/addresses/ssh-guard.ts'
 import { readConfig } from '#platform/config.ts'
 import { createSecretBox, type SecretBox } from '#platform/crypto/secret-box.ts'
 import { type ConnectionSettings, type Database, openDatabase } from '#platform/database/connect.ts'
@@ -56,6 +57,7 @@ export async function openTestApp(
     beside?: TestApp
     live?: AppDeps['streams']
     guard?: AppDeps['guard']
+    sshGuard?: AppDeps['sshGuard']
     /** The account of an embedded database, which commands on this machine must not use. */
     databaseUid?: number
   } = {},
@@ -79,12 +81,14 @@ export async function openTestApp(
   const guard =
     more.guard ?? createAddressGuard({ allowTargets: config.allowTargets, baseUrl: () => TEST_BASE_URL })
   const http = createHttpClient({ guard, userAgent: 'Gantry/test' })
-  const servers = createConnect({ databaseUid: more.databaseUid ?? null })
+  const sshGuard = more.sshGuard ?? createSshGuard({ targets: config.sshTargets })
+  const servers = createConnect({ databaseUid: more.databaseUid ?? null, sshGuard })
   const app = await buildApp({
     calls,
     enqueue,
     config,
     guard,
+    sshGuard,
     connect: servers.connect,
     http,
     db: database.db,

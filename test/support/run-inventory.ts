@@ -69,6 +69,8 @@ export async function createInventory(
       name: `web-${account + 1}`,
       provider_code: 'ssh' as const,
       host: '127.0.0.1',
+      // As if an instance administrator had saved it.
+      allow_loopback: true,
       port: sshd.port,
       login_name: sshd.accounts[account % sshd.accounts.length]!.name,
       host_key: hostKey as string | null,

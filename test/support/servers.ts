@@ -8,8 +8,8 @@ export const KEY_FINGERPRINT = 'SHA256:v/FpwIq2Cew31IC/F/1IvcDdHtOhxOpY6pho/QKme
 
 export const fieldsOf = ({ body }: { body: { errors: object } }) => Object.keys(body.errors).sort()
 
-export async function openServers(t: Parameters<typeof openTestApp>[0]) {
-  const api = await openTestApp(t)
+export async function openServers(...args: Parameters<typeof openTestApp>) {
+  const api = await openTestApp(...args)
   const { db } = api
   const tree = await createTestTree(db)
   const [admin, developer, viewer] = await Promise.all([

@@ -1,6 +1,7 @@
 // Connecting to a server over SSH. Identity comes first: no login and no command on a host with another key than
 // the known one.
 
+import { connect as connectSocket, isIP, type Socket } from 'node:net'
 import ssh2 from 'ssh2'
 import { type Connection, type Executor, type Unreachable, unreachable } from './executor.ts'
 import { fingerprint, formatHostKey, hostKeyAlgorithms, readKnownHost } from './host-key.ts'
@@ -9,6 +10,8 @@ import { createSshExecutor } from './ssh-executor.ts'
 
 export type SshOptions = {
   host: string
+  /** What the host resolves to, as far as it was checked: one of these is connected to, and nothing else. */
+  addresses: readonly string[]
   port: number
   username: string
   privateKey: string
@@ -34,7 +37,7 @@ export type SshOptions = {
   signal?: AbortSignal
 }
 
-const CONNECT_TIMEOUT_MS = 15_000
+export const CONNECT_TIMEOUT_MS = 15_000
 const KEEPALIVE_MS = 7_000
 const ORPHANED_AFTER_MS = 60_000
 const MISSED_KEEPALIVES = 3
@@ -60,8 +63,7 @@ export async function connectSsh(options: SshOptions): Promise<Connection> {
   client.on('close', () => outcome.resolve(new Error('the connection was closed')))
   client.on('ready', () => outcome.resolve('ready'))
   client.connect({
-    host,
-    port,
+    sock: openSocket(options),
     readyTimeout: timeoutMs,
     keepaliveInterval: keepaliveMs,
     keepaliveCountMax: MISSED_KEEPALIVES,
@@ -99,6 +101,14 @@ export async function connectSsh(options: SshOptions): Promise<Connection> {
     signal?.removeEventListener('abort', cancel)
     if (!executor) client.destroy()
   }
+}
+
+/** Tries the addresses in their order, in a moment also those of the other family. */
+function openSocket({ host, addresses, port }: SshOptions): Socket {
+  const found = addresses.map((address) => ({ address, family: isIP(address) }))
+  // An address as host is not looked up.
+  const name = addresses.length === 1 ? addresses[0]! : host
+  return connectSocket({ host: name, port, lookup: (_name, _options, answer) => answer(null, found) })
 }
 
 type SshError = Error & { code?: unknown; level?: unknown }

@@ -8,8 +8,10 @@ import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import ssh2 from 'ssh2'
+import { createSshGuard } from '#platform/addresses/ssh-guard.ts'
 import { later } from '#test/support/later.ts'
 import { makeKey, type Sshd, startSshd } from '#test/support/sshd.ts'
+import { createConnect } from './connect.ts'
 import type { Executor } from './executor.ts'
 import { fingerprint, parseHostKey } from './host-key.ts'
 import { connectSsh, type SshOptions } from './ssh-connect.ts'
@@ -81,7 +83,6 @@ describe('commands over SSH', () => {
       ],
       [{ port: curt }, /closed the connection|reset the connection/],
       [{ port: web }, /127\.0\.0\.1:\d+/],
-      [{ host: 'no-such-host.invalid' }, /the name no-such-host\.invalid could not be resolved/],
       [{ privateKey: other.privateKey }, new RegExp(`does not accept the key for ${options.username}`)],
       [{ privateKey: 'not a key' }, /the private key cannot be read/],
       [{ privateKey: other.publicKey }, /the private key cannot be read/],
@@ -94,6 +95,36 @@ describe('commands over SSH', () => {
       assert.match(message, expected)
       assert.doesNotMatch(message, /BEGIN|AAAA|sesame|wrong/)
     }
+  })
+
+  test('only the given addresses are tried, one after the other, whatever the host is called', async (t) => {
+    const executor = await connected(t, sshd, {
+      host: 'no-such-host.invalid',
+      addresses: ['::1', '127.0.0.1'],
+    })
+    assert.equal((await run(executor, 'echo hello')).output, 'hello\n')
+    const away = await rejection({ ...optionsFor(sshd), host: 'localhost', addresses: ['127.255.255.255'] })
+    assert.match(away, /localhost:\d+/)
+  })
+
+  test('a name that cannot be resolved is reported', async (t) => {
+    const { connect, close } = createConnect({ databaseUid: null, sshGuard: createSshGuard({ targets: [] }) })
+    later(t, close)
+    const { privateKey, hostKey, port, username: loginName } = optionsFor(sshd)
+    const server = {
+      name: 'web',
+      kind: 'ssh' as const,
+      host: 'no-such-host.invalid',
+      port,
+      loginName,
+      hostKey,
+    }
+    const connection = await connect({ ...server, privateKey, allowLoopback: true, rootDirectory: '/' })
+    assert.equal(connection.kind, 'unreachable')
+    assert.match(
+      connection.kind === 'unreachable' ? connection.message : '',
+      /the name no-such-host\.invalid could not be resolved/,
+    )
   })
 
   test('a key with a passphrase opens', async (t) => {
@@ -262,6 +293,7 @@ describe('commands over SSH', () => {
 function optionsFor(sshd: Sshd): SshOptions {
   return {
     host: '127.0.0.1',
+    addresses: ['127.0.0.1'],
     port: sshd.port,
     username: sshd.accounts[0]!.name,
     privateKey: sshd.privateKey,

@@ -1,7 +1,8 @@
 import { once } from 'node:events'
 import { createServer, type Server, type Socket } from 'node:net'
 import type { TestContext } from 'node:test'
-import { createAddressGuard, type Lookup } from '#platform/addresses/guard.ts'
+import { createAddressGuard } from '#platform/addresses/guard.ts'
+import type { Lookup } from '#platform/addresses/resolve.ts'
 import { createHttpClient, type HttpClient, type SendRequest } from './client.ts'
 
 export type Receiver = {

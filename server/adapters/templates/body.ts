@@ -1,3 +1,4 @@
+import { isLargeInteger } from '#platform/exact-json.ts'
 import type { Compiled } from './text.ts'
 
 /** A body as JSON with holes: finished JSON, and templates whose texts are inserted, quoted, when it is rendered. */
@@ -18,7 +19,7 @@ export function bodyProblem(body: unknown): { field: string; message: string } |
 }
 
 function findTooDeep(value: unknown, field: string, depth: number): string | undefined {
-  if (typeof value !== 'object' || value === null) return undefined
+  if (typeof value !== 'object' || value === null || isLargeInteger(value)) return undefined
   if (depth > MAX_DEPTH) return field
   for (const [key, inside] of Object.entries(value)) {
     const found = findTooDeep(inside, `${field}.${key}`, depth + 1)
@@ -42,7 +43,7 @@ export function splitBody(
 
   function write(value: unknown, field: string): void {
     if (typeof value === 'string') writeText(value, field)
-    else if (typeof value === 'object' && value !== null) writeAll(value, field)
+    else if (typeof value === 'object' && value !== null && !isLargeInteger(value)) writeAll(value, field)
     else json += JSON.stringify(value)
   }
 

@@ -82,7 +82,7 @@ export async function loadRun(db: Database, box: SecretBox, targetId: number): P
       jsonb_path_exists(t.steps, '$[*] ? (@.name == "get-new-release" && @.status == "completed")') as "hasRelease",
       jsonb_path_exists(t.steps, '$[*] ? (@.name == "activate-new-release" && @.status == "completed")') as "isActivated",
       json_build_object('id', s.id, 'name', s.name, 'kind', s.provider_code, 'host', s.host, 'port', s.port,
-        'loginName', s.login_name, 'hostKey', s.host_key, 'rootDirectory', s.root_directory,
+        'loginName', s.login_name, 'hostKey', s.host_key, 'allowLoopback', s.allow_loopback, 'rootDirectory', s.root_directory,
         'credentialId', key.id, 'secret', encode(key.secret, 'hex')) as server,
       (select json_agg(json_build_object('order', (step ->> 'order')::int, 'name', p.name, 'builtIn', p.built_in,
           'command', p.command, 'runAsUser', p.run_as_user, 'timeoutSeconds', p.timeout_seconds,

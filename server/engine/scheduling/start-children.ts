@@ -12,10 +12,19 @@ export function startOf(definition: PipelineDefinition, plan: number, start: { w
   return { plan, environment_id: environmentId, pipeline_id: id, type: operation, ...state }
 }
 
-/** `variables` are those of the parent, wherever it got them. */
+/**
+ * `variables` are those of the parent, wherever it got them. `hook_parsed_variables` are those of the hook that started
+ * the first action of the chain: templates of receivers read the same values as the steps.
+ */
 type Child = Pick<
   Start,
-  'parent_id' | 'pipeline_id' | 'trigger_name' | 'variables' | 'deployment' | 'credential_id'
+  | 'parent_id'
+  | 'pipeline_id'
+  | 'trigger_name'
+  | 'hook_parsed_variables'
+  | 'variables'
+  | 'deployment'
+  | 'credential_id'
 >
 
 /**
@@ -46,8 +55,6 @@ export async function startChildren(trx: Transaction, parentIds: readonly number
         triggered_by: null,
         hook_id: null,
         hook_request_id: null,
-        // Its steps get the variables; shown as a hook's they would suggest a call that never came.
-        hook_parsed_variables: {},
         commit: null,
         release_name: null,
         retry_of: null,
@@ -63,7 +70,7 @@ export async function startChildren(trx: Transaction, parentIds: readonly number
 async function findChildren(trx: Transaction, parentIds: readonly number[]): Promise<Child[]> {
   const { rows } = await sql<Child>`
     select a.id as parent_id, p.id as pipeline_id, of_parent.name as trigger_name,
-      coalesce(a.variables, a.hook_parsed_variables) as variables, application.credential_id,
+      a.hook_parsed_variables, coalesce(a.variables, a.hook_parsed_variables) as variables, application.credential_id,
       case when p.operation = 'deploy' then
         case when a.deployment ->> 'repository' = application.repository then a.deployment
           else jsonb_build_object('source_type', 'branch', 'source_ref', application.default_branch,

@@ -9,18 +9,18 @@ import { findOrganization } from '#manage/organizations/manage-organizations.ts'
 import { findProject } from '#manage/organizations/manage-projects.ts'
 import { lockEnvironments } from '#manage/organizations/remove-environments.ts'
 import { presentHooks } from '#model/hooks/present-hook.ts'
-import type { AddressGuard } from '#platform/addresses/guard.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Database, Transaction } from '#platform/database/connect.ts'
 import type { Tables } from '#platform/database/tables.ts'
-import { applyPlan, checkReceivers, type Receivers, type SavedHook } from './apply-plan.ts'
+import { applyPlan, type SavedHook } from './apply-plan.ts'
+import { type CheckedAddresses, checkAddresses, type Guards } from './check-addresses.ts'
 import { makePlan, type Plan, resourceOf } from './plan.ts'
 import type { Problem } from './problems.ts'
 import type { ApplyInput } from './read-input.ts'
 import type { Applied, AppliedChange } from './schemas.ts'
 import { findOrganizations, loadState, type Organization, type State } from './stored-state.ts'
 
-export type ApplyDeps = { db: Database; box: SecretBox; guard: AddressGuard; baseUrl: () => string }
+export type ApplyDeps = Guards & { db: Database; box: SecretBox; baseUrl: () => string }
 
 /** With problems, nothing was changed. */
 export type ApplyOutcome = { kind: 'applied'; plan: Plan; hooks: SavedHook[] } | Rejected
@@ -48,11 +48,11 @@ export async function applyDocument(
   const first = await planWithoutLocks(deps, caller, input)
   if (first.kind === 'rejected') return first
   if (first.plan.changes.length === 0) return { kind: 'applied', plan: first.plan, hooks: [] }
-  const checked = await checkReceivers(deps.guard, first.plan.changes)
-  if ('problem' in checked) return { kind: 'rejected', problems: [checked.problem] }
+  const addresses = await checkAddresses(deps, first.plan.changes)
+  if ('problem' in addresses) return { kind: 'rejected', problems: [addresses.problem] }
   const trx = await deps.db.startTransaction().execute()
   try {
-    const outcome = await applyWithin(trx, deps, caller, actor, input, checked.receivers)
+    const outcome = await applyWithin(trx, deps, caller, actor, input, addresses.checked)
     const isFinal = outcome.kind === 'applied' && !input.dryRun
     await (isFinal ? trx.commit() : trx.rollback()).execute()
     return outcome
@@ -79,11 +79,11 @@ function planWithoutLocks({ db, box }: ApplyDeps, caller: Caller, input: ApplyIn
 
 async function applyWithin(
   trx: ControlledTransaction<Tables>,
-  { box, guard }: ApplyDeps,
+  { box, guard, sshGuard }: ApplyDeps,
   requester: Caller,
   actor: Actor,
   input: ApplyInput,
-  receivers: Receivers,
+  checked: CheckedAddresses,
 ): Promise<ApplyOutcome> {
   await lockName(trx, input.organization)
   // Another request may have created the organization meanwhile: load the roles again.
@@ -95,7 +95,7 @@ async function applyWithin(
   if (organization) await lockScopes(trx, organization.id, input.project)
   const planned = await planChanges(trx, box, caller, input, organization)
   if (planned.kind === 'rejected') return planned
-  const by = { trx, caller, actor, box, guard, receivers }
+  const by = { trx, caller, actor, box, guards: { guard, sshGuard }, checked }
   const { problems, hooks } = await applyPlan(by, planned.plan, planned.state)
   return problems.length > 0 ? { kind: 'rejected', problems } : { kind: 'applied', plan: planned.plan, hooks }
 }

@@ -1,56 +1,23 @@
+import { isIP } from 'node:net'
 import type { Caller } from '#access/authorization/caller.ts'
-import { can, ROLE_PERMISSIONS } from '#access/authorization/permissions.ts'
+import { ROLE_PERMISSIONS } from '#access/authorization/permissions.ts'
 import { checkReceiver } from '#manage/hooks/validate-hook.ts'
 import type { HookRow } from '#model/hooks/present-hook.ts'
-import type { AddressGuard } from '#platform/addresses/guard.ts'
-import type { ErrorsByField } from '#platform/http/validation.ts'
 import { type ApplyContext, applyChange } from './apply-resource.ts'
+import { type CheckedAddresses, type Guards, hostOf, receiverOf } from './check-addresses.ts'
 import { type Plan, type PlannedChange, resourceOf } from './plan.ts'
 import { type Problem, toProblems } from './problems.ts'
-import { keyOf, ORGANIZATION, parentPath, referencesOf } from './resources.ts'
+import { keyOf, parentPath, referencesOf } from './resources.ts'
 import { RESOURCE_KINDS } from './schemas.ts'
 import type { State } from './stored-state.ts'
-
-/** Name lookups are limited by the operating system, and others need some too. */
-const MAX_HOSTS = 100
 
 /** A hook that was created, or that got a secret, which is shown only now. */
 export type SavedHook = {
   path: readonly string[]
   row: HookRow
   secret: string | null
-  /** Only callers who may edit a hook see its URL. */
+  /** The response that creates a hook shows its URL. */
   showsUrl: boolean
-}
-
-/** What is wrong with each URL that hooks are to call from now on. */
-export type Receivers = ReadonlyMap<string, ErrorsByField | undefined>
-
-/** Resolves the hosts of all receivers at once, before the transaction: it takes too long inside. */
-export async function checkReceivers(
-  guard: AddressGuard,
-  changes: readonly PlannedChange[],
-): Promise<{ receivers: Receivers } | { problem: Problem }> {
-  const targets = changes.flatMap((change) => {
-    const url = receiverOf(change)
-    return url === undefined || change.verb === 'delete' ? [] : [{ url, at: change.desired.at }]
-  })
-  const urls = [...new Set(targets.map(({ url }) => url))]
-  if (new Set(urls.map((url) => URL.parse(url)?.host)).size > MAX_HOSTS) {
-    const message = `hooks call more than ${MAX_HOSTS} hosts: apply fewer at a time`
-    return { problem: { path: [...targets.at(-1)!.at, 'target_url'], message } }
-  }
-  const checked = await Promise.all(urls.map(async (url) => [url, await checkReceiver(guard, url)] as const))
-  return { receivers: new Map(checked) }
-}
-
-/** The URL that a change makes a hook call; undefined when it does not change that. */
-function receiverOf(change: PlannedChange): string | undefined {
-  if (change.verb === 'delete' || change.desired.type !== 'hook' || !('target_url' in change.desired.body))
-    return undefined
-  return change.fields.some(({ field }) => field === 'target_url')
-    ? change.desired.body.target_url
-    : undefined
 }
 
 /**
@@ -58,7 +25,7 @@ function receiverOf(change: PlannedChange): string | undefined {
  * whatever depends on a resource that could not be created. The caller must roll back when there are problems.
  */
 export async function applyPlan(
-  by: Pick<ApplyContext, 'trx' | 'caller' | 'actor' | 'box'> & { guard: AddressGuard; receivers: Receivers },
+  by: Pick<ApplyContext, 'trx' | 'caller' | 'actor' | 'box'> & { guards: Guards; checked: CheckedAddresses },
   plan: Plan,
   state: State,
 ): Promise<{ problems: Problem[]; hooks: SavedHook[] }> {
@@ -67,15 +34,22 @@ export async function applyPlan(
   const context: ApplyContext = {
     ...by,
     ids: new Map([...state.resources].map(([key, { id }]) => [key, id])),
+    // What was not checked before was changed between the first comparison and now.
     async checkReceiver(change) {
       const url = receiverOf(change)
-      if (url === undefined || by.receivers.has(url)) return by.receivers.get(url ?? '')
-      // The hook was changed between the first comparison and now.
-      return checkReceiver(by.guard, url)
+      const { receivers } = by.checked
+      if (url === undefined || receivers.has(url)) return receivers.get(url ?? '')
+      return checkReceiver(by.guards.guard, url)
+    },
+    async checkHost(change) {
+      const host = hostOf(change)
+      const { hosts } = by.checked
+      // A name would have to be looked up, and is checked at every connection.
+      if (host === undefined || hosts.has(host) || !isIP(host)) return hosts.get(host ?? '')
+      return by.guards.sshGuard.check(host)
     },
     onHook({ path, row, secret, isNew }) {
-      const scope = { ...row, organization_id: Number(context.ids.get(keyOf(ORGANIZATION))) }
-      hooks.push({ path, row, secret, showsUrl: isNew && can(context.caller, 'hook:edit', scope) })
+      hooks.push({ path, row, secret, showsUrl: isNew })
     },
   }
   for (const change of inSequence(plan)) {

@@ -22,6 +22,7 @@ import { removePipeline } from '#manage/pipelines/remove-pipelines.ts'
 import { changeServer, createServer, removeServer } from '#manage/servers/manage-servers.ts'
 import type { HookRow } from '#model/hooks/present-hook.ts'
 import { loadSteps } from '#model/pipelines/steps.ts'
+import type { SshVerdict } from '#platform/addresses/ssh-guard.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Transaction } from '#platform/database/connect.ts'
 import type { HttpProblem } from '#platform/http/problems.ts'
@@ -51,6 +52,8 @@ export type ApplyContext = {
   ids: Map<string, number | string>
   /** What is wrong with the URL that an outgoing hook is to call. */
   checkReceiver: (change: Upsert) => Promise<ErrorsByField | undefined>
+  /** What is known about the host that a server is to have. */
+  checkHost: (change: Upsert) => Promise<SshVerdict | undefined>
   /** Reports a hook that was created, or that got a new secret. */
   onHook: (hook: { path: readonly string[]; row: HookRow; secret: string | null; isNew: boolean }) => void
 }
@@ -114,14 +117,16 @@ const HANDLERS: { [Kind in ResourceKind]: Handler<Kind> } = {
     remove: (by, _stored, id) => removeEnvironment(by.trx, by, id, CASCADE),
   },
   server: {
-    create(by, { desired: { name, path, body } }) {
+    async create(by, change) {
+      const { name, path, body } = change.desired
       const { credential, ...fields } = body
       const input = { name, ...fields, ...credentialId(by, credential) }
-      return createServer(by.trx, by, idAt(by, path.slice(0, 2)), input)
+      return createServer(by.trx, by, idAt(by, path.slice(0, 2)), input, await by.checkHost(change))
     },
-    update(by, change, id) {
+    async update(by, change, id) {
       const { credential, ...fields } = changedFields(change)
-      return changeServer(by.trx, by, id, { ...fields, ...credentialId(by, credential) })
+      const input = { ...fields, ...credentialId(by, credential) }
+      return changeServer(by.trx, by, id, input, await by.checkHost(change))
     },
     remove: (by, _stored, id) => removeServer(by.trx, by, id, CASCADE),
   },

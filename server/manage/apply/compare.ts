@@ -3,6 +3,7 @@ import { readKnownHost } from '#adapters/executors/host-key.ts'
 import { normalizeCredential } from '#manage/credentials/normalize-credential.ts'
 import { columnsOf, type HookChange } from '#manage/hooks/hook-columns.ts'
 import { normalizeServer } from '#manage/servers/normalize-server.ts'
+import { parseExactly } from '#platform/exact-json.ts'
 import { MASK } from '#platform/masking/masked.ts'
 import type { Path } from './problems.ts'
 import type { Bodies, DesiredResource } from './resources.ts'
@@ -31,12 +32,19 @@ export function compare(
   const isFilledWhole = desired.type === 'variable' && isFilled(desired.at)
   return Object.entries(after)
     .filter(([field, value]) => value !== undefined && field !== 'trigger_after')
-    .filter(([field, value]) => !stored || !isDeepStrictEqual(before[field] ?? null, value))
+    .filter(([field, value]) => !stored || !isSame(before[field] ?? null, value))
     .map(([field, value]) => {
       const isHidden = isFilledWhole || isSecret(desired, stored, field) || isFilled([...desired.at, field])
       const show = (one: unknown) => ((isHidden && one != null) || one === UNREADABLE ? MASK : (one ?? null))
       return { field, before: show(before[field]), after: show(value) }
     })
+}
+
+/** The order of keys matters in one place: in the body that an outgoing hook sends. */
+function isSame(before: unknown, after: unknown): boolean {
+  const bodyOf = (value: unknown) =>
+    JSON.stringify((value as { request_body?: unknown } | null)?.request_body)
+  return isDeepStrictEqual(before, after) && bodyOf(before) === bodyOf(after)
 }
 
 /** Whether the document gives a secret. Comparing it with the stored one reveals whether they are equal. */
@@ -90,7 +98,7 @@ const NORMALIZE: { [Kind in ResourceKind]?: (body: Bodies[Kind], stored: StoredR
   hook(body, { hook }) {
     const columns: Fields = columnsOf({ type: hook!.type, body } as HookChange, hook)
     for (const field of ['settings', 'trigger_when'])
-      if (columns[field] !== undefined) columns[field] = JSON.parse(columns[field] as string)
+      if (columns[field] !== undefined) columns[field] = parseExactly(columns[field] as string)
     const { secret, action_type, ...given } = body as Fields
     return {
       ...pickGiven(given, columns),

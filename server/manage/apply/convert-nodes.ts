@@ -1,4 +1,5 @@
-import { isMap, isPair, isScalar, isSeq, type Node } from 'yaml'
+import { isMap, isPair, isScalar, isSeq, type Node, type Scalar } from 'yaml'
+import { largeInteger } from '#platform/exact-json.ts'
 import { MAX_DEPTH, unstorableReason } from '#platform/http/json-body.ts'
 import type { Path, Problem } from './problems.ts'
 
@@ -34,7 +35,7 @@ export function convert(root: Node | null, targets: Targets, values: Values): Co
     const node = targets.get(written) ?? written
     if (++nodes > MAX_NODES) return stop(path, `the aliases expand to more than ${MAX_NODES} values`)
     if (path.length > MAX_DEPTH) return stop(path, `is nested deeper than ${MAX_DEPTH} levels`)
-    if (isScalar(node)) return scalar(node.value, path)
+    if (isScalar(node)) return scalar(node, path)
     if (ancestors.has(node)) return stop(path, 'contains itself')
     ancestors.add(node)
     const value = isMap(node)
@@ -63,9 +64,11 @@ export function convert(root: Node | null, targets: Targets, values: Values): Co
     return value
   }
 
-  function scalar(value: unknown, path: Path): unknown {
+  function scalar({ value, source = '' }: Scalar, path: Path): unknown {
     if (typeof value === 'string') return fill(value, path)
     if (typeof value === 'bigint' || (typeof value === 'number' && !isExact(value))) {
+      if (isInRequestBody(path) && /^[-+]?\d+$/.test(source))
+        return largeInteger(String(BigInt(source.replace('+', ''))))
       const message = 'is a number that cannot be stored exactly: quote it to make it a string'
       result.problems.push({ path, message })
       return null
@@ -101,6 +104,14 @@ export function convert(root: Node | null, targets: Targets, values: Values): Co
 export function keyText(key: unknown): string | undefined {
   if (!isScalar(key)) return undefined
   return typeof key.value === 'string' ? key.value : (key.source ?? String(key.value ?? ''))
+}
+
+/** The body that an outgoing hook sends keeps integers of any size. */
+function isInRequestBody(path: Path): boolean {
+  const ends = ['hooks', 'outgoing', '', 'settings', 'request_body']
+  return path.some((_, start) =>
+    ends.every((word, index) => (word === '' ? true : path[start + index] === word)),
+  )
 }
 
 function isExact(value: number): boolean {

@@ -4,6 +4,7 @@ import { can } from '#access/authorization/permissions.ts'
 import { findOrganization } from '#manage/organizations/manage-organizations.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Database } from '#platform/database/connect.ts'
+import { isLargeInteger } from '#platform/exact-json.ts'
 import { mayView } from './permissions.ts'
 import { DEFAULT_TIMEOUT_SECONDS } from './plan.ts'
 import { keyOf, PROJECT, parentPath } from './resources.ts'
@@ -120,5 +121,6 @@ function escapeText(value: unknown): unknown {
   if (typeof value === 'string') return value.replaceAll('${', () => '$${')
   if (Array.isArray(value)) return value.map(escapeText)
   if (value === null || typeof value !== 'object') return value
+  if (isLargeInteger(value)) return BigInt(value.rawJSON)
   return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, escapeText(part)]))
 }

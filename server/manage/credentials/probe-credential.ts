@@ -100,7 +100,8 @@ async function findHost(
   { organization_id }: CredentialRow,
   { server_id: serverId, host, port = 22, user }: CredentialCheckBody,
 ): Promise<SshLogin | HttpProblem | undefined> {
-  if (host !== undefined) return { host, port, user: user!, hostKey: null, isGuarded: true }
+  const allowLoopback = caller.is_instance_admin
+  if (host !== undefined) return { host, port, user: user!, hostKey: null, isGuarded: true, allowLoopback }
   if (serverId === undefined) return undefined
   const scope = await locate(db, 'server', serverId)
   if (!scope || scope.organization_id !== organization_id || !can(caller, 'server:view', scope)) {
@@ -114,14 +115,21 @@ async function findHost(
   }
   const server = await db
     .selectFrom('servers')
-    .select(['host', 'port', 'login_name', 'host_key'])
+    .select(['host', 'port', 'login_name', 'host_key', 'allow_loopback'])
     .where('id', '=', serverId)
     .executeTakeFirstOrThrow()
   if (server.host === null) {
     return { kind: 'invalid', errors: { server_id: ['is a local server, which has no SSH login'] } }
   }
-  const { host_key: hostKey, login_name } = server
-  return { host: server.host, port: server.port!, user: login_name!, hostKey, isGuarded: false }
+  const { host_key: hostKey, login_name, port: serverPort } = server
+  return {
+    host: server.host,
+    port: serverPort!,
+    user: login_name!,
+    hostKey,
+    isGuarded: false,
+    allowLoopback: server.allow_loopback,
+  }
 }
 
 const failed = (message: string): ProbeResult => ({ ok: false, message, details: {} })

@@ -10,20 +10,22 @@ export type SshLogin = {
   hostKey: string | null
   /** The caller named the host, so it must be one that Gantry may connect to for anybody. */
   isGuarded: boolean
+  /** Whether the host may be the machine that Gantry runs on. */
+  allowLoopback: boolean
 }
 
 const TIMEOUT_MS = 10_000
 
 /** Logs in with a key, runs nothing, and logs out. */
 export async function probeKey(
-  { host, port, user, hostKey, isGuarded }: SshLogin,
+  { host, port, user, hostKey, isGuarded, allowLoopback }: SshLogin,
   privateKey: string,
   { connect, guard }: { connect: Connect; guard: AddressGuard },
 ): Promise<ProbeResult> {
   let shownKey = ''
   const server = { name: host, kind: 'ssh' as const, host, port, loginName: user, hostKey, privateKey }
   const connection = await connect(
-    { ...server, rootDirectory: '/' },
+    { ...server, allowLoopback, rootDirectory: '/' },
     {
       onShownHostKey: (key) => {
         shownKey = key

@@ -35,6 +35,9 @@ export type HookRoutes = ResourceDeps & {
   countMissed: (hookId: string, since: string) => Promise<number>
 }
 
+/** What receivers get: ids in it may be larger than JavaScript's numbers. */
+const REQUEST_BODY = ['settings', 'request_body'] as const
+
 const TYPES = [
   { type: 'incoming', word: 'Incoming', body: incomingHookBody, change: incomingHookChange, changing: '' },
   {
@@ -91,6 +94,7 @@ export const hookRoutes: FastifyPluginAsyncTypebox<HookRoutes> = async (app, dep
       description:
         'Only this response contains `secret` in plain text. It also shows `url` and `target_url` in full, whatever else the caller may do.',
       body,
+      exactNumbersAt: REQUEST_BODY,
       errors: [409],
       prepare: (call) => receiverErrors(call.body),
       run: (trx, { actor, caller, params, body }, receiver) =>
@@ -106,6 +110,7 @@ export const hookRoutes: FastifyPluginAsyncTypebox<HookRoutes> = async (app, dep
       access: permissions(of, 'hook_id', 'hook:edit'),
       description: `An object or list is replaced as a whole.${changing}`,
       body: change,
+      exactNumbersAt: REQUEST_BODY,
       prepare: (call) => receiverErrors(call.body),
       run: (trx, { actor, caller, params, body, ifMatch }, receiver) => {
         const input = { type, body } as HookChange

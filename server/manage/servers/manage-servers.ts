@@ -15,29 +15,33 @@ import {
 } from '#manage/pipelines/remove-pipelines.ts'
 import { isNameTaken } from '#model/inventory/names.ts'
 import { type LockedEnvironment, lockEnvironment, lockForChange } from '#model/pipelines/lock-environment.ts'
+import type { SshVerdict } from '#platform/addresses/ssh-guard.ts'
 import { anyOf } from '#platform/database/any-of.ts'
 import type { Transaction } from '#platform/database/connect.ts'
 import { insertRow, NOW, updateRow } from '#platform/database/rows.ts'
 import { GONE, type HttpProblem } from '#platform/http/problems.ts'
+import { judgeDestination } from './host-rules.ts'
 import { type NormalizedServer, normalizeServer, SERVER_FIELDS, usesKeyAnew } from './normalize-server.ts'
 import { findServer, type ServerRow } from './read-servers.ts'
 import type { ServerBody, ServerChange } from './schemas.ts'
 
-export const auditServer = auditorOf<ServerRow>('server', SERVER_FIELDS)
+export const auditServer = auditorOf<ServerRow>('server', [...SERVER_FIELDS, 'allow_loopback'])
 
+/** `host`: the result of `checkHost`, which is too slow for a transaction. */
 export async function createServer(
   trx: Transaction,
   by: Requester,
   environmentId: number,
   input: ServerBody,
+  host: SshVerdict | undefined,
 ) {
   const scope = await lockEnvironment(trx, environmentId)
   if (!scope) return GONE
   const normalized = normalizeServer(input)
-  const problem = await checkServer(trx, by.caller, scope, normalized)
+  const { problem, allow_loopback } = await checkServer(trx, by.caller, scope, normalized, host)
   if (problem) return problem
   const created = { environment_id: environmentId, created_by: by.caller.id }
-  const id = await insertRow(trx, 'servers', { ...normalized.columns, ...created })
+  const id = await insertRow(trx, 'servers', { ...normalized.columns, allow_loopback, ...created })
   return auditServer.saved(trx, by, scope.organization_id, null, await findServer(trx, id))
 }
 
@@ -46,15 +50,16 @@ export async function changeServer(
   by: Requester,
   id: number,
   input: ServerChange,
+  host: SshVerdict | undefined,
   ifMatch?: string,
 ) {
   const held = await lockForChange(trx, 'servers', id, findServer, ifMatch)
   if (held.kind !== 'locked') return held
   const { scope, row: before } = held
   const normalized = normalizeServer(input, before)
-  const problem = await checkServer(trx, by.caller, scope, normalized, before)
+  const { problem, allow_loopback } = await checkServer(trx, by.caller, scope, normalized, host, before)
   if (problem) return problem
-  await updateRow(trx, 'servers', id, normalized.columns)
+  await updateRow(trx, 'servers', id, { ...normalized.columns, allow_loopback })
   return auditServer.saved(trx, by, scope.organization_id, before, await findServer(trx, id))
 }
 
@@ -64,22 +69,29 @@ async function checkServer(
   caller: Caller,
   scope: LockedEnvironment,
   { columns, errors }: NormalizedServer,
+  host: SshVerdict | undefined,
   stored?: ServerRow,
-): Promise<HttpProblem | undefined> {
-  if (columns.provider_code === 'local' && !caller.is_instance_admin) {
-    return { kind: 'forbidden', reason: 'Only instance administrators can set up local servers.' }
+): Promise<{ problem?: HttpProblem; allow_loopback: boolean }> {
+  const isInstanceAdmin = caller.is_instance_admin
+  const judged = judgeDestination(columns, stored, host, { isInstanceAdmin })
+  const refuse = (problem: HttpProblem) => ({ problem, allow_loopback: false })
+  if (columns.provider_code === 'local' && !isInstanceAdmin) {
+    return refuse({ kind: 'forbidden', reason: 'Only instance administrators can set up local servers.' })
   }
   if (usesKeyAnew(columns, stored)) {
     const use = await authorizeUse(trx, caller, scope.organization_id, columns.credential_id!)
     if (use.kind === 'invalid') Object.assign(errors, use.errors)
-    else if (use.kind !== 'usable') return use
+    else if (use.kind !== 'usable') return refuse(use)
     else if (use.credential.provider_code !== 'ssh') errors.credential_id = ['must be an SSH key']
   }
   const { name } = columns
   if (name !== stored?.name && (await isNameTaken(trx, 'servers', scope.environment_id, name, stored?.id))) {
     errors.name = ['is taken by another server of this environment']
   }
-  return Object.keys(errors).length > 0 ? { kind: 'invalid', errors } : undefined
+  for (const [field, messages] of Object.entries(judged.errors)) errors[field] ??= messages
+  return Object.keys(errors).length > 0
+    ? refuse({ kind: 'invalid', errors })
+    : { allow_loopback: judged.allowLoopback }
 }
 
 /** The row stays, because runs reference it. `cascade` also removes its pipelines and unlinks its applications. */

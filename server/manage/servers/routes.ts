@@ -2,16 +2,18 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { permissions } from '#access/authorization/enforce.ts'
 import { can } from '#access/authorization/permissions.ts'
 import { resourceRoutes } from '#access/resource-routes.ts'
+import type { SshGuard } from '#platform/addresses/ssh-guard.ts'
 import { cascadeQuery } from '#platform/http/schemas.ts'
+import { checkHost } from './host-rules.ts'
 import { changeServer, createServer, removeServer } from './manage-servers.ts'
 import { findServer, listServers, presentServers, type ServerRow } from './read-servers.ts'
 import { runServerCheck, type ServerCheckDeps } from './run-check.ts'
 import { serverBody, serverChange, serverCheckBody, serverCheckSchema, serverSchema } from './schemas.ts'
 
-export type ServerRoutes = ServerCheckDeps & { baseUrl: () => string }
+export type ServerRoutes = ServerCheckDeps & { baseUrl: () => string; sshGuard: SshGuard }
 
 export const serverRoutes: FastifyPluginAsyncTypebox<ServerRoutes> = async (app, deps) => {
-  const { db } = deps
+  const { db, sshGuard } = deps
   const servers = resourceRoutes(app, deps, {
     tag: 'Servers',
     name: 'server',
@@ -29,10 +31,11 @@ export const serverRoutes: FastifyPluginAsyncTypebox<ServerRoutes> = async (app,
   servers.create('/environments/:id/servers', {
     access: permissions('environment', 'id', 'server:add'),
     description:
-      'Does not contact the server: see `POST /servers/{id}/check`. Only instance administrators can create local servers.',
+      'Does not contact the server: see `POST /servers/{id}/check`. Only instance administrators can create local servers, and SSH servers on loopback addresses.',
     body: serverBody,
     errors: [415],
-    run: (trx, call) => createServer(trx, call, call.params.id, call.body),
+    prepare: ({ body }) => checkHost(sshGuard, body.host),
+    run: (trx, call, host) => createServer(trx, call, call.params.id, call.body, host),
   })
 
   servers.read('/servers/:id', {
@@ -47,7 +50,8 @@ export const serverRoutes: FastifyPluginAsyncTypebox<ServerRoutes> = async (app,
       'A new `host` or `port` clears the pinned `host_key` unless you send one. The change applies to runs that start afterward.',
     body: serverChange,
     errors: [415],
-    run: (trx, call) => changeServer(trx, call, call.params.id, call.body, call.ifMatch),
+    prepare: ({ body }) => checkHost(sshGuard, body.host),
+    run: (trx, call, host) => changeServer(trx, call, call.params.id, call.body, host, call.ifMatch),
   })
 
   servers.remove('/servers/:id', {

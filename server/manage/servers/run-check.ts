@@ -75,8 +75,9 @@ async function connectAndProbe(
   const key = await loadKey(deps, server)
   if ('message' in key) return { kind: 'failed', message: key.message }
   const { name, provider_code: kind, host, port, root_directory: rootDirectory } = server
+  const { login_name: loginName, host_key: hostKey, allow_loopback: allowLoopback } = server
   const connection = await deps.connect(
-    { name, kind, host, port, loginName: server.login_name, hostKey: server.host_key, rootDirectory, ...key },
+    { name, kind, host, port, loginName, hostKey, allowLoopback, rootDirectory, ...key },
     {
       onShownHostKey: (hostKey) => {
         contact.shownKey = hostKey

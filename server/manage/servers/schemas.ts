@@ -31,7 +31,8 @@ const fields = {
       maxLength: 253,
       pattern: HOST,
       'x-hint': 'must be a host name or an IP address',
-      description: 'Required for `ssh`.',
+      description:
+        'Required for `ssh`. Link-local and metadata addresses are rejected; loopback addresses take an instance administrator; `GANTRY_SSH_TARGETS` can restrict the rest. Checked again at every connection.',
     }),
   ),
   port: Type.Optional(IntegerOrNull({ minimum: 1, maximum: 65_535, description: 'For `ssh`; default 22.' })),

@@ -121,7 +121,7 @@ const triggeredFromSchema = namedObject('TriggeredFrom', {
   hook_request_id: UuidOrNull,
   hook_parsed_variables: Type.Record(Type.String(), Type.Unknown(), {
     description:
-      'Variables that the incoming hook extracted from its payload; empty when no hook triggered the action.',
+      'Variables that the incoming hook extracted from its payload. An action that another one started has those of the first action of the chain. Empty when no hook started it.',
   }),
 })
 

@@ -4,6 +4,7 @@ import type { User } from '#access/accounts/user-schema.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import { byId } from '#platform/database/any-of.ts'
 import type { Database } from '#platform/database/connect.ts'
+import { isLargeInteger } from '#platform/exact-json.ts'
 import { MASK, maskPath } from '#platform/masking/masked.ts'
 import type { Hook } from './schemas.ts'
 
@@ -112,6 +113,6 @@ function withoutTexts(settings: HookRow['settings']): HookRow['settings'] {
 function maskTexts(value: unknown): unknown {
   if (typeof value === 'string') return MASK
   if (Array.isArray(value)) return value.map(maskTexts)
-  if (typeof value !== 'object' || value === null) return value
+  if (typeof value !== 'object' || value === null || isLargeInteger(value)) return value
   return Object.fromEntries(Object.entries(value).map(([key, inside]) => [key, maskTexts(inside)]))
 }

@@ -2,9 +2,11 @@
 // connects checks here first, and connects to exactly the address that was checked.
 import ipaddr from 'ipaddr.js'
 
+export type Network = [ipaddr.IPv4 | ipaddr.IPv6, number]
+
 export type AddressRules = {
   /** Private networks that may be reached. */
-  networks: readonly [ipaddr.IPv4 | ipaddr.IPv6, number][]
+  networks: readonly Network[]
   /** Loopback is allowed when Gantry itself is reached over loopback only: on a developer's own machine. */
   loopback: boolean
 }
@@ -35,6 +37,39 @@ export function checkAddress(text: string, rules: AddressRules): AddressVerdict 
   const range = rangeOf(address)
   if (range === 'loopback') return rules.loopback ? { kind: 'allowed' } : refused('it is a loopback address')
   return range === 'unicast' ? { kind: 'allowed' } : refused(`it is not a public address (${range})`)
+}
+
+/** Where servers are. */
+const SERVER_RANGES = ['unicast', 'private', 'uniqueLocal', 'carrierGradeNat']
+/** No host, or one that depends on who asks; not even a listed network makes them reachable. */
+const NEVER_RANGES = 'linkLocal unspecified multicast broadcast rfc6052 rfc6145 6to4 teredo'.split(' ')
+
+type SshAddressVerdict = { kind: 'allowed'; isLoopback: boolean } | { kind: 'refused'; reason: string }
+
+/** Checks an address that SSH is to connect to; `targets`: the only networks allowed, unless empty. Pure. */
+export function checkSshAddress(text: string, targets: readonly Network[]): SshAddressVerdict {
+  if (!ipaddr.isValid(text)) return refused('it is not an IP address')
+  const address = plainAddress(ipaddr.parse(text))
+  const range = rangeOf(address)
+  if (range === 'linkLocal' || METADATA.some((one) => same(address, ipaddr.parse(one))))
+    return refused('link-local and metadata addresses are never allowed; change the host of the server')
+  if (range === 'loopback') return { kind: 'allowed', isLoopback: true }
+  const isListed = targets.some(([network, bits]) => contains(network, bits, address))
+  if (NEVER_RANGES.includes(range) || (targets.length === 0 && !SERVER_RANGES.includes(range)))
+    return refused(`it is not the address of a server (${range}); change the host of the server`)
+  return targets.length === 0 || isListed
+    ? { kind: 'allowed', isLoopback: false }
+    : refused(
+        'it is outside the networks of GANTRY_SSH_TARGETS; change the host of the server, or add its network to that setting',
+      )
+}
+
+/** A CIDR or an address; nothing for anything else. */
+export function parseNetwork(target: string): Network[] {
+  if (ipaddr.isValidCIDR(target)) return [ipaddr.parseCIDR(target)]
+  if (!ipaddr.isValid(target)) return []
+  const address = ipaddr.parse(target)
+  return [[address, address.kind() === 'ipv4' ? 32 : 128]]
 }
 
 /** Whether a socket is connected to the intended address, in any notation. */
@@ -81,6 +116,6 @@ function contains(
   return address.match(network as ipaddr.IPv4 & ipaddr.IPv6, bits)
 }
 
-function refused(reason: string): AddressVerdict {
+function refused(reason: string): { kind: 'refused'; reason: string } {
   return { kind: 'refused', reason }
 }

@@ -2,6 +2,7 @@
 // transaction) as its first argument; only this file opens a pool.
 import { Kysely, type Transaction as KyselyTransaction, PostgresDialect } from 'kysely'
 import pg from 'pg'
+import { parseExactly } from '#platform/exact-json.ts'
 import type { Tables } from './tables.ts'
 
 export type Database = Kysely<Tables>
@@ -10,11 +11,13 @@ export type ConnectionSettings = pg.ClientConfig
 
 export type OpenDatabase = ReturnType<typeof openDatabase>
 
-// Ids stay far below 2^53, and timestamps are read in the form that the API shows.
+// Ids stay far below 2^53, and timestamps are read in the form that the API shows. Columns of the type `json` hold what
+// people wrote, to the letter; those of the type `jsonb` what Gantry reads.
 const INT8_ARRAY = 1016
 const readTexts = pg.types.getTypeParser(INT8_ARRAY as never) as (text: string) => string[]
 const PARSERS: Record<number, (text: string) => unknown> = {
   20: Number, // int8
+  114: parseExactly, // json
   [INT8_ARRAY]: (text) => readTexts(text).map(Number),
   1184: isoFromPostgres, // timestamptz
 }

@@ -147,6 +147,7 @@ export type Tables = {
     login_name: string | null
     credential_id: number | null
     host_key: string | null
+    allow_loopback: Generated<boolean>
     root_directory: string
     max_parallel_actions: Generated<number>
     created_by: number

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { parseExactly } from '#platform/exact-json.ts'
 import { ApiError, invalid } from './errors.ts'
 import './requests.ts'
 
@@ -23,12 +24,30 @@ function readBody(request: FastifyRequest, bytes: Buffer): unknown {
   const parsed = parseJsonBody(bytes)
   switch (parsed.kind) {
     case 'parsed':
-      return parsed.value
+      return withExactNumbers(parsed.value, bytes, request.routeOptions.config.exactNumbersAt)
     case 'malformed':
       throw new ApiError('malformed', parsed.message)
     case 'unstorable':
       throw invalid({ [parsed.field]: [parsed.message] })
   }
+}
+
+function ownField(value: unknown, key: string): unknown {
+  const isObject = typeof value === 'object' && value !== null
+  return isObject && Object.hasOwn(value, key) ? (value as Record<string, unknown>)[key] : undefined
+}
+
+/** Elsewhere a large integer is an ordinary number, which schemas reject as out of range. */
+function withExactNumbers(
+  value: unknown,
+  bytes: Buffer,
+  path: readonly [string, string] | undefined,
+): unknown {
+  const [outer, inner] = path ?? []
+  const holder = outer === undefined ? undefined : ownField(value, outer)
+  if (inner === undefined || ownField(holder, inner) === undefined) return value
+  const exact = ownField(ownField(parseExactly(bytes.toString('utf8')), outer!), inner)
+  return { ...(value as object), [outer!]: { ...(holder as object), [inner]: exact } }
 }
 
 function rejectUnstorableQuery(query: Record<string, unknown>): void {

@@ -10,6 +10,8 @@ declare module 'fastify' {
     offers?: string
     /** The body may be omitted. */
     bodyOptional?: boolean
+    /** The path of the field in the body whose large integers keep their digits (exact-json.ts). */
+    exactNumbersAt?: readonly [string, string]
   }
 }
 
