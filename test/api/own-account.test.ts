@@ -150,7 +150,7 @@ suite('sessions', () => {
       ],
     )
     assert.deepEqual(Object.keys(all[1]), [
-      ...['id', 'kind', 'ip_address', 'user_agent', 'created_at', 'last_used_at', 'expires_at', 'current'],
+      ...['id', 'kind', 'current', 'ip_address', 'user_agent', 'created_at', 'last_used_at', 'expires_at'],
     ])
     assert.deepEqual([all[1].ip_address, all[1].user_agent], [test.address, 'curl/8.5'])
     const days = (Date.parse(all[1].expires_at) - Date.now()) / 86_400_000

@@ -41,6 +41,7 @@ const NEVER_SEALED = [
   'hooks.url_token_hash',
   'invitations.hash',
   'login_failures.subject',
+  'password_resets.hash',
   'tokens.hash',
 ]
 

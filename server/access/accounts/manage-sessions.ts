@@ -15,23 +15,26 @@ const expiry = sql<string | null>`(
   select max(t.expires_at) from tokens t
   where t.family = sessions.family and t.revoked_at is null and t.expires_at > now())`
 
-const columns = ['id', 'kind', 'ip_address', 'user_agent', 'created_at', 'last_used_at'] as const
-
 /** The sessions of a user that are still valid, newest first. */
 export async function listSessions(db: Database, userId: number, { family }: Token, page: Page) {
   const query = db
     .selectFrom('sessions')
-    .select(columns)
     .select([
-      sql<string>`${expiry}`.as('expires_at'),
+      'id',
+      'kind',
       sql<boolean>`family = ${family}::uuid is true`.as('current'),
+      'ip_address',
+      'user_agent',
+      'created_at',
+      'last_used_at',
+      sql<string>`${expiry}`.as('expires_at'),
     ])
     .where('user_id', '=', userId)
     .where(sql<boolean>`${expiry} is not null`)
   return readPage(query, 'sessions', page)
 }
 
-/** False when the user has no such session. */
+/** Undefined when the user has no such session. */
 export async function endSession(
   db: Database,
   caller: Caller,

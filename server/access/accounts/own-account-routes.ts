@@ -43,7 +43,7 @@ const sessionInList = Exactly({
   id: Id,
   kind: Word(['browser', 'api'], { description: '`browser`: signed in with a cookie. `api`: with tokens.' }),
   current: Type.Boolean({ description: 'The session that this request belongs to.' }),
-  ip_address: TextOrNull({ description: 'Where the sign-in came from; null for sign-ins before 0.2.' }),
+  ip_address: TextOrNull({ description: 'Where the sign-in came from; null when that was not recorded.' }),
   user_agent: TextOrNull({ description: 'What the client called itself when it signed in.' }),
   created_at: Timestamp,
   last_used_at: Type.String({ format: 'date-time', description: 'Accurate to a minute.' }),

@@ -157,7 +157,10 @@ export const streamRoutes: FastifyPluginAsyncTypebox<StreamRoutes> = async (
       }
     })()
     const body = withHeartbeats(source, { heartbeatMs, heartbeat, signal: slot.signal })
-    return setStreamHeaders(reply).send(slot.fill(reply.raw, body, isAllowed)) as never
+    const content = slot.fill(reply.raw, body, isAllowed)
+    // Access may have ended since the caller was authenticated, when nobody rechecked this stream yet.
+    void slot.recheck(onError)
+    return setStreamHeaders(reply).send(content) as never
   }
 }
 
