@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, suite, test } from 'node:test'
 import { sql } from 'kysely'
+import { networkOf } from '#access/accounts/networks.ts'
 import { pruneTokens } from '#access/accounts/sessions.ts'
 import { hashToken } from '#platform/crypto/tokens.ts'
 import {
@@ -15,7 +16,7 @@ import {
   refresh,
   type Tokens,
 } from '#test/support/accounts.ts'
-import { createAccessToken } from '#test/support/world.ts'
+import { createAccessToken, createPerson } from '#test/support/world.ts'
 
 const arrange = await openAccounts({ after })
 
@@ -249,6 +250,7 @@ suite('who am I', () => {
 
 test('pruning removes only what can never be used again', async () => {
   const test = await arrange()
+  const other = await createPerson(test.db)
   const { body: tokens } = await logIn(test)
   const { token } = await createToken(test, test.person)
   await logIn(test, test.person.email, 'wrong')
@@ -256,7 +258,33 @@ test('pruning removes only what can never be used again', async () => {
     test.db,
   )
   const old = await createAccessToken(test.db, test.person.id, new Date(Date.now() - 2 * 86_400_000))
+  await sql`update sessions set created_at = now() - interval '40 days' where user_id = ${test.person.id}`.execute(
+    test.db,
+  )
+  const networks = ['192.0.2.0/24', '198.51.100.0/24', '203.0.113.0/24'].map((network, index) => ({
+    user_id: (index === 0 ? other : test.person).id,
+    network,
+    signed_in_at: new Date(Date.now() - (90 + index) * 86_400_000),
+  }))
+  await test.db.insertInto('sign_in_networks').values(networks).execute()
   await pruneTokens(test.db)
+  const sessions = await test.db
+    .selectFrom('sessions')
+    .select('id')
+    .where('user_id', '=', test.person.id)
+    .execute()
+  assert.equal(sessions.length, 2, 'the login, and the session of the test')
+  const kept = await test.db
+    .selectFrom('sign_in_networks')
+    .select('network')
+    .where(({ eb }) => eb('user_id', 'in', [other.id, test.person.id]))
+    .orderBy('signed_in_at')
+    .execute()
+  assert.deepEqual(
+    kept.map(({ network }) => network),
+    ['192.0.2.0/24', networkOf(test.address)],
+    'the last of each user, however old',
+  )
   const left = await test.db.selectFrom('tokens').select('hash').execute()
   assert.equal(
     left.some(({ hash }) => hash.equals(hashToken(old))),

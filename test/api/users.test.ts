@@ -68,6 +68,9 @@ suite('the list of users', () => {
     assert.ok(inactive.every(({ active }: { active: boolean }) => !active))
     assert.ok(inactive.some(({ id }: Person) => id === test.person.id))
     assert.equal((await list('page=1000')).length, 0)
+    assert.deepEqual(Object.keys((await list('filter[email]=%00')).errors), ['filter[email]'])
+    assert.deepEqual(Object.keys((await list('filter[active]=maybe')).errors), ['filter[active]'])
+    assert.deepEqual(await list('filter[email]=%25'), [])
   })
 })
 

@@ -3,7 +3,7 @@ import type { Database } from '#platform/database/connect.ts'
 import { NOW } from '#platform/database/rows.ts'
 import { loadUser, type User } from './user-schema.ts'
 
-/** What is not given stays. */
+/** What is not given stays; without a difference nothing is stored. */
 export async function changeProfile(
   db: Database,
   { id }: { id: number },
@@ -13,11 +13,9 @@ export async function changeProfile(
   return db.transaction().execute(async (trx) => {
     await trx.selectFrom('users').select('id').where('id', '=', id).forNoKeyUpdate().execute()
     const before = await loadUser(trx, id)
-    await trx
-      .updateTable('users')
-      .set({ ...input, updated_at: NOW })
-      .where('id', '=', id)
-      .execute()
+    const { name = before.name, language = before.language } = input
+    if (name === before.name && language === before.language) return before
+    await trx.updateTable('users').set({ name, language, updated_at: NOW }).where('id', '=', id).execute()
     const after = await loadUser(trx, id)
     const shown = ({ name, language }: User) => ({ name, language })
     await recordAudit(trx, actor, {
