@@ -1,5 +1,6 @@
 import type { Executor, Unreachable } from '#adapters/executors/executor.ts'
 import type { TargetAttempt, TargetLifecycle } from '#engine/scheduling/target-lifecycle.ts'
+import { recordUse } from '#model/actions/credential-uses.ts'
 import type { State } from '#model/actions/status.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Database, Transaction } from '#platform/database/connect.ts'
@@ -170,6 +171,9 @@ async function handleStep(target: RunningTarget, step: StepDefinition, log: Step
   const signal = AbortSignal.any([job.signal, attempt.cancelled])
   if (signal.aborted) return { kind: 'stopped' }
   if (!target.executor) {
+    const { credentialId } = run.server
+    if (credentialId !== null)
+      await retryOutage(() => recordUse(deps.db, credentialId, attempt.actionId), signal)
     const reached = await deps.reach(run.server, signal)
     if ('kind' in reached)
       return reached.kind === 'cancelled'
