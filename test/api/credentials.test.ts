@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { after, suite, type TestContext, test } from 'node:test'
 import { serveGit } from '#adapters/repositories/test-git-server.ts'
+import { recordUse } from '#model/actions/credential-uses.ts'
 import { credentialAad } from '#model/inventory/sealed-aad.ts'
 import { openTestApp } from '#test/support/harness.ts'
 import { later } from '#test/support/later.ts'
@@ -80,6 +81,42 @@ suite('creating credentials', () => {
     const { body } = await send('GET', `/credentials/${id}`)
     assert.equal(body.last_action.id, actionId)
     assert.equal(body.last_action.targets.length, 2)
+  })
+
+  test('last_action is the newest use of any kind, and does not go back', async () => {
+    const { id } = await create({ provider_code: 'github', token: TOKEN })
+    const lastAction = async () => (await send('GET', `/credentials/${id}`)).body.last_action.id
+    const first = await createAction(db, tree, { credential_id: id })
+    const [second, third] = [await createAction(db, tree), await createAction(db, tree)]
+    await recordUse(db, id, third)
+    assert.equal(await lastAction(), third)
+    await recordUse(db, id, second)
+    await recordUse(db, id, first)
+    assert.equal(await lastAction(), third)
+    const fourth = await createAction(db, tree, { credential_id: id })
+    assert.equal(await lastAction(), fourth)
+  })
+
+  test('last_action is no run of the application that needs no source', async () => {
+    const at = await createTestTree(db)
+    const token = at.owner.token
+    const { body: pipeline } = await api.request('POST', `/pipelines/application/${at.applicationId}`, {
+      token,
+      body: { name: 'Restart', operation: 'restart' },
+    })
+    const step = { name: 'restart', command: 'true' }
+    await api.request('POST', `/pipelines/${pipeline.id}/steps`, { token, body: step })
+    const lastAction = async () =>
+      (await api.request('GET', `/credentials/${at.credentialId}`, { token })).body.last_action
+    const started = await api.request('POST', `/pipelines/${pipeline.id}/actions`, { token, body: {} })
+    assert.equal(started.status, 201, started.text)
+    const hooks = `/pipelines/${pipeline.id}/hooks/incoming`
+    const { body: hook } = await api.request('POST', hooks, { token, body: { name: 'Call' } })
+    const called = await api.request('POST', new URL(hook.url).pathname, { body: {} })
+    assert.equal(called.status, 202, called.text)
+    assert.equal(await lastAction(), null)
+    const deploy = await api.request('POST', `/pipelines/${at.pipelineId}/actions`, { token, body: {} })
+    assert.equal((await lastAction()).id, deploy.body.id)
   })
 
   test('a private key is parsed, and its public half shown', async (t) => {

@@ -126,6 +126,25 @@ suite('a hook that sends the token of a credential', () => {
     assert.equal(again!.headers['private-token'], TOKEN)
   })
 
+  test('counts as a use of the credential; a delivery without its token does not', async (t) => {
+    const receiver = await openReceiver(t)
+    const tree = await openTree()
+    const plain = await makeHook({ target_url: receiver.url, settings: { request_body: {} } }, tree)
+    const { token } = tree.owner
+    const lastAction = async () =>
+      (await request('GET', `/credentials/${tree.credentialId}`, { token })).body.last_action?.id ?? null
+    await move(await startAction(tree), IN_PROGRESS)
+    await receiver.until(1)
+    await world.untilIdle(plain.id)
+    assert.equal(await lastAction(), null)
+    const hook = await makeHook({ target_url: receiver.url, ...WITH_TOKEN }, tree)
+    const action = await startAction(tree)
+    await move(action, IN_PROGRESS)
+    await receiver.until(3)
+    await world.untilIdle(hook.id)
+    assert.equal(await lastAction(), action)
+  })
+
   test('stops when the credential is disabled', async (t) => {
     const receiver = await openReceiver(t)
     const tree = await openTree()

@@ -245,6 +245,15 @@ suite('runs', { concurrency: true }, () => {
       assert.equal(stored.host_key, sshd.hostKey)
     })
 
+    test('the connection counts as a use of the key', async (t) => {
+      const repository = await makeRepository(t, { files: { a: 'a' } })
+      const server = await world.newSshServer(sshd, 0)
+      const shop = await makeDeployable({ repository: repository.address, servers: [server] })
+      const { id } = await completed(await run(shop.pipelineId))
+      const credential = await ask('GET', `/credentials/${server.credential_id}`)
+      assert.equal(credential.body.last_action.id, id)
+    })
+
     test('of four releases the last two stay on the server', async (t) => {
       const repository = await makeRepository(t, { files: { n: '0' } })
       const shop = await makeDeployable({

@@ -7,6 +7,7 @@ import { createLogWriter, type LogChunk } from '#engine/step-logs/log-writer.ts'
 import { endOfLog, type LogOwner, storeChunk } from '#engine/step-logs/store-chunk.ts'
 import { ACTIONS_CHANNEL } from '#model/actions/channel.ts'
 import { openListener } from '#platform/database/listen.ts'
+import { createMaskers } from '#platform/masking/mask-stream.ts'
 import { openTestApp } from '#test/support/harness.ts'
 import { untilLockWait } from '#test/support/until.ts'
 import { createAction, createMember, createPerson, createTestTree, grantRole } from '#test/support/world.ts'
@@ -145,7 +146,7 @@ suite('storing', () => {
     const { log, url } = await createLog()
     const texts: string[] = []
     const writer = createLogWriter({
-      secrets: ['hunter2'],
+      newMasker: createMaskers(['hunter2']),
       store: async (chunk) => {
         texts.push(chunk.text)
         await storeChunk(db, log, chunk)

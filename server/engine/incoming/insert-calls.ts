@@ -171,7 +171,7 @@ function hookRow({ id, name, pipeline, application }: CompiledHook, number: numb
     environment_id: pipeline.environmentId,
     pipeline_id: pipeline.id,
     type: pipeline.operation,
-    credential_id: application?.credentialId ?? null,
+    credential_id: (pipeline.operation === 'deploy' && application?.credentialId) || null,
   }
 }
 

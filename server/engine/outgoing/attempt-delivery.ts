@@ -25,6 +25,8 @@ export type FinishedAttempt = {
   record: AttemptRecord | null
   /** What the receiver did; absent when nothing was sent. */
   result?: AttemptResult
+  /** Whose token was sent. */
+  credentialId?: number | null
 }
 
 export type AttemptDeps = ContextDeps & {
@@ -80,7 +82,8 @@ export async function attemptDelivery(
         }
       : { kind: outcome.kind }
   const next = nextAttempt(result, delivery.attempt, deps.random())
-  return { delivery, next, record: recordAttempt(request, outcome, hook.mask), result }
+  const credentialId = token.token === null ? null : hook.credential?.id
+  return { delivery, next, record: recordAttempt(request, outcome, hook.mask), result, credentialId }
 }
 
 function signRequest(

@@ -1,4 +1,5 @@
 import { CompiledQuery } from 'kysely'
+import { recordUsesOf } from '#model/actions/credential-uses.ts'
 import { byteas, int4s, int8s, jsons, texts, uuids } from '#platform/database/binary-arrays.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { isOutage } from '#platform/database/outages.ts'
@@ -78,9 +79,10 @@ const STORE = `
   with finished as materialized (
     select * from unnest($1::uuid[], $2::bigint[], $3::int[], $4::text[], $5::bigint[], $6::uuid[], $7::text[],
       $8::text[], $9::text[], $10::text[], $11::text[], $12::json[], $13::bytea[], $14::int[], $15::json[],
-      $16::bytea[], $17::int[], $18::bigint[], $19::uuid[], $20::text[])
+      $16::bytea[], $17::int[], $18::bigint[], $19::uuid[], $20::text[], $21::bigint[])
       as f (hook_id, event_id, attempt, state, after_ms, request_id, outcome, error, ip_address, url, method,
-        request_headers, request_body, status, response_headers, response_body, duration_ms, action_id, retry_of, lease)
+        request_headers, request_body, status, response_headers, response_body, duration_ms, action_id, retry_of, lease,
+        credential_id)
   ),
   owned as materialized (
     select f.*, found.row_id from finished f cross join lateral (
@@ -97,7 +99,9 @@ const STORE = `
       last_request_id = coalesce(owned.request_id, d.last_request_id)
     from owned where d.ctid = any(array(select row_id from owned)) and d.ctid = owned.row_id
     returning owned.request_id
-  )
+  ),
+  uses as (select credential_id, action_id from finished where credential_id is not null),
+  used as (${recordUsesOf('uses')})
   insert into hook_requests (id, hook_id, type, action_id, retry_of, ip_address, url, method, outcome, error, attempt,
     event_id, response_status_code, request_headers, request_body, response_headers, response_body, duration_ms,
     next_attempt_at)
@@ -132,6 +136,7 @@ export async function writeAttempts(db: Database, attempts: readonly FinishedAtt
     int8s(column(({ delivery }) => delivery.action.id)),
     uuids(column(({ delivery }) => delivery.firstRequestId)),
     texts(column(({ delivery }) => delivery.lease)),
+    int8s(column(({ credentialId }) => credentialId ?? null)),
   ]
   await db.executeQuery(CompiledQuery.raw(STORE, parameters))
 }

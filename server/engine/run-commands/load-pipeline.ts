@@ -28,8 +28,9 @@ export async function loadPipeline(db: Database, id: number) {
   const application = rows[0] ?? null
   return {
     definition,
-    credentialId: application?.credentialId ?? null,
-    /** What it deploys; null for every other operation. */
+    /** Null for operations other than deploy, like the application: they use no source. */
+    credentialId: (definition.operation === 'deploy' && application?.credentialId) || null,
+    /** What it deploys. */
     application: definition.operation === 'deploy' ? application : null,
   }
 }

@@ -7,7 +7,7 @@ import {
 import { isEnd, type State } from '#model/actions/status.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import { retryOutage } from '#platform/database/outages.ts'
-import { createMaskers } from '#platform/masking/mask-stream.ts'
+import { createMaskers, type Masker } from '#platform/masking/mask-stream.ts'
 import type { Log } from '#platform/queue/core.ts'
 import type { JobContext } from '#platform/queue/handler.ts'
 import { AttemptLostError } from '#platform/queue/handler.ts'
@@ -49,7 +49,12 @@ export async function beginTarget(
     // Retried by the queue, but not forever: in the end the target fails, and others get its slot.
     const { attempt } = job
     const isLast = attempt >= MAX_ATTEMPTS
-    const fields = { err: withoutSecrets(error, []), target_id: targetId, attempt, final: isLast }
+    const fields = {
+      err: withoutSecrets(error, createMaskers([])),
+      target_id: targetId,
+      attempt,
+      final: isLast,
+    }
     deps.log.error(fields, 'target could not be started')
     if (!isLast) throw error
     const abandon = () =>
@@ -80,9 +85,8 @@ export function isReassigned(error: unknown, { signal }: JobContext): boolean {
 }
 
 /** For the log of the process, and for the queue, which stores the message of a failed attempt. */
-export function withoutSecrets(thrown: unknown, secrets: readonly string[]): Error {
+export function withoutSecrets(thrown: unknown, newMasker: () => Masker): Error {
   const error = thrown instanceof Error ? thrown : new Error(String(thrown))
-  const newMasker = createMaskers(secrets)
   const mask = (text: string) => {
     const masker = newMasker()
     return masker.push(text) + masker.flush()

@@ -123,7 +123,11 @@ function toRun({ stepCount, targetReleaseName, steps, ...row }: Row, box: Secret
   if (steps?.length !== stepCount) throw new Error('Steps of the run are missing.')
   const open: Open = (hex, aad) => box.open(Buffer.from(hex, 'hex'), aad)
   const { credentialId, secret, ...address } = row.server
-  const server = { ...address, privateKey: secret && open(secret, credentialAad(credentialId!)) }
+  const server = {
+    ...address,
+    credentialId,
+    privateKey: secret && open(secret, credentialAad(credentialId!)),
+  }
   const application = row.application && openApplication(row.application, open)
   const isRollback = row.deployment?.type === 'rollback'
   const hidden = application?.variables.filter((variable) => variable.hidden) ?? []

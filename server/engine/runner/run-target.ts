@@ -1,9 +1,11 @@
 import type { Executor, Unreachable } from '#adapters/executors/executor.ts'
 import type { TargetAttempt, TargetLifecycle } from '#engine/scheduling/target-lifecycle.ts'
+import { recordUse } from '#model/actions/credential-uses.ts'
 import type { State } from '#model/actions/status.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Database, Transaction } from '#platform/database/connect.ts'
 import { retryOutage } from '#platform/database/outages.ts'
+import { createMaskers, type Masker } from '#platform/masking/mask-stream.ts'
 import type { Log } from '#platform/queue/core.ts'
 import type { JobContext } from '#platform/queue/handler.ts'
 import { AbortedError } from '#platform/queue/run-attempt.ts'
@@ -44,7 +46,8 @@ export async function runTarget(deps: RunnerDeps, targetId: number, job: JobCont
   const attempt = await beginTarget(deps, targetId, job)
   if (!attempt) return
   const { run } = attempt.plan
-  const target: RunningTarget = { deps, job, run, attempt, isResumed: attempt.isReassigned }
+  const newMasker = createMaskers(run.secrets)
+  const target: RunningTarget = { deps, job, run, attempt, newMasker, isResumed: attempt.isReassigned }
   try {
     let order: number | null = attempt.plan.order
     while (order !== null) order = await runStep(target, order)
@@ -61,6 +64,8 @@ type RunningTarget = {
   job: JobContext
   run: Run
   attempt: TargetAttempt
+  /** For the logs of its steps: the secrets are the same for all. */
+  newMasker: () => Masker
   isResumed: boolean
   executor?: Executor
   /** The step that runs. */
@@ -134,8 +139,8 @@ async function crashed(target: RunningTarget, step: StepDefinition, error: unkno
 }
 
 /** For the operator. Returns the error as others may see it. */
-function logCrash({ deps, run, attempt, step }: RunningTarget, thrown: unknown): Error {
-  const err = withoutSecrets(thrown, run.secrets)
+function logCrash({ deps, newMasker, attempt, step }: RunningTarget, thrown: unknown): Error {
+  const err = withoutSecrets(thrown, newMasker)
   const fields = {
     action_id: attempt.actionId,
     target_id: attempt.targetId,
@@ -148,8 +153,8 @@ function logCrash({ deps, run, attempt, step }: RunningTarget, thrown: unknown):
 }
 
 async function performStep(target: RunningTarget, step: StepDefinition): Promise<StepOutcome> {
-  const { deps, job, run, attempt } = target
-  const log = await openStepLog(deps.db, { ...attempt, stepOrder: step.order }, run.secrets, job.signal)
+  const { deps, job, attempt, newMasker } = target
+  const log = await openStepLog(deps.db, { ...attempt, stepOrder: step.order }, newMasker, job.signal)
   try {
     const outcome = await handleStep(target, step, log)
     if (outcome.kind === 'failed' && outcome.message) await log.line(outcome.message)
@@ -166,6 +171,9 @@ async function handleStep(target: RunningTarget, step: StepDefinition, log: Step
   const signal = AbortSignal.any([job.signal, attempt.cancelled])
   if (signal.aborted) return { kind: 'stopped' }
   if (!target.executor) {
+    const { credentialId } = run.server
+    if (credentialId !== null)
+      await retryOutage(() => recordUse(deps.db, credentialId, attempt.actionId), signal)
     const reached = await deps.reach(run.server, signal)
     if ('kind' in reached)
       return reached.kind === 'cancelled'

@@ -4,6 +4,7 @@ import { createLogWriter, type LogChunk } from '#engine/step-logs/log-writer.ts'
 import { endOfLog, type LogOwner, storeChunk } from '#engine/step-logs/store-chunk.ts'
 import type { Database, Transaction } from '#platform/database/connect.ts'
 import { retryOutage } from '#platform/database/outages.ts'
+import type { Masker } from '#platform/masking/mask-stream.ts'
 
 export type StepLog = ReturnType<typeof createLogWriter>
 
@@ -11,12 +12,12 @@ export type StepLog = ReturnType<typeof createLogWriter>
 export async function openStepLog(
   db: Database,
   owner: LogOwner,
-  secrets: readonly string[],
+  newMasker: () => Masker,
   signal: AbortSignal,
 ): Promise<StepLog> {
   return createLogWriter({
     startOffset: owner.attempt === 1 ? 0 : (await retryOutage(() => endOfLog(db, owner), signal)).offset,
-    secrets,
+    newMasker,
     store: (chunk) => retryOutage(() => append(db, owner, chunk), signal),
   })
 }

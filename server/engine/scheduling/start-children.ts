@@ -70,7 +70,8 @@ export async function startChildren(trx: Transaction, parentIds: readonly number
 async function findChildren(trx: Transaction, parentIds: readonly number[]): Promise<Child[]> {
   const { rows } = await sql<Child>`
     select a.id as parent_id, p.id as pipeline_id, of_parent.name as trigger_name,
-      a.hook_parsed_variables, coalesce(a.variables, a.hook_parsed_variables) as variables, application.credential_id,
+      a.hook_parsed_variables, coalesce(a.variables, a.hook_parsed_variables) as variables,
+      case when p.operation = 'deploy' then application.credential_id end as credential_id,
       case when p.operation = 'deploy' then
         case when a.deployment ->> 'repository' = application.repository then a.deployment
           else jsonb_build_object('source_type', 'branch', 'source_ref', application.default_branch,

@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { suite, type TestContext, test } from 'node:test'
 import fc from 'fast-check'
+import { createMaskers } from '#platform/masking/mask-stream.ts'
 import { MASK } from '#platform/masking/masked.ts'
 import { createLogWriter, type LogChunk, type LogWriterOptions } from './log-writer.ts'
 
@@ -15,7 +16,7 @@ function openLog(options: Partial<LogWriterOptions> = {}) {
     chunks.push(chunk)
     await gate
   }
-  const writer = createLogWriter({ store, secrets: [], ...options })
+  const writer = createLogWriter({ store, newMasker: createMaskers([]), ...options })
   return {
     writer,
     chunks,
@@ -79,7 +80,7 @@ suite('what is written', () => {
   })
 
   test('is sanitized before it is masked: a secret split by control characters is found', async () => {
-    const log = openLog({ secrets: ['hunter2'] })
+    const log = openLog({ newMasker: createMaskers(['hunter2']) })
     await log.write('hun\x1b]0;title\x07ter2 hu\0nter2 h\x1b[31munter2 hun')
     await log.write('\x1b[5Ate')
     await log.write('r2\r\n')
@@ -88,7 +89,7 @@ suite('what is written', () => {
   })
 
   test('that ends in a partial secret or character is complete after close', async () => {
-    const log = openLog({ secrets: ['hunter2'] })
+    const log = openLog({ newMasker: createMaskers(['hunter2']) })
     await log.write('my hunt')
     await log.writer.write(Buffer.from([0xf0, 0x9f]))
     await log.writer.close()
@@ -110,7 +111,12 @@ suite('what is written', () => {
             await turns()
             chunks.push(chunk)
           }
-          const writer = createLogWriter({ store, secrets: ['secret'], flushBytes: 256, flushMs: 1 })
+          const writer = createLogWriter({
+            store,
+            newMasker: createMaskers(['secret']),
+            flushBytes: 256,
+            flushMs: 1,
+          })
           for (const piece of pieces) {
             await writer.write(Buffer.from(piece))
             await turns()
@@ -152,14 +158,14 @@ suite('lines from Gantry', () => {
   })
 
   test('are sanitized too', async () => {
-    const log = openLog({ secrets: ['hunter2'] })
+    const log = openLog({ newMasker: createMaskers(['hunter2']) })
     await log.writer.line('The server said: hunter2\x1b[2J\0')
     await log.writer.close()
     assert.equal(log.text(), `The server said: ${MASK}\n`)
   })
 
   test('do not leak a secret that they interrupt', async () => {
-    const log = openLog({ secrets: ['hunter2'] })
+    const log = openLog({ newMasker: createMaskers(['hunter2']) })
     await log.write('my hunt')
     await log.writer.line('Still running')
     await log.write('er2\n')
@@ -264,7 +270,7 @@ suite('a failing store', () => {
       calls++
       throw failure
     }
-    const writer = createLogWriter({ store, secrets: [] })
+    const writer = createLogWriter({ store, newMasker: createMaskers([]) })
     await writer.write(Buffer.from('x'))
     pass(100)
     await new Promise(setImmediate)
@@ -277,9 +283,9 @@ suite('a failing store', () => {
 
   test('rejects pending writes and close', async () => {
     const store = () => Promise.reject(failure)
-    const writer = createLogWriter({ store, secrets: [], flushBytes: 1024 })
+    const writer = createLogWriter({ store, newMasker: createMaskers([]), flushBytes: 1024 })
     await assert.rejects(writer.write(Buffer.alloc(5_000, 'x')), failure)
-    const other = createLogWriter({ store, secrets: [] })
+    const other = createLogWriter({ store, newMasker: createMaskers([]) })
     await other.write(Buffer.from('x'))
     await assert.rejects(other.close(), failure)
   })

@@ -1,7 +1,7 @@
 // The step-logs room writes what the steps of a run print: sanitized, without secrets, capped, and stored in
 // chunks. views/logs and views/streams read it.
 
-import { createMaskers } from '#platform/masking/mask-stream.ts'
+import type { Masker } from '#platform/masking/mask-stream.ts'
 import { createSanitizer, MAX_COLOR_LENGTH, sanitizeText } from '#platform/masking/sanitize.ts'
 
 const MAX_STEP_BYTES = 10 * 2 ** 20
@@ -15,7 +15,7 @@ export type LogWriterOptions = {
    * failed: every later call rejects with the same error.
    */
   store(chunk: LogChunk): Promise<void>
-  secrets: readonly string[]
+  newMasker: () => Masker
   /** Where this attempt continues the step's log; what came before counts against `maxBytes`. */
   startOffset?: number
   maxBytes?: number
@@ -33,9 +33,8 @@ const MIN_CHUNK_BYTES = 256
  * characters and secrets of the other.
  */
 export function createLogWriter(options: LogWriterOptions) {
-  const { store, secrets, startOffset = 0, maxBytes = MAX_STEP_BYTES, flushMs = 100 } = options
+  const { store, newMasker, startOffset = 0, maxBytes = MAX_STEP_BYTES, flushMs = 100 } = options
   const flushBytes = Math.max(options.flushBytes ?? 64 * 1024, MIN_CHUNK_BYTES)
-  const newMasker = createMaskers(secrets)
   const [sanitizer, masker, cap] = [createSanitizer(), newMasker(), createCap(maxBytes, startOffset)]
 
   /** Not handed to `store` yet. */

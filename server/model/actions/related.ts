@@ -3,6 +3,7 @@ import type { ApplicationRecord } from '#model/inventory/load-resources.ts'
 import { byId } from '#platform/database/any-of.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { STATUSES } from '#platform/vocabulary.ts'
+import { newestRecordedUseOf } from './credential-uses.ts'
 import { ANY_ID, newestInPartition } from './partition.ts'
 
 /** The actions embedded in the resource of an action: its newest deployment, the live one, the credential's last use. */
@@ -23,7 +24,12 @@ export function newestDeploymentOf(applicationId: RawBuilder<unknown>): RawBuild
     ) as partition, lateral ${newestInPartition(['pipeline_id', 'status'], { ids: ANY_ID, limit: 1 })} as newest)`
 }
 
+/** For a source, a connection or a delivery. */
 export function newestUseOf(credentialId: RawBuilder<unknown>): RawBuilder<number | null> {
+  return sql`greatest(${newestSourceUseOf(credentialId)}, ${newestRecordedUseOf(credentialId)})`
+}
+
+function newestSourceUseOf(credentialId: RawBuilder<unknown>): RawBuilder<number | null> {
   const used = { ids: ANY_ID, where: [sql`a.credential_id is not null`], limit: 1 }
   return sql`(
     select newest.id from (select ${credentialId} as credential_id) as partition,

@@ -324,6 +324,7 @@ export type Tables = {
     signature_problem: string | null
     body_bytes: number | null
   }
+  credential_uses: { credential_id: number; action_id: number }
   delivery_claims: { hook_id: string; key: Buffer; action_id: number; claimed_at: Timestamp }
   deliveries: {
     id: Generated<string>

@@ -1,4 +1,4 @@
-import { createFinder, type Finder } from './find-any.ts'
+import { type Cursor, createFinder, type Finder } from './find-any.ts'
 import { MASK } from './masked.ts'
 import { COLORS } from './sanitize.ts'
 import { formsOf } from './secret-forms.ts'
@@ -9,7 +9,8 @@ import { formsOf } from './secret-forms.ts'
  *
  * Its input must be sanitized first. In the other order, a secret that is interrupted by control sequences would pass
  * here, and become whole once the sequences are removed. Colors are still present and are ignored for matching: those
- * inside a secret (a search that highlights its hits) move after the mask.
+ * inside a secret (a search that highlights its hits) move after the mask. Line breaks inside an encoded secret stay,
+ * with a mask on each line.
  *
  * This protects against accidents. A command that wants to reveal a secret can always encode it in an unforeseen way.
  */
@@ -22,47 +23,62 @@ const MAX_HELD_COLORS = 256
 export function createMaskers(secrets: readonly string[]): () => Masker {
   const forms = formsOf(secrets)
   const finder = createFinder(forms)
-  return forms.length === 0 ? () => ({ push: (text) => text, flush: () => '' }) : () => maskWith(finder)
+  return forms.length === 0 ? () => ({ push: (text) => text, flush: () => '' }) : () => createMasker(finder)
 }
 
 type Run = { start: number; end: number }
-type Color = { at: number; sequence: string }
+/** What is ignored for matching: a color, or a line break. */
+type Gap = { at: number; text: string }
 
-function maskWith(finder: Finder): Masker {
-  /** Text without its colors. Emitted text is cut off, and all positions are relative to what is left. */
+export function createMasker(finder: Finder): Masker {
+  /** Text without its gaps. Emitted text is cut off, and all positions are relative to what is left. */
   let text = ''
-  let colors: Color[] = []
-  let state = 0
+  let gaps: Gap[] = []
+  const cursor: Cursor = { state: 0, column: 0, hasSpace: false }
   /** Where the secrets are, in order and without overlaps. */
   let runs: Run[] = []
   /** Up to here the text is emitted or masked. */
   let emitted = 0
 
   function read(chunk: string): void {
-    const before = text.length
     let from = 0
     for (const { 0: sequence, index } of chunk.matchAll(COLORS)) {
-      text += chunk.slice(from, index)
-      colors.push({ at: text.length, sequence })
+      readPlain(chunk.slice(from, index))
+      gaps.push({ at: text.length, text: sequence })
       from = index + sequence.length
     }
-    text += chunk.slice(from)
-    state = finder.scan(text, before, state, (start, end) => {
-      let first = start
-      while (runs.length > 0 && runs.at(-1)!.end > start) first = Math.min(first, runs.pop()!.start)
-      runs.push({ start: first, end })
-    })
+    readPlain(from === 0 ? chunk : chunk.slice(from))
+  }
+
+  function readPlain(piece: string): void {
+    for (let from = 0; from < piece.length; ) {
+      const before = text
+      const stop = finder.scan(piece, from, cursor, (end, length, exact) => {
+        if (exact && !exact.includes((before + piece.slice(from, end)).slice(-length))) return false
+        addRun(before.length + end - from - length, before.length + end - from)
+        return true
+      })
+      text += piece.slice(from, stop)
+      if (stop < piece.length) gaps.push({ at: text.length, text: piece[stop]! })
+      from = stop + 1
+    }
+  }
+
+  function addRun(start: number, end: number): void {
+    let first = start
+    while (runs.length > 0 && runs.at(-1)!.end > start) first = Math.min(first, runs.pop()!.start)
+    runs.push({ start: first, end })
   }
 
   /** No later match begins before `limit`. */
   function emitUntil(limit: number): string {
     let output = ''
-    let nextColor = 0
+    let nextGap = 0
     const emit = (until: number) => {
-      for (; nextColor < colors.length && colors[nextColor]!.at <= until; nextColor++) {
-        const { at, sequence } = colors[nextColor]!
-        output += text.slice(emitted, Math.max(emitted, at)) + sequence
-        emitted = Math.max(emitted, at)
+      for (; nextGap < gaps.length && gaps[nextGap]!.at <= until; nextGap++) {
+        const gap = gaps[nextGap]!
+        output += text.slice(emitted, Math.max(emitted, gap.at)) + gap.text
+        emitted = Math.max(emitted, gap.at)
       }
       output += text.slice(emitted, until)
       emitted = until
@@ -73,6 +89,10 @@ function maskWith(finder: Finder): Masker {
         emit(start)
         output += MASK
       }
+      for (; nextGap < gaps.length && gaps[nextGap]!.at < end; nextGap++) {
+        const gap = gaps[nextGap]!.text
+        output += gap === '\n' ? gap + MASK : gap
+      }
       emitted = Math.max(emitted, end)
     }
     if (emitted <= limit) emit(limit)
@@ -80,19 +100,17 @@ function maskWith(finder: Finder): Masker {
     text = text.slice(limit)
     emitted -= limit
     runs = runs.slice(decided.length).map(({ start, end }) => ({ start: start - limit, end: end - limit }))
-    colors = colors
-      .slice(nextColor, nextColor + MAX_HELD_COLORS)
-      .map(({ at, sequence }) => ({ at: at - limit, sequence }))
+    gaps = gaps.slice(nextGap, nextGap + MAX_HELD_COLORS).map(({ at, text }) => ({ at: at - limit, text }))
     return output
   }
 
   return {
     push(chunk) {
       read(chunk)
-      return emitUntil(text.length - finder.depth(state))
+      return emitUntil(text.length - finder.depth(cursor))
     },
     flush() {
-      state = 0
+      cursor.state = 0
       return emitUntil(text.length)
     },
   }

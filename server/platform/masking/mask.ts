@@ -1,4 +1,5 @@
-import { MASK } from './masked.ts'
+import { createFinder, type Finder } from './find-any.ts'
+import { createMasker } from './mask-stream.ts'
 import { formsOf } from './secret-forms.ts'
 
 /** Masks secrets wherever they occur, in every encoding; everything else stays unchanged. */
@@ -11,33 +12,48 @@ export type Mask = {
 
 /** Prepared once for a list of secrets, then used many times. */
 export function createMask(secrets: readonly string[]): Mask {
-  // Longest first: one can contain another.
-  const forms = formsOf(secrets).sort((one, other) => other.length - one.length)
-  const byteForms = forms.map((form) => Buffer.from(form).toString('latin1'))
+  const forms = formsOf(secrets)
+  const finder = createFinder(forms)
+  let byteFinder: Finder | undefined
+  const ofBytes = () =>
+    createFinder(forms.map((form) => ({ ...form, text: Buffer.from(form.text).toString('latin1') })))
 
   function maskValue(value: unknown): unknown {
     if (Array.isArray(value)) return value.map(maskValue)
-    return typeof value === 'string' ? replaceSecrets(value, forms) : value
+    return typeof value === 'string' ? maskWith(finder, value) : value
   }
 
   return {
-    text: (text) => replaceSecrets(text, forms),
+    text: (text) => maskWith(finder, text),
     bytes(bytes) {
       if (forms.length === 0) return bytes
       const text = bytes.toString('latin1')
-      if (!byteForms.some((form) => text.includes(form))) return bytes
-      return Buffer.from(replaceSecrets(text, byteForms), 'latin1')
+      byteFinder ??= ofBytes()
+      const masked = maskWith(byteFinder, text)
+      return masked === text ? bytes : Buffer.from(masked, 'latin1')
     },
     headers(headers) {
-      // There is rarely anything to mask, and one check of all headers is fast.
-      const all = Object.values(headers).join('\n')
-      if (!forms.some((form) => all.includes(form))) return headers
+      // There is rarely anything to mask, and one look at all of them is fast.
+      if (!contains(finder, Object.values(headers).join('\n'))) return headers
       const masked = Object.entries(headers).map(([name, value]) => [name, maskValue(value)])
       return Object.fromEntries(masked)
     },
   }
 }
 
-function replaceSecrets(text: string, forms: readonly string[]): string {
-  return forms.reduce((rest, form) => rest.replaceAll(form, () => MASK), text)
+function maskWith(finder: Finder, text: string): string {
+  if (!contains(finder, text)) return text
+  const masker = createMasker(finder)
+  return masker.push(text) + masker.flush()
+}
+
+function contains(finder: Finder, text: string): boolean {
+  const cursor = { state: 0, column: 0, hasSpace: false }
+  let isFound = false
+  const find = () => {
+    isFound = true
+    return true
+  }
+  for (let at = 0; at < text.length && !isFound; ) at = finder.scan(text, at, cursor, find) + 1
+  return isFound
 }
