@@ -44,6 +44,13 @@ const ODD_HEADER = {
   secret: '9493d2d94ff241c284511ecb33c28f5a05b5bfc7f0a40fc46ac772f57240276f',
   header: 'cookie',
 }
+const LINKS = {
+  several: 'gty_in_EdSZrG3LoSdbiaagyVTvAozLlqXPVRRDFEpb0lkfbuU',
+  expired: 'gty_in_gj3AchU_RqMEPBvfkDPwKEs-qi9S9qc2EnvoOZGQoFg',
+  inviterGone: 'gty_in_MesOuN0IkJfJvnyQjTGgBl9NE2rmF6Ptar4mGXBZUBw',
+  elsewhere: 'gty_in_xS5_eoQM1CidELuCPWYYgAowXQo4yRYU99dE0EQ1_S8',
+}
+const [ORGANIZATION, ELSEWHERE] = [1, 2]
 const OUTGOING_ID = 'ea906092-b57e-4e45-b633-70a36525879a'
 const [SSH_SERVER, SSH_CREDENTIAL] = [2, 1]
 
@@ -91,6 +98,78 @@ test('deactivated people stay out', async () => {
   const login = await call(gantry, 'POST', '/users/login', { body: { email, password } })
   assert.equal(login.status, 401)
   assert.equal((await get('/users/me', personalToken)).status, 401)
+})
+
+const post = (path: string, body: object, token?: string) => call(gantry, 'POST', path, { token, body })
+
+test('pending people are invitations, without an account', async () => {
+  const { body: members } = await get(`/organizations/${ORGANIZATION}/members`)
+  assert.deepEqual(
+    members.map(({ user }: { user: { email: string } }) => user.email),
+    [DEACTIVATED.email, VERA.email, ADMIN.email],
+  )
+  const { body: invitations } = await get(`/organizations/${ORGANIZATION}/invitations`)
+  assert.deepEqual(
+    invitations.map(({ email, grants }: { email: string; grants: { role_name: string }[] }) => [
+      email,
+      ...grants.map(({ role_name }) => role_name),
+    ]),
+    [
+      ['late@example.com', 'viewer'],
+      ['expired@example.com', 'viewer'],
+      ['Several@Example.com', 'viewer', 'developer', 'Release manager'],
+    ],
+  )
+  const users = await db.selectFrom('users').select('email').orderBy('id').execute()
+  assert.deepEqual(
+    users.map(({ email }) => email),
+    [ADMIN.email, VERA.email, DEACTIVATED.email],
+  )
+})
+
+test('a pending link still works, once, and grants everything that was granted before', async () => {
+  const { body: shown } = await post('/users/read-invitation', { token: LINKS.several })
+  assert.deepEqual([shown.email, shown.name, shown.account], ['Several@Example.com', 'Several Roles', 'new'])
+  const input = { token: LINKS.several, password: 'chosen after the upgrade' }
+  const accepted = await post('/users/accept-invitation', input)
+  assert.equal(accepted.status, 200, JSON.stringify(accepted.body))
+  const { user } = accepted.body
+  const { body: member } = await get(`/organizations/${ORGANIZATION}/members/${user.id}`)
+  assert.deepEqual(
+    member.grants.map((grant: Record<string, unknown>) => [
+      grant.role_name,
+      grant.project_id,
+      grant.environment_id,
+    ]),
+    [
+      ['viewer', null, null],
+      ['developer', 1, 1],
+      ['Release manager', 1, null],
+    ],
+  )
+  const login = { email: 'several@example.com', password: input.password }
+  assert.equal((await post('/users/login', login)).status, 200)
+  assert.equal((await post('/users/accept-invitation', input)).status, 422)
+})
+
+test('a pending link that has expired, or whose inviter was deactivated, does not work', async () => {
+  for (const token of [LINKS.expired, LINKS.inviterGone]) {
+    const { status, body } = await post('/users/accept-invitation', { token, password: 'let me in, please' })
+    assert.deepEqual([status, Object.keys(body.errors)], [422, ['token']])
+  }
+})
+
+test('a pending link leads into its own organization only', async () => {
+  const email = 'elsewhere@example.com'
+  const path = `/organizations/${ORGANIZATION}/invitations`
+  assert.equal((await post(path, { email, role: 'viewer' }, admin)).status, 201)
+  const input = { token: LINKS.elsewhere, password: 'chosen by the link holder' }
+  const { body } = await post('/users/accept-invitation', input)
+  const { body: organizations } = await get('/organizations', body.access_token)
+  assert.deepEqual(
+    organizations.map(({ id }: { id: number }) => id),
+    [ELSEWHERE],
+  )
 })
 
 test('pipelines run with hidden values of less than six characters, and notify with the stored body', async (t) => {
