@@ -28,6 +28,7 @@ import { credentialRoutes } from '#manage/credentials/routes.ts'
 import { credentialSchemas } from '#manage/credentials/schemas.ts'
 import { loadHookSecrets } from '#manage/hooks/read-hooks.ts'
 import { hookRoutes } from '#manage/hooks/routes.ts'
+import { invitationSchemas } from '#manage/members/invitation-schemas.ts'
 import { memberRoutes } from '#manage/members/routes.ts'
 import { memberSchemas } from '#manage/members/schemas.ts'
 import { organizationRoutes } from '#manage/organizations/routes.ts'
@@ -124,6 +125,7 @@ const schemas = [
   ...serverSchemas,
   auditEntrySchema,
   ...memberSchemas,
+  ...invitationSchemas,
   ...applySchemas,
   ...dashboardSchemas,
 ]

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, suite, test } from 'node:test'
 import { sql } from 'kysely'
+import { acceptInvitation, invite } from '#test/support/accounts.ts'
 import { openTestApp } from '#test/support/harness.ts'
 import { createMember, createPerson, createTestTree } from '#test/support/world.ts'
 
@@ -95,12 +96,9 @@ test('everything that is removed with an environment has its own entry', async (
 })
 
 test('no entry contains a secret', async () => {
-  const invited = await request('POST', `/organizations/${tree.organizationId}/members`, {
-    token,
-    body: { email: 'secret@example.com', role: 'viewer' },
-  })
-  const link: string = invited.body.invitation_url.split('/').at(-1)
-  await request('POST', '/users/accept-invitation', { body: { token: link, password: 'open sesame 1' } })
+  const body = { email: 'secret@example.com', role: 'viewer' }
+  const { link } = await invite({ request }, tree.organizationId, token, body)
+  await acceptInvitation({ request }, link, { password: 'open sesame 1' })
   const { rows } = await sql<{
     text: string
   }>`select string_agg(e::text, '') as text from audit_entries e`.execute(db)

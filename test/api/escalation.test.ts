@@ -47,7 +47,7 @@ suite('a role', () => {
     const { projectId: project_id, environmentId: environment_id } = tree
     for (const scope of [{}, { project_id }, { environment_id }]) {
       const body = { email: person.email, role: 'owner', ...scope }
-      assert.equal((await send('POST', `${organization}/members`, body, byAdmin)).status, 403)
+      assert.equal((await send('POST', `${organization}/invitations`, body, byAdmin)).status, 403)
       const grants = [{ role: 'admin' }, { role: 'owner', ...scope }]
       const own = `${organization}/members/${admin.id}`
       assert.equal((await send('PUT', own, { grants }, byAdmin)).status, 403)
@@ -63,7 +63,7 @@ suite('a role', () => {
       .where('user_id', '=', person.id)
       .execute()
     const body = { email: person.email, role: 'owner' }
-    const answer = await send('POST', `${organization}/members`, body, { token: person.token })
+    const answer = await send('POST', `${organization}/invitations`, body, { token: person.token })
     assert.equal(answer.status, 404)
   })
 })
@@ -163,7 +163,7 @@ suite('a name', () => {
     ['POST', `/projects/${tree.projectId}/environments`, { type: 'staging' }],
     ['POST', `${organization}/credentials`, { provider_code: 'github' }],
     ['POST', `${organization}/roles`, { permissions: [] }],
-    ['POST', `${organization}/members`, { email: 'new@example.com', role: 'viewer' }],
+    ['POST', `${organization}/invitations`, { email: 'new@example.com', role: 'viewer' }],
     ['POST', `${environment}/servers`, { provider_code: 'local', root_directory: '/srv' }],
     ['POST', `${environment}/applications`, { repository: 'https://github.com/acme/site.git' }],
     ['POST', `/pipelines/application/${tree.applicationId}`, { operation: 'custom' }],

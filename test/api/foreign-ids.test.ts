@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { after, suite, test } from 'node:test'
 import { sql } from 'kysely'
+import { invite } from '#test/support/accounts.ts'
 import { type Answer, openTestApp } from '#test/support/harness.ts'
 import {
   addEnvironment,
@@ -14,7 +15,8 @@ import {
   type TestTree,
 } from '#test/support/world.ts'
 
-const { app, db, request } = await openTestApp({ after })
+const api = await openTestApp({ after })
+const { app, db, request } = api
 
 type Schema = {
   $ref?: string
@@ -127,10 +129,15 @@ type Case = {
 }
 const linked = (id: number) => ({ linked_resources: [{ resource_type: 'server', resource_id: id }] })
 const members = `/organizations/${ours.organizationId}/members`
+const invitations = `/organizations/${ours.organizationId}/invitations`
 const member = await createPerson(db)
 await grantRole(db, member.id, 'viewer', { organizationId: ours.organizationId })
 const grants = (more: object) => ({ grants: [{ role: 'viewer' }, { role: 'viewer', ...more }] })
 const invited = (more: object) => ({ email: `new-${++counter}@example.com`, ...more })
+const theirInvitation = await invite(api, theirs.organizationId, theirs.owner.token, {
+  email: 'theirs@example.com',
+  role: 'viewer',
+})
 const sshKey = await createCredential(ours)
 const changed = { step: await createStep(ours.pipelineId), server: await createServer(ours) }
 const environment = `/environments/${ours.environmentId}`
@@ -231,21 +238,21 @@ const CASES: Record<string, Case> = {
     body: (action_id) => ({ action_id }),
     works: 200,
   },
-  'POST /organizations/{id}/members role_id': {
+  'POST /organizations/{id}/invitations role_id': {
     ids: roles,
-    url: members,
+    url: invitations,
     body: (role_id) => invited({ role_id }),
     works: 201,
   },
-  'POST /organizations/{id}/members project_id': {
+  'POST /organizations/{id}/invitations project_id': {
     ids: projects,
-    url: members,
+    url: invitations,
     body: (project_id) => invited({ role: 'viewer', project_id }),
     works: 201,
   },
-  'POST /organizations/{id}/members environment_id': {
+  'POST /organizations/{id}/invitations environment_id': {
     ids: environments,
-    url: members,
+    url: invitations,
     body: (environment_id) => invited({ role: 'viewer', project_id: projects.right, environment_id }),
     works: 201,
   },
@@ -279,6 +286,7 @@ const second: Record<string, { first: number; wrong: number[] }> = {
     wrong: [await createVariable(theirs), await createVariable(ours, await createApplication())],
   },
   step_id: { first: ours.pipelineId, wrong: Object.values(steps.wrong) },
+  invitation_id: { first: ours.organizationId, wrong: [theirInvitation.id, NOTHING['nothing at all']] },
   user_id: { first: ours.organizationId, wrong: [theirs.owner.id, NOTHING['nothing at all']] },
   'application child_id': { first: ours.applicationId, wrong: Object.values(servers.wrong) },
   'server child_id': {
@@ -369,7 +377,17 @@ async function fingerprints(): Promise<object> {
   const tables = [
     ...['organizations', 'projects', 'environments', 'credentials', 'servers', 'applications', 'pipelines'],
     ...['application_servers', 'application_variables', 'pipeline_run_after', 'pipeline_steps', 'hooks'],
-    ...['users', 'grants', 'roles', 'invitations', 'audit_entries', 'actions', 'targets', 'events'],
+    ...[
+      'users',
+      'grants',
+      'roles',
+      'invitations',
+      'invitation_grants',
+      'audit_entries',
+      'actions',
+      'targets',
+      'events',
+    ],
   ]
   const columns = tables.map(
     (table) => `(select md5(string_agg(t::text, ',' order by t::text)) from ${table} t) as ${table}`,

@@ -87,6 +87,7 @@ async function createObjects(): Promise<Record<string, string>> {
   const application = `/applications/${tree.applicationId}`
   const server = `/servers/${tree.serverIds[0]}`
   const role = await create(`${organization}/roles`, { name: 'Nothing', permissions: [] })
+  const invitation = await create(`${organization}/invitations`, { email: 'new@example.com', role: 'viewer' })
   const variable = await create(`${application}/variables`, { name: 'COLOUR', value: 'blue' })
   const step = await db
     .selectFrom('pipeline_steps')
@@ -102,6 +103,7 @@ async function createObjects(): Promise<Record<string, string>> {
     .executeTakeFirstOrThrow()
   return {
     '/organizations/:id': organization,
+    '/organizations/:id/invitations/:invitation_id': `${organization}/invitations/${invitation.id}`,
     '/organizations/:id/members/:user_id': `${organization}/members/${viewer.id}`,
     '/projects/:id': `/projects/${tree.projectId}`,
     '/environments/:id': `/environments/${tree.environmentId}`,

@@ -272,8 +272,11 @@ const ROWS: Record<string, string> = {
   hook_health: 'insert into hook_health (hook_id) select id from hooks limit 1',
   audit_entries: `insert into audit_entries (organization_id, verb, subject_type, subject_id, subject_name, after)
     select id, 'create', 'hook', '1', 'Hook', '{"a":  1}' from organizations limit 1`,
-  invitations: `insert into invitations (user_id, organization_id, invited_by, hash, expires_at)
-    select u.id, o.id, u.id, decode(repeat('01', 32), 'hex'), now() from users u, organizations o limit 1`,
+  invitation_grants: `with one as (insert into invitations (email, organization_id, invited_by, hash, expires_at)
+      select 'new@example.com', o.id, u.id, decode(repeat('01', 32), 'hex'), now() from users u, organizations o limit 1
+      returning id, organization_id)
+    insert into invitation_grants (invitation_id, organization_id, built_in_role)
+    select id, organization_id, 'viewer' from one`,
 }
 
 async function endOf(gantry: { url?: string }, token: string, actionId: number): Promise<string> {

@@ -129,7 +129,7 @@ const WISHES: (() => Wish)[] = [
   () => ['POST', `${organization}/projects`, { name: name() }, 'projects'],
   () => [
     'POST',
-    `${organization}/members`,
+    `${organization}/invitations`,
     { email: any(['a@example.com', 'b@example.com']), role: 'viewer', ...any(places) },
   ],
   () => ['POST', `/pipelines/${any(recent('pipelines'))}/actions`, {}],
@@ -139,6 +139,7 @@ const WISHES: (() => Wish)[] = [
   () => ['DELETE', `/projects/${known.projects.slice(1).at(-1) ?? 999_999}?cascade=true`],
   () => ['DELETE', `/credentials/${known.credentials.slice(1).at(-1) ?? 999_999}`],
   () => ['GET', `${organization}/members`],
+  () => ['GET', `${organization}/invitations`],
   () => ['GET', `${organization}/audit`],
 ]
 

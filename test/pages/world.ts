@@ -268,11 +268,8 @@ async function inviteMember(
   grant: Record<string, unknown>,
 ): Promise<Login> {
   const login = { email, password: 'read-only visitor' }
-  const { invitation_url } = await create<{ invitation_url: string }>('/organizations/1/members', {
-    email,
-    ...grant,
-  })
-  const token = invitation_url.split(/[/=#]/).at(-1)
+  const invitation = await create<{ url: string }>('/organizations/1/invitations', { email, ...grant })
+  const token = new URL(invitation.url).hash.slice(1)
   const answer = await call({ url }, 'POST', '/users/accept-invitation', {
     body: { token, password: login.password },
   })

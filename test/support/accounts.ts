@@ -78,3 +78,26 @@ export async function auditOf({ db }: Arranged, person: { id: number }, verb?: s
     .execute()
   return entries.filter((entry) => verb === undefined || entry.verb === verb)
 }
+
+/** Invites an address; returns the invitation and the token in its link. */
+export async function invite(
+  { request }: Pick<TestApp, 'request'>,
+  organizationId: number,
+  token: string,
+  body: object,
+): Promise<{ id: number; link: string }> {
+  const answer = await request('POST', `/organizations/${organizationId}/invitations`, { token, body })
+  assert.equal(answer.status, 201, answer.text)
+  return { id: answer.body.id, link: new URL(answer.body.url).hash.slice(1) }
+}
+
+/** The response to an invitation that somebody without an account accepts. */
+export function acceptInvitation(
+  { request }: Pick<TestApp, 'request'>,
+  link: string,
+  more: object = {},
+): Promise<Answer> {
+  return request('POST', '/users/accept-invitation', {
+    body: { token: link, password: PASSWORD, ...more },
+  })
+}

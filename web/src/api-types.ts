@@ -866,7 +866,7 @@ export type Operations = {
   'POST /users/accept-invitation': {
     path: undefined
     query: undefined
-    body: { token: string; name?: string; password: string }
+    body: { token: string; name?: string; password?: string }
     answer: SignedIn
   }
   'GET /overview': {

@@ -19,6 +19,8 @@ export function App() {
   return (
     <Suspense fallback={<Loading what="page" />}>
       <Switch>
+        <Route path="/invitation">{() => <InvitationPage token={location.hash.slice(1)} />}</Route>
+        {/* Links that were created before the token moved into the fragment. */}
         <Route path="/invitation/:token">{({ token }) => <InvitationPage token={token} />}</Route>
         <Route component={SignedInPages} />
       </Switch>

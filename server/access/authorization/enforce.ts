@@ -13,7 +13,7 @@ import { requirementOf, type TokenRequirement, unmetRequirement } from './token-
 
 /**
  * The access that a route requires; every route declares one in `config.access`.
- * - `public`: none.
+ * - `public`: none; `readsCaller`: the route answers callers who are signed in differently.
  * - `signed-in`: a token; the route shows only what belongs to the caller, or what they have `shows` for.
  * - `instance-admin`: a token of an instance administrator; `orMetricsToken`: or the one in GANTRY_METRICS_TOKEN.
  * - `permissions`: a token, and every listed permission in the scope of the object that the URL names.
@@ -22,7 +22,7 @@ import { requirementOf, type TokenRequirement, unmetRequirement } from './token-
  *   `suffices`: callers with all of them need not be able to view the object itself.
  */
 export type Access =
-  | { kind: 'public' }
+  | { kind: 'public'; readsCaller?: true }
   | ({ kind: 'signed-in'; shows?: Permission } & ForTokens)
   | ({ kind: 'instance-admin'; orMetricsToken?: true } & ForTokens)
   | ({ kind: 'permissions'; of: Kind; param: string; needs: readonly Need[]; suffices?: true } & ForTokens)
@@ -52,6 +52,7 @@ declare module 'fastify' {
 }
 
 export const publicly: Access = { kind: 'public' }
+export const publiclyOrSignedIn: Access = { kind: 'public', readsCaller: true }
 export const signedIn: Guarded = { kind: 'signed-in' }
 export const showing = (shows: Permission): Access => ({ kind: 'signed-in', shows })
 export const instanceAdmin: Access = { kind: 'instance-admin' }
@@ -97,6 +98,7 @@ export function enforceAccess(
     const { access = publicly, notJson, offers } = request.routeOptions.config
     if (access.kind === 'instance-admin' && access.orMetricsToken && hasToken(request, metricsToken)) return
     if (access.kind !== 'public') request.caller = await authenticate(findCaller, request)
+    else if (access.readsCaller) request.caller = await authenticateIfSignedIn(findCaller, request)
     if (access.kind === 'instance-admin' && !request.caller?.is_instance_admin)
       throw forbidden('Only instance administrators may do this.')
     if (access.kind === 'permissions')
@@ -144,6 +146,16 @@ async function authenticate(findCaller: FindCaller, request: FastifyRequest): Pr
   if (caller) return caller
   const message = 'A valid token is required: send Authorization: Bearer <access_token>.'
   throw new ApiError('unauthenticated', message, { headers: { 'www-authenticate': 'Bearer' } })
+}
+
+/** A wrong token in a header is an error. A cookie is sent without asking, and may have expired. */
+async function authenticateIfSignedIn(
+  findCaller: FindCaller,
+  request: FastifyRequest,
+): Promise<Caller | null> {
+  if (request.headers.authorization !== undefined) return authenticate(findCaller, request)
+  const token = tokenOf(request)
+  return token === '' ? null : ((await findCaller(token, request.ip)) ?? null)
 }
 
 async function authorize(

@@ -49,12 +49,8 @@ export function selectGrants(db: Database, organizationId: number, userIds: read
 }
 
 /** What a user currently holds in an organization. */
-export async function loadGrants(
-  trx: Transaction,
-  userId: number,
-  organizationId: number,
-): Promise<HeldGrant[]> {
-  const rows = await selectGrants(trx, organizationId, [userId])
+export async function loadGrants(db: Database, userId: number, organizationId: number): Promise<HeldGrant[]> {
+  const rows = await selectGrants(db, organizationId, [userId])
   return rows.map(({ user_id, created_at, role_name, permissions, ...row }) => ({
     ...row,
     permissions: row.built_in_role ? ROLE_PERMISSIONS[row.built_in_role] : new Set(permissions),

@@ -1,111 +1,135 @@
 import { sql } from 'kysely'
-import type { TokenLifetimes } from '#access/accounts/sessions.ts'
-import { type SignInClient, type StartedSession, startSession } from '#access/accounts/start-session.ts'
-import { recordAudit } from '#access/audit/record.ts'
-import { hashPassword } from '#platform/crypto/passwords.ts'
-import { hashToken, newUrlToken } from '#platform/crypto/tokens.ts'
-import { anyOf } from '#platform/database/any-of.ts'
-import type { Database, Transaction } from '#platform/database/connect.ts'
-import { NOW } from '#platform/database/rows.ts'
+import { loadUsers } from '#access/accounts/load-users.ts'
+import { ROLE_PERMISSIONS } from '#access/authorization/permissions.ts'
+import { anyOf, byId } from '#platform/database/any-of.ts'
+import type { Database } from '#platform/database/connect.ts'
+import { NOW, rowVersion } from '#platform/database/rows.ts'
+import type { Extent, Page } from '#platform/http/pagination.ts'
 import type { HttpProblem } from '#platform/http/problems.ts'
-import type { InvitationBody } from './schemas.ts'
+import { readPage } from '#platform/http/read-page.ts'
+import { checkAuthority, loadGrants, type NewGrant } from './grants.ts'
+import type { Invitation } from './invitation-schemas.ts'
 
-// An account that was created by an invitation is pending until its person has used the link, which only they and the
-// inviter have seen. A pending account belongs to one organization: the holder of the link gets everything that others
-// grant to the account. It has a row here for as long as it is pending, even when no link works.
+// An invitation is an address and what it will be granted. No account exists because of it: whoever accepts proves to
+// have the link, and, where the address has an account, to hold that account. It expires, but stays listed until
+// somebody removes or replaces it.
 
-const LIFE = sql<string>`now() + interval '7 days'`
+export type InvitationRow = Omit<Invitation, 'url'> & { row_version: string; is_expired: boolean }
 
-/** The organization whose invitation the user has not accepted yet. */
-export async function pendingIn(trx: Transaction, userId: number): Promise<number | undefined> {
-  const row = await trx
-    .selectFrom('invitations')
-    .select('organization_id')
-    .where('user_id', '=', userId)
-    .executeTakeFirst()
-  return row?.organization_id
+/** Of an organization, the newest first. `name` filters by a part of the name or email, ignoring case. */
+export async function listInvitations(
+  db: Database,
+  organizationId: number,
+  name: string | undefined,
+  page: Page,
+): Promise<{ rows: InvitationRow[]; extent: Extent }> {
+  let query = selectInvitations(db).where('organization_id', '=', organizationId)
+  if (name !== undefined)
+    query = query.where(sql<boolean>`strpos(lower(concat(name, ' ', email)), lower(${name}::text)) > 0`)
+  const { rows, extent } = await readPage(query, 'invitations', page)
+  return { rows: await completeRows(db, rows), extent }
 }
 
-/** Creates the only link that works; returns its token, of which only the hash is stored. */
-export async function invite(
-  trx: Transaction,
-  invitation: { userId: number; organizationId: number; invitedBy: number },
-): Promise<string> {
-  const token = `gty_in_${newUrlToken()}`
-  await trx.deleteFrom('invitations').where('user_id', '=', invitation.userId).execute()
-  await trx
-    .insertInto('invitations')
-    .values({
-      user_id: invitation.userId,
-      organization_id: invitation.organizationId,
-      invited_by: invitation.invitedBy,
-      hash: hashToken(token),
-      expires_at: LIFE,
-    })
-    .execute()
-  return token
+export async function findInvitation(
+  db: Database,
+  organizationId: number,
+  by: { id: number } | { email: string },
+): Promise<InvitationRow | undefined> {
+  const query = selectInvitations(db).where('organization_id', '=', organizationId)
+  const row = await ('id' in by
+    ? query.where('id', '=', by.id)
+    : query.where(sql`lower(email)`, '=', by.email.toLowerCase())
+  ).executeTakeFirst()
+  return row && (await completeRows(db, [row]))[0]
 }
 
-/** Links that anyone other than the caller has seen stop working: the accounts are about to get more permissions. */
-export async function expireLinksOfOthers(
-  trx: Transaction,
-  userIds: readonly number[],
-  callerId: number,
-): Promise<void> {
-  await trx
-    .updateTable('invitations')
-    .set({ expires_at: NOW })
-    .where(anyOf('user_id', userIds))
-    .where('invited_by', '<>', callerId)
-    .execute()
+/** What an invitation offers, with the permissions that this means at this moment. */
+export async function loadOffer(db: Database, invitationId: number): Promise<NewGrant[]> {
+  const rows = await selectOffers(db, [invitationId])
+  return rows.map(({ id, invitation_id, role_name, permissions, ...grant }) => ({
+    ...grant,
+    permissions: grant.built_in_role ? ROLE_PERMISSIONS[grant.built_in_role] : new Set(permissions),
+  }))
 }
 
-type AcceptOutcome = { kind: 'done'; session: StartedSession } | HttpProblem
-
-const NOT_VALID: HttpProblem = {
+/** The response to every link that does not work. */
+export const NOT_VALID: HttpProblem = {
   kind: 'invalid',
   errors: { token: ['is unknown, used or expired: ask for a new invitation'] },
 }
 
-/** Works once, within seven days, and logs in. */
-export async function acceptInvitation(
-  db: Database,
-  { token, name, password }: InvitationBody,
-  lifetimes: TokenLifetimes,
-  client: SignInClient,
-): Promise<AcceptOutcome> {
-  const hash = hashToken(token)
-  const seen = await findInvitation(db, hash)
-  if (!seen) return NOT_VALID
-  // Before anything is locked: it is slow on purpose.
-  const password_hash = await hashPassword(password)
-  return db.transaction().execute(async (trx): Promise<AcceptOutcome> => {
-    await trx.selectFrom('users').select('id').where('id', '=', seen.user_id).forNoKeyUpdate().execute()
-    const invitation = await findInvitation(trx, hash)
-    if (!invitation) return NOT_VALID
-    const { user_id, organization_id: organizationId, email } = invitation
-    await trx.deleteFrom('invitations').where('user_id', '=', user_id).execute()
-    await trx
-      .updateTable('users')
-      .set({ password_hash, ...(name !== undefined && { name }), updated_at: NOW })
-      .where('id', '=', user_id)
-      .execute()
-    const subject = { type: 'member', id: user_id, name: email }
-    const [before, after] = [{ has_joined: false }, { has_joined: true }]
-    const member = { ...client, userId: user_id }
-    await recordAudit(trx, member, { organizationId, verb: 'joined', subject, before, after })
-    // Active: its row was locked before the invitation was read.
-    return { kind: 'done', session: (await startSession(trx, user_id, 'invitation', client, lifetimes))! }
-  })
+export type ValidInvitation = NonNullable<Awaited<ReturnType<typeof findByLink>>>
+
+/**
+ * The invitation that a link leads to: not expired, and from somebody who is active and could still grant all of it.
+ * With it, the account of its address.
+ */
+export async function findByLink(db: Database, linkHash: Buffer) {
+  const row = await db
+    .selectFrom('invitations')
+    .innerJoin('organizations', 'organizations.id', 'invitations.organization_id')
+    .innerJoin('users as inviter', 'inviter.id', 'invitations.invited_by')
+    .select(['invitations.id', 'invitations.organization_id', 'invitations.email', 'invitations.name'])
+    .select(['invitations.invited_by', 'invitations.expires_at', 'organizations.name as organization_name'])
+    .where('invitations.hash', '=', linkHash)
+    .where('invitations.expires_at', '>', NOW)
+    .where('organizations.deleted_at', 'is', null)
+    .where('inviter.active', '=', true)
+    .executeTakeFirst()
+  if (!row) return undefined
+  const offer = await loadOffer(db, row.id)
+  const authority = await loadGrants(db, row.invited_by, row.organization_id)
+  if (offer.length === 0 || checkAuthority(authority, offer)) return undefined
+  const account = await findAccount(db, row.email)
+  // A deactivated account has no way in, not even this one.
+  return account && !account.active ? undefined : { ...row, offer, account }
 }
 
-function findInvitation(db: Database, hash: Buffer) {
+/** By its address, compared as logins do. */
+export function findAccount(db: Database, email: string) {
+  return db
+    .selectFrom('users')
+    .select(['id', 'email', 'active'])
+    .where(sql`lower(email)`, '=', email.toLowerCase())
+    .executeTakeFirst()
+}
+
+function selectInvitations(db: Database) {
   return db
     .selectFrom('invitations')
-    .innerJoin('users', 'users.id', 'invitations.user_id')
-    .select(['invitations.user_id', 'invitations.organization_id', 'users.email'])
-    .where('invitations.hash', '=', hash)
-    .where('invitations.expires_at', '>', NOW)
-    .where('users.active', '=', true)
-    .executeTakeFirst()
+    .select(['id', 'organization_id', 'email', 'name', 'invited_by', 'created_at', 'expires_at'])
+    .select([sql<boolean>`expires_at <= now()`.as('is_expired'), rowVersion('invitations')])
+}
+
+type StoredRow = Awaited<ReturnType<ReturnType<typeof selectInvitations>['executeTakeFirstOrThrow']>>
+
+/** Oldest first. */
+function selectOffers(db: Database, invitationIds: readonly number[]) {
+  return db
+    .selectFrom('invitation_grants')
+    .leftJoin('roles', 'roles.id', 'invitation_grants.role_id')
+    .selectAll('invitation_grants')
+    .select(['roles.name as role_name', 'roles.permissions'])
+    .where(anyOf('invitation_id', invitationIds))
+    .orderBy('invitation_grants.id')
+    .execute()
+}
+
+async function completeRows(db: Database, rows: readonly StoredRow[]): Promise<InvitationRow[]> {
+  const ids = rows.map(({ id }) => id)
+  const offers = Map.groupBy(await selectOffers(db, ids), ({ invitation_id }) => invitation_id)
+  const inviters = byId(await loadUsers(db, [...new Set(rows.map(({ invited_by }) => invited_by))]))
+  return rows.map(({ invited_by, ...row }) => ({
+    ...row,
+    grants: (offers.get(row.id) ?? []).map(
+      ({ built_in_role, role_id, project_id, environment_id, ...more }) => ({
+        role: built_in_role,
+        role_id,
+        role_name: more.role_name ?? built_in_role!,
+        project_id,
+        environment_id,
+      }),
+    ),
+    created_by_user: inviters.get(invited_by)!,
+  }))
 }

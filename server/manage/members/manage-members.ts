@@ -1,11 +1,9 @@
-import { sql } from 'kysely'
 import { type Requester, recordAudit } from '#access/audit/record.ts'
 import { anyOf } from '#platform/database/any-of.ts'
 import type { Transaction } from '#platform/database/connect.ts'
 import { NOW } from '#platform/database/rows.ts'
 import { isOutdated } from '#platform/http/if-match.ts'
 import { CHANGED_MEANWHILE, conflict, GONE, type HttpProblem, REMOVED } from '#platform/http/problems.ts'
-import { insertWithSlug } from '#platform/slug.ts'
 import {
   checkAuthority,
   describeGrants,
@@ -17,65 +15,8 @@ import {
   type NewGrant,
   resolveGrants,
 } from './grants.ts'
-import { expireLinksOfOthers, invite, pendingIn } from './invitations.ts'
 import { findMember, versionOf } from './read-members.ts'
-import type { MemberBody, MemberChange } from './schemas.ts'
-
-/**
- * Gives a person a role. An existing account only gets the role; otherwise an account without a password is created,
- * with a link to set one.
- */
-export async function addMember(trx: Transaction, by: Requester, organizationId: number, input: MemberBody) {
-  if (!(await lockMembers(trx, organizationId))) return GONE
-  const authority = await loadGrants(trx, by.caller.id, organizationId)
-  const resolved = await resolveGrants(trx, authority, organizationId, [input])
-  if (resolved.kind !== 'resolved') return resolved
-  const { grants } = resolved
-
-  const account = await findAccount(trx, input.email)
-  const invitedBy = account && (await pendingIn(trx, account.id))
-  const isPending = invitedBy !== undefined
-  const held = account ? await loadGrants(trx, account.id, organizationId) : []
-  // The holder of a link gets everything that the account was granted before.
-  const problem = checkAuthority(authority, isPending ? [...grants, ...held] : grants)
-  if (problem) return problem
-  if (isPending && invitedBy !== organizationId)
-    return conflict(
-      'This person has a pending invitation to another organization, which they must accept first.',
-    )
-  const isHeld = held.some((one) => grants.some((grant) => isSameGrant(one, grant)))
-  if (isHeld && !isPending) return conflict('This person already has that role there.')
-
-  const { id: userId, email } = account ?? (await createAccount(trx, input))
-  if (!isHeld) await insertGrants(trx, userId, grants)
-  const needsLink = !account || isPending
-  const link = needsLink ? await invite(trx, { userId, organizationId, invitedBy: by.caller.id }) : undefined
-  await recordAudit(trx, by.actor, {
-    organizationId,
-    verb: held.length === 0 ? 'created' : 'changed',
-    subject: { type: 'member', id: userId, name: email },
-    before: held.length === 0 ? null : { grants: await describeGrants(trx, held) },
-    after: {
-      grants: await describeGrants(trx, isHeld ? held : [...held, ...grants]),
-      ...(needsLink && { invited: true }),
-    },
-  })
-  return { kind: 'done' as const, row: (await findMember(trx, organizationId, userId))!, link }
-}
-
-/** Creates a new link for a member who has not joined yet; earlier links stop working. */
-export async function inviteAgain(trx: Transaction, by: Requester, organizationId: number, userId: number) {
-  const member = await lockMember(trx, organizationId, userId)
-  if (!member) return GONE
-  const problem = checkAuthority(await loadGrants(trx, by.caller.id, organizationId), member.held)
-  if (problem) return problem
-  if ((await pendingIn(trx, userId)) !== organizationId)
-    return conflict('This person already uses their account: no invitation is needed.')
-  const link = await invite(trx, { userId, organizationId, invitedBy: by.caller.id })
-  const subject = { type: 'member', id: userId, name: member.email }
-  await recordAudit(trx, by.actor, { organizationId, verb: 'invited', subject, before: null, after: null })
-  return { kind: 'done' as const, row: (await findMember(trx, organizationId, userId))!, link }
-}
+import type { MemberChange } from './schemas.ts'
 
 /** Replaces the grants of a member; the caller must hold what they revoke as well as what they grant. */
 export async function changeMember(
@@ -106,7 +47,6 @@ export async function changeMember(
     const before = { grants: await describeGrants(trx, held) }
     await deleteGrants(trx, removed)
     await insertGrants(trx, userId, added)
-    await expireLinksOfOthers(trx, [userId], by.caller.id)
     await passOwnership(trx, organizationId)
     const subject = { type: 'member', id: userId, name: email }
     const after = { grants: await describeGrants(trx, grants) }
@@ -115,7 +55,7 @@ export async function changeMember(
   return { kind: 'done' as const, row: (await findMember(trx, organizationId, userId))! }
 }
 
-/** Revokes everything. An account that was never used is deleted: nobody could log in to it any more. */
+/** Revokes everything. */
 export async function removeMember(
   trx: Transaction,
   by: Requester,
@@ -135,8 +75,6 @@ export async function removeMember(
   const before = { grants: await describeGrants(trx, held) }
   await deleteGrants(trx, held)
   await passOwnership(trx, organizationId)
-  if ((await pendingIn(trx, userId)) === organizationId)
-    await trx.deleteFrom('users').where('id', '=', userId).execute()
   const subject = { type: 'member', id: userId, name: email }
   await recordAudit(trx, by.actor, { organizationId, verb: 'removed', subject, before, after: null })
   return REMOVED
@@ -158,37 +96,6 @@ async function lockMember(
   return account && held.length > 0 ? { held, email: account.email } : undefined
 }
 
-type Account = { id: number; email: string }
-
-/**
- * One at a time for each address: two organizations may add the same new person at once. Locked: an invitation is not
- * accepted while the account is granted more.
- */
-async function findAccount(trx: Transaction, email: string): Promise<Account | undefined> {
-  const address = email.toLowerCase()
-  await sql`select pg_advisory_xact_lock(hashtextextended('account ' || ${address}::text, 0))`.execute(trx)
-  return trx
-    .selectFrom('users')
-    .select(['id', 'email'])
-    .where(sql`lower(email)`, '=', address)
-    .forNoKeyUpdate()
-    .executeTakeFirst()
-}
-
-async function createAccount(
-  trx: Transaction,
-  { email, name = email.split('@')[0]! }: MemberBody,
-): Promise<Account> {
-  return insertWithSlug(name, (url_slug) =>
-    trx
-      .insertInto('users')
-      .values({ name, email, url_slug })
-      .onConflict((conflict) => conflict.column('url_slug').doNothing())
-      .returning(['id', 'email'])
-      .executeTakeFirst(),
-  )
-}
-
 async function insertGrants(trx: Transaction, userId: number, grants: readonly NewGrant[]) {
   if (grants.length === 0) return
   const rows = grants.map(({ permissions, ...grant }) => ({ ...grant, user_id: userId }))
@@ -200,7 +107,7 @@ async function deleteGrants(trx: Transaction, grants: readonly HeldGrant[]) {
   await trx.deleteFrom('grants').where(anyOf('id', ids)).execute()
 }
 
-/** The owners of the whole organization who can act: accounts in use. The one who has been owner longest is first. */
+/** The owners of the whole organization who can act. The one who has been owner longest is first. */
 async function loadOwners(trx: Transaction, organizationId: number): Promise<number[]> {
   const rows = await trx
     .selectFrom('grants')
@@ -210,9 +117,6 @@ async function loadOwners(trx: Transaction, organizationId: number): Promise<num
     .where('grants.built_in_role', '=', 'owner')
     .where('grants.project_id', 'is', null)
     .where('users.active', '=', true)
-    .where(({ not, exists, selectFrom }) =>
-      not(exists(selectFrom('invitations').select('id').whereRef('invitations.user_id', '=', 'users.id'))),
-    )
     .orderBy('grants.id')
     .execute()
   return rows.map((row) => row.user_id)

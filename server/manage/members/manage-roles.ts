@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { Selectable } from 'kysely'
+import { type Selectable, sql } from 'kysely'
 import { auditorOf, type Requester } from '#access/audit/record.ts'
 import type { Caller } from '#access/authorization/caller.ts'
 import { BUILT_IN_ROLES } from '#access/authorization/permissions.ts'
@@ -11,7 +11,6 @@ import type { Page } from '#platform/http/pagination.ts'
 import { CHANGED_MEANWHILE, conflict, GONE, type HttpProblem } from '#platform/http/problems.ts'
 import { readPage } from '#platform/http/read-page.ts'
 import { checkAuthority, loadGrants, lockMembers } from './grants.ts'
-import { expireLinksOfOthers } from './invitations.ts'
 import type { RoleBody, RoleChange } from './schemas.ts'
 
 export type RoleRow = Selectable<RolesTable> & { row_version: string }
@@ -49,7 +48,6 @@ export async function changeRole(
   const problem = await checkRole(trx, by.caller, before.organization_id, columns, before)
   if (problem) return problem
   await updateRow(trx, 'roles', id, columns)
-  await expireLinksOfOthers(trx, await loadHolders(trx, id), by.caller.id)
   return audit.saved(trx, by, before.organization_id, before, await findRole(trx, id))
 }
 
@@ -57,11 +55,8 @@ export async function removeRole(trx: Transaction, by: Requester, id: number, if
   const row = await lockRole(trx, id)
   if (!row) return GONE
   if (isOutdated(ifMatch, row.row_version)) return CHANGED_MEANWHILE
-  const { length: members } = await loadHolders(trx, id)
-  if (members > 0) {
-    const holders = members === 1 ? '1 member has it' : `${members} members have it`
-    return conflict(`The role is in use: ${holders}.`, { members: [holders] })
-  }
+  const problem = await checkUnused(trx, id)
+  if (problem) return problem
   await trx.deleteFrom('roles').where('id', '=', id).execute()
   return audit.removed(trx, by, row.organization_id, row)
 }
@@ -84,15 +79,16 @@ async function lockRole(trx: Transaction, id: number): Promise<RoleRow | undefin
   return findRole(trx, id)
 }
 
-/** Every member who has the role somewhere, each once. */
-async function loadHolders(trx: Transaction, roleId: number): Promise<number[]> {
-  const rows = await trx
-    .selectFrom('grants')
-    .select('user_id')
-    .distinct()
-    .where('role_id', '=', roleId)
-    .execute()
-  return rows.map((row) => row.user_id)
+async function checkUnused(trx: Transaction, roleId: number): Promise<HttpProblem | undefined> {
+  const { rows } = await sql<{ members: number; invitations: number }>`
+    select (select count(distinct user_id) from grants where role_id = ${roleId}) as members,
+      (select count(*) from invitation_grants where role_id = ${roleId}) as invitations`.execute(trx)
+  const { members, invitations } = rows[0]!
+  const holders = members === 1 ? '1 member has it' : `${members} members have it`
+  const offers = invitations === 1 ? '1 invitation offers it' : `${invitations} invitations offer it`
+  const errors = { ...(members && { members: [holders] }), ...(invitations && { invitations: [offers] }) }
+  const reasons = Object.values(errors).flat()
+  return reasons.length === 0 ? undefined : conflict(`The role is in use: ${reasons.join(', ')}.`, errors)
 }
 
 async function checkRole(

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { sql } from 'kysely'
 import { loadUsers } from '#access/accounts/load-users.ts'
-import { anyOf, byId } from '#platform/database/any-of.ts'
+import { byId } from '#platform/database/any-of.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { Extent, Page } from '#platform/http/pagination.ts'
 import { selectGrants } from './grants.ts'
@@ -52,12 +52,6 @@ async function loadMembers(
 ): Promise<MemberRow[]> {
   const users = byId(await loadUsers(db, userIds))
   const grants = Map.groupBy(await selectGrants(db, organizationId, userIds), ({ user_id }) => user_id)
-  const invitations = await db
-    .selectFrom('invitations')
-    .select(['user_id', 'expires_at'])
-    .where(anyOf('user_id', userIds))
-    .execute()
-  const pendingUntil = new Map(invitations.map((row) => [row.user_id, row.expires_at]))
   return userIds.flatMap((user_id): MemberRow[] => {
     const user = users.get(user_id)
     const held = (grants.get(user_id) ?? []).map(presentGrant)
@@ -67,8 +61,8 @@ async function loadMembers(
         user_id,
         user,
         grants: held,
-        has_joined: !pendingUntil.has(user_id),
-        invitation_expires_at: pendingUntil.get(user_id) ?? null,
+        has_joined: true,
+        invitation_expires_at: null,
         invitation_url: null,
         row_version: versionOf(held),
       },

@@ -12,7 +12,6 @@ import {
   ref,
   TextOrNull,
   Timestamp,
-  TimestampOrNull,
   timestamps,
   Word,
 } from '#platform/http/schemas.ts'
@@ -47,15 +46,16 @@ export const memberSchema = namedObject('Member', {
   grants: Type.Array(ref(grantSchema), {
     description: 'Each applies to its environment, otherwise its project, otherwise the whole organization.',
   }),
-  has_joined: Type.Boolean({ description: 'False until the person accepts the invitation.' }),
-  invitation_expires_at: TimestampOrNull,
-  invitation_url: TextOrNull({
-    description: 'A link that works once; only in the response that created it.',
+  has_joined: Type.Boolean({
+    deprecated: true,
+    description: 'Always true: people who have not joined yet are in the list of invitations.',
   }),
+  invitation_expires_at: TextOrNull({ deprecated: true, description: 'Always null.' }),
+  invitation_url: TextOrNull({ deprecated: true, description: 'Always null.' }),
 })
 export type Member = Static<typeof memberSchema>
 
-const grantFields = {
+export const grantFields = {
   role: Type.Optional(
     Word(BUILT_IN_ROLES, { description: 'A built-in role; alternatively, send `role_id`.' }),
   ),
@@ -66,31 +66,11 @@ const grantFields = {
 const grantInput = Exactly(grantFields)
 export type GrantInput = Static<typeof grantInput>
 
-export const memberBody = Exactly(
-  {
-    email: Type.String({ format: 'email', maxLength: 255 }),
-    name: Type.Optional(Name()),
-    ...grantFields,
-  },
-  { examples: [{ email: 'ada@example.com', name: 'Ada', role: 'developer', project_id: 1 }] },
-)
-export type MemberBody = Static<typeof memberBody>
-
 export const memberChange = Exactly(
   { grants: Type.Array(grantInput, { minItems: 1, maxItems: 100 }) },
   { examples: [{ grants: [{ role: 'viewer' }, { role: 'developer', environment_id: 3 }] }] },
 )
 export type MemberChange = Static<typeof memberChange>
-
-export const invitationBody = Exactly(
-  {
-    token: Type.String({ minLength: 1, maxLength: 512, description: 'The last segment of the link.' }),
-    name: Type.Optional(Name()),
-    password: Type.String({ minLength: 8, maxLength: 255 }),
-  },
-  { examples: [{ token: 'gty_in_…', name: 'Ada', password: 'correct horse battery staple' }] },
-)
-export type InvitationBody = Static<typeof invitationBody>
 
 export const roleBody = Exactly(
   {

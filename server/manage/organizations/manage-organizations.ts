@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { sql } from 'kysely'
 import { auditorOf, type Requester } from '#access/audit/record.ts'
-import { anyOf } from '#platform/database/any-of.ts'
+import { removeGrants } from '#model/inventory/remove-grants.ts'
 import type { Database, Transaction } from '#platform/database/connect.ts'
 import { findById, NOW, rowVersion, updateRow } from '#platform/database/rows.ts'
 import { isOutdated } from '#platform/http/if-match.ts'
@@ -54,8 +54,7 @@ export async function removeOrganization(trx: Transaction, by: Requester, id: nu
     credentials: await loadNames(trx, 'credentials', 'organization_id', id),
   })
   if (problem) return problem
-  await removePendingAccounts(trx, id)
-  await trx.deleteFrom('grants').where('organization_id', '=', id).execute()
+  await removeGrants(trx, 'organization_id', [id])
   await trx.deleteFrom('roles').where('organization_id', '=', id).execute()
   await updateRow(trx, 'organizations', id, { deleted_at: NOW })
   return audit.removed(trx, by, id, row)
@@ -69,26 +68,6 @@ export function findOrganization(db: Database, id: number, options?: { lock: boo
     .select(['id', 'name', 'owner_id', rowVersion('organizations')])
     .where('deleted_at', 'is', null)
   return findById(query, 'organizations', id, options)
-}
-
-/**
- * Deletes accounts of invited people who have not joined: nobody could log in to them any more. Locked first, because
- * someone may be accepting an invitation right now.
- */
-async function removePendingAccounts(trx: Transaction, organizationId: number): Promise<void> {
-  const pending = await trx
-    .selectFrom('users')
-    .innerJoin('invitations', 'invitations.user_id', 'users.id')
-    .select('users.id')
-    .where('invitations.organization_id', '=', organizationId)
-    .forUpdate('users')
-    .execute()
-  const ids = pending.map((row) => row.id)
-  await trx
-    .deleteFrom('users')
-    .where(anyOf('id', ids))
-    .where('id', 'in', (eb) => eb.selectFrom('invitations').select('user_id'))
-    .execute()
 }
 
 // Shared by the three levels of the tree.

@@ -1,5 +1,6 @@
 import { auditorOf, type Requester } from '#access/audit/record.ts'
 import { isNameTaken } from '#model/inventory/names.ts'
+import { removeGrants } from '#model/inventory/remove-grants.ts'
 import type { Database, Transaction } from '#platform/database/connect.ts'
 import { findById, insertRow, NOW, rowVersion, updateRow } from '#platform/database/rows.ts'
 import { isOutdated } from '#platform/http/if-match.ts'
@@ -58,7 +59,7 @@ export async function removeProject(
     (await checkRemoval(trx, by.caller, environments, ['environment']))
   if (problem) return problem
   await removeEnvironments(trx, by.actor, environments)
-  await trx.deleteFrom('grants').where('project_id', '=', id).execute()
+  await removeGrants(trx, 'project_id', [id])
   await updateRow(trx, 'projects', id, { deleted_at: NOW })
   return audit.removed(trx, by, row.organization_id, row)
 }

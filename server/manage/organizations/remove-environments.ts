@@ -4,6 +4,7 @@ import type { Caller } from '#access/authorization/caller.ts'
 import { can, type Permission } from '#access/authorization/permissions.ts'
 import { UNFINISHED } from '#model/actions/status.ts'
 import { REMOVED_HOOK } from '#model/hooks/present-hook.ts'
+import { removeGrants } from '#model/inventory/remove-grants.ts'
 import { anyOf } from '#platform/database/any-of.ts'
 import type { Transaction } from '#platform/database/connect.ts'
 import { NOW } from '#platform/database/rows.ts'
@@ -125,7 +126,7 @@ export async function removeEnvironments(
       .execute()
     note(table.replace(/s$/, ''), rows)
   }
-  await trx.deleteFrom('grants').where(anyOf('environment_id', ids)).execute()
+  await removeGrants(trx, 'environment_id', ids)
   await trx
     .updateTable('environments')
     .set({ deleted_at: NOW, updated_at: NOW })

@@ -6,7 +6,7 @@ import { describe, test } from 'node:test'
 import { promisify } from 'node:util'
 import { sql } from 'kysely'
 import { createTestDatabase } from '#test/support/database.ts'
-import { createHook, createPerson, createTestTree } from '#test/support/world.ts'
+import { createHook, createPerson, createTestTree, grantRole } from '#test/support/world.ts'
 import { openDatabase } from './connect.ts'
 import { createMigrator, migrate } from './migrate.ts'
 
@@ -92,7 +92,8 @@ describe('migrating', () => {
       db,
     )
     const before = await sql`select * from tokens order by id`.execute(db)
-    await migrate(db)
+    // No further: a later migration may add columns to tokens.
+    await createMigrator(db).migrateTo('0009-sessions')
     assert.deepEqual((await sql`select * from tokens order by id`.execute(db)).rows, before.rows)
     const sessions = await db
       .selectFrom('sessions')
@@ -107,6 +108,55 @@ describe('migrating', () => {
       { kind: 'api', ...unknown, ...at('2026-01-03T00:00:00.000Z') },
     ])
     assert.equal(sessions.length, 3)
+  })
+
+  test('turns pending accounts of an older database into invitations, and leaves all others alone', async (t) => {
+    const { settings, drop } = await createTestDatabase({ empty: true })
+    t.after(drop)
+    const { db, close } = openDatabase(settings, { onIdleError: () => {} })
+    t.after(close)
+    await createMigrator(db).migrateTo('0008-audit-of-accounts')
+    const tree = await createTestTree(db)
+    const [pending, named, deactivated, used] = [
+      await createPerson(db),
+      await createPerson(db),
+      await createPerson(db),
+      await createPerson(db, { passwordHash: 'set' }),
+    ]
+    for (const person of [pending, named, deactivated, used]) {
+      const { organizationId, owner } = tree
+      await grantRole(db, person.id, 'viewer', { organizationId })
+      await sql`insert into invitations (user_id, organization_id, invited_by, hash, expires_at)
+        values (${person.id}, ${organizationId}, ${owner.id}, sha256(${person.email}::bytea), now())`.execute(
+        db,
+      )
+    }
+    await sql`update users set active = false where id = ${deactivated.id}`.execute(db)
+    await sql`update projects set created_by = ${named.id}`.execute(db)
+    await migrate(db)
+    const users = await db.selectFrom('users').select('id').orderBy('id').execute()
+    const kept = [tree.owner.id, named.id, deactivated.id, used.id]
+    assert.deepEqual(
+      users.map(({ id }) => id),
+      kept,
+    )
+    const grants = await db.selectFrom('grants').select('user_id').orderBy('user_id').execute()
+    assert.deepEqual(
+      grants.map(({ user_id }) => user_id),
+      [tree.owner.id, deactivated.id, used.id],
+    )
+    const invitations = await db
+      .selectFrom('invitations')
+      .innerJoin('invitation_grants as offer', 'offer.invitation_id', 'invitations.id')
+      .select(['email', 'name', 'built_in_role'])
+      .orderBy('invitations.id')
+      .execute()
+    const expected = [pending, named].map(({ email }) => ({
+      email,
+      name: email.split('@')[0],
+      built_in_role: 'viewer',
+    }))
+    assert.deepEqual(invitations, expected)
   })
 
   test('a failed migration changes nothing, and is named', async (t) => {

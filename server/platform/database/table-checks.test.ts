@@ -21,6 +21,7 @@ describe('constraints reject invalid rows', () => {
   let hookId: string
   let callId: string
   let roleId: number
+  let invitationId: number
   let family: string
 
   before(async () => {
@@ -39,6 +40,19 @@ describe('constraints reject invalid rows', () => {
     const role = { organization_id: theirs.organizationId, name: 'Theirs', permissions: ['action:view'] }
     const made = await db.insertInto('roles').values(role).returning('id').executeTakeFirstOrThrow()
     roleId = made.id
+    const invitation = {
+      organization_id: ours.organizationId,
+      email: 'new@example.com',
+      invited_by: ours.owner.id,
+      hash: Buffer.alloc(32),
+      expires_at: '2100-01-01',
+    }
+    const invited = await db
+      .insertInto('invitations')
+      .values(invitation)
+      .returning('id')
+      .executeTakeFirstOrThrow()
+    invitationId = invited.id
     const session = { user_id: ours.owner.id, family: randomUUID(), kind: 'api' } as const
     family = session.family
     await db.insertInto('sessions').values(session).execute()
@@ -187,6 +201,25 @@ describe('constraints reject invalid rows', () => {
         project_id: null,
         environment_id: null,
       }),
+    },
+  )
+
+  rejects(
+    'invitation_grants',
+    () => ({
+      invitation_id: invitationId,
+      built_in_role: 'viewer',
+      organization_id: ours.organizationId,
+      project_id: ours.projectId,
+    }),
+    {
+      'an invitation to another organization': () => ({
+        organization_id: theirs.organizationId,
+        project_id: theirs.projectId,
+      }),
+      'a project of another organization': () => ({ project_id: theirs.projectId }),
+      'a custom role of another organization': () => ({ built_in_role: null, role_id: roleId }),
+      'no role at all': () => ({ built_in_role: null }),
     },
   )
 

@@ -383,12 +383,22 @@ export type Tables = {
   }
   invitations: {
     id: Id
-    user_id: number
     organization_id: number
+    email: string
+    name: string | null
     invited_by: number
     hash: Buffer
     expires_at: Timestamp
     created_at: Timestamp
+  }
+  invitation_grants: {
+    id: Id
+    invitation_id: number
+    built_in_role: 'owner' | 'admin' | 'developer' | 'viewer' | null
+    role_id: number | null
+    organization_id: number
+    project_id: number | null
+    environment_id: number | null
   }
   /** Runs that have ended, by day (UTC); see dashboard/run-days.ts. */
   run_days: { environment_id: number; day: string; status: Status; duration_class: number; runs: number }

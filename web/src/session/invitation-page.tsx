@@ -20,7 +20,7 @@ export default function InvitationPage({ token }: { token: string }) {
     <AccountPage title="Invitation" heading="Welcome to Gantry">
       {isSuccess ? (
         <Text>
-          Your password is set. <Link href="/overview">Sign in</Link>
+          Your password is set. <Link href="/overview">Continue</Link>
         </Text>
       ) : (
         <form onSubmit={form.onSubmit((values) => mutate(values))}>

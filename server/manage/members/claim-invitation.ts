@@ -1,0 +1,113 @@
+import { sql } from 'kysely'
+import { type Actor, recordAudit } from '#access/audit/record.ts'
+import { lockEnvironmentScope, lockProject } from '#model/inventory/lock-scope.ts'
+import type { Transaction } from '#platform/database/connect.ts'
+import type { HttpProblem } from '#platform/http/problems.ts'
+import { insertWithSlug } from '#platform/slug.ts'
+import { describeGrants, isSameGrant, loadGrants, lockMembers, type NewGrant } from './grants.ts'
+import { findByLink, NOT_VALID, type ValidInvitation } from './invitations.ts'
+
+/** Who accepts: the holder of an account, or somebody new, who signs in by the password or by other means. */
+export type Claimant =
+  | { kind: 'signed-in'; userId: number }
+  | { kind: 'newcomer'; name: string | undefined; passwordHash: string | null }
+
+/** `sign-in-required`: the address has an account, and its holder has to be signed in. */
+export type SignInRequired = { kind: 'sign-in-required'; email: string }
+export type Claimed = { kind: 'claimed'; userId: number } | SignInRequired | HttpProblem
+
+/**
+ * Grants what the invitation offers, once. Changes of members, removals of the invitation and other acceptances happen
+ * before or after, and so does a deactivation of the inviter or of the account.
+ */
+export async function claimInvitation(
+  trx: Transaction,
+  linkHash: Buffer,
+  claimant: Claimant,
+  client: Omit<Actor, 'userId'>,
+): Promise<Claimed> {
+  const seen = await findByLink(trx, linkHash)
+  if (!seen || !(await lockMembers(trx, seen.organization_id))) return NOT_VALID
+  await lockAccounts(trx, seen)
+  const invitation = await findByLink(trx, linkHash)
+  if (!invitation) return NOT_VALID
+  const offer = await lockScopes(trx, invitation.offer)
+  if (offer.length === 0) return NOT_VALID
+  const problem = checkHolder(invitation, claimant.kind === 'signed-in' ? claimant.userId : null)
+  if (problem) return problem
+
+  const { account, email, organization_id: organizationId } = invitation
+  const userId =
+    claimant.kind === 'signed-in' ? claimant.userId : await createAccount(trx, invitation, claimant)
+  const held = await loadGrants(trx, userId, organizationId)
+  const added = offer.filter((one) => !held.some((other) => isSameGrant(one, other)))
+  const rows = added.map(({ permissions, ...grant }) => ({ ...grant, user_id: userId }))
+  if (rows.length > 0) await trx.insertInto('grants').values(rows).execute()
+  await trx.deleteFrom('invitations').where('id', '=', invitation.id).execute()
+  await recordAudit(
+    trx,
+    { ipAddress: client.ipAddress, requestId: client.requestId, userId },
+    {
+      organizationId,
+      verb: held.length === 0 ? 'joined' : 'changed',
+      subject: { type: 'member', id: userId, name: account?.email ?? email },
+      before: held.length === 0 ? null : { grants: await describeGrants(trx, held) },
+      after: { grants: await describeGrants(trx, [...held, ...added]) },
+    },
+  )
+  return { kind: 'claimed', userId }
+}
+
+/** Pure: an existing account accepts by itself; for an address without one, nobody may be signed in. */
+export function checkHolder(
+  { account, email }: ValidInvitation,
+  userId: number | null,
+): SignInRequired | HttpProblem | undefined {
+  if (userId === null) return account && { kind: 'sign-in-required', email: account.email }
+  if (userId === account?.id) return undefined
+  const advice = account ? 'sign in with that address' : 'sign out to create its account'
+  const reason = `This invitation is for ${email}, and you are signed in as somebody else: ${advice}.`
+  return { kind: 'forbidden', reason }
+}
+
+/** One at a time for each address: two organizations may have invited the same person. */
+async function lockAccounts(trx: Transaction, { email, invited_by }: ValidInvitation): Promise<void> {
+  const address = email.toLowerCase()
+  await sql`select pg_advisory_xact_lock(hashtextextended('account ' || ${address}::text, 0))`.execute(trx)
+  await sql`select from users where id = ${invited_by} or lower(email) = ${address} order by id for share`.execute(
+    trx,
+  )
+}
+
+/** Without what is being removed. */
+async function lockScopes(trx: Transaction, offer: readonly NewGrant[]): Promise<NewGrant[]> {
+  const left: NewGrant[] = []
+  for (const grant of offer) {
+    const { project_id, environment_id } = grant
+    const isThere =
+      environment_id !== null
+        ? await lockEnvironmentScope(trx, environment_id)
+        : project_id === null || (await lockProject(trx, project_id))
+    if (isThere) left.push(grant)
+  }
+  return left
+}
+
+async function createAccount(
+  trx: Transaction,
+  invitation: ValidInvitation,
+  {
+    name = invitation.name ?? invitation.email.split('@')[0]!,
+    passwordHash,
+  }: { name?: string; passwordHash: string | null },
+): Promise<number> {
+  const { id } = await insertWithSlug(name, (url_slug) =>
+    trx
+      .insertInto('users')
+      .values({ name, email: invitation.email, url_slug, password_hash: passwordHash })
+      .onConflict((conflict) => conflict.column('url_slug').doNothing())
+      .returning('id')
+      .executeTakeFirst(),
+  )
+  return id
+}

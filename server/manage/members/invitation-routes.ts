@@ -1,0 +1,89 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { operation } from '#access/accounts/session-routes.ts'
+import type { TokenLifetimes } from '#access/accounts/sessions.ts'
+import { presentSignedIn, signedInSchema } from '#access/accounts/signed-in.ts'
+import { clientOf } from '#access/accounts/start-session.ts'
+import { permissions, publicly, publiclyOrSignedIn } from '#access/authorization/enforce.ts'
+import { type ResourceDeps, resourceRoutes } from '#access/resource-routes.ts'
+import { ApiError } from '#platform/http/errors.ts'
+import { unwrap } from '#platform/http/problems.ts'
+import { errorResponses, ref } from '#platform/http/schemas.ts'
+import { acceptInvitation, readInvitation } from './accept-invitation.ts'
+import {
+  acceptInvitationBody,
+  invitationBody,
+  invitationSchema,
+  readInvitationBody,
+  shownInvitationSchema,
+} from './invitation-schemas.ts'
+import { type InvitationRow, listInvitations } from './invitations.ts'
+import { createInvitation, removeInvitation } from './manage-invitations.ts'
+
+type InvitationRoutes = ResourceDeps & { lifetimes: TokenLifetimes }
+
+export const invitationRoutes: FastifyPluginAsyncTypebox<InvitationRoutes> = async (app, deps) => {
+  const { db, lifetimes, baseUrl } = deps
+  const invitations = resourceRoutes(app, deps, {
+    tag: 'Members',
+    name: 'invitation',
+    record: invitationSchema,
+    present: (_, rows: readonly InvitationRow[], { token }: { token?: string } = {}) =>
+      rows.map(({ row_version, is_expired, ...invitation }) => ({
+        ...invitation,
+        // In the fragment, which browsers do not send: it is in no log of a server or proxy.
+        url: token === undefined ? null : `${baseUrl()}/app/invitation#${token}`,
+      })),
+  })
+
+  invitations.list('/organizations/:id/invitations', {
+    access: permissions('organization', 'id', 'member:view'),
+    description: 'Those that nobody has accepted, expired ones included; the newest first.',
+    find: ({ params }, name, page) => listInvitations(db, params.id, name, page),
+  })
+
+  invitations.create('/organizations/:id/invitations', {
+    access: permissions('organization', 'id', 'member:add'),
+    description:
+      'Offers a role on the organization, or on one of its projects or environments, to an address. Pass on `url`: it works once, for seven days, as long as you could still grant the role. Somebody new sets a password with it; the holder of an existing account accepts while signed in. You can only offer permissions that you have yourself. Replaces an earlier invitation of the same address, and returns 409 for a member.',
+    body: invitationBody,
+    errors: [409],
+    run: (trx, call) => createInvitation(trx, call, call.params.id, call.body),
+  })
+
+  invitations.remove('/organizations/:id/invitations/:invitation_id', {
+    access: permissions('organization', 'id', 'member:remove'),
+    description: 'Its link stops working.',
+    run: (trx, call) => removeInvitation(trx, call, call.params.id, call.params.invitation_id, call.ifMatch),
+  })
+
+  app.post(
+    '/users/read-invitation',
+    operation(publicly, 'readInvitation', 'Read an invitation', {
+      description: 'What the link of an invitation leads to. A link that does not work is 422 at `token`.',
+      body: readInvitationBody,
+      response: { 200: ref(shownInvitationSchema), ...errorResponses(400, 422) },
+    }),
+    async (request, reply) => {
+      reply.header('cache-control', 'no-store')
+      return unwrap(await readInvitation(db, request.body.token)).invitation
+    },
+  )
+
+  app.post(
+    '/users/accept-invitation',
+    operation(publiclyOrSignedIn, 'acceptInvitation', 'Accept an invitation', {
+      description:
+        'Works once. An address without an account gets one, with this password, and is signed in. If the address has an account, you must be signed in to it: otherwise the answer is 401, or 403 as somebody else, and the link stays usable. A link that does not work is 422 at `token`.',
+      body: acceptInvitationBody,
+      response: { 200: ref(signedInSchema), ...errorResponses(400, 401, 403, 422) },
+    }),
+    async (request, reply) => {
+      const client = clientOf(request, baseUrl())
+      const outcome = await acceptInvitation(db, request.body, request.caller, client, lifetimes)
+      if (outcome.kind === 'sign-in-required')
+        throw new ApiError('unauthenticated', `Sign in as ${outcome.email} to accept this invitation.`)
+      const { userId, session } = unwrap(outcome)
+      return presentSignedIn(reply, { db, lifetimes, baseUrl }, userId, session)
+    },
+  )
+}
