@@ -147,4 +147,25 @@ suite('permissions', () => {
   test('require a token', async () => {
     assert.equal((await api.request('POST', '/apply', { body: { document } })).status, 401)
   })
+
+  test('a caller who may add hooks gets the URLs of new ones, without the permission to edit them', async () => {
+    const { id: organization_id } = await db
+      .selectFrom('organizations')
+      .select('id')
+      .where('name', '=', organization)
+      .executeTakeFirstOrThrow()
+    const person = await createPerson(db)
+    await grantRole(db, person.id, 'viewer', { organizationId: organization_id })
+    const { id: role_id } = await db
+      .insertInto('roles')
+      .values({ organization_id, name: 'Hooks', permissions: ['hook:add'] })
+      .returning('id')
+      .executeTakeFirstOrThrow()
+    await db.insertInto('grants').values({ user_id: person.id, role_id, organization_id }).execute()
+    const more = document
+      .replace('{incoming: {Push: {}}}', '{incoming: {Push: {}, Mine: {}}}')
+      .replace(/ +variables:.*\n/, '')
+    const { secrets } = await applied(more, {}, person)
+    assert.match(secrets[0].url, /\/hooks\/[\w-]{43}\/trigger$/)
+  })
 })
