@@ -162,7 +162,7 @@ suite('the export of a project', () => {
     ])
     const without = answer.text
       .replaceAll(/^ *(private_key|token): \$\{.*\n/gm, '')
-      .replace(/\$\{PROD.*\}/, 'x')
+      .replace(/\$\{PROD.*\}/, 'another password')
     assert.deepEqual(summarize(await applied(without, { dry_run: true, prune: true })), [
       'change environments.production.applications.shop.variables.DATABASE_PASSWORD',
     ])
@@ -173,7 +173,7 @@ suite('the export of a project', () => {
     const copy = text
       .replace(organization, nextName())
       .replaceAll(/private_key: \$\{.*/g, 'generate: true')
-      .replaceAll(/\$\{(GITHUB|PROD).*\}/g, 'x')
+      .replaceAll(/\$\{(GITHUB|PROD).*\}/g, 'long-enough')
     const { summary } = await applied(copy)
     assert.equal(
       summary.create,
