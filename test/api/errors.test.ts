@@ -33,7 +33,7 @@ suite('addresses and methods', () => {
     const cases: [string, string, string][] = [
       ['POST', '/actions', 'GET, HEAD'],
       ['PATCH', '/actions/1', 'GET, HEAD'],
-      ['GET', '/users/login', 'POST'],
+      ['GET', '/apply', 'POST'],
       ['OPTIONS', '/users/personal-access-tokens', 'GET, HEAD, POST'],
       ['QUERY', '/actions', 'GET, HEAD'],
       ['PUT', '/users/personal-access-tokens/1?x=1', 'DELETE'],
