@@ -81,7 +81,12 @@ const EXAMPLES: { [Key in keyof Config]: { valid: [string, Config[Key]][]; inval
       [POSTGRES, POSTGRES],
       ['postgresql:///gantry?host=/run', 'postgresql:///gantry?host=/run'],
     ],
-    invalid: ['mysql://x', 'localhost:5432', 'postgres'],
+    invalid: [
+      'mysql://x',
+      'localhost:5432',
+      'postgres',
+      ...['/', '?', '#'].map((one) => `postgres://gantry:s3@cret${one}word@localhost/gantry`),
+    ],
   },
   role: {
     valid: [

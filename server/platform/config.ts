@@ -35,7 +35,10 @@ export const settings = {
     'DATABASE_URL',
     'Your own PostgreSQL 18 server',
     'unset: the embedded server',
-    valid((text) => /^postgres(ql)?:$/.test(URL.parse(text)?.protocol ?? ''), 'must be a postgres:// URL'),
+    valid(
+      isPostgresUrl,
+      'must be a postgres:// URL, with special characters of the password percent-encoded',
+    ),
   ),
   role: oneOf('GANTRY_ROLE', 'What this process runs (`api` and `worker` require DATABASE_URL)', [
     'all',
@@ -254,6 +257,14 @@ function valid(isValid: (text: string) => boolean, problem: string): (text: stri
 
 function isHostName(text: string): boolean {
   return text.length <= 253 && /^\w([\w-]{0,61}\w)?(\.\w([\w-]{0,61}\w)?)*\.?$/.test(text)
+}
+
+/** An `@` behind the host belongs to a password that was cut off at `/`, `?` or `#`: its rest would be the host's name. */
+function isPostgresUrl(text: string): boolean {
+  const url = URL.parse(text)
+  return (
+    url !== null && /^postgres(ql)?:$/.test(url.protocol) && !/@/.test(url.pathname + url.search + url.hash)
+  )
 }
 
 function isNetwork(text: string): boolean {

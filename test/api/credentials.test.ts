@@ -437,6 +437,19 @@ suite('checking tokens', () => {
     const { url } = await serveProvider(t, json(200, { login: `zoe ${TOKEN}` }))
     const { id } = await create({ provider_code: 'gitea', base_url: url, token: TOKEN })
     assert.equal((await check(id)).details.account, 'zoe ********')
+    const basic = Buffer.from(`zoe:${TOKEN}`).toString('base64')
+    for (const login of [
+      `${'x'.repeat(90)}${TOKEN}`,
+      TOKEN.toUpperCase(),
+      encodeURIComponent(TOKEN),
+      basic,
+    ]) {
+      const other = await serveProvider(t, json(200, { login }))
+      const again = await create({ provider_code: 'gitea', base_url: other.url, token: TOKEN })
+      const { message, details } = await check(again.id)
+      assert.match(message, /\*{8}/, login)
+      assert.doesNotMatch(`${message}${details.account}`, /ghp_|s3cret|czNjcmV0/i)
+    }
   })
 
   test('redirects are not followed, so that the token does not leak', async (t) => {

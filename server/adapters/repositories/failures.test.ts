@@ -68,6 +68,10 @@ test("git's own words are shown in one line, cut, without secrets and folders", 
   assert.doesNotMatch(message, /gantry|s3cret|\x1b/)
   assert.match(message, /cannot open \*{8}\/1\/x with \*{8} \[2J yyy/)
   assert.ok(message.length < 400)
+  const basic = Buffer.from('robot:s3cret-token').toString('base64')
+  const encoded = `fatal: unable to access https://robot:s3cret%2Dtoken@git/ with Basic ${basic}`
+  const shown = explain(encoded, true, ['s3cret-token']).message
+  assert.doesNotMatch(shown, /czNjcmV0|NjcmV0/)
 })
 
 test('disk errors are reported without a path, and other errors are no outcome', () => {

@@ -1,3 +1,4 @@
+import { createMask } from '#platform/masking/mask.ts'
 import type { Remote } from './address.ts'
 
 // Why a fetch failed, in words for people. Git's own words are shown only where there are no better ones, and then
@@ -16,7 +17,7 @@ export type FetchFailure = {
 export type FetchContext = {
   remote: Remote
   hasCredential: boolean
-  /** Texts that no message may contain: secrets, folders of Gantry. */
+  /** Texts that no message may contain, in any encoding: secrets, folders of Gantry. */
   hidden: string[]
 }
 
@@ -91,9 +92,7 @@ function lastError(errors: string, hidden: string[]): string {
     lines.findLast((line) => /^(fatal|error): /.test(line)) ??
     lines.findLast((line) => line !== '')
   if (last === undefined) return 'git did not report a reason.'
-  const shown = hidden
-    .filter((text) => text !== '')
-    .reduce((line, text) => line.replaceAll(text, '********'), last.replace(/^(fatal|error): /, ''))
+  const shown = createMask(hidden).text(last.replace(/^(fatal|error): /, ''))
   return shown.replace(/\p{C}+/gu, ' ').slice(0, 300)
 }
 

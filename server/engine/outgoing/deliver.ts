@@ -10,6 +10,7 @@ import type { Database } from '#platform/database/connect.ts'
 import type { Listener } from '#platform/database/listen.ts'
 import { createOutageRetrier } from '#platform/database/outages.ts'
 import { createMask } from '#platform/masking/mask.ts'
+import { maskError } from '#platform/masking/mask-error.ts'
 import type { Log } from '#platform/queue/core.ts'
 import { repeat, within } from '#platform/queue/repeat.ts'
 import { createSignal } from '#platform/queue/signal.ts'
@@ -161,7 +162,11 @@ export async function startDeliveryWorker(options: {
       // Removed since it was claimed: the next poll marks its deliveries as missed.
       if (!hook || abortRequests.signal.aborted) return handBack(delivery)
       if (hook instanceof Error) throw hook
-      return await attemptDelivery(deps, hook, delivery, tokens.get(hook.id)!, abortRequests.signal)
+      return await attemptDelivery(deps, hook, delivery, tokens.get(hook.id)!, abortRequests.signal).catch(
+        (error) => {
+          throw maskError(error, hook.mask.text)
+        },
+      )
     } catch (error) {
       if (abortRequests.signal.aborted) return handBack(delivery)
       log.error(

@@ -7,6 +7,7 @@ import {
 import { isEnd, type State } from '#model/actions/status.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import { retryOutage } from '#platform/database/outages.ts'
+import { maskError } from '#platform/masking/mask-error.ts'
 import { createMaskers, type Masker } from '#platform/masking/mask-stream.ts'
 import type { Log } from '#platform/queue/core.ts'
 import type { JobContext } from '#platform/queue/handler.ts'
@@ -86,11 +87,8 @@ export function isReassigned(error: unknown, { signal }: JobContext): boolean {
 
 /** For the log of the process, and for the queue, which stores the message of a failed attempt. */
 export function withoutSecrets(thrown: unknown, newMasker: () => Masker): Error {
-  const error = thrown instanceof Error ? thrown : new Error(String(thrown))
-  const mask = (text: string) => {
+  return maskError(thrown, (text) => {
     const masker = newMasker()
     return masker.push(text) + masker.flush()
-  }
-  const { name, code } = error as NodeJS.ErrnoException
-  return Object.assign(new Error(mask(error.message)), { name, code, stack: mask(error.stack ?? '') })
+  })
 }

@@ -1,6 +1,7 @@
 import type { ErrorObject } from 'ajv'
 import { hookSchemas } from '#model/hooks/schemas.ts'
 import { createValidatorCompiler, type ErrorsByField, errorsByField } from '#platform/http/validation.ts'
+import { createMask, type Mask } from '#platform/masking/mask.ts'
 import { describeProblems, type Path, type Problem } from './problems.ts'
 import { readDocument } from './read-document.ts'
 import { type DesiredResource, listResources } from './resources.ts'
@@ -9,8 +10,6 @@ import { type ApplyBody, documentSchema, type GantryDocument } from './schemas.t
 /** Each is compared and stored individually, and the transaction must end in time. */
 const MAX_RESOURCES = 5_000
 const MAX_SCHEMA_ERRORS = 100
-/** Shorter values occur in any text; hiding them would make it unreadable. */
-const MIN_HIDDEN_CHARACTERS = 4
 
 /** What to apply. */
 export type ApplyInput = {
@@ -38,10 +37,11 @@ export function readInput(body: ApplyBody): ReadInput {
   const read = readDocument(text, values)
   if (read.kind === 'unreadable') return { kind: 'invalid', errors: read.errors }
   const { locate, isFilled, unusedValues } = read
-  const hide = (message: string) =>
-    Object.values(values)
-      .filter((value) => value.length >= MIN_HIDDEN_CHARACTERS)
-      .reduce((hidden, value) => hidden.replaceAll(value, '********'), message)
+  let mask: Mask | undefined
+  const hide = (message: string) => {
+    mask ??= createMask(Object.values(values))
+    return mask.text(message)
+  }
   const checked = validateSchema(read.value)
   const desired = 'document' in checked ? listResources(checked.document) : []
   const problems = [

@@ -1,4 +1,5 @@
 import type { HttpClient, SendOutcome } from '#adapters/http-client/client.ts'
+import { createMask } from '#platform/masking/mask.ts'
 import { PROVIDERS } from '#platform/vocabulary.ts'
 import type { CredentialProvider } from './schemas.ts'
 
@@ -44,7 +45,7 @@ function describe({ provider, token }: TokenToProbe, url: URL, outcome: SendOutc
   if (outcome.kind !== 'answered') return { ok: false, message: outcome.message, details: {} }
   const { status, body } = outcome
   const name = PROVIDERS[provider]
-  const account = status === 200 ? accountIn(body)?.replaceAll(token, '********') : undefined
+  const account = status === 200 ? accountIn(createMask([token]).bytes(body)) : undefined
   const result = (ok: boolean, message: string): ProbeResult => ({
     ok,
     message,
