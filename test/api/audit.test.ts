@@ -45,6 +45,7 @@ test('an entry records who changed what, from which address, before and after', 
   assert.equal(user.id, tree.owner.id)
   assert.ok(id > 0 && occurred_at.endsWith('Z'))
   assert.deepEqual(rest, {
+    organization_id: tree.organizationId,
     ip_address: '192.0.2.77',
     request_id: made.headers['x-request-id'],
     verb: 'created',

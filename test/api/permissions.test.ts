@@ -55,7 +55,11 @@ function visibleWith(access: Access): string {
 /** POST routes that only read: a viewer may call them. */
 const READING_POSTS = ['POST /pipelines/{id}/plan']
 /** And some that only read, but show more than every viewer may see. */
-const GUARDED_READS = ['GET /organizations/{id}/audit', 'GET /organizations/{id}/export']
+const GUARDED_READS = [
+  'GET /organizations/{id}/audit',
+  'GET /organizations/{id}/audit/export',
+  'GET /organizations/{id}/export',
+]
 
 function nameOf({ method, url }: RouteAccess): string {
   return `${method} ${url.replaceAll(/:(\w+)/g, '{$1}')}`

@@ -89,6 +89,18 @@ async function assertEverythingIsThere(gantry: { url?: string }): Promise<void> 
   const log = await call(gantry, 'GET', '/actions/1/targets/1/steps/6/logs', { token })
   assert.equal(log.body.step.output, 'the key is ********\n')
 
+  const entries = await call(gantry, 'GET', '/audit?per_page=100', { token })
+  const lines = await fetch(`${gantry.url}/audit/export`, { headers: { authorization: `Bearer ${token}` } })
+  const exported = (await lines.text())
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+  assert.deepEqual(exported, entries.body.reverse(), 'audit entries are in the order in which they were made')
+  assert.ok(
+    exported.some((entry) => entry.organization_id !== null),
+    'entries of then are there',
+  )
+
   const calls = await call(gantry, 'GET', `/hooks/incoming/${INCOMING.id}/requests`, { token })
   assert.deepEqual(
     calls.body.map((one: Record<string, unknown>) => [one.action_id, one.response_status_code]),

@@ -134,7 +134,7 @@ export async function openTestApp(
     } as InjectOptions
     const response = await app.inject(inject)
     const text = response.body
-    const isJson = text !== '' && String(response.headers['content-type']).includes('json')
+    const isJson = text !== '' && /\bjson\b/.test(String(response.headers['content-type']))
     const answer = {
       status: response.statusCode,
       headers: response.headers as Record<string, string>,

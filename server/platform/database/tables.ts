@@ -380,6 +380,8 @@ export type Tables = {
     subject_name: string
     before: MaybeJson<Record<string, unknown>>
     after: MaybeJson<Record<string, unknown>>
+    /** In commit order, which ids are not. Null only until the entry is committed. */
+    position: ColumnType<number | null, never, never>
   }
   invitations: {
     id: Id

@@ -1,61 +1,162 @@
-// The audit room: lists audit entries. They are recorded in access/audit.
+// The audit room: lists and exports audit entries. They are recorded in access/audit.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import { permissions } from '#access/authorization/enforce.ts'
+import { type Caller, createCallerFinder } from '#access/authorization/caller.ts'
+import { instanceAdmin, permissions, tokenOf } from '#access/authorization/enforce.ts'
+import { can } from '#access/authorization/permissions.ts'
 import type { Database } from '#platform/database/connect.ts'
+import { invalid } from '#platform/http/errors.ts'
 import { describePage, pageOf, pageQuery } from '#platform/http/pagination.ts'
 import { Exactly, errorResponses, Id, ref } from '#platform/http/schemas.ts'
+import { exportEntries, findRange } from './export-entries.ts'
+import { type AuditSelection, filterQuery } from './filters.ts'
 import { listEntries } from './list-entries.ts'
 import { auditEntrySchema } from './schemas.ts'
+import { createDownloads } from './send-lines.ts'
 
 export type AuditRoutes = { db: Database; baseUrl: () => string }
 
-const word = (description: string) =>
-  Type.Optional(
-    Type.String({
-      pattern: '^[a-z_-]{1,60}$',
-      'x-hint': 'must consist of lowercase letters, _ or -',
-      description,
-    }),
-  )
-const time = (description: string) =>
-  Type.Optional(
-    Type.String({
-      format: 'date-time',
-      pattern: '^(?!0000)[0-9]{4}-[0-9-]{5}T[0-9:.]+Z$',
-      'x-hint': 'must be a UTC time such as 2026-11-15T08:00:00Z',
-      description,
-    }),
-  )
+const LINES = 'application/x-ndjson'
+
+const ENTRIES = 'Entries are written with the change, never altered, and contain no secrets.'
+const EXPORT = `One JSON object per line, oldest first, in the order in which the changes were committed, up to what is committed \
+when the export begins. To continue later, send the id of the last entry as \`after\`: no entry is omitted or repeated. If the \
+token or the permission is revoked during the export, the connection is closed before the end of the response. ${ENTRIES}`
+
+const list = {
+  querystring: Exactly({ ...pageQuery, ...filterQuery }),
+  response: { 200: Type.Array(ref(auditEntrySchema)), ...errorResponses(401, 403, 422) },
+}
+const lines = {
+  querystring: Exactly({
+    after: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: Number.MAX_SAFE_INTEGER,
+        description: 'The id of an entry: the export begins with the one that was committed after it.',
+      }),
+    ),
+    ...filterQuery,
+  }),
+  response: {
+    200: { description: 'One entry per line', content: { [LINES]: { schema: ref(auditEntrySchema) } } },
+    ...errorResponses(401, 403, 422),
+  },
+}
+const ofOrganization = { access: permissions('organization', 'id', 'organization:edit') }
+const params = Exactly({ id: Id })
 
 export const auditRoutes: FastifyPluginAsyncTypebox<AuditRoutes> = async (app, { db, baseUrl }) => {
+  const findCaller = createCallerFinder(db)
+  const downloads = createDownloads()
+  app.addHook('preClose', async () => downloads.close())
+
+  app.get(
+    '/audit',
+    {
+      config: { access: instanceAdmin },
+      schema: {
+        tags: ['Operations'],
+        operationId: 'listAllAuditEntries',
+        summary: 'List the audit entries of accounts and of all organizations',
+        description: `Sign-ins, tokens and other changes of accounts, and who changed what in any organization, newest first. ${ENTRIES}`,
+        ...list,
+      },
+    },
+    (request, reply) => showPage(request, reply, { organizationId: null, filters: request.query }),
+  )
+
+  app.get(
+    '/audit/export',
+    {
+      config: { access: instanceAdmin, notJson: true },
+      schema: {
+        tags: ['Operations'],
+        operationId: 'exportAllAuditEntries',
+        summary: 'Export the audit entries of accounts and of all organizations',
+        description: EXPORT,
+        ...lines,
+      },
+    },
+    (request, reply) =>
+      sendExport(
+        request,
+        reply,
+        { organizationId: null, filters: request.query },
+        (caller) => caller.is_instance_admin,
+      ),
+  )
+
   app.get(
     '/organizations/:id/audit',
     {
-      config: { access: permissions('organization', 'id', 'organization:edit') },
+      config: ofOrganization,
       schema: {
         tags: ['Organizations'],
         operationId: 'listAuditEntries',
         summary: 'List audit entries',
-        description:
-          'Who changed what in an organization, newest first. Entries are written with the change, never altered, and contain no secrets.',
-        params: Exactly({ id: Id }),
-        querystring: Exactly({
-          ...pageQuery,
-          'filter[user_id]': Type.Optional(Id),
-          'filter[subject_type]': word('The type of resource, such as `project`.'),
-          'filter[verb]': word('What was done, such as `removed`.'),
-          'filter[created_after]': time('UTC time, inclusive.'),
-          'filter[created_before]': time('UTC time, exclusive.'),
-        }),
-        response: { 200: Type.Array(ref(auditEntrySchema)), ...errorResponses(401, 403, 404, 422) },
+        description: `Who changed what in an organization, newest first. ${ENTRIES}`,
+        params,
+        ...list,
+        response: { ...list.response, ...errorResponses(404) },
       },
     },
-    async (request, reply) => {
-      const page = pageOf(request.query)
-      const { items, extent } = await listEntries(db, request.params.id, request.query, page)
-      describePage(request, reply, baseUrl(), page, extent)
-      return items
+    (request, reply) =>
+      showPage(request, reply, { organizationId: request.params.id, filters: request.query }),
+  )
+
+  app.get(
+    '/organizations/:id/audit/export',
+    {
+      config: { ...ofOrganization, notJson: true },
+      schema: {
+        tags: ['Organizations'],
+        operationId: 'exportAuditEntries',
+        summary: 'Export audit entries',
+        description: EXPORT,
+        params,
+        ...lines,
+        response: { ...lines.response, ...errorResponses(404) },
+      },
+    },
+    (request, reply) => {
+      const organization_id = request.params.id
+      return sendExport(
+        request,
+        reply,
+        { organizationId: organization_id, filters: request.query },
+        (caller) => can(caller, 'organization:edit', { organization_id }),
+      )
     },
   )
+
+  async function showPage(
+    request: FastifyRequest<{ Querystring: { page?: number; per_page?: number } }>,
+    reply: FastifyReply,
+    selection: AuditSelection,
+  ) {
+    const page = pageOf(request.query)
+    const { items, extent } = await listEntries(db, selection, page)
+    describePage(request, reply, baseUrl(), page, extent)
+    return items
+  }
+
+  async function sendExport(
+    request: FastifyRequest<{ Querystring: { after?: number } }>,
+    reply: FastifyReply,
+    selection: AuditSelection,
+    isAllowed: (caller: Caller) => boolean,
+  ) {
+    const range = await findRange(db, selection, request.query.after)
+    if (!range) throw invalid({ after: ['must be the id of an entry'] })
+    reply.type(LINES).header('cache-control', 'no-store').header('x-accel-buffering', 'no')
+    if (request.method === 'HEAD') return reply.send()
+    const token = tokenOf(request)
+    const mayContinue = async () => {
+      const caller = await findCaller(token, request.ip)
+      return caller !== undefined && isAllowed(caller)
+    }
+    return reply.send(downloads.start(reply, exportEntries(db, selection, range, mayContinue)))
+  }
 }

@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { userSchema } from '#access/accounts/user-schema.ts'
-import { Id, namedObject, refOrNull, TextOrNull, Timestamp } from '#platform/http/schemas.ts'
+import { Id, IntegerOrNull, namedObject, refOrNull, TextOrNull, Timestamp } from '#platform/http/schemas.ts'
 
 const values = (description: string) =>
   Type.Unsafe<Record<string, unknown> | null>({
@@ -11,6 +11,9 @@ const values = (description: string) =>
 
 export const auditEntrySchema = namedObject('AuditEntry', {
   id: Id,
+  organization_id: IntegerOrNull({
+    description: 'The organization that it belongs to; null for accounts and their tokens.',
+  }),
   occurred_at: Timestamp,
   user: refOrNull(userSchema),
   ip_address: TextOrNull(),
