@@ -354,6 +354,7 @@ export type Grant = {
   role_name: string
   project_id: number | null
   environment_id: number | null
+  source: 'manual' | 'oidc'
   created_at: string
 }
 
