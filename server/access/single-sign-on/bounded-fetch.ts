@@ -4,12 +4,15 @@ import { isTrustworthy } from '#platform/oidc-settings.ts'
 const MAX_BYTES = 512 * 1024
 const NO_BODY = [101, 204, 205, 304]
 
+/** The message is one word, for the log. */
+export class RefusedRequest extends Error {}
+
 /**
  * A request to the provider. Its answer is read whole within the time limit of the request, up to a size, so that a
  * provider that never ends one cannot fill the memory. Redirects are answers like any other: none is followed.
  */
 export const boundedFetch: CustomFetch = async (url, options) => {
-  if (!isTrustworthy(new URL(url))) throw new Error('The provider names an endpoint without TLS')
+  if (!isTrustworthy(new URL(url))) throw new RefusedRequest('insecure_endpoint')
   const response = await fetch(url, { ...options, redirect: 'manual' } as RequestInit)
   const body = NO_BODY.includes(response.status) ? null : await readBounded(response)
   const { status, statusText, headers } = response
@@ -22,7 +25,7 @@ async function readBounded(response: Response): Promise<Buffer<ArrayBuffer>> {
   for await (const chunk of response.body ?? []) {
     size += chunk.length
     // Leaving the loop cancels the rest.
-    if (size > MAX_BYTES) throw new Error('The answer of the provider is too large')
+    if (size > MAX_BYTES) throw new RefusedRequest('answer_too_large')
     chunks.push(chunk)
   }
   return Buffer.concat(chunks)

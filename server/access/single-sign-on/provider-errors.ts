@@ -1,4 +1,5 @@
 import { AuthorizationResponseError, ClientError, ResponseBodyError } from 'openid-client'
+import { RefusedRequest } from './bounded-fetch.ts'
 
 // Errors of the library carry tokens and whole responses in their causes and messages. What is logged and recorded
 // about them comes from here: a word that contains nothing of that.
@@ -28,6 +29,7 @@ export function reasonOf(error: unknown): string {
   if (error instanceof AuthorizationResponseError || error instanceof ResponseBodyError)
     return `provider_${wordOf(error.error)}`
   if (!(error instanceof ClientError)) return 'unreachable'
+  if (error.cause instanceof RefusedRequest) return error.cause.message
   if (error.code === undefined) return 'unreachable'
   const check = FAILED_CHECKS[error.code]
   return check === 'wrong_claim' ? `wrong_${claimOf(error)}` : (check ?? wordOf(error.code.toLowerCase()))
