@@ -91,9 +91,19 @@ suite('ways to sign in', () => {
     )
     const passwordHash = await hashPassword('correct horse battery')
     const person = await createPerson(app.db, { passwordHash })
-    const body = { email: person.email, password: 'correct horse battery' }
-    for (const url of ['/users/login', '/session']) {
-      const answer = await app.request('POST', url, { body })
+    const admin = await createPerson(app.db, { admin: true })
+    const password = 'correct horse battery'
+    const calls: [string, object | undefined, string?][] = [
+      ['/users/login', { email: person.email, password }],
+      ['/session', { email: person.email, password }],
+      ['/users/me/password', { current_password: password, new_password: `new ${password}` }, person.token],
+      [`/users/${person.id}/password-reset`, undefined, admin.token],
+      ['/users/read-password-reset', { token: 'gty_rs_x' }],
+      ['/users/reset-password', { token: 'gty_rs_x', password }],
+      ['/users/accept-invitation', { token: 'gty_in_x', password }],
+    ]
+    for (const [url, body, token] of calls) {
+      const answer = await app.request('POST', url, { body, token })
       assertRefused(answer, 'forbidden')
       assert.match(answer.body.message, /single sign-on/)
     }

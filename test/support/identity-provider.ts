@@ -21,14 +21,15 @@ export type IdentityProvider = {
 
 const CLIENT_SECRET = 'client secret of the tests'
 
-/** `host`: a browser treats `localhost` and `127.0.0.1` as different sites. */
+/** `host`: for a browser `localhost` and `127.0.0.1` are different sites. */
 export async function startIdentityProvider(
   t: Closer,
   redirectUri: string,
   host = '127.0.0.1',
+  port = 0,
 ): Promise<IdentityProvider> {
   const server = createServer((request, response) => provider.callback()(request, response))
-  server.listen(0, host)
+  server.listen(port, host)
   await once(server, 'listening')
   later(t, () => {
     server.closeAllConnections()

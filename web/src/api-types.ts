@@ -864,6 +864,18 @@ export type Operations = {
     body: undefined
     answer: null
   }
+  'GET /session/options': {
+    path: undefined
+    query: undefined
+    body: undefined
+    answer: { password: boolean; oidc: { label: string } | null }
+  }
+  'POST /session/oidc': {
+    path: undefined
+    query: undefined
+    body: { invitation_token?: string }
+    answer: { url: string }
+  }
   'POST /users/accept-invitation': {
     path: undefined
     query: undefined

@@ -6,7 +6,10 @@ import type { Purpose } from './attempts.ts'
 import type { Flow } from './flow.ts'
 
 export const destination = Exactly({
-  url: Type.String({ description: "The provider's sign-in page, for the browser to open." }),
+  url: Type.String({
+    description:
+      "For the browser to open: the provider's sign-in page or, when the provider is not available, the page of Gantry that says so.",
+  }),
 })
 
 /** Begins a sign-in at the provider; sets its cookie. */
@@ -27,8 +30,6 @@ export async function begin(
         headers: { 'retry-after': '600' },
       })
     case 'unavailable':
-      throw new ApiError('unavailable', 'The identity provider is not available; try again shortly.', {
-        headers: { 'retry-after': '5' },
-      })
+      return { url: begun.page }
   }
 }

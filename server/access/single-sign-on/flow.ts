@@ -6,18 +6,26 @@ import { pathAndQuery } from '#platform/http/requests.ts'
 import { readAttemptCookie, writeAttemptCookie } from './attempt-cookie.ts'
 import { newAttempt, type Purpose, storeAttempt, takeAttempt } from './attempts.ts'
 import { createFailureRecorder } from './failures.ts'
-import type { Provider, Unavailable } from './provider.ts'
-import { completeSignIn, type Refused, type SignInDeps, type SignInOutcome } from './sign-in.ts'
+import type { Provider } from './provider.ts'
+import {
+  completeSignIn,
+  type ProblemCode,
+  type Refused,
+  type SignInDeps,
+  type SignInOutcome,
+} from './sign-in.ts'
 
 export type FlowDeps = SignInDeps & { provider: Provider; baseUrl: () => string }
 
 /** `cookie` is a Set-Cookie header for the browser, which then goes to `url`. */
 type Begun = { kind: 'begun'; url: string; cookie: string }
+/** `page` tells the person. */
+type NotBegun = { kind: 'unavailable'; page: string }
 
 export type Flow = {
-  begin(request: FastifyRequest, purpose: Purpose): Promise<Begun | { kind: 'too-many' } | Unavailable>
-  /** For the request that the browser brings back from the provider. */
-  finish(request: FastifyRequest): Promise<{ purpose: Purpose['kind'] | null; outcome: SignInOutcome }>
+  begin(request: FastifyRequest, purpose: Purpose): Promise<Begun | { kind: 'too-many' } | NotBegun>
+  /** For the request that the browser brings back from the provider. `page` is where it goes next. */
+  finish(request: FastifyRequest): Promise<{ page: string; sessionToken: string | null }>
 }
 
 /** One sign-in at the provider: from the page to the provider, and back. */
@@ -25,6 +33,8 @@ export function createFlow(deps: FlowDeps): Flow {
   const { db, provider, baseUrl } = deps
   const recordFailure = createFailureRecorder(db)
   const redirectUri = () => `${baseUrl()}/session/oidc/callback`
+  const problemPage = (purpose: Purpose['kind'] | null, code: ProblemCode) =>
+    `${baseUrl()}/app/${purpose === 'link' ? 'account' : 'sign-in'}?problem=${code}`
 
   async function identify(request: FastifyRequest) {
     const url = new URL(redirectUri())
@@ -53,8 +63,8 @@ export function createFlow(deps: FlowDeps): Flow {
       const attempt = newAttempt()
       const ready = await provider.authorizationUrl(redirectUri(), attempt.checks)
       if (ready.kind === 'unavailable') {
-        log.warn({ reason: ready.reason }, 'identity provider unavailable')
-        return ready
+        log.warn({ purpose: purpose.kind, reason: ready.reason }, 'identity provider unavailable')
+        return { kind: 'unavailable', page: problemPage(purpose.kind, 'sso_unavailable') }
       }
       if (!(await storeAttempt(db, attempt, purpose, networkOf(ip)))) return { kind: 'too-many' }
       return { kind: 'begun', url: ready.url, cookie: writeAttemptCookie(attempt.secret, baseUrl()) }
@@ -63,8 +73,16 @@ export function createFlow(deps: FlowDeps): Flow {
     async finish(request) {
       const { purpose, outcome } = await identify(request)
       if (outcome.kind === 'refused') await recordFailure(actorOf(request), outcome)
-      logOutcome(request.log, purpose?.kind ?? null, outcome)
-      return { purpose: purpose?.kind ?? null, outcome }
+      const kind = purpose?.kind ?? null
+      logOutcome(request.log, kind, outcome)
+      switch (outcome.kind) {
+        case 'signed-in':
+          return { page: `${baseUrl()}/app`, sessionToken: outcome.token }
+        case 'linked':
+          return { page: `${baseUrl()}/app/account`, sessionToken: null }
+        case 'refused':
+          return { page: problemPage(kind, outcome.code), sessionToken: null }
+      }
     },
   }
 }

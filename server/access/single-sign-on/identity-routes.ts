@@ -53,7 +53,7 @@ export const identityRoutes: FastifyPluginAsyncTypebox<IdentityRoutes> = async (
     operation(signedIn, 'linkIdentity', 'Link an identity', {
       description:
         'Returns where to send the browser. Whoever you are at the identity provider can then sign in to your account. It must be the browser that this response goes to; it returns to `/app/account`, after a failure with `?problem=<code>` as for POST /session/oidc, or `sso_identity_taken`.',
-      response: { 200: destination, ...errorResponses(401, 403, 404, 429, 503) },
+      response: { 200: destination, ...errorResponses(401, 403, 404, 429) },
     }),
     async (request, reply) => {
       const { id: userId, token } = callerOf(request)

@@ -2,7 +2,14 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { ApiError } from '#platform/http/errors.ts'
 
 /** Everything that takes or sets a password. */
-const PASSWORD_ROUTES = ['POST /users/login', 'POST /session']
+const PASSWORD_ROUTES = [
+  'POST /users/login',
+  'POST /session',
+  'POST /users/me/password',
+  'POST /users/:id/password-reset',
+  'POST /users/read-password-reset',
+  'POST /users/reset-password',
+]
 
 /** Turns passwords off: their routes answer 403. Call it before the routes are registered. */
 export function rejectPasswords(app: FastifyInstance): void {

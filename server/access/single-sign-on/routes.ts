@@ -61,7 +61,7 @@ export const singleSignOnRoutes: FastifyPluginAsyncTypebox<SingleSignOnRoutes> =
           }),
         ),
       }),
-      response: { 200: destination, ...errorResponses(400, 403, 404, 422, 429, 503) },
+      response: { 200: destination, ...errorResponses(400, 403, 404, 422, 429) },
     }),
     async (request, reply) => {
       // Login CSRF: another site must not sign a user in to a foreign account.
@@ -82,18 +82,9 @@ export const singleSignOnRoutes: FastifyPluginAsyncTypebox<SingleSignOnRoutes> =
       if (readAttemptCookie(request.headers.cookie, baseUrl()))
         reply.header('set-cookie', writeAttemptCookie(null, baseUrl()))
       if (!flow) return reply.redirect(`${baseUrl()}/app/sign-in?problem=sso_unavailable`)
-      const { purpose, outcome } = await flow.finish(request)
-      switch (outcome.kind) {
-        case 'signed-in':
-          setSessionCookie(reply, outcome.token, lifetimes, baseUrl())
-          return reply.redirect(`${baseUrl()}/app`)
-        case 'linked':
-          return reply.redirect(`${baseUrl()}/app/account`)
-        case 'refused': {
-          const page = purpose === 'link' ? 'account' : 'sign-in'
-          return reply.redirect(`${baseUrl()}/app/${page}?problem=${outcome.code}`)
-        }
-      }
+      const { page, sessionToken } = await flow.finish(request)
+      if (sessionToken !== null) setSessionCookie(reply, sessionToken, lifetimes, baseUrl())
+      return reply.redirect(page)
     },
   )
 }
