@@ -31,6 +31,7 @@ import { credentialRoutes } from '#manage/credentials/routes.ts'
 import { credentialSchemas } from '#manage/credentials/schemas.ts'
 import { loadHookSecrets } from '#manage/hooks/read-hooks.ts'
 import { hookRoutes } from '#manage/hooks/routes.ts'
+import { claimInvitation } from '#manage/members/claim-invitation.ts'
 import { invitationSchemas } from '#manage/members/invitation-schemas.ts'
 import { replaceMappedGrants } from '#manage/members/mapped-grants.ts'
 import { memberRoutes } from '#manage/members/routes.ts'
@@ -193,6 +194,7 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
     settings: singleSignOnOf(config),
     replaceRoles: (trx, member, groups) =>
       replaceMappedGrants(trx, member, rolesOf(config.oidcGroupRoles, groups)),
+    claimInvitation,
   })
   const tree = createTree(db)
   await app.register(actionRoutes, { db, tree, baseUrl })

@@ -1,8 +1,10 @@
 import { sql } from 'kysely'
 import type { TokenLifetimes } from '#access/accounts/sessions.ts'
 import { type SignInClient, startSession } from '#access/accounts/start-session.ts'
+import { loadUser } from '#access/accounts/user-schema.ts'
 import type { Actor } from '#access/audit/record.ts'
 import type { Database, Transaction } from '#platform/database/connect.ts'
+import type { HttpProblem } from '#platform/http/problems.ts'
 import { insertWithSlug } from '#platform/slug.ts'
 import type { Purpose } from './attempts.ts'
 import { isLinkedTo, linkIdentity, touchIdentity } from './identities.ts'
@@ -26,6 +28,10 @@ export type SignInOutcome =
 
 type Account = { id: number; email: string }
 
+type Claimant =
+  | { kind: 'signed-in'; userId: number }
+  | { kind: 'newcomer'; name: string | undefined; passwordHash: null }
+
 export type SignInDeps = {
   db: Database
   lifetimes: TokenLifetimes
@@ -36,26 +42,44 @@ export type SignInDeps = {
     member: { userId: number; actor: Actor },
     groups: readonly string[],
   ): Promise<readonly object[]>
+  /** Accepts the invitation with this hash of its link. `sign-in-required`: its address has an account. */
+  claimInvitation(
+    trx: Transaction,
+    linkHash: Buffer,
+    claimant: Claimant,
+    client: SignInClient,
+  ): Promise<{ kind: 'claimed'; userId: number } | { kind: 'sign-in-required' } | HttpProblem>
 }
 
-/** What becomes of a person that the provider has identified. One transaction, with its audit entries. */
+/** What becomes of a person that the provider has identified. Every change is stored with its audit entry. */
 export async function completeSignIn(
   deps: SignInDeps,
   purpose: Purpose,
   person: Person,
   client: SignInClient,
 ): Promise<SignInOutcome> {
-  return deps.db.transaction().execute(async (trx) => {
+  const { db } = deps
+  try {
     switch (purpose.kind) {
       case 'link':
-        return link(trx, purpose, person, client)
+        return await db.transaction().execute((trx) => link(trx, purpose, person, client))
+      case 'invitation': {
+        const refused = await db.transaction().execute((trx) => join(trx, deps, purpose.hash, person, client))
+        if (refused) return refused
+        break
+      }
       case 'sign-in':
-        return signIn(trx, deps, person, client)
-      case 'invitation':
-        return refuse('sso_rejected', 'invitation')
+        break
     }
-  })
+    return await db.transaction().execute((trx) => signIn(trx, deps, person, client))
+  } catch (error) {
+    if (error instanceof LinkedMeanwhile) return refuse('sso_rejected', 'identity_taken')
+    throw error
+  }
 }
+
+/** Undoes the account that was created for an identity. */
+class LinkedMeanwhile extends Error {}
 
 const refuse = (code: ProblemCode, reason: string, account?: Account): Refused => ({
   kind: 'refused',
@@ -80,9 +104,34 @@ async function signIn(
     const meanwhile = await touchIdentity(trx, person)
     return meanwhile ? open(trx, deps, meanwhile, person, client) : refuse('sso_email_taken', 'email_taken')
   }
-  if (!(await linkIdentity(trx, client, created, person)))
-    throw new Error('An identity was linked twice at once')
+  if (!(await linkIdentity(trx, client, created, person))) throw new LinkedMeanwhile()
   return open(trx, deps, created, person, client)
+}
+
+/** Accepts an invitation: as the account that the identity is linked to, else as a new one, which gets the identity. */
+async function join(
+  trx: Transaction,
+  { claimInvitation }: SignInDeps,
+  hash: Buffer,
+  person: Person,
+  client: SignInClient,
+): Promise<Refused | undefined> {
+  const known = await touchIdentity(trx, person)
+  if (known?.active === false) return refuse('sso_rejected', 'inactive', known)
+  const claimed = await claimInvitation(
+    trx,
+    hash,
+    known
+      ? { kind: 'signed-in', userId: known.id }
+      : { kind: 'newcomer', name: person.name ?? undefined, passwordHash: null },
+    client,
+  )
+  if (claimed.kind === 'sign-in-required') return refuse('sso_email_taken', 'email_taken')
+  if (claimed.kind !== 'claimed') return refuse('sso_rejected', 'invitation', known)
+  if (known) return undefined
+  const account = await loadUser(trx, claimed.userId)
+  if (!(await linkIdentity(trx, client, account, person))) throw new LinkedMeanwhile()
+  return undefined
 }
 
 /** Roles first: changes of members lock their organization before the account. */
