@@ -9,6 +9,9 @@ import { signedInSchema } from '#access/accounts/signed-in.ts'
 import { userAccountSchema } from '#access/accounts/user-routes.ts'
 import { userSchema } from '#access/accounts/user-schema.ts'
 import { enforceAccess } from '#access/authorization/enforce.ts'
+import { rejectPasswords } from '#access/single-sign-on/password-login.ts'
+import { singleSignOnRoutes } from '#access/single-sign-on/routes.ts'
+import { rolesOf, type SingleSignOnConfig, singleSignOnOf } from '#access/single-sign-on/settings.ts'
 import type { Connect } from '#adapters/executors/connect.ts'
 import type { HttpClient } from '#adapters/http-client/client.ts'
 import { dryRunRoute, dryRunSchema } from '#engine/incoming/dry-run.ts'
@@ -28,7 +31,9 @@ import { credentialRoutes } from '#manage/credentials/routes.ts'
 import { credentialSchemas } from '#manage/credentials/schemas.ts'
 import { loadHookSecrets } from '#manage/hooks/read-hooks.ts'
 import { hookRoutes } from '#manage/hooks/routes.ts'
+import { claimInvitation } from '#manage/members/claim-invitation.ts'
 import { invitationSchemas } from '#manage/members/invitation-schemas.ts'
+import { replaceMappedGrants } from '#manage/members/mapped-grants.ts'
 import { memberRoutes } from '#manage/members/routes.ts'
 import { memberSchemas } from '#manage/members/schemas.ts'
 import { organizationRoutes } from '#manage/organizations/routes.ts'
@@ -79,7 +84,8 @@ export type AppDeps = {
     | 'trustProxy'
     | 'maxPayload'
     | 'metricsToken'
-  >
+  > &
+    SingleSignOnConfig
   db: Database
   listener: Listener
   box: SecretBox
@@ -177,7 +183,19 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
   }
   keepSessionsAlive(app, { db, lifetimes, baseUrl })
   await app.register(operationsRoutes, { health: deps.health, version })
+  const { passwordLogin } = config
+  if (!passwordLogin) rejectPasswords(app)
   await app.register(accountRoutes, { db, lifetimes, baseUrl })
+  await app.register(singleSignOnRoutes, {
+    db,
+    lifetimes,
+    baseUrl,
+    passwordLogin,
+    settings: singleSignOnOf(config),
+    replaceRoles: (trx, member, groups) =>
+      replaceMappedGrants(trx, member, rolesOf(config.oidcGroupRoles, groups)),
+    claimInvitation,
+  })
   const tree = createTree(db)
   await app.register(actionRoutes, { db, tree, baseUrl })
   await app.register(runRoutes, { db, tree, baseUrl, enqueue: deps.enqueue })

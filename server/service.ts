@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net'
 import type { FastifyBaseLogger } from 'fastify'
 import { sql } from 'kysely'
 import { pruneTokens } from '#access/accounts/sessions.ts'
+import { pruneAttempts } from '#access/single-sign-on/attempts.ts'
 import { createConnect } from '#adapters/executors/connect.ts'
 import { createHttpClient } from '#adapters/http-client/client.ts'
 import { pruneCalls } from '#engine/incoming/prune.ts'
@@ -109,7 +110,10 @@ export async function startService(
       'targets.run': ({ target_id }, context) => runner.run(target_id, context),
       'scheduling.sweep': () => sweepSlots(db, enqueue.targets, reportError('scheduling')),
       'queue.probe': answerProbe,
-      'accounts.prune-tokens': () => pruneTokens(db),
+      'accounts.prune-tokens': async () => {
+        await pruneTokens(db)
+        await pruneAttempts(db)
+      },
       'actions.count-blocks': async () => {
         await countClosedBlocks(db)
         await countEndedRuns(db)

@@ -17,6 +17,14 @@ const DEFAULTS: Config = {
   adminEmail: 'admin@example.com',
   adminPassword: undefined,
   secretKey: undefined,
+  passwordLogin: true,
+  oidcIssuer: undefined,
+  oidcClientId: undefined,
+  oidcClientSecret: undefined,
+  oidcLabel: 'Single sign-on',
+  oidcGroupsClaim: 'groups',
+  oidcGroupRoles: new Map(),
+  oidcSignup: false,
   allowTargets: [],
   sshTargets: [],
   trustProxy: [],
@@ -108,6 +116,67 @@ const EXAMPLES: { [Key in keyof Config]: { valid: [string, Config[Key]][]; inval
     invalid: ['7 signs', 'x'.repeat(256)],
   },
   secretKey: { valid: [[KEY, KEY]], invalid: ['ab', 'z'.repeat(64), KEY.slice(1)] },
+  passwordLogin: {
+    valid: [
+      ['true', true],
+      ['false', false],
+    ],
+    invalid: ['no'],
+  },
+  oidcIssuer: {
+    valid: [
+      ['https://login.example.com/realms/acme', 'https://login.example.com/realms/acme'],
+      ['http://localhost:3000', 'http://localhost:3000'],
+      ['http://127.0.0.1:3000/', 'http://127.0.0.1:3000/'],
+      ['http://[::1]:3000', 'http://[::1]:3000'],
+    ],
+    invalid: [
+      'http://login.example.com',
+      'http://127.0.0.1.example.com',
+      'http://10.0.0.1',
+      'login.example.com',
+      'https://me:hunter2@login.example.com',
+      'https://login.example.com/?tenant=1',
+      'ftp://login.example.com',
+      'https://login.example.com/.well-known/openid-configuration',
+    ],
+  },
+  oidcClientId: { valid: [['gantry', 'gantry']], invalid: ['x'.repeat(256)] },
+  oidcClientSecret: { valid: [['correct horse', 'correct horse']], invalid: ['x'.repeat(1025)] },
+  oidcLabel: { valid: [['Sign in with Acme', 'Sign in with Acme']], invalid: ['x'.repeat(61), 'two\nlines'] },
+  oidcGroupsClaim: { valid: [['roles', 'roles']], invalid: ['x'.repeat(256)] },
+  oidcGroupRoles: {
+    valid: [
+      ['{}', new Map()],
+      [
+        '{"ops": [{"organization": "acme", "project": "Shop", "environment": "Live", "role": "admin"}], "__proto__": [{"organization": "acme", "role": "Release manager"}]}',
+        new Map([
+          ['ops', [{ organization: 'acme', project: 'Shop', environment: 'Live', role: 'admin' }]],
+          ['__proto__', [{ organization: 'acme', role: 'Release manager' }]],
+        ]),
+      ],
+    ],
+    invalid: [
+      '{',
+      '[]',
+      'null',
+      '{"ops": []}',
+      '{"ops": {"organization": "acme", "role": "admin"}}',
+      '{"ops": ["admin"]}',
+      '{"ops": [{"organization": "acme"}]}',
+      '{"ops": [{"organization": "", "role": "admin"}]}',
+      '{"ops": [{"organization": "acme", "role": "admin", "project": null}]}',
+      '{"ops": [{"organization": "acme", "role": "admin", "environment": "Live"}]}',
+      '{"ops": [{"organization": "acme", "role": "admin", "projekt": "Shop"}]}',
+    ],
+  },
+  oidcSignup: {
+    valid: [
+      ['true', true],
+      ['false', false],
+    ],
+    invalid: ['yes'],
+  },
   allowTargets: {
     valid: [[' 10.0.0.0/8 , hooks.internal,::1,', ['10.0.0.0/8', 'hooks.internal', '::1']]],
     invalid: ['10.0.0.0/33', 'http://hooks.internal', 'a b', '10.0.0.0/8 hooks.internal'],
@@ -156,9 +225,15 @@ const EXAMPLES: { [Key in keyof Config]: { valid: [string, Config[Key]][]; inval
   stopGraceMs: { valid: [['0', 0]], invalid: ['-1', '600001', '99999999999999999999'] },
 }
 
-/** Roles other than `all` require a database server, so one is always given. */
+const OIDC_CLIENT = {
+  GANTRY_OIDC_ISSUER: 'https://login.example.com',
+  GANTRY_OIDC_CLIENT_ID: 'gantry',
+  GANTRY_OIDC_CLIENT_SECRET: 'hunter2',
+}
+
+/** Some settings require others, which are therefore always given. */
 function read(variable: string, text: string): Config {
-  return readConfig({ DATABASE_URL: POSTGRES, [variable]: text })
+  return readConfig({ DATABASE_URL: POSTGRES, ...OIDC_CLIENT, [variable]: text })
 }
 
 test('an empty environment gives the documented defaults', () => {
@@ -221,6 +296,7 @@ test('no message contains a secret', () => {
     GANTRY_ADMIN_PASSWORD: 'hunter2',
     DATABASE_URL: 'my://hunter2@x',
     GANTRY_METRICS_TOKEN: 'hunter2',
+    GANTRY_OIDC_CLIENT_SECRET: 'hunter2',
   }
   assert.throws(
     () => readConfig(environment),
@@ -234,6 +310,22 @@ test('a process that is only the API or only a worker requires a shared database
       message: `Invalid configuration:\n  - GANTRY_ROLE=${role} requires DATABASE_URL: the processes share one database server`,
     })
   }
+})
+
+test('single sign-on requires issuer, client ID and client secret together', () => {
+  for (const missing of Object.keys(OIDC_CLIENT)) {
+    assert.throws(() => readConfig({ ...OIDC_CLIENT, [missing]: '' }), {
+      message: `Invalid configuration:\n  - single sign-on requires all of ${Object.keys(OIDC_CLIENT).join(', ')}; missing: ${missing}`,
+    })
+  }
+})
+
+test('passwords are turned off only with single sign-on', () => {
+  assert.throws(() => readConfig({ GANTRY_PASSWORD_LOGIN: 'false' }), {
+    message:
+      'Invalid configuration:\n  - GANTRY_PASSWORD_LOGIN=false requires single sign-on: set GANTRY_OIDC_ISSUER',
+  })
+  assert.equal(readConfig({ ...OIDC_CLIENT, GANTRY_PASSWORD_LOGIN: 'false' }).passwordLogin, false)
 })
 
 test('no variable is read by two settings', () => {

@@ -3,6 +3,7 @@
 import { resolve } from 'node:path'
 import ipaddr from 'ipaddr.js'
 import { decodeKeys } from '#platform/crypto/master-key.ts'
+import { type GroupRoles, isIssuer, parseGroupRoles } from '#platform/oidc-settings.ts'
 
 type Setting<Value> = {
   variable: string
@@ -65,6 +66,50 @@ export const settings = {
       (text) => decodeKeys(text) !== undefined,
       'must be 64 hex characters, or 32 bytes as base64; older keys may follow, after commas',
     ),
+  ),
+  passwordLogin: flag(
+    'GANTRY_PASSWORD_LOGIN',
+    'Whether passwords sign in; `false` requires single sign-on',
+    true,
+  ),
+  oidcIssuer: optional(
+    'GANTRY_OIDC_ISSUER',
+    'Issuer URL of the OpenID Connect provider; turns single sign-on on',
+    'unset: no single sign-on',
+    valid(isIssuer, 'must be an https URL without a query (http only on loopback)'),
+  ),
+  oidcClientId: optional(
+    'GANTRY_OIDC_CLIENT_ID',
+    'Client ID that the provider knows Gantry by',
+    'unset',
+    valid((text) => text.length <= 255, 'must have at most 255 characters'),
+  ),
+  oidcClientSecret: optional(
+    'GANTRY_OIDC_CLIENT_SECRET',
+    'Client secret that belongs to it',
+    'unset',
+    valid((text) => text.length <= 1024, 'must have at most 1024 characters'),
+  ),
+  oidcLabel: setting(
+    'GANTRY_OIDC_LABEL',
+    'Text of the sign-in button, at most 60 characters',
+    'Single sign-on',
+    valid((text) => /^[^\p{Cc}]{1,60}$/u.test(text), 'must have 1 to 60 characters'),
+  ),
+  oidcGroupsClaim: setting(
+    'GANTRY_OIDC_GROUPS_CLAIM',
+    "Claim that lists a person's groups",
+    'groups',
+    valid((text) => text.length <= 255, 'must have at most 255 characters'),
+  ),
+  oidcGroupRoles: groupRoles(
+    'GANTRY_OIDC_GROUP_ROLES',
+    'Roles by group, as JSON: `{"ops": [{"organization": "acme", "project": "Shop", "role": "developer"}]}`',
+  ),
+  oidcSignup: flag(
+    'GANTRY_OIDC_SIGNUP',
+    'Create an account when somebody unknown signs in through the provider',
+    false,
   ),
   allowTargets: list(
     'GANTRY_ALLOW_TARGETS',
@@ -159,10 +204,23 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
   if (config.role !== 'all' && config.role !== undefined && !environment.DATABASE_URL) {
     problems.push(`GANTRY_ROLE=${config.role} requires DATABASE_URL: the processes share one database server`)
   }
+  problems.push(...checkSingleSignOn(environment))
   if (problems.length > 0) {
     throw new ConfigError(`Invalid configuration:\n${problems.map((problem) => `  - ${problem}`).join('\n')}`)
   }
   return config as Config
+}
+
+const OIDC_CLIENT = ['GANTRY_OIDC_ISSUER', 'GANTRY_OIDC_CLIENT_ID', 'GANTRY_OIDC_CLIENT_SECRET']
+
+function checkSingleSignOn(environment: NodeJS.ProcessEnv): string[] {
+  const missing = OIDC_CLIENT.filter((variable) => !environment[variable])
+  if (missing.length === 0) return []
+  if (missing.length < OIDC_CLIENT.length)
+    return [`single sign-on requires all of ${OIDC_CLIENT.join(', ')}; missing: ${missing.join(', ')}`]
+  return environment.GANTRY_PASSWORD_LOGIN === 'false'
+    ? ['GANTRY_PASSWORD_LOGIN=false requires single sign-on: set GANTRY_OIDC_ISSUER']
+    : []
 }
 
 /**
@@ -243,6 +301,15 @@ function list(
     const invalid = parts.filter((part) => !isValid(part))
     if (invalid.length > 0) throw new InvalidSetting(`must list ${items}; invalid: ${invalid.join(', ')}`)
     return parts
+  }
+  return { variable, about, shown: 'none', read }
+}
+
+function groupRoles(variable: string, about: string): Setting<GroupRoles> {
+  const read = (text?: string): GroupRoles => {
+    const parsed = text === undefined ? new Map() : parseGroupRoles(text)
+    if (typeof parsed === 'string') throw new InvalidSetting(parsed)
+    return parsed
   }
   return { variable, about, shown: 'none', read }
 }

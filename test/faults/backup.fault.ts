@@ -260,6 +260,7 @@ const ROWS: Record<string, string> = {
   password_resets: `insert into password_resets (user_id, hash, expires_at)
     select id, decode(repeat('02', 32), 'hex'), now() from users limit 1`,
   sign_in_networks: `insert into sign_in_networks (user_id, network) select id, '192.0.2.0/24' from users limit 1`,
+  identities: `insert into identities (user_id, issuer, subject) select id, 'https://login.example.com', 'one' from users limit 1`,
   login_failures: `insert into login_failures (subject) values ('\\x00ff')`,
   application_variables: `insert into application_variables (application_id, name, value) select max(id), 'NAME', '\\x00' from applications`,
   pipeline_run_after: `insert into pipeline_run_after select a.id, b.id, a.environment_id from pipelines a join pipelines b

@@ -41,6 +41,9 @@ const NEVER_SEALED = [
   'hooks.url_token_hash',
   'invitations.hash',
   'login_failures.subject',
+  'oidc_attempts.browser_hash',
+  'oidc_attempts.invitation_hash',
+  'oidc_attempts.state_hash',
   'password_resets.hash',
   'tokens.hash',
 ]

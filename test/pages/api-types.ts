@@ -30,6 +30,8 @@ export const USED_OPERATIONS = [
   'POST /session',
   'GET /session',
   'DELETE /session',
+  'GET /session/options',
+  'POST /session/oidc',
   'POST /users/accept-invitation',
   'GET /overview',
   'GET /actions',

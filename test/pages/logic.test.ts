@@ -225,7 +225,7 @@ describe('a person', () => {
     const scope = { organizationId: 1, projectId: 2, environmentId: 3 }
     const may = (more: object, permissions: string[] = []) =>
       canRun(
-        [{ ...grant, created_at: '', ...more }],
+        [{ ...grant, source: 'manual', created_at: '', ...more }],
         [{ id: 7, organization_id: 1, name: '', permissions, created_at: '', updated_at: '' }],
         scope,
       )

@@ -354,6 +354,7 @@ export type Grant = {
   role_name: string
   project_id: number | null
   environment_id: number | null
+  source: 'manual' | 'oidc'
   created_at: string
 }
 
@@ -862,6 +863,18 @@ export type Operations = {
     query: undefined
     body: undefined
     answer: null
+  }
+  'GET /session/options': {
+    path: undefined
+    query: undefined
+    body: undefined
+    answer: { password: boolean; oidc: { label: string } | null }
+  }
+  'POST /session/oidc': {
+    path: undefined
+    query: undefined
+    body: { invitation_token?: string }
+    answer: { url: string }
   }
   'POST /users/accept-invitation': {
     path: undefined

@@ -37,6 +37,9 @@ function SignedInPages() {
             <Route path="/">
               <Redirect to="/overview" replace />
             </Route>
+            <Route path="/sign-in">
+              <Redirect to="/overview" replace />
+            </Route>
             <Route path="/overview" component={OverviewPage} />
             <Route path="/actions" component={ActionsPage} />
             <Route path="/actions/:id">{({ id }) => <ActionPage key={id} id={id} />}</Route>

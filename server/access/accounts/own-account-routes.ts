@@ -73,7 +73,7 @@ export const ownAccountRoutes: FastifyPluginAsyncTypebox<{
         { current_password: currentPassword, new_password: newPassword },
         { examples: [{ current_password: 'open sesame 1', new_password: 'correct horse battery staple' }] },
       ),
-      response: { 204: Type.Null(), ...errorResponses(400, 401, 409, 422, 429) },
+      response: { 204: Type.Null(), ...errorResponses(400, 401, 403, 409, 422, 429) },
     }),
     async (request, reply) => {
       const outcome = await changePassword(db, callerOf(request), request.body, actorOf(request))

@@ -32,7 +32,7 @@ export const accountRoutes: FastifyPluginAsyncTypebox<AccountRoutes> = async (
     '/users/login',
     operation(publicly, 'logIn', 'Log in', {
       body: loginSchema,
-      response: { 200: issuedTokens, ...errorResponses(400, 401, 422, 429) },
+      response: { 200: issuedTokens, ...errorResponses(400, 401, 403, 422, 429) },
     }),
     async (request) => {
       const client = { ...clientOf(request, baseUrl()), kind: 'api' as const }

@@ -111,7 +111,7 @@ export const userRoutes: FastifyPluginAsyncTypebox<UserRoutes> = async (app, dep
       body: Exactly({ token: linkToken }, { examples: [{ token: 'gty_rs_…' }] }),
       response: {
         200: Exactly({ email: Type.String(), expires_at: Timestamp }),
-        ...errorResponses(400, 422),
+        ...errorResponses(400, 403, 422),
       },
     }),
     async (request, reply) => {
@@ -130,7 +130,7 @@ export const userRoutes: FastifyPluginAsyncTypebox<UserRoutes> = async (app, dep
         { token: linkToken, password: newPassword },
         { examples: [{ token: 'gty_rs_…', password: 'correct horse battery staple' }] },
       ),
-      response: { 200: ref(signedInSchema), ...errorResponses(400, 422) },
+      response: { 200: ref(signedInSchema), ...errorResponses(400, 403, 422) },
     }),
     async (request, reply) => {
       const client = clientOf(request, baseUrl())

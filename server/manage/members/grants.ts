@@ -21,7 +21,7 @@ export type NewGrant = {
   environment_id: number | null
   permissions: ReadonlySet<string>
 }
-export type HeldGrant = NewGrant & { id: number }
+export type HeldGrant = NewGrant & { id: number; source: 'manual' | 'oidc' }
 
 /**
  * Everything that changes members or roles of an organization locks it first, so that changes happen one after the

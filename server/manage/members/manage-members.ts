@@ -96,13 +96,18 @@ async function lockMember(
   return account && held.length > 0 ? { held, email: account.email } : undefined
 }
 
-async function insertGrants(trx: Transaction, userId: number, grants: readonly NewGrant[]) {
+export async function insertGrants(
+  trx: Transaction,
+  userId: number,
+  grants: readonly NewGrant[],
+  source: HeldGrant['source'] = 'manual',
+) {
   if (grants.length === 0) return
-  const rows = grants.map(({ permissions, ...grant }) => ({ ...grant, user_id: userId }))
+  const rows = grants.map(({ permissions, ...grant }) => ({ ...grant, user_id: userId, source }))
   await trx.insertInto('grants').values(rows).execute()
 }
 
-async function deleteGrants(trx: Transaction, grants: readonly HeldGrant[]) {
+export async function deleteGrants(trx: Transaction, grants: readonly HeldGrant[]) {
   const ids = grants.map(({ id }) => id)
   await trx.deleteFrom('grants').where(anyOf('id', ids)).execute()
 }
@@ -122,7 +127,7 @@ async function loadOwners(trx: Transaction, organizationId: number): Promise<num
   return rows.map((row) => row.user_id)
 }
 
-async function checkLastOwner(
+export async function checkLastOwner(
   trx: Transaction,
   organizationId: number,
   userId: number,
@@ -136,7 +141,7 @@ async function checkLastOwner(
 }
 
 /** The organization's `owner_id` always names one of its owners; the longest-standing one takes over. */
-async function passOwnership(trx: Transaction, organizationId: number): Promise<void> {
+export async function passOwnership(trx: Transaction, organizationId: number): Promise<void> {
   const ids = await loadOwners(trx, organizationId)
   if (ids.length === 0) return
   await trx

@@ -71,7 +71,7 @@ async function loadMembers(
 }
 
 function presentGrant(row: Awaited<ReturnType<typeof selectGrants>>[number]): Grant {
-  const { id, built_in_role: role, role_id, project_id, environment_id, created_at } = row
+  const { id, built_in_role: role, role_id, project_id, environment_id, source, created_at } = row
   const role_name = row.role_name ?? role!
-  return { id, role, role_id, role_name, project_id, environment_id, created_at }
+  return { id, role, role_id, role_name, project_id, environment_id, source, created_at }
 }

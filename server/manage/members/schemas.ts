@@ -36,6 +36,10 @@ export const grantSchema = namedObject('Grant', {
   role_name: Type.String(),
   project_id: IdOrNull,
   environment_id: IdOrNull,
+  source: Word(['manual', 'oidc'], {
+    description:
+      '`oidc`: follows the groups of the identity provider, and is replaced when the person signs in there.',
+  }),
   created_at: Timestamp,
 })
 export type Grant = Static<typeof grantSchema>

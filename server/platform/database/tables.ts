@@ -123,7 +123,26 @@ export type Tables = {
     organization_id: number
     project_id: number | null
     environment_id: number | null
+    /** `oidc`: mapped from a group of the identity provider, and replaced at the next sign-in. */
+    source: Generated<'manual' | 'oidc'>
     created_at: Timestamp
+  }
+  identities: {
+    id: Id
+    user_id: number
+    issuer: string
+    subject: string
+    created_at: Timestamp
+    last_used_at: MaybeTimestamp
+  }
+  oidc_attempts: {
+    state_hash: Buffer
+    browser_hash: Buffer
+    network: string
+    user_id: number | null
+    token_id: number | null
+    invitation_hash: Buffer | null
+    expires_at: Timestamp
   }
   credentials: Retained & {
     id: Id

@@ -11,9 +11,10 @@ import {
   Title,
 } from '@mantine/core'
 import { useForm } from '@mantine/form'
-import { useMutation } from '@tanstack/react-query'
+import { useMutation, useQuery } from '@tanstack/react-query'
 import { type ReactNode, useEffect } from 'react'
 import { ApiError } from '../api/api.ts'
+import { useApi } from '../api/services.ts'
 
 type SignIn = (email: string, password: string) => Promise<void>
 
@@ -23,8 +24,46 @@ export function SignInPage({ signIn }: { signIn: SignIn }) {
       <Text className="dimmed" mb="md">
         Sign in to see what is running, what failed and why.
       </Text>
+      <SingleSignOn />
       <SignInForm signIn={signIn} />
     </AccountPage>
+  )
+}
+
+const PROBLEMS: Record<string, string> = {
+  sso_unavailable: 'The identity provider is not available. Try again in a moment.',
+  sso_rejected: 'The identity provider did not sign you in.',
+  sso_expired: 'This sign-in took too long or was already used. Try again.',
+  sso_no_account: 'There is no account for you yet. Ask for an invitation.',
+  sso_email_taken: 'Your email address has an account. Sign in to it, then link single sign-on there.',
+}
+
+/** The button that leads to the identity provider, if there is one, and why it led back. */
+function SingleSignOn() {
+  const api = useApi()
+  const options = useQuery({
+    queryKey: ['sign-in-options'],
+    queryFn: ({ signal }) => api.request('GET /session/options', { signal }),
+  })
+  const { mutate, isPending, error } = useMutation({
+    mutationFn: () => api.request('POST /session/oidc', { body: {} }),
+    onSuccess: ({ url }) => window.location.assign(url),
+  })
+  const code = new URLSearchParams(window.location.search).get('problem') ?? ''
+  const problem = error ? errorMessage(error) : Object.hasOwn(PROBLEMS, code) && PROBLEMS[code]
+  return (
+    <Stack gap="sm" mb="sm">
+      {problem && (
+        <Alert color="red" role="alert">
+          {problem}
+        </Alert>
+      )}
+      {options.data?.oidc && (
+        <Button variant="default" fullWidth loading={isPending} onClick={() => mutate()}>
+          {options.data.oidc.label}
+        </Button>
+      )}
+    </Stack>
   )
 }
 

@@ -1,0 +1,109 @@
+import type { FastifyBaseLogger, FastifyRequest } from 'fastify'
+import { networkOf } from '#access/accounts/networks.ts'
+import { clientOf } from '#access/accounts/start-session.ts'
+import { actorOf } from '#access/audit/actor.ts'
+import { pathAndQuery } from '#platform/http/requests.ts'
+import { readAttemptCookie, writeAttemptCookie } from './attempt-cookie.ts'
+import { newAttempt, type Purpose, storeAttempt, takeAttempt } from './attempts.ts'
+import { createFailureRecorder } from './failures.ts'
+import type { Provider } from './provider.ts'
+import {
+  completeSignIn,
+  type ProblemCode,
+  type Refused,
+  type SignInDeps,
+  type SignInOutcome,
+} from './sign-in.ts'
+
+export type FlowDeps = SignInDeps & { provider: Provider; baseUrl: () => string }
+
+/** `cookie` is a Set-Cookie header for the browser, which then goes to `url`. */
+type Begun = { kind: 'begun'; url: string; cookie: string }
+/** `page` tells the person. */
+type NotBegun = { kind: 'unavailable'; page: string }
+
+export type Flow = {
+  begin(request: FastifyRequest, purpose: Purpose): Promise<Begun | { kind: 'too-many' } | NotBegun>
+  /** For the request that the browser brings back from the provider. `page` is where it goes next. */
+  finish(request: FastifyRequest): Promise<{ page: string; sessionToken: string | null }>
+}
+
+/** One sign-in at the provider: from the page to the provider, and back. */
+export function createFlow(deps: FlowDeps): Flow {
+  const { db, provider, baseUrl } = deps
+  const recordFailure = createFailureRecorder(db)
+  const redirectUri = () => `${baseUrl()}/session/oidc/callback`
+  const problemPage = (purpose: Purpose['kind'] | null, code: ProblemCode) =>
+    `${baseUrl()}/app/${purpose === 'link' ? 'account' : 'sign-in'}?problem=${code}`
+
+  async function identify(request: FastifyRequest) {
+    const url = new URL(redirectUri())
+    url.search = new URL(pathAndQuery(request.url), 'http://callback').search
+    const states = url.searchParams.getAll('state')
+    const secret = readAttemptCookie(request.headers.cookie, baseUrl())
+    const attempt = await takeAttempt(db, states.length === 1 ? states[0] : undefined, secret)
+    if (attempt.kind === 'refused') return { purpose: null, outcome: refused('sso_expired', attempt.reason) }
+    const { purpose, checks } = attempt
+    const answer = await provider.identify(url, checks)
+    switch (answer.kind) {
+      case 'identified':
+        return {
+          purpose,
+          outcome: await completeSignIn(deps, purpose, answer.person, clientOf(request, baseUrl())),
+        }
+      case 'rejected':
+        return { purpose, outcome: refused('sso_rejected', answer.reason) }
+      case 'unavailable':
+        return { purpose, outcome: refused('sso_unavailable', answer.reason) }
+    }
+  }
+
+  return {
+    async begin({ log, ip }, purpose) {
+      const attempt = newAttempt()
+      const ready = await provider.authorizationUrl(redirectUri(), attempt.checks)
+      if (ready.kind === 'unavailable') {
+        log.warn({ purpose: purpose.kind, reason: ready.reason }, 'identity provider unavailable')
+        return { kind: 'unavailable', page: problemPage(purpose.kind, 'sso_unavailable') }
+      }
+      if (!(await storeAttempt(db, attempt, purpose, networkOf(ip)))) return { kind: 'too-many' }
+      return { kind: 'begun', url: ready.url, cookie: writeAttemptCookie(attempt.secret, baseUrl()) }
+    },
+
+    async finish(request) {
+      const { purpose, outcome } = await identify(request)
+      if (outcome.kind === 'refused') await recordFailure(actorOf(request), outcome)
+      const kind = purpose?.kind ?? null
+      logOutcome(request.log, kind, outcome)
+      switch (outcome.kind) {
+        case 'signed-in':
+          return { page: `${baseUrl()}/app`, sessionToken: outcome.token }
+        case 'linked':
+          return { page: `${baseUrl()}/app/account`, sessionToken: null }
+        case 'refused':
+          return { page: problemPage(kind, outcome.code), sessionToken: null }
+      }
+    },
+  }
+}
+
+const refused = (code: Refused['code'], reason: string): Refused => ({ kind: 'refused', code, reason })
+
+function logOutcome(log: FastifyBaseLogger, purpose: Purpose['kind'] | null, outcome: SignInOutcome): void {
+  switch (outcome.kind) {
+    case 'signed-in': {
+      const { userId: user_id, skipped } = outcome
+      log.info({ purpose, user_id }, 'signed in by single sign-on')
+      if (skipped.length > 0) log.warn({ user_id, roles: skipped }, 'mapped roles skipped')
+      break
+    }
+    case 'linked':
+      log.info({ purpose, user_id: outcome.userId }, 'identity linked')
+      break
+    case 'refused': {
+      const { code, reason, account } = outcome
+      log.warn({ purpose, problem: code, reason, user_id: account?.id ?? null }, 'single sign-on failed')
+      break
+    }
+  }
+}

@@ -1,0 +1,86 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from 'typebox'
+import { operation } from '#access/accounts/session-routes.ts'
+import { actorOf } from '#access/audit/actor.ts'
+import { callerOf, signedIn } from '#access/authorization/enforce.ts'
+import { unwrap } from '#platform/http/problems.ts'
+import { Exactly, errorResponses, Id, Timestamp, TimestampOrNull } from '#platform/http/schemas.ts'
+import { begin, destination } from './begin.ts'
+import type { Flow } from './flow.ts'
+import { listIdentities, unlinkIdentity } from './identities.ts'
+import type { SignInDeps } from './sign-in.ts'
+
+type IdentityRoutes = Pick<SignInDeps, 'db' | 'replaceRoles'> & {
+  passwordLogin: boolean
+  settings: { issuer: string; label: string } | null
+  flow: Flow | null
+}
+
+const identity = Exactly({
+  id: Id,
+  issuer: Type.String({ description: 'The identity provider.' }),
+  label: Type.String({ description: 'What the sign-in button calls it, or the host of the issuer.' }),
+  created_at: Timestamp,
+  last_used_at: TimestampOrNull,
+})
+
+/** Who somebody is at identity providers: what they can sign in with besides their password. */
+export const identityRoutes: FastifyPluginAsyncTypebox<IdentityRoutes> = async (
+  app,
+  { db, replaceRoles, passwordLogin, settings, flow },
+) => {
+  const isUsable = (issuer: string) => settings !== null && isSameIssuer(issuer, settings.issuer)
+
+  app.get(
+    '/users/me/identities',
+    operation(signedIn, 'listIdentities', 'List linked identities', {
+      description: 'What you can sign in with besides your password; the newest first.',
+      response: { 200: Type.Array(identity), ...errorResponses(401) },
+    }),
+    async (request) => {
+      const identities = await listIdentities(db, callerOf(request).id)
+      return identities.map(({ id, issuer, ...dates }) => ({
+        id,
+        issuer,
+        label: isUsable(issuer) ? settings!.label : (URL.parse(issuer)?.host ?? issuer),
+        ...dates,
+      }))
+    },
+  )
+
+  app.post(
+    '/users/me/identities',
+    operation(signedIn, 'linkIdentity', 'Link an identity', {
+      description:
+        'Returns where to send the browser. Whoever you are at the identity provider can then sign in to your account. It must be the browser that this response goes to; it returns to `/app/account`, after a failure with `?problem=<code>` as for POST /session/oidc, or `sso_identity_taken`.',
+      response: { 200: destination, ...errorResponses(401, 403, 404, 429) },
+    }),
+    async (request, reply) => {
+      const { id: userId, token } = callerOf(request)
+      return begin(flow, request, reply, { kind: 'link', userId, tokenId: token.id })
+    },
+  )
+
+  app.delete(
+    '/users/me/identities/:id',
+    operation(signedIn, 'unlinkIdentity', 'Unlink an identity', {
+      description:
+        'Roles that came from groups of the identity provider are revoked. Returns 409 for your only way to sign in.',
+      params: Exactly({ id: Id }),
+      response: { 204: Type.Null(), ...errorResponses(401, 403, 404, 409, 422) },
+    }),
+    async (request, reply) => {
+      const [userId, actor] = [callerOf(request).id, actorOf(request)]
+      await db.transaction().execute(async (trx) => {
+        const rules = { passwordLogin, isUsable }
+        unwrap(await unlinkIdentity(trx, actor, { userId, id: request.params.id }, rules))
+        await replaceRoles(trx, { userId, actor }, [])
+      })
+      return reply.code(204).send(null)
+    },
+  )
+}
+
+function isSameIssuer(one: string, other: string): boolean {
+  return one.replace(/\/$/, '') === other.replace(/\/$/, '')
+}

@@ -1,0 +1,119 @@
+// Single sign-on: people sign in through an OpenID Connect provider, and link who they are there to their accounts.
+// This file talks to the provider. Whatever it answers, the result is an outcome that names no secret.
+import * as oidc from 'openid-client'
+import { boundedFetch } from './bounded-fetch.ts'
+import { type Person, readPerson } from './person.ts'
+import { isRejection, reasonOf } from './provider-errors.ts'
+
+export type ProviderSettings = {
+  issuer: string
+  clientId: string
+  clientSecret: string
+  groupsClaim: string
+}
+
+/** What binds the answer of the provider to one attempt. */
+export type Checks = { state: string; nonce: string; verifier: string }
+
+/** The provider does not answer, or nothing that makes sense. */
+export type Unavailable = { kind: 'unavailable'; reason: string }
+/** The provider, or a check of what it answered, turns the person away. */
+export type Rejected = { kind: 'rejected'; reason: string }
+
+export type Provider = {
+  /** Where to send the browser. */
+  authorizationUrl(redirectUri: string, checks: Checks): Promise<{ kind: 'ready'; url: string } | Unavailable>
+  /** Who came back. `callback` is the redirect URI with the query that the browser brought. */
+  identify(
+    callback: URL,
+    checks: Checks,
+  ): Promise<{ kind: 'identified'; person: Person } | Rejected | Unavailable>
+}
+
+const TIMEOUT_SECONDS = 10
+const DISCOVERY_MS = 60 * 60 * 1_000
+const SCOPES = ['openid', 'profile', 'email']
+
+/** Nothing is requested before the first sign-in, so Gantry starts without the provider. */
+export function createProvider(settings: ProviderSettings, now: () => number = Date.now): Provider {
+  let discovered: { configuration: Promise<oidc.Configuration>; until: number } | undefined
+
+  /** Concurrent calls share a request; a failure is not remembered. */
+  function discover(): Promise<oidc.Configuration> {
+    if (discovered && now() < discovered.until) return discovered.configuration
+    const configuration = requestConfiguration(settings)
+    const entry = { configuration, until: now() + DISCOVERY_MS }
+    discovered = entry
+    configuration.catch(() => {
+      if (discovered === entry) discovered = undefined
+    })
+    return configuration
+  }
+
+  return {
+    async authorizationUrl(redirectUri, { state, nonce, verifier }) {
+      try {
+        const configuration = await discover()
+        const { scopes_supported = [] } = configuration.serverMetadata()
+        const groups = scopes_supported.filter((scope) => scope === settings.groupsClaim)
+        const url = oidc.buildAuthorizationUrl(configuration, {
+          redirect_uri: redirectUri,
+          scope: [...SCOPES, ...groups].join(' '),
+          state,
+          nonce,
+          code_challenge: await oidc.calculatePKCECodeChallenge(verifier),
+          code_challenge_method: 'S256',
+        })
+        return { kind: 'ready', url: url.href }
+      } catch (error) {
+        return { kind: 'unavailable', reason: reasonOf(error) }
+      }
+    },
+
+    async identify(callback, { state, nonce, verifier }) {
+      let configuration: oidc.Configuration
+      try {
+        configuration = await discover()
+      } catch (error) {
+        return { kind: 'unavailable', reason: reasonOf(error) }
+      }
+      try {
+        const tokens = await oidc.authorizationCodeGrant(configuration, callback, {
+          expectedState: state,
+          expectedNonce: nonce,
+          pkceCodeVerifier: verifier,
+          idTokenExpected: true,
+        })
+        const claims = tokens.claims()!
+        // Many providers put names and groups only there.
+        const more = configuration.serverMetadata().userinfo_endpoint
+          ? await oidc.fetchUserInfo(configuration, tokens.access_token, claims.sub)
+          : {}
+        return { kind: 'identified', person: readPerson({ ...more, ...claims }, settings.groupsClaim) }
+      } catch (error) {
+        return { kind: isRejection(error) ? 'rejected' : 'unavailable', reason: reasonOf(error) }
+      }
+    },
+  }
+}
+
+function requestConfiguration({ issuer, clientId, clientSecret }: ProviderSettings) {
+  const server = new URL(issuer)
+  // `boundedFetch` allows plain HTTP on loopback only.
+  const insecure = server.protocol === 'http:' ? [oidc.allowInsecureRequests] : []
+  return oidc.discovery(server, clientId, undefined, authenticateBy(clientSecret), {
+    timeout: TIMEOUT_SECONDS,
+    [oidc.customFetch]: boundedFetch,
+    // Without these checks the library relies on TLS, and does not verify the signature of the ID token.
+    execute: [...insecure, oidc.enableNonRepudiationChecks],
+  })
+}
+
+/** The method that the provider supports; a provider that lists none supports the first one. */
+function authenticateBy(clientSecret: string): oidc.ClientAuth {
+  const [basic, post] = [oidc.ClientSecretBasic(clientSecret), oidc.ClientSecretPost(clientSecret)]
+  return (server, ...request) => {
+    const methods = server.token_endpoint_auth_methods_supported ?? ['client_secret_basic']
+    return (methods.includes('client_secret_basic') ? basic : post)(server, ...request)
+  }
+}
