@@ -9,7 +9,7 @@ import { signedInSchema } from '#access/accounts/signed-in.ts'
 import { userAccountSchema } from '#access/accounts/user-routes.ts'
 import { userSchema } from '#access/accounts/user-schema.ts'
 import { enforceAccess } from '#access/authorization/enforce.ts'
-import type { Connect } from '#adapters/executors/connect.ts'
+import type { Connect, RefuseLocal } from '#adapters/executors/connect.ts'
 import type { HttpClient } from '#adapters/http-client/client.ts'
 import { dryRunRoute, dryRunSchema } from '#engine/incoming/dry-run.ts'
 import type { ReceiveDeps } from '#engine/incoming/receive-call.ts'
@@ -91,6 +91,7 @@ export type AppDeps = {
   sshGuard: SshGuard
   /** Connects to servers exactly as runs do. */
   connect: Connect
+  refuseLocal: RefuseLocal
   http: HttpClient
   enqueue: RunRoutes['enqueue']
   version: string
@@ -131,7 +132,7 @@ const schemas = [
 ]
 
 export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
-  const { config, db, box, guard, sshGuard, connect, http, baseUrl, version } = deps
+  const { config, db, box, guard, sshGuard, connect, refuseLocal, http, baseUrl, version } = deps
   const app: FastifyInstance = Fastify({
     loggerInstance: deps.log,
     // `logRequests` writes one line per request instead.
@@ -206,11 +207,11 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
   await app.register(organizationRoutes, { db, baseUrl })
   await app.register(auditRoutes, { db, baseUrl })
   await app.register(credentialRoutes, { db, box, tree, baseUrl, guard, connect, http })
-  await app.register(serverRoutes, { db, box, sshGuard, connect, baseUrl })
+  await app.register(serverRoutes, { db, box, sshGuard, connect, refuseLocal, baseUrl })
   await app.register(applicationRoutes, { db, box, tree, baseUrl })
   await app.register(pipelineRoutes, { db, baseUrl })
   await app.register(memberRoutes, { db, lifetimes, baseUrl })
-  await app.register(applyRoutes, { db, box, guard, sshGuard, baseUrl })
+  await app.register(applyRoutes, { db, box, guard, sshGuard, refuseLocal, baseUrl })
   const queueDepths = () => readQueueDepths({ db, jobs })
   await app.register(dashboardRoutes, { db, tree, baseUrl, queueDepths })
   return app
