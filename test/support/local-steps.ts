@@ -1,11 +1,15 @@
 // A whole Gantry with its own home, as root or under an ordinary account, and steps that run on its local server.
 import assert from 'node:assert/strict'
-import { chown, mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { chown } from 'node:fs/promises'
 import { checkoutForEveryone, ordinaryUser } from '#platform/database/embedded/fixtures.ts'
-import { later } from './later.ts'
-import { ADMIN_ENVIRONMENT, call, type GantryProcess, logInAsAdmin, startGantry } from './process.ts'
+import {
+  ADMIN_ENVIRONMENT,
+  call,
+  type GantryProcess,
+  logInAsAdmin,
+  startGantry,
+  temporaryHome,
+} from './process.ts'
 import { until } from './until.ts'
 
 export type Ran = { status: string; reason: string; output: string }
@@ -18,10 +22,10 @@ export type LocalGantry = Awaited<ReturnType<typeof openLocalGantry>>
 export async function openLocalGantry(
   t: Closer,
   account: 'root' | 'ordinary',
-  { wrapper = [], environment = {} }: { wrapper?: string[]; environment?: Record<string, string> } = {},
+  more: { wrapper?: string[]; environment?: Record<string, string>; home?: string } = {},
 ) {
-  const home = await mkdtemp(join(tmpdir(), 'gantry-home-'))
-  later(t, () => rm(home, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 }))
+  const { wrapper = [], environment = {} } = more
+  const home = more.home ?? (await temporaryHome(t))
   const as =
     account === 'root' ? undefined : { ...ordinaryUser, checkout: await checkoutForEveryone(), wrapper }
   if (as) await chown(home, as.uid, as.gid)

@@ -126,8 +126,8 @@ type LocalRequest = CommandRequest & { root?: string }
 
 const EVERYTHING: View = { hidden: [], root: null }
 
-/** Nothing of our own environment: it holds secrets. An account whose home is hidden gets the server's root. */
-function environmentOf(
+/** Pure. Nothing of our own environment: it holds secrets. An account whose home is hidden gets the server's root. */
+export function environmentOf(
   { name, home }: LocalAccount,
   { hidden }: View,
   root: string | null,

@@ -36,7 +36,7 @@ export const serverRoutes: FastifyPluginAsyncTypebox<ServerRoutes> = async (app,
   servers.create('/environments/:id/servers', {
     access: permissions('environment', 'id', 'server:add'),
     description:
-      'Does not contact the server: see `POST /servers/{id}/check`. Only instance administrators can create local servers, and SSH servers on loopback addresses.',
+      'Does not contact the server: see `POST /servers/{id}/check`. Only instance administrators can create local servers, and SSH servers on loopback addresses. Returns 422 for a local server where Gantry cannot isolate its steps.',
     body: serverBody,
     errors: [415],
     prepare: ({ body }) => checkHost(sshGuard, body.host),
