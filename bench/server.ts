@@ -2,6 +2,8 @@
 
 import { randomBytes } from 'node:crypto'
 import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { pino } from 'pino'
 import { publicly } from '#access/authorization/enforce.ts'
 import { createConnect } from '#adapters/executors/connect.ts'
@@ -56,12 +58,16 @@ async function open(settings: ConnectionSettings): Promise<{ port: number }> {
   const sshGuard = createSshGuard({ targets: [] })
   const http = createHttpClient({ guard, userAgent: 'Gantry/bench' })
   resources.defer(() => http.close())
+  const home = join(tmpdir(), `gantry-bench-home-${process.getuid!()}`)
+  const local = { databaseUid: null, sshGuard, home, socket: null, unsafeLocalSteps: false }
+  const { connect, refuseLocal } = createConnect(local)
   const app = await buildApp({
     config,
     calls,
     guard,
     sshGuard,
-    connect: createConnect({ databaseUid: null, sshGuard }).connect,
+    connect,
+    refuseLocal,
     http,
     enqueue,
     db: database.db,

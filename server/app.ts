@@ -12,7 +12,7 @@ import { enforceAccess } from '#access/authorization/enforce.ts'
 import { rejectPasswords } from '#access/single-sign-on/password-login.ts'
 import { singleSignOnRoutes } from '#access/single-sign-on/routes.ts'
 import { rolesOf, type SingleSignOnConfig, singleSignOnOf } from '#access/single-sign-on/settings.ts'
-import type { Connect } from '#adapters/executors/connect.ts'
+import type { Connect, RefuseLocal } from '#adapters/executors/connect.ts'
 import type { HttpClient } from '#adapters/http-client/client.ts'
 import { dryRunRoute, dryRunSchema } from '#engine/incoming/dry-run.ts'
 import type { ReceiveDeps } from '#engine/incoming/receive-call.ts'
@@ -97,6 +97,7 @@ export type AppDeps = {
   sshGuard: SshGuard
   /** Connects to servers exactly as runs do. */
   connect: Connect
+  refuseLocal: RefuseLocal
   http: HttpClient
   enqueue: RunRoutes['enqueue']
   version: string
@@ -137,7 +138,7 @@ const schemas = [
 ]
 
 export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
-  const { config, db, box, guard, sshGuard, connect, http, baseUrl, version } = deps
+  const { config, db, box, guard, sshGuard, connect, refuseLocal, http, baseUrl, version } = deps
   const app: FastifyInstance = Fastify({
     loggerInstance: deps.log,
     // `logRequests` writes one line per request instead.
@@ -224,11 +225,11 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
   await app.register(organizationRoutes, { db, baseUrl })
   await app.register(auditRoutes, { db, baseUrl })
   await app.register(credentialRoutes, { db, box, tree, baseUrl, guard, connect, http })
-  await app.register(serverRoutes, { db, box, sshGuard, connect, baseUrl })
+  await app.register(serverRoutes, { db, box, sshGuard, connect, refuseLocal, baseUrl })
   await app.register(applicationRoutes, { db, box, tree, baseUrl })
   await app.register(pipelineRoutes, { db, baseUrl })
   await app.register(memberRoutes, { db, lifetimes, baseUrl })
-  await app.register(applyRoutes, { db, box, guard, sshGuard, baseUrl })
+  await app.register(applyRoutes, { db, box, guard, sshGuard, refuseLocal, baseUrl })
   const queueDepths = () => readQueueDepths({ db, jobs })
   await app.register(dashboardRoutes, { db, tree, baseUrl, queueDepths })
   return app

@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
 import type { FastifyBaseLogger } from 'fastify'
 import { sql } from 'kysely'
+import { Client } from 'pg'
 import { pruneTokens } from '#access/accounts/sessions.ts'
 import { pruneAttempts } from '#access/single-sign-on/attempts.ts'
 import { createConnect } from '#adapters/executors/connect.ts'
@@ -68,8 +69,21 @@ export async function startService(
   await installQueue(settings, jobs, config.heartbeatSeconds)
   const box = createSecretBox(await openKeyRing({ home: config.home, fromEnvironment: config.secretKey }))
   await assertSameKey(db, box)
+  const sshGuard = createSshGuard({ targets: config.sshTargets })
+  const {
+    connect,
+    refuseLocal,
+    close: closeLocal,
+  } = createConnect({
+    databaseUid,
+    sshGuard,
+    socket: socketOf(settings),
+    home: config.home,
+    unsafeLocalSteps: config.unsafeLocalSteps,
+  })
+  resources.defer(closeLocal)
   // Printed right away: if a later component fails to start, the password would be lost.
-  sayFirstStart(await prepareFirstStart(db, config), say)
+  sayFirstStart(await prepareFirstStart(db, config, refuseLocal), say)
 
   const queue = await openQueue({ settings, onError: reportError('queue') })
   resources.defer(() => queue.close())
@@ -85,12 +99,9 @@ export async function startService(
     allowTargets: config.allowTargets,
     baseUrl: () => guardUrl(config, baseUrl()),
   })
-  const sshGuard = createSshGuard({ targets: config.sshTargets })
   const { version } = JSON.parse(await readFile(new URL('../package.json', import.meta.url), 'utf8'))
   const http = createHttpClient({ guard, userAgent: `Gantry/${version}` })
   resources.defer(() => http.close())
-  const { connect, close: closeLocal } = createConnect({ databaseUid, sshGuard })
-  resources.defer(closeLocal)
 
   let unrecordedDeliveries = 0
   if (config.role !== 'api') {
@@ -170,6 +181,7 @@ export async function startService(
       guard,
       sshGuard,
       connect,
+      refuseLocal,
       http,
       enqueue,
       version,
@@ -196,6 +208,14 @@ function sayFirstStart(start: FirstStart, say: (message: string) => void): void 
   const password =
     start.generatedPassword === null ? '' : ` with the password ${start.generatedPassword} (shown this once)`
   say(`first start: log in as ${start.email}${password}`)
+  if (start.missingServer !== null)
+    say(`first start: the sample has no server to deploy to. ${start.missingServer}`)
+}
+
+/** Local commands must not reach it. */
+function socketOf(settings: ConnectionSettings): { folder: string; port: number } | null {
+  const { host, port } = new Client(settings)
+  return host.startsWith('/') ? { folder: host, port } : null
 }
 
 async function provideDatabase(

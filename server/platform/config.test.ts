@@ -29,6 +29,7 @@ const DEFAULTS: Config = {
   sshTargets: [],
   trustProxy: [],
   metricsToken: undefined,
+  unsafeLocalSteps: false,
   sample: true,
   maxPayload: MIB,
   keepBodiesDays: 30,
@@ -192,6 +193,13 @@ const EXAMPLES: { [Key in keyof Config]: { valid: [string, Config[Key]][]; inval
   metricsToken: {
     valid: [['0123456789.-_~+/=', '0123456789.-_~+/=']],
     invalid: ['0123456789abcde', 'with a space in between', 'ünicode-0123456789', 'x'.repeat(513)],
+  },
+  unsafeLocalSteps: {
+    valid: [
+      ['true', true],
+      ['false', false],
+    ],
+    invalid: ['1', 'no', 'False'],
   },
   sample: {
     valid: [

@@ -141,6 +141,11 @@ export const settings = {
       'must have 16 to 512 letters, digits or any of - . _ ~ + / =',
     ),
   ),
+  unsafeLocalSteps: flag(
+    'GANTRY_UNSAFE_LOCAL_STEPS',
+    "Run steps on local servers even where the kernel cannot isolate them from Gantry's own files",
+    false,
+  ),
   sample: flag('GANTRY_SAMPLE', 'Create a sample organization at the first start', true),
   maxPayload: integer('GANTRY_MAX_PAYLOAD', 'Maximum hook payload in bytes', MIB, [1024, 25 * MIB]),
   keepBodiesDays: integer(

@@ -15,6 +15,7 @@ import { runServerCheck } from '#manage/servers/run-check.ts'
 import { createSshGuard } from '#platform/addresses/ssh-guard.ts'
 import { openTestApp } from '#test/support/harness.ts'
 import { later } from '#test/support/later.ts'
+import { LOCAL_SETTINGS } from '#test/support/local-settings.ts'
 import { fieldsOf, KEY, KEY_FINGERPRINT, openServers } from '#test/support/servers.ts'
 import { startSshd } from '#test/support/sshd.ts'
 import { createPerson, createTestTree, grantRole } from '#test/support/world.ts'
@@ -147,7 +148,7 @@ suite('local servers', () => {
       token: developer.token,
       body: {},
     })
-    const runs = createConnect({ databaseUid: usual.uid, sshGuard })
+    const runs = createConnect({ ...LOCAL_SETTINGS, databaseUid: usual.uid, sshGuard })
     later(t, runs.close)
     const server = { name: 'here', kind: 'local' as const, rootDirectory: '/tmp' }
     const connection = await runs.connect({ ...server, ...NO_SSH })
@@ -254,7 +255,7 @@ suite('checking SSH servers', () => {
     const { id } = await createHere({ host: '127.0.0.1', port: (mute.address() as { port: number }).port })
     const caller = { grants: [] } as unknown as Caller
     const actor = { userId: null, ipAddress: null, requestId: null }
-    const { connect } = createConnect({ databaseUid: null, sshGuard })
+    const { connect } = createConnect({ ...LOCAL_SETTINGS, databaseUid: null, sshGuard })
     for (const timeouts of [
       { connectMs: 100, probeMs: 100, totalMs: 60_000 },
       { connectMs: 60_000, probeMs: 100, totalMs: 100 },

@@ -20,6 +20,7 @@ import { type ConnectionSettings, type Database, openDatabase } from '#platform/
 import { openListener } from '#platform/database/listen.ts'
 import { openQueue } from '#platform/queue/open-queue.ts'
 import { createTestDatabase } from './database.ts'
+import { LOCAL_SETTINGS } from './local-settings.ts'
 
 export type TestApp = {
   app: FastifyInstance
@@ -60,6 +61,7 @@ export async function openTestApp(
     sshGuard?: AppDeps['sshGuard']
     /** The account of an embedded database, which commands on this machine must not use. */
     databaseUid?: number
+    refuseLocal?: AppDeps['refuseLocal']
   } = {},
 ): Promise<TestApp> {
   const { settings, drop } = more.beside
@@ -82,7 +84,7 @@ export async function openTestApp(
     more.guard ?? createAddressGuard({ allowTargets: config.allowTargets, baseUrl: () => TEST_BASE_URL })
   const http = createHttpClient({ guard, userAgent: 'Gantry/test' })
   const sshGuard = more.sshGuard ?? createSshGuard({ targets: config.sshTargets })
-  const servers = createConnect({ databaseUid: more.databaseUid ?? null, sshGuard })
+  const servers = createConnect({ ...LOCAL_SETTINGS, databaseUid: more.databaseUid ?? null, sshGuard })
   const app = await buildApp({
     calls,
     enqueue,
@@ -90,6 +92,7 @@ export async function openTestApp(
     guard,
     sshGuard,
     connect: servers.connect,
+    refuseLocal: more.refuseLocal ?? servers.refuseLocal,
     http,
     db: database.db,
     listener,

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 
+import { nodeOf } from '#platform/database/embedded/fixtures.ts'
 import { later } from './later.ts'
 
 type Closer = { after(fn: () => Promise<void>): void }
@@ -35,10 +36,20 @@ export async function temporaryHome(t: Closer): Promise<string> {
   return home
 }
 
+/** `as`: under another account, with a command line in front and a copy of the checkout that it can read. */
+type As = { uid: number; gid: number; checkout: string; wrapper?: string[] }
+
 /** Resolves when it is ready; rejects with its output when it exits instead. */
-export async function startGantry(t: Closer, environment: Record<string, string>): Promise<GantryProcess> {
+export async function startGantry(
+  t: Closer,
+  environment: Record<string, string>,
+  as?: As,
+): Promise<GantryProcess> {
   const startedAt = performance.now()
-  const child = spawn(process.execPath, [MAIN], {
+  const own = as ? [nodeOf(as.checkout), join(as.checkout, 'server/main.ts')] : [process.execPath, MAIN]
+  const [program, ...args] = [...(as?.wrapper ?? []), ...own]
+  const child = spawn(program!, args, {
+    ...(as && { uid: as.uid, gid: as.gid, cwd: '/' }),
     env: { PATH: process.env.PATH, PORT: '0', LOG_LEVEL: 'warn', ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   })

@@ -1,9 +1,9 @@
 import type { AddressGuard } from '#platform/addresses/guard.ts'
 import type { SshGuard, SshVerdict } from '#platform/addresses/ssh-guard.ts'
 import type { ServersTable } from '#platform/database/tables.ts'
-import { type Connection, unreachable } from './executor.ts'
+import { type Connection, type Unreachable, unreachable } from './executor.ts'
+import type { Secrets } from './hidden.ts'
 import { type LocalExecutor, openLocalExecutor } from './local.ts'
-import { makeFolderOf } from './local-account.ts'
 import { CONNECT_TIMEOUT_MS, connectSsh, type SshOptions } from './ssh-connect.ts'
 
 /** A server with its decrypted key. Only SSH servers have host, port, login name and keys. */
@@ -35,39 +35,56 @@ export type ConnectOptions = Partial<
 /** Closing the executor ends an SSH connection; the local executor lives as long as the process. */
 export type Connect = (server: ServerAddress, options?: ConnectOptions) => Promise<Connection>
 
-/**
- * The one way to a server, for runs, server checks and key probes: what a check finds is what a run gets.
- * `databaseUid`: the account of the embedded database, which local commands never use.
- */
-export function createConnect({
-  databaseUid,
-  sshGuard,
-}: {
+/** Why a local server with this root cannot be used, by field; undefined when it can. */
+export type RefuseLocal = (
+  rootDirectory: string,
+) => Promise<{ provider_code: string[] } | { root_directory: string[] } | undefined>
+
+export type ConnectSettings = Secrets & {
+  /** The account of the embedded database, which local commands never use. */
   databaseUid: number | null
+  unsafeLocalSteps: boolean
   sshGuard: SshGuard
-}): {
+}
+
+/** The one way to a server, for runs, server checks and key probes: what a check finds is what a run gets. */
+export function createConnect(settings: ConnectSettings): {
   connect: Connect
+  refuseLocal: RefuseLocal
   close(): Promise<void>
 } {
-  let local: Promise<LocalExecutor> | undefined
+  const { sshGuard, databaseUid, unsafeLocalSteps, ...secrets } = settings
+  let opening: Promise<LocalExecutor | Unreachable> | undefined
+
+  function openLocal(): Promise<LocalExecutor | Unreachable> {
+    const options = { ...secrets, excludedUid: databaseUid, unsafe: unsafeLocalSteps }
+    opening ??= openLocalExecutor(options).catch((error) => {
+      opening = undefined
+      throw error
+    })
+    return opening
+  }
 
   const connectors: Record<ServerKind, Connect> = {
     async local({ rootDirectory }) {
-      local ??= openLocalExecutor({ excludedUid: databaseUid }).catch((error) => {
-        local = undefined
-        throw error
-      })
-      const { account, run } = await local
-      // Where we may not create it, the first command says so in the step's log.
-      if (!('kind' in account)) await makeFolderOf(account, rootDirectory).catch(() => false)
-      return { kind: 'connected', executor: { run, close: async () => {} } }
+      const local = await openLocal()
+      return 'kind' in local ? local : local.connect(rootDirectory)
     },
     ssh: (server, options) => connectOverSsh(sshGuard, server, options),
   }
 
   return {
     connect: (server, options) => connectors[server.kind](server, options),
-    close: async () => (await local)?.close(),
+    async refuseLocal(rootDirectory) {
+      const local = await openLocal()
+      if ('kind' in local) return { provider_code: [asSentence(local.message)] }
+      const refused = await local.refuseRoot(rootDirectory)
+      return refused && { root_directory: [asSentence(refused.message)] }
+    },
+    async close() {
+      const local = await opening
+      if (local && 'close' in local) await local.close()
+    },
   }
 }
 

@@ -6,6 +6,7 @@ import { existsSync } from 'node:fs'
 import { type CommandEnd, impossible } from './executor.ts'
 import { createMarks, GUARD, openGuard } from './guard.ts'
 import { createGuardPool, guardCommand } from './guard-pool.ts'
+import type { View } from './hidden.ts'
 import { createPipeMaker } from './pipes.ts'
 import { BASH, BASH_OPTIONS, MARK_VARIABLE, STANDARD_PATH } from './preamble.ts'
 import type { LaunchedCommand } from './supervise.ts'
@@ -13,8 +14,8 @@ import type { LaunchedCommand } from './supervise.ts'
 /** Another account to run under, which requires root. `groups`: with its supplementary groups. */
 export type SwitchTo = { uid: number; gid: number; groups: boolean }
 
-/** What a local command starts with: the environment of its account, and nothing of ours. */
-export type LocalLaunch = { switchTo: SwitchTo | null; environment: Record<string, string> }
+/** What a local command starts with: the environment of its account, nothing of ours, and its view of the files. */
+export type LocalLaunch = { switchTo: SwitchTo | null; environment: Record<string, string>; view: View }
 
 /** Starts local commands in a way that leaves none of their processes behind. */
 export type LocalBackend = {
@@ -45,10 +46,10 @@ export function setprivArguments({ setpriv }: LocalTools, { uid, gid }: SwitchTo
   return [setpriv, `--reuid=${uid}`, `--regid=${gid}`, '--init-groups']
 }
 
-/** Where process namespaces are not available: each command in its own session, with a guard. */
-export function createGuardedBackend(tools: LocalTools | undefined): LocalBackend {
+/** Where namespaces are not available: each command in its own session, with a guard. Hides nothing. */
+export function createGuardedBackend(tools: LocalTools | undefined, pipesFolder: string): LocalBackend {
   const marks = createMarks()
-  const pipes = createPipeMaker()
+  const pipes = createPipeMaker(pipesFolder)
   const guards = createGuardPool(Number.POSITIVE_INFINITY, async (key) => {
     const [uid, gid] = key.split(':').map(Number)
     const guard = spawn(BASH, ['--norc', '-c', GUARD], {
@@ -101,68 +102,4 @@ function endOf(child: ChildProcess): Promise<CommandEnd> {
       resolve(signal === null ? { kind: 'exited', code: code! } : { kind: 'signalled', signal })
     })
   })
-}
-
-// A namespace does not see what is mounted on the machine later, so a prewarmed one must not grow old.
-const PREWARMED_FOR_MS = 5_000
-
-/**
- * Keeps one bash ready while commands follow each other, for another one like the last. Starting it takes several
- * times as long as a small command; and it knows nothing yet: script and values come with the preamble.
- */
-export function withPrewarmed(backend: LocalBackend): LocalBackend {
-  const discarding = new Set<Promise<void>>()
-  let prewarmed:
-    | { key: string; launching: Promise<LaunchedCommand | undefined>; timer: NodeJS.Timeout }
-    | undefined
-
-  function prewarm(launch: LocalLaunch, key: string): void {
-    if (prewarmed) return
-    // The next command will find out on its own why it did not work.
-    const launching = backend.launch(launch).then(
-      (launched) => ('kind' in launched ? undefined : launched),
-      () => undefined,
-    )
-    prewarmed = { key, launching, timer: setTimeout(discard, PREWARMED_FOR_MS).unref() }
-  }
-
-  function take(): Promise<LaunchedCommand | undefined> | undefined {
-    const taken = prewarmed
-    prewarmed = undefined
-    clearTimeout(taken?.timer)
-    return taken?.launching
-  }
-
-  function discard(): void {
-    const launching = take()
-    const discarded: Promise<void> = end(launching).finally(() => discarding.delete(discarded))
-    discarding.add(discarded)
-  }
-
-  return {
-    async launch(launch) {
-      const key = JSON.stringify(launch)
-      if (prewarmed && prewarmed.key !== key) discard()
-      const ready = await take()
-      prewarm(launch, key)
-      return ready && (await isAlive(ready)) ? ready : backend.launch(launch)
-    },
-    async close() {
-      discard()
-      await Promise.all(discarding)
-      await backend.close()
-    },
-  }
-}
-
-async function isAlive(launched: LaunchedCommand): Promise<boolean> {
-  return (await Promise.race([launched.ended, undefined])) === undefined
-}
-
-async function end(launching: Promise<LaunchedCommand | undefined> | undefined): Promise<void> {
-  const launched = await launching
-  await launched?.kill()
-  launched?.stdin.destroy()
-  launched?.stdout.destroy()
-  launched?.release?.()
 }

@@ -1,29 +1,64 @@
-// Commands on this machine. In a namespace they neither see nor signal the processes outside, and what they mount
-// is theirs alone; under an ordinary account they also cannot become another by sudo. A service is reached through
-// its manager (systemctl, docker), which is not one of their processes.
+// Commands on this machine. They see neither the processes nor the files of Gantry, what they mount is theirs alone,
+// and no program gives them more permissions than their account has. A service is reached through its manager
+// (systemctl, docker), which is not one of their processes.
 
-import type { CommandRequest, Executor, Impossible } from './executor.ts'
-import { chooseLocalAccount, findLocalAccount, type LocalAccount } from './local-account.ts'
+import { mkdir } from 'node:fs/promises'
+import {
+  type CommandRequest,
+  type Connection,
+  type Executor,
+  type Impossible,
+  impossible,
+  type Unreachable,
+  unreachable,
+} from './executor.ts'
+import {
+  findHidden,
+  isBelow,
+  locateRoot,
+  type RefusedRoot,
+  type Secrets,
+  type View,
+  viewFor,
+} from './hidden.ts'
+import { chooseLocalAccount, findLocalAccount, type LocalAccount, makeFolderOf } from './local-account.ts'
 import {
   createGuardedBackend,
   findLocalTools,
+  isRoot,
   type LocalBackend,
   type LocalTools,
   type SwitchTo,
-  withPrewarmed,
 } from './local-backend.ts'
 import { createNamespaceBackend } from './namespaces.ts'
 import { BASH, STANDARD_PATH } from './preamble.ts'
+import { withPrewarmed } from './prewarmed.ts'
 import { createExecutor, supervise } from './supervise.ts'
 
-/** What ends the processes that a command leaves behind: see namespaces.ts and guard.ts. */
+/** What ends the processes that a command leaves behind: see launcher.ts and guard.ts. Only a namespace isolates. */
 export type Containment = 'namespace' | 'guard'
 
 export type LocalExecutor = Executor & {
   /** The account of commands that specify none. */
   account: LocalAccount | Impossible
   containment: Containment
+  /** For the commands of one server. Its root is created when it is missing; closing it does nothing. */
+  connect(rootDirectory: string): Promise<Connection>
+  /** Why no server may have this root. */
+  refuseRoot(rootDirectory: string): Promise<RefusedRoot | undefined>
 }
+
+export type LocalOptions = Secrets & {
+  /** The account of the embedded database, which commands must not use. */
+  excludedUid: number | null
+  /** GANTRY_UNSAFE_LOCAL_STEPS: where namespaces are not available, commands run without them. */
+  unsafe: boolean
+  /** For tests: not what is best. */
+  containment?: Containment | undefined
+}
+
+const NOT_ISOLATED =
+  'this machine does not allow Gantry to isolate local steps from its own files and processes, so local servers are disabled. See "Local steps" in docs/operations.md, or set GANTRY_UNSAFE_LOCAL_STEPS=true to run them without isolation'
 
 // Of all ways to end, the one that is most easily misreported.
 const PROBE: CommandRequest = {
@@ -37,52 +72,95 @@ const PROBE: CommandRequest = {
   graceMs: 0,
 }
 
-/**
- * Once per process: finds out what the machine allows, which takes some milliseconds. `excludedUid`: the account of
- * the embedded database, which commands must not use. Without `containment`: a namespace where possible, else a guard.
- */
-export async function openLocalExecutor(options: {
-  excludedUid: number | null
-  containment?: Containment | undefined
-}): Promise<LocalExecutor> {
+/** Once per process: finds out what the machine allows, which takes some milliseconds. */
+export async function openLocalExecutor(options: LocalOptions): Promise<LocalExecutor | Unreachable> {
+  const { home } = options
+  await mkdir(home, { recursive: true, mode: 0o700 })
   const account = await chooseLocalAccount(options.excludedUid)
+  const hidden = await findHidden(options)
   const tools = findLocalTools()
-  const namespaced = options.containment === 'guard' ? undefined : await tryNamespaces(tools, account)
-  const backend = withPrewarmed(namespaced ?? createGuardedBackend(tools))
+  const namespaced =
+    options.containment === 'guard' ? undefined : await tryNamespaces(tools, account, home, hidden)
+  if (!namespaced && (!options.unsafe || options.containment === 'namespace'))
+    return unreachable(NOT_ISOLATED)
+  const backend = withPrewarmed(namespaced ?? createGuardedBackend(tools, home))
 
-  const executor = createExecutor({
-    async launch({ runAsUser }) {
+  const executor = createExecutor<LocalRequest>({
+    async launch({ runAsUser, root = null }) {
       const user = runAsUser === null ? account : await findLocalAccount(runAsUser)
       if ('kind' in user) return user
+      const view = namespaced ? await viewFor(options, hidden, root) : EVERYTHING
+      if ('kind' in view) return impossible(view.message)
       return backend.launch({
         switchTo: switchFor(user, runAsUser !== null),
-        environment: environmentOf(user),
+        environment: environmentOf(user, view, root),
+        view,
       })
     },
     shutDown: backend.close,
   })
-  return { ...executor, account, containment: namespaced ? 'namespace' : 'guard' }
+
+  async function refuseRoot(root: string): Promise<RefusedRoot | undefined> {
+    const placed = namespaced ? await locateRoot(options, hidden, root) : undefined
+    return placed?.kind === 'refused' ? placed : undefined
+  }
+
+  return {
+    ...executor,
+    account,
+    containment: namespaced ? 'namespace' : 'guard',
+    refuseRoot,
+    async connect(root) {
+      const refused = await refuseRoot(root)
+      if (refused) return unreachable(refused.message)
+      // Where we may not create it, the first command says so in the step's log.
+      if (!('kind' in account)) await makeFolderOf(account, root).catch(() => false)
+      const run = (request: CommandRequest) => executor.run({ ...request, root })
+      return { kind: 'connected', executor: { run, close: async () => {} } }
+    },
+  }
 }
 
-/** Nothing of our own environment: it holds secrets. */
-function environmentOf({ name, home }: LocalAccount): Record<string, string> {
-  return { PATH: STANDARD_PATH, HOME: home, USER: name, LOGNAME: name, SHELL: BASH, LANG: 'C.UTF-8' }
+/** `root`: of the server that the command runs for. */
+type LocalRequest = CommandRequest & { root?: string }
+
+const EVERYTHING: View = { hidden: [], root: null }
+
+/** Pure. Nothing of our own environment: it holds secrets. An account whose home is hidden gets the server's root. */
+export function environmentOf(
+  { name, home }: LocalAccount,
+  { hidden }: View,
+  root: string | null,
+): Record<string, string> {
+  const isHidden = hidden.some(({ path }) => home === path || isBelow(home, path))
+  return {
+    PATH: STANDARD_PATH,
+    HOME: isHidden ? (root ?? '/') : home,
+    USER: name,
+    LOGNAME: name,
+    SHELL: BASH,
+    LANG: 'C.UTF-8',
+  }
 }
 
 /** An account that a step specifies keeps its groups; the one that we chose needs none. */
 function switchFor({ uid, gid }: LocalAccount, named: boolean): SwitchTo | null {
-  return uid === process.getuid!() ? null : { uid, gid, groups: named }
+  return isRoot() ? { uid, gid, groups: named } : null
 }
 
 /** Permissions, limits, security modules and tool versions all matter, so it is tried. */
 async function tryNamespaces(
   tools: LocalTools | undefined,
   account: LocalAccount | Impossible,
+  home: string,
+  hidden: View['hidden'],
 ): Promise<LocalBackend | undefined> {
   if (!tools) return undefined
-  const backend = createNamespaceBackend(tools)
+  const backend = createNamespaceBackend(tools, home)
   const switchTo = 'kind' in account ? null : switchFor(account, false)
-  const launched = await backend.launch({ switchTo, environment: {} })
+  const view = await viewFor({ home }, hidden, null)
+  const launched =
+    'kind' in view ? unreachable(view.message) : await backend.launch({ switchTo, environment: {}, view })
   const end = 'kind' in launched ? launched : await supervise(PROBE, launched)
   if (end.kind === 'signalled' && end.signal === 'SIGKILL') return backend
   await backend.close()

@@ -1,83 +1,47 @@
-// Local commands in process namespaces: the kernel ends everything in one together with its first process, the
-// keeper, whatever a command does to detach itself.
-//
-//   Gantry ── launcher ── one for each command ─┬─ unshare ── keeper
-//                                               └─ nsenter ── setsid ── the command, in its own session
-//
-// Gantry itself does not fork for a command: for a process of its size that takes longer than the command, and
-// blocks everything else meanwhile. The launcher is a bash that executes orders, line by line, and reports. The
-// keeper reads a pipe on which nothing is ever sent: its end means that Gantry is dead.
+// Local commands in namespaces of their own. The kernel ends everything in a process namespace together with its
+// first process, the keeper, whatever a command does to detach itself; and a command sees neither the processes
+// nor the files of Gantry: see launcher.ts and hidden.ts.
 
-import { spawn } from 'node:child_process'
 import { constants } from 'node:os'
 import { type CommandEnd, unreachable } from './executor.ts'
-import {
-  isRoot,
-  type LocalBackend,
-  type LocalTools,
-  type SwitchTo,
-  setprivArguments,
-} from './local-backend.ts'
-import { onLines } from './output.ts'
+import type { View } from './hidden.ts'
+import { type Launcher, type Report, startLauncher, viewArguments } from './launcher.ts'
+import { type LocalBackend, type LocalTools, type SwitchTo, setprivArguments } from './local-backend.ts'
 import { createPipeMaker } from './pipes.ts'
-import { BASH, BASH_OPTIONS, quote, STANDARD_PATH } from './preamble.ts'
+import { quote } from './preamble.ts'
 import { KILL_TIMEOUT_MS, waitAtMost } from './supervise.ts'
-
-// USR1: SIGTERM to everyone. USR2: the command itself has ended, so the others must go; after a SIGTERM they keep
-// their grace period.
-const KEEPER = [
-  'trap "t=1; kill -TERM -1" USR1',
-  'trap "while [ \\$t ] && kill -0 -1 && { read -r -t 0.02; ((\\$? > 128)); }; do :; done; exit" USR2',
-  'echo ready; exec >&- 2>&-; read -r',
-].join('; ')
-
-// Descriptor 5 reports when the namespace is ready, and ends when nothing in it is alive.
-// Opening one end of a pipe waits for the other, unless it is opened for both first: Gantry may be dead by now.
-// setsid reports a signal by an error message, with the number as exit code; bash would make 137 of both.
-// Without job control, bash makes background commands ignore SIGINT, and all that they start.
-const LAUNCHER = `
-set -m
-run() {
-  local id=$1 in=/proc/$PPID/fd/$2 out=/proc/$PPID/fd/$3 said keeper code=1; shift 3
-  exec </dev/null 5< <(exec "\${UNSHARE[@]}" <&3 3<&- 2>&1)
-  read -r -u 5 said
-  if [ "$said" = ready ]; then
-    read -r keeper </proc/$!/task/$!/children
-    echo "at $id $keeper"
-    while [ "$1" != -- ]; do export "$1"; shift; done; shift
-    said=$(
-      exec 6<>"$in" 7<>"$out" 8<"$in" 9>"$out"
-      exec "\${NSENTER[@]}" --target=$keeper "$@" "\${COMMAND[@]}" 2>&1 <&8 >&9 3<&- 5<&- 6<&- 7<&- 8<&- 9<&-
-    )
-    code=$?
-    kill -USR2 $keeper
-  fi
-  read -r -u 5
-  said=\${said//[[:cntrl:]]/ }
-  echo "ended $id $code \${said:0:500}"
-}
-while read -r line; do eval "$line"; done
-wait`
 
 // Bash remembers every process that it ever started, and gets slower by it.
 const MAX_ORDERS = 300
 
-/** Each command in its own process namespace. Only trying shows whether this machine allows it. */
-export function createNamespaceBackend(tools: LocalTools): LocalBackend {
+// A view does not show what is mounted on the machine later, so it must not grow old.
+const VIEW_FOR_MS = 5_000
+
+type PreparedView = {
+  launcher: Launcher
+  number: Promise<number | { problem: string }>
+  timer: NodeJS.Timeout
+  /** False when its launcher is about to forget it, or to end. */
+  isUsable: boolean
+}
+
+/** Each command in its own namespaces. Only trying shows whether this machine allows it. */
+export function createNamespaceBackend(tools: LocalTools, pipesFolder: string): LocalBackend {
   const alive = new Set<Launcher>()
   let current: Launcher | undefined
   let orders = 0
-  const pipes = createPipeMaker(makeFifos)
+  const pipes = createPipeMaker(pipesFolder, makeFifos)
+  const views = new Map<string, PreparedView>()
 
   /** Started with the first order, and again when it was killed or has done its share. */
   function launcher(): Launcher {
     if (++orders % MAX_ORDERS === 0) retire()
     if (current) return current
-    const started = startLauncher(`${definitions(tools)}${LAUNCHER}`)
+    const started = startLauncher(tools)
     alive.add(started)
     started.gone.then(() => {
       alive.delete(started)
-      if (current === started) current = undefined
+      if (current === started) abandon()
     })
     current = started
     return started
@@ -85,8 +49,14 @@ export function createNamespaceBackend(tools: LocalTools): LocalBackend {
 
   /** It ends when the last of its commands has. */
   function retire(): void {
-    current?.end()
+    const retired = current
+    abandon()
+    retired?.end()
+  }
+
+  function abandon(): void {
     current = undefined
+    for (const key of views.keys()) discardView(key)
   }
 
   function makeFifos(paths: string[]): Promise<void> {
@@ -98,12 +68,52 @@ export function createNamespaceBackend(tools: LocalTools): LocalBackend {
     })
   }
 
+  function discardView(key: string): PreparedView | undefined {
+    const view = views.get(key)
+    views.delete(key)
+    clearTimeout(view?.timer)
+    if (view) view.isUsable = false
+    return view
+  }
+
+  function prepareView(view: View, asRoot: boolean): PreparedView {
+    const words = viewArguments(view, asRoot)
+    // The root may be deleted and created again.
+    const key = `${words} ${view.root?.id}`
+    const known = views.get(key)
+    if (known) return known
+    const by = current ?? launcher()
+    const number = orderView(by, words)
+    const forget = async () => {
+      if (discardView(key)) by.tell(`forget ${await number}`)
+    }
+    const prepared = { launcher: by, number, timer: setTimeout(forget, VIEW_FOR_MS).unref(), isUsable: true }
+    views.set(key, prepared)
+    number.then((made) => typeof made !== 'number' && views.get(key) === prepared && discardView(key))
+    return prepared
+  }
+
   return {
-    async launch({ switchTo, environment }) {
+    async launch({ switchTo, environment, view }) {
+      const asRoot = switchTo?.uid === 0
       const { stdin, stdout, commandStdin, commandStdout, handedOver } = await pipes.take()
+      launcher()
+      let prepared = prepareView(view, asRoot)
+      let number = await prepared.number
+      while (typeof number === 'number' && !prepared.isUsable) {
+        prepared = prepareView(view, asRoot)
+        number = await prepared.number
+      }
+      if (typeof number !== 'number') {
+        stdin.destroy()
+        stdout.destroy()
+        handedOver()
+        return unreachable(`local steps cannot be isolated: ${number.problem}`)
+      }
       const variables = Object.entries(environment).map(([name, value]) => quote(`${name}=${value}`))
       const account = accountArguments(tools, switchTo).map(quote)
-      const words = [commandStdin, commandStdout, ...variables, '--', ...account].join(' ')
+      const start = [commandStdin, commandStdout, number, asRoot ? 'root' : 'account']
+      const words = [...start, ...variables, '--', ...account].join(' ')
       const ended = Promise.withResolvers<CommandEnd>()
       let startupError = ''
       let keeper: number | undefined
@@ -112,7 +122,7 @@ export function createNamespaceBackend(tools: LocalTools): LocalBackend {
         pending = name
         if (keeper !== undefined && name) signalIfAlive(keeper, name)
       }
-      launcher().order(
+      prepared.launcher.order(
         (id) => `run ${id} ${words} &`,
         (report) => {
           if (report?.word === 'at') {
@@ -155,24 +165,40 @@ export function createNamespaceBackend(tools: LocalTools): LocalBackend {
   }
 }
 
+function orderView(launcher: Launcher, words: string): PreparedView['number'] {
+  return new Promise((resolve) => {
+    launcher.order(
+      (id) => `view ${id} ${words}`,
+      (report) => {
+        if (!report) resolve({ problem: 'the launcher of local commands was killed' })
+        else if (report.number !== 0) resolve({ problem: report.rest || 'the kernel does not allow it' })
+        else resolve(report.id)
+      },
+    )
+  })
+}
+
+// Those that concern files, accounts and ports. None of them undoes a mount or reaches beyond the namespaces.
+const CAPABILITIES_OF_ROOT = [
+  'chown',
+  'dac_override',
+  'fowner',
+  'fsetid',
+  'kill',
+  'net_bind_service',
+  'setgid',
+  'setuid',
+]
+
 /** Options of nsenter, which drops all supplementary groups, or the beginning of a command line. */
 function accountArguments(tools: LocalTools, switchTo: SwitchTo | null): string[] {
   if (!switchTo) return []
   const { uid, gid, groups } = switchTo
+  if (uid === 0) {
+    const bounding = ['-all', ...CAPABILITIES_OF_ROOT.map((name) => `+${name}`)].join(',')
+    return [...setprivArguments(tools, switchTo), `--bounding-set=${bounding}`, '--inh-caps=-all']
+  }
   return groups ? setprivArguments(tools, switchTo) : [`--setuid=${uid}`, `--setgid=${gid}`]
-}
-
-function definitions({ unshare, nsenter, setsid }: LocalTools): string {
-  const array = (name: string, words: string[]) => `${name}=(${words.map(quote).join(' ')})\n`
-  // With a /proc of the namespace: otherwise the process ids that scripts find there would be wrong.
-  const options = ['--pid', '--fork', '--kill-child', '--mount-proc']
-  const asUser = isRoot() ? [] : ['--user', '--map-current-user']
-  const asSameUser = isRoot() ? [] : ['--user', '--preserve-credentials']
-  return [
-    array('UNSHARE', [unshare, ...asUser, ...options, BASH, '--norc', '-c', KEEPER]),
-    array('NSENTER', [nsenter, ...asSameUser, '--pid', '--mount']),
-    array('COMMAND', [setsid, '--fork', '--wait', BASH, ...BASH_OPTIONS]),
-  ].join('')
 }
 
 const SIGNALS = new Map(Object.entries(constants.signals).map(([name, number]) => [number, name]))
@@ -181,47 +207,6 @@ function signalOf({ number, rest }: Report): string | undefined {
   if (!/setsid: child \d+ did not exit normally/.test(rest)) return undefined
   // The highest bit marks a core dump.
   return SIGNALS.get(number & 127) ?? 'unknown signal'
-}
-
-type Report = { word: string; number: number; rest: string }
-
-type Launcher = ReturnType<typeof startLauncher>
-
-function startLauncher(script: string) {
-  const bash = spawn(BASH, ['--norc', '-c', script], {
-    cwd: '/',
-    // A signal to Gantry's process group is not for the launcher.
-    detached: true,
-    env: { PATH: STANDARD_PATH },
-    stdio: ['pipe', 'pipe', 'ignore', 'pipe'],
-  })
-  const [input, output, lifePipe] = [bash.stdin!, bash.stdout!, bash.stdio[3]!]
-  const listeners = new Map<number, (report: Report | undefined) => void>()
-  const gone = new Promise<void>((resolve) => {
-    bash.once('error', () => resolve())
-    bash.once('exit', () => resolve())
-  }).then(() => {
-    lifePipe.destroy()
-    for (const listen of listeners.values()) listen(undefined)
-  })
-  for (const stream of [input, output, lifePipe]) stream.on('error', () => {})
-  onLines(output, (line) => {
-    const [word = '', id, number, ...rest] = line.split(' ')
-    const listen = listeners.get(Number(id))
-    if (word !== 'at') listeners.delete(Number(id))
-    listen?.({ word, number: Number(number), rest: rest.join(' ') })
-  })
-  let ids = 0
-  return {
-    /** `listen` receives every report about the order; undefined when there will be no more. */
-    order(line: (id: number) => string, listen: (report: Report | undefined) => void): void {
-      const id = ++ids
-      listeners.set(id, listen)
-      input.write(`${line(id)}\n`)
-    },
-    gone,
-    end: () => void input.end(),
-  }
 }
 
 function signalIfAlive(pid: number, signal: NodeJS.Signals): void {

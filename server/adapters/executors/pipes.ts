@@ -5,7 +5,6 @@ import { execFile } from 'node:child_process'
 import { closeSync, constants, openSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { Socket } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { STANDARD_PATH } from './preamble.ts'
@@ -16,16 +15,16 @@ type Pair = Record<'stdin' | 'stdout' | 'commandStdin' | 'commandStdout', number
 const PAIRS_PER_BATCH = 8
 
 /**
- * Creates pipes in batches, because each batch costs a process. Their names are gone before they are used.
- * `take` must not be called after `close`.
+ * Creates pipes in batches, because each batch costs a process. Their names are gone before they are used. `folder`
+ * is hidden from commands: one with Gantry's own account could open the pipes of another. `take` must not be called after `close`.
  */
-export function createPipeMaker(makeFifos = runMkfifo) {
+export function createPipeMaker(folder: string, makeFifos = runMkfifo) {
   const ready: Pair[] = []
   let making: Promise<void> | undefined
   let closed = false
 
   function make(): Promise<void> {
-    making ??= makePairs(makeFifos)
+    making ??= makePairs(folder, makeFifos)
       .then((pairs) => {
         if (closed) closeAll(pairs)
         else ready.push(...pairs)
@@ -62,8 +61,8 @@ export function createPipeMaker(makeFifos = runMkfifo) {
   }
 }
 
-async function makePairs(makeFifos: typeof runMkfifo): Promise<Pair[]> {
-  const folder = await mkdtemp(join(tmpdir(), 'gantry-pipes-'))
+async function makePairs(parent: string, makeFifos: typeof runMkfifo): Promise<Pair[]> {
+  const folder = await mkdtemp(join(parent, 'pipes-'))
   try {
     const names = Array.from({ length: PAIRS_PER_BATCH }, (_, index) => join(folder, String(index)))
     await makeFifos(names.flatMap((name) => [`${name}.in`, `${name}.out`]))

@@ -10,6 +10,7 @@ import { after, before, describe, test } from 'node:test'
 import ssh2 from 'ssh2'
 import { createSshGuard } from '#platform/addresses/ssh-guard.ts'
 import { later } from '#test/support/later.ts'
+import { LOCAL_SETTINGS } from '#test/support/local-settings.ts'
 import { makeKey, type Sshd, startSshd } from '#test/support/sshd.ts'
 import { createConnect } from './connect.ts'
 import type { Executor } from './executor.ts'
@@ -108,7 +109,11 @@ describe('commands over SSH', () => {
   })
 
   test('a name that cannot be resolved is reported', async (t) => {
-    const { connect, close } = createConnect({ databaseUid: null, sshGuard: createSshGuard({ targets: [] }) })
+    const { connect, close } = createConnect({
+      ...LOCAL_SETTINGS,
+      databaseUid: null,
+      sshGuard: createSshGuard({ targets: [] }),
+    })
     later(t, close)
     const { privateKey, hostKey, port, username: loginName } = optionsFor(sshd)
     const server = {

@@ -27,15 +27,15 @@ export type LaunchedCommand = {
 }
 
 /** `shutDown` is called once, when no command runs any more. */
-export function createExecutor(deps: {
-  launch(request: CommandRequest): Promise<LaunchedCommand | CommandEnd>
+export function createExecutor<Request extends CommandRequest = CommandRequest>(deps: {
+  launch(request: Request): Promise<LaunchedCommand | CommandEnd>
   shutDown(): Promise<void>
-}): Executor {
+}): Omit<Executor, 'run'> & { run(request: Request): Promise<CommandEnd> } {
   const running = new Set<Promise<CommandEnd>>()
   const closing = new AbortController()
   let closed: Promise<void> | undefined
 
-  async function run(request: CommandRequest): Promise<CommandEnd> {
+  async function run(request: Request): Promise<CommandEnd> {
     try {
       if (request.signal.aborted) return { kind: 'cancelled' }
       const invalid = whyImpossible(request)

@@ -5,8 +5,9 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { later } from '#test/support/later.ts'
+import { LOCAL_SETTINGS } from '#test/support/local-settings.ts'
 import type { CommandEnd, CommandRequest, Executor } from './executor.ts'
-import type { Containment } from './local.ts'
+import { type Containment, type LocalExecutor, type LocalOptions, openLocalExecutor } from './local.ts'
 import type { SshOptions } from './ssh-connect.ts'
 
 export type Ran = { end: CommandEnd; output: string }
@@ -44,6 +45,17 @@ export function cancelAt(word: string): Pick<CommandRequest, 'onOutput' | 'signa
     },
     output: () => seen,
   }
+}
+
+/** Without isolation only where it is asked for. */
+export async function openLocal(
+  options: Partial<LocalOptions> & { containment?: Containment | undefined },
+): Promise<LocalExecutor> {
+  const unsafe = options.containment === 'guard'
+  const { home, socket } = LOCAL_SETTINGS
+  const local = await openLocalExecutor({ excludedUid: null, home, socket, unsafe, ...options })
+  if ('kind' in local) throw new Error(local.message)
+  return local
 }
 
 export async function until(condition: () => boolean, withinMs = 30_000): Promise<void> {

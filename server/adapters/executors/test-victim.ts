@@ -1,7 +1,6 @@
 // A Gantry that is killed in the middle of a command: `startVictim` runs it as a separate process.
-import { openLocalExecutor } from './local.ts'
 import { connectSsh } from './ssh-connect.ts'
-import { run, START_DAEMONS, type VictimPlan } from './test-commands.ts'
+import { openLocal, run, START_DAEMONS, type VictimPlan } from './test-commands.ts'
 
 let text = ''
 for await (const chunk of process.stdin) text += chunk
@@ -12,7 +11,7 @@ await run(await open(), `trap '' TERM; ${START_DAEMONS} while :; do sleep 1000; 
 })
 
 async function open() {
-  if (plan.kind === 'local') return openLocalExecutor({ excludedUid: null, containment: plan.containment })
+  if (plan.kind === 'local') return openLocal({ containment: plan.containment })
   const connection = await connectSsh({ ...plan.server, onNewHostKey: async () => {} })
   if (connection.kind !== 'connected') throw new Error(`not connected: ${JSON.stringify(connection)}`)
   return connection.executor

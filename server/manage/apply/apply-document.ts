@@ -5,6 +5,7 @@ import { type ControlledTransaction, sql } from 'kysely'
 import type { Actor } from '#access/audit/record.ts'
 import { type Caller, loadGrants } from '#access/authorization/caller.ts'
 import { limitGrants } from '#access/authorization/token-limits.ts'
+import type { RefuseLocal } from '#adapters/executors/connect.ts'
 import { findOrganization } from '#manage/organizations/manage-organizations.ts'
 import { findProject } from '#manage/organizations/manage-projects.ts'
 import { lockEnvironments } from '#manage/organizations/remove-environments.ts'
@@ -20,7 +21,12 @@ import type { ApplyInput } from './read-input.ts'
 import type { Applied, AppliedChange } from './schemas.ts'
 import { findOrganizations, loadState, type Organization, type State } from './stored-state.ts'
 
-export type ApplyDeps = Guards & { db: Database; box: SecretBox; baseUrl: () => string }
+export type ApplyDeps = Guards & {
+  db: Database
+  box: SecretBox
+  refuseLocal: RefuseLocal
+  baseUrl: () => string
+}
 
 /** With problems, nothing was changed. */
 export type ApplyOutcome = { kind: 'applied'; plan: Plan; hooks: SavedHook[] } | Rejected
@@ -79,7 +85,7 @@ function planWithoutLocks({ db, box }: ApplyDeps, caller: Caller, input: ApplyIn
 
 async function applyWithin(
   trx: ControlledTransaction<Tables>,
-  { box, guard, sshGuard }: ApplyDeps,
+  { box, guard, sshGuard, refuseLocal }: ApplyDeps,
   requester: Caller,
   actor: Actor,
   input: ApplyInput,
@@ -95,7 +101,7 @@ async function applyWithin(
   if (organization) await lockScopes(trx, organization.id, input.project)
   const planned = await planChanges(trx, box, caller, input, organization)
   if (planned.kind === 'rejected') return planned
-  const by = { trx, caller, actor, box, guards: { guard, sshGuard }, checked }
+  const by = { trx, caller, actor, box, refuseLocal, guards: { guard, sshGuard }, checked }
   const { problems, hooks } = await applyPlan(by, planned.plan, planned.state)
   return problems.length > 0 ? { kind: 'rejected', problems } : { kind: 'applied', plan: planned.plan, hooks }
 }

@@ -25,7 +25,10 @@ export type SavedHook = {
  * whatever depends on a resource that could not be created. The caller must roll back when there are problems.
  */
 export async function applyPlan(
-  by: Pick<ApplyContext, 'trx' | 'caller' | 'actor' | 'box'> & { guards: Guards; checked: CheckedAddresses },
+  by: Pick<ApplyContext, 'trx' | 'caller' | 'actor' | 'box' | 'refuseLocal'> & {
+    guards: Guards
+    checked: CheckedAddresses
+  },
   plan: Plan,
   state: State,
 ): Promise<{ problems: Problem[]; hooks: SavedHook[] }> {

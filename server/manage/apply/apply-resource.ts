@@ -1,5 +1,6 @@
 import type { Actor } from '#access/audit/record.ts'
 import type { Caller } from '#access/authorization/caller.ts'
+import type { RefuseLocal } from '#adapters/executors/connect.ts'
 import {
   changeApplication,
   createApplication,
@@ -48,6 +49,7 @@ export type ApplyContext = {
   caller: Caller
   actor: Actor
   box: SecretBox
+  refuseLocal: RefuseLocal
   /** The ids of all existing resources by key; new ones are added. */
   ids: Map<string, number | string>
   /** What is wrong with the URL that an outgoing hook is to call. */

@@ -2,7 +2,7 @@
 // whether one can be reached is in run-check.ts.
 import { sql } from 'kysely'
 import { auditorOf, type Requester } from '#access/audit/record.ts'
-import type { Caller } from '#access/authorization/caller.ts'
+import type { RefuseLocal } from '#adapters/executors/connect.ts'
 import { authorizeUse } from '#manage/credentials/credential-use.ts'
 import {
   checkCascade,
@@ -25,12 +25,15 @@ import { type NormalizedServer, normalizeServer, SERVER_FIELDS, usesKeyAnew } fr
 import { findServer, type ServerRow } from './read-servers.ts'
 import type { ServerBody, ServerChange } from './schemas.ts'
 
+/** Who saves a server, and whether this machine can be one. */
+type Saver = Requester & { refuseLocal: RefuseLocal }
+
 export const auditServer = auditorOf<ServerRow>('server', [...SERVER_FIELDS, 'allow_loopback'])
 
 /** `host`: the result of `checkHost`, which is too slow for a transaction. */
 export async function createServer(
   trx: Transaction,
-  by: Requester,
+  by: Saver,
   environmentId: number,
   input: ServerBody,
   host: SshVerdict | undefined,
@@ -38,7 +41,7 @@ export async function createServer(
   const scope = await lockEnvironment(trx, environmentId)
   if (!scope) return GONE
   const normalized = normalizeServer(input)
-  const { problem, allow_loopback } = await checkServer(trx, by.caller, scope, normalized, host)
+  const { problem, allow_loopback } = await checkServer(trx, by, scope, normalized, host)
   if (problem) return problem
   const created = { environment_id: environmentId, created_by: by.caller.id }
   const id = await insertRow(trx, 'servers', { ...normalized.columns, allow_loopback, ...created })
@@ -47,7 +50,7 @@ export async function createServer(
 
 export async function changeServer(
   trx: Transaction,
-  by: Requester,
+  by: Saver,
   id: number,
   input: ServerChange,
   host: SshVerdict | undefined,
@@ -57,7 +60,7 @@ export async function changeServer(
   if (held.kind !== 'locked') return held
   const { scope, row: before } = held
   const normalized = normalizeServer(input, before)
-  const { problem, allow_loopback } = await checkServer(trx, by.caller, scope, normalized, host, before)
+  const { problem, allow_loopback } = await checkServer(trx, by, scope, normalized, host, before)
   if (problem) return problem
   await updateRow(trx, 'servers', id, { ...normalized.columns, allow_loopback })
   return auditServer.saved(trx, by, scope.organization_id, before, await findServer(trx, id))
@@ -66,7 +69,7 @@ export async function changeServer(
 /** What the caller may not see or do comes first, then everything that is wrong with the input. */
 async function checkServer(
   trx: Transaction,
-  caller: Caller,
+  { caller, refuseLocal }: Saver,
   scope: LockedEnvironment,
   { columns, errors }: NormalizedServer,
   host: SshVerdict | undefined,
@@ -77,6 +80,10 @@ async function checkServer(
   const refuse = (problem: HttpProblem) => ({ problem, allow_loopback: false })
   if (columns.provider_code === 'local' && !isInstanceAdmin) {
     return refuse({ kind: 'forbidden', reason: 'Only instance administrators can set up local servers.' })
+  }
+  if (columns.provider_code === 'local' && columns.root_directory !== stored?.root_directory) {
+    const refused = errors.root_directory ? undefined : await refuseLocal(columns.root_directory)
+    Object.assign(errors, refused)
   }
   if (usesKeyAnew(columns, stored)) {
     const use = await authorizeUse(trx, caller, scope.organization_id, columns.credential_id!)

@@ -2,6 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { permissions } from '#access/authorization/enforce.ts'
 import { can } from '#access/authorization/permissions.ts'
 import { resourceRoutes } from '#access/resource-routes.ts'
+import type { RefuseLocal } from '#adapters/executors/connect.ts'
 import type { SshGuard } from '#platform/addresses/ssh-guard.ts'
 import { cascadeQuery } from '#platform/http/schemas.ts'
 import { checkHost } from './host-rules.ts'
@@ -10,10 +11,14 @@ import { findServer, listServers, presentServers, type ServerRow } from './read-
 import { runServerCheck, type ServerCheckDeps } from './run-check.ts'
 import { serverBody, serverChange, serverCheckBody, serverCheckSchema, serverSchema } from './schemas.ts'
 
-export type ServerRoutes = ServerCheckDeps & { baseUrl: () => string; sshGuard: SshGuard }
+export type ServerRoutes = ServerCheckDeps & {
+  baseUrl: () => string
+  sshGuard: SshGuard
+  refuseLocal: RefuseLocal
+}
 
 export const serverRoutes: FastifyPluginAsyncTypebox<ServerRoutes> = async (app, deps) => {
-  const { db, sshGuard } = deps
+  const { db, sshGuard, refuseLocal } = deps
   const servers = resourceRoutes(app, deps, {
     tag: 'Servers',
     name: 'server',
@@ -31,11 +36,11 @@ export const serverRoutes: FastifyPluginAsyncTypebox<ServerRoutes> = async (app,
   servers.create('/environments/:id/servers', {
     access: permissions('environment', 'id', 'server:add'),
     description:
-      'Does not contact the server: see `POST /servers/{id}/check`. Only instance administrators can create local servers, and SSH servers on loopback addresses.',
+      'Does not contact the server: see `POST /servers/{id}/check`. Only instance administrators can create local servers, and SSH servers on loopback addresses. Returns 422 for a local server where Gantry cannot isolate its steps.',
     body: serverBody,
     errors: [415],
     prepare: ({ body }) => checkHost(sshGuard, body.host),
-    run: (trx, call, host) => createServer(trx, call, call.params.id, call.body, host),
+    run: (trx, call, host) => createServer(trx, { ...call, refuseLocal }, call.params.id, call.body, host),
   })
 
   servers.read('/servers/:id', {
@@ -51,7 +56,8 @@ export const serverRoutes: FastifyPluginAsyncTypebox<ServerRoutes> = async (app,
     body: serverChange,
     errors: [415],
     prepare: ({ body }) => checkHost(sshGuard, body.host),
-    run: (trx, call, host) => changeServer(trx, call, call.params.id, call.body, host, call.ifMatch),
+    run: (trx, call, host) =>
+      changeServer(trx, { ...call, refuseLocal }, call.params.id, call.body, host, call.ifMatch),
   })
 
   servers.remove('/servers/:id', {

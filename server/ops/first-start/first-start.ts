@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import { sql } from 'kysely'
+import type { RefuseLocal } from '#adapters/executors/connect.ts'
 import type { Config } from '#platform/config.ts'
 import { generatePassword, hashPassword } from '#platform/crypto/passwords.ts'
 import type { Database, Transaction } from '#platform/database/connect.ts'
@@ -11,7 +12,13 @@ import { createSampleRepository } from './sample-repository.ts'
 
 export type FirstStart =
   | { kind: 'not-the-first' }
-  | { kind: 'first'; email: string; generatedPassword: string | null }
+  | {
+      kind: 'first'
+      email: string
+      generatedPassword: string | null
+      /** Why the sample has no server; null when it has one, or when there is no sample. */
+      missingServer: string | null
+    }
 
 /** Any number that nothing else in this database locks. */
 const FIRST_START_LOCK = 7_070_001
@@ -20,6 +27,7 @@ const FIRST_START_LOCK = 7_070_001
 export async function prepareFirstStart(
   db: Database,
   config: Pick<Config, 'adminEmail' | 'adminPassword' | 'home' | 'sample'>,
+  refuseLocal: RefuseLocal,
 ): Promise<FirstStart> {
   return db.transaction().execute(async (trx): Promise<FirstStart> => {
     await sql`select pg_advisory_xact_lock(${FIRST_START_LOCK})`.execute(trx)
@@ -36,16 +44,19 @@ export async function prepareFirstStart(
       })
       .returning('id')
       .executeTakeFirstOrThrow()
+    const sites = sitesFolder(config.home)
+    const refused = config.sample ? await refuseLocal(sites) : undefined
     if (config.sample)
       await createSample(trx, {
         ownerId: id,
-        sites: sitesFolder(config.home),
+        sites: refused ? null : sites,
         repository: await createSampleRepository(config.home),
       })
     return {
       kind: 'first',
       email: config.adminEmail,
       generatedPassword: config.adminPassword === undefined ? password : null,
+      missingServer: refused ? Object.values(refused).flat().join(' ') : null,
     }
   })
 }

@@ -1,8 +1,8 @@
 import { DEPLOY_STEPS } from '#model/pipelines/built-in-steps.ts'
 import type { Transaction } from '#platform/database/connect.ts'
 
-/** `sites`: where the local server stores what is deployed to it. */
-export type SampleInput = { ownerId: number; sites: string; repository: string }
+/** `sites`: where the local server stores what is deployed to it; null: without a server. */
+export type SampleInput = { ownerId: number; sites: string | null; repository: string }
 
 /** One of each, down to a deploy pipeline, so that a new user's first hook is one call away. */
 export async function createSample(
@@ -34,17 +34,6 @@ export async function createSample(
     })
     .returning('id')
     .executeTakeFirstOrThrow()
-  const server = await trx
-    .insertInto('servers')
-    .values({
-      ...creator,
-      environment_id: environment.id,
-      name: 'This machine',
-      provider_code: 'local',
-      root_directory: sites,
-    })
-    .returning('id')
-    .executeTakeFirstOrThrow()
   const application = await trx
     .insertInto('applications')
     .values({
@@ -60,10 +49,7 @@ export async function createSample(
     })
     .returning('id')
     .executeTakeFirstOrThrow()
-  await trx
-    .insertInto('application_servers')
-    .values({ application_id: application.id, server_id: server.id, environment_id: environment.id })
-    .execute()
+  if (sites !== null) await createServer(trx, { ownerId, sites }, environment.id, application.id)
   const pipeline = await trx
     .insertInto('pipelines')
     .values({
@@ -88,4 +74,27 @@ export async function createSample(
     )
     .execute()
   return { pipelineId: pipeline.id }
+}
+
+async function createServer(
+  trx: Transaction,
+  { ownerId, sites }: { ownerId: number; sites: string },
+  environmentId: number,
+  applicationId: number,
+): Promise<void> {
+  const server = await trx
+    .insertInto('servers')
+    .values({
+      created_by: ownerId,
+      environment_id: environmentId,
+      name: 'This machine',
+      provider_code: 'local',
+      root_directory: sites,
+    })
+    .returning('id')
+    .executeTakeFirstOrThrow()
+  await trx
+    .insertInto('application_servers')
+    .values({ application_id: applicationId, server_id: server.id, environment_id: environmentId })
+    .execute()
 }
