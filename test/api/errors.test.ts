@@ -34,7 +34,7 @@ suite('addresses and methods', () => {
       ['POST', '/actions', 'GET, HEAD'],
       ['PATCH', '/actions/1', 'GET, HEAD'],
       ['GET', '/apply', 'POST'],
-      ['OPTIONS', '/users/personal-access-tokens', 'GET, HEAD, POST'],
+      ['OPTIONS', '/organizations', 'GET, HEAD, POST'],
       ['QUERY', '/actions', 'GET, HEAD'],
       ['PUT', '/users/personal-access-tokens/1?x=1', 'DELETE'],
     ]

@@ -48,6 +48,21 @@ suite('the profile', () => {
     assert.deepEqual([changes.length, changes[0]!.after], [2, { name: 'Ada', language: 'pt-BR' }])
   })
 
+  test('is not overwritten from another window with an outdated version', async () => {
+    const { request, person } = await arrange()
+    const put = (body: object, version?: string) =>
+      request('PUT', '/users/me', {
+        token: person.token,
+        body,
+        headers: version ? { 'if-match': version } : {},
+      })
+    const seen = await request('GET', '/users/me', { token: person.token })
+    const changed = await put({ name: 'Ada' }, seen.headers.etag)
+    assert.equal(changed.status, 200)
+    assert.equal((await put({ name: 'Grace' }, seen.headers.etag)).status, 412)
+    assert.equal((await put({ name: 'Grace' }, changed.headers.etag)).status, 200)
+  })
+
   test('everything else is rejected', async () => {
     const { request, person } = await arrange()
     const wrong = [

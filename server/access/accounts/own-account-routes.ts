@@ -5,6 +5,7 @@ import { callerOf, isByCookie, signedIn } from '#access/authorization/enforce.ts
 import { writeSessionCookie } from '#access/authorization/session-cookie.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { invalid, notFound } from '#platform/http/errors.ts'
+import { readIfMatch } from '#platform/http/if-match.ts'
 import { describePage, pageOf, pageQuery } from '#platform/http/pagination.ts'
 import { unwrap } from '#platform/http/problems.ts'
 import {
@@ -59,9 +60,14 @@ export const ownAccountRoutes: FastifyPluginAsyncTypebox<{
     '/users/me',
     operation(signedIn, 'changeMe', 'Change your name or language', {
       body: profileChange,
-      response: { 200: ref(userSchema), ...errorResponses(400, 401, 422) },
+      response: { 200: ref(userSchema), ...errorResponses(400, 401, 412, 422) },
     }),
-    async (request) => changeProfile(db, callerOf(request), request.body, actorOf(request)),
+    async (request, reply) => {
+      const [caller, actor, ifMatch] = [callerOf(request), actorOf(request), readIfMatch(request)]
+      const { user, version } = unwrap(await changeProfile(db, caller, request.body, actor, ifMatch))
+      reply.header('etag', `"${version}"`)
+      return user
+    },
   )
 
   app.post(

@@ -5,6 +5,7 @@ import { callerOf, publicly, signedIn, withTokens } from '#access/authorization/
 import type { Database } from '#platform/database/connect.ts'
 import { ApiError } from '#platform/http/errors.ts'
 import { Exactly, errorResponses, ref } from '#platform/http/schemas.ts'
+import { readProfile } from './change-profile.ts'
 import { loginSchema } from './login.ts'
 import { signOut } from './manage-sessions.ts'
 import { ownAccountRoutes } from './own-account-routes.ts'
@@ -15,7 +16,7 @@ import { signInWithPassword } from './sign-in.ts'
 import { issuedTokens } from './signed-in.ts'
 import { clientOf } from './start-session.ts'
 import { userRoutes } from './user-routes.ts'
-import { loadUser, userSchema } from './user-schema.ts'
+import { userSchema } from './user-schema.ts'
 
 type AccountRoutes = { db: Database; lifetimes: TokenLifetimes; baseUrl: () => string }
 
@@ -79,6 +80,10 @@ export const accountRoutes: FastifyPluginAsyncTypebox<AccountRoutes> = async (
     operation(withTokens('any', signedIn), 'readMe', 'Get the current user', {
       response: { 200: ref(userSchema), ...errorResponses(401) },
     }),
-    async (request) => loadUser(db, callerOf(request).id),
+    async (request, reply) => {
+      const { user, version } = await readProfile(db, callerOf(request).id)
+      reply.header('etag', `"${version}"`)
+      return user
+    },
   )
 }
