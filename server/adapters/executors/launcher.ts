@@ -46,10 +46,10 @@ while [ $# -gt 0 ]; do
   fi
 done
 cd /
-mount -t tmpfs -o mode=1777,nosuid,nodev gantry /dev/shm
-mount -t devpts -o newinstance,ptmxmode=0666,mode=620 gantry /dev/pts
+[ ! -d /dev/shm ] || mount -t tmpfs -o mode=1777,nosuid,nodev gantry /dev/shm
+[ ! -d /dev/pts ] || mount -t devpts -o newinstance,ptmxmode=0666,mode=620 gantry /dev/pts
 if [ $as = root ]; then
-  for device in null zero full random urandom tty ptmx; do mount --bind /dev/$device /dev/$device; done
+  for device in null zero full random urandom tty ptmx; do [ ! -e /dev/$device ] || mount --bind /dev/$device /dev/$device; done
   mount -o remount,bind,nodev,nosuid /dev
   while read -r _ _ _ _ point _; do
     [[ $point == /sys || $point == /sys/* ]] && mount -o remount,bind,ro "$point"
