@@ -7,8 +7,7 @@ import { queryKeys } from '../api/queries.ts'
 import { useApi } from '../api/services.ts'
 import type { Action } from '../api-types.ts'
 import { usePlan } from '../pipelines/pipelines.ts'
-import { ErrorAlert } from '../ui/page.tsx'
-import { Dialog } from '../ui/parts.tsx'
+import { ConfirmDialog } from '../ui/confirm-dialog.tsx'
 import { hasEnded } from '../ui/status.ts'
 
 type Command = 'retry' | 'cancel' | 'rollback'
@@ -68,7 +67,7 @@ function Confirmation({ command, action, close }: ConfirmationProps) {
   const api = useApi()
   const queries = useQueryClient()
   const [, navigate] = useLocation()
-  const { button, title, text, dismiss = 'Cancel', color } = TEXTS[command]
+  const { button, title, text, dismiss, color } = TEXTS[command]
   const plan = usePlan(action.pipeline_id, ROLLBACK, command === 'rollback')
   const { mutate, isPending, error } = useMutation({
     mutationFn: () =>
@@ -87,24 +86,23 @@ function Confirmation({ command, action, close }: ConfirmationProps) {
     },
   })
   const source = plan.data?.source
-  const problem = error ?? plan.error
   return (
-    <Dialog close={close} title={title} centered>
+    <ConfirmDialog
+      title={title}
+      button={button}
+      dismiss={dismiss}
+      color={color}
+      isPending={isPending}
+      error={error ?? plan.error}
+      confirm={mutate}
+      close={close}
+    >
       <Text size="sm">{text}</Text>
       {source && (
         <Text size="sm" my="xs">
           Release <code>{source.release_name}</code>, commit <code>{source.commit_hash?.slice(0, 8)}</code>
         </Text>
       )}
-      {problem && <ErrorAlert error={problem} />}
-      <Group justify="flex-end" mt="lg">
-        <Button variant="default" onClick={close}>
-          {dismiss}
-        </Button>
-        <Button color={color} loading={isPending} onClick={() => mutate()} data-autofocus>
-          {button}
-        </Button>
-      </Group>
-    </Dialog>
+    </ConfirmDialog>
   )
 }
