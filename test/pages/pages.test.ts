@@ -191,20 +191,6 @@ describe('the pages', () => {
     await close()
   })
 
-  for (const form of ['#', '/'])
-    it(`let invited people set a password, and sign them in (link with ${form})`, async () => {
-      const email = `new${form === '#' ? '' : '-too'}@example.com`
-      const { body } = await world.api('POST', '/organizations/1/invitations', { email, role: 'viewer' })
-      const { pathname, hash } = new URL(body.url)
-      const { page, close } = await openPage(world, `${pathname}${form}${hash.slice(1)}`, null)
-      await page.getByLabel('Name').fill('Nora New')
-      await page.getByLabel('Password', { exact: true }).fill('a password of my own')
-      await page.getByRole('button', { name: 'Set password' }).click()
-      await page.getByRole('link', { name: 'Continue' }).click()
-      await page.getByRole('heading', { name: 'Overview' }).waitFor()
-      await close()
-    })
-
   it('open a log of nine megabytes, and find its last line', async () => {
     await world.openAll()
     const id = await world.runWithLongLog()

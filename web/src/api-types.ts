@@ -443,6 +443,18 @@ export type HookRequestRecord = {
   error: string | null
 }
 
+export type Invitation = {
+  id: number
+  organization_id: number
+  email: string
+  name: string | null
+  grants: Array<OfferedGrant>
+  created_by_user: User
+  created_at: string
+  expires_at: string
+  url: string | null
+}
+
 export type LinkedResource = { resource_type: 'server'; resource_id: number }
 
 export type LogText = { target_id: number; step_order: number; offset: number; text: string }
@@ -454,6 +466,14 @@ export type Member = {
   has_joined: boolean
   invitation_expires_at: string | null
   invitation_url: string | null
+}
+
+export type OfferedGrant = {
+  role: 'owner' | 'admin' | 'developer' | 'viewer' | null
+  role_id: number | null
+  role_name: string
+  project_id: number | null
+  environment_id: number | null
 }
 
 export type Organization = {
@@ -670,6 +690,15 @@ export type ServerResource = {
 
 export type Session = { user: User; expires_at: string | null }
 
+export type ShownInvitation = {
+  organization_name: string
+  email: string
+  name: string | null
+  grants: Array<{ role_name: string; project_name: string | null; environment_name: string | null }>
+  account: 'new' | 'existing'
+  expires_at: string
+}
+
 export type SignedIn = {
   user: User
   access_token: string | null
@@ -875,6 +904,132 @@ export type Operations = {
     query: undefined
     body: { invitation_token?: string }
     answer: { url: string }
+  }
+  'GET /users/me/identities': {
+    path: undefined
+    query: undefined
+    body: undefined
+    answer: Array<{
+      id: number
+      issuer: string
+      label: string
+      created_at: string
+      last_used_at: string | null
+    }>
+  }
+  'POST /users/me/identities': {
+    path: undefined
+    query: undefined
+    body: undefined
+    answer: { url: string }
+  }
+  'DELETE /users/me/identities/{id}': {
+    path: { id: number }
+    query: undefined
+    body: undefined
+    answer: null
+  }
+  'PUT /users/me': {
+    path: undefined
+    query: undefined
+    body: { name?: string; language?: string }
+    answer: User
+  }
+  'POST /users/me/password': {
+    path: undefined
+    query: undefined
+    body: { current_password: string; new_password: string }
+    answer: null
+  }
+  'GET /users/me/sessions': {
+    path: undefined
+    query: { page?: number; per_page?: number }
+    body: undefined
+    answer: Array<{
+      id: number
+      kind: 'browser' | 'api'
+      current: boolean
+      ip_address: string | null
+      user_agent: string | null
+      created_at: string
+      last_used_at: string
+      expires_at: string
+    }>
+  }
+  'DELETE /users/me/sessions/{id}': {
+    path: { id: number }
+    query: undefined
+    body: undefined
+    answer: null
+  }
+  'POST /users/me/sessions/end-all': {
+    path: undefined
+    query: undefined
+    body: undefined
+    answer: null
+  }
+  'GET /users/personal-access-tokens': {
+    path: undefined
+    query: { page?: number; per_page?: number }
+    body: undefined
+    answer: Array<{
+      id: number
+      name: string
+      scopes: Array<'read' | 'run' | 'hooks' | 'manage'> | null
+      organization_ids: Array<number> | null
+      project_ids: Array<number> | null
+      expires_at: string | null
+      last_used_at: string | null
+      last_used_ip: string | null
+      created_at: string
+    }>
+  }
+  'POST /users/personal-access-tokens': {
+    path: undefined
+    query: undefined
+    body: {
+      name: string
+      scopes?: Array<'read' | 'run' | 'hooks' | 'manage'> | null
+      organization_ids?: Array<number> | null
+      project_ids?: Array<number> | null
+      expires_at?: string | null
+    }
+    answer: {
+      id: number
+      name: string
+      scopes: Array<'read' | 'run' | 'hooks' | 'manage'> | null
+      organization_ids: Array<number> | null
+      project_ids: Array<number> | null
+      expires_at: string | null
+      last_used_at: string | null
+      last_used_ip: string | null
+      created_at: string
+      token: string
+    }
+  }
+  'DELETE /users/personal-access-tokens/{id}': {
+    path: { id: number }
+    query: undefined
+    body: undefined
+    answer: null
+  }
+  'POST /users/read-password-reset': {
+    path: undefined
+    query: undefined
+    body: { token: string }
+    answer: { email: string; expires_at: string }
+  }
+  'POST /users/reset-password': {
+    path: undefined
+    query: undefined
+    body: { token: string; password: string }
+    answer: SignedIn
+  }
+  'POST /users/read-invitation': {
+    path: undefined
+    query: undefined
+    body: { token: string }
+    answer: ShownInvitation
   }
   'POST /users/accept-invitation': {
     path: undefined
@@ -1082,6 +1237,18 @@ export type Operations = {
     query: undefined
     body: undefined
     answer: Member
+  }
+  'GET /organizations/{id}/invitations': {
+    path: { id: number }
+    query: { page?: number; per_page?: number; 'filter[name]'?: string }
+    body: undefined
+    answer: Array<Invitation>
+  }
+  'DELETE /organizations/{id}/invitations/{invitation_id}': {
+    path: { id: number; invitation_id: number }
+    query: undefined
+    body: undefined
+    answer: null
   }
   'GET /organizations/{id}/roles': {
     path: { id: number }

@@ -1,5 +1,6 @@
 import { lazy, Suspense } from 'react'
-import { Redirect, Route, Switch } from 'wouter'
+import { Route, Switch } from 'wouter'
+import { Landing } from './session/landing.tsx'
 import { SessionGate } from './session/session-gate.tsx'
 import { Loading, NotFound } from './ui/page.tsx'
 import { Shell } from './ui/shell.tsx'
@@ -13,15 +14,16 @@ const PipelinePage = lazy(() => import('./pipelines/pipeline-page.tsx'))
 const HooksPage = lazy(() => import('./hooks/hooks-page.tsx'))
 const HookPage = lazy(() => import('./hooks/hook-page.tsx'))
 const InvitationPage = lazy(() => import('./session/invitation-page.tsx'))
+const ResetPasswordPage = lazy(() => import('./session/reset-password-page.tsx'))
+const AccountPage = lazy(() => import('./account/account-page.tsx'))
 const MembersPage = lazy(() => import('./members/members-page.tsx'))
 
 export function App() {
   return (
     <Suspense fallback={<Loading what="page" />}>
       <Switch>
-        <Route path="/invitation">{() => <InvitationPage token={location.hash.slice(1)} />}</Route>
-        {/* Links that were created before the token moved into the fragment. */}
-        <Route path="/invitation/:token">{({ token }) => <InvitationPage token={token} />}</Route>
+        <Route path="/invitation" component={InvitationPage} />
+        <Route path="/reset-password" component={ResetPasswordPage} />
         <Route component={SignedInPages} />
       </Switch>
     </Suspense>
@@ -34,12 +36,8 @@ function SignedInPages() {
       <Shell>
         <Suspense fallback={<Loading what="page" />}>
           <Switch>
-            <Route path="/">
-              <Redirect to="/overview" replace />
-            </Route>
-            <Route path="/sign-in">
-              <Redirect to="/overview" replace />
-            </Route>
+            <Route path="/" component={Landing} />
+            <Route path="/sign-in" component={Landing} />
             <Route path="/overview" component={OverviewPage} />
             <Route path="/actions" component={ActionsPage} />
             <Route path="/actions/:id">{({ id }) => <ActionPage key={id} id={id} />}</Route>
@@ -50,6 +48,7 @@ function SignedInPages() {
               {({ type, id }) => <HookPage key={id} type={type} id={id} />}
             </Route>
             <Route path="/members" component={MembersPage} />
+            <Route path="/account" component={AccountPage} />
             <Route>
               <NotFound what="page" />
             </Route>

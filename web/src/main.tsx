@@ -14,6 +14,7 @@ import { type Services, ServicesContext } from './api/services.ts'
 import { createEmitter } from './api/signals.ts'
 import { createActionEvents } from './api/streams.ts'
 import { App } from './app.tsx'
+import { captureLinkToken } from './session/link-token.ts'
 
 const theme = createTheme({ components: { Paper: Paper.extend({ defaultProps: { radius: 'md' } }) } })
 const connection = createConnection()
@@ -34,6 +35,10 @@ const services: Services = {
     },
   }),
 }
+
+captureLinkToken()
+// Another link opened in this tab: only the fragment changes.
+addEventListener('hashchange', captureLinkToken)
 
 createRoot(document.getElementById('root')!).render(
   <StrictMode>

@@ -20,9 +20,12 @@ export type Page<One> = { items: One[]; total: string; hasNext: boolean }
 export class ApiError extends Error {
   readonly status: number
   readonly fields: [string, string[]][]
-  constructor(status: number, body: Partial<ErrorBody>) {
+  /** Seconds to wait, if the API named them. */
+  readonly retryAfter: number | undefined
+  constructor(status: number, body: Partial<ErrorBody>, retryAfter?: string | null) {
     super(body.message ?? `The service responded with status ${status}.`)
     this.status = status
+    this.retryAfter = /^\d+$/.test(retryAfter ?? '') ? Number(retryAfter) : undefined
     this.fields = Object.entries(body.errors ?? {})
   }
 }
@@ -70,7 +73,7 @@ export function createApi(listener: ApiListener) {
     })
     if (response.ok) return response
     const body = (await response.json().catch(() => ({}))) as Partial<ErrorBody>
-    const error = new ApiError(response.status, body)
+    const error = new ApiError(response.status, body, response.headers.get('retry-after'))
     if ([502, 503, 504].includes(response.status)) {
       listener.onUnreachable()
       throw new UnreachableError(error.message)

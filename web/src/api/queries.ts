@@ -7,6 +7,13 @@ type Id = string | number
 
 /** The one list of query keys. A shorter key invalidates every key that starts with it. */
 export const queryKeys = {
+  signInOptions: ['sign-in-options'],
+  visitor: ['visitor'],
+  invitation: (token: string | null) => ['invitation', token],
+  passwordReset: (token: string | null) => ['password-reset', token],
+  sessions: ['sessions'],
+  personalTokens: ['personal-tokens'],
+  identities: ['identities'],
   overview: (scope?: Scope) => (scope ? ['overview', scope] : ['overview']),
   runningCount: ['running-count'],
   actions: (query?: string) => (query ? ['actions', query] : ['actions']),

@@ -1,52 +1,167 @@
-// Where the link of an invitation leads: the one page for people who cannot sign in yet.
-import { Button, Stack, Text, TextInput } from '@mantine/core'
+// Where the link of an invitation leads: people create their account here, or sign in to the one they have, and join.
+import { Button, Divider, List, Stack, Text, TextInput } from '@mantine/core'
 import { useForm } from '@mantine/form'
-import { useMutation } from '@tanstack/react-query'
-import { Link } from 'wouter'
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useLocation } from 'wouter'
+import type { Answer } from '../api/api.ts'
+import { queryKeys } from '../api/queries.ts'
 import { useApi } from '../api/services.ts'
-import { ErrorAlert } from '../ui/page.tsx'
-import { AccountPage, PasswordField } from './sign-in.tsx'
+import { fieldErrors } from '../ui/field-errors.ts'
+import { ErrorAlert, Loaded } from '../ui/page.tsx'
+import { CenteredPage, PASSWORD_LENGTH, PasswordField, UsernameField } from './centered-page.tsx'
+import { grantLabel } from './grant-label.ts'
+import { DeadLinkPage, isDeadLink, isSameEmail, OtherAccount } from './link-notices.tsx'
+import { forgetLinkToken, useLinkToken } from './link-token.ts'
+import { SignInForm } from './sign-in.tsx'
+import { SingleSignOnButton, useSignInOptions } from './sign-in-options.tsx'
+import { useVisitor } from './use-visitor.ts'
 
-export default function InvitationPage({ token }: { token: string }) {
+type Invitation = Answer<'POST /users/read-invitation'>
+
+export default function InvitationPage() {
   const api = useApi()
-  const form = useForm({ mode: 'uncontrolled', initialValues: { name: '', password: '' } })
-  const { mutate, isPending, isSuccess, error } = useMutation({
-    mutationFn: ({ name, password }: typeof form.values) => {
-      const body = { token, password, ...(name.trim() !== '' && { name: name.trim() }) }
-      return api.request('POST /users/accept-invitation', { body })
-    },
+  const token = useLinkToken('invitation')
+  const query = useQuery({
+    queryKey: queryKeys.invitation(token),
+    enabled: token !== null,
+    queryFn: ({ signal }) => api.request('POST /users/read-invitation', { body: { token: token! }, signal }),
   })
+  if (token === null || isDeadLink(query.error))
+    return (
+      <DeadLinkPage title="Invitation">
+        It was already used, has expired, or was replaced by a newer one. Ask the person who invited you for a
+        new invitation.
+      </DeadLinkPage>
+    )
   return (
-    <AccountPage title="Invitation" heading="Welcome to Gantry">
-      {isSuccess ? (
-        <Text>
-          Your password is set. <Link href="/overview">Continue</Link>
-        </Text>
-      ) : (
-        <form onSubmit={form.onSubmit((values) => mutate(values))}>
-          <Text className="dimmed" mb="md">
-            Choose a password to continue.
-          </Text>
-          <Stack gap="sm">
-            {error && <ErrorAlert error={error} />}
-            <TextInput
-              label="Name"
-              autoComplete="name"
-              key={form.key('name')}
-              {...form.getInputProps('name')}
-            />
-            <PasswordField
-              autoComplete="new-password"
-              minLength={8}
-              key={form.key('password')}
-              {...form.getInputProps('password')}
-            />
-            <Button type="submit" loading={isPending} fullWidth mt="xs">
-              Set password
-            </Button>
-          </Stack>
-        </form>
+    <CenteredPage
+      title="Invitation"
+      heading={query.data ? `Join ${query.data.organization_name}` : 'Invitation'}
+    >
+      <Loaded query={query} what="invitation">
+        {(invitation) => <Welcome token={token} invitation={invitation} />}
+      </Loaded>
+    </CenteredPage>
+  )
+}
+
+type InvitationProps = { token: string; invitation: Invitation }
+
+function Welcome({ token, invitation }: InvitationProps) {
+  const { query, signIn, signOut } = useVisitor()
+  const { email, organization_name, grants, account } = invitation
+  return (
+    <>
+      <Text className="wrap">
+        You are invited to {organization_name} on Gantry as <strong>{email}</strong>.
+      </Text>
+      <List mt="xs" mb="md" className="wrap">
+        {grants.map((grant) => (
+          <List.Item key={grantLabel(grant)}>{grantLabel(grant)}</List.Item>
+        ))}
+      </List>
+      <Loaded query={query} what="session">
+        {(visitor) => {
+          if (visitor && !isSameEmail(visitor.email, email))
+            return <OtherAccount current={visitor.email} expected={email} signOut={signOut} />
+          if (visitor) return <Join token={token} invitation={invitation} />
+          if (account === 'new') return <CreateAccount token={token} invitation={invitation} />
+          return (
+            <>
+              <Text mb="sm">Sign in to your account to join.</Text>
+              <SignInForm signIn={signIn} email={email} isFixed />
+            </>
+          )
+        }}
+      </Loaded>
+    </>
+  )
+}
+
+function useAccept(token: string) {
+  const api = useApi()
+  const queries = useQueryClient()
+  const [, navigate] = useLocation()
+  return useMutation({
+    mutationFn: (values: { name?: string; password?: string }) =>
+      api.request('POST /users/accept-invitation', { body: { token, ...values } }),
+    onSuccess() {
+      // The cookie is set. What was loaded before was loaded without it.
+      queries.clear()
+      navigate('/overview', { replace: true })
+      forgetLinkToken('invitation')
+    },
+    // It may have been used or removed meanwhile, or the address may have an account now.
+    onError: () => void queries.invalidateQueries({ queryKey: queryKeys.invitation(token) }),
+  })
+}
+
+function Join({ token, invitation }: InvitationProps) {
+  const { mutate, isPending, error } = useAccept(token)
+  return (
+    <Stack gap="sm">
+      {error && <ErrorAlert error={error} />}
+      <Button fullWidth loading={isPending} onClick={() => mutate({})}>
+        Join {invitation.organization_name}
+      </Button>
+    </Stack>
+  )
+}
+
+function CreateAccount({ token, invitation }: InvitationProps) {
+  const { data: options, isPending } = useSignInOptions()
+  if (isPending) return null
+  const { password, oidc } = options ?? { password: true, oidc: null }
+  return (
+    <Stack gap="sm">
+      {password && <AccountForm token={token} invitation={invitation} />}
+      {password && oidc && <Divider label="or" />}
+      {oidc && (
+        <SingleSignOnButton
+          label={oidc.label}
+          invitationToken={token}
+          variant={password ? 'default' : 'filled'}
+        />
       )}
-    </AccountPage>
+    </Stack>
+  )
+}
+
+function AccountForm({ token, invitation: { name, email } }: InvitationProps) {
+  const form = useForm({ mode: 'uncontrolled', initialValues: { name: name ?? '', password: '' } })
+  const { mutate, isPending, error } = useAccept(token)
+  const { errors, rest } = fieldErrors(error, ['name', 'password'])
+  return (
+    <form
+      onSubmit={form.onSubmit(({ name, password }) =>
+        mutate({ password, ...(name.trim() !== '' && { name: name.trim() }) }),
+      )}
+    >
+      <Stack gap="sm">
+        {rest && <ErrorAlert error={rest} />}
+        <UsernameField email={email} />
+        <TextInput
+          label="Name"
+          autoComplete="name"
+          required
+          withAsterisk={false}
+          maxLength={255}
+          key={form.key('name')}
+          {...form.getInputProps('name')}
+          error={errors.name}
+        />
+        <PasswordField
+          description="At least 8 characters"
+          autoComplete="new-password"
+          {...PASSWORD_LENGTH}
+          key={form.key('password')}
+          {...form.getInputProps('password')}
+          error={errors.password}
+        />
+        <Button type="submit" loading={isPending} fullWidth mt="xs">
+          Create account and join
+        </Button>
+      </Stack>
+    </form>
   )
 }

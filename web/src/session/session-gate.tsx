@@ -8,6 +8,7 @@ import { useIsReachable } from '../api/connection.ts'
 import { useServices } from '../api/services.ts'
 import { Loading } from '../ui/page.tsx'
 import { ConnectionBanner } from '../ui/shell.tsx'
+import { forgetRememberedPage } from './return-to.ts'
 import { SessionContext, type SessionUser } from './session.ts'
 import { SignInForm, SignInPage } from './sign-in.tsx'
 
@@ -43,6 +44,8 @@ export function SessionGate({ children }: { children: ReactNode }) {
 
   useEffect(() => {
     if (state.kind !== 'signed-in') return
+    // The landing page, if this is it, has read it.
+    forgetRememberedPage()
     actionEvents.start()
     return actionEvents.stop
   }, [actionEvents, state.kind])
@@ -60,13 +63,19 @@ export function SessionGate({ children }: { children: ReactNode }) {
     [api, queries],
   )
 
+  const leave = useCallback(() => {
+    queries.clear()
+    setState({ kind: 'signed-out' })
+  }, [queries])
+
   const signOut = useCallback(async () => {
     await api.request('DELETE /session', {}).catch((error: unknown) => {
       if (!(error instanceof ApiError)) throw error
     })
-    queries.clear()
-    setState({ kind: 'signed-out' })
-  }, [api, queries])
+    leave()
+  }, [api, leave])
+
+  const setUser = useCallback((user: SessionUser) => setState((now) => ({ ...now, user })), [])
 
   if (state.kind === 'unknown')
     return (
@@ -77,7 +86,7 @@ export function SessionGate({ children }: { children: ReactNode }) {
     )
   if (state.kind === 'signed-out') return <SignInPage signIn={signIn} />
   return (
-    <SessionContext value={{ user: state.user, signOut }}>
+    <SessionContext value={{ user: state.user, signOut, leave, setUser }}>
       {children}
       <Modal
         opened={state.kind === 'ended'}

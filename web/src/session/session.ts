@@ -2,7 +2,14 @@ import { createContext, useContext } from 'react'
 import type { Answer } from '../api/api.ts'
 
 export type SessionUser = Answer<'GET /session'>['user']
-type Session = { user: SessionUser; signOut(): Promise<void> }
+type Session = {
+  user: SessionUser
+  signOut(): Promise<void>
+  /** The session is over already: back to the sign-in page. */
+  leave(): void
+  /** Shows the changed profile everywhere. */
+  setUser(user: SessionUser): void
+}
 
 export const SessionContext = createContext<Session | undefined>(undefined)
 

@@ -1,117 +1,97 @@
-import {
-  Alert,
-  Button,
-  Center,
-  Paper,
-  PasswordInput,
-  type PasswordInputProps,
-  Stack,
-  Text,
-  TextInput,
-  Title,
-} from '@mantine/core'
+import { Alert, Button, Divider, Stack, Text, TextInput } from '@mantine/core'
 import { useForm } from '@mantine/form'
-import { useMutation, useQuery } from '@tanstack/react-query'
-import { type ReactNode, useEffect } from 'react'
-import { ApiError } from '../api/api.ts'
-import { useApi } from '../api/services.ts'
+import { useMutation } from '@tanstack/react-query'
+import { useEffect, useRef } from 'react'
+import { Link, useSearchParams } from 'wouter'
+import { Loading } from '../ui/page.tsx'
+import { CenteredPage, PasswordField } from './centered-page.tsx'
+import { readLinkToken } from './link-token.ts'
+import { signInProblem, singleSignOnProblem } from './problems.ts'
+import { SingleSignOnButton, useSignInOptions } from './sign-in-options.tsx'
 
 type SignIn = (email: string, password: string) => Promise<void>
 
+/** `problem`: single sign-on leads back here when it failed. */
 export function SignInPage({ signIn }: { signIn: SignIn }) {
+  const [search] = useSearchParams()
+  const problem = singleSignOnProblem(search.get('problem'))
   return (
-    <AccountPage title="Sign in" heading="Gantry">
+    <CenteredPage title="Sign in" heading="Gantry">
       <Text className="dimmed" mb="md">
         Sign in to see what is running, what failed and why.
       </Text>
-      <SingleSignOn />
+      {problem && (
+        <Alert color="red" role="alert" title="Single sign-on failed" mb="md">
+          {problem}
+          {readLinkToken('invitation') && (
+            <div>
+              <Link href="/invitation">Back to the invitation</Link>
+            </div>
+          )}
+        </Alert>
+      )}
       <SignInForm signIn={signIn} />
-    </AccountPage>
+    </CenteredPage>
   )
 }
 
-const PROBLEMS: Record<string, string> = {
-  sso_unavailable: 'The identity provider is not available. Try again in a moment.',
-  sso_rejected: 'The identity provider did not sign you in.',
-  sso_expired: 'This sign-in took too long or was already used. Try again.',
-  sso_no_account: 'There is no account for you yet. Ask for an invitation.',
-  sso_email_taken: 'Your email address has an account. Sign in to it, then link single sign-on there.',
+type SignInFormProps = {
+  signIn: SignIn
+  /** The account to sign in to; the person can still enter another one unless it is fixed. */
+  email?: string
+  isFixed?: boolean
 }
 
-/** The button that leads to the identity provider, if there is one, and why it led back. */
-function SingleSignOn() {
-  const api = useApi()
-  const options = useQuery({
-    queryKey: ['sign-in-options'],
-    queryFn: ({ signal }) => api.request('GET /session/options', { signal }),
-  })
-  const { mutate, isPending, error } = useMutation({
-    mutationFn: () => api.request('POST /session/oidc', { body: {} }),
-    onSuccess: ({ url }) => window.location.assign(url),
-  })
-  const code = new URLSearchParams(window.location.search).get('problem') ?? ''
-  const problem = error ? errorMessage(error) : Object.hasOwn(PROBLEMS, code) && PROBLEMS[code]
+/** Every way to sign in that this installation offers. */
+export function SignInForm(props: SignInFormProps) {
+  const { data: options, isPending } = useSignInOptions()
+  if (isPending) return <Loading what="sign-in" />
+  // If the options cannot be read, the password form shows what is wrong.
+  const { password, oidc } = options ?? { password: true, oidc: null }
   return (
-    <Stack gap="sm" mb="sm">
-      {problem && (
-        <Alert color="red" role="alert">
-          {problem}
-        </Alert>
-      )}
-      {options.data?.oidc && (
-        <Button variant="default" fullWidth loading={isPending} onClick={() => mutate()}>
-          {options.data.oidc.label}
-        </Button>
-      )}
+    <Stack gap="sm">
+      {password && <PasswordForm {...props} />}
+      {password && oidc && <Divider label="or" />}
+      {oidc && <SingleSignOnButton label={oidc.label} variant={password ? 'default' : 'filled'} />}
     </Stack>
   )
 }
 
-type AccountPageProps = { title: string; heading: string; children: ReactNode }
-
-/** The layout of pages for people who are not signed in. */
-export function AccountPage({ title, heading, children }: AccountPageProps) {
-  useEffect(() => {
-    document.title = `${title} · Gantry`
-  }, [title])
-  return (
-    <Center component="main" mih="100dvh" p="md">
-      <Paper withBorder p="xl" w="min(24rem, 100%)">
-        <Title order={1} size="h2">
-          {heading}
-        </Title>
-        {children}
-      </Paper>
-    </Center>
-  )
-}
-
-/** `email`: of the person whose session has ended. */
-export function SignInForm({ signIn, email }: { signIn: SignIn; email?: string }) {
+function PasswordForm({ signIn, email, isFixed }: SignInFormProps) {
+  const first = useRef<HTMLInputElement>(null)
   const form = useForm({ mode: 'uncontrolled', initialValues: { email: email ?? '', password: '' } })
   const { mutate, isPending, error } = useMutation({
     mutationFn: (values: typeof form.values) => signIn(values.email.trim(), values.password),
+    // Back to the field that is most likely wrong, with its text selected.
+    onError: () => focusOn(first.current?.form?.elements.namedItem('password')),
   })
+  // In a dialog, `data-autofocus` keeps the focus there.
+  useEffect(() => focusOn(first.current), [])
   return (
     <form onSubmit={form.onSubmit((values) => mutate(values))}>
       <Stack gap="sm">
         {error && (
           <Alert color="red" role="alert">
-            {errorMessage(error)}
+            {signInProblem(error, Date.now())}
           </Alert>
         )}
         <TextInput
           label="Email"
           type="email"
+          name="username"
           autoComplete="username"
           required
           withAsterisk={false}
+          readOnly={isFixed}
+          ref={email === undefined ? first : undefined}
           data-autofocus={email === undefined || undefined}
           key={form.key('email')}
           {...form.getInputProps('email')}
         />
         <PasswordField
+          name="password"
           autoComplete="current-password"
+          ref={email === undefined ? undefined : first}
           data-autofocus={email !== undefined || undefined}
           key={form.key('password')}
           {...form.getInputProps('password')}
@@ -124,19 +104,8 @@ export function SignInForm({ signIn, email }: { signIn: SignIn; email?: string }
   )
 }
 
-export function PasswordField(props: PasswordInputProps & { 'data-autofocus'?: true | undefined }) {
-  return (
-    <PasswordInput
-      label="Password"
-      required
-      withAsterisk={false}
-      visibilityToggleButtonProps={{ 'aria-label': 'Show password' }}
-      {...props}
-    />
-  )
-}
-
-function errorMessage(error: Error): string {
-  if (!(error instanceof ApiError)) return 'Gantry is unreachable. Try again in a moment.'
-  return error.status === 401 ? 'Incorrect email or password' : error.message
+function focusOn(element: unknown): void {
+  if (!(element instanceof HTMLInputElement)) return
+  element.focus()
+  element.select()
 }

@@ -23,6 +23,12 @@ export function formatAge(ms: number): string {
 // Created once: a formatter costs more than a thousand of its results.
 const dateTime = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' })
 
+const date = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' })
+
+export function formatDate(iso: string): string {
+  return date.format(new Date(iso))
+}
+
 export function formatDateTime(iso: string): string {
   return dateTime.format(new Date(iso))
 }

@@ -102,10 +102,14 @@ export function Pager({ label, page, total, hasNext, go, children }: PagerProps 
   )
 }
 
-type DialogProps = Pick<ModalProps, 'title' | 'size' | 'centered' | 'children'> & { close(): void }
+type DialogProps = Pick<ModalProps, 'title' | 'size' | 'centered' | 'children'> & {
+  close(): void
+  /** Only its own buttons close it, so that nothing is lost by a slip. */
+  isPersistent?: boolean
+}
 
 /** Open for as long as it is rendered. Closing it returns the focus to where it was. */
-export function Dialog({ close, ...rest }: DialogProps) {
+export function Dialog({ close, isPersistent = false, ...rest }: DialogProps) {
   const [opener] = useState(() => document.activeElement)
   useEffect(
     () => () => {
@@ -116,7 +120,15 @@ export function Dialog({ close, ...rest }: DialogProps) {
   )
   // Locking the scroll would inject a style element, which the content security policy blocks.
   return (
-    <Modal {...rest} opened onClose={close} lockScroll={false} closeButtonProps={{ 'aria-label': 'Close' }} />
+    <Modal
+      {...rest}
+      opened
+      onClose={close}
+      closeOnClickOutside={!isPersistent}
+      closeOnEscape={!isPersistent}
+      lockScroll={false}
+      closeButtonProps={{ 'aria-label': 'Close' }}
+    />
   )
 }
 

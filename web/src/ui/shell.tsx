@@ -41,13 +41,16 @@ export function Shell({ children }: { children: ReactNode }) {
             ))}
           </nav>
           <Group gap="xs" wrap="nowrap">
-            <ColorSchemeButton />
-            <Button
-              variant="default"
-              size="xs"
-              onClick={() => void signOut()}
+            <Link
+              href="/account"
+              className={classes.account}
+              aria-current={location === '/account' ? 'page' : undefined}
               title={`Signed in as ${user.email}`}
             >
+              Account
+            </Link>
+            <ColorSchemeButton />
+            <Button variant="default" size="xs" onClick={() => void signOut()}>
               Sign out
             </Button>
           </Group>

@@ -1,0 +1,83 @@
+// The pages for accounts in a real browser, in front of a real Gantry.
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import type { Page } from 'playwright-core'
+import { testAccountPage } from './account-page.ts'
+import { type AccountsWorld, openAccountsWorld } from './accounts-world.ts'
+import { findViolations } from './axe.ts'
+import { testInvitationPage, testPendingInvitations, testResetPage } from './link-pages.ts'
+import { testSignInPage } from './sign-in-page.ts'
+import { isLoaded, openPage, signIn } from './world.ts'
+
+const LOOKS = [
+  { colorScheme: 'light', width: 1200, height: 800 },
+  { colorScheme: 'dark', width: 360, height: 740 },
+] as const
+
+describe('the pages for accounts', () => {
+  let world: AccountsWorld
+  const ends: (() => Promise<void>)[] = []
+  before(async () => {
+    world = await openAccountsWorld({ after: (end) => ends.push(end) })
+  })
+  after(async () => {
+    for (const end of ends) await end()
+  })
+
+  describe('the sign-in page', () => testSignInPage(() => world))
+  describe('the invitation page', () => testInvitationPage(() => world))
+  describe('the members page', () => testPendingInvitations(() => world))
+  describe('the reset page', () => testResetPage(() => world))
+  describe('the account page', () => testAccountPage(() => world))
+
+  it('have no serious accessibility violation, no error and no injected style, light, dark and narrow', async () => {
+    const person = await world.createPerson('Ada Accessible')
+    const { page, errors, close } = await openPage(world, '/app/sign-in?problem=sso_expired', null)
+    await looksRight(page, 'sign-in')
+    await signIn(page, { ...person, password: 'wrong' })
+    await page.getByText('Incorrect email or password').waitFor()
+    await looksRight(page, 'sign-in, rejected')
+    const organization = await world.createOrganization('Adventure Works')
+    await page.goto(await world.invite(organization, 'axe@example.com'))
+    await looksRight(page, 'invitation')
+    await page.goto(await world.invite(organization, person.email))
+    await looksRight(page, 'invitation of an account')
+    await page.goto(`${world.url}/app/reset-password#gty_rs_unknown`)
+    await looksRight(page, 'dead link')
+    const reset = await world.api('POST', `/users/${person.id}/password-reset`)
+    await page.goto(reset.body.url)
+    await looksRight(page, 'reset')
+    await page.getByLabel('New password').fill(person.password)
+    await page.getByRole('button', { name: 'Set password' }).click()
+    await page.getByRole('link', { name: 'Account' }).click()
+    await looksRight(page, 'account')
+    await page.getByRole('button', { name: 'Sign out everywhere' }).click()
+    await looksRight(page, 'sign out everywhere')
+    await page.keyboard.press('Escape')
+    await page.getByRole('button', { name: 'New token' }).click()
+    await page.getByLabel('Access to', { exact: true }).selectOption('Selected organizations')
+    await page.getByRole('dialog').getByLabel('Name').fill('axe')
+    await page.getByRole('button', { name: 'Create token' }).click()
+    await page.getByText('Select at least one organization').waitFor()
+    await looksRight(page, 'new token')
+    await page.getByLabel('Sample organization').check()
+    await page.getByRole('button', { name: 'Create token' }).click()
+    await page.getByText('Copy the token now').waitFor()
+    await looksRight(page, 'created token')
+    assert.deepEqual(errors, [])
+    await close()
+  })
+})
+
+async function looksRight(page: Page, state: string): Promise<void> {
+  await page.getByRole('heading').first().waitFor()
+  await isLoaded(page)
+  for (const look of LOOKS) {
+    await page.emulateMedia(look)
+    await page.setViewportSize(look)
+    assert.deepEqual(await findViolations(page), [], `${state} (${look.colorScheme})`)
+    const isTooWide = await page.evaluate('document.documentElement.scrollWidth > window.innerWidth')
+    assert.equal(isTooWide, false, `${state} is wider than ${look.width}`)
+  }
+  assert.equal(await page.locator('style').count(), 0, `${state} has a style element`)
+}

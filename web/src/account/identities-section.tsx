@@ -1,0 +1,104 @@
+import { Alert, Button, Text } from '@mantine/core'
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { useSearchParams } from 'wouter'
+import type { Answer } from '../api/api.ts'
+import { queryKeys } from '../api/queries.ts'
+import { useApi } from '../api/services.ts'
+import { singleSignOnProblem } from '../session/problems.ts'
+import { useIdentityProvider } from '../session/sign-in-options.tsx'
+import { ConfirmDialog } from '../ui/confirm-dialog.tsx'
+import { Item, ItemList } from '../ui/item-list.tsx'
+import { ErrorAlert, Loaded } from '../ui/page.tsx'
+import { SectionCard } from '../ui/parts.tsx'
+import { Age } from '../ui/time.tsx'
+
+type Identity = Answer<'GET /users/me/identities'>[number]
+
+export function IdentitiesSection() {
+  const api = useApi()
+  const [search] = useSearchParams()
+  const problem = singleSignOnProblem(search.get('problem'))
+  const [unlinking, setUnlinking] = useState<Identity>()
+  const query = useQuery({
+    queryKey: queryKeys.identities,
+    queryFn: ({ signal }) => api.request('GET /users/me/identities', { signal }),
+  })
+  const { leave, isLeaving, error } = useIdentityProvider(() => api.request('POST /users/me/identities', {}))
+  return (
+    <SectionCard id="identities" title="Single sign-on">
+      <Text className="dimmed" size="sm">
+        Linked identities sign you in to this account.
+      </Text>
+      {problem && (
+        <Alert color="red" role="alert" title="The identity was not linked" mt="xs">
+          {problem}
+        </Alert>
+      )}
+      <Loaded query={query} what="identities">
+        {(identities) => (
+          <ItemList>
+            {identities.map((identity) => (
+              <Item
+                key={identity.id}
+                title={identity.label}
+                action={
+                  <Button
+                    variant="default"
+                    size="xs"
+                    onClick={() => setUnlinking(identity)}
+                    aria-label={`Unlink ${identity.label}`}
+                  >
+                    Unlink
+                  </Button>
+                }
+              >
+                {identity.issuer}
+                {' · linked '}
+                <Age of={identity.created_at} />
+                {' · '}
+                {identity.last_used_at === null ? (
+                  'never used'
+                ) : (
+                  <>
+                    last used <Age of={identity.last_used_at} />
+                  </>
+                )}
+              </Item>
+            ))}
+          </ItemList>
+        )}
+      </Loaded>
+      {error && <ErrorAlert error={error} />}
+      <Button variant="default" loading={isLeaving} onClick={() => leave()}>
+        Link an identity
+      </Button>
+      {unlinking && <Unlink identity={unlinking} close={() => setUnlinking(undefined)} />}
+    </SectionCard>
+  )
+}
+
+function Unlink({ identity, close }: { identity: Identity; close(): void }) {
+  const api = useApi()
+  const queries = useQueryClient()
+  const { mutate, isPending, error } = useMutation({
+    mutationFn: () => api.request('DELETE /users/me/identities/{id}', { path: { id: identity.id } }),
+    onSuccess() {
+      close()
+      void queries.invalidateQueries({ queryKey: queryKeys.identities })
+    },
+  })
+  return (
+    <ConfirmDialog
+      title={`Unlink ${identity.label}?`}
+      button="Unlink"
+      color="red"
+      isPending={isPending}
+      error={error}
+      confirm={mutate}
+      close={close}
+    >
+      <Text size="sm">It no longer signs you in to this account. You can link it again.</Text>
+    </ConfirmDialog>
+  )
+}

@@ -1,0 +1,19 @@
+// What one tab remembers until it is closed. Browsers may deny the session storage; then it lasts until a reload.
+const memory = new Map<string, string>()
+
+export function readStored(key: string): string | null {
+  try {
+    return sessionStorage.getItem(key) ?? memory.get(key) ?? null
+  } catch {
+    return memory.get(key) ?? null
+  }
+}
+
+export function writeStored(key: string, value: string | null): void {
+  if (value === null) memory.delete(key)
+  else memory.set(key, value)
+  try {
+    if (value === null) sessionStorage.removeItem(key)
+    else sessionStorage.setItem(key, value)
+  } catch {}
+}

@@ -1,0 +1,24 @@
+import { ApiError } from '../api/api.ts'
+
+/**
+ * Splits an error of the API: the messages of these fields, for the inputs, and the error itself if it is about
+ * anything else.
+ */
+export function fieldErrors<Name extends string>(
+  error: Error | null,
+  names: readonly Name[],
+): { errors: Partial<Record<Name, string>>; rest: Error | null } {
+  if (!(error instanceof ApiError)) return { errors: {}, rest: error }
+  const errors: Partial<Record<Name, string>> = {}
+  for (const [field, problems] of error.fields) {
+    const name = names.find((one) => one === field)
+    if (name) errors[name] = sentence(problems.join('; '))
+  }
+  const isCovered = error.fields.length > 0 && error.fields.every(([field]) => field in errors)
+  return { errors, rest: isCovered ? null : error }
+}
+
+/** The API's messages continue the field's name: "must be at least 8 characters". */
+function sentence(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1)
+}
