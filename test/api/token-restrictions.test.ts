@@ -7,6 +7,7 @@ import {
   addEnvironment,
   createAction,
   createHook,
+  createHookRequest,
   createPerson,
   createTestTree,
   grantRole,
@@ -277,11 +278,40 @@ environments:
     assert.equal((await apply(document(''), manage, true)).status, 403, 'pruning removes the hook')
   })
 
-  test('bodies of hook requests require hook:edit, and the scope read', async () => {
+  test('hook requests require the scope read', async () => {
     const [reading, hooks] = [await tokenWith({ scopes: ['read'] }), await tokenWith({ scopes: ['hooks'] })]
     const id = await createHook(db, first, 'incoming')
     const url = `/hooks/incoming/${id}/requests`
     assert.equal((await request('GET', url, { token: reading })).status, 200)
     assert.equal((await request('GET', url, { token: hooks })).status, 403)
+  })
+
+  test('a token that may only read does not see the URL that triggers a hook, nor keys of receivers', async () => {
+    const tree = await createTestTree(db)
+    const hooks = `/pipelines/${tree.pipelineId}/hooks`
+    const made = await request('POST', `${hooks}/incoming`, {
+      token: tree.owner.token,
+      body: { name: 'Push' },
+    })
+    const target_url = 'https://example.com/services/key-of-the-receiver'
+    const delivering = await createHook(db, tree, 'outgoing', { target_url })
+    await createHookRequest(db, delivering, 'outgoing', { url: target_url })
+    const seenWith = async (scopes: string[]) => {
+      const token = await tokenWith({ scopes }, tree.owner)
+      const read = async (url: string) => (await request('GET', url, { token })).body
+      return [
+        (await read(`/hooks/incoming/${made.body.id}`)).url,
+        (await read(hooks)).find(({ id }: { id: string }) => id === made.body.id).url,
+        (await read(`/hooks/outgoing/${delivering}`)).target_url,
+        (await read(`/hooks/outgoing/${delivering}/requests`))[0].url,
+      ]
+    }
+    assert.deepEqual(await seenWith(['read', 'hooks']), [
+      made.body.url,
+      made.body.url,
+      target_url,
+      target_url,
+    ])
+    for (const url of await seenWith(['read', 'run', 'manage'])) assert.match(url, /\*{8}/)
   })
 })

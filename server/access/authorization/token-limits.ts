@@ -1,4 +1,4 @@
-import type { Grant } from './permissions.ts'
+import { can, type Grant, type Scope } from './permissions.ts'
 
 // What a personal access token is limited to: scopes say what it may be used for, organizations and projects where.
 // The token of a login has no limits. Pure.
@@ -49,6 +49,17 @@ const LIMITED =
 /** Each scope stands alone: none includes another. */
 export function hasScope({ scopes }: Pick<TokenLimits, 'scopes'>, scope: TokenScope): boolean {
   return scopes === null || scopes.includes(scope)
+}
+
+/**
+ * Sees what is only for those who edit hooks. A token needs the scope as well: the URL of a hook starts runs, and keys of
+ * receivers post in its name, so they are not for tokens that may only read.
+ */
+export function seesHookSecrets(
+  { grants, token }: { grants: readonly Grant[]; token: TokenLimits },
+  scope: Scope,
+): boolean {
+  return can({ grants }, 'hook:edit', scope) && hasScope(token, 'hooks')
 }
 
 /** Restricted to organizations or projects: such a token never acts as instance administrator. */

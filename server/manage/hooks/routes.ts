@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { callerOf, permissions, scopeOf, sufficientPermissions } from '#access/authorization/enforce.ts'
-import { can } from '#access/authorization/permissions.ts'
+import { seesHookSecrets } from '#access/authorization/token-limits.ts'
 import { type Context, type ResourceDeps, resourceRoutes } from '#access/resource-routes.ts'
 import { type HookRow, presentHooks } from '#model/hooks/present-hook.ts'
 import {
@@ -152,7 +152,7 @@ export const hookRoutes: FastifyPluginAsyncTypebox<HookRoutes> = async (app, dep
     rows: readonly HookRow[],
     result?: { secret?: string; wasOffSince?: string },
   ) {
-    const mayEdit = result !== undefined || can(caller, 'hook:edit', scope)
+    const mayEdit = result !== undefined || seesHookSecrets(caller, scope)
     return presentHooks(db, rows, { baseUrl: baseUrl(), box, mayEdit, secret: result?.secret })
   }
 

@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { callerOf, permissions, scopeOf } from '#access/authorization/enforce.ts'
-import { can } from '#access/authorization/permissions.ts'
+import { seesHookSecrets } from '#access/authorization/token-limits.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { notFound } from '#platform/http/errors.ts'
 import { describePage, pageOf, pageQuery } from '#platform/http/pagination.ts'
@@ -86,5 +86,5 @@ export const hookRequestRoutes: FastifyPluginAsyncTypebox<HookRequestRoutes> = a
 }
 
 function mayEdit(request: FastifyRequest): boolean {
-  return can(callerOf(request), 'hook:edit', scopeOf(request))
+  return seesHookSecrets(callerOf(request), scopeOf(request))
 }
