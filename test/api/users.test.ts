@@ -236,7 +236,7 @@ suite('a password reset', () => {
     assert.deepEqual(statuses.sort(), [200, 422])
   })
 
-  test('is void once the user has changed the password', async () => {
+  test('is not undone by somebody who knows the old password and changes it', async () => {
     const test = await arrangeWithAdmin()
     const token = await resetToken(test)
     const { access_token } = (await logIn(test)).body
@@ -247,7 +247,9 @@ suite('a password reset', () => {
       address: test.address,
     })
     assert.equal(changed.status, 204)
-    assert.equal((await reset(test, token)).status, 422)
+    assert.equal((await reset(test, token)).status, 200)
+    assert.equal(await isValid(test, access_token), false)
+    assert.equal((await logIn(test, test.person.email, 'a third horse')).status, 401)
   })
 
   test('with an unknown or a foreign token gets one response', async () => {

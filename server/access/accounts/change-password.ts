@@ -7,7 +7,10 @@ import { conflict, type HttpProblem } from '#platform/http/problems.ts'
 import { commitAttempt, comparePassword, type PasswordOutcome } from './login.ts'
 import { revokeSessions } from './manage-sessions.ts'
 
-/** Ends all other sessions of the caller: whoever knew the old password may have opened one. */
+/**
+ * Ends all other sessions of the caller: whoever knew the old password may have opened one. A reset link stays valid:
+ * otherwise whoever knows the old password could void it, and keep the account.
+ */
 export async function changePassword(
   db: Database,
   caller: Caller,
@@ -25,7 +28,6 @@ export async function changePassword(
   const password_hash = await hashPassword(input.new_password)
   return commitAttempt(db, compared, async (trx) => {
     await trx.updateTable('users').set({ password_hash, updated_at: NOW }).where('id', '=', id).execute()
-    await trx.deleteFrom('password_resets').where('user_id', '=', id).execute()
     const ended_sessions = await revokeSessions(trx, id, token.family)
     await recordAudit(trx, actor, {
       organizationId: null,
