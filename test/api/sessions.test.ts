@@ -7,6 +7,7 @@ import { pruneTokens } from '#access/accounts/sessions.ts'
 import { hashToken } from '#platform/crypto/tokens.ts'
 import {
   type Arranged,
+  auditOf,
   createToken,
   deactivate,
   expire,
@@ -43,6 +44,11 @@ suite('refresh tokens', () => {
     assert.equal((await refresh(test, second.refresh_token)).status, 401)
     assert.equal(await isValid(test, first.access_token), false)
     assert.equal(await isValid(test, second.access_token), false)
+    const entries = await auditOf(test, test.person, 'session_ended')
+    assert.deepEqual(
+      entries.map(({ user_id, after }) => [user_id, after]),
+      [[null, { reason: 'refresh_token_reused' }]],
+    )
   })
 
   test('other logins of the same user are not affected', async () => {

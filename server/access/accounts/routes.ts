@@ -50,7 +50,7 @@ export const accountRoutes: FastifyPluginAsyncTypebox<AccountRoutes> = async (
       response: { 200: issuedTokens, ...errorResponses(400, 401, 422) },
     }),
     async (request) => {
-      const outcome = await refreshSession(db, request.body.refresh_token, lifetimes)
+      const outcome = await refreshSession(db, request.body.refresh_token, lifetimes, actorOf(request))
       switch (outcome.kind) {
         case 'refreshed':
           return outcome.tokens

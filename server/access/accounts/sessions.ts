@@ -1,6 +1,7 @@
 // Accounts: login, sessions and personal access tokens. This file issues and revokes the tokens of a session; the
 // database says what time it is.
 import { sql } from 'kysely'
+import { type Actor, recordAudit } from '#access/audit/record.ts'
 import { hashToken, newToken } from '#platform/crypto/tokens.ts'
 import type { Database, Transaction } from '#platform/database/connect.ts'
 import { NOW } from '#platform/database/rows.ts'
@@ -73,6 +74,7 @@ export async function refreshSession(
   db: Database,
   token: string,
   lifetimes: TokenLifetimes,
+  actor: Actor,
 ): Promise<RefreshOutcome> {
   const hash = hashToken(token)
   return db.transaction().execute(async (trx): Promise<RefreshOutcome> => {
@@ -86,7 +88,7 @@ export async function refreshSession(
     const row = await trx
       .selectFrom('tokens')
       .innerJoin('users', 'users.id', 'tokens.user_id')
-      .select(['tokens.id', 'tokens.user_id', 'tokens.family', 'tokens.used_at'])
+      .select(['tokens.id', 'tokens.user_id', 'tokens.family', 'tokens.used_at', 'users.email'])
       .where('tokens.hash', '=', hash)
       .where('tokens.kind', '=', 'refresh')
       .where('tokens.revoked_at', 'is', null)
@@ -97,6 +99,13 @@ export async function refreshSession(
     const session = { userId: row.user_id, family: row.family }
     if (row.used_at !== null) {
       await revokeFamily(trx, session.family)
+      await recordAudit(trx, actor, {
+        organizationId: null,
+        verb: 'session_ended',
+        subject: { type: 'user', id: row.user_id, name: row.email },
+        before: null,
+        after: { reason: 'refresh_token_reused' },
+      })
       return { kind: 'reused' }
     }
     await trx.updateTable('tokens').set({ used_at: NOW }).where('id', '=', row.id).execute()
