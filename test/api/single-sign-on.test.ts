@@ -199,6 +199,9 @@ suite('signing in', () => {
     for (const claims of [
       { email: undefined },
       { email_verified: false },
+      { email_verified: 'false' },
+      { email: 'ad\u202Emin@example.com' },
+      { email: 'ÄDA@example.com' },
       { email: 'no address' },
       { email: `${'x'.repeat(250)}@example.com` },
     ]) {

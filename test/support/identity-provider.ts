@@ -7,7 +7,7 @@ import Provider from 'oidc-provider'
 import { later } from './later.ts'
 
 type Closer = { after(fn: () => Promise<void>): void }
-type Claims = { email?: string; email_verified?: boolean; name?: string; groups?: unknown }
+type Claims = { email?: string; email_verified?: boolean | string; name?: string; groups?: unknown }
 
 export type IdentityProvider = {
   issuer: string

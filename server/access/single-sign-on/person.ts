@@ -18,15 +18,17 @@ export function readPerson(claims: Claims, groupsClaim: string): Person {
   return {
     issuer: claims.iss,
     subject: claims.sub,
-    email: claims.email_verified === false ? null : readEmail(claims.email),
+    // Some providers send the word.
+    email: String(claims.email_verified) === 'false' ? null : readEmail(claims.email),
     name: readName(claims.name) ?? readName(claims.preferred_username),
     groups: groups.filter((group) => typeof group === 'string').slice(0, MAX_GROUPS),
   }
 }
 
+/** Plain ASCII, as in invitations: nothing invisible, no look-alikes, and one opinion of what is lower case. */
 function readEmail(value: unknown): string | null {
   if (typeof value !== 'string' || value.length > 255) return null
-  return /^[^\s@\p{Cc}]+@[^\s@\p{Cc}]+$/u.test(value) ? value : null
+  return /^[!-?A-~]+@[!-?A-~]+$/.test(value) ? value : null
 }
 
 /** As a `Name` of the API: one line, visible, and it does not change the direction of text. */
