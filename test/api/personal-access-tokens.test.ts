@@ -289,9 +289,9 @@ suite('personal access tokens', () => {
     }
   })
 
-  test('a token requires a name of 1 to 60 characters', async () => {
+  test('a token requires a visible name of 1 to 60 characters, in one line', async () => {
     const { request, person } = await arrange()
-    for (const name of ['', 'x'.repeat(61), null, 1]) {
+    for (const name of ['', '  ', 'two\nlines', '\u202Ereversed', 'x'.repeat(61), null, 1]) {
       const answer = await request('POST', '/users/personal-access-tokens', {
         token: person.token,
         body: { name },

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { TOKEN_SCOPES, type TokenScope } from '#access/authorization/token-limits.ts'
-import { Exactly, Id, TextOrNull, Timestamp, TimestampOrNull } from '#platform/http/schemas.ts'
+import { Exactly, Id, Name, TextOrNull, Timestamp, TimestampOrNull } from '#platform/http/schemas.ts'
 
 const listOrNull = <Item>(items: object, description: string) =>
   Type.Unsafe<Item[] | null>({
@@ -38,7 +38,7 @@ export const personalToken = {
 }
 
 export const personalTokenInput = Exactly({
-  name: Type.String({ minLength: 1, maxLength: 60 }),
+  name: Name(60),
   scopes: Type.Optional(limits.scopes),
   organization_ids: Type.Optional(limits.organization_ids),
   project_ids: Type.Optional(limits.project_ids),
