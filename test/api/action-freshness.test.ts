@@ -1,7 +1,10 @@
 // Nothing that a process caches makes a single action stale, or visible to the wrong caller.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
+import { sql } from 'kysely'
+import { loadFullActions } from '#model/actions/assemble.ts'
 import { openTestApp } from '#test/support/harness.ts'
+import { until, untilLockWait } from '#test/support/until.ts'
 import {
   createAction,
   createHook,
@@ -99,4 +102,27 @@ test('what one caller has read is not served to another who may see less', async
   assert.equal((await request('GET', `/actions/${id}`, { token: viewer.token })).status, 404)
   await grantRole(db, viewer.id, 'viewer', tree)
   assert.equal((await request('GET', `/actions/${id}`, { token: viewer.token })).status, 200)
+})
+
+test('an action that ends while it is read is not shown with targets that still run', async () => {
+  const tree = await createTestTree(db)
+  const id = await createAction(db, tree, RUNNING, RUNNING)
+  const end = { status: 'failed', status_reason_code: 'FAILED', completed_at: new Date() } as const
+  const reading = await db.transaction().execute(async (trx) => {
+    await sql`lock table actions in access exclusive mode`.execute(trx)
+    await trx.updateTable('actions').set(end).where('id', '=', id).execute()
+    await trx.updateTable('targets').set(end).where('action_id', '=', id).execute()
+    const reads = loadFullActions(db, [id])
+    await untilLockWait(db)
+    await until('the targets have been read', 30_000, async () => {
+      const { rows } = await sql`
+        select from pg_stat_activity where datname = current_database() and state = 'active'
+          and query like '%from "targets"%' and pid <> pg_backend_pid()`.execute(db)
+      return rows.length === 0
+    })
+    return { reads }
+  })
+  const [action] = await reading.reads
+  assert.equal(action!.row.status, 'failed')
+  assert.deepEqual(new Set(action!.targets.map(({ status }) => status)), new Set(['failed']))
 })

@@ -29,20 +29,32 @@ export async function loadFullActions(
     missing.length === 0
       ? []
       : db.selectFrom('actions').selectAll().where(anyOf('actions.id', missing)).execute(),
-    db
-      .selectFrom('targets')
-      .selectAll()
-      .where(anyOf('targets.action_id', ids))
-      .orderBy('action_id')
-      .orderBy('position')
-      .execute(),
+    findTargets(db, ids),
   ])
   const found = byId(rows)
   const targetsOf = Map.groupBy(targets, (target) => target.action_id)
+  // The statements see two moments: the action may have ended, with its targets, after these were read.
+  const endedBetween = rows.filter(
+    ({ id, status }) => isEnd(status) && targetsOf.get(id)?.some((target) => !isEnd(target.status)),
+  )
+  if (endedBetween.length > 0) {
+    const again = await findTargets(db, [...byId(endedBetween).keys()])
+    for (const [id, newer] of Map.groupBy(again, (target) => target.action_id)) targetsOf.set(id, newer)
+  }
   return ids.flatMap((id) => {
     const row = known.get(id) ?? found.get(id)
     return row ? [{ row, targets: targetsOf.get(id) ?? [] }] : []
   })
+}
+
+function findTargets(db: Database, actionIds: readonly number[]): Promise<TargetRow[]> {
+  return db
+    .selectFrom('targets')
+    .selectAll()
+    .where(anyOf('targets.action_id', actionIds))
+    .orderBy('action_id')
+    .orderBy('position')
+    .execute()
 }
 
 /** The same for reads of single actions: concurrent reads share their statements. */
