@@ -1,4 +1,4 @@
-// The pages that single sign-on starts from and returns to; single-sign-on.test.ts has the sign-in itself.
+// The pages that single sign-on starts from and returns to; single-sign-on.browser.ts has the sign-in itself.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import type { Page } from 'playwright-core'
