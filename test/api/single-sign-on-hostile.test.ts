@@ -163,7 +163,7 @@ suite('an answer of the provider', () => {
     ],
   ]
   for (const [name, answer] of nonsense) {
-    test(`that ${name} is an outage for whoever signs in`, async () => {
+    test(`that ${name} is an outage for everyone who signs in`, async () => {
       const { answer: callback } = await signIn({ token: answer })
       assertProblem(callback, 'sso_unavailable')
       assert.ok(!provider.requests.includes('/elsewhere'))

@@ -8,8 +8,8 @@ import { commitAttempt, comparePassword, type PasswordOutcome } from './login.ts
 import { revokeSessions } from './manage-sessions.ts'
 
 /**
- * Ends all other sessions of the caller: whoever knew the old password may have opened one. A reset link stays valid:
- * otherwise whoever knows the old password could void it, and keep the account.
+ * Ends all other sessions of the caller: an attacker who knew the old password may have opened one. A reset link stays
+ * valid: otherwise that attacker could void it, and keep the account.
  */
 export async function changePassword(
   db: Database,

@@ -58,7 +58,7 @@ export async function findPasswordReset(db: Database, token: string) {
     .executeTakeFirst()
 }
 
-/** Works once. Whoever signed in since the link was created is signed out. */
+/** Works once. Sessions that began after the link was created end, too. */
 export async function resetPassword(
   db: Database,
   { token, password }: { token: string; password: string },

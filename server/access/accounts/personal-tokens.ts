@@ -46,7 +46,7 @@ export async function createPersonalToken(trx: Transaction, caller: Caller, acto
 
 const ENDED: HttpProblem = { kind: 'forbidden', reason: 'Your session or token was ended meanwhile.' }
 
-/** Whoever revokes everything of a user locks the user first: a token created meanwhile must not survive. */
+/** Revoking everything of a user locks the user first: a token created meanwhile must not survive. */
 async function lockAccess(trx: Transaction, { id, token }: Caller): Promise<boolean> {
   await trx.selectFrom('users').select('id').where('id', '=', id).forShare().execute()
   const current = await trx

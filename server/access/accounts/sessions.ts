@@ -142,7 +142,7 @@ export async function pruneTokens(db: Database): Promise<void> {
 
 /**
  * Until the transaction ends nobody else adds to a family or revokes it: a token issued during a revocation would
- * not be seen by it, and would survive. Whoever revokes everything of a user locks the user exclusively.
+ * not be seen by it, and would survive. Revoking everything of a user locks the user exclusively.
  */
 async function lockFamily(trx: Transaction, { userId, family }: TokenFamily): Promise<void> {
   await trx.selectFrom('users').select('id').where('id', '=', userId).forShare().execute()

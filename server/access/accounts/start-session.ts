@@ -49,7 +49,7 @@ export async function startSession(
   client: SignInClient,
   lifetimes: TokenLifetimes,
 ): Promise<StartedSession | undefined> {
-  // Locked against whoever ends all sessions of the user: this one must not slip through.
+  // Locked: when all sessions of the user end at the same time, this one must not slip through.
   const user = await trx
     .selectFrom('users')
     .select('email')

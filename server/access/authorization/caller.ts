@@ -11,7 +11,7 @@ export type Caller = {
   id: number
   name: string
   email: string
-  /** False for a token that is restricted to organizations or projects, whoever it belongs to. */
+  /** False for a token that is restricted to organizations or projects, even one of an instance administrator. */
   is_instance_admin: boolean
   /** Those of the user, as far as the limits of the token allow. */
   grants: Grant[]

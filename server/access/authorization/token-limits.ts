@@ -52,7 +52,7 @@ export function hasScope({ scopes }: Pick<TokenLimits, 'scopes'>, scope: TokenSc
 }
 
 /**
- * Sees what is only for those who edit hooks. A token needs the scope as well: the URL of a hook starts runs, and keys of
+ * Whether the caller sees what only editors of hooks may see. A token needs the scope as well: the URL of a hook starts runs, and keys of
  * receivers post in its name, so they are not for tokens that may only read.
  */
 export function seesHookSecrets(

@@ -52,7 +52,7 @@ export const identityRoutes: FastifyPluginAsyncTypebox<IdentityRoutes> = async (
     '/users/me/identities',
     operation(signedIn, 'linkIdentity', 'Link an identity', {
       description:
-        'Returns where to send the browser. Whoever you are at the identity provider can then sign in to your account. It must be the browser that this response goes to; it returns to `/app/account`, after a failure with `?problem=<code>` as for POST /session/oidc, or `sso_identity_taken`.',
+        'Returns where to send the browser. Your identity at the provider can then sign in to your account. It must be the browser that this response goes to; it returns to `/app/account`, after a failure with `?problem=<code>` as for POST /session/oidc, or `sso_identity_taken`.',
       response: { 200: destination, ...errorResponses(401, 403, 404, 429) },
     }),
     async (request, reply) => {

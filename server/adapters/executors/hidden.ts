@@ -15,7 +15,7 @@ export type Secrets = {
 
 /**
  * A folder or file to hide, by its real path. `id` tells whether it is still the same one: a command may be able to
- * rename a folder above it, and put another in its place. An alias is another path of the same, if it is one.
+ * rename a folder above it, and create another one there. An alias is another path of the same, if it is one.
  */
 export type Hidden = { path: string; id: string; isFolder: boolean; isAlias?: boolean }
 

@@ -17,7 +17,7 @@ export type Verdict =
   | { kind: 'accepted'; variables: Variables }
   | { kind: 'ping' }
   | { kind: 'ignored'; path: string }
-  /** `problem` is for the record. The caller is not told, and must not find out from the time it takes. */
+  /** `problem` is for the record. It is not in the response, and the response time must not reveal it. */
   | { kind: 'rejected_signature'; problem: SignatureProblem }
   | { kind: 'rate_limited'; retryAfterSeconds: number }
   | { kind: 'rejected_payload'; code: keyof typeof PAYLOAD_STATUS_CODES; message: string }
