@@ -2,9 +2,18 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { pino } from 'pino'
+import { lockMembers } from '#manage/members/grants.ts'
 import { openTestApp, type TestApp } from '#test/support/harness.ts'
 import { signInAt, startIdentityProvider } from '#test/support/identity-provider.ts'
-import { begin, comeBack, meBy, REDIRECT_URI, sessionOf } from '#test/support/single-sign-on.ts'
+import {
+  assertProblem,
+  begin,
+  comeBack,
+  meBy,
+  REDIRECT_URI,
+  sessionOf,
+} from '#test/support/single-sign-on.ts'
+import { untilLockWait } from '#test/support/until.ts'
 import { createPerson, createTestTree } from '#test/support/world.ts'
 
 const provider = await startIdentityProvider({ after }, REDIRECT_URI)
@@ -242,4 +251,28 @@ test('sign-ins at once, and changes of members meanwhile, leave one consistent r
   for (const { status, text } of await Promise.all(changes)) assert.equal(status, 200, text)
   for (const { id } of people)
     assert.deepEqual(await grantsOf(id), ['developer organization oidc', 'viewer other organization oidc'])
+})
+
+test('accepting an invitation while signing up with its address leaves one account, and no deadlock', async () => {
+  const login = newLogin()
+  const email = `${login}@example.com`
+  const invited = await app.request('POST', `/organizations/${tree.organizationId}/invitations`, {
+    token: tree.owner.token,
+    body: { email, role: 'viewer' },
+  })
+  const token = invited.body.url.split('#')[1]
+  provider.people.set(login, { email, groups: ['developers'] })
+  const { url, cookie } = await begin(app)
+  const callback = await signInAt(url, login)
+  const gate = await db.startTransaction().execute()
+  await lockMembers(gate, tree.organizationId)
+  const accepting = app.request('POST', '/users/accept-invitation', {
+    body: { token, password: 'a long one' },
+  })
+  await untilLockWait(db)
+  const signingUp = comeBack(app, callback, cookie)
+  await untilLockWait(db, 2)
+  await gate.commit().execute()
+  assert.equal((await accepting).status, 200)
+  assertProblem(await signingUp, 'sso_email_taken')
 })

@@ -17,13 +17,13 @@ export async function until<Result>(
   }
 }
 
-/** Until a transaction in this database waits for a lock; PostgreSQL has no event for that. */
-export async function untilLockWait(db: Database): Promise<void> {
+/** Until a transaction in this database, or so many of them, wait for a lock; PostgreSQL has no event for that. */
+export async function untilLockWait(db: Database, count = 1): Promise<void> {
   await until('a transaction waits for a lock', 30_000, async () => {
     const { rows } = await sql`
       select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`.execute(
       db,
     )
-    return rows.length > 0
+    return rows.length >= count
   })
 }

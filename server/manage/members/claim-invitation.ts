@@ -27,7 +27,9 @@ export async function claimInvitation(
   client: Omit<Actor, 'userId'>,
 ): Promise<Claimed> {
   const seen = await findByLink(trx, linkHash)
-  if (!seen || !(await lockMembers(trx, seen.organization_id))) return NOT_VALID
+  if (!seen) return NOT_VALID
+  await lockAddress(trx, seen)
+  if (!(await lockMembers(trx, seen.organization_id))) return NOT_VALID
   await lockAccounts(trx, seen)
   const invitation = await findByLink(trx, linkHash)
   if (!invitation) return NOT_VALID
@@ -70,10 +72,17 @@ export function checkHolder(
   return { kind: 'forbidden', reason }
 }
 
-/** One at a time for each address: two organizations may have invited the same person. */
-async function lockAccounts(trx: Transaction, { email, invited_by }: ValidInvitation): Promise<void> {
+/**
+ * One at a time for each address: two organizations may have invited the same person, who may be signing up by single
+ * sign-on. That locks the address first as well, and then the organizations whose roles it grants.
+ */
+async function lockAddress(trx: Transaction, { email }: ValidInvitation): Promise<void> {
   const address = email.toLowerCase()
   await sql`select pg_advisory_xact_lock(hashtextextended('account ' || ${address}::text, 0))`.execute(trx)
+}
+
+async function lockAccounts(trx: Transaction, { email, invited_by }: ValidInvitation): Promise<void> {
+  const address = email.toLowerCase()
   await sql`select from users where id = ${invited_by} or lower(email) = ${address} order by id for share`.execute(
     trx,
   )
