@@ -10,8 +10,8 @@ import { readPage } from '#platform/http/read-page.ts'
 import { checkAuthority, loadGrants, type NewGrant } from './grants.ts'
 import type { Invitation } from './invitation-schemas.ts'
 
-// An invitation is an address and what it will be granted. No account exists because of it: accepting it proves to
-// have the link, and, where the address has an account, to hold that account. It expires, but stays listed until
+// An invitation is an address and what it will be granted. No account exists because of it. To accept it takes
+// the link and, where the address has an account, a session of that account. It expires, but stays listed until
 // somebody removes or replaces it.
 
 export type InvitationRow = Omit<Invitation, 'url'> & { row_version: string; is_expired: boolean }

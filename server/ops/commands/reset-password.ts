@@ -7,7 +7,7 @@ import { toApiError } from '#platform/http/problems.ts'
 import { runCommand, UsageError } from './command.ts'
 import { reachDatabase } from './reach-database.ts'
 
-/** Nobody is signed in: whoever may run this on the machine may do it. */
+/** Nobody is signed in: running this on the machine is the permission. */
 const THIS_MACHINE = { userId: null, ipAddress: null, requestId: null }
 
 await runCommand('reset-password', async ({ config, say }) => {

@@ -6,7 +6,7 @@ import { presentEntries } from './list-entries.ts'
 export type ExportRange = { after: number; upTo: number }
 
 /**
- * From the entry with the id `after`, or from the first one, up to what is committed now. Whoever exports again after
+ * From the entry with the id `after`, or from the first one, up to what is committed now. An export after
  * the last id gets every other entry, and none twice. Undefined when `after` is not an entry of this organization.
  */
 export async function findRange(
