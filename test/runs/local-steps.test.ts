@@ -1,7 +1,8 @@
 // What a step on a local server can find out about the Gantry that runs it, over HTTP, as root and under an ordinary
 // account: nothing. Each attack is one run.
 import assert from 'node:assert/strict'
-import { chmod, copyFile, mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
+import { chmod, copyFile, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { asRoot } from '#platform/database/embedded/fixtures.ts'
@@ -18,10 +19,18 @@ for (const account of asRoot ? (['root', 'ordinary'] as const) : (['ordinary'] a
     let home: string
     let key: string
     let pid: number
+    /** In the PATH of Gantry, where everybody may write. */
+    let programs: string
 
     before(async () => {
+      programs = await mkdtemp(join(tmpdir(), 'gantry-programs-'))
+      closers.push(() => rm(programs, { recursive: true }))
+      await chmod(programs, 0o777)
       world = await openLocalGantry({ after: (fn) => void closers.push(fn) }, account, {
-        environment: { GANTRY_TEST_SECRET: 'in-the-environment' },
+        environment: {
+          GANTRY_TEST_SECRET: 'in-the-environment',
+          PATH: `${programs}:${process.env.PATH}`,
+        },
       })
       home = world.home
       pid = world.gantry.child.pid!
@@ -197,6 +206,15 @@ for (const account of asRoot ? (['root', 'ordinary'] as const) : (['ordinary'] a
       const run = await world.ask('POST', `/pipelines/${pipelines.body[0].id}/actions`, {})
       assert.equal(run.status, 201)
       assert.equal((await world.ended(run.body.id)).status, 'completed')
+    })
+
+    test('it cannot have Gantry start a program of its own instead of git', async () => {
+      const git = `#!/bin/sh\ntouch ${programs}/started\nexec /usr/bin/git "$@"\n`
+      const planted = await attack(`printf %s '${git}' > ${programs}/git; chmod 755 ${programs}/git`)
+      assert.equal(planted.status, 'completed')
+      const run = await world.ask('POST', '/pipelines/1/actions', {})
+      assert.equal((await world.ended(run.body.id)).status, 'completed')
+      assert.deepEqual(await readdir(programs), ['git'])
     })
 
     if (account === 'root') {

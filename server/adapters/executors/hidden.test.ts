@@ -118,6 +118,34 @@ test('the socket of an external database is hidden, wherever it is', async (t) =
   }
 })
 
+test('the new socket of a database that was restarted is hidden, too', async (t) => {
+  const { home } = await newHome(t)
+  const port = 40_000 + (process.pid % 20_000)
+  const path = `/tmp/.s.PGSQL.${port}`
+  const start = async () => {
+    const server = createServer((socket) => socket.end('connected')).listen(path)
+    await once(server, 'listening')
+    await chmod(path, 0o777)
+    return () => new Promise<void>((resolve) => void server.close(() => resolve()))
+  }
+  const stop = await start()
+  const local = await openFor(t, { home, socket: { folder: '/tmp', port } })
+  // Or the new one could get the number of the old one.
+  await rename(path, join(home, 'old'))
+  await stop()
+  later(t, await start())
+  const connect = `perl -MIO::Socket::UNIX -e 'print IO::Socket::UNIX->new(Peer => $ARGV[0]) ? "connected" : "no"' ${path}`
+  const { end, output } = await runAt(local, join(home, 'a'), connect)
+  assert.deepEqual([end.kind, output], ['exited', 'no'])
+})
+
+test('a root that is a file is refused by name', async (t) => {
+  const { local, home } = await openHome(t)
+  await writeFile(join(home, 'page'), '')
+  const refused = await runAt(local, join(home, 'page'), 'true')
+  assert.match(refused.end.kind === 'impossible' ? refused.end.message : '', /page is not a folder$/)
+})
+
 test('an account whose home is hidden gets the root of its server as HOME', () => {
   const homeOf = (home: string, root: string | null) =>
     environmentOf(

@@ -17,7 +17,7 @@ export type Secrets = {
  * A folder or file to hide, by its real path. `id` tells whether it is still the same one: a command may be able to
  * rename a folder above it, and create another one there. An alias is another path of the same, if it is one.
  */
-export type Hidden = { path: string; id: string; isFolder: boolean; isAlias?: boolean }
+export type Hidden = { path: string; id: string; isFolder: boolean; isSocket?: boolean; isAlias?: boolean }
 
 /** The view of the file system that the commands of one server get. */
 export type View = {
@@ -80,7 +80,8 @@ async function identify(path: string): Promise<Hidden | undefined> {
   try {
     const real = await realpath(path)
     const entry = await stat(real)
-    return { path: real, id: `${entry.dev}:${entry.ino}`, isFolder: entry.isDirectory() }
+    const kind = { isFolder: entry.isDirectory(), ...(entry.isSocket() && { isSocket: true }) }
+    return { path: real, id: `${entry.dev}:${entry.ino}`, ...kind }
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
     throw error
@@ -102,8 +103,11 @@ export async function viewFor(
   root: string | null,
 ): Promise<View | RefusedRoot> {
   const mounts = await readFile('/proc/self/mountinfo', 'utf8').catch(() => '')
+  // A database that was restarted has another socket.
+  const now = await Promise.all(hidden.map((one) => (one.isSocket ? identify(one.path) : one)))
+  const present = now.filter((one) => one !== undefined)
   const everywhere = outermost(
-    hidden.flatMap((one) => [
+    present.flatMap((one) => [
       one,
       ...otherPathsOf(mounts, one.path).map((path) => ({ ...one, path, isAlias: true })),
     ]),
@@ -113,6 +117,7 @@ export async function viewFor(
   if (placed.kind !== 'hidden') return placed.kind === 'visible' ? { hidden: everywhere, root: null } : placed
   const source = await identify(placed.source)
   if (!source) return { kind: 'refused', message: `${root} does not exist and cannot be created` }
+  if (!source.isFolder) return { kind: 'refused', message: `${root} is not a folder` }
   return { hidden: everywhere, root: { path: placed.path, source: placed.source, id: source.id } }
 }
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdir, mkdtemp, rm, stat, symlink } from 'node:fs/promises'
+import { lchown, mkdir, mkdtemp, readdir, rm, stat, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
@@ -52,6 +52,18 @@ test('an existing folder does not change owners, and neither does what a link po
     const { uid, mode } = await stat(precious)
     assert.deepEqual([uid, mode & 0o777], [process.getuid!(), 0o700])
   }
+})
+
+underRoot('no folder is created where a link of another account leads', async (t) => {
+  const account = await chosen()
+  const folder = await temporaryFolder(t)
+  const [system, own] = [join(folder, 'system'), join(folder, 'own')]
+  await mkdir(system)
+  await symlink(system, own)
+  assert.equal(await makeFolderOf(account, join(own, 'by-root')), true, 'links of root are followed')
+  await lchown(own, account.uid, account.gid)
+  assert.equal(await makeFolderOf(account, join(own, 'by-account')), false)
+  assert.deepEqual(await readdir(system), ['by-root'])
 })
 
 async function chosen() {

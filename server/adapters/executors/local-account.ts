@@ -1,9 +1,10 @@
 // The account of local commands. When Gantry runs as root it must not be root, nor the account of the embedded
 // database, whose files hold everything.
 
-import { constants } from 'node:fs'
-import { mkdir, open, readFile } from 'node:fs/promises'
+import { constants, type Stats } from 'node:fs'
+import { lstat, mkdir, open, readFile, readlink } from 'node:fs/promises'
 import { userInfo } from 'node:os'
+import { dirname } from 'node:path'
 import { type Impossible, impossible } from './executor.ts'
 
 export type LocalAccount = { name: string; uid: number; gid: number; home: string }
@@ -39,14 +40,29 @@ export async function findLocalAccount(name: string): Promise<LocalAccount | Imp
 
 /**
  * Creates a folder that belongs to the account; missing parents stay ours. False when something was there already,
- * which is left as it is: a link there must not get us to give away what it points to.
+ * which is left as it is: a link there must not get us to give away what it points to. Nor does root follow the links
+ * of others on the way there: they would choose where in the system an account gets a folder.
  */
 export async function makeFolderOf(account: LocalAccount, path: string, mode = 0o755): Promise<boolean> {
+  const isRoot = process.getuid!() === 0
+  const links = isRoot ? await linksTo(path) : []
+  if (links.some(({ uid }) => uid !== 0)) return false
   if ((await mkdir(path, { recursive: true })) === undefined) return false
   await using folder = await open(path, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW)
+  // A folder on the way may have become a link meanwhile.
+  const at = await readlink(`/proc/self/fd/${folder.fd}`).catch(() => path)
+  if (isRoot && links.length === 0 && at !== path) return false
   await folder.chmod(mode)
-  if (process.getuid!() === 0) await folder.chown(account.uid, account.gid)
+  if (isRoot) await folder.chown(account.uid, account.gid)
   return true
+}
+
+/** The links among the folders of a path. */
+async function linksTo(path: string): Promise<Stats[]> {
+  const parent = dirname(path)
+  const above = parent === path ? [] : await linksTo(parent)
+  const found = await lstat(path).catch(() => undefined)
+  return found?.isSymbolicLink() ? [...above, found] : above
 }
 
 /** The valid lines of /etc/passwd. */

@@ -85,7 +85,8 @@ export function createNamespaceBackend(tools: LocalTools, pipesFolder: string): 
     const by = current ?? launcher()
     const number = orderView(by, words)
     const forget = async () => {
-      if (discardView(key)) by.tell(`forget ${await number}`)
+      const made = discardView(key) && (await number)
+      if (typeof made === 'number') by.tell(`forget ${made}`)
     }
     const prepared = { launcher: by, number, timer: setTimeout(forget, VIEW_FOR_MS).unref(), isUsable: true }
     views.set(key, prepared)

@@ -1,4 +1,5 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
+import { statSync } from 'node:fs'
 import type { Readable, Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 
@@ -77,14 +78,13 @@ export async function runGit(
 function start(call: GitCall): GitProcess {
   return spawn('git', call.args, {
     cwd: '/',
-    env: { ...CLEAN, GIT_DIR: call.repository, ...call.environment },
+    env: { ...CLEAN, PATH: searchPath(), GIT_DIR: call.repository, ...call.environment },
     stdio: ['pipe', 'pipe', 'pipe'],
     detached: true, // its own process group, to be ended as a whole
   })
 }
 
 const CLEAN = {
-  PATH: process.env.PATH ?? '/usr/local/bin:/usr/bin:/bin',
   HOME: '/nonexistent', // no .netrc
   LC_ALL: 'C.UTF-8',
   GIT_CONFIG_NOSYSTEM: '1',
@@ -94,6 +94,25 @@ const CLEAN = {
   GIT_ALLOW_PROTOCOL: '',
   GIT_NO_LAZY_FETCH: '1',
   GIT_NO_REPLACE_OBJECTS: '1',
+}
+
+/**
+ * The folders of root come first. npm adds folders next to the checkout, and people those of their home: a local step
+ * may be able to put a program named git there, and what runs here is not isolated.
+ */
+function searchPath(): string {
+  const folders = (process.env.PATH ?? '/usr/local/bin:/usr/bin:/bin').split(':')
+  const { roots = [], others = [] } = Object.groupBy(folders, (one) => (isOfRoot(one) ? 'roots' : 'others'))
+  return [...roots, ...others].join(':')
+}
+
+function isOfRoot(folder: string): boolean {
+  try {
+    const { uid, mode } = statSync(folder)
+    return uid === 0 && (mode & 0o002) === 0
+  } catch {
+    return false // missing, or not for us
+  }
 }
 
 /** The exit code, -1 after a signal. Ends helpers that outlive git: they would keep its pipes open. */
