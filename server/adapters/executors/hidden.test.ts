@@ -49,6 +49,8 @@ test('a root is shown where it is a folder of its own in the home, and refused w
     ['/www', '/srv/home/sites'],
     ['/www', '/fast/postgres/base'],
     ['/run/user/1000'],
+    ['/dev/shm/site'],
+    ['/www', '/dev/shm'],
   ] as const)
     assert.equal(place(root, real ?? root).kind, 'refused', `${root} at ${real}`)
 })

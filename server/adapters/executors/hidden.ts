@@ -55,6 +55,9 @@ const SHARED_FOLDERS = [
   '/usr',
 ]
 
+/** Every command has its own: what it writes there is gone when it ends. */
+const OF_EACH_COMMAND = ['/dev/shm', '/dev/pts']
+
 /** D-Bus and systemd of logged-in users: they start programs outside of any isolation. */
 const SESSIONS = '/run/user'
 
@@ -147,6 +150,8 @@ export function placeRoot(where: {
   const { hidden, home, realHome, root, real } = where
   const isHidden = (one: string) => hidden.some(({ path: folder }) => one === folder || isBelow(one, folder))
   const path = isBelow(root, home) ? join(realHome, relative(home, root)) : root
+  if (OF_EACH_COMMAND.some((folder) => real === folder || isBelow(real, folder)))
+    return { kind: 'refused', message: `each step has its own ${root}: set another root_directory` }
   if (!isHidden(path)) return isHidden(real) ? refused(root) : { kind: 'visible' }
   const own = [
     ...OWN_ENTRIES.map((name) => join(realHome, name)),
