@@ -103,7 +103,7 @@ suite('an export', () => {
     assert.equal(wrong.status, 422)
   })
 
-  test('of an organization is for those who may edit it, of everything for instance administrators', async () => {
+  test('of an organization is for users who may edit it, of everything for instance administrators', async () => {
     const tree = await createTestTree(db)
     const developer = await createMember(db, tree, 'developer')
     assert.equal((await request('GET', `${urlOf(tree)}/export`, { token: developer.token })).status, 403)

@@ -111,7 +111,7 @@ test("server:view and hook:add create hooks of a server's pipeline, and of no ap
   }
 })
 
-test('one of the permissions is not enough: 403 for those who see the pipeline, 404 for everybody else', async () => {
+test('one of the permissions is not enough: 403 for callers who see the pipeline, 404 for everybody else', async () => {
   const cases: [Permission[], number][] = [
     [['hook:add'], 404],
     [['application:view'], 404],

@@ -294,7 +294,7 @@ function weighted(route: { method: string; url: string }) {
 }
 
 async function send(sent: Sent): Promise<Answer> {
-  // Managing users takes an administrator, and whoever signs out loses their token.
+  // Managing users takes an administrator, and signing out ends the token.
   const isManaging = /^\/users(\?|\/[^/?]+(\?|$)|\/[^/]+\/password-reset)/.test(sent.url)
   const user = isManaging ? administrator : /^\/users\/me/.test(sent.url) ? bystander : tree.owner
   const losesToken = /^\/(users\/(logout|me)|session)/.test(sent.url)

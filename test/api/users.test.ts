@@ -179,7 +179,7 @@ suite('a password reset', () => {
     const token = await resetToken(test)
     const read = await readReset(test, token)
     assert.deepEqual([read.status, read.body.email], [200, test.person.email])
-    // Whoever still knows the old password gets in, until the new one is set.
+    // The old password still works until the new one is set.
     const old = (await logIn(test)).body
     const { status, body, headers } = await reset(test, token)
     assert.equal(status, 200)

@@ -4,9 +4,14 @@ import type { IncomingHttpHeaders } from 'node:http'
 
 const SESSION_COOKIE = 'gantry_session'
 
-/** The token in a Cookie header. None when there are several: another host of the same domain may have set one. */
+/** The token in a Cookie header. */
 export function readSessionCookie(header: string | undefined): string | undefined {
-  const start = `${SESSION_COOKIE}=`
+  return readCookie(header, SESSION_COOKIE)
+}
+
+/** None when there are several of that name: another host of the same domain may have set one. */
+export function readCookie(header: string | undefined, name: string): string | undefined {
+  const start = `${name}=`
   const values = (header ?? '')
     .split(';')
     .map((part) => part.trim())
