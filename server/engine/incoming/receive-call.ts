@@ -52,7 +52,7 @@ export async function createCallReceiver(options: {
 export type CallReceiver = Awaited<ReturnType<typeof createCallReceiver>>
 export type ReceiveDeps = Omit<CallReceiver, 'close'>
 /** `maxPayload`: the bytes of a body, as received and inflated. */
-export type ReceiveOptions = ReceiveDeps & { maxPayload: number }
+export type ReceiveOptions = ReceiveDeps & { maxPayload: number; staleForMs?: number }
 
 /** The result of a call. */
 export type Received =
@@ -61,11 +61,15 @@ export type Received =
   | { kind: 'cannot-run'; reason: string; requestId: string }
   | (Exclude<Verdict, { kind: 'accepted' }> & { requestId: string })
 
-const MAX_EVALUATIONS = 5
+const STALE_FOR_MS = 10_000
 
-/** Evaluates a call again while the tree changes under it. */
-export async function retryWhileStale<Result>(evaluate: () => Promise<Result | 'stale'>): Promise<Result> {
-  for (let tries = 1; tries <= MAX_EVALUATIONS; tries += 1) {
+/** Evaluates a call again while the tree changes under it: others may edit much, but not for long without a pause. */
+export async function retryWhileStale<Result>(
+  evaluate: () => Promise<Result | 'stale'>,
+  staleForMs = STALE_FOR_MS,
+): Promise<Result> {
+  const deadline = performance.now() + staleForMs
+  while (performance.now() < deadline) {
     const result = await evaluate()
     if (result !== 'stale') return result
   }
@@ -82,7 +86,7 @@ export function receiveCall(deps: ReceiveOptions, name: string, call: Call, url:
       : await rejectUnknown(deps, cached, call)
     if (received === 'stale') deps.cache.clear()
     return received
-  })
+  }, deps.staleForMs)
 }
 
 async function rejectUnknown(
