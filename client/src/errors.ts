@@ -1,0 +1,39 @@
+import type { components } from './api-types.ts'
+
+type ErrorBody = components['schemas']['Error']
+
+/** The service responded with an error. */
+export class GantryError extends Error {
+  override readonly name: string = 'GantryError'
+  readonly status: number
+  /** As listed in docs/errors.md; `unknown` when something other than Gantry responded. */
+  readonly code: string
+  /** What is wrong with which field of the request. */
+  readonly errors: Record<string, string[]>
+  /** Identifies the request in the service's log. */
+  readonly requestId: string | null
+  readonly retryAfterSeconds: number | null
+
+  constructor(response: Response, body: Partial<ErrorBody>) {
+    super(body.message ?? `The service responded with status ${response.status}.`)
+    this.status = response.status
+    this.code = body.code ?? 'unknown'
+    this.errors = body.errors ?? {}
+    this.requestId = body.request_id ?? response.headers.get('x-request-id')
+    this.retryAfterSeconds = secondsOf(response.headers.get('retry-after'))
+  }
+}
+
+/** The service did not respond. */
+export class UnreachableError extends Error {
+  override readonly name: string = 'UnreachableError'
+}
+
+/** Reads `Retry-After`: seconds or a date. */
+export function secondsOf(retryAfter: string | null): number | null {
+  if (retryAfter === null) return null
+  const seconds = /^\d+$/.test(retryAfter)
+    ? Number(retryAfter)
+    : (Date.parse(retryAfter) - Date.now()) / 1_000
+  return Number.isNaN(seconds) ? null : Math.max(0, seconds)
+}
