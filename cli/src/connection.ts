@@ -1,0 +1,64 @@
+// Which instance a command talks to, and as whom: GANTRY_URL and GANTRY_TOKEN, then --context, then the current context.
+import { createGantry, type Gantry } from '@gantry/client'
+import { type Config, configFolder, readConfig } from './config.ts'
+import { EXIT } from './exit-codes.ts'
+import { Failure, usage } from './failure.ts'
+import { VERSION } from './version.ts'
+
+export const DEFAULT_URL = 'http://127.0.0.1:7070'
+
+/** `source` says where the choice comes from: a context's name, or the environment. */
+export type Target = { url: string; token: string | null; source: string }
+
+export type Connection = Target & { gantry: Gantry }
+
+/** A token is only ever sent to the address that it was issued by. */
+export function chooseTarget(
+  config: Config,
+  env: NodeJS.ProcessEnv,
+  contextName: string | undefined,
+): Target {
+  const name = contextName ?? config.current
+  const context = name === null || name === undefined ? undefined : config.contexts[name]
+  if (contextName !== undefined && !context) {
+    const known = Object.keys(config.contexts)
+    throw usage(
+      `There is no context "${contextName}".`,
+      known.length > 0 ? `Known: ${known.join(', ')}.` : 'Sign in with `gantry login <url>`.',
+    )
+  }
+  if (env.GANTRY_URL && contextName === undefined) {
+    const url = normalizeUrl(env.GANTRY_URL)
+    const known = Object.values(config.contexts).find((other) => other.url === url)
+    return { url, token: env.GANTRY_TOKEN || known?.token || null, source: 'GANTRY_URL' }
+  }
+  if (env.GANTRY_TOKEN && contextName === undefined)
+    return { url: context?.url ?? DEFAULT_URL, token: env.GANTRY_TOKEN, source: 'GANTRY_TOKEN' }
+  if (context) return { url: context.url, token: context.token, source: name! }
+  return { url: DEFAULT_URL, token: null, source: 'default' }
+}
+
+/** The address of an instance, without a trailing slash; people leave the scheme out. */
+export function normalizeUrl(given: string): string {
+  const isLocal = /^(localhost|127\.|\[::1\])/.test(given)
+  const text = /^[a-z][a-z0-9+.-]*:\/\//i.test(given) ? given : `${isLocal ? 'http' : 'https'}://${given}`
+  const url = URL.canParse(text) ? new URL(text) : null
+  if (!url || !['http:', 'https:'].includes(url.protocol) || url.username || url.password)
+    throw usage(`"${given}" is not the address of an instance.`, 'For example: https://gantry.example.com')
+  return `${url.origin}${url.pathname.replace(/\/+$/, '')}`
+}
+
+export async function connect(env: NodeJS.ProcessEnv, contextName: string | undefined): Promise<Connection> {
+  const target = chooseTarget(await readConfig(configFolder(env)), env, contextName)
+  if (target.token === null)
+    throw new Failure('You are not signed in.', {
+      exit: EXIT.notAllowed,
+      hint: `Run \`gantry login ${target.url}\`, or set GANTRY_URL and GANTRY_TOKEN.`,
+    })
+  return { ...target, gantry: clientFor(target) }
+}
+
+export function clientFor({ url, token }: Pick<Target, 'url' | 'token'>): Gantry {
+  const headers = { 'user-agent': `gantry-cli/${VERSION}` }
+  return createGantry({ url, headers, ...(token !== null && { token }) })
+}

@@ -1,0 +1,60 @@
+// What can go wrong, in words that say what to do next, each with its exit code.
+import { GantryError, UnreachableError } from '@gantry/client'
+import { EXIT, type ExitCode } from './exit-codes.ts'
+
+/** Ends the command: `message` says what is wrong, `hint` what to do about it. */
+export class Failure extends Error {
+  readonly exit: ExitCode
+  readonly hint: string | undefined
+
+  constructor(message: string, { exit, hint }: { exit: ExitCode; hint?: string }) {
+    super(message)
+    this.exit = exit
+    this.hint = hint
+  }
+}
+
+/** Ctrl-C, or SIGTERM: says nothing more than the command has said already. */
+export class Interrupted extends Error {}
+
+export const usage = (message: string, hint?: string) => new Failure(message, { exit: EXIT.usage, hint })
+
+/** Every error as a failure. One that is not expected here has no hint: it is a bug of this program. */
+export function toFailure(error: unknown): Failure {
+  if (error instanceof Failure) return error
+  if (error instanceof UnreachableError)
+    return new Failure(error.message, {
+      exit: EXIT.unreachable,
+      hint: 'Check the address and whether the instance runs. `gantry context ls` shows which one is used.',
+    })
+  if (error instanceof GantryError) return refusal(error)
+  const { message } = error instanceof Error ? error : { message: String(error) }
+  return new Failure(message, { exit: EXIT.failed })
+}
+
+function refusal(error: GantryError): Failure {
+  const fields = Object.entries(error.errors).flatMap(([field, problems]) =>
+    problems.map((problem) => `  ${field}: ${problem}`),
+  )
+  const message = [error.message, ...fields].join('\n')
+  return new Failure(message, { exit: exitCodeOf(error), hint: hintFor(error) })
+}
+
+function exitCodeOf({ status, code }: GantryError): ExitCode {
+  if (status === 401 || status === 403) return EXIT.notAllowed
+  if (status === 500) return EXIT.failed
+  return status > 500 || code === 'unknown' ? EXIT.unreachable : EXIT.refused
+}
+
+function hintFor({ status, code, retryAfterSeconds, requestId }: GantryError): string | undefined {
+  if (code === 'unknown') return 'What responded is not Gantry, or a proxy in front of it. Check the address.'
+  if (code === 'unknown_route')
+    return 'The instance may be older than this command: compare `gantry version` with `gantry doctor`.'
+  if (code === 'token_expired') return 'The token has expired. Sign in again with `gantry login`.'
+  if (status === 401) return 'Sign in with `gantry login`, or set GANTRY_TOKEN.'
+  if (status === 403)
+    return 'Ask an administrator of the organization for the permission, or use a token with the scope.'
+  if (status === 429 && retryAfterSeconds) return `Try again in ${Math.ceil(retryAfterSeconds)} s.`
+  if (status === 500) return `The log of the instance says more about request ${requestId}.`
+  return undefined
+}

@@ -1,0 +1,136 @@
+// Names instead of ids: `shop/production/web`, the beginning of it while that is unique, or `#42`.
+import type { Gantry } from '@gantry/client'
+import { EXIT } from './exit-codes.ts'
+import { Failure } from './failure.ts'
+
+export type Kind =
+  | 'organization'
+  | 'project'
+  | 'environment'
+  | 'application'
+  | 'server'
+  | 'pipeline'
+  | 'incoming_hook'
+  | 'outgoing_hook'
+  | 'credential'
+
+export type Named = { type: Kind; id: number | string; name: string; path: string }
+
+const LABELS: Record<Kind, string> = {
+  organization: 'organization',
+  project: 'project',
+  environment: 'environment',
+  application: 'application',
+  server: 'server',
+  pipeline: 'pipeline',
+  incoming_hook: 'incoming hook',
+  outgoing_hook: 'outgoing hook',
+  credential: 'credential',
+}
+
+const SHOWN = 5
+
+/** The one thing of these kinds that `given` names. */
+export async function findNamed(gantry: Gantry, kinds: readonly Kind[], given: string): Promise<Named> {
+  const label = kinds.map((kind) => LABELS[kind]).join(' or ')
+  const all = await readNames(gantry, kinds)
+  const matches = matching(all, given)
+  if (matches.length === 1) return matches[0]!
+  if (matches.length > 1)
+    throw new Failure(`"${given}" names ${matches.length} things. Which one?`, {
+      exit: EXIT.refused,
+      hint: listed(matches),
+    })
+  const near = nearest(all, given)
+  throw new Failure(`There is no ${label} "${given}", or you may not see it.`, {
+    exit: EXIT.refused,
+    hint: near.length > 0 ? `Did you mean:\n${listed(near)}` : `There is no ${label} yet that you may see.`,
+  })
+}
+
+async function readNames(gantry: Gantry, kinds: readonly Kind[]): Promise<Named[]> {
+  const names: Named[] = []
+  const query = { type: kinds.join(','), per_page: 1_000 }
+  // @ts-expect-error: the route is being added
+  for await (const named of gantry.list('/names', { params: { query } })) names.push(named)
+  return names
+}
+
+/**
+ * From exact to loose: an id, the whole path, its end, its beginning, then every word as the beginning of a part, in
+ * order. The first rule that matches anything decides, so a name never becomes ambiguous because a longer one is added.
+ */
+export function matching<Thing extends Pick<Named, 'id' | 'path' | 'name'>>(
+  all: readonly Thing[],
+  given: string,
+): Thing[] {
+  const id = /^#?([0-9a-f-]+)$/i.exec(given)?.[1]
+  const wanted = partsOf(given)
+  const rules: ((thing: Thing, parts: string[]) => boolean)[] = [
+    (thing) => id !== undefined && String(thing.id) === id && (given.startsWith('#') || id.length === 36),
+    (_, parts) => same(parts, wanted),
+    (_, parts) => same(parts.slice(-wanted.length), wanted),
+    (_, parts) => same(parts.slice(0, wanted.length), wanted),
+    (_, parts) => isLoosely(parts, wanted),
+  ]
+  for (const rule of rules) {
+    const found = all.filter((thing) => rule(thing, partsOf(thing.path)))
+    if (found.length > 0) return found
+  }
+  return []
+}
+
+const partsOf = (text: string) =>
+  text
+    .toLowerCase()
+    .split('/')
+    .map((part) => part.replaceAll(/[^\p{L}\p{N}]+/gu, '-').replaceAll(/^-+|-+$/g, ''))
+    .filter((part) => part !== '')
+
+const same = (parts: string[], wanted: string[]) =>
+  wanted.length > 0 && parts.length === wanted.length && parts.every((part, n) => part === wanted[n])
+
+/** The last word begins the last part; the others begin earlier parts, in order. */
+function isLoosely(parts: string[], wanted: string[]): boolean {
+  const [last, ...rest] = wanted.toReversed()
+  const [lastPart, ...restParts] = parts.toReversed()
+  if (last === undefined || !lastPart?.startsWith(last)) return false
+  let at = 0
+  for (const word of rest) {
+    while (at < restParts.length && !restParts[at]!.startsWith(word)) at += 1
+    if (at === restParts.length) return false
+    at += 1
+  }
+  return true
+}
+
+/** What somebody may have meant: the fewest changed characters, of the whole path or of its last part. */
+export function nearest<Thing extends Pick<Named, 'path'>>(all: readonly Thing[], given: string): Thing[] {
+  const wanted = partsOf(given).join('/')
+  const distanceTo = ({ path }: Thing) =>
+    Math.min(distance(path, wanted), distance(path.split('/').at(-1)!, wanted.split('/').at(-1) ?? ''))
+  return all
+    .map((thing) => ({ thing, distance: distanceTo(thing) }))
+    .sort((one, other) => one.distance - other.distance)
+    .slice(0, SHOWN)
+    .map(({ thing }) => thing)
+}
+
+function distance(one: string, other: string): number {
+  let previous = Array.from({ length: other.length + 1 }, (_, n) => n)
+  for (let i = 1; i <= one.length; i += 1) {
+    const current = [i]
+    for (let j = 1; j <= other.length; j += 1) {
+      const changed = previous[j - 1]! + (one[i - 1] === other[j - 1] ? 0 : 1)
+      current.push(Math.min(changed, previous[j]! + 1, current[j - 1]! + 1))
+    }
+    previous = current
+  }
+  return previous[other.length]!
+}
+
+const listed = (things: readonly Named[]) =>
+  [
+    ...things.slice(0, SHOWN).map(({ path, id }) => `  ${path}  (#${id})`),
+    ...(things.length > SHOWN ? [`  and ${things.length - SHOWN} more`] : []),
+  ].join('\n')

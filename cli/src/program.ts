@@ -1,0 +1,28 @@
+import { Command } from 'commander'
+import { type Register, run } from './command.ts'
+import { context, whoami } from './commands/account.ts'
+import { VERSION } from './version.ts'
+
+/** In the order in which help lists them. */
+const COMMANDS: [group: string, ...Register[]][] = [['Account', whoami, context]]
+
+export function createProgram(): Command {
+  const program = new Command('gantry')
+    .description('Deploy with Gantry from the command line.')
+    .version(`gantry ${VERSION}`, '-V, --version', 'print the version')
+    .option('--context <name>', 'use this context (see `gantry context ls`)')
+    .option('--no-color', 'print without colors')
+    .helpOption('-h, --help', 'show help')
+    .helpCommand('help [command]', 'show help for a command')
+    .configureHelp({ showGlobalOptions: false })
+  for (const [group, ...commands] of COMMANDS) {
+    program.commandsGroup(`${group}:`)
+    for (const register of commands) register(program)
+  }
+  program.commandsGroup('Other:')
+  program
+    .command('version')
+    .description('print the version')
+    .action(run(async ({ screen }) => screen.print(`gantry ${VERSION}`)))
+  return program
+}

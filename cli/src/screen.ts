@@ -1,0 +1,60 @@
+// Where output goes: results to stdout, everything else to stderr. Colors and widths only on a terminal.
+import type { WriteStream } from 'node:tty'
+
+const CODES = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33, blue: 34, cyan: 36 } as const
+
+export type Style = keyof typeof CODES
+
+export type Screen = {
+  /** Whether stdout is a terminal: live output, tables, questions. */
+  isTerminal: boolean
+  /** Whether questions can be asked. */
+  isInteractive: boolean
+  columns: number
+  print(line?: string): void
+  json(value: unknown): void
+  /** For people only, on stderr: progress, hints, warnings. */
+  note(line?: string): void
+  /** Styles text for stdout. */
+  style(style: Style, text: string): string
+}
+
+export function createScreen(env: NodeJS.ProcessEnv, wantsColor: boolean): Screen {
+  const { stdin, stdout, stderr } = process
+  // A closed pipe (`gantry … | head`) is how a reader says that it has enough.
+  for (const stream of [stdout, stderr])
+    stream.on('error', (error: NodeJS.ErrnoException) => {
+      process.exit(error.code === 'EPIPE' ? 0 : 1)
+    })
+  const hasColor = (stream: WriteStream) => wantsColor && usesColor(env, stream.isTTY)
+  return {
+    isTerminal: stdout.isTTY === true,
+    isInteractive: stdin.isTTY === true && stdout.isTTY === true && !env.CI,
+    get columns() {
+      return stdout.isTTY ? Math.max(20, stdout.columns || 80) : Number.POSITIVE_INFINITY
+    },
+    print: (line = '') => void stdout.write(`${line}\n`),
+    json: (value) => void stdout.write(`${JSON.stringify(value, null, stdout.isTTY ? 2 : undefined)}\n`),
+    note: (line = '') => void stderr.write(`${line}\n`),
+    style: (style, text) => (hasColor(stdout) ? paint(style, text) : text),
+  }
+}
+
+/** https://no-color.org, and FORCE_COLOR for logs that show colors. */
+export function usesColor(env: NodeJS.ProcessEnv, isTerminal: boolean | undefined): boolean {
+  if (env.NO_COLOR) return false
+  if (env.FORCE_COLOR) return env.FORCE_COLOR !== '0'
+  return isTerminal === true && env.TERM !== 'dumb'
+}
+
+export function paint(style: Style, text: string): string {
+  return text === '' ? '' : `\u001b[${CODES[style]}m${text}\u001b[0m`
+}
+
+/** Text of others, shown on a terminal: without control characters, which could move the cursor or hide text. */
+export function plain(text: string): string {
+  return text.replaceAll(
+    /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g,
+    '',
+  )
+}

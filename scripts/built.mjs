@@ -1,0 +1,32 @@
+// What the build scripts share. Plain JavaScript without dependencies: the machine's own Node runs it.
+import { createHash } from 'node:crypto'
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+export const root = dirname(dirname(fileURLToPath(import.meta.url)))
+
+/** A hash of the names and contents of all sources, given relative to the project, and of the tools that build them. */
+export function fingerprint(paths) {
+  const hash = createHash('sha256').update(readFileSync(join(root, 'package-lock.json')))
+  for (const path of paths.flatMap((path) => filesIn(join(root, path))).sort()) {
+    const bytes = readFileSync(path)
+    hash.update(`${relative(root, path)}\0${bytes.length}\0`).update(bytes)
+  }
+  return hash.digest('hex')
+}
+
+export function filesIn(path) {
+  if (!statSync(path).isDirectory()) return [path]
+  return readdirSync(path)
+    .filter((name) => !/^(dist|node_modules|\..*)$/.test(name))
+    .flatMap((name) => filesIn(join(path, name)))
+}
+
+export const isBuilt = (stamp, expected) => existsSync(stamp) && readFileSync(stamp, 'utf8') === expected
+
+/** The Node that was installed with the dependencies: the machine's own may be too old. */
+export function installedNode() {
+  const installed = join(root, 'node_modules', '.bin', 'node')
+  return existsSync(installed) ? installed : process.execPath
+}
