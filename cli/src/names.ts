@@ -48,7 +48,7 @@ export async function findNamed(gantry: Gantry, kinds: readonly Kind[], given: s
   })
 }
 
-async function readNames(gantry: Gantry, kinds: readonly Kind[]): Promise<Named[]> {
+export async function readNames(gantry: Gantry, kinds: readonly Kind[]): Promise<Named[]> {
   const names: Named[] = []
   const query = { type: kinds.join(','), per_page: 1_000 }
   // @ts-expect-error: the route is being added
@@ -80,11 +80,20 @@ export function matching<Thing extends Pick<Named, 'id' | 'path' | 'name'>>(
   return []
 }
 
+/** As the server writes names in paths: 'Sample Shop' → 'sample-shop'. */
+export function slug(name: string): string {
+  return name
+    .normalize('NFKD')
+    .replaceAll(/[\u0300-\u036f]/g, '')
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/g, '-')
+    .replaceAll(/^-+|-+$/g, '')
+}
+
 const partsOf = (text: string) =>
   text
-    .toLowerCase()
     .split('/')
-    .map((part) => part.replaceAll(/[^\p{L}\p{N}]+/gu, '-').replaceAll(/^-+|-+$/g, ''))
+    .map(slug)
     .filter((part) => part !== '')
 
 const same = (parts: string[], wanted: string[]) =>

@@ -1,10 +1,16 @@
 import { Command } from 'commander'
 import { type Register, run } from './command.ts'
 import { context, whoami } from './commands/account.ts'
+import { actions } from './commands/actions.ts'
+import { applications, credentials, hooks, members, pipelines, servers } from './commands/inventory.ts'
 import { VERSION } from './version.ts'
 
 /** In the order in which help lists them. */
-const COMMANDS: [group: string, ...Register[]][] = [['Account', whoami, context]]
+const COMMANDS: [group: string, ...Register[]][] = [
+  ['Runs', actions],
+  ['What is set up', pipelines, applications, servers, hooks, credentials, members],
+  ['Account', whoami, context],
+]
 
 export function createProgram(): Command {
   const program = new Command('gantry')
