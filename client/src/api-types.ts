@@ -1490,7 +1490,7 @@ export interface paths {
      * Unlink an application and a server
      * @description What was deployed to the server stays there. Returns 409 while an unfinished run of the application uses the server. Does nothing if they are not linked.
      */
-    delete: operations['unlinkApplicationToServer']
+    delete: operations['unlinkApplicationFromServer']
     options?: never
     head?: never
     patch?: never
@@ -1514,7 +1514,7 @@ export interface paths {
      * Unlink an application and a server
      * @description What was deployed to the server stays there. Returns 409 while an unfinished run of the application uses the server. Does nothing if they are not linked.
      */
-    delete: operations['unlinkServerToApplication']
+    delete: operations['unlinkServerFromApplication']
     options?: never
     head?: never
     patch?: never
@@ -2765,7 +2765,9 @@ export interface components {
       signature_problem: 'header_missing' | 'prefix' | 'encoding' | 'mismatch' | 'timestamp' | null
       /** @description The size of the body of a call as received, before it was inflated. Null for deliveries, and for callers without `hook:edit`. */
       body_bytes: number | null
-      request_headers: Record<string, never> | null
+      request_headers: {
+        [key: string]: unknown
+      } | null
       /** @description Inflated if it was sent with `Content-Encoding: gzip`. Null after it was pruned, when it could not be inflated, and for callers without `hook:edit`. */
       request_body: string | null
       /**
@@ -2773,7 +2775,9 @@ export interface components {
        * @enum {string}
        */
       request_body_encoding: 'utf-8' | 'base64'
-      response_headers: Record<string, never> | null
+      response_headers: {
+        [key: string]: unknown
+      } | null
       response_body: string | null
       /**
        * @description Encoding of the body in this response.
@@ -2794,12 +2798,20 @@ export interface components {
       /** @description The outcome of a correctly signed call with this payload. */
       verdict: string
       message: string
-      errors: Record<string, never> | null
-      variables: Record<string, never> | null
-      /** @description What a deploy would use. */
+      /** @description Why variables cannot be read from the payload, by name; null when all can. */
+      errors: {
+        [key: string]: string[]
+      } | null
+      /** @description The variables that the hook reads from the payload, by name; null when nothing would run. */
+      variables: {
+        [key: string]: unknown
+      } | null
+      /** @description What a deploy would use; null for other operations, and when nothing would run. */
       source: {
-        source_type?: string
-        source_ref?: string
+        /** @description `branch`, `tag` or `commit`. */
+        source_type: string
+        /** @description The name of the branch or tag, or the commit hash. */
+        source_ref: string
       } | null
       targets: {
         resource_id: number
@@ -2943,9 +2955,14 @@ export interface components {
        * @enum {string}
        */
       queue_policy: 'queue' | 'latest' | 'reject'
+      /** @description Null: all servers at once. */
       rollout: {
         /** @description Servers per batch: a number such as `2`, or a percentage such as `"25%"`. */
         batch: number | string
+        /**
+         * @description How many servers may fail before the remaining batches are skipped.
+         * @default 0
+         */
         max_failed: number
       } | null
       run_after: number[]
@@ -2979,12 +2996,12 @@ export interface components {
       }[]
       /** @description The source of a deploy; null for other operations. The commit of a branch is resolved when the run starts. */
       source: {
-        type?: string
-        source_type?: string | null
-        source_ref?: string | null
-        repository?: string | null
-        commit_hash?: string | null
-        release_name?: string | null
+        type: string
+        source_type: string | null
+        source_ref: string | null
+        repository: string | null
+        commit_hash: string | null
+        release_name: string | null
       } | null
       /** @description Why the run would wait: a `status_reason_code`, or null when it would start immediately. */
       would_wait: string | null
@@ -3380,11 +3397,1164 @@ export interface components {
         }[]
       }
     }
+    ServiceInfo: {
+      /** @description Always `Gantry`. */
+      name: string
+      /** @description The running version. */
+      version: string
+      /** @description The path of the API reference. */
+      documentation: string
+    }
+    HealthStatus: {
+      /**
+       * @description Always `ok`.
+       * @enum {string}
+       */
+      status: 'ok'
+    }
+    DeadLetter: {
+      id: string
+      job: string
+      /** @description Names only, because values may be secret. */
+      payload_keys: string[]
+      attempts: number
+      error: string | null
+      /** Format: date-time */
+      enqueued_at: string
+      /** Format: date-time */
+      failed_at: string
+    }
+    LogInRequest: {
+      /** @description The email address of the account. */
+      email: string
+      /** @description The password of the account. */
+      password: string
+    }
+    ChangeMeRequest: {
+      name?: string
+      /** @description A BCP 47 language tag. */
+      language?: string
+    }
+    ChangePasswordRequest: {
+      /** @description The present one. */
+      current_password: string
+      /** @description At least 8 characters. */
+      new_password: string
+    }
+    ActiveSession: {
+      id: number
+      /**
+       * @description `browser`: signed in with a cookie. `api`: with tokens.
+       * @enum {string}
+       */
+      kind: 'browser' | 'api'
+      /** @description The session that this request belongs to. */
+      current: boolean
+      /** @description Where the sign-in came from; null when that was not recorded. */
+      ip_address: string | null
+      /** @description What the client called itself when it signed in. */
+      user_agent: string | null
+      /** Format: date-time */
+      created_at: string
+      /**
+       * Format: date-time
+       * @description Accurate to a minute.
+       */
+      last_used_at: string
+      /**
+       * Format: date-time
+       * @description Unless it is used or refreshed before.
+       */
+      expires_at: string
+    }
+    ChangeUserRequest: {
+      /** @description Whether the user may sign in and use tokens. */
+      active: boolean
+    }
+    PasswordResetLink: {
+      /** @description Send it to the user over a channel that you trust. */
+      url: string
+      /** Format: date-time */
+      expires_at: string
+    }
+    ReadPasswordResetRequest: {
+      /** @description The part of the link after `#`. */
+      token: string
+    }
+    PasswordReset: {
+      email: string
+      /** Format: date-time */
+      expires_at: string
+    }
+    ResetPasswordRequest: {
+      /** @description The part of the link after `#`. */
+      token: string
+      /** @description At least 8 characters. */
+      password: string
+    }
+    PersonalAccessToken: {
+      id: number
+      /** @description Its name, for you to recognize it by. */
+      name: string
+      /** @description What the token may be used for; null: everything. Each scope stands alone: `manage` includes none of the others. */
+      scopes: ('read' | 'run' | 'hooks' | 'manage')[] | null
+      /** @description Restricts the token to these organizations; null: no restriction. */
+      organization_ids: number[] | null
+      /** @description Restricts the token to these projects; null: no restriction. Each must belong to one of `organization_ids`, if given. */
+      project_ids: number[] | null
+      /**
+       * Format: date-time
+       * @description Null: it does not expire.
+       */
+      expires_at: string | null
+      /**
+       * Format: date-time
+       * @description Accurate to a minute; null: never used.
+       */
+      last_used_at: string | null
+      /** @description The network address of the use at `last_used_at`. */
+      last_used_ip: string | null
+      /** Format: date-time */
+      created_at: string
+    }
+    CreatePersonalAccessTokenRequest: {
+      name: string
+      /** @description What the token may be used for; null: everything. Each scope stands alone: `manage` includes none of the others. */
+      scopes?: ('read' | 'run' | 'hooks' | 'manage')[] | null
+      /** @description Restricts the token to these organizations; null: no restriction. */
+      organization_ids?: number[] | null
+      /** @description Restricts the token to these projects; null: no restriction. Each must belong to one of `organization_ids`, if given. */
+      project_ids?: number[] | null
+      /** Format: date-time */
+      expires_at?: string | null
+    }
+    PersonalAccessTokenWithToken: {
+      id: number
+      /** @description Its name, for you to recognize it by. */
+      name: string
+      /** @description What the token may be used for; null: everything. Each scope stands alone: `manage` includes none of the others. */
+      scopes: ('read' | 'run' | 'hooks' | 'manage')[] | null
+      /** @description Restricts the token to these organizations; null: no restriction. */
+      organization_ids: number[] | null
+      /** @description Restricts the token to these projects; null: no restriction. Each must belong to one of `organization_ids`, if given. */
+      project_ids: number[] | null
+      /**
+       * Format: date-time
+       * @description Null: it does not expire.
+       */
+      expires_at: string | null
+      /**
+       * Format: date-time
+       * @description Accurate to a minute; null: never used.
+       */
+      last_used_at: string | null
+      /** @description The network address of the use at `last_used_at`. */
+      last_used_ip: string | null
+      /** Format: date-time */
+      created_at: string
+      /** @description Shown only once. */
+      token: string
+    }
+    IssuedTokens: {
+      /** @description Send it as `Authorization: Bearer <access_token>`. */
+      access_token: string
+      /**
+       * @description Always `bearer`.
+       * @enum {string}
+       */
+      token_type: 'bearer'
+      /** @description Seconds until the access token expires. */
+      expires_in: number
+      /** @description Works once; see POST /users/refresh-token. */
+      refresh_token: string
+    }
+    RefreshTokenRequest: {
+      /** @description The refresh token of the last login or refresh. */
+      refresh_token: string
+    }
+    Identity: {
+      id: number
+      /** @description The identity provider. */
+      issuer: string
+      /** @description What the sign-in button calls it, or the host of the issuer. */
+      label: string
+      /** Format: date-time */
+      created_at: string
+      /** Format: date-time */
+      last_used_at: string | null
+    }
+    BrowserDestination: {
+      /** @description For the browser to open: the provider's sign-in page or, when the provider is not available, the page of Gantry that says so. */
+      url: string
+    }
+    SignInOptions: {
+      /** @description Email and password. */
+      password: boolean
+      /** @description Single sign-on with OpenID Connect; null when it is off. */
+      oidc: {
+        /** @description Text of the button. */
+        label: string
+      } | null
+    }
+    BeginSingleSignOnRequest: {
+      /** @description Accepts this invitation: the new account signs in with this identity. */
+      invitation_token?: string
+    }
+    RunRequest: {
+      /** @description Ids of servers of the pipeline. Default: all of them. */
+      servers?: number[]
+      /**
+       * @description Deploy pipelines only. `redeploy` deploys the commit of the live release again, `rollback` returns to the release before it. Default: `deploy`.
+       * @enum {string}
+       */
+      type?: 'deploy' | 'redeploy' | 'rollback'
+      /**
+       * @description For a deploy. Default: `branch`.
+       * @enum {string}
+       */
+      source_type?: 'branch' | 'tag' | 'commit'
+      /** @description For a deploy. Default: the application's default branch. */
+      source_ref?: string
+      /** @description The reason for the run. */
+      trigger_comment?: string
+      /** @description Available to the steps as `GANTRY_VAR_<NAME>`. The same rules apply as for names of hook variables; values are limited to 64 KiB. */
+      variables?: {
+        [key: string]: string | number | boolean | unknown[]
+      }
+    }
+    /** @description No fields. */
+    EmptyRequest: Record<string, never>
+    CreateIncomingHookRequest: {
+      name: string
+      /** @default true */
+      active?: boolean
+      /**
+       * @description Whether calls must be signed.
+       * @default false
+       */
+      requires_secret?: boolean
+      /**
+       * @default sha256
+       * @enum {string}
+       */
+      secret_algorithm?: 'sha256' | 'sha512' | 'sha384' | 'sha1'
+      /**
+       * @description The header that carries the signature. Not one that HTTP clients and proxies set: `Host`, `Content-Type`, `Content-Length`, `Content-Encoding`, `Transfer-Encoding`, `Connection`, `Cookie`, `Date`, `User-Agent`, `Accept*`, `Forwarded`, `X-Forwarded-*`.
+       * @default X-Hub-Signature-256
+       */
+      secret_header_name?: string
+      /** @description For senders that dictate the secret; generated by default. */
+      secret?: string
+      /**
+       * @description Must equal the pipeline's operation, which is the default.
+       * @enum {string}
+       */
+      action_type?:
+        | 'deploy'
+        | 'configure'
+        | 'provision'
+        | 'start'
+        | 'stop'
+        | 'restart'
+        | 'reload'
+        | 'get_status'
+        | 'rotate_key'
+        | 'check_provisioned'
+        | 'remove'
+        | 'delete'
+        | 'custom'
+      settings?: {
+        variables?: components['schemas']['HookVariable'][]
+        signature?: components['schemas']['HookSignature']
+        rate_limit?: {
+          per_second: number
+          burst: number
+        }
+      }
+      trigger_when?: {
+        /** @description All must match. */
+        conditions?: components['schemas']['HookCondition'][]
+      }
+    }
+    ChangeIncomingHookRequest: {
+      name?: string
+      /** @default true */
+      active?: boolean
+      /**
+       * @description Whether calls must be signed.
+       * @default false
+       */
+      requires_secret?: boolean
+      /**
+       * @default sha256
+       * @enum {string}
+       */
+      secret_algorithm?: 'sha256' | 'sha512' | 'sha384' | 'sha1'
+      /**
+       * @description The header that carries the signature. Not one that HTTP clients and proxies set: `Host`, `Content-Type`, `Content-Length`, `Content-Encoding`, `Transfer-Encoding`, `Connection`, `Cookie`, `Date`, `User-Agent`, `Accept*`, `Forwarded`, `X-Forwarded-*`.
+       * @default X-Hub-Signature-256
+       */
+      secret_header_name?: string
+      /** @description For senders that dictate the secret; generated by default. */
+      secret?: string
+      /**
+       * @description Must equal the pipeline's operation, which is the default.
+       * @enum {string}
+       */
+      action_type?:
+        | 'deploy'
+        | 'configure'
+        | 'provision'
+        | 'start'
+        | 'stop'
+        | 'restart'
+        | 'reload'
+        | 'get_status'
+        | 'rotate_key'
+        | 'check_provisioned'
+        | 'remove'
+        | 'delete'
+        | 'custom'
+      settings?: {
+        variables?: components['schemas']['HookVariable'][]
+        signature?: components['schemas']['HookSignature']
+        rate_limit?: {
+          per_second: number
+          burst: number
+        }
+      }
+      trigger_when?: {
+        /** @description All must match. */
+        conditions?: components['schemas']['HookCondition'][]
+      }
+    }
+    RotateSecretRequest: {
+      /**
+       * @description For how long the previous secret stays valid.
+       * @default 86400
+       */
+      overlap_seconds?: number
+    }
+    CreateOutgoingHookRequest: {
+      name: string
+      /** @default true */
+      active?: boolean
+      /**
+       * @description The type of actions it notifies about; default: the pipeline's operation. Another one needs `trigger_when.scope` to be `resource`.
+       * @enum {string}
+       */
+      action_type?:
+        | 'deploy'
+        | 'configure'
+        | 'provision'
+        | 'start'
+        | 'stop'
+        | 'restart'
+        | 'reload'
+        | 'get_status'
+        | 'rotate_key'
+        | 'check_provisioned'
+        | 'remove'
+        | 'delete'
+        | 'custom'
+      target_url: string
+      /** @default true */
+      verify_ssl?: boolean
+      settings?: {
+        request_headers?: {
+          name: string
+          value: string
+        }[]
+        /** @description Sent as JSON; absent: `{event, action}`. */
+        request_body?: {
+          [key: string]: unknown
+        } | null
+        /**
+         * @default POST
+         * @enum {string}
+         */
+        request_method?: 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'GET'
+        /** @default 15 */
+        timeout_seconds?: number
+      }
+      trigger_when?: {
+        events?: (
+          | 'action.created'
+          | 'action.status_changed'
+          | 'action.queued'
+          | 'action.started'
+          | 'action.completed'
+          | 'action.failed'
+          | 'action.skipped'
+        )[]
+        /** @description All must match. */
+        conditions?: components['schemas']['HookCondition'][]
+        /**
+         * @default pipeline
+         * @enum {string}
+         */
+        scope?: 'pipeline' | 'resource'
+      }
+    }
+    ChangeOutgoingHookRequest: {
+      name?: string
+      /** @default true */
+      active?: boolean
+      /**
+       * @description The type of actions it notifies about; default: the pipeline's operation. Another one needs `trigger_when.scope` to be `resource`.
+       * @enum {string}
+       */
+      action_type?:
+        | 'deploy'
+        | 'configure'
+        | 'provision'
+        | 'start'
+        | 'stop'
+        | 'restart'
+        | 'reload'
+        | 'get_status'
+        | 'rotate_key'
+        | 'check_provisioned'
+        | 'remove'
+        | 'delete'
+        | 'custom'
+      target_url?: string
+      /** @default true */
+      verify_ssl?: boolean
+      settings?: {
+        request_headers?: {
+          name: string
+          value: string
+        }[]
+        /** @description Sent as JSON; absent: `{event, action}`. */
+        request_body?: {
+          [key: string]: unknown
+        } | null
+        /**
+         * @default POST
+         * @enum {string}
+         */
+        request_method?: 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'GET'
+        /** @default 15 */
+        timeout_seconds?: number
+      }
+      trigger_when?: {
+        events?: (
+          | 'action.created'
+          | 'action.status_changed'
+          | 'action.queued'
+          | 'action.started'
+          | 'action.completed'
+          | 'action.failed'
+          | 'action.skipped'
+        )[]
+        /** @description All must match. */
+        conditions?: components['schemas']['HookCondition'][]
+        /**
+         * @default pipeline
+         * @enum {string}
+         */
+        scope?: 'pipeline' | 'resource'
+      }
+    }
+    PreviewDeliveryRequest: {
+      action_id?: number
+    }
+    RedeliverRequest: {
+      /** Format: date-time */
+      from: string
+      /** Format: date-time */
+      to?: string
+      /**
+       * @description Skip events that were delivered.
+       * @default true
+       */
+      only_failed?: boolean
+      /**
+       * @description Count without sending.
+       * @default false
+       */
+      dry_run?: boolean
+    }
+    DryRunHookRequest: {
+      headers?: {
+        [key: string]: string
+      }
+      /** @description The payload, as JSON. */
+      body: unknown
+    }
+    /** @description What the sender reports. The hook's variables and conditions read it. */
+    HookPayload: unknown
+    HookForm: {
+      /** @description The payload, as JSON. */
+      payload: string
+    }
+    CreateOrganizationRequest: {
+      name: string
+    }
+    ChangeOrganizationRequest: {
+      name?: string
+    }
+    CreateProjectRequest: {
+      name: string
+      /**
+       * Format: uri
+       * @description An http or https URL.
+       */
+      logo_url?: string | null
+    }
+    ChangeProjectRequest: {
+      name?: string
+      /**
+       * Format: uri
+       * @description An http or https URL.
+       */
+      logo_url?: string | null
+    }
+    CreateEnvironmentRequest: {
+      name: string
+      /** @enum {string} */
+      type: 'development' | 'staging' | 'production'
+      description?: string | null
+    }
+    ChangeEnvironmentRequest: {
+      name?: string
+      /** @enum {string} */
+      type?: 'development' | 'staging' | 'production'
+      description?: string | null
+    }
+    CreateCredentialRequest: {
+      name: string
+      /**
+       * @description What it gives access to. Cannot be changed later.
+       * @enum {string}
+       */
+      provider_code: 'github' | 'gitlab' | 'bitbucket' | 'gitea' | 'git' | 'ssh'
+      /** @description The URL of a self-hosted instance: required for `gitea` and `git`, optional for `github`, `gitlab` and `bitbucket`. The token is sent only to this host, so changing it requires the token again. */
+      base_url?: string | null
+      /** @description For `git` and `bitbucket`: the username that goes with the token. */
+      username?: string | null
+      /** @description Never returned. Null, or absent on creation: public repositories only. */
+      token?: string | null
+      /** @description For `ssh`: in OpenSSH or PEM format, without a passphrase. Never returned. */
+      private_key?: string
+      /** @description For `ssh`: generates an ed25519 key instead of taking `private_key`; `public_key` returns the public half. */
+      generate?: boolean
+      /** @default true */
+      active?: boolean
+    }
+    ChangeCredentialRequest: {
+      name?: string
+      /**
+       * @description What it gives access to. Cannot be changed later.
+       * @enum {string}
+       */
+      provider_code?: 'github' | 'gitlab' | 'bitbucket' | 'gitea' | 'git' | 'ssh'
+      /** @description The URL of a self-hosted instance: required for `gitea` and `git`, optional for `github`, `gitlab` and `bitbucket`. The token is sent only to this host, so changing it requires the token again. */
+      base_url?: string | null
+      /** @description For `git` and `bitbucket`: the username that goes with the token. */
+      username?: string | null
+      /** @description Never returned. Null, or absent on creation: public repositories only. */
+      token?: string | null
+      /** @description For `ssh`: in OpenSSH or PEM format, without a passphrase. Never returned. */
+      private_key?: string
+      /** @description For `ssh`: generates an ed25519 key instead of taking `private_key`; `public_key` returns the public half. */
+      generate?: boolean
+      /** @default true */
+      active?: boolean
+    }
+    CheckCredentialRequest: {
+      /** @description Lists the branches of this repository. Required for `git`, optional otherwise. */
+      repository?: string
+      server_id?: number
+      host?: string
+      /** @default 22 */
+      port?: number
+      user?: string
+    }
+    CreateServerRequest: {
+      name: string
+      /**
+       * @description `ssh`, or `local`: the machine that Gantry runs on, set up by instance administrators. Cannot be changed later.
+       * @enum {string}
+       */
+      provider_code: 'local' | 'ssh'
+      /** @description Required for `ssh`. Link-local and metadata addresses are rejected; loopback addresses take an instance administrator; `GANTRY_SSH_TARGETS` can restrict the rest. Checked again at every connection. */
+      host?: string | null
+      /** @description For `ssh`; default 22. */
+      port?: number | null
+      /** @description Required for `ssh`: the account to log in as. */
+      login_name?: string | null
+      /** @description For `ssh`: an SSH key of the same organization. Using it, or using it for another destination, requires `credential:run`. */
+      credential_id?: number | null
+      /** @description For `ssh`: the public key of the host (`ssh-ed25519 AAAA…`) or its fingerprint (`SHA256:…`). Without it, the key seen on first connection is pinned. Changing `host` or `port` clears it. */
+      host_key?: string | null
+      /** @description The folder that applications are deployed to. */
+      root_directory: string
+      /**
+       * @description 0: no limit.
+       * @default 1
+       */
+      max_parallel_actions?: number
+    }
+    ChangeServerRequest: {
+      name?: string
+      /**
+       * @description `ssh`, or `local`: the machine that Gantry runs on, set up by instance administrators. Cannot be changed later.
+       * @enum {string}
+       */
+      provider_code?: 'local' | 'ssh'
+      /** @description Required for `ssh`. Link-local and metadata addresses are rejected; loopback addresses take an instance administrator; `GANTRY_SSH_TARGETS` can restrict the rest. Checked again at every connection. */
+      host?: string | null
+      /** @description For `ssh`; default 22. */
+      port?: number | null
+      /** @description Required for `ssh`: the account to log in as. */
+      login_name?: string | null
+      /** @description For `ssh`: an SSH key of the same organization. Using it, or using it for another destination, requires `credential:run`. */
+      credential_id?: number | null
+      /** @description For `ssh`: the public key of the host (`ssh-ed25519 AAAA…`) or its fingerprint (`SHA256:…`). Without it, the key seen on first connection is pinned. Changing `host` or `port` clears it. */
+      host_key?: string | null
+      /** @description The folder that applications are deployed to. */
+      root_directory?: string
+      /**
+       * @description 0: no limit.
+       * @default 1
+       */
+      max_parallel_actions?: number
+    }
+    CheckServerRequest: {
+      /**
+       * @description Pins the key that the host presents if none is pinned yet; requires `server:edit`.
+       * @default false
+       */
+      pin_host_key?: boolean
+    }
+    CreateVariableRequest: {
+      /** @description Unique in the application, ignoring case. Names that begin with `GANTRY_`, and names that the shell uses, are reserved. */
+      name: string
+      /** @description At most 64 KiB. */
+      value: string
+      /**
+       * @description A hidden value is never returned, and masked in logs. It has at least 6 characters.
+       * @default false
+       */
+      hidden?: boolean
+    }
+    ChangeVariableRequest: {
+      /** @description Unique in the application, ignoring case. Names that begin with `GANTRY_`, and names that the shell uses, are reserved. */
+      name?: string
+      /** @description At most 64 KiB. */
+      value?: string
+      /**
+       * @description A hidden value is never returned, and masked in logs. It has at least 6 characters.
+       * @default false
+       */
+      hidden?: boolean
+    }
+    CreateApplicationRequest: {
+      name: string
+      /** @description An https, http or ssh URL, `git@host:owner/name.git`, or `owner/name` at the provider of the credential. `file:` is for instance administrators. */
+      repository: string
+      /** @default main */
+      default_branch?: string
+      programming_language?: string | null
+      engine_version?: string | null
+      framework?: string | null
+      /** @description Relative to the repository; null: the whole repository. */
+      root_directory?: string | null
+      /** @description Runs in every new release. For bash; at most 64 KiB. */
+      install_dependencies_command?: string | null
+      /** @description Runs after dependencies are installed. For bash; at most 64 KiB. */
+      build_command?: string | null
+      /** @description Shared by all releases: `storage/` is a folder, `.env` a file. */
+      shared_paths?: string[]
+      /**
+       * @description How many releases to keep on each server.
+       * @default 5
+       */
+      deployments_keep?: number
+      /** @description Gives access to the source; from the same organization. Requires `credential:run`. */
+      credential_id?: number | null
+      /** @description Servers of the same environment to deploy to. Requires `server:run`. */
+      linked_resources?: components['schemas']['LinkedResource'][]
+    }
+    ChangeApplicationRequest: {
+      name?: string
+      /** @description An https, http or ssh URL, `git@host:owner/name.git`, or `owner/name` at the provider of the credential. `file:` is for instance administrators. */
+      repository?: string
+      /** @default main */
+      default_branch?: string
+      programming_language?: string | null
+      engine_version?: string | null
+      framework?: string | null
+      /** @description Relative to the repository; null: the whole repository. */
+      root_directory?: string | null
+      /** @description Runs in every new release. For bash; at most 64 KiB. */
+      install_dependencies_command?: string | null
+      /** @description Runs after dependencies are installed. For bash; at most 64 KiB. */
+      build_command?: string | null
+      /** @description Shared by all releases: `storage/` is a folder, `.env` a file. */
+      shared_paths?: string[]
+      /**
+       * @description How many releases to keep on each server.
+       * @default 5
+       */
+      deployments_keep?: number
+      /** @description Gives access to the source; from the same organization. Requires `credential:run`. */
+      credential_id?: number | null
+      /** @description Servers of the same environment to deploy to. Requires `server:run`. */
+      linked_resources?: components['schemas']['LinkedResource'][]
+    }
+    CreateStepRequest: {
+      name: string
+      /** @description A bash script, at most 64 KiB. Values are passed only as environment variables. */
+      command: string
+      description?: string | null
+      /** @description The account on the server; null: the account of the connection. */
+      run_as_user?: string | null
+      /** @default 600 */
+      timeout_seconds?: number
+      /**
+       * @description Whether the step may run again when its worker was lost.
+       * @default false
+       */
+      idempotent?: boolean
+      /** @description The step that it follows, by id or name; null: it runs first. A new step without it runs last. */
+      trigger_after?: number | string | null
+    }
+    ChangeStepRequest: {
+      name?: string
+      /** @description A bash script, at most 64 KiB. Values are passed only as environment variables. */
+      command?: string
+      description?: string | null
+      /** @description The account on the server; null: the account of the connection. */
+      run_as_user?: string | null
+      /** @default 600 */
+      timeout_seconds?: number
+      /**
+       * @description Whether the step may run again when its worker was lost.
+       * @default false
+       */
+      idempotent?: boolean
+      /** @description The step that it follows, by id or name; null: it runs first. A new step without it runs last. */
+      trigger_after?: number | string | null
+    }
+    CreatePipelineRequest: {
+      name: string
+      /**
+       * @description Only `deploy` has built-in steps; it is for applications.
+       * @enum {string}
+       */
+      operation:
+        | 'deploy'
+        | 'configure'
+        | 'provision'
+        | 'start'
+        | 'stop'
+        | 'restart'
+        | 'reload'
+        | 'get_status'
+        | 'rotate_key'
+        | 'check_provisioned'
+        | 'remove'
+        | 'delete'
+        | 'custom'
+      /**
+       * @description 0: no limit.
+       * @default 1
+       */
+      max_parallel_actions?: number
+      /**
+       * @description What happens to a run when the pipeline is busy: `queue` waits; `latest` waits and skips older waiting hook runs; `reject` returns 409.
+       * @default queue
+       * @enum {string}
+       */
+      queue_policy?: 'queue' | 'latest' | 'reject'
+      /** @description Null: all servers at once. */
+      rollout?: {
+        /** @description Servers per batch: a number such as `2`, or a percentage such as `"25%"`. */
+        batch: number | string
+        /**
+         * @description How many servers may fail before the remaining batches are skipped.
+         * @default 0
+         */
+        max_failed?: number
+      } | null
+      /** @description Pipelines of the same environment. When a run of one of them completes, this pipeline runs as its child. */
+      run_after?: number[]
+    }
+    ChangePipelineRequest: {
+      name?: string
+      /**
+       * @description Only `deploy` has built-in steps; it is for applications.
+       * @enum {string}
+       */
+      operation?:
+        | 'deploy'
+        | 'configure'
+        | 'provision'
+        | 'start'
+        | 'stop'
+        | 'restart'
+        | 'reload'
+        | 'get_status'
+        | 'rotate_key'
+        | 'check_provisioned'
+        | 'remove'
+        | 'delete'
+        | 'custom'
+      /**
+       * @description 0: no limit.
+       * @default 1
+       */
+      max_parallel_actions?: number
+      /**
+       * @description What happens to a run when the pipeline is busy: `queue` waits; `latest` waits and skips older waiting hook runs; `reject` returns 409.
+       * @default queue
+       * @enum {string}
+       */
+      queue_policy?: 'queue' | 'latest' | 'reject'
+      /** @description Null: all servers at once. */
+      rollout?: {
+        /** @description Servers per batch: a number such as `2`, or a percentage such as `"25%"`. */
+        batch: number | string
+        /**
+         * @description How many servers may fail before the remaining batches are skipped.
+         * @default 0
+         */
+        max_failed?: number
+      } | null
+      /** @description Pipelines of the same environment. When a run of one of them completes, this pipeline runs as its child. */
+      run_after?: number[]
+    }
+    CreateInvitationRequest: {
+      /** Format: email */
+      email: string
+      name?: string
+      /**
+       * @description A built-in role; alternatively, send `role_id`.
+       * @enum {string}
+       */
+      role?: 'owner' | 'admin' | 'developer' | 'viewer'
+      role_id?: number
+      project_id?: number | null
+      environment_id?: number | null
+    }
+    ReadInvitationRequest: {
+      /** @description The part of the link after `#`. */
+      token: string
+    }
+    AcceptInvitationRequest: {
+      /** @description The part of the link after `#`. */
+      token: string
+      name?: string
+      /** @description Required for a new account. */
+      password?: string
+    }
+    ChangeMemberRequest: {
+      grants: {
+        /**
+         * @description A built-in role; alternatively, send `role_id`.
+         * @enum {string}
+         */
+        role?: 'owner' | 'admin' | 'developer' | 'viewer'
+        role_id?: number
+        project_id?: number | null
+        environment_id?: number | null
+      }[]
+    }
+    CreateRoleRequest: {
+      name: string
+      /** @description What the role allows. You need each permission yourself. */
+      permissions: (
+        | 'organization:view'
+        | 'organization:add'
+        | 'organization:edit'
+        | 'organization:remove'
+        | 'organization:run'
+        | 'project:view'
+        | 'project:add'
+        | 'project:edit'
+        | 'project:remove'
+        | 'project:run'
+        | 'environment:view'
+        | 'environment:add'
+        | 'environment:edit'
+        | 'environment:remove'
+        | 'environment:run'
+        | 'credential:view'
+        | 'credential:add'
+        | 'credential:edit'
+        | 'credential:remove'
+        | 'credential:run'
+        | 'application:view'
+        | 'application:add'
+        | 'application:edit'
+        | 'application:remove'
+        | 'application:run'
+        | 'server:view'
+        | 'server:add'
+        | 'server:edit'
+        | 'server:remove'
+        | 'server:run'
+        | 'pipeline:view'
+        | 'pipeline:add'
+        | 'pipeline:edit'
+        | 'pipeline:remove'
+        | 'pipeline:run'
+        | 'hook:view'
+        | 'hook:add'
+        | 'hook:edit'
+        | 'hook:remove'
+        | 'hook:run'
+        | 'action:view'
+        | 'action:add'
+        | 'action:edit'
+        | 'action:remove'
+        | 'action:run'
+        | 'member:view'
+        | 'member:add'
+        | 'member:edit'
+        | 'member:remove'
+        | 'member:run'
+      )[]
+    }
+    ChangeRoleRequest: {
+      name?: string
+      /** @description What the role allows. You need each permission yourself. */
+      permissions?: (
+        | 'organization:view'
+        | 'organization:add'
+        | 'organization:edit'
+        | 'organization:remove'
+        | 'organization:run'
+        | 'project:view'
+        | 'project:add'
+        | 'project:edit'
+        | 'project:remove'
+        | 'project:run'
+        | 'environment:view'
+        | 'environment:add'
+        | 'environment:edit'
+        | 'environment:remove'
+        | 'environment:run'
+        | 'credential:view'
+        | 'credential:add'
+        | 'credential:edit'
+        | 'credential:remove'
+        | 'credential:run'
+        | 'application:view'
+        | 'application:add'
+        | 'application:edit'
+        | 'application:remove'
+        | 'application:run'
+        | 'server:view'
+        | 'server:add'
+        | 'server:edit'
+        | 'server:remove'
+        | 'server:run'
+        | 'pipeline:view'
+        | 'pipeline:add'
+        | 'pipeline:edit'
+        | 'pipeline:remove'
+        | 'pipeline:run'
+        | 'hook:view'
+        | 'hook:add'
+        | 'hook:edit'
+        | 'hook:remove'
+        | 'hook:run'
+        | 'action:view'
+        | 'action:add'
+        | 'action:edit'
+        | 'action:remove'
+        | 'action:run'
+        | 'member:view'
+        | 'member:add'
+        | 'member:edit'
+        | 'member:remove'
+        | 'member:run'
+      )[]
+    }
+    ApplyRequest: {
+      /** @description YAML 1.2 or JSON, at most 1 MiB. */
+      document: string
+      /** @description Values for the `${NAME}` placeholders of the document. Never returned. */
+      values?: {
+        [key: string]: string
+      }
+      /**
+       * @description Reports what would change without changing anything.
+       * @default false
+       */
+      dry_run?: boolean
+      /**
+       * @description Removes resources of the project that the document does not list. Credentials belong to the organization and are kept.
+       * @default false
+       */
+      prune?: boolean
+    }
   }
-  responses: never
+  responses: {
+    /** @description The body is not valid JSON, or the URL is not validly encoded. */
+    Malformed: {
+      headers: {
+        'X-Request-Id': components['headers']['X-Request-Id']
+        [name: string]: unknown
+      }
+      content: {
+        'application/json': components['schemas']['Error']
+      }
+    }
+    /** @description The token is missing, unknown, expired or revoked, or the email and password are incorrect. */
+    Unauthenticated: {
+      headers: {
+        'X-Request-Id': components['headers']['X-Request-Id']
+        'WWW-Authenticate': components['headers']['WWW-Authenticate']
+        [name: string]: unknown
+      }
+      content: {
+        'application/json': components['schemas']['Error']
+      }
+    }
+    /** @description The object is visible to you, but you lack a permission, or the token lacks a scope. */
+    Forbidden: {
+      headers: {
+        'X-Request-Id': components['headers']['X-Request-Id']
+        [name: string]: unknown
+      }
+      content: {
+        'application/json': components['schemas']['Error']
+      }
+    }
+    /** @description The object does not exist, or is not visible to you. */
+    NotFound: {
+      headers: {
+        'X-Request-Id': components['headers']['X-Request-Id']
+        [name: string]: unknown
+      }
+      content: {
+        'application/json': components['schemas']['Error']
+      }
+    }
+    /** @description `Accept` does not allow the type of the response. */
+    NotAcceptable: {
+      headers: {
+        'X-Request-Id': components['headers']['X-Request-Id']
+        [name: string]: unknown
+      }
+      content: {
+        'application/json': components['schemas']['Error']
+      }
+    }
+    /** @description The request did not arrive in time. */
+    RequestTimeout: {
+      headers: {
+        'X-Request-Id': components['headers']['X-Request-Id']
+        [name: string]: unknown
+      }
+      content: {
+        'application/json': components['schemas']['Error']
+      }
+    }
+    /** @description The current state does not allow it. */
+    Conflict: {
+      headers: {
+        'X-Request-Id': components['headers']['X-Request-Id']
+        [name: string]: unknown
+      }
+      content: {
+        'application/json': components['schemas']['Error']
+      }
+    }
+    /** @description `If-Match` does not match the current version. */
+    PreconditionFailed: {
+      headers: {
+        'X-Request-Id': components['headers']['X-Request-Id']
+        [name: string]: unknown
+      }
+      content: {
+        'application/json': components['schemas']['Error']
+      }
+    }
+    /** @description The body is larger than the route accepts. */
+    TooLarge: {
+      headers: {
+        'X-Request-Id': components['headers']['X-Request-Id']
+        [name: string]: unknown
+      }
+      content: {
+        'application/json': components['schemas']['Error']
+      }
+    }
+    /** @description The body has another `Content-Type` or `Content-Encoding` than the route accepts. */
+    UnsupportedMediaType: {
+      headers: {
+        'X-Request-Id': components['headers']['X-Request-Id']
+        [name: string]: unknown
+      }
+      content: {
+        'application/json': components['schemas']['Error']
+      }
+    }
+    /** @description The request is well-formed but invalid; `errors` lists every problem by field. */
+    Invalid: {
+      headers: {
+        'X-Request-Id': components['headers']['X-Request-Id']
+        [name: string]: unknown
+      }
+      content: {
+        'application/json': components['schemas']['Error']
+      }
+    }
+    /** @description Too many requests; wait as long as `Retry-After` says. */
+    TooManyRequests: {
+      headers: {
+        'X-Request-Id': components['headers']['X-Request-Id']
+        'Retry-After': components['headers']['Retry-After']
+        [name: string]: unknown
+      }
+      content: {
+        'application/json': components['schemas']['Error']
+      }
+    }
+    /** @description Gantry failed unexpectedly; the request id identifies the failure in the log. */
+    InternalError: {
+      headers: {
+        'X-Request-Id': components['headers']['X-Request-Id']
+        [name: string]: unknown
+      }
+      content: {
+        'application/json': components['schemas']['Error']
+      }
+    }
+    /** @description Gantry is temporarily unavailable; nothing was accepted. Try again after `Retry-After`. */
+    Unavailable: {
+      headers: {
+        'X-Request-Id': components['headers']['X-Request-Id']
+        'Retry-After': components['headers']['Retry-After']
+        [name: string]: unknown
+      }
+      content: {
+        'application/json': components['schemas']['Error']
+      }
+    }
+  }
   parameters: never
   requestBodies: never
-  headers: never
+  headers: {
+    /** @description The version of the record. Send it as `If-Match` with a change or removal. */
+    ETag: string
+    /** @description The URLs of other pages (RFC 8288): `first`, `prev`, `next` and `last`, as far as they apply. `last` is absent when the list is too long to count. */
+    Link: string
+    /** @description The number of items on all pages: exact up to 10000, then `10000+`. */
+    'X-Total-Count': string
+    /** @description Seconds to wait before trying again. */
+    'Retry-After': number
+    /** @description The scheme to authenticate with: `Bearer`. */
+    'WWW-Authenticate': string
+    /** @description The id of the request, also in the log and in `request_id`. */
+    'X-Request-Id': string
+  }
   pathItems: never
 }
 export type $defs = Record<string, never>
@@ -3404,22 +4574,12 @@ export interface operations {
           [name: string]: unknown
         }
         content: {
-          'application/json': {
-            name: string
-            version: string
-            documentation: string
-          }
+          'application/json': components['schemas']['ServiceInfo']
         }
       }
-      /** @description `Accept` does not allow JSON */
-      406: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      406: components['responses']['NotAcceptable']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
     }
   }
   checkAlive: {
@@ -3437,30 +4597,12 @@ export interface operations {
           [name: string]: unknown
         }
         content: {
-          'application/json': {
-            /** @enum {string} */
-            status: 'ok'
-          }
+          'application/json': components['schemas']['HealthStatus']
         }
       }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Temporarily unavailable; see `Retry-After` */
-      503: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   checkReady: {
@@ -3478,30 +4620,12 @@ export interface operations {
           [name: string]: unknown
         }
         content: {
-          'application/json': {
-            /** @enum {string} */
-            status: 'ok'
-          }
+          'application/json': components['schemas']['HealthStatus']
         }
       }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Temporarily unavailable; see `Retry-After` */
-      503: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   readMetrics: {
@@ -3513,33 +4637,20 @@ export interface operations {
     }
     requestBody?: never
     responses: {
-      /** @description Success */
+      /** @description The metrics, one sample per line */
       200: {
         headers: {
           [name: string]: unknown
         }
         content: {
-          'application/json': string
+          'text/plain': string
         }
       }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   listDeadLetters: {
@@ -3557,38 +4668,15 @@ export interface operations {
           [name: string]: unknown
         }
         content: {
-          'application/json': {
-            id: string
-            job: string
-            /** @description Names only, because values may be secret. */
-            payload_keys: string[]
-            attempts: number
-            error: string | null
-            /** Format: date-time */
-            enqueued_at: string
-            /** Format: date-time */
-            failed_at: string
-          }[]
+          'application/json': components['schemas']['DeadLetter'][]
         }
       }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      406: components['responses']['NotAcceptable']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   readOpenApi: {
@@ -3611,24 +4699,9 @@ export interface operations {
           }
         }
       }
-      /** @description `Accept` does not allow JSON */
-      406: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      406: components['responses']['NotAcceptable']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
     }
   }
   readSession: {
@@ -3649,24 +4722,12 @@ export interface operations {
           'application/json': components['schemas']['Session']
         }
       }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      406: components['responses']['NotAcceptable']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   openSession: {
@@ -3678,10 +4739,7 @@ export interface operations {
     }
     requestBody: {
       content: {
-        'application/json': {
-          email: string
-          password: string
-        }
+        'application/json': components['schemas']['LogInRequest']
       }
     }
     responses: {
@@ -3694,51 +4752,17 @@ export interface operations {
           'application/json': components['schemas']['Session']
         }
       }
-      /** @description Malformed JSON or encoding */
-      400: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Too many requests; see `Retry-After` */
-      429: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      406: components['responses']['NotAcceptable']
+      408: components['responses']['RequestTimeout']
+      413: components['responses']['TooLarge']
+      415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      429: components['responses']['TooManyRequests']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   closeSession: {
@@ -3757,24 +4781,12 @@ export interface operations {
         }
         content?: never
       }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      406: components['responses']['NotAcceptable']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   readMe: {
@@ -3789,36 +4801,28 @@ export interface operations {
       /** @description Success */
       200: {
         headers: {
+          ETag: components['headers']['ETag']
           [name: string]: unknown
         }
         content: {
           'application/json': components['schemas']['User']
         }
       }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      406: components['responses']['NotAcceptable']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   changeMe: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /** @description The `ETag` of your last read. If the record has changed since, nothing happens and the response is 412. */
+        'If-Match'?: string
+      }
       path?: never
       cookie?: never
     }
@@ -3830,68 +4834,31 @@ export interface operations {
          *       "language": "en"
          *     }
          */
-        'application/json': {
-          name?: string
-          /** @description A BCP 47 language tag. */
-          language?: string
-        }
+        'application/json': components['schemas']['ChangeMeRequest']
       }
     }
     responses: {
       /** @description Success */
       200: {
         headers: {
+          ETag: components['headers']['ETag']
           [name: string]: unknown
         }
         content: {
           'application/json': components['schemas']['User']
         }
       }
-      /** @description Malformed JSON or encoding */
-      400: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description `If-Match` does not match the current version */
-      412: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      406: components['responses']['NotAcceptable']
+      408: components['responses']['RequestTimeout']
+      412: components['responses']['PreconditionFailed']
+      413: components['responses']['TooLarge']
+      415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   changePassword: {
@@ -3909,12 +4876,7 @@ export interface operations {
          *       "new_password": "correct horse battery staple"
          *     }
          */
-        'application/json': {
-          /** @description The present one. */
-          current_password: string
-          /** @description At least 8 characters. */
-          new_password: string
-        }
+        'application/json': components['schemas']['ChangePasswordRequest']
       }
     }
     responses: {
@@ -3925,60 +4887,18 @@ export interface operations {
         }
         content?: never
       }
-      /** @description Malformed JSON or encoding */
-      400: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description The current state does not allow it */
-      409: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Too many requests; see `Retry-After` */
-      429: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      406: components['responses']['NotAcceptable']
+      408: components['responses']['RequestTimeout']
+      409: components['responses']['Conflict']
+      413: components['responses']['TooLarge']
+      415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      429: components['responses']['TooManyRequests']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   listSessions: {
@@ -3998,64 +4918,20 @@ export interface operations {
       /** @description Success */
       200: {
         headers: {
+          Link: components['headers']['Link']
+          'X-Total-Count': components['headers']['X-Total-Count']
           [name: string]: unknown
         }
         content: {
-          'application/json': {
-            id: number
-            /**
-             * @description `browser`: signed in with a cookie. `api`: with tokens.
-             * @enum {string}
-             */
-            kind: 'browser' | 'api'
-            /** @description The session that this request belongs to. */
-            current: boolean
-            /** @description Where the sign-in came from; null when that was not recorded. */
-            ip_address: string | null
-            /** @description What the client called itself when it signed in. */
-            user_agent: string | null
-            /** Format: date-time */
-            created_at: string
-            /**
-             * Format: date-time
-             * @description Accurate to a minute.
-             */
-            last_used_at: string
-            /**
-             * Format: date-time
-             * @description Unless it is used or refreshed before.
-             */
-            expires_at: string
-          }[]
+          'application/json': components['schemas']['ActiveSession'][]
         }
       }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      406: components['responses']['NotAcceptable']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   endSession: {
@@ -4076,42 +4952,14 @@ export interface operations {
         }
         content?: never
       }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   endAllSessions: {
@@ -4130,24 +4978,16 @@ export interface operations {
         }
         content?: never
       }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      406: components['responses']['NotAcceptable']
+      408: components['responses']['RequestTimeout']
+      413: components['responses']['TooLarge']
+      415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   listUsers: {
@@ -4171,39 +5011,20 @@ export interface operations {
       /** @description Success */
       200: {
         headers: {
+          Link: components['headers']['Link']
+          'X-Total-Count': components['headers']['X-Total-Count']
           [name: string]: unknown
         }
         content: {
           'application/json': components['schemas']['UserAccount'][]
         }
       }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      406: components['responses']['NotAcceptable']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   changeUser: {
@@ -4222,10 +5043,7 @@ export interface operations {
          *       "active": false
          *     }
          */
-        'application/json': {
-          /** @description Whether the user may sign in and use tokens. */
-          active: boolean
-        }
+        'application/json': components['schemas']['ChangeUserRequest']
       }
     }
     responses: {
@@ -4238,60 +5056,18 @@ export interface operations {
           'application/json': components['schemas']['UserAccount']
         }
       }
-      /** @description Malformed JSON or encoding */
-      400: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description The current state does not allow it */
-      409: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      408: components['responses']['RequestTimeout']
+      409: components['responses']['Conflict']
+      413: components['responses']['TooLarge']
+      415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   createPasswordReset: {
@@ -4311,59 +5087,21 @@ export interface operations {
           [name: string]: unknown
         }
         content: {
-          'application/json': {
-            /** @description Send it to the user over a channel that you trust. */
-            url: string
-            /** Format: date-time */
-            expires_at: string
-          }
+          'application/json': components['schemas']['PasswordResetLink']
         }
       }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description The current state does not allow it */
-      409: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      408: components['responses']['RequestTimeout']
+      409: components['responses']['Conflict']
+      413: components['responses']['TooLarge']
+      415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   readPasswordReset: {
@@ -4380,10 +5118,7 @@ export interface operations {
          *       "token": "gty_rs_…"
          *     }
          */
-        'application/json': {
-          /** @description The part of the link after `#`. */
-          token: string
-        }
+        'application/json': components['schemas']['ReadPasswordResetRequest']
       }
     }
     responses: {
@@ -4393,40 +5128,18 @@ export interface operations {
           [name: string]: unknown
         }
         content: {
-          'application/json': {
-            email: string
-            /** Format: date-time */
-            expires_at: string
-          }
+          'application/json': components['schemas']['PasswordReset']
         }
       }
-      /** @description Malformed JSON or encoding */
-      400: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      403: components['responses']['Forbidden']
+      406: components['responses']['NotAcceptable']
+      408: components['responses']['RequestTimeout']
+      413: components['responses']['TooLarge']
+      415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   resetPassword: {
@@ -4444,12 +5157,7 @@ export interface operations {
          *       "password": "correct horse battery staple"
          *     }
          */
-        'application/json': {
-          /** @description The part of the link after `#`. */
-          token: string
-          /** @description At least 8 characters. */
-          password: string
-        }
+        'application/json': components['schemas']['ResetPasswordRequest']
       }
     }
     responses: {
@@ -4462,33 +5170,15 @@ export interface operations {
           'application/json': components['schemas']['SignedIn']
         }
       }
-      /** @description Malformed JSON or encoding */
-      400: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      403: components['responses']['Forbidden']
+      406: components['responses']['NotAcceptable']
+      408: components['responses']['RequestTimeout']
+      413: components['responses']['TooLarge']
+      415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   listPersonalAccessTokens: {
@@ -4508,63 +5198,20 @@ export interface operations {
       /** @description Success */
       200: {
         headers: {
+          Link: components['headers']['Link']
+          'X-Total-Count': components['headers']['X-Total-Count']
           [name: string]: unknown
         }
         content: {
-          'application/json': {
-            id: number
-            /** @description Its name, for you to recognize it by. */
-            name: string
-            /** @description What the token may be used for; null: everything. Each scope stands alone: `manage` includes none of the others. */
-            scopes: ('read' | 'run' | 'hooks' | 'manage')[] | null
-            /** @description Restricts the token to these organizations; null: no restriction. */
-            organization_ids: number[] | null
-            /** @description Restricts the token to these projects; null: no restriction. Each must belong to one of `organization_ids`, if given. */
-            project_ids: number[] | null
-            /**
-             * Format: date-time
-             * @description Null: it does not expire.
-             */
-            expires_at: string | null
-            /**
-             * Format: date-time
-             * @description Accurate to a minute; null: never used.
-             */
-            last_used_at: string | null
-            /** @description The network address of the use at `last_used_at`. */
-            last_used_ip: string | null
-            /** Format: date-time */
-            created_at: string
-          }[]
+          'application/json': components['schemas']['PersonalAccessToken'][]
         }
       }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      406: components['responses']['NotAcceptable']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   createPersonalAccessToken: {
@@ -4576,17 +5223,7 @@ export interface operations {
     }
     requestBody: {
       content: {
-        'application/json': {
-          name: string
-          /** @description What the token may be used for; null: everything. Each scope stands alone: `manage` includes none of the others. */
-          scopes?: ('read' | 'run' | 'hooks' | 'manage')[] | null
-          /** @description Restricts the token to these organizations; null: no restriction. */
-          organization_ids?: number[] | null
-          /** @description Restricts the token to these projects; null: no restriction. Each must belong to one of `organization_ids`, if given. */
-          project_ids?: number[] | null
-          /** Format: date-time */
-          expires_at?: string | null
-        }
+        'application/json': components['schemas']['CreatePersonalAccessTokenRequest']
       }
     }
     responses: {
@@ -4596,71 +5233,19 @@ export interface operations {
           [name: string]: unknown
         }
         content: {
-          'application/json': {
-            id: number
-            /** @description Its name, for you to recognize it by. */
-            name: string
-            /** @description What the token may be used for; null: everything. Each scope stands alone: `manage` includes none of the others. */
-            scopes: ('read' | 'run' | 'hooks' | 'manage')[] | null
-            /** @description Restricts the token to these organizations; null: no restriction. */
-            organization_ids: number[] | null
-            /** @description Restricts the token to these projects; null: no restriction. Each must belong to one of `organization_ids`, if given. */
-            project_ids: number[] | null
-            /**
-             * Format: date-time
-             * @description Null: it does not expire.
-             */
-            expires_at: string | null
-            /**
-             * Format: date-time
-             * @description Accurate to a minute; null: never used.
-             */
-            last_used_at: string | null
-            /** @description The network address of the use at `last_used_at`. */
-            last_used_ip: string | null
-            /** Format: date-time */
-            created_at: string
-            /** @description Shown only once. */
-            token: string
-          }
+          'application/json': components['schemas']['PersonalAccessTokenWithToken']
         }
       }
-      /** @description Malformed JSON or encoding */
-      400: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      406: components['responses']['NotAcceptable']
+      408: components['responses']['RequestTimeout']
+      413: components['responses']['TooLarge']
+      415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   revokePersonalAccessToken: {
@@ -4681,42 +5266,14 @@ export interface operations {
         }
         content?: never
       }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   logIn: {
@@ -4728,10 +5285,7 @@ export interface operations {
     }
     requestBody: {
       content: {
-        'application/json': {
-          email: string
-          password: string
-        }
+        'application/json': components['schemas']['LogInRequest']
       }
     }
     responses: {
@@ -4741,62 +5295,20 @@ export interface operations {
           [name: string]: unknown
         }
         content: {
-          'application/json': {
-            access_token: string
-            /** @enum {string} */
-            token_type: 'bearer'
-            /** @description Seconds until the access token expires. */
-            expires_in: number
-            /** @description Works once; see POST /users/refresh-token. */
-            refresh_token: string
-          }
+          'application/json': components['schemas']['IssuedTokens']
         }
       }
-      /** @description Malformed JSON or encoding */
-      400: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Too many requests; see `Retry-After` */
-      429: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      406: components['responses']['NotAcceptable']
+      408: components['responses']['RequestTimeout']
+      413: components['responses']['TooLarge']
+      415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      429: components['responses']['TooManyRequests']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   refreshToken: {
@@ -4808,9 +5320,7 @@ export interface operations {
     }
     requestBody: {
       content: {
-        'application/json': {
-          refresh_token: string
-        }
+        'application/json': components['schemas']['RefreshTokenRequest']
       }
     }
     responses: {
@@ -4820,44 +5330,18 @@ export interface operations {
           [name: string]: unknown
         }
         content: {
-          'application/json': {
-            access_token: string
-            /** @enum {string} */
-            token_type: 'bearer'
-            /** @description Seconds until the access token expires. */
-            expires_in: number
-            /** @description Works once; see POST /users/refresh-token. */
-            refresh_token: string
-          }
+          'application/json': components['schemas']['IssuedTokens']
         }
       }
-      /** @description Malformed JSON or encoding */
-      400: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      406: components['responses']['NotAcceptable']
+      408: components['responses']['RequestTimeout']
+      413: components['responses']['TooLarge']
+      415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   logOut: {
@@ -4876,24 +5360,16 @@ export interface operations {
         }
         content?: never
       }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      406: components['responses']['NotAcceptable']
+      408: components['responses']['RequestTimeout']
+      413: components['responses']['TooLarge']
+      415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   listIdentities: {
@@ -4911,37 +5387,15 @@ export interface operations {
           [name: string]: unknown
         }
         content: {
-          'application/json': {
-            id: number
-            /** @description The identity provider. */
-            issuer: string
-            /** @description What the sign-in button calls it, or the host of the issuer. */
-            label: string
-            /** Format: date-time */
-            created_at: string
-            /** Format: date-time */
-            last_used_at: string | null
-          }[]
+          'application/json': components['schemas']['Identity'][]
         }
       }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      406: components['responses']['NotAcceptable']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   linkIdentity: {
@@ -4959,48 +5413,21 @@ export interface operations {
           [name: string]: unknown
         }
         content: {
-          'application/json': {
-            /** @description For the browser to open: the provider's sign-in page or, when the provider is not available, the page of Gantry that says so. */
-            url: string
-          }
+          'application/json': components['schemas']['BrowserDestination']
         }
       }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Too many requests; see `Retry-After` */
-      429: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      408: components['responses']['RequestTimeout']
+      413: components['responses']['TooLarge']
+      415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      429: components['responses']['TooManyRequests']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   unlinkIdentity: {
@@ -5021,51 +5448,15 @@ export interface operations {
         }
         content?: never
       }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description The current state does not allow it */
-      409: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      409: components['responses']['Conflict']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   readSignInOptions: {
@@ -5083,26 +5474,12 @@ export interface operations {
           [name: string]: unknown
         }
         content: {
-          'application/json': {
-            /** @description Email and password. */
-            password: boolean
-            /** @description Single sign-on with OpenID Connect; null when it is off. */
-            oidc: {
-              /** @description Text of the button. */
-              label: string
-            } | null
-          }
+          'application/json': components['schemas']['SignInOptions']
         }
       }
-      /** @description `Accept` does not allow JSON */
-      406: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      406: components['responses']['NotAcceptable']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
     }
   }
   beginSingleSignOn: {
@@ -5114,10 +5491,7 @@ export interface operations {
     }
     requestBody: {
       content: {
-        'application/json': {
-          /** @description Accepts this invitation: the new account signs in with this identity. */
-          invitation_token?: string
-        }
+        'application/json': components['schemas']['BeginSingleSignOnRequest']
       }
     }
     responses: {
@@ -5127,57 +5501,20 @@ export interface operations {
           [name: string]: unknown
         }
         content: {
-          'application/json': {
-            /** @description For the browser to open: the provider's sign-in page or, when the provider is not available, the page of Gantry that says so. */
-            url: string
-          }
+          'application/json': components['schemas']['BrowserDestination']
         }
       }
-      /** @description Malformed JSON or encoding */
-      400: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Too many requests; see `Retry-After` */
-      429: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      408: components['responses']['RequestTimeout']
+      413: components['responses']['TooLarge']
+      415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      429: components['responses']['TooManyRequests']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   listActions: {
@@ -5223,39 +5560,20 @@ export interface operations {
       /** @description Success */
       200: {
         headers: {
+          Link: components['headers']['Link']
+          'X-Total-Count': components['headers']['X-Total-Count']
           [name: string]: unknown
         }
         content: {
           'application/json': components['schemas']['ActionListItem'][]
         }
       }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      406: components['responses']['NotAcceptable']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   readAction: {
@@ -5272,48 +5590,21 @@ export interface operations {
       /** @description Success */
       200: {
         headers: {
+          ETag: components['headers']['ETag']
           [name: string]: unknown
         }
         content: {
           'application/json': components['schemas']['Action']
         }
       }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   runPipeline: {
@@ -5325,7 +5616,7 @@ export interface operations {
       }
       cookie?: never
     }
-    requestBody: {
+    requestBody?: {
       content: {
         /**
          * @example {
@@ -5337,28 +5628,7 @@ export interface operations {
          *       }
          *     }
          */
-        'application/json': {
-          /** @description Ids of servers of the pipeline. Default: all of them. */
-          servers?: number[]
-          /**
-           * @description Deploy pipelines only. `redeploy` deploys the commit of the live release again, `rollback` returns to the release before it. Default: `deploy`.
-           * @enum {string}
-           */
-          type?: 'deploy' | 'redeploy' | 'rollback'
-          /**
-           * @description For a deploy. Default: `branch`.
-           * @enum {string}
-           */
-          source_type?: 'branch' | 'tag' | 'commit'
-          /** @description For a deploy. Default: the application's default branch. */
-          source_ref?: string
-          /** @description The reason for the run. */
-          trigger_comment?: string
-          /** @description Available to the steps as `GANTRY_VAR_<NAME>`. The same rules apply as for names of hook variables; values are limited to 64 KiB. */
-          variables?: {
-            [key: string]: string | number | boolean | unknown[]
-          }
-        }
+        'application/json': components['schemas']['RunRequest']
       }
     }
     responses: {
@@ -5371,78 +5641,18 @@ export interface operations {
           'application/json': components['schemas']['Action']
         }
       }
-      /** @description Malformed JSON or encoding */
-      400: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description The current state does not allow it */
-      409: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description 415 */
-      415: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Temporarily unavailable; see `Retry-After` */
-      503: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      408: components['responses']['RequestTimeout']
+      409: components['responses']['Conflict']
+      413: components['responses']['TooLarge']
+      415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   planPipeline: {
@@ -5454,7 +5664,7 @@ export interface operations {
       }
       cookie?: never
     }
-    requestBody: {
+    requestBody?: {
       content: {
         /**
          * @example {
@@ -5466,28 +5676,7 @@ export interface operations {
          *       }
          *     }
          */
-        'application/json': {
-          /** @description Ids of servers of the pipeline. Default: all of them. */
-          servers?: number[]
-          /**
-           * @description Deploy pipelines only. `redeploy` deploys the commit of the live release again, `rollback` returns to the release before it. Default: `deploy`.
-           * @enum {string}
-           */
-          type?: 'deploy' | 'redeploy' | 'rollback'
-          /**
-           * @description For a deploy. Default: `branch`.
-           * @enum {string}
-           */
-          source_type?: 'branch' | 'tag' | 'commit'
-          /** @description For a deploy. Default: the application's default branch. */
-          source_ref?: string
-          /** @description The reason for the run. */
-          trigger_comment?: string
-          /** @description Available to the steps as `GANTRY_VAR_<NAME>`. The same rules apply as for names of hook variables; values are limited to 64 KiB. */
-          variables?: {
-            [key: string]: string | number | boolean | unknown[]
-          }
-        }
+        'application/json': components['schemas']['RunRequest']
       }
     }
     responses: {
@@ -5500,78 +5689,18 @@ export interface operations {
           'application/json': components['schemas']['RunPlan']
         }
       }
-      /** @description Malformed JSON or encoding */
-      400: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description The current state does not allow it */
-      409: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description 415 */
-      415: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Temporarily unavailable; see `Retry-After` */
-      503: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      408: components['responses']['RequestTimeout']
+      409: components['responses']['Conflict']
+      413: components['responses']['TooLarge']
+      415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   retryAction: {
@@ -5583,9 +5712,9 @@ export interface operations {
       }
       cookie?: never
     }
-    requestBody: {
+    requestBody?: {
       content: {
-        'application/json': Record<string, never>
+        'application/json': components['schemas']['EmptyRequest']
       }
     }
     responses: {
@@ -5598,78 +5727,18 @@ export interface operations {
           'application/json': components['schemas']['Action']
         }
       }
-      /** @description Malformed JSON or encoding */
-      400: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description The current state does not allow it */
-      409: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description 415 */
-      415: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Temporarily unavailable; see `Retry-After` */
-      503: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      408: components['responses']['RequestTimeout']
+      409: components['responses']['Conflict']
+      413: components['responses']['TooLarge']
+      415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   cancelAction: {
@@ -5681,9 +5750,9 @@ export interface operations {
       }
       cookie?: never
     }
-    requestBody: {
+    requestBody?: {
       content: {
-        'application/json': Record<string, never>
+        'application/json': components['schemas']['EmptyRequest']
       }
     }
     responses: {
@@ -5696,78 +5765,18 @@ export interface operations {
           'application/json': components['schemas']['Action']
         }
       }
-      /** @description Malformed JSON or encoding */
-      400: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description The current state does not allow it */
-      409: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description 415 */
-      415: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Temporarily unavailable; see `Retry-After` */
-      503: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      408: components['responses']['RequestTimeout']
+      409: components['responses']['Conflict']
+      413: components['responses']['TooLarge']
+      415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   readStepLog: {
@@ -5789,48 +5798,22 @@ export interface operations {
       /** @description Success */
       200: {
         headers: {
+          /** @description Where the returned text ends, in bytes of UTF-8. Pass it as `after` to continue. */
+          'X-Gantry-Log-Offset'?: number
           [name: string]: unknown
         }
         content: {
           'application/json': components['schemas']['StepLog']
         }
       }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   streamAction: {
@@ -5868,69 +5851,15 @@ export interface operations {
         }
         content?: never
       }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description `Accept` does not allow `text/event-stream` */
-      406: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Too many requests; see `Retry-After` */
-      429: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Temporarily unavailable; see `Retry-After` */
-      503: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      422: components['responses']['Invalid']
+      429: components['responses']['TooManyRequests']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   streamActions: {
@@ -5981,60 +5910,13 @@ export interface operations {
           'text/event-stream': components['schemas']['ActionMove'] | components['schemas']['StreamReady']
         }
       }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description `Accept` does not allow `text/event-stream` */
-      406: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Too many requests; see `Retry-After` */
-      429: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Temporarily unavailable; see `Retry-After` */
-      503: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      406: components['responses']['NotAcceptable']
+      422: components['responses']['Invalid']
+      429: components['responses']['TooManyRequests']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   listHooks: {
@@ -6057,48 +5939,22 @@ export interface operations {
       /** @description Success */
       200: {
         headers: {
+          Link: components['headers']['Link']
+          'X-Total-Count': components['headers']['X-Total-Count']
           [name: string]: unknown
         }
         content: {
           'application/json': components['schemas']['Hook'][]
         }
       }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   createIncomingHook: {
@@ -6112,124 +5968,32 @@ export interface operations {
     }
     requestBody: {
       content: {
-        'application/json': {
-          name: string
-          /** @default true */
-          active?: boolean
-          /**
-           * @description Whether calls must be signed.
-           * @default false
-           */
-          requires_secret?: boolean
-          /**
-           * @default sha256
-           * @enum {string}
-           */
-          secret_algorithm?: 'sha256' | 'sha512' | 'sha384' | 'sha1'
-          /**
-           * @description The header that carries the signature. Not one that HTTP clients and proxies set: `Host`, `Content-Type`, `Content-Length`, `Content-Encoding`, `Transfer-Encoding`, `Connection`, `Cookie`, `Date`, `User-Agent`, `Accept*`, `Forwarded`, `X-Forwarded-*`.
-           * @default X-Hub-Signature-256
-           */
-          secret_header_name?: string
-          /** @description For senders that dictate the secret; generated by default. */
-          secret?: string
-          /**
-           * @description Must equal the pipeline's operation, which is the default.
-           * @enum {string}
-           */
-          action_type?:
-            | 'deploy'
-            | 'configure'
-            | 'provision'
-            | 'start'
-            | 'stop'
-            | 'restart'
-            | 'reload'
-            | 'get_status'
-            | 'rotate_key'
-            | 'check_provisioned'
-            | 'remove'
-            | 'delete'
-            | 'custom'
-          settings?: {
-            variables?: components['schemas']['HookVariable'][]
-            signature?: components['schemas']['HookSignature']
-            rate_limit?: {
-              per_second: number
-              burst: number
-            }
-          }
-          trigger_when?: {
-            /** @description All must match. */
-            conditions?: components['schemas']['HookCondition'][]
-          }
-        }
+        'application/json': components['schemas']['CreateIncomingHookRequest']
       }
     }
     responses: {
       /** @description Created */
       201: {
         headers: {
+          ETag: components['headers']['ETag']
           [name: string]: unknown
         }
         content: {
           'application/json': components['schemas']['Hook']
         }
       }
-      /** @description Malformed JSON or encoding */
-      400: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description The current state does not allow it */
-      409: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      408: components['responses']['RequestTimeout']
+      409: components['responses']['Conflict']
+      413: components['responses']['TooLarge']
+      415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   readIncomingHook: {
@@ -6246,54 +6010,30 @@ export interface operations {
       /** @description Success */
       200: {
         headers: {
+          ETag: components['headers']['ETag']
           [name: string]: unknown
         }
         content: {
           'application/json': components['schemas']['Hook']
         }
       }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   changeIncomingHook: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /** @description The `ETag` of your last read. If the record has changed since, nothing happens and the response is 412. */
+        'If-Match'?: string
+      }
       path: {
         hook_id: string
       }
@@ -6301,130 +6041,41 @@ export interface operations {
     }
     requestBody: {
       content: {
-        'application/json': {
-          name?: string
-          /** @default true */
-          active?: boolean
-          /**
-           * @description Whether calls must be signed.
-           * @default false
-           */
-          requires_secret?: boolean
-          /**
-           * @default sha256
-           * @enum {string}
-           */
-          secret_algorithm?: 'sha256' | 'sha512' | 'sha384' | 'sha1'
-          /**
-           * @description The header that carries the signature. Not one that HTTP clients and proxies set: `Host`, `Content-Type`, `Content-Length`, `Content-Encoding`, `Transfer-Encoding`, `Connection`, `Cookie`, `Date`, `User-Agent`, `Accept*`, `Forwarded`, `X-Forwarded-*`.
-           * @default X-Hub-Signature-256
-           */
-          secret_header_name?: string
-          /** @description For senders that dictate the secret; generated by default. */
-          secret?: string
-          /**
-           * @description Must equal the pipeline's operation, which is the default.
-           * @enum {string}
-           */
-          action_type?:
-            | 'deploy'
-            | 'configure'
-            | 'provision'
-            | 'start'
-            | 'stop'
-            | 'restart'
-            | 'reload'
-            | 'get_status'
-            | 'rotate_key'
-            | 'check_provisioned'
-            | 'remove'
-            | 'delete'
-            | 'custom'
-          settings?: {
-            variables?: components['schemas']['HookVariable'][]
-            signature?: components['schemas']['HookSignature']
-            rate_limit?: {
-              per_second: number
-              burst: number
-            }
-          }
-          trigger_when?: {
-            /** @description All must match. */
-            conditions?: components['schemas']['HookCondition'][]
-          }
-        }
+        'application/json': components['schemas']['ChangeIncomingHookRequest']
       }
     }
     responses: {
       /** @description Success */
       200: {
         headers: {
+          ETag: components['headers']['ETag']
           [name: string]: unknown
         }
         content: {
           'application/json': components['schemas']['Hook']
         }
       }
-      /** @description Malformed JSON or encoding */
-      400: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description `If-Match` does not match the current version */
-      412: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      408: components['responses']['RequestTimeout']
+      412: components['responses']['PreconditionFailed']
+      413: components['responses']['TooLarge']
+      415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   removeIncomingHook: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /** @description The `ETag` of your last read. If the record has changed since, nothing happens and the response is 412. */
+        'If-Match'?: string
+      }
       path: {
         hook_id: string
       }
@@ -6439,51 +6090,15 @@ export interface operations {
         }
         content?: never
       }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description `If-Match` does not match the current version */
-      412: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      412: components['responses']['PreconditionFailed']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   rotateIncomingHookSecret: {
@@ -6495,81 +6110,34 @@ export interface operations {
       }
       cookie?: never
     }
-    requestBody: {
+    requestBody?: {
       content: {
-        'application/json': {
-          /**
-           * @description For how long the previous secret stays valid.
-           * @default 86400
-           */
-          overlap_seconds?: number
-        }
+        'application/json': components['schemas']['RotateSecretRequest']
       }
     }
     responses: {
       /** @description Success */
       200: {
         headers: {
+          ETag: components['headers']['ETag']
           [name: string]: unknown
         }
         content: {
           'application/json': components['schemas']['Hook']
         }
       }
-      /** @description Malformed JSON or encoding */
-      400: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description The current state does not allow it */
-      409: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      408: components['responses']['RequestTimeout']
+      409: components['responses']['Conflict']
+      413: components['responses']['TooLarge']
+      415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   createOutgoingHook: {
@@ -6583,131 +6151,32 @@ export interface operations {
     }
     requestBody: {
       content: {
-        'application/json': {
-          name: string
-          /** @default true */
-          active?: boolean
-          /**
-           * @description The type of actions it notifies about; default: the pipeline's operation. Another one needs `trigger_when.scope` to be `resource`.
-           * @enum {string}
-           */
-          action_type?:
-            | 'deploy'
-            | 'configure'
-            | 'provision'
-            | 'start'
-            | 'stop'
-            | 'restart'
-            | 'reload'
-            | 'get_status'
-            | 'rotate_key'
-            | 'check_provisioned'
-            | 'remove'
-            | 'delete'
-            | 'custom'
-          target_url: string
-          /** @default true */
-          verify_ssl?: boolean
-          settings?: {
-            request_headers?: {
-              name: string
-              value: string
-            }[]
-            /** @description Sent as JSON; absent: `{event, action}`. */
-            request_body?: Record<string, never> | null
-            /**
-             * @default POST
-             * @enum {string}
-             */
-            request_method?: 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'GET'
-            /** @default 15 */
-            timeout_seconds?: number
-          }
-          trigger_when?: {
-            events?: (
-              | 'action.created'
-              | 'action.status_changed'
-              | 'action.queued'
-              | 'action.started'
-              | 'action.completed'
-              | 'action.failed'
-              | 'action.skipped'
-            )[]
-            /** @description All must match. */
-            conditions?: components['schemas']['HookCondition'][]
-            /**
-             * @default pipeline
-             * @enum {string}
-             */
-            scope?: 'pipeline' | 'resource'
-          }
-        }
+        'application/json': components['schemas']['CreateOutgoingHookRequest']
       }
     }
     responses: {
       /** @description Created */
       201: {
         headers: {
+          ETag: components['headers']['ETag']
           [name: string]: unknown
         }
         content: {
           'application/json': components['schemas']['Hook']
         }
       }
-      /** @description Malformed JSON or encoding */
-      400: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description The current state does not allow it */
-      409: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      408: components['responses']['RequestTimeout']
+      409: components['responses']['Conflict']
+      413: components['responses']['TooLarge']
+      415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   readOutgoingHook: {
@@ -6724,54 +6193,30 @@ export interface operations {
       /** @description Success */
       200: {
         headers: {
+          ETag: components['headers']['ETag']
           [name: string]: unknown
         }
         content: {
           'application/json': components['schemas']['Hook']
         }
       }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   changeOutgoingHook: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /** @description The `ETag` of your last read. If the record has changed since, nothing happens and the response is 412. */
+        'If-Match'?: string
+      }
       path: {
         hook_id: string
       }
@@ -6779,137 +6224,41 @@ export interface operations {
     }
     requestBody: {
       content: {
-        'application/json': {
-          name?: string
-          /** @default true */
-          active?: boolean
-          /**
-           * @description The type of actions it notifies about; default: the pipeline's operation. Another one needs `trigger_when.scope` to be `resource`.
-           * @enum {string}
-           */
-          action_type?:
-            | 'deploy'
-            | 'configure'
-            | 'provision'
-            | 'start'
-            | 'stop'
-            | 'restart'
-            | 'reload'
-            | 'get_status'
-            | 'rotate_key'
-            | 'check_provisioned'
-            | 'remove'
-            | 'delete'
-            | 'custom'
-          target_url?: string
-          /** @default true */
-          verify_ssl?: boolean
-          settings?: {
-            request_headers?: {
-              name: string
-              value: string
-            }[]
-            /** @description Sent as JSON; absent: `{event, action}`. */
-            request_body?: Record<string, never> | null
-            /**
-             * @default POST
-             * @enum {string}
-             */
-            request_method?: 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'GET'
-            /** @default 15 */
-            timeout_seconds?: number
-          }
-          trigger_when?: {
-            events?: (
-              | 'action.created'
-              | 'action.status_changed'
-              | 'action.queued'
-              | 'action.started'
-              | 'action.completed'
-              | 'action.failed'
-              | 'action.skipped'
-            )[]
-            /** @description All must match. */
-            conditions?: components['schemas']['HookCondition'][]
-            /**
-             * @default pipeline
-             * @enum {string}
-             */
-            scope?: 'pipeline' | 'resource'
-          }
-        }
+        'application/json': components['schemas']['ChangeOutgoingHookRequest']
       }
     }
     responses: {
       /** @description Success */
       200: {
         headers: {
+          ETag: components['headers']['ETag']
           [name: string]: unknown
         }
         content: {
           'application/json': components['schemas']['Hook']
         }
       }
-      /** @description Malformed JSON or encoding */
-      400: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description `If-Match` does not match the current version */
-      412: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      408: components['responses']['RequestTimeout']
+      412: components['responses']['PreconditionFailed']
+      413: components['responses']['TooLarge']
+      415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   removeOutgoingHook: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /** @description The `ETag` of your last read. If the record has changed since, nothing happens and the response is 412. */
+        'If-Match'?: string
+      }
       path: {
         hook_id: string
       }
@@ -6924,51 +6273,15 @@ export interface operations {
         }
         content?: never
       }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description `If-Match` does not match the current version */
-      412: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      412: components['responses']['PreconditionFailed']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   rotateOutgoingHookSecret: {
@@ -6980,81 +6293,34 @@ export interface operations {
       }
       cookie?: never
     }
-    requestBody: {
+    requestBody?: {
       content: {
-        'application/json': {
-          /**
-           * @description For how long the previous secret stays valid.
-           * @default 86400
-           */
-          overlap_seconds?: number
-        }
+        'application/json': components['schemas']['RotateSecretRequest']
       }
     }
     responses: {
       /** @description Success */
       200: {
         headers: {
+          ETag: components['headers']['ETag']
           [name: string]: unknown
         }
         content: {
           'application/json': components['schemas']['Hook']
         }
       }
-      /** @description Malformed JSON or encoding */
-      400: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description The current state does not allow it */
-      409: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      408: components['responses']['RequestTimeout']
+      409: components['responses']['Conflict']
+      413: components['responses']['TooLarge']
+      415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   previewDelivery: {
@@ -7066,11 +6332,9 @@ export interface operations {
       }
       cookie?: never
     }
-    requestBody: {
+    requestBody?: {
       content: {
-        'application/json': {
-          action_id?: number
-        }
+        'application/json': components['schemas']['PreviewDeliveryRequest']
       }
     }
     responses: {
@@ -7083,60 +6347,18 @@ export interface operations {
           'application/json': components['schemas']['DeliveryPreview']
         }
       }
-      /** @description Malformed JSON or encoding */
-      400: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description The current state does not allow it */
-      409: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      408: components['responses']['RequestTimeout']
+      409: components['responses']['Conflict']
+      413: components['responses']['TooLarge']
+      415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   redeliver: {
@@ -7157,22 +6379,7 @@ export interface operations {
          *       "dry_run": true
          *     }
          */
-        'application/json': {
-          /** Format: date-time */
-          from: string
-          /** Format: date-time */
-          to?: string
-          /**
-           * @description Skip events that were delivered.
-           * @default true
-           */
-          only_failed?: boolean
-          /**
-           * @description Count without sending.
-           * @default false
-           */
-          dry_run?: boolean
-        }
+        'application/json': components['schemas']['RedeliverRequest']
       }
     }
     responses: {
@@ -7194,60 +6401,18 @@ export interface operations {
           'application/json': components['schemas']['Redelivery']
         }
       }
-      /** @description Malformed JSON or encoding */
-      400: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description The current state does not allow it */
-      409: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      408: components['responses']['RequestTimeout']
+      409: components['responses']['Conflict']
+      413: components['responses']['TooLarge']
+      415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   listCalls: {
@@ -7269,48 +6434,22 @@ export interface operations {
       /** @description Success */
       200: {
         headers: {
+          Link: components['headers']['Link']
+          'X-Total-Count': components['headers']['X-Total-Count']
           [name: string]: unknown
         }
         content: {
           'application/json': components['schemas']['HookRequestRecord'][]
         }
       }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   listDeliveries: {
@@ -7332,48 +6471,22 @@ export interface operations {
       /** @description Success */
       200: {
         headers: {
+          Link: components['headers']['Link']
+          'X-Total-Count': components['headers']['X-Total-Count']
           [name: string]: unknown
         }
         content: {
           'application/json': components['schemas']['HookRequestRecord'][]
         }
       }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   listHookRequestsOfAction: {
@@ -7395,48 +6508,22 @@ export interface operations {
       /** @description Success */
       200: {
         headers: {
+          Link: components['headers']['Link']
+          'X-Total-Count': components['headers']['X-Total-Count']
           [name: string]: unknown
         }
         content: {
           'application/json': components['schemas']['HookRequestRecord'][]
         }
       }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   readHookRequest: {
@@ -7459,42 +6546,14 @@ export interface operations {
           'application/json': components['schemas']['HookRequestDetail']
         }
       }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   dryRunHook: {
@@ -7508,13 +6567,7 @@ export interface operations {
     }
     requestBody: {
       content: {
-        'application/json': {
-          headers?: {
-            [key: string]: string
-          }
-          /** @description The payload, as JSON. */
-          body: unknown
-        }
+        'application/json': components['schemas']['DryRunHookRequest']
       }
     }
     responses: {
@@ -7527,51 +6580,17 @@ export interface operations {
           'application/json': components['schemas']['DryRun']
         }
       }
-      /** @description Malformed JSON or encoding */
-      400: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      408: components['responses']['RequestTimeout']
+      413: components['responses']['TooLarge']
+      415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   replayHookRequest: {
@@ -7603,78 +6622,18 @@ export interface operations {
           'application/json': components['schemas']['CallAnswer']
         }
       }
-      /** @description Malformed JSON or encoding */
-      400: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description The current state does not allow it */
-      409: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description 415 */
-      415: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Temporarily unavailable; see `Retry-After` */
-      503: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      408: components['responses']['RequestTimeout']
+      409: components['responses']['Conflict']
+      413: components['responses']['TooLarge']
+      415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   callHook: {
@@ -7686,7 +6645,13 @@ export interface operations {
       }
       cookie?: never
     }
-    requestBody?: never
+    /** @description JSON, plain or with `Content-Encoding: gzip`. Senders that use forms put the JSON into the field `payload`. The signature is over the bytes as sent. */
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['HookPayload']
+        'application/x-www-form-urlencoded': components['schemas']['HookForm']
+      }
+    }
     responses: {
       /** @description Nothing new was started: duplicate, ping, or unmet conditions */
       200: {
@@ -7700,93 +6665,25 @@ export interface operations {
       /** @description Run started */
       202: {
         headers: {
+          /** @description The id of the action that was started. */
+          'X-Gantry-Action-Id'?: number
           [name: string]: unknown
         }
         content: {
           'application/json': components['schemas']['CallAnswer']
         }
       }
-      /** @description Malformed JSON or encoding */
-      400: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description The current state does not allow it */
-      409: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description 413 */
-      413: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description 415 */
-      415: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Too many requests; see `Retry-After` */
-      429: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Temporarily unavailable; see `Retry-After` */
-      503: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      408: components['responses']['RequestTimeout']
+      409: components['responses']['Conflict']
+      413: components['responses']['TooLarge']
+      415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      429: components['responses']['TooManyRequests']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   listOrganizations: {
@@ -7808,39 +6705,20 @@ export interface operations {
       /** @description Success */
       200: {
         headers: {
+          Link: components['headers']['Link']
+          'X-Total-Count': components['headers']['X-Total-Count']
           [name: string]: unknown
         }
         content: {
           'application/json': components['schemas']['Organization'][]
         }
       }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      406: components['responses']['NotAcceptable']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   createOrganization: {
@@ -7857,57 +6735,30 @@ export interface operations {
          *       "name": "Acme"
          *     }
          */
-        'application/json': {
-          name: string
-        }
+        'application/json': components['schemas']['CreateOrganizationRequest']
       }
     }
     responses: {
       /** @description Created */
       201: {
         headers: {
+          ETag: components['headers']['ETag']
           [name: string]: unknown
         }
         content: {
           'application/json': components['schemas']['Organization']
         }
       }
-      /** @description Malformed JSON or encoding */
-      400: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      406: components['responses']['NotAcceptable']
+      408: components['responses']['RequestTimeout']
+      413: components['responses']['TooLarge']
+      415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   readOrganization: {
@@ -7924,54 +6775,30 @@ export interface operations {
       /** @description Success */
       200: {
         headers: {
+          ETag: components['headers']['ETag']
           [name: string]: unknown
         }
         content: {
           'application/json': components['schemas']['Organization']
         }
       }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   changeOrganization: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /** @description The `ETag` of your last read. If the record has changed since, nothing happens and the response is 412. */
+        'If-Match'?: string
+      }
       path: {
         id: number
       }
@@ -7984,81 +6811,41 @@ export interface operations {
          *       "name": "Acme Europe"
          *     }
          */
-        'application/json': {
-          name?: string
-        }
+        'application/json': components['schemas']['ChangeOrganizationRequest']
       }
     }
     responses: {
       /** @description Success */
       200: {
         headers: {
+          ETag: components['headers']['ETag']
           [name: string]: unknown
         }
         content: {
           'application/json': components['schemas']['Organization']
         }
       }
-      /** @description Malformed JSON or encoding */
-      400: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description `If-Match` does not match the current version */
-      412: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      408: components['responses']['RequestTimeout']
+      412: components['responses']['PreconditionFailed']
+      413: components['responses']['TooLarge']
+      415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   removeOrganization: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /** @description The `ETag` of your last read. If the record has changed since, nothing happens and the response is 412. */
+        'If-Match'?: string
+      }
       path: {
         id: number
       }
@@ -8073,60 +6860,16 @@ export interface operations {
         }
         content?: never
       }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description The current state does not allow it */
-      409: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description `If-Match` does not match the current version */
-      412: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      409: components['responses']['Conflict']
+      412: components['responses']['PreconditionFailed']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   listProjects: {
@@ -8150,48 +6893,22 @@ export interface operations {
       /** @description Success */
       200: {
         headers: {
+          Link: components['headers']['Link']
+          'X-Total-Count': components['headers']['X-Total-Count']
           [name: string]: unknown
         }
         content: {
           'application/json': components['schemas']['Project'][]
         }
       }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   createProject: {
@@ -8211,71 +6928,31 @@ export interface operations {
          *       "logo_url": "https://example.com/logo.png"
          *     }
          */
-        'application/json': {
-          name: string
-          /**
-           * Format: uri
-           * @description An http or https URL.
-           */
-          logo_url?: string | null
-        }
+        'application/json': components['schemas']['CreateProjectRequest']
       }
     }
     responses: {
       /** @description Created */
       201: {
         headers: {
+          ETag: components['headers']['ETag']
           [name: string]: unknown
         }
         content: {
           'application/json': components['schemas']['Project']
         }
       }
-      /** @description Malformed JSON or encoding */
-      400: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      408: components['responses']['RequestTimeout']
+      413: components['responses']['TooLarge']
+      415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   readProject: {
@@ -8292,54 +6969,30 @@ export interface operations {
       /** @description Success */
       200: {
         headers: {
+          ETag: components['headers']['ETag']
           [name: string]: unknown
         }
         content: {
           'application/json': components['schemas']['Project']
         }
       }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   changeProject: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /** @description The `ETag` of your last read. If the record has changed since, nothing happens and the response is 412. */
+        'If-Match'?: string
+      }
       path: {
         id: number
       }
@@ -8352,80 +7005,32 @@ export interface operations {
          *       "logo_url": null
          *     }
          */
-        'application/json': {
-          name?: string
-          /**
-           * Format: uri
-           * @description An http or https URL.
-           */
-          logo_url?: string | null
-        }
+        'application/json': components['schemas']['ChangeProjectRequest']
       }
     }
     responses: {
       /** @description Success */
       200: {
         headers: {
+          ETag: components['headers']['ETag']
           [name: string]: unknown
         }
         content: {
           'application/json': components['schemas']['Project']
         }
       }
-      /** @description Malformed JSON or encoding */
-      400: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description `If-Match` does not match the current version */
-      412: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      408: components['responses']['RequestTimeout']
+      412: components['responses']['PreconditionFailed']
+      413: components['responses']['TooLarge']
+      415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   removeProject: {
@@ -8434,7 +7039,10 @@ export interface operations {
         /** @description Also remove everything in it. */
         cascade?: boolean
       }
-      header?: never
+      header?: {
+        /** @description The `ETag` of your last read. If the record has changed since, nothing happens and the response is 412. */
+        'If-Match'?: string
+      }
       path: {
         id: number
       }
@@ -8449,60 +7057,16 @@ export interface operations {
         }
         content?: never
       }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description The current state does not allow it */
-      409: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description `If-Match` does not match the current version */
-      412: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      409: components['responses']['Conflict']
+      412: components['responses']['PreconditionFailed']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   listEnvironments: {
@@ -8526,48 +7090,22 @@ export interface operations {
       /** @description Success */
       200: {
         headers: {
+          Link: components['headers']['Link']
+          'X-Total-Count': components['headers']['X-Total-Count']
           [name: string]: unknown
         }
         content: {
           'application/json': components['schemas']['Environment'][]
         }
       }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   createEnvironment: {
@@ -8588,69 +7126,31 @@ export interface operations {
          *       "description": "What customers see"
          *     }
          */
-        'application/json': {
-          name: string
-          /** @enum {string} */
-          type: 'development' | 'staging' | 'production'
-          description?: string | null
-        }
+        'application/json': components['schemas']['CreateEnvironmentRequest']
       }
     }
     responses: {
       /** @description Created */
       201: {
         headers: {
+          ETag: components['headers']['ETag']
           [name: string]: unknown
         }
         content: {
           'application/json': components['schemas']['Environment']
         }
       }
-      /** @description Malformed JSON or encoding */
-      400: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      408: components['responses']['RequestTimeout']
+      413: components['responses']['TooLarge']
+      415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   readEnvironment: {
@@ -8667,54 +7167,30 @@ export interface operations {
       /** @description Success */
       200: {
         headers: {
+          ETag: components['headers']['ETag']
           [name: string]: unknown
         }
         content: {
           'application/json': components['schemas']['Environment']
         }
       }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   changeEnvironment: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /** @description The `ETag` of your last read. If the record has changed since, nothing happens and the response is 412. */
+        'If-Match'?: string
+      }
       path: {
         id: number
       }
@@ -8727,78 +7203,32 @@ export interface operations {
          *       "description": null
          *     }
          */
-        'application/json': {
-          name?: string
-          /** @enum {string} */
-          type?: 'development' | 'staging' | 'production'
-          description?: string | null
-        }
+        'application/json': components['schemas']['ChangeEnvironmentRequest']
       }
     }
     responses: {
       /** @description Success */
       200: {
         headers: {
+          ETag: components['headers']['ETag']
           [name: string]: unknown
         }
         content: {
           'application/json': components['schemas']['Environment']
         }
       }
-      /** @description Malformed JSON or encoding */
-      400: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description `If-Match` does not match the current version */
-      412: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      408: components['responses']['RequestTimeout']
+      412: components['responses']['PreconditionFailed']
+      413: components['responses']['TooLarge']
+      415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   removeEnvironment: {
@@ -8807,7 +7237,10 @@ export interface operations {
         /** @description Also remove everything in it. */
         cascade?: boolean
       }
-      header?: never
+      header?: {
+        /** @description The `ETag` of your last read. If the record has changed since, nothing happens and the response is 412. */
+        'If-Match'?: string
+      }
       path: {
         id: number
       }
@@ -8822,60 +7255,16 @@ export interface operations {
         }
         content?: never
       }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description The current state does not allow it */
-      409: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description `If-Match` does not match the current version */
-      412: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      409: components['responses']['Conflict']
+      412: components['responses']['PreconditionFailed']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   archiveEnvironment: {
@@ -8892,57 +7281,25 @@ export interface operations {
       /** @description Success */
       200: {
         headers: {
+          ETag: components['headers']['ETag']
           [name: string]: unknown
         }
         content: {
           'application/json': components['schemas']['Environment']
         }
       }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description The current state does not allow it */
-      409: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      408: components['responses']['RequestTimeout']
+      409: components['responses']['Conflict']
+      413: components['responses']['TooLarge']
+      415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   unarchiveEnvironment: {
@@ -8959,48 +7316,24 @@ export interface operations {
       /** @description Success */
       200: {
         headers: {
+          ETag: components['headers']['ETag']
           [name: string]: unknown
         }
         content: {
           'application/json': components['schemas']['Environment']
         }
       }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      408: components['responses']['RequestTimeout']
+      413: components['responses']['TooLarge']
+      415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   listAllAuditEntries: {
@@ -9029,39 +7362,20 @@ export interface operations {
       /** @description Success */
       200: {
         headers: {
+          Link: components['headers']['Link']
+          'X-Total-Count': components['headers']['X-Total-Count']
           [name: string]: unknown
         }
         content: {
           'application/json': components['schemas']['AuditEntry'][]
         }
       }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      406: components['responses']['NotAcceptable']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   exportAllAuditEntries: {
@@ -9094,33 +7408,11 @@ export interface operations {
           'application/x-ndjson': components['schemas']['AuditEntry']
         }
       }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   listAuditEntries: {
@@ -9151,48 +7443,22 @@ export interface operations {
       /** @description Success */
       200: {
         headers: {
+          Link: components['headers']['Link']
+          'X-Total-Count': components['headers']['X-Total-Count']
           [name: string]: unknown
         }
         content: {
           'application/json': components['schemas']['AuditEntry'][]
         }
       }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   exportAuditEntries: {
@@ -9227,42 +7493,13 @@ export interface operations {
           'application/x-ndjson': components['schemas']['AuditEntry']
         }
       }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   listCredentials: {
@@ -9286,48 +7523,22 @@ export interface operations {
       /** @description Success */
       200: {
         headers: {
+          Link: components['headers']['Link']
+          'X-Total-Count': components['headers']['X-Total-Count']
           [name: string]: unknown
         }
         content: {
           'application/json': components['schemas']['CredentialRecord'][]
         }
       }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   createCredential: {
@@ -9341,92 +7552,31 @@ export interface operations {
     }
     requestBody: {
       content: {
-        'application/json': {
-          name: string
-          /**
-           * @description What it gives access to. Cannot be changed later.
-           * @enum {string}
-           */
-          provider_code: 'github' | 'gitlab' | 'bitbucket' | 'gitea' | 'git' | 'ssh'
-          /** @description The URL of a self-hosted instance: required for `gitea` and `git`, optional for `github`, `gitlab` and `bitbucket`. The token is sent only to this host, so changing it requires the token again. */
-          base_url?: string | null
-          /** @description For `git` and `bitbucket`: the username that goes with the token. */
-          username?: string | null
-          /** @description Never returned. Null, or absent on creation: public repositories only. */
-          token?: string | null
-          /** @description For `ssh`: in OpenSSH or PEM format, without a passphrase. Never returned. */
-          private_key?: string
-          /** @description For `ssh`: generates an ed25519 key instead of taking `private_key`; `public_key` returns the public half. */
-          generate?: boolean
-          /** @default true */
-          active?: boolean
-        }
+        'application/json': components['schemas']['CreateCredentialRequest']
       }
     }
     responses: {
       /** @description Created */
       201: {
         headers: {
+          ETag: components['headers']['ETag']
           [name: string]: unknown
         }
         content: {
           'application/json': components['schemas']['CredentialRecord']
         }
       }
-      /** @description Malformed JSON or encoding */
-      400: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description 415 */
-      415: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      408: components['responses']['RequestTimeout']
+      413: components['responses']['TooLarge']
+      415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   readCredential: {
@@ -9443,54 +7593,30 @@ export interface operations {
       /** @description Success */
       200: {
         headers: {
+          ETag: components['headers']['ETag']
           [name: string]: unknown
         }
         content: {
           'application/json': components['schemas']['CredentialRecord']
         }
       }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   changeCredential: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /** @description The `ETag` of your last read. If the record has changed since, nothing happens and the response is 412. */
+        'If-Match'?: string
+      }
       path: {
         id: number
       }
@@ -9498,107 +7624,41 @@ export interface operations {
     }
     requestBody: {
       content: {
-        'application/json': {
-          name?: string
-          /**
-           * @description What it gives access to. Cannot be changed later.
-           * @enum {string}
-           */
-          provider_code?: 'github' | 'gitlab' | 'bitbucket' | 'gitea' | 'git' | 'ssh'
-          /** @description The URL of a self-hosted instance: required for `gitea` and `git`, optional for `github`, `gitlab` and `bitbucket`. The token is sent only to this host, so changing it requires the token again. */
-          base_url?: string | null
-          /** @description For `git` and `bitbucket`: the username that goes with the token. */
-          username?: string | null
-          /** @description Never returned. Null, or absent on creation: public repositories only. */
-          token?: string | null
-          /** @description For `ssh`: in OpenSSH or PEM format, without a passphrase. Never returned. */
-          private_key?: string
-          /** @description For `ssh`: generates an ed25519 key instead of taking `private_key`; `public_key` returns the public half. */
-          generate?: boolean
-          /** @default true */
-          active?: boolean
-        }
+        'application/json': components['schemas']['ChangeCredentialRequest']
       }
     }
     responses: {
       /** @description Success */
       200: {
         headers: {
+          ETag: components['headers']['ETag']
           [name: string]: unknown
         }
         content: {
           'application/json': components['schemas']['CredentialRecord']
         }
       }
-      /** @description Malformed JSON or encoding */
-      400: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description `If-Match` does not match the current version */
-      412: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description 415 */
-      415: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      408: components['responses']['RequestTimeout']
+      412: components['responses']['PreconditionFailed']
+      413: components['responses']['TooLarge']
+      415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   removeCredential: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /** @description The `ETag` of your last read. If the record has changed since, nothing happens and the response is 412. */
+        'If-Match'?: string
+      }
       path: {
         id: number
       }
@@ -9613,60 +7673,16 @@ export interface operations {
         }
         content?: never
       }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description The current state does not allow it */
-      409: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description `If-Match` does not match the current version */
-      412: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      409: components['responses']['Conflict']
+      412: components['responses']['PreconditionFailed']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   checkCredential: {
@@ -9678,17 +7694,9 @@ export interface operations {
       }
       cookie?: never
     }
-    requestBody: {
+    requestBody?: {
       content: {
-        'application/json': {
-          /** @description Lists the branches of this repository. Required for `git`, optional otherwise. */
-          repository?: string
-          server_id?: number
-          host?: string
-          /** @default 22 */
-          port?: number
-          user?: string
-        }
+        'application/json': components['schemas']['CheckCredentialRequest']
       }
     }
     responses: {
@@ -9701,60 +7709,17 @@ export interface operations {
           'application/json': components['schemas']['CredentialCheck']
         }
       }
-      /** @description Malformed JSON or encoding */
-      400: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description 415 */
-      415: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      408: components['responses']['RequestTimeout']
+      413: components['responses']['TooLarge']
+      415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   listServers: {
@@ -9778,48 +7743,22 @@ export interface operations {
       /** @description Success */
       200: {
         headers: {
+          Link: components['headers']['Link']
+          'X-Total-Count': components['headers']['X-Total-Count']
           [name: string]: unknown
         }
         content: {
           'application/json': components['schemas']['Server'][]
         }
       }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   createServer: {
@@ -9833,97 +7772,31 @@ export interface operations {
     }
     requestBody: {
       content: {
-        'application/json': {
-          name: string
-          /**
-           * @description `ssh`, or `local`: the machine that Gantry runs on, set up by instance administrators. Cannot be changed later.
-           * @enum {string}
-           */
-          provider_code: 'local' | 'ssh'
-          /** @description Required for `ssh`. Link-local and metadata addresses are rejected; loopback addresses take an instance administrator; `GANTRY_SSH_TARGETS` can restrict the rest. Checked again at every connection. */
-          host?: string | null
-          /** @description For `ssh`; default 22. */
-          port?: number | null
-          /** @description Required for `ssh`: the account to log in as. */
-          login_name?: string | null
-          /** @description For `ssh`: an SSH key of the same organization. Using it, or using it for another destination, requires `credential:run`. */
-          credential_id?: number | null
-          /** @description For `ssh`: the public key of the host (`ssh-ed25519 AAAA…`) or its fingerprint (`SHA256:…`). Without it, the key seen on first connection is pinned. Changing `host` or `port` clears it. */
-          host_key?: string | null
-          /** @description The folder that applications are deployed to. */
-          root_directory: string
-          /**
-           * @description 0: no limit.
-           * @default 1
-           */
-          max_parallel_actions?: number
-        }
+        'application/json': components['schemas']['CreateServerRequest']
       }
     }
     responses: {
       /** @description Created */
       201: {
         headers: {
+          ETag: components['headers']['ETag']
           [name: string]: unknown
         }
         content: {
           'application/json': components['schemas']['Server']
         }
       }
-      /** @description Malformed JSON or encoding */
-      400: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description 415 */
-      415: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      408: components['responses']['RequestTimeout']
+      413: components['responses']['TooLarge']
+      415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   readServer: {
@@ -9940,54 +7813,30 @@ export interface operations {
       /** @description Success */
       200: {
         headers: {
+          ETag: components['headers']['ETag']
           [name: string]: unknown
         }
         content: {
           'application/json': components['schemas']['Server']
         }
       }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   changeServer: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /** @description The `ETag` of your last read. If the record has changed since, nothing happens and the response is 412. */
+        'If-Match'?: string
+      }
       path: {
         id: number
       }
@@ -9995,106 +7844,32 @@ export interface operations {
     }
     requestBody: {
       content: {
-        'application/json': {
-          name?: string
-          /**
-           * @description `ssh`, or `local`: the machine that Gantry runs on, set up by instance administrators. Cannot be changed later.
-           * @enum {string}
-           */
-          provider_code?: 'local' | 'ssh'
-          /** @description Required for `ssh`. Link-local and metadata addresses are rejected; loopback addresses take an instance administrator; `GANTRY_SSH_TARGETS` can restrict the rest. Checked again at every connection. */
-          host?: string | null
-          /** @description For `ssh`; default 22. */
-          port?: number | null
-          /** @description Required for `ssh`: the account to log in as. */
-          login_name?: string | null
-          /** @description For `ssh`: an SSH key of the same organization. Using it, or using it for another destination, requires `credential:run`. */
-          credential_id?: number | null
-          /** @description For `ssh`: the public key of the host (`ssh-ed25519 AAAA…`) or its fingerprint (`SHA256:…`). Without it, the key seen on first connection is pinned. Changing `host` or `port` clears it. */
-          host_key?: string | null
-          /** @description The folder that applications are deployed to. */
-          root_directory?: string
-          /**
-           * @description 0: no limit.
-           * @default 1
-           */
-          max_parallel_actions?: number
-        }
+        'application/json': components['schemas']['ChangeServerRequest']
       }
     }
     responses: {
       /** @description Success */
       200: {
         headers: {
+          ETag: components['headers']['ETag']
           [name: string]: unknown
         }
         content: {
           'application/json': components['schemas']['Server']
         }
       }
-      /** @description Malformed JSON or encoding */
-      400: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description `If-Match` does not match the current version */
-      412: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description 415 */
-      415: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      408: components['responses']['RequestTimeout']
+      412: components['responses']['PreconditionFailed']
+      413: components['responses']['TooLarge']
+      415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   removeServer: {
@@ -10102,7 +7877,10 @@ export interface operations {
       query?: {
         cascade?: boolean
       }
-      header?: never
+      header?: {
+        /** @description The `ETag` of your last read. If the record has changed since, nothing happens and the response is 412. */
+        'If-Match'?: string
+      }
       path: {
         id: number
       }
@@ -10117,60 +7895,16 @@ export interface operations {
         }
         content?: never
       }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description The current state does not allow it */
-      409: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description `If-Match` does not match the current version */
-      412: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      409: components['responses']['Conflict']
+      412: components['responses']['PreconditionFailed']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   checkServer: {
@@ -10182,20 +7916,14 @@ export interface operations {
       }
       cookie?: never
     }
-    requestBody: {
+    requestBody?: {
       content: {
         /**
          * @example {
          *       "pin_host_key": true
          *     }
          */
-        'application/json': {
-          /**
-           * @description Pins the key that the host presents if none is pinned yet; requires `server:edit`.
-           * @default false
-           */
-          pin_host_key?: boolean
-        }
+        'application/json': components['schemas']['CheckServerRequest']
       }
     }
     responses: {
@@ -10208,60 +7936,17 @@ export interface operations {
           'application/json': components['schemas']['ServerCheck']
         }
       }
-      /** @description Malformed JSON or encoding */
-      400: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description 415 */
-      415: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      408: components['responses']['RequestTimeout']
+      413: components['responses']['TooLarge']
+      415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   listVariables: {
@@ -10285,48 +7970,22 @@ export interface operations {
       /** @description Success */
       200: {
         headers: {
+          Link: components['headers']['Link']
+          'X-Total-Count': components['headers']['X-Total-Count']
           [name: string]: unknown
         }
         content: {
           'application/json': components['schemas']['ApplicationVariable'][]
         }
       }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   createVariable: {
@@ -10347,92 +8006,32 @@ export interface operations {
          *       "hidden": true
          *     }
          */
-        'application/json': {
-          /** @description Unique in the application, ignoring case. Names that begin with `GANTRY_`, and names that the shell uses, are reserved. */
-          name: string
-          /** @description At most 64 KiB. */
-          value: string
-          /**
-           * @description A hidden value is never returned, and masked in logs. It has at least 6 characters.
-           * @default false
-           */
-          hidden?: boolean
-        }
+        'application/json': components['schemas']['CreateVariableRequest']
       }
     }
     responses: {
       /** @description Created */
       201: {
         headers: {
+          ETag: components['headers']['ETag']
           [name: string]: unknown
         }
         content: {
           'application/json': components['schemas']['ApplicationVariable']
         }
       }
-      /** @description Malformed JSON or encoding */
-      400: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description The current state does not allow it */
-      409: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description 415 */
-      415: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      408: components['responses']['RequestTimeout']
+      409: components['responses']['Conflict']
+      413: components['responses']['TooLarge']
+      415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   readVariable: {
@@ -10450,54 +8049,30 @@ export interface operations {
       /** @description Success */
       200: {
         headers: {
+          ETag: components['headers']['ETag']
           [name: string]: unknown
         }
         content: {
           'application/json': components['schemas']['ApplicationVariable']
         }
       }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   changeVariable: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /** @description The `ETag` of your last read. If the record has changed since, nothing happens and the response is 412. */
+        'If-Match'?: string
+      }
       path: {
         id: number
         variable_id: number
@@ -10511,98 +8086,41 @@ export interface operations {
          *       "value": "another value"
          *     }
          */
-        'application/json': {
-          /** @description Unique in the application, ignoring case. Names that begin with `GANTRY_`, and names that the shell uses, are reserved. */
-          name?: string
-          /** @description At most 64 KiB. */
-          value?: string
-          /**
-           * @description A hidden value is never returned, and masked in logs. It has at least 6 characters.
-           * @default false
-           */
-          hidden?: boolean
-        }
+        'application/json': components['schemas']['ChangeVariableRequest']
       }
     }
     responses: {
       /** @description Success */
       200: {
         headers: {
+          ETag: components['headers']['ETag']
           [name: string]: unknown
         }
         content: {
           'application/json': components['schemas']['ApplicationVariable']
         }
       }
-      /** @description Malformed JSON or encoding */
-      400: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description `If-Match` does not match the current version */
-      412: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description 415 */
-      415: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      408: components['responses']['RequestTimeout']
+      412: components['responses']['PreconditionFailed']
+      413: components['responses']['TooLarge']
+      415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   removeVariable: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /** @description The `ETag` of your last read. If the record has changed since, nothing happens and the response is 412. */
+        'If-Match'?: string
+      }
       path: {
         id: number
         variable_id: number
@@ -10618,51 +8136,15 @@ export interface operations {
         }
         content?: never
       }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description `If-Match` does not match the current version */
-      412: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      412: components['responses']['PreconditionFailed']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   linkApplicationToServer: {
@@ -10675,10 +8157,9 @@ export interface operations {
       }
       cookie?: never
     }
-    requestBody: {
+    requestBody?: {
       content: {
-        /** @example {} */
-        'application/json': Record<string, never>
+        'application/json': components['schemas']['EmptyRequest']
       }
     }
     responses: {
@@ -10689,63 +8170,20 @@ export interface operations {
         }
         content?: never
       }
-      /** @description Malformed JSON or encoding */
-      400: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description 415 */
-      415: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      408: components['responses']['RequestTimeout']
+      413: components['responses']['TooLarge']
+      415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
-  unlinkApplicationToServer: {
+  unlinkApplicationFromServer: {
     parameters: {
       query?: never
       header?: never
@@ -10764,51 +8202,15 @@ export interface operations {
         }
         content?: never
       }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description The current state does not allow it */
-      409: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      409: components['responses']['Conflict']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   linkServerToApplication: {
@@ -10821,10 +8223,9 @@ export interface operations {
       }
       cookie?: never
     }
-    requestBody: {
+    requestBody?: {
       content: {
-        /** @example {} */
-        'application/json': Record<string, never>
+        'application/json': components['schemas']['EmptyRequest']
       }
     }
     responses: {
@@ -10835,63 +8236,20 @@ export interface operations {
         }
         content?: never
       }
-      /** @description Malformed JSON or encoding */
-      400: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description 415 */
-      415: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      408: components['responses']['RequestTimeout']
+      413: components['responses']['TooLarge']
+      415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
-  unlinkServerToApplication: {
+  unlinkServerFromApplication: {
     parameters: {
       query?: never
       header?: never
@@ -10910,51 +8268,15 @@ export interface operations {
         }
         content?: never
       }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description The current state does not allow it */
-      409: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      409: components['responses']['Conflict']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   listApplications: {
@@ -10978,48 +8300,22 @@ export interface operations {
       /** @description Success */
       200: {
         headers: {
+          Link: components['headers']['Link']
+          'X-Total-Count': components['headers']['X-Total-Count']
           [name: string]: unknown
         }
         content: {
           'application/json': components['schemas']['ApplicationRecord'][]
         }
       }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   createApplication: {
@@ -11058,99 +8354,31 @@ export interface operations {
          *       ]
          *     }
          */
-        'application/json': {
-          name: string
-          /** @description An https, http or ssh URL, `git@host:owner/name.git`, or `owner/name` at the provider of the credential. `file:` is for instance administrators. */
-          repository: string
-          /** @default main */
-          default_branch?: string
-          programming_language?: string | null
-          engine_version?: string | null
-          framework?: string | null
-          /** @description Relative to the repository; null: the whole repository. */
-          root_directory?: string | null
-          /** @description Runs in every new release. For bash; at most 64 KiB. */
-          install_dependencies_command?: string | null
-          /** @description Runs after dependencies are installed. For bash; at most 64 KiB. */
-          build_command?: string | null
-          /** @description Shared by all releases: `storage/` is a folder, `.env` a file. */
-          shared_paths?: string[]
-          /**
-           * @description How many releases to keep on each server.
-           * @default 5
-           */
-          deployments_keep?: number
-          /** @description Gives access to the source; from the same organization. Requires `credential:run`. */
-          credential_id?: number | null
-          /** @description Servers of the same environment to deploy to. Requires `server:run`. */
-          linked_resources?: components['schemas']['LinkedResource'][]
-        }
+        'application/json': components['schemas']['CreateApplicationRequest']
       }
     }
     responses: {
       /** @description Created */
       201: {
         headers: {
+          ETag: components['headers']['ETag']
           [name: string]: unknown
         }
         content: {
           'application/json': components['schemas']['ApplicationRecord']
         }
       }
-      /** @description Malformed JSON or encoding */
-      400: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description 415 */
-      415: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      408: components['responses']['RequestTimeout']
+      413: components['responses']['TooLarge']
+      415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   readApplication: {
@@ -11167,54 +8395,30 @@ export interface operations {
       /** @description Success */
       200: {
         headers: {
+          ETag: components['headers']['ETag']
           [name: string]: unknown
         }
         content: {
           'application/json': components['schemas']['ApplicationRecord']
         }
       }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   changeApplication: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /** @description The `ETag` of your last read. If the record has changed since, nothing happens and the response is 412. */
+        'If-Match'?: string
+      }
       path: {
         id: number
       }
@@ -11228,117 +8432,33 @@ export interface operations {
          *       "deployments_keep": 3
          *     }
          */
-        'application/json': {
-          name?: string
-          /** @description An https, http or ssh URL, `git@host:owner/name.git`, or `owner/name` at the provider of the credential. `file:` is for instance administrators. */
-          repository?: string
-          /** @default main */
-          default_branch?: string
-          programming_language?: string | null
-          engine_version?: string | null
-          framework?: string | null
-          /** @description Relative to the repository; null: the whole repository. */
-          root_directory?: string | null
-          /** @description Runs in every new release. For bash; at most 64 KiB. */
-          install_dependencies_command?: string | null
-          /** @description Runs after dependencies are installed. For bash; at most 64 KiB. */
-          build_command?: string | null
-          /** @description Shared by all releases: `storage/` is a folder, `.env` a file. */
-          shared_paths?: string[]
-          /**
-           * @description How many releases to keep on each server.
-           * @default 5
-           */
-          deployments_keep?: number
-          /** @description Gives access to the source; from the same organization. Requires `credential:run`. */
-          credential_id?: number | null
-          /** @description Servers of the same environment to deploy to. Requires `server:run`. */
-          linked_resources?: components['schemas']['LinkedResource'][]
-        }
+        'application/json': components['schemas']['ChangeApplicationRequest']
       }
     }
     responses: {
       /** @description Success */
       200: {
         headers: {
+          ETag: components['headers']['ETag']
           [name: string]: unknown
         }
         content: {
           'application/json': components['schemas']['ApplicationRecord']
         }
       }
-      /** @description Malformed JSON or encoding */
-      400: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description The current state does not allow it */
-      409: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description `If-Match` does not match the current version */
-      412: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description 415 */
-      415: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      408: components['responses']['RequestTimeout']
+      409: components['responses']['Conflict']
+      412: components['responses']['PreconditionFailed']
+      413: components['responses']['TooLarge']
+      415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   removeApplication: {
@@ -11346,7 +8466,10 @@ export interface operations {
       query?: {
         cascade?: boolean
       }
-      header?: never
+      header?: {
+        /** @description The `ETag` of your last read. If the record has changed since, nothing happens and the response is 412. */
+        'If-Match'?: string
+      }
       path: {
         id: number
       }
@@ -11361,60 +8484,16 @@ export interface operations {
         }
         content?: never
       }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description The current state does not allow it */
-      409: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description `If-Match` does not match the current version */
-      412: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      409: components['responses']['Conflict']
+      412: components['responses']['PreconditionFailed']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   listSteps: {
@@ -11438,48 +8517,22 @@ export interface operations {
       /** @description Success */
       200: {
         headers: {
+          Link: components['headers']['Link']
+          'X-Total-Count': components['headers']['X-Total-Count']
           [name: string]: unknown
         }
         content: {
           'application/json': components['schemas']['PipelineStep'][]
         }
       }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   createStep: {
@@ -11504,98 +8557,32 @@ export interface operations {
          *       "trigger_after": "activate-new-release"
          *     }
          */
-        'application/json': {
-          name: string
-          /** @description A bash script, at most 64 KiB. Values are passed only as environment variables. */
-          command: string
-          description?: string | null
-          /** @description The account on the server; null: the account of the connection. */
-          run_as_user?: string | null
-          /** @default 600 */
-          timeout_seconds?: number
-          /**
-           * @description Whether the step may run again when its worker was lost.
-           * @default false
-           */
-          idempotent?: boolean
-          /** @description The step that it follows, by id or name; null: it runs first. A new step without it runs last. */
-          trigger_after?: number | string | null
-        }
+        'application/json': components['schemas']['CreateStepRequest']
       }
     }
     responses: {
       /** @description Created */
       201: {
         headers: {
+          ETag: components['headers']['ETag']
           [name: string]: unknown
         }
         content: {
           'application/json': components['schemas']['PipelineStep']
         }
       }
-      /** @description Malformed JSON or encoding */
-      400: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description The current state does not allow it */
-      409: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description 415 */
-      415: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      408: components['responses']['RequestTimeout']
+      409: components['responses']['Conflict']
+      413: components['responses']['TooLarge']
+      415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   readStep: {
@@ -11613,54 +8600,30 @@ export interface operations {
       /** @description Success */
       200: {
         headers: {
+          ETag: components['headers']['ETag']
           [name: string]: unknown
         }
         content: {
           'application/json': components['schemas']['PipelineStep']
         }
       }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   changeStep: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /** @description The `ETag` of your last read. If the record has changed since, nothing happens and the response is 412. */
+        'If-Match'?: string
+      }
       path: {
         id: number
         step_id: number
@@ -11675,113 +8638,42 @@ export interface operations {
          *       "trigger_after": null
          *     }
          */
-        'application/json': {
-          name?: string
-          /** @description A bash script, at most 64 KiB. Values are passed only as environment variables. */
-          command?: string
-          description?: string | null
-          /** @description The account on the server; null: the account of the connection. */
-          run_as_user?: string | null
-          /** @default 600 */
-          timeout_seconds?: number
-          /**
-           * @description Whether the step may run again when its worker was lost.
-           * @default false
-           */
-          idempotent?: boolean
-          /** @description The step that it follows, by id or name; null: it runs first. A new step without it runs last. */
-          trigger_after?: number | string | null
-        }
+        'application/json': components['schemas']['ChangeStepRequest']
       }
     }
     responses: {
       /** @description Success */
       200: {
         headers: {
+          ETag: components['headers']['ETag']
           [name: string]: unknown
         }
         content: {
           'application/json': components['schemas']['PipelineStep']
         }
       }
-      /** @description Malformed JSON or encoding */
-      400: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description The current state does not allow it */
-      409: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description `If-Match` does not match the current version */
-      412: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description 415 */
-      415: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      408: components['responses']['RequestTimeout']
+      409: components['responses']['Conflict']
+      412: components['responses']['PreconditionFailed']
+      413: components['responses']['TooLarge']
+      415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   removeStep: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /** @description The `ETag` of your last read. If the record has changed since, nothing happens and the response is 412. */
+        'If-Match'?: string
+      }
       path: {
         id: number
         step_id: number
@@ -11797,60 +8689,16 @@ export interface operations {
         }
         content?: never
       }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description The current state does not allow it */
-      409: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description `If-Match` does not match the current version */
-      412: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      409: components['responses']['Conflict']
+      412: components['responses']['PreconditionFailed']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   listApplicationPipelines: {
@@ -11874,48 +8722,22 @@ export interface operations {
       /** @description Success */
       200: {
         headers: {
+          Link: components['headers']['Link']
+          'X-Total-Count': components['headers']['X-Total-Count']
           [name: string]: unknown
         }
         content: {
           'application/json': components['schemas']['Pipeline'][]
         }
       }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   createApplicationPipeline: {
@@ -11942,116 +8764,31 @@ export interface operations {
          *       "run_after": []
          *     }
          */
-        'application/json': {
-          name: string
-          /**
-           * @description Only `deploy` has built-in steps; it is for applications.
-           * @enum {string}
-           */
-          operation:
-            | 'deploy'
-            | 'configure'
-            | 'provision'
-            | 'start'
-            | 'stop'
-            | 'restart'
-            | 'reload'
-            | 'get_status'
-            | 'rotate_key'
-            | 'check_provisioned'
-            | 'remove'
-            | 'delete'
-            | 'custom'
-          /**
-           * @description 0: no limit.
-           * @default 1
-           */
-          max_parallel_actions?: number
-          /**
-           * @description What happens to a run when the pipeline is busy: `queue` waits; `latest` waits and skips older waiting hook runs; `reject` returns 409.
-           * @default queue
-           * @enum {string}
-           */
-          queue_policy?: 'queue' | 'latest' | 'reject'
-          /** @description Null: all servers at once. */
-          rollout?: {
-            /** @description Servers per batch: a number such as `2`, or a percentage such as `"25%"`. */
-            batch: number | string
-            /**
-             * @description How many servers may fail before the remaining batches are skipped.
-             * @default 0
-             */
-            max_failed?: number
-          } | null
-          /** @description Pipelines of the same environment. When a run of one of them completes, this pipeline runs as its child. */
-          run_after?: number[]
-        }
+        'application/json': components['schemas']['CreatePipelineRequest']
       }
     }
     responses: {
       /** @description Created */
       201: {
         headers: {
+          ETag: components['headers']['ETag']
           [name: string]: unknown
         }
         content: {
           'application/json': components['schemas']['Pipeline']
         }
       }
-      /** @description Malformed JSON or encoding */
-      400: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description 415 */
-      415: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      408: components['responses']['RequestTimeout']
+      413: components['responses']['TooLarge']
+      415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   listServerPipelines: {
@@ -12075,48 +8812,22 @@ export interface operations {
       /** @description Success */
       200: {
         headers: {
+          Link: components['headers']['Link']
+          'X-Total-Count': components['headers']['X-Total-Count']
           [name: string]: unknown
         }
         content: {
           'application/json': components['schemas']['Pipeline'][]
         }
       }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   createServerPipeline: {
@@ -12143,116 +8854,31 @@ export interface operations {
          *       "run_after": []
          *     }
          */
-        'application/json': {
-          name: string
-          /**
-           * @description Only `deploy` has built-in steps; it is for applications.
-           * @enum {string}
-           */
-          operation:
-            | 'deploy'
-            | 'configure'
-            | 'provision'
-            | 'start'
-            | 'stop'
-            | 'restart'
-            | 'reload'
-            | 'get_status'
-            | 'rotate_key'
-            | 'check_provisioned'
-            | 'remove'
-            | 'delete'
-            | 'custom'
-          /**
-           * @description 0: no limit.
-           * @default 1
-           */
-          max_parallel_actions?: number
-          /**
-           * @description What happens to a run when the pipeline is busy: `queue` waits; `latest` waits and skips older waiting hook runs; `reject` returns 409.
-           * @default queue
-           * @enum {string}
-           */
-          queue_policy?: 'queue' | 'latest' | 'reject'
-          /** @description Null: all servers at once. */
-          rollout?: {
-            /** @description Servers per batch: a number such as `2`, or a percentage such as `"25%"`. */
-            batch: number | string
-            /**
-             * @description How many servers may fail before the remaining batches are skipped.
-             * @default 0
-             */
-            max_failed?: number
-          } | null
-          /** @description Pipelines of the same environment. When a run of one of them completes, this pipeline runs as its child. */
-          run_after?: number[]
-        }
+        'application/json': components['schemas']['CreatePipelineRequest']
       }
     }
     responses: {
       /** @description Created */
       201: {
         headers: {
+          ETag: components['headers']['ETag']
           [name: string]: unknown
         }
         content: {
           'application/json': components['schemas']['Pipeline']
         }
       }
-      /** @description Malformed JSON or encoding */
-      400: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description 415 */
-      415: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      408: components['responses']['RequestTimeout']
+      413: components['responses']['TooLarge']
+      415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   readPipeline: {
@@ -12269,54 +8895,30 @@ export interface operations {
       /** @description Success */
       200: {
         headers: {
+          ETag: components['headers']['ETag']
           [name: string]: unknown
         }
         content: {
           'application/json': components['schemas']['Pipeline']
         }
       }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   changePipeline: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /** @description The `ETag` of your last read. If the record has changed since, nothing happens and the response is 412. */
+        'If-Match'?: string
+      }
       path: {
         id: number
       }
@@ -12330,134 +8932,33 @@ export interface operations {
          *       "rollout": null
          *     }
          */
-        'application/json': {
-          name?: string
-          /**
-           * @description Only `deploy` has built-in steps; it is for applications.
-           * @enum {string}
-           */
-          operation?:
-            | 'deploy'
-            | 'configure'
-            | 'provision'
-            | 'start'
-            | 'stop'
-            | 'restart'
-            | 'reload'
-            | 'get_status'
-            | 'rotate_key'
-            | 'check_provisioned'
-            | 'remove'
-            | 'delete'
-            | 'custom'
-          /**
-           * @description 0: no limit.
-           * @default 1
-           */
-          max_parallel_actions?: number
-          /**
-           * @description What happens to a run when the pipeline is busy: `queue` waits; `latest` waits and skips older waiting hook runs; `reject` returns 409.
-           * @default queue
-           * @enum {string}
-           */
-          queue_policy?: 'queue' | 'latest' | 'reject'
-          /** @description Null: all servers at once. */
-          rollout?: {
-            /** @description Servers per batch: a number such as `2`, or a percentage such as `"25%"`. */
-            batch: number | string
-            /**
-             * @description How many servers may fail before the remaining batches are skipped.
-             * @default 0
-             */
-            max_failed?: number
-          } | null
-          /** @description Pipelines of the same environment. When a run of one of them completes, this pipeline runs as its child. */
-          run_after?: number[]
-        }
+        'application/json': components['schemas']['ChangePipelineRequest']
       }
     }
     responses: {
       /** @description Success */
       200: {
         headers: {
+          ETag: components['headers']['ETag']
           [name: string]: unknown
         }
         content: {
           'application/json': components['schemas']['Pipeline']
         }
       }
-      /** @description Malformed JSON or encoding */
-      400: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description The current state does not allow it */
-      409: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description `If-Match` does not match the current version */
-      412: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description 415 */
-      415: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      408: components['responses']['RequestTimeout']
+      409: components['responses']['Conflict']
+      412: components['responses']['PreconditionFailed']
+      413: components['responses']['TooLarge']
+      415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   removePipeline: {
@@ -12465,7 +8966,10 @@ export interface operations {
       query?: {
         cascade?: boolean
       }
-      header?: never
+      header?: {
+        /** @description The `ETag` of your last read. If the record has changed since, nothing happens and the response is 412. */
+        'If-Match'?: string
+      }
       path: {
         id: number
       }
@@ -12480,60 +8984,16 @@ export interface operations {
         }
         content?: never
       }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description The current state does not allow it */
-      409: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description `If-Match` does not match the current version */
-      412: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      409: components['responses']['Conflict']
+      412: components['responses']['PreconditionFailed']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   listInvitations: {
@@ -12557,48 +9017,22 @@ export interface operations {
       /** @description Success */
       200: {
         headers: {
+          Link: components['headers']['Link']
+          'X-Total-Count': components['headers']['X-Total-Count']
           [name: string]: unknown
         }
         content: {
           'application/json': components['schemas']['Invitation'][]
         }
       }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   createInvitation: {
@@ -12620,91 +9054,41 @@ export interface operations {
          *       "project_id": 1
          *     }
          */
-        'application/json': {
-          /** Format: email */
-          email: string
-          name?: string
-          /**
-           * @description A built-in role; alternatively, send `role_id`.
-           * @enum {string}
-           */
-          role?: 'owner' | 'admin' | 'developer' | 'viewer'
-          role_id?: number
-          project_id?: number | null
-          environment_id?: number | null
-        }
+        'application/json': components['schemas']['CreateInvitationRequest']
       }
     }
     responses: {
       /** @description Created */
       201: {
         headers: {
+          ETag: components['headers']['ETag']
           [name: string]: unknown
         }
         content: {
           'application/json': components['schemas']['Invitation']
         }
       }
-      /** @description Malformed JSON or encoding */
-      400: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description The current state does not allow it */
-      409: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      408: components['responses']['RequestTimeout']
+      409: components['responses']['Conflict']
+      413: components['responses']['TooLarge']
+      415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   removeInvitation: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /** @description The `ETag` of your last read. If the record has changed since, nothing happens and the response is 412. */
+        'If-Match'?: string
+      }
       path: {
         id: number
         invitation_id: number
@@ -12720,51 +9104,15 @@ export interface operations {
         }
         content?: never
       }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description `If-Match` does not match the current version */
-      412: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      412: components['responses']['PreconditionFailed']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   readInvitation: {
@@ -12781,10 +9129,7 @@ export interface operations {
          *       "token": "gty_in_…"
          *     }
          */
-        'application/json': {
-          /** @description The part of the link after `#`. */
-          token: string
-        }
+        'application/json': components['schemas']['ReadInvitationRequest']
       }
     }
     responses: {
@@ -12797,24 +9142,14 @@ export interface operations {
           'application/json': components['schemas']['ShownInvitation']
         }
       }
-      /** @description Malformed JSON or encoding */
-      400: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      406: components['responses']['NotAcceptable']
+      408: components['responses']['RequestTimeout']
+      413: components['responses']['TooLarge']
+      415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   acceptInvitation: {
@@ -12833,13 +9168,7 @@ export interface operations {
          *       "password": "correct horse battery staple"
          *     }
          */
-        'application/json': {
-          /** @description The part of the link after `#`. */
-          token: string
-          name?: string
-          /** @description Required for a new account. */
-          password?: string
-        }
+        'application/json': components['schemas']['AcceptInvitationRequest']
       }
     }
     responses: {
@@ -12852,42 +9181,16 @@ export interface operations {
           'application/json': components['schemas']['SignedIn']
         }
       }
-      /** @description Malformed JSON or encoding */
-      400: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      406: components['responses']['NotAcceptable']
+      408: components['responses']['RequestTimeout']
+      413: components['responses']['TooLarge']
+      415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   listMembers: {
@@ -12911,48 +9214,22 @@ export interface operations {
       /** @description Success */
       200: {
         headers: {
+          Link: components['headers']['Link']
+          'X-Total-Count': components['headers']['X-Total-Count']
           [name: string]: unknown
         }
         content: {
           'application/json': components['schemas']['Member'][]
         }
       }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   readMember: {
@@ -12970,54 +9247,30 @@ export interface operations {
       /** @description Success */
       200: {
         headers: {
+          ETag: components['headers']['ETag']
           [name: string]: unknown
         }
         content: {
           'application/json': components['schemas']['Member']
         }
       }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   changeMember: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /** @description The `ETag` of your last read. If the record has changed since, nothing happens and the response is 412. */
+        'If-Match'?: string
+      }
       path: {
         id: number
         user_id: number
@@ -13039,99 +9292,42 @@ export interface operations {
          *       ]
          *     }
          */
-        'application/json': {
-          grants: {
-            /**
-             * @description A built-in role; alternatively, send `role_id`.
-             * @enum {string}
-             */
-            role?: 'owner' | 'admin' | 'developer' | 'viewer'
-            role_id?: number
-            project_id?: number | null
-            environment_id?: number | null
-          }[]
-        }
+        'application/json': components['schemas']['ChangeMemberRequest']
       }
     }
     responses: {
       /** @description Success */
       200: {
         headers: {
+          ETag: components['headers']['ETag']
           [name: string]: unknown
         }
         content: {
           'application/json': components['schemas']['Member']
         }
       }
-      /** @description Malformed JSON or encoding */
-      400: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description The current state does not allow it */
-      409: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description `If-Match` does not match the current version */
-      412: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      408: components['responses']['RequestTimeout']
+      409: components['responses']['Conflict']
+      412: components['responses']['PreconditionFailed']
+      413: components['responses']['TooLarge']
+      415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   removeMember: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /** @description The `ETag` of your last read. If the record has changed since, nothing happens and the response is 412. */
+        'If-Match'?: string
+      }
       path: {
         id: number
         user_id: number
@@ -13147,60 +9343,16 @@ export interface operations {
         }
         content?: never
       }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description The current state does not allow it */
-      409: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description `If-Match` does not match the current version */
-      412: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      409: components['responses']['Conflict']
+      412: components['responses']['PreconditionFailed']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   listRoles: {
@@ -13224,48 +9376,22 @@ export interface operations {
       /** @description Success */
       200: {
         headers: {
+          Link: components['headers']['Link']
+          'X-Total-Count': components['headers']['X-Total-Count']
           [name: string]: unknown
         }
         content: {
           'application/json': components['schemas']['Role'][]
         }
       }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   createRole: {
@@ -13289,119 +9415,31 @@ export interface operations {
          *       ]
          *     }
          */
-        'application/json': {
-          name: string
-          /** @description What the role allows. You need each permission yourself. */
-          permissions: (
-            | 'organization:view'
-            | 'organization:add'
-            | 'organization:edit'
-            | 'organization:remove'
-            | 'organization:run'
-            | 'project:view'
-            | 'project:add'
-            | 'project:edit'
-            | 'project:remove'
-            | 'project:run'
-            | 'environment:view'
-            | 'environment:add'
-            | 'environment:edit'
-            | 'environment:remove'
-            | 'environment:run'
-            | 'credential:view'
-            | 'credential:add'
-            | 'credential:edit'
-            | 'credential:remove'
-            | 'credential:run'
-            | 'application:view'
-            | 'application:add'
-            | 'application:edit'
-            | 'application:remove'
-            | 'application:run'
-            | 'server:view'
-            | 'server:add'
-            | 'server:edit'
-            | 'server:remove'
-            | 'server:run'
-            | 'pipeline:view'
-            | 'pipeline:add'
-            | 'pipeline:edit'
-            | 'pipeline:remove'
-            | 'pipeline:run'
-            | 'hook:view'
-            | 'hook:add'
-            | 'hook:edit'
-            | 'hook:remove'
-            | 'hook:run'
-            | 'action:view'
-            | 'action:add'
-            | 'action:edit'
-            | 'action:remove'
-            | 'action:run'
-            | 'member:view'
-            | 'member:add'
-            | 'member:edit'
-            | 'member:remove'
-            | 'member:run'
-          )[]
-        }
+        'application/json': components['schemas']['CreateRoleRequest']
       }
     }
     responses: {
       /** @description Created */
       201: {
         headers: {
+          ETag: components['headers']['ETag']
           [name: string]: unknown
         }
         content: {
           'application/json': components['schemas']['Role']
         }
       }
-      /** @description Malformed JSON or encoding */
-      400: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      408: components['responses']['RequestTimeout']
+      413: components['responses']['TooLarge']
+      415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   readRole: {
@@ -13418,54 +9456,30 @@ export interface operations {
       /** @description Success */
       200: {
         headers: {
+          ETag: components['headers']['ETag']
           [name: string]: unknown
         }
         content: {
           'application/json': components['schemas']['Role']
         }
       }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   changeRole: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /** @description The `ETag` of your last read. If the record has changed since, nothing happens and the response is 412. */
+        'If-Match'?: string
+      }
       path: {
         id: number
       }
@@ -13480,134 +9494,41 @@ export interface operations {
          *       ]
          *     }
          */
-        'application/json': {
-          name?: string
-          /** @description What the role allows. You need each permission yourself. */
-          permissions?: (
-            | 'organization:view'
-            | 'organization:add'
-            | 'organization:edit'
-            | 'organization:remove'
-            | 'organization:run'
-            | 'project:view'
-            | 'project:add'
-            | 'project:edit'
-            | 'project:remove'
-            | 'project:run'
-            | 'environment:view'
-            | 'environment:add'
-            | 'environment:edit'
-            | 'environment:remove'
-            | 'environment:run'
-            | 'credential:view'
-            | 'credential:add'
-            | 'credential:edit'
-            | 'credential:remove'
-            | 'credential:run'
-            | 'application:view'
-            | 'application:add'
-            | 'application:edit'
-            | 'application:remove'
-            | 'application:run'
-            | 'server:view'
-            | 'server:add'
-            | 'server:edit'
-            | 'server:remove'
-            | 'server:run'
-            | 'pipeline:view'
-            | 'pipeline:add'
-            | 'pipeline:edit'
-            | 'pipeline:remove'
-            | 'pipeline:run'
-            | 'hook:view'
-            | 'hook:add'
-            | 'hook:edit'
-            | 'hook:remove'
-            | 'hook:run'
-            | 'action:view'
-            | 'action:add'
-            | 'action:edit'
-            | 'action:remove'
-            | 'action:run'
-            | 'member:view'
-            | 'member:add'
-            | 'member:edit'
-            | 'member:remove'
-            | 'member:run'
-          )[]
-        }
+        'application/json': components['schemas']['ChangeRoleRequest']
       }
     }
     responses: {
       /** @description Success */
       200: {
         headers: {
+          ETag: components['headers']['ETag']
           [name: string]: unknown
         }
         content: {
           'application/json': components['schemas']['Role']
         }
       }
-      /** @description Malformed JSON or encoding */
-      400: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description `If-Match` does not match the current version */
-      412: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      408: components['responses']['RequestTimeout']
+      412: components['responses']['PreconditionFailed']
+      413: components['responses']['TooLarge']
+      415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   removeRole: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /** @description The `ETag` of your last read. If the record has changed since, nothing happens and the response is 412. */
+        'If-Match'?: string
+      }
       path: {
         id: number
       }
@@ -13622,60 +9543,16 @@ export interface operations {
         }
         content?: never
       }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description The current state does not allow it */
-      409: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description `If-Match` does not match the current version */
-      412: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      409: components['responses']['Conflict']
+      412: components['responses']['PreconditionFailed']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   apply: {
@@ -13696,24 +9573,7 @@ export interface operations {
          *       "dry_run": true
          *     }
          */
-        'application/json': {
-          /** @description YAML 1.2 or JSON, at most 1 MiB. */
-          document: string
-          /** @description Values for the `${NAME}` placeholders of the document. Never returned. */
-          values?: {
-            [key: string]: string
-          }
-          /**
-           * @description Reports what would change without changing anything.
-           * @default false
-           */
-          dry_run?: boolean
-          /**
-           * @description Removes resources of the project that the document does not list. Credentials belong to the organization and are kept.
-           * @default false
-           */
-          prune?: boolean
-        }
+        'application/json': components['schemas']['ApplyRequest']
       }
     }
     responses: {
@@ -13726,69 +9586,17 @@ export interface operations {
           'application/json': components['schemas']['Applied']
         }
       }
-      /** @description Malformed JSON or encoding */
-      400: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description The current state does not allow it */
-      409: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description 413 */
-      413: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description 415 */
-      415: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      406: components['responses']['NotAcceptable']
+      408: components['responses']['RequestTimeout']
+      409: components['responses']['Conflict']
+      413: components['responses']['TooLarge']
+      415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   exportProject: {
@@ -13805,51 +9613,22 @@ export interface operations {
     }
     requestBody?: never
     responses: {
-      /** @description Success */
+      /** @description The document */
       200: {
         headers: {
           [name: string]: unknown
         }
         content: {
-          'application/json': string
+          'application/yaml': string
         }
       }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Does not exist, or is not visible to the caller */
-      404: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   readDocumentSchema: {
@@ -13872,24 +9651,9 @@ export interface operations {
           }
         }
       }
-      /** @description `Accept` does not allow JSON */
-      406: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      406: components['responses']['NotAcceptable']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
     }
   }
   readOverview: {
@@ -13917,33 +9681,12 @@ export interface operations {
           'application/json': components['schemas']['Overview']
         }
       }
-      /** @description Missing or invalid token */
-      401: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Visible to the caller, but not permitted */
-      403: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      /** @description Well-formed but invalid; every error is listed */
-      422: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      406: components['responses']['NotAcceptable']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
 }

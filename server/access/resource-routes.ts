@@ -13,7 +13,7 @@ import { notFound } from '#platform/http/errors.ts'
 import { readIfMatch } from '#platform/http/if-match.ts'
 import { describePage, type Extent, type Page, pageOf, pageQuery } from '#platform/http/pagination.ts'
 import { type HttpProblem, unwrap } from '#platform/http/problems.ts'
-import { Exactly, errorResponses, Id, ref, Uuid } from '#platform/http/schemas.ts'
+import { Exactly, errorResponses, Id, ref, Uuid, withHeaders } from '#platform/http/schemas.ts'
 import { withArticle } from '#platform/http/validation.ts'
 
 export type ResourceDeps = { db: Database; baseUrl: () => string }
@@ -119,6 +119,7 @@ export function resourceRoutes<Row, Shown extends TSchema, Result extends object
   const idOf = (verb: string) => verb + name.replace(/(?:^| )(\w)/g, (_, letter) => letter.toUpperCase())
   const one = withArticle(name)
   const shown = ref(record)
+  const shownWithVersion = withHeaders(shown, { ETag: {} })
 
   function register(
     method: 'GET' | 'POST' | 'PUT' | 'DELETE',
@@ -164,7 +165,7 @@ export function resourceRoutes<Row, Shown extends TSchema, Result extends object
     config = {},
   ) {
     const { body, prepare, run, respond, exactNumbersAt } = operation
-    const described = { ...schema, body, response: { [status]: shown } }
+    const described = { ...schema, body, response: { [status]: shownWithVersion } }
     const handler = async (call: Incoming, reply: FastifyReply) => {
       const prepared = (await prepare?.(call)) as Prepared
       const result = unwrap(await db.transaction().execute((trx) => run(trx, call, prepared)))
@@ -201,7 +202,11 @@ export function resourceRoutes<Row, Shown extends TSchema, Result extends object
     },
 
     read<Path extends string>(path: Path, operation: Read<Path, Row>) {
-      const schema = { operationId: idOf('read'), summary: `Read ${one}`, response: { 200: shown } }
+      const schema = {
+        operationId: idOf('read'),
+        summary: `Read ${one}`,
+        response: { 200: shownWithVersion },
+      }
       register('GET', path, operation, schema, async (call, reply) => {
         const row = await operation.find(call)
         if (!row) throw notFound()

@@ -7,21 +7,26 @@ import { after, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { openTestApp, TEST_BASE_URL } from '#test/support/harness.ts'
+import { type Schema, walkSchemas } from '#test/support/openapi.ts'
+import { createPerson, createTestTree, grantRole } from '#test/support/world.ts'
 
 const run = promisify(execFile)
 /** `/hooks/{token}/trigger` and `/hooks/incoming/{hook_id}` have a call in common only in theory. */
 const SKIPPED_RULE = '--skip-rule=no-ambiguous-paths'
 const LINTER = fileURLToPath(import.meta.resolve('@redocly/cli/bin/cli.js'))
 
-const { app, request } = await openTestApp({ after })
+const { app, db, request } = await openTestApp({ after })
 const { status, body: document } = await request('GET', '/openapi.json')
 
+type Content = Record<string, { schema: Schema }>
 type Operation = {
   operationId?: string
   summary?: string
   tags?: string[]
   security?: unknown[]
-  responses: Record<string, { description?: string }>
+  parameters?: { name: string; description?: string }[]
+  requestBody?: { required: boolean; content: Content }
+  responses: Record<string, { $ref?: string; description?: string; headers?: object; content?: Content }>
 }
 const operations = Object.entries<Record<string, Operation>>(document.paths).flatMap(([path, methods]) =>
   Object.entries(methods).map(([method, operation]) => ({
@@ -80,21 +85,104 @@ test('every operation has a name of its own, a summary and a tag that is explain
   }
 })
 
-test('every answer is described: one success at least, and a refusal', () => {
+test('every answer is described: one success at least, and errors that all operations share', () => {
   for (const { name, operation } of operations) {
-    const statuses = Object.keys(operation.responses)
+    const [errors, successes] = Object.entries(operation.responses).reduce<[string[], string[]]>(
+      ([refs, found], [status, response]) =>
+        response.$ref
+          ? [
+              [
+                ...refs,
+                `${status} ${document.components.responses[response.$ref.split('/').at(-1)!].description}`,
+              ],
+              found,
+            ]
+          : [refs, [...found, `${status} ${response.description}`]],
+      [[], []],
+    )
+    assert.ok(successes.length > 0, name)
+    for (const success of successes) assert.match(success, /^2\d\d (?!Default Response)[A-Z]/, name)
+    for (const error of errors) assert.match(error, /^[45]\d\d [A-Z`]/, name)
     assert.ok(
-      statuses.some((one) => one.startsWith('2')),
+      errors.some((error) => error.startsWith('500')),
       name,
     )
-    assert.ok(
-      statuses.some((one) => one.startsWith('4')),
+    const mayHaveBody = /^(POST|PUT)/.test(name)
+    assert.equal(
+      ['400', '408', '413', '415'].every((status) => status in operation.responses),
+      mayHaveBody,
       name,
     )
-    for (const [one, { description }] of Object.entries(operation.responses)) {
-      assert.ok(description && description !== 'Default Response', `${name} ${one}`)
+  }
+})
+
+test('every request body is a named schema, and so is every object in an answer', () => {
+  for (const { name, operation } of operations) {
+    for (const { schema } of Object.values(operation.requestBody?.content ?? {}))
+      assert.match(schema.$ref ?? '', /^#\/components\/schemas\/[A-Z]\w+$/, name)
+    for (const { content = {} } of Object.values(operation.responses)) {
+      for (const { schema } of Object.values(content)) {
+        assert.equal((schema.items ?? schema).properties, undefined, name)
+      }
     }
   }
+})
+
+test('an object says which fields it may have, and an array what it holds', () => {
+  walkSchemas(document, (schema, path) => {
+    const types = [schema.type].flat()
+    if (types.includes('object')) assert.ok('additionalProperties' in schema, path)
+    if (types.includes('array')) assert.ok('items' in schema, path)
+  })
+})
+
+test('every list that has pages tells how many items and pages there are', () => {
+  const lists = operations.filter(({ operation }) =>
+    operation.parameters?.some(({ name }) => name === 'page'),
+  )
+  assert.ok(lists.length > 20)
+  for (const { name, operation } of lists) {
+    assert.deepEqual(
+      operation.responses['200']!.headers,
+      {
+        Link: { $ref: '#/components/headers/Link' },
+        'X-Total-Count': { $ref: '#/components/headers/X-Total-Count' },
+      },
+      name,
+    )
+  }
+})
+
+test('answers that are not JSON are described with the type that they have', async () => {
+  const { id, token } = await createPerson(db, { admin: true })
+  const tree = await createTestTree(db)
+  await grantRole(db, id, 'owner', { organizationId: tree.organizationId })
+  const { body: project } = await request('GET', `/projects/${tree.projectId}`, { token })
+  const urls = {
+    '/metrics': '/metrics',
+    '/audit/export': '/audit/export',
+    '/organizations/{id}/audit/export': `/organizations/${tree.organizationId}/audit/export`,
+    '/organizations/{id}/export': `/organizations/${tree.organizationId}/export?project=${encodeURIComponent(project.name)}`,
+  }
+  for (const [path, url] of Object.entries(urls)) {
+    const { status, headers, text } = await request('GET', url, { token })
+    assert.equal(status, 200, text)
+    const { content } = document.paths[path].get.responses['200']
+    assert.deepEqual([headers['content-type']!.split(';')[0]], Object.keys(content), path)
+  }
+  const others = operations.flatMap(({ name, operation }) =>
+    Object.values(operation.responses).flatMap(({ content = {} }) =>
+      Object.keys(content).flatMap((type) => (type === 'application/json' ? [] : `${name} ${type}`)),
+    ),
+  )
+  assert.deepEqual(others.sort(), [
+    'GET /actions/stream text/event-stream',
+    'GET /actions/{id}/stream text/event-stream',
+    'GET /audit/export application/x-ndjson',
+    'GET /metrics text/plain',
+    'GET /organizations/{id}/audit/export application/x-ndjson',
+    'GET /organizations/{id}/export application/yaml',
+  ])
 })
 
 test('an operation is described as open when, and only when, it needs no token', () => {

@@ -154,7 +154,7 @@ export async function openTestApp(
 /** Throws when a response is not what the OpenAPI document says, or when the document does not describe it. */
 export function createAnswerCheck(app: Pick<FastifyInstance, 'swagger'>) {
   const document = app.swagger() as unknown as {
-    paths: Record<string, Record<string, { responses: Record<string, unknown> }>>
+    paths: Record<string, Record<string, { responses: Record<string, { $ref?: string }> }>>
   }
   const ajv = new Ajv2020({ strict: false, allErrors: true, validateSchema: false })
   addFormats.default(ajv)
@@ -175,8 +175,9 @@ export function createAnswerCheck(app: Pick<FastifyInstance, 'swagger'>) {
     )
     if (!described && answer.status < 400)
       throw new Error(`The OpenAPI document does not describe ${method} ${path} ${answer.status}`)
+    const shared = described?.responses[answer.status]?.$ref
     const pointer = described
-      ? `${described.pointer}/${answer.status}/content/application~1json/schema`
+      ? `${shared ? `openapi${shared}` : `${described.pointer}/${answer.status}`}/content/application~1json/schema`
       : 'openapi#/components/schemas/Error'
     const validate = ajv.getSchema(encodeURI(pointer))
     if (!validate)

@@ -1,5 +1,7 @@
 // Generated from the OpenAPI document by test/pages/api-types.test.ts; do not edit.
 
+export type AcceptInvitationRequest = { token: string; name?: string; password?: string }
+
 export type Action = {
   id: number
   status: 'pending' | 'waiting' | 'queued' | 'in-progress' | 'completed' | 'failed' | 'skipped'
@@ -218,6 +220,17 @@ export type ActionSummary = {
   updated_at: string
 }
 
+export type ActiveSession = {
+  id: number
+  kind: 'browser' | 'api'
+  current: boolean
+  ip_address: string | null
+  user_agent: string | null
+  created_at: string
+  last_used_at: string
+  expires_at: string
+}
+
 export type Application = {
   id: number
   project_id: number
@@ -271,6 +284,14 @@ export type ApplicationRecord = {
   linked_resources: Array<LinkedResource>
 }
 
+export type BeginSingleSignOnRequest = { invitation_token?: string }
+
+export type BrowserDestination = { url: string }
+
+export type ChangeMeRequest = { name?: string; language?: string }
+
+export type ChangePasswordRequest = { current_password: string; new_password: string }
+
 export type Commit = {
   repository: string | null
   author_name: string | null
@@ -281,6 +302,14 @@ export type Commit = {
   url: string | null
   clone_url: string | null
   download_url: string | null
+}
+
+export type CreatePersonalAccessTokenRequest = {
+  name: string
+  scopes?: Array<'read' | 'run' | 'hooks' | 'manage'> | null
+  organization_ids?: Array<number> | null
+  project_ids?: Array<number> | null
+  expires_at?: string | null
 }
 
 export type Credential = {
@@ -313,6 +342,8 @@ export type Deployment = {
   provider_name: string | null
   pipeline_id: number
 }
+
+export type EmptyRequest = Record<string, never>
 
 export type Environment = {
   id: number
@@ -443,6 +474,14 @@ export type HookRequestRecord = {
   error: string | null
 }
 
+export type Identity = {
+  id: number
+  issuer: string
+  label: string
+  created_at: string
+  last_used_at: string | null
+}
+
 export type Invitation = {
   id: number
   organization_id: number
@@ -456,6 +495,8 @@ export type Invitation = {
 }
 
 export type LinkedResource = { resource_type: 'server'; resource_id: number }
+
+export type LogInRequest = { email: string; password: string }
 
 export type LogText = { target_id: number; step_order: number; offset: number; text: string }
 
@@ -548,6 +589,33 @@ export type OverviewRun = {
   created_at: string
 }
 
+export type PasswordReset = { email: string; expires_at: string }
+
+export type PersonalAccessToken = {
+  id: number
+  name: string
+  scopes: Array<'read' | 'run' | 'hooks' | 'manage'> | null
+  organization_ids: Array<number> | null
+  project_ids: Array<number> | null
+  expires_at: string | null
+  last_used_at: string | null
+  last_used_ip: string | null
+  created_at: string
+}
+
+export type PersonalAccessTokenWithToken = {
+  id: number
+  name: string
+  scopes: Array<'read' | 'run' | 'hooks' | 'manage'> | null
+  organization_ids: Array<number> | null
+  project_ids: Array<number> | null
+  expires_at: string | null
+  last_used_at: string | null
+  last_used_ip: string | null
+  created_at: string
+  token: string
+}
+
 export type Pipeline = {
   id: number
   name: string
@@ -609,6 +677,12 @@ export type Project = {
   updated_at: string
 }
 
+export type ReadInvitationRequest = { token: string }
+
+export type ReadPasswordResetRequest = { token: string }
+
+export type ResetPasswordRequest = { token: string; password: string }
+
 export type ResourceSummary = {
   resource_type: string
   resource_type_plural: string
@@ -644,16 +718,25 @@ export type RunPlan = {
     }>
   }>
   source: {
-    type?: string
-    source_type?: string | null
-    source_ref?: string | null
-    repository?: string | null
-    commit_hash?: string | null
-    release_name?: string | null
+    type: string
+    source_type: string | null
+    source_ref: string | null
+    repository: string | null
+    commit_hash: string | null
+    release_name: string | null
   } | null
   would_wait: string | null
   would_wait_human_readable: string | null
   variables: Record<string, unknown>
+}
+
+export type RunRequest = {
+  servers?: Array<number>
+  type?: 'deploy' | 'redeploy' | 'rollback'
+  source_type?: 'branch' | 'tag' | 'commit'
+  source_ref?: string
+  trigger_comment?: string
+  variables?: Record<string, string | number | boolean | Array<unknown>>
 }
 
 export type Server = {
@@ -698,6 +781,8 @@ export type ShownInvitation = {
   account: 'new' | 'existing'
   expires_at: string
 }
+
+export type SignInOptions = { password: boolean; oidc: { label: string } | null }
 
 export type SignedIn = {
   user: User
@@ -878,7 +963,7 @@ export type Operations = {
   'POST /session': {
     path: undefined
     query: undefined
-    body: { email: string; password: string }
+    body: LogInRequest
     answer: Session
   }
   'GET /session': {
@@ -897,31 +982,25 @@ export type Operations = {
     path: undefined
     query: undefined
     body: undefined
-    answer: { password: boolean; oidc: { label: string } | null }
+    answer: SignInOptions
   }
   'POST /session/oidc': {
     path: undefined
     query: undefined
-    body: { invitation_token?: string }
-    answer: { url: string }
+    body: BeginSingleSignOnRequest
+    answer: BrowserDestination
   }
   'GET /users/me/identities': {
     path: undefined
     query: undefined
     body: undefined
-    answer: Array<{
-      id: number
-      issuer: string
-      label: string
-      created_at: string
-      last_used_at: string | null
-    }>
+    answer: Array<Identity>
   }
   'POST /users/me/identities': {
     path: undefined
     query: undefined
     body: undefined
-    answer: { url: string }
+    answer: BrowserDestination
   }
   'DELETE /users/me/identities/{id}': {
     path: { id: number }
@@ -932,29 +1011,20 @@ export type Operations = {
   'PUT /users/me': {
     path: undefined
     query: undefined
-    body: { name?: string; language?: string }
+    body: ChangeMeRequest
     answer: User
   }
   'POST /users/me/password': {
     path: undefined
     query: undefined
-    body: { current_password: string; new_password: string }
+    body: ChangePasswordRequest
     answer: null
   }
   'GET /users/me/sessions': {
     path: undefined
     query: { page?: number; per_page?: number }
     body: undefined
-    answer: Array<{
-      id: number
-      kind: 'browser' | 'api'
-      current: boolean
-      ip_address: string | null
-      user_agent: string | null
-      created_at: string
-      last_used_at: string
-      expires_at: string
-    }>
+    answer: Array<ActiveSession>
   }
   'DELETE /users/me/sessions/{id}': {
     path: { id: number }
@@ -972,40 +1042,13 @@ export type Operations = {
     path: undefined
     query: { page?: number; per_page?: number }
     body: undefined
-    answer: Array<{
-      id: number
-      name: string
-      scopes: Array<'read' | 'run' | 'hooks' | 'manage'> | null
-      organization_ids: Array<number> | null
-      project_ids: Array<number> | null
-      expires_at: string | null
-      last_used_at: string | null
-      last_used_ip: string | null
-      created_at: string
-    }>
+    answer: Array<PersonalAccessToken>
   }
   'POST /users/personal-access-tokens': {
     path: undefined
     query: undefined
-    body: {
-      name: string
-      scopes?: Array<'read' | 'run' | 'hooks' | 'manage'> | null
-      organization_ids?: Array<number> | null
-      project_ids?: Array<number> | null
-      expires_at?: string | null
-    }
-    answer: {
-      id: number
-      name: string
-      scopes: Array<'read' | 'run' | 'hooks' | 'manage'> | null
-      organization_ids: Array<number> | null
-      project_ids: Array<number> | null
-      expires_at: string | null
-      last_used_at: string | null
-      last_used_ip: string | null
-      created_at: string
-      token: string
-    }
+    body: CreatePersonalAccessTokenRequest
+    answer: PersonalAccessTokenWithToken
   }
   'DELETE /users/personal-access-tokens/{id}': {
     path: { id: number }
@@ -1016,25 +1059,25 @@ export type Operations = {
   'POST /users/read-password-reset': {
     path: undefined
     query: undefined
-    body: { token: string }
-    answer: { email: string; expires_at: string }
+    body: ReadPasswordResetRequest
+    answer: PasswordReset
   }
   'POST /users/reset-password': {
     path: undefined
     query: undefined
-    body: { token: string; password: string }
+    body: ResetPasswordRequest
     answer: SignedIn
   }
   'POST /users/read-invitation': {
     path: undefined
     query: undefined
-    body: { token: string }
+    body: ReadInvitationRequest
     answer: ShownInvitation
   }
   'POST /users/accept-invitation': {
     path: undefined
     query: undefined
-    body: { token: string; name?: string; password?: string }
+    body: AcceptInvitationRequest
     answer: SignedIn
   }
   'GET /overview': {
@@ -1090,13 +1133,13 @@ export type Operations = {
   'POST /actions/{id}/retry': {
     path: { id: number }
     query: undefined
-    body: Record<string, never>
+    body: EmptyRequest
     answer: Action
   }
   'POST /actions/{id}/cancel': {
     path: { id: number }
     query: undefined
-    body: Record<string, never>
+    body: EmptyRequest
     answer: Action
   }
   'GET /organizations': {
@@ -1173,27 +1216,13 @@ export type Operations = {
   'POST /pipelines/{id}/actions': {
     path: { id: number }
     query: undefined
-    body: {
-      servers?: Array<number>
-      type?: 'deploy' | 'redeploy' | 'rollback'
-      source_type?: 'branch' | 'tag' | 'commit'
-      source_ref?: string
-      trigger_comment?: string
-      variables?: Record<string, string | number | boolean | Array<unknown>>
-    }
+    body: RunRequest
     answer: Action
   }
   'POST /pipelines/{id}/plan': {
     path: { id: number }
     query: undefined
-    body: {
-      servers?: Array<number>
-      type?: 'deploy' | 'redeploy' | 'rollback'
-      source_type?: 'branch' | 'tag' | 'commit'
-      source_ref?: string
-      trigger_comment?: string
-      variables?: Record<string, string | number | boolean | Array<unknown>>
-    }
+    body: RunRequest
     answer: RunPlan
   }
   'GET /hooks/incoming/{hook_id}': {

@@ -18,10 +18,13 @@ import {
 } from './login-throttle.ts'
 
 /** What both logins, for programs and for browsers, accept. */
-export const loginSchema = Exactly({
-  email: Type.String({ minLength: 1, maxLength: 255 }),
-  password: Type.String({ minLength: 1, maxLength: 255 }),
-})
+export const loginSchema = Exactly(
+  {
+    email: Type.String({ minLength: 1, maxLength: 255, description: 'The email address of the account.' }),
+    password: Type.String({ minLength: 1, maxLength: 255, description: 'The password of the account.' }),
+  },
+  { title: 'LogInRequest' },
+)
 
 export type PasswordAttempt = { email: string; password: string; actor: Actor }
 

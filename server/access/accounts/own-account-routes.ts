@@ -17,6 +17,7 @@ import {
   TextOrNull,
   Timestamp,
   Word,
+  withHeaders,
 } from '#platform/http/schemas.ts'
 import { changePassword } from './change-password.ts'
 import { changeProfile } from './change-profile.ts'
@@ -40,16 +41,21 @@ const profileChange = Exactly(
   { examples: [{ name: 'Ada', language: 'en' }] },
 )
 
-const sessionInList = Exactly({
-  id: Id,
-  kind: Word(['browser', 'api'], { description: '`browser`: signed in with a cookie. `api`: with tokens.' }),
-  current: Type.Boolean({ description: 'The session that this request belongs to.' }),
-  ip_address: TextOrNull({ description: 'Where the sign-in came from; null when that was not recorded.' }),
-  user_agent: TextOrNull({ description: 'What the client called itself when it signed in.' }),
-  created_at: Timestamp,
-  last_used_at: Type.String({ format: 'date-time', description: 'Accurate to a minute.' }),
-  expires_at: Type.String({ format: 'date-time', description: 'Unless it is used or refreshed before.' }),
-})
+const sessionInList = Exactly(
+  {
+    id: Id,
+    kind: Word(['browser', 'api'], {
+      description: '`browser`: signed in with a cookie. `api`: with tokens.',
+    }),
+    current: Type.Boolean({ description: 'The session that this request belongs to.' }),
+    ip_address: TextOrNull({ description: 'Where the sign-in came from; null when that was not recorded.' }),
+    user_agent: TextOrNull({ description: 'What the client called itself when it signed in.' }),
+    created_at: Timestamp,
+    last_used_at: Type.String({ format: 'date-time', description: 'Accurate to a minute.' }),
+    expires_at: Type.String({ format: 'date-time', description: 'Unless it is used or refreshed before.' }),
+  },
+  { title: 'ActiveSession' },
+)
 
 /** What signed-in users do with their own account. */
 export const ownAccountRoutes: FastifyPluginAsyncTypebox<{
@@ -60,7 +66,7 @@ export const ownAccountRoutes: FastifyPluginAsyncTypebox<{
     '/users/me',
     operation(signedIn, 'changeMe', 'Change your name or language', {
       body: profileChange,
-      response: { 200: ref(userSchema), ...errorResponses(400, 401, 412, 422) },
+      response: { 200: withHeaders(ref(userSchema), { ETag: {} }), ...errorResponses(400, 401, 412, 422) },
     }),
     async (request, reply) => {
       const [caller, actor, ifMatch] = [callerOf(request), actorOf(request), readIfMatch(request)]

@@ -24,7 +24,10 @@ export const personalTokenRoutes: FastifyPluginAsyncTypebox<PersonalTokenRoutes>
     '/users/personal-access-tokens',
     operation(access, 'listPersonalAccessTokens', 'List personal access tokens', {
       querystring: Exactly(pageQuery),
-      response: { 200: Type.Array(Exactly(personalToken)), ...errorResponses(401, 422) },
+      response: {
+        200: Type.Array(Exactly(personalToken, { title: 'PersonalAccessToken' })),
+        ...errorResponses(401, 422),
+      },
     }),
     async (request, reply) => {
       const page = pageOf(request.query)
@@ -41,7 +44,10 @@ export const personalTokenRoutes: FastifyPluginAsyncTypebox<PersonalTokenRoutes>
         '`token` is returned only in this response. It starts with `gty_pat_` and ends with a checksum of its random part, by which scanners recognize it.',
       body: personalTokenInput,
       response: {
-        201: Exactly({ ...personalToken, token: Type.String({ description: 'Shown only once.' }) }),
+        201: Exactly(
+          { ...personalToken, token: Type.String({ description: 'Shown only once.' }) },
+          { title: 'PersonalAccessTokenWithToken' },
+        ),
         ...errorResponses(400, 401, 422),
       },
     }),

@@ -4,7 +4,7 @@ import { actorOf } from '#access/audit/actor.ts'
 import { callerOf, publicly, signedIn, withTokens } from '#access/authorization/enforce.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { ApiError } from '#platform/http/errors.ts'
-import { Exactly, errorResponses, ref } from '#platform/http/schemas.ts'
+import { Exactly, errorResponses, ref, withHeaders } from '#platform/http/schemas.ts'
 import { readProfile } from './change-profile.ts'
 import { loginSchema } from './login.ts'
 import { signOut } from './manage-sessions.ts'
@@ -46,7 +46,13 @@ export const accountRoutes: FastifyPluginAsyncTypebox<AccountRoutes> = async (
     operation(publicly, 'refreshToken', 'Refresh an access token', {
       description:
         'Exchanges a refresh token for new tokens. Each refresh token works once; using it again revokes the whole login.',
-      body: Exactly({ refresh_token: Type.String({ minLength: 1, maxLength: 512 }) }),
+      body: Exactly({
+        refresh_token: Type.String({
+          minLength: 1,
+          maxLength: 512,
+          description: 'The refresh token of the last login or refresh.',
+        }),
+      }),
       response: { 200: issuedTokens, ...errorResponses(400, 401, 422) },
     }),
     async (request) => {
@@ -78,7 +84,7 @@ export const accountRoutes: FastifyPluginAsyncTypebox<AccountRoutes> = async (
   app.get(
     '/users/me',
     operation(withTokens('any', signedIn), 'readMe', 'Get the current user', {
-      response: { 200: ref(userSchema), ...errorResponses(401) },
+      response: { 200: withHeaders(ref(userSchema), { ETag: {} }), ...errorResponses(401) },
     }),
     async (request, reply) => {
       const { user, version } = await readProfile(db, callerOf(request).id)

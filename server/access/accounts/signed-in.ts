@@ -8,12 +8,15 @@ import type { StartedSession } from './start-session.ts'
 import { loadUser, userSchema } from './user-schema.ts'
 
 /** The response to a login of a program. */
-export const issuedTokens = Exactly({
-  access_token: Type.String(),
-  token_type: Type.Literal('bearer'),
-  expires_in: Type.Integer({ description: 'Seconds until the access token expires.' }),
-  refresh_token: Type.String({ description: 'Works once; see POST /users/refresh-token.' }),
-})
+export const issuedTokens = Exactly(
+  {
+    access_token: Type.String({ description: 'Send it as `Authorization: Bearer <access_token>`.' }),
+    token_type: Type.Literal('bearer', { description: 'Always `bearer`.' }),
+    expires_in: Type.Integer({ description: 'Seconds until the access token expires.' }),
+    refresh_token: Type.String({ description: 'Works once; see POST /users/refresh-token.' }),
+  },
+  { title: 'IssuedTokens' },
+)
 
 const UNLESS_COOKIE =
   "Null when no tokens were issued: the caller was already signed in, or the request came from Gantry's own pages, which get the session cookie instead."

@@ -90,10 +90,13 @@ export const userRoutes: FastifyPluginAsyncTypebox<UserRoutes> = async (app, dep
         'Returns a link with which the user sets a new password. It is returned only in this response, works once, for one hour, and replaces earlier links. Ends all sessions of the user and revokes their personal access tokens.',
       params: Exactly({ id: Id }),
       response: {
-        201: Exactly({
-          url: Type.String({ description: 'Send it to the user over a channel that you trust.' }),
-          expires_at: Timestamp,
-        }),
+        201: Exactly(
+          {
+            url: Type.String({ description: 'Send it to the user over a channel that you trust.' }),
+            expires_at: Timestamp,
+          },
+          { title: 'PasswordResetLink' },
+        ),
         ...errorResponses(401, 403, 404, 409, 422),
       },
     }),
@@ -110,7 +113,7 @@ export const userRoutes: FastifyPluginAsyncTypebox<UserRoutes> = async (app, dep
       description: 'The account that the link is for. Links that are unknown, used or expired are 422.',
       body: Exactly({ token: linkToken }, { examples: [{ token: 'gty_rs_…' }] }),
       response: {
-        200: Exactly({ email: Type.String(), expires_at: Timestamp }),
+        200: Exactly({ email: Type.String(), expires_at: Timestamp }, { title: 'PasswordReset' }),
         ...errorResponses(400, 403, 422),
       },
     }),

@@ -5,12 +5,15 @@ import { Exactly } from '#platform/http/schemas.ts'
 import type { Purpose } from './attempts.ts'
 import type { Flow } from './flow.ts'
 
-export const destination = Exactly({
-  url: Type.String({
-    description:
-      "For the browser to open: the provider's sign-in page or, when the provider is not available, the page of Gantry that says so.",
-  }),
-})
+export const destination = Exactly(
+  {
+    url: Type.String({
+      description:
+        "For the browser to open: the provider's sign-in page or, when the provider is not available, the page of Gantry that says so.",
+    }),
+  },
+  { title: 'BrowserDestination' },
+)
 
 /** Begins a sign-in at the provider; sets its cookie. */
 export async function begin(

@@ -16,13 +16,16 @@ type IdentityRoutes = Pick<SignInDeps, 'db' | 'replaceRoles'> & {
   flow: Flow | null
 }
 
-const identity = Exactly({
-  id: Id,
-  issuer: Type.String({ description: 'The identity provider.' }),
-  label: Type.String({ description: 'What the sign-in button calls it, or the host of the issuer.' }),
-  created_at: Timestamp,
-  last_used_at: TimestampOrNull,
-})
+const identity = Exactly(
+  {
+    id: Id,
+    issuer: Type.String({ description: 'The identity provider.' }),
+    label: Type.String({ description: 'What the sign-in button calls it, or the host of the issuer.' }),
+    created_at: Timestamp,
+    last_used_at: TimestampOrNull,
+  },
+  { title: 'Identity' },
+)
 
 /** Who somebody is at identity providers: what they can sign in with besides their password. */
 export const identityRoutes: FastifyPluginAsyncTypebox<IdentityRoutes> = async (

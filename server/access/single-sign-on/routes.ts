@@ -33,14 +33,17 @@ export const singleSignOnRoutes: FastifyPluginAsyncTypebox<SingleSignOnRoutes> =
     '/session/options',
     operation(publicly, 'readSignInOptions', 'List the ways to sign in', {
       response: {
-        200: Exactly({
-          password: Type.Boolean({ description: 'Email and password.' }),
-          oidc: Type.Unsafe<{ label: string } | null>({
-            ...Exactly({ label: Type.String({ description: 'Text of the button.' }) }),
-            type: ['object', 'null'],
-            description: 'Single sign-on with OpenID Connect; null when it is off.',
-          }),
-        }),
+        200: Exactly(
+          {
+            password: Type.Boolean({ description: 'Email and password.' }),
+            oidc: Type.Unsafe<{ label: string } | null>({
+              ...Exactly({ label: Type.String({ description: 'Text of the button.' }) }),
+              type: ['object', 'null'],
+              description: 'Single sign-on with OpenID Connect; null when it is off.',
+            }),
+          },
+          { title: 'SignInOptions' },
+        ),
         ...errorResponses(406),
       },
     }),

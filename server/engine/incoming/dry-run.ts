@@ -7,7 +7,16 @@ import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { ApiError, invalid, notFound } from '#platform/http/errors.ts'
 import { parseJsonBody } from '#platform/http/json-body.ts'
-import { Exactly, errorResponses, Id, named, ref, TextOrNull, Uuid } from '#platform/http/schemas.ts'
+import {
+  AnyObjectOrNull,
+  Exactly,
+  errorResponses,
+  Id,
+  named,
+  ref,
+  TextOrNull,
+  Uuid,
+} from '#platform/http/schemas.ts'
 import { type CompiledHook, loadHook } from './compiled-hook.ts'
 import { evaluatePayload, type PayloadVerdict } from './evaluate-call.ts'
 
@@ -16,12 +25,24 @@ export const dryRunSchema = named(
   Exactly({
     verdict: Type.String({ description: 'The outcome of a correctly signed call with this payload.' }),
     message: Type.String(),
-    errors: Type.Unsafe<Record<string, string[]> | null>({ type: ['object', 'null'] }),
-    variables: Type.Unsafe<Record<string, unknown> | null>({ type: ['object', 'null'] }),
+    errors: Type.Unsafe<Record<string, string[]> | null>({
+      type: ['object', 'null'],
+      additionalProperties: { type: 'array', items: { type: 'string' } },
+      description: 'Why variables cannot be read from the payload, by name; null when all can.',
+    }),
+    variables: AnyObjectOrNull({
+      description:
+        'The variables that the hook reads from the payload, by name; null when nothing would run.',
+    }),
     source: Type.Unsafe<{ source_type: string; source_ref: string } | null>({
       type: ['object', 'null'],
-      description: 'What a deploy would use.',
-      properties: { source_type: { type: 'string' }, source_ref: { type: 'string' } },
+      description: 'What a deploy would use; null for other operations, and when nothing would run.',
+      additionalProperties: false,
+      required: ['source_type', 'source_ref'],
+      properties: {
+        source_type: { type: 'string', description: '`branch`, `tag` or `commit`.' },
+        source_ref: { type: 'string', description: 'The name of the branch or tag, or the commit hash.' },
+      },
     }),
     targets: Type.Array(
       Exactly({

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { publicly } from '#access/authorization/enforce.ts'
-import { Exactly, errorResponses, ref } from '#platform/http/schemas.ts'
+import { Exactly, errorResponses, ref, withHeaders } from '#platform/http/schemas.ts'
 import { MASK } from '#platform/masking/masked.ts'
 import { type ReceiveOptions, receiveCall } from './receive-call.ts'
 import { callAnswerSchema, respond } from './respond.ts'
@@ -14,6 +14,26 @@ declare module 'fastify' {
 }
 
 type IncomingRoutes = ReceiveOptions & { baseUrl: () => string }
+
+/** Bytes for the server, JSON for the OpenAPI document. */
+const callBody = {
+  description:
+    'JSON, plain or with `Content-Encoding: gzip`. Senders that use forms put the JSON into the field `payload`. The signature is over the bytes as sent.',
+  content: {
+    'application/json': {
+      schema: Type.Unknown({
+        title: 'HookPayload',
+        description: "What the sender reports. The hook's variables and conditions read it.",
+      }),
+    },
+    'application/x-www-form-urlencoded': {
+      schema: Exactly(
+        { payload: Type.String({ description: 'The payload, as JSON.' }) },
+        { title: 'HookForm' },
+      ),
+    },
+  },
+}
 
 /** The public URL of hooks. It accepts any body as bytes: a signature is over bytes. */
 export const incomingRoutes: FastifyPluginAsyncTypebox<IncomingRoutes> = async (
@@ -38,7 +58,7 @@ export const incomingRoutes: FastifyPluginAsyncTypebox<IncomingRoutes> = async (
       bodyLimit: maxPayload,
       // The response is for programs: security headers for browsers would be useless.
       helmet: false,
-      config: { access: publicly, notJson: true },
+      config: { access: publicly, notJson: true, requestBody: callBody },
       schema: {
         tags: ['Hooks'],
         operationId: 'callHook',
@@ -52,7 +72,15 @@ export const incomingRoutes: FastifyPluginAsyncTypebox<IncomingRoutes> = async (
             ...ref(callAnswerSchema),
             description: 'Nothing new was started: duplicate, ping, or unmet conditions',
           },
-          202: { ...ref(callAnswerSchema), description: 'Run started' },
+          202: withHeaders(
+            { ...ref(callAnswerSchema), description: 'Run started' },
+            {
+              'X-Gantry-Action-Id': {
+                type: 'integer',
+                description: 'The id of the action that was started.',
+              },
+            },
+          ),
           ...errorResponses(400, 403, 404, 409, 413, 415, 422, 429, 503),
         },
       },

@@ -11,9 +11,9 @@ import { visibilityOf } from '#model/actions/visibility.ts'
 import type { Tree } from '#model/inventory/tree.ts'
 import { unwrap } from '#platform/http/problems.ts'
 import { originOf } from '#platform/http/requests.ts'
-import { Exactly, errorResponses, Id, ref } from '#platform/http/schemas.ts'
+import { Exactly, emptyBody, errorResponses, Id, ref } from '#platform/http/schemas.ts'
 import { planPipeline } from './plan-run.ts'
-import { emptyBody, runBody, runPlanSchema } from './schemas.ts'
+import { runBody, runPlanSchema } from './schemas.ts'
 import { type Requester, type RunDeps, retryAction, runPipeline, type StartOutcome } from './start-run.ts'
 
 export type RunRoutes = RunDeps & { tree: Tree; baseUrl: () => string }

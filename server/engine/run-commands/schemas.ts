@@ -34,7 +34,7 @@ export const runBody = Exactly(
     variables: Type.Optional(
       Type.Record(
         Type.String(),
-        Type.Unsafe<VariableValue>({ type: ['string', 'integer', 'boolean', 'array'] }),
+        Type.Unsafe<VariableValue>({ type: ['string', 'integer', 'boolean', 'array'], items: {} }),
         {
           maxProperties: 100,
           description:
@@ -44,6 +44,7 @@ export const runBody = Exactly(
     ),
   },
   {
+    title: 'RunRequest',
     examples: [
       {
         source_type: 'branch',
@@ -89,8 +90,8 @@ export const runPlanSchema = named(
       }),
     ),
     source: Type.Unsafe<Static<TObject<typeof source>> | null>({
+      ...Exactly(source),
       type: ['object', 'null'],
-      properties: source,
       description:
         'The source of a deploy; null for other operations. The commit of a branch is resolved when the run starts.',
     }),
@@ -105,6 +106,3 @@ export const runPlanSchema = named(
 
 export type RunPlan = Static<typeof runPlanSchema>
 export type RunInput = Static<typeof runBody>
-
-/** No fields, but a body is allowed. */
-export const emptyBody = Exactly({})

@@ -4,7 +4,7 @@ import { actorOf } from '#access/audit/actor.ts'
 import { callerOf, permissions } from '#access/authorization/enforce.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { unwrap } from '#platform/http/problems.ts'
-import { Exactly, errorResponses, Id } from '#platform/http/schemas.ts'
+import { Exactly, emptyBody, errorResponses, Id } from '#platform/http/schemas.ts'
 import { type Pair, setLink } from './manage-links.ts'
 
 const params = Exactly({ id: Id, child_id: Id })
@@ -14,13 +14,15 @@ type Ids = { id: number; child_id: number }
 const SIDES = [
   {
     path: '/resource-links/application/:id/server/:child_id',
-    name: 'ApplicationToServer',
+    from: 'Application',
+    to: 'Server',
     access: permissions('application', 'id', 'application:edit'),
     pairOf: ({ id, child_id }: Ids): Pair => ({ applicationId: id, serverId: child_id }),
   },
   {
     path: '/resource-links/server/:id/application/:child_id',
-    name: 'ServerToApplication',
+    from: 'Server',
+    to: 'Application',
     access: permissions('server', 'id', 'server:run'),
     pairOf: ({ id, child_id }: Ids): Pair => ({ applicationId: child_id, serverId: id }),
   },
@@ -30,17 +32,17 @@ const SIDES = [
 const CHANGES = [
   {
     method: 'PUT',
-    verb: 'link',
+    operationId: (from: string, to: string) => `link${from}To${to}`,
     isLinked: true,
     summary: 'Link an application and a server',
     description:
       'From the next run on, the application is deployed to the server. Both must be in the same environment. Requires `application:edit` and `server:run`; only instance administrators can link a local server. Does nothing if they are already linked.',
-    body: { body: Exactly({}, { examples: [{}] }) },
+    body: { body: emptyBody },
     errors: [400, 401, 403, 404, 415, 422],
   },
   {
     method: 'DELETE',
-    verb: 'unlink',
+    operationId: (from: string, to: string) => `unlink${from}From${to}`,
     isLinked: false,
     summary: 'Unlink an application and a server',
     description:
@@ -51,15 +53,15 @@ const CHANGES = [
 ]
 
 export const linkRoutes: FastifyPluginAsyncTypebox<{ db: Database }> = async (app, { db }) => {
-  for (const { path, name, access, pairOf } of SIDES) {
-    for (const { method, verb, isLinked, summary, description, body, errors } of CHANGES) {
+  for (const { path, from, to, access, pairOf } of SIDES) {
+    for (const { method, operationId, isLinked, summary, description, body, errors } of CHANGES) {
       app.route({
         method,
         url: path,
         config: { access, bodyOptional: true },
         schema: {
           tags: ['Applications'],
-          operationId: `${verb}${name}`,
+          operationId: operationId(from, to),
           summary,
           description,
           params,

@@ -3,7 +3,7 @@ import { Type } from 'typebox'
 import { actorOf } from '#access/audit/actor.ts'
 import { callerOf, permissions, publicly, signedIn } from '#access/authorization/enforce.ts'
 import { ApiError, notFound } from '#platform/http/errors.ts'
-import { Exactly, errorResponses, Id, ref } from '#platform/http/schemas.ts'
+import { AnyObject, Exactly, errorResponses, Id, ref } from '#platform/http/schemas.ts'
 import { type ApplyDeps, applyDocument, presentApplied } from './apply-document.ts'
 import { createEditorSchema } from './editor-schema.ts'
 import { exportDocument } from './export-document.ts'
@@ -53,7 +53,10 @@ export const applyRoutes: FastifyPluginAsyncTypebox<ApplyDeps> = async (app, dep
         querystring: Exactly({
           project: Type.String({ minLength: 1, maxLength: 255, description: 'The name of the project.' }),
         }),
-        response: { 200: Type.String(), ...errorResponses(401, 403, 404, 422) },
+        response: {
+          200: { description: 'The document', content: { 'application/yaml': { schema: Type.String() } } },
+          ...errorResponses(401, 403, 404, 422),
+        },
       },
     },
     async (request, reply) => {
@@ -74,7 +77,7 @@ export const applyRoutes: FastifyPluginAsyncTypebox<ApplyDeps> = async (app, dep
         operationId: 'readDocumentSchema',
         summary: 'JSON Schema of gantry.yaml, for editors',
         security: [],
-        response: { 200: Type.Record(Type.String(), Type.Unknown()), ...errorResponses(406, 422) },
+        response: { 200: AnyObject(), ...errorResponses(406, 422) },
       },
     },
     async () => editorSchema,

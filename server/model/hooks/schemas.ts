@@ -4,6 +4,7 @@ import { type Static, Type } from 'typebox'
 import { userSchema } from '#access/accounts/user-schema.ts'
 import { EVENT_KINDS } from '#model/events/event-kinds.ts'
 import {
+  AnyObjectOrNull,
   Exactly,
   Id,
   Name,
@@ -148,10 +149,7 @@ export const outgoingHookBody = Exactly({
         Type.Array(Exactly({ name: headerName(), value: headerValue }), { maxItems: 50 }),
       ),
       request_body: Type.Optional(
-        Type.Unsafe<Record<string, unknown> | null>({
-          type: ['object', 'null'],
-          description: 'Sent as JSON; absent: `{event, action}`.',
-        }),
+        AnyObjectOrNull({ description: 'Sent as JSON; absent: `{event, action}`.' }),
       ),
       request_method: Type.Optional(Word(METHODS, { default: 'POST' })),
       timeout_seconds: Type.Optional(Type.Integer({ minimum: 1, maximum: 30, default: 15 })),
@@ -178,16 +176,19 @@ export const outgoingHookChange = Exactly({
 })
 export type OutgoingHookChange = Static<typeof outgoingHookChange>
 
-export const rotateSecretBody = Exactly({
-  overlap_seconds: Type.Optional(
-    Type.Integer({
-      minimum: 0,
-      maximum: 2_592_000,
-      default: 86_400,
-      description: 'For how long the previous secret stays valid.',
-    }),
-  ),
-})
+export const rotateSecretBody = Exactly(
+  {
+    overlap_seconds: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: 2_592_000,
+        default: 86_400,
+        description: 'For how long the previous secret stays valid.',
+      }),
+    ),
+  },
+  { title: 'RotateSecretRequest' },
+)
 
 const booleanOrNull = Type.Unsafe<boolean | null>({ type: ['boolean', 'null'] })
 

@@ -58,6 +58,7 @@ const operation = Word(Object.keys(OPERATIONS) as Operation[], {
 export const pipelineBody = Exactly(
   { name, operation, ...optionalFields },
   {
+    title: 'CreatePipelineRequest',
     examples: [
       {
         name: 'Deploy the shop',
@@ -165,9 +166,8 @@ export const pipelineSchema = namedObject('Pipeline', {
   max_parallel_actions: Type.Integer(),
   queue_policy: queuePolicy,
   rollout: Type.Unsafe<{ batch: number | string; max_failed: number } | null>({
-    type: ['object', 'null'],
+    ...rolloutInput,
     required: ['batch', 'max_failed'],
-    properties: { batch, max_failed: { type: 'integer' } },
   }),
   run_after: Type.Array(Id),
   steps: Type.Array(ref(pipelineStepSchema), { description: 'In execution order.' }),

@@ -3,7 +3,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { type Static, Type } from 'typebox'
 import { instanceAdmin, publicly } from '#access/authorization/enforce.ts'
 import { unavailable } from '#platform/http/errors.ts'
-import { Exactly, errorResponses, Timestamp } from '#platform/http/schemas.ts'
+import { AnyObject, Exactly, errorResponses, Timestamp } from '#platform/http/schemas.ts'
 import { referencePage, referenceStyle } from './reference.ts'
 
 /** The state of the service. */
@@ -18,19 +18,25 @@ export type Health = {
   deadLetters(limit: number): Promise<DeadLetter[]>
 }
 
-const deadLetter = Exactly({
-  id: Type.String(),
-  job: Type.String(),
-  payload_keys: Type.Array(Type.String(), { description: 'Names only, because values may be secret.' }),
-  attempts: Type.Integer(),
-  error: Type.Unsafe<string | null>({ type: ['string', 'null'] }),
-  enqueued_at: Timestamp,
-  failed_at: Timestamp,
-})
+const deadLetter = Exactly(
+  {
+    id: Type.String(),
+    job: Type.String(),
+    payload_keys: Type.Array(Type.String(), { description: 'Names only, because values may be secret.' }),
+    attempts: Type.Integer(),
+    error: Type.Unsafe<string | null>({ type: ['string', 'null'] }),
+    enqueued_at: Timestamp,
+    failed_at: Timestamp,
+  },
+  { title: 'DeadLetter' },
+)
 export type DeadLetter = Static<typeof deadLetter>
 
 const tags = ['Operations']
-const alive = Exactly({ status: Type.Literal('ok') })
+const alive = Exactly(
+  { status: Type.Literal('ok', { description: 'Always `ok`.' }) },
+  { title: 'HealthStatus' },
+)
 
 export const operationsRoutes: FastifyPluginAsyncTypebox<{ health: Health; version: string }> = async (
   app,
@@ -46,7 +52,14 @@ export const operationsRoutes: FastifyPluginAsyncTypebox<{ health: Health; versi
         summary: 'Name and version',
         security: [],
         response: {
-          200: Exactly({ name: Type.String(), version: Type.String(), documentation: Type.String() }),
+          200: Exactly(
+            {
+              name: Type.String({ description: 'Always `Gantry`.' }),
+              version: Type.String({ description: 'The running version.' }),
+              documentation: Type.String({ description: 'The path of the API reference.' }),
+            },
+            { title: 'ServiceInfo' },
+          ),
           ...errorResponses(406),
         },
       },
@@ -100,7 +113,13 @@ export const operationsRoutes: FastifyPluginAsyncTypebox<{ health: Health; versi
         operationId: 'readMetrics',
         summary: 'Metrics in the Prometheus text format',
         description: 'For instance administrators, and for the token in `GANTRY_METRICS_TOKEN`.',
-        response: { 200: Type.String(), ...errorResponses(401, 403) },
+        response: {
+          200: {
+            description: 'The metrics, one sample per line',
+            content: { 'text/plain': { schema: Type.String() } },
+          },
+          ...errorResponses(401, 403),
+        },
       },
     },
     async (_request, reply) =>
@@ -130,7 +149,7 @@ export const operationsRoutes: FastifyPluginAsyncTypebox<{ health: Health; versi
         operationId: 'readOpenApi',
         summary: 'This API as an OpenAPI 3.1 document',
         security: [],
-        response: { 200: Type.Record(Type.String(), Type.Unknown()), ...errorResponses(406, 422) },
+        response: { 200: AnyObject(), ...errorResponses(406, 422) },
       },
     },
     async () => ({ ...app.swagger() }),

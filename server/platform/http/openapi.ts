@@ -1,11 +1,25 @@
 import swagger from '@fastify/swagger'
 import type { FastifyInstance } from 'fastify'
+import type { RouteTraits } from './openapi-common.ts'
+import { completeDocument } from './openapi-document.ts'
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The request body in the OpenAPI document, for a route that reads the bytes itself. */
+    requestBody?: object
+  }
+}
 
 /** The OpenAPI document, generated from the schemas that validate requests. */
 export async function installOpenApi(
   app: FastifyInstance,
   { version, baseUrl }: { version: string; baseUrl: () => string },
 ): Promise<void> {
+  const traits = new Map<string, RouteTraits>()
+  app.addHook('onRoute', ({ method: methods, url, config = {} }) => {
+    const path = url.replaceAll(/:(\w+)/g, '{$1}')
+    for (const method of [methods].flat()) traits.set(`${method} ${path}`, config)
+  })
   await app.register(swagger, {
     openapi: {
       openapi: '3.1.0',
@@ -44,28 +58,9 @@ export async function installOpenApi(
     },
     transformObject: (documentObject) => {
       if (!('openapiObject' in documentObject)) return documentObject.swaggerObject
-      describeSuccesses(documentObject.openapiObject.paths ?? {})
-      return { ...documentObject.openapiObject, servers: [{ url: baseUrl() }] }
+      const document = { ...documentObject.openapiObject, servers: [{ url: baseUrl() }] }
+      completeDocument(document as never, (method, path) => traits.get(`${method} ${path}`) ?? {})
+      return document
     },
   })
-}
-
-type Responses = Record<string, { description?: string }>
-
-const SUCCESSES: Record<string, string> = {
-  200: 'Success',
-  201: 'Created',
-  202: 'Accepted; processing continues in the background',
-  204: 'Success, without a body',
-}
-
-/** Errors are described by `errorResponses`; successes have the same description on every route. */
-function describeSuccesses(paths: object): void {
-  for (const operations of Object.values(paths)) {
-    for (const { responses } of Object.values<{ responses?: Responses }>(operations)) {
-      for (const [status, response] of Object.entries(responses ?? {})) {
-        if (response.description === 'Default Response') response.description = SUCCESSES[status] ?? status
-      }
-    }
-  }
 }

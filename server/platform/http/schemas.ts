@@ -61,6 +61,16 @@ export function pickFields<Schema extends TSchema & { properties: object }>(
   return Object.fromEntries(fields.map((field) => [field, values[field]])) as Static<Schema>
 }
 
+/** An object with any fields. */
+export const AnyObject = (options: object = {}) =>
+  Type.Unsafe<Record<string, unknown>>({ type: 'object', additionalProperties: true, ...options })
+export const AnyObjectOrNull = (options: object = {}) =>
+  Type.Unsafe<Record<string, unknown> | null>({
+    type: ['object', 'null'],
+    additionalProperties: true,
+    ...options,
+  })
+
 /** An object with exactly the given fields, so that a misspelled field is rejected. */
 export function Exactly<Fields extends Record<string, TSchema>>(fields: Fields, options: object = {}) {
   return Type.Object(fields, { additionalProperties: false, ...options })
@@ -70,6 +80,9 @@ export function Exactly<Fields extends Record<string, TSchema>>(fields: Fields, 
 export function namedObject<Fields extends Record<string, TSchema>>(name: string, fields: Fields) {
   return named(name, Exactly(fields))
 }
+
+/** The body of routes that need none but accept one. */
+export const emptyBody = Exactly({}, { title: 'EmptyRequest', description: 'No fields.' })
 
 /** The query of routes that remove a resource together with what depends on it. */
 export const cascadeQuery = Exactly({ cascade: Type.Optional(Type.Boolean({ default: false })) })
@@ -88,22 +101,12 @@ export const errorSchema = named(
   }),
 )
 
-/** The errors that a route documents in addition to its success. */
+/** The errors of a route in addition to those that any route may return; openapi-common.ts describes each. */
 export function errorResponses(...statuses: number[]) {
-  return Object.fromEntries(
-    statuses.map((status) => [status, { ...ref(errorSchema), description: ERRORS[status] }]),
-  )
+  return Object.fromEntries(statuses.map((status) => [status, ref(errorSchema)]))
 }
 
-const ERRORS: Record<number, string> = {
-  400: 'Malformed JSON or encoding',
-  401: 'Missing or invalid token',
-  403: 'Visible to the caller, but not permitted',
-  404: 'Does not exist, or is not visible to the caller',
-  406: '`Accept` does not allow JSON',
-  409: 'The current state does not allow it',
-  412: '`If-Match` does not match the current version',
-  422: 'Well-formed but invalid; every error is listed',
-  429: 'Too many requests; see `Retry-After`',
-  503: 'Temporarily unavailable; see `Retry-After`',
+/** A response with headers; those that the OpenAPI document shares (openapi-common.ts) need no schema. */
+export function withHeaders<Schema extends TSchema>(schema: Schema, headers: Record<string, object>): Schema {
+  return { ...schema, headers }
 }

@@ -11,7 +11,7 @@ import type { Tree } from '#model/inventory/tree.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { notFound } from '#platform/http/errors.ts'
 import { describePage, pageOf, pageQuery } from '#platform/http/pagination.ts'
-import { Exactly, errorResponses, Id, ref } from '#platform/http/schemas.ts'
+import { Exactly, errorResponses, Id, ref, withHeaders } from '#platform/http/schemas.ts'
 import { createLargeLists } from './find-page.ts'
 import { listActions } from './list-actions.ts'
 
@@ -55,7 +55,7 @@ export const actionRoutes: FastifyPluginAsyncTypebox<ActionRoutes> = async (app,
         operationId: 'readAction',
         summary: 'Read an action',
         params: Exactly({ action_id: Id }),
-        response: { 200: ref(actionSchema), ...errorResponses(401, 404, 422) },
+        response: { 200: withHeaders(ref(actionSchema), { ETag: {} }), ...errorResponses(401, 404, 422) },
       },
     },
     async (request, reply) => {

@@ -1,13 +1,16 @@
 import { type Static, Type } from 'typebox'
 import { userSchema } from '#access/accounts/user-schema.ts'
-import { Id, IntegerOrNull, namedObject, refOrNull, TextOrNull, Timestamp } from '#platform/http/schemas.ts'
+import {
+  AnyObjectOrNull,
+  Id,
+  IntegerOrNull,
+  namedObject,
+  refOrNull,
+  TextOrNull,
+  Timestamp,
+} from '#platform/http/schemas.ts'
 
-const values = (description: string) =>
-  Type.Unsafe<Record<string, unknown> | null>({
-    type: ['object', 'null'],
-    additionalProperties: true,
-    description,
-  })
+const values = (description: string) => AnyObjectOrNull({ description })
 
 export const auditEntrySchema = namedObject('AuditEntry', {
   id: Id,

@@ -2,7 +2,14 @@
 import { type Static, Type } from 'typebox'
 import { hookRequestSchema } from '#model/actions/schemas.ts'
 import { SIGNATURE_PROBLEMS, type SignatureProblem } from '#model/hooks/signature-schemes.ts'
-import { IntegerOrNull, namedObject, TextOrNull, TimestampOrNull, Word } from '#platform/http/schemas.ts'
+import {
+  AnyObjectOrNull,
+  IntegerOrNull,
+  namedObject,
+  TextOrNull,
+  TimestampOrNull,
+  Word,
+} from '#platform/http/schemas.ts'
 
 const recordFields = {
   ...hookRequestSchema.properties,
@@ -20,7 +27,7 @@ const recordFields = {
 
 export const hookRequestRecordSchema = namedObject('HookRequestRecord', recordFields)
 
-const headers = Type.Unsafe<Record<string, unknown> | null>({ type: ['object', 'null'] })
+const headers = AnyObjectOrNull()
 const encoding = Word(['utf-8', 'base64'] as const, { description: 'Encoding of the body in this response.' })
 
 export const hookRequestDetailSchema = namedObject('HookRequestDetail', {

@@ -7,7 +7,7 @@ import { callerOf, permissions } from '#access/authorization/enforce.ts'
 import type { Tree } from '#model/inventory/tree.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { notFound } from '#platform/http/errors.ts'
-import { Exactly, errorResponses, Id, ref } from '#platform/http/schemas.ts'
+import { Exactly, errorResponses, Id, ref, withHeaders } from '#platform/http/schemas.ts'
 import { type FoundLog, findLog, readPages } from './read-log.ts'
 import { stepLogSchema } from './schemas.ts'
 
@@ -35,7 +35,15 @@ export const stepLogRoutes: FastifyPluginAsyncTypebox<StepLogRoutes> = async (ap
             }),
           ),
         }),
-        response: { 200: ref(stepLogSchema), ...errorResponses(401, 404, 422) },
+        response: {
+          200: withHeaders(ref(stepLogSchema), {
+            'X-Gantry-Log-Offset': {
+              type: 'integer',
+              description: 'Where the returned text ends, in bytes of UTF-8. Pass it as `after` to continue.',
+            },
+          }),
+          ...errorResponses(401, 404, 422),
+        },
       },
     },
     async (request, reply) => {

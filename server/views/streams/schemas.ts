@@ -2,15 +2,7 @@ import { type Static, type TSchema, Type } from 'typebox'
 import { filterQuery } from '#model/actions/filters.ts'
 import { statusFields } from '#model/actions/schemas.ts'
 import type { Status } from '#platform/database/tables.ts'
-import {
-  Exactly,
-  errorResponses,
-  errorSchema,
-  Id,
-  namedObject,
-  ref,
-  Timestamp,
-} from '#platform/http/schemas.ts'
+import { Exactly, errorResponses, Id, namedObject, ref, Timestamp } from '#platform/http/schemas.ts'
 import { STATUSES } from '#platform/vocabulary.ts'
 
 export const EVENT_STREAM = 'text/event-stream'
@@ -80,10 +72,7 @@ const COMMON = `Send \`Accept: ${EVENT_STREAM}\`. Each event has an \`id\`; to r
 \`Last-Event-ID\`, as browsers do automatically, to any process of the installation. Comments keep quiet streams alive. The \
 stream closes when the token or the permission is revoked, and when the service stops.`
 
-const streamErrors = {
-  ...errorResponses(401, 422, 429, 503),
-  406: { ...ref(errorSchema), description: `\`Accept\` does not allow \`${EVENT_STREAM}\`` },
-}
+const streamErrors = errorResponses(401, 406, 422, 429, 503)
 
 export const actionStream = {
   tags: ['Actions'],
