@@ -24,9 +24,15 @@ export class GantryError extends Error {
   }
 }
 
-/** The service did not respond. */
+/** The service did not respond, or its response was cut off. */
 export class UnreachableError extends Error {
   override readonly name: string = 'UnreachableError'
+}
+
+/** Whether the same read may succeed later without anybody changing anything. */
+export function isTransient(error: unknown): error is GantryError | UnreachableError {
+  if (error instanceof GantryError) return error.status >= 500 || [408, 425, 429].includes(error.status)
+  return error instanceof UnreachableError
 }
 
 /** Reads `Retry-After`: seconds or a date. */

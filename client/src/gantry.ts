@@ -1,8 +1,10 @@
 import createClient, { type FetchResponse, type MaybeOptionalInit } from 'openapi-fetch'
 import type { HttpMethod, MediaType, PathsWithMethod, RequiredKeysOf } from 'openapi-typescript-helpers'
 import type { paths } from './api-types.ts'
-import { GantryError } from './errors.ts'
+import { GantryError, UnreachableError } from './errors.ts'
 import { createFetch, type FetchOptions } from './fetch.ts'
+import { createStreams } from './streams.ts'
+import { type WaitOptions, waitForAction } from './wait.ts'
 
 export type GantryOptions = FetchOptions & {
   /** The address of the instance, for example `https://gantry.example.com`. */
@@ -30,16 +32,23 @@ export type Call<Method extends HttpMethod> = <
 
 type Item<Path extends PathsWithMethod<paths, 'get'>> = Data<'get', Path> extends (infer One)[] ? One : never
 
+export type StepLogOptions = { after?: number; signal?: AbortSignal }
+
 export type Gantry = ReturnType<typeof createGantry>
 
 export function createGantry({ url, ...options }: GantryOptions) {
   const client = createClient<paths>({ baseUrl: url.replace(/\/+$/, ''), fetch: createFetch(options) })
+  const fetchOnce = createFetch({ ...options, retries: 0 })
 
   // biome-ignore lint/suspicious/noExplicitAny: typed by `Call`, as the caller sees it
   async function send(method: HttpMethod, path: any, init: any): Promise<{ data: any; response: Response }> {
-    const { data, error, response } = await client.request(method, path as never, init as never)
-    if (response.ok) return { data: data ?? null, response }
-    throw new GantryError(response, typeof error === 'object' ? error : {})
+    const { error, response } = await client.request(
+      method,
+      path as never,
+      { ...init, parseAs: 'stream' } as never,
+    )
+    if (!response.ok) throw new GantryError(response, typeof error === 'object' ? error : {})
+    return { data: await readBody(response, init?.parseAs), response }
   }
 
   const call =
@@ -47,12 +56,20 @@ export function createGantry({ url, ...options }: GantryOptions) {
     async (path, ...[init]) =>
       (await send(method, path, init)).data
 
+  const get = call('get')
+
+  const streams = createStreams(async (path, init) => {
+    const { response } = await send('get', path, { ...init, parseAs: 'stream', fetch: fetchOnce })
+    return response
+  })
+
   return {
-    get: call('get'),
+    get,
     post: call('post'),
     put: call('put'),
     patch: call('patch'),
     delete: call('delete'),
+
     /** All items of a list, page after page as they are consumed. */
     async *list<
       Path extends PathsWithMethod<paths, 'get'>,
@@ -66,5 +83,46 @@ export function createGantry({ url, ...options }: GantryOptions) {
         if (!/rel="next"/.test(response.headers.get('link') ?? '')) return
       }
     },
+
+    ...streams,
+
+    /** The action once it has ended, whichever way: look at its `status`. */
+    wait(actionId: number, waitOptions: WaitOptions = {}) {
+      const read = (action_id: number, signal: AbortSignal) =>
+        get('/actions/{action_id}', { params: { path: { action_id } }, signal })
+      return waitForAction({ read, followActions: streams.followActions }, actionId, waitOptions)
+    },
+
+    /** The output of a step so far. Pass `offset` as `after` to read on. */
+    async readLog(
+      { actionId, targetId, order }: { actionId: number; targetId: number; order: number },
+      { after = 0, signal }: StepLogOptions = {},
+    ): Promise<{ text: string; offset: number; isComplete: boolean }> {
+      const path = { action_id: actionId, target_id: targetId, order }
+      const init = { params: { path, query: { after } }, signal }
+      const route = '/actions/{action_id}/targets/{target_id}/steps/{order}/logs'
+      const { data, response } = await send('get', route, init)
+      const { step } = data as Data<'get', typeof route>
+      const offset = Number(response.headers.get('x-gantry-log-offset'))
+      return { text: step.output, offset, isComplete: step.completed_at !== null }
+    },
+  }
+}
+
+type ParseAs = 'json' | 'text' | 'blob' | 'arrayBuffer' | 'stream'
+
+/** JSON is parsed, any other text is text, unless the caller asks for something else. */
+async function readBody(response: Response, parseAs: ParseAs | undefined): Promise<unknown> {
+  if (response.status === 204) return null
+  if (parseAs === 'stream') return response.body
+  try {
+    if (parseAs === 'blob' || parseAs === 'arrayBuffer') return await response[parseAs]()
+    const text = await response.text()
+    const isJson = /^application\/(.+\+)?json\b/.test(response.headers.get('content-type') ?? '')
+    if (text === '') return null
+    return parseAs === 'text' || !isJson ? text : JSON.parse(text)
+  } catch (cause) {
+    if (cause instanceof DOMException) throw cause
+    throw new UnreachableError('The response was cut off.', { cause })
   }
 }
