@@ -9,6 +9,8 @@ import { signedInSchema } from '#access/accounts/signed-in.ts'
 import { userAccountSchema } from '#access/accounts/user-routes.ts'
 import { userSchema } from '#access/accounts/user-schema.ts'
 import { enforceAccess } from '#access/authorization/enforce.ts'
+import { commandLineLoginRoutes } from '#access/command-line-login/routes.ts'
+import { loginSchemas } from '#access/command-line-login/schemas.ts'
 import { rejectPasswords } from '#access/single-sign-on/password-login.ts'
 import { singleSignOnRoutes } from '#access/single-sign-on/routes.ts'
 import { rolesOf, type SingleSignOnConfig, singleSignOnOf } from '#access/single-sign-on/settings.ts'
@@ -116,6 +118,7 @@ const schemas = [
   sessionSchema,
   signedInSchema,
   userAccountSchema,
+  ...loginSchemas,
   ...inventorySchemas,
   ...actionSchemas,
   stepLogSchema,
@@ -187,6 +190,7 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
   const { passwordLogin } = config
   if (!passwordLogin) rejectPasswords(app)
   await app.register(accountRoutes, { db, lifetimes, baseUrl })
+  await app.register(commandLineLoginRoutes, { db })
   await app.register(singleSignOnRoutes, {
     db,
     lifetimes,

@@ -6,6 +6,7 @@ import type { FastifyBaseLogger } from 'fastify'
 import { sql } from 'kysely'
 import { Client } from 'pg'
 import { pruneTokens } from '#access/accounts/sessions.ts'
+import { pruneAuthorizations } from '#access/command-line-login/authorizations.ts'
 import { pruneAttempts } from '#access/single-sign-on/attempts.ts'
 import { createConnect } from '#adapters/executors/connect.ts'
 import { createHttpClient } from '#adapters/http-client/client.ts'
@@ -124,6 +125,7 @@ export async function startService(
       'accounts.prune-tokens': async () => {
         await pruneTokens(db)
         await pruneAttempts(db)
+        await pruneAuthorizations(db)
       },
       'actions.count-blocks': async () => {
         await countClosedBlocks(db)

@@ -40,6 +40,8 @@ const NEVER_SEALED = [
   'hook_requests.response_body',
   'hooks.url_token_hash',
   'invitations.hash',
+  'login_authorizations.code_challenge',
+  'login_authorizations.code_hash',
   'login_failures.subject',
   'oidc_attempts.browser_hash',
   'oidc_attempts.invitation_hash',

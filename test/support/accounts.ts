@@ -12,8 +12,8 @@ export type Tokens = { access_token: string; refresh_token: string }
 export type Arranged = TestApp & { person: Person; address: string }
 
 /** The app that all tests of a file share, with a separate account per test. */
-export async function openAccounts(t: Parameters<typeof openTestApp>[0]) {
-  const app = await openTestApp(t)
+export async function openAccounts(...options: Parameters<typeof openTestApp>) {
+  const app = await openTestApp(...options)
   const passwordHash = await hashPassword(PASSWORD)
 
   return async function arrange(test = app): Promise<Arranged> {

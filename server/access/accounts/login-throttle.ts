@@ -105,6 +105,11 @@ export async function countFailure(
     .execute()
 }
 
+/** An attempt that names no account. */
+export async function countNetworkFailure(trx: Transaction, { network }: Subjects): Promise<void> {
+  await trx.insertInto('login_failures').values({ subject: network }).execute()
+}
+
 /** After a correct password; what failed elsewhere stays counted. */
 export async function forgetFailures(trx: Transaction, { pair }: Subjects): Promise<void> {
   await trx.deleteFrom('login_failures').where('subject', '=', pair).execute()

@@ -7,7 +7,7 @@ import { notFound } from '#platform/http/errors.ts'
 import { describePage, pageOf, pageQuery } from '#platform/http/pagination.ts'
 import { unwrap } from '#platform/http/problems.ts'
 import { Exactly, errorResponses, Id } from '#platform/http/schemas.ts'
-import { personalToken, personalTokenInput } from './personal-token-schema.ts'
+import { issuedPersonalToken, personalToken, personalTokenInput } from './personal-token-schema.ts'
 import { createPersonalToken, listPersonalTokens, revokePersonalToken } from './personal-tokens.ts'
 import { operation } from './session-routes.ts'
 
@@ -44,10 +44,7 @@ export const personalTokenRoutes: FastifyPluginAsyncTypebox<PersonalTokenRoutes>
         '`token` is returned only in this response. It starts with `gty_pat_` and ends with a checksum of its random part, by which scanners recognize it.',
       body: personalTokenInput,
       response: {
-        201: Exactly(
-          { ...personalToken, token: Type.String({ description: 'Shown only once.' }) },
-          { title: 'PersonalAccessTokenWithToken' },
-        ),
+        201: Exactly(issuedPersonalToken, { title: 'PersonalAccessTokenWithToken' }),
         ...errorResponses(400, 401, 422),
       },
     }),

@@ -37,6 +37,12 @@ export const personalToken = {
   created_at: Timestamp,
 }
 
+/** The response that shows the token itself. */
+export const issuedPersonalToken = {
+  ...personalToken,
+  token: Type.String({ description: 'Shown only once.' }),
+}
+
 export const personalTokenInput = Exactly({
   name: Name(60),
   scopes: Type.Optional(limits.scopes),

@@ -1,4 +1,4 @@
-import { type NotNull, sql } from 'kysely'
+import { type InsertObject, type NotNull, sql } from 'kysely'
 import type { Static } from 'typebox'
 import { type Actor, recordAudit } from '#access/audit/record.ts'
 import type { Caller } from '#access/authorization/caller.ts'
@@ -7,6 +7,7 @@ import { hashToken } from '#platform/crypto/tokens.ts'
 import { anyOf } from '#platform/database/any-of.ts'
 import type { Database, Transaction } from '#platform/database/connect.ts'
 import { NOW } from '#platform/database/rows.ts'
+import type { Tables } from '#platform/database/tables.ts'
 import type { Page } from '#platform/http/pagination.ts'
 import { FieldErrors, type HttpProblem } from '#platform/http/problems.ts'
 import { readPage } from '#platform/http/read-page.ts'
@@ -28,26 +29,36 @@ export async function createPersonalToken(trx: Transaction, caller: Caller, acto
   if (!(await lockAccess(trx, caller))) return ENDED
   const problem = await checkInput(trx, caller, input)
   if (problem) return problem
-  const token = newPersonalToken()
   const { name, scopes = null, organization_ids = null, project_ids = null } = input
   const expires_at = input.expires_at == null ? null : new Date(input.expires_at)
+  const values = { name, scopes, organization_ids, project_ids, expires_at }
+  return { kind: 'done' as const, row: await issuePersonalToken(trx, caller.id, actor, values) }
+}
+
+type NewToken = Pick<InsertObject<Tables, 'tokens'>, (typeof limits)[number]> & { name: string }
+
+/** The user must be locked: see `lockAccess`. */
+export async function issuePersonalToken(trx: Transaction, userId: number, actor: Actor, values: NewToken) {
+  const token = newPersonalToken()
   const row = await trx
     .insertInto('tokens')
-    .values({
-      ...{ user_id: caller.id, kind: 'personal', hash: hashToken(token) },
-      ...{ name, scopes, organization_ids, project_ids, expires_at },
-    })
+    .values({ user_id: userId, kind: 'personal', hash: hashToken(token), ...values })
     .returning(columns)
     .executeTakeFirstOrThrow()
   const after = Object.fromEntries(limits.map((field) => [field, row[field]]))
-  await recordToken(trx, actor, 'created', { id: row.id, name }, null, after)
-  return { kind: 'done' as const, row: { ...row, name, token } }
+  await recordToken(trx, actor, 'created', { id: row.id, name: values.name }, null, after)
+  return { ...row, name: values.name, token }
 }
 
 const ENDED: HttpProblem = { kind: 'forbidden', reason: 'Your session or token was ended meanwhile.' }
 
-/** Revoking everything of a user locks the user first: a token created meanwhile must not survive. */
-async function lockAccess(trx: Transaction, { id, token }: Caller): Promise<boolean> {
+type Holder = { id: number; token: { id: number } }
+
+/**
+ * Revoking everything of a user locks the user first: a token created meanwhile must not survive. False when the
+ * token was revoked.
+ */
+export async function lockAccess(trx: Transaction, { id, token }: Holder): Promise<boolean> {
   await trx.selectFrom('users').select('id').where('id', '=', id).forShare().execute()
   const current = await trx
     .selectFrom('tokens')

@@ -144,6 +144,15 @@ export type Tables = {
     invitation_hash: Buffer | null
     expires_at: Timestamp
   }
+  login_authorizations: {
+    code_hash: Buffer
+    code_challenge: Buffer
+    redirect_uri: string
+    name: string
+    user_id: number
+    token_id: number
+    expires_at: Timestamp
+  }
   credentials: Retained & {
     id: Id
     organization_id: number

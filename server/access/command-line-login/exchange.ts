@@ -1,0 +1,64 @@
+import { sql } from 'kysely'
+import type { Static } from 'typebox'
+import type { Throttled } from '#access/accounts/login.ts'
+import {
+  countNetworkFailure,
+  readThrottle,
+  rejectsAtOnce,
+  subjectsOf,
+  throttledFor,
+} from '#access/accounts/login-throttle.ts'
+import { issuePersonalToken } from '#access/accounts/personal-tokens.ts'
+import { type Actor, recordAudit } from '#access/audit/record.ts'
+import type { Database, Transaction } from '#platform/database/connect.ts'
+import { type TakenCode, takeCode } from './authorizations.ts'
+import { type exchangeInput, tokenNameOf } from './schemas.ts'
+
+const LIFE = sql<string>`now() + interval '90 days'`
+
+type IssuedToken = Awaited<ReturnType<typeof issuePersonalToken>>
+type Exchanged = { kind: 'done'; userId: number; row: IssuedToken } | { kind: 'refused' } | Throttled
+
+/**
+ * Trades a code for a personal access token. Failures count like failed logins from the same network; a correct code
+ * is accepted there until the network is rejected altogether.
+ */
+export async function exchangeCode(
+  db: Database,
+  input: Static<typeof exchangeInput>,
+  { ipAddress, requestId }: Actor,
+): Promise<Exchanged> {
+  const subjects = subjectsOf('', ipAddress ?? '')
+  const seconds = rejectsAtOnce(await readThrottle(db, subjects))
+  if (seconds !== null) return { kind: 'throttled', seconds }
+  return db.transaction().execute(async (trx): Promise<Exchanged> => {
+    const code = await takeCode(trx, input)
+    if (code.kind === 'taken') {
+      const actor = { userId: code.account.id, ipAddress, requestId }
+      const limits = { scopes: null, organization_ids: null, project_ids: null, expires_at: LIFE }
+      const values = { name: tokenNameOf(code.name), ...limits }
+      const row = await issuePersonalToken(trx, code.account.id, actor, values)
+      return { kind: 'done', userId: code.account.id, row }
+    }
+    const throttled = throttledFor(await readThrottle(trx, subjects))
+    await countNetworkFailure(trx, subjects)
+    await recordRefusal(trx, { userId: null, ipAddress, requestId }, code)
+    return throttled === null ? { kind: 'refused' } : { kind: 'throttled', seconds: throttled }
+  })
+}
+
+/** Of codes that existed: the others say nothing, and anybody can send them. */
+async function recordRefusal(
+  trx: Transaction,
+  actor: Actor,
+  { reason, account }: Extract<TakenCode, { kind: 'refused' }>,
+): Promise<void> {
+  if (account === null) return
+  await recordAudit(trx, actor, {
+    organizationId: null,
+    verb: 'sign_in_failed',
+    subject: { type: 'user', id: account.id, name: account.email },
+    before: null,
+    after: { method: 'command_line', reason },
+  })
+}

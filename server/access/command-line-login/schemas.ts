@@ -1,0 +1,56 @@
+import { Type } from 'typebox'
+import { issuedPersonalToken } from '#access/accounts/personal-token-schema.ts'
+import { userSchema } from '#access/accounts/user-schema.ts'
+import { Exactly, Name, namedObject, ref } from '#platform/http/schemas.ts'
+
+const PORT = '(?:[1-9]\\d{0,3}|[1-5]\\d{4}|6[0-4]\\d{3}|65[0-4]\\d{2}|655[0-2]\\d|6553[0-5])'
+
+/**
+ * RFC 8252, 7.3: an address of this machine itself, which no other machine can answer at. Not `localhost`, which a
+ * resolver may send elsewhere. The page `/app/authorize` applies the same rule.
+ */
+const redirectUri = Type.String({
+  maxLength: 255,
+  pattern: `^http://(?:127\\.0\\.0\\.1|\\[::1\\]):${PORT}/[\\w.~/-]*$`,
+  'x-hint':
+    'must be http://127.0.0.1:<port>/<path> or http://[::1]:<port>/<path>, without a query or fragment',
+  description: 'Where the command line listens: a port and a path of `http://127.0.0.1` or `http://[::1]`.',
+})
+
+/** The longest that fits into the name of a token. */
+export const tokenNameOf = (name: string) => `gantry on ${name}`
+const MAX_NAME = 60 - tokenNameOf('').length
+
+export const authorizationInput = namedObject('LoginAuthorizationInput', {
+  redirect_uri: redirectUri,
+  code_challenge: Type.String({
+    pattern: '^[\\w-]{43}$',
+    'x-hint': 'must be the SHA-256 of the code verifier in base64url: 43 characters',
+    description: 'Base64url of the SHA-256 of the code verifier (PKCE, method S256).',
+  }),
+  name: {
+    ...Name(MAX_NAME),
+    description: 'The machine that asks, as people call it. The token is named `gantry on <name>`.',
+  },
+})
+
+export const authorizationSchema = namedObject('LoginAuthorization', {
+  code: Type.String({ description: 'Works once, for the command line that has the code verifier.' }),
+  expires_at: Type.String({ format: 'date-time', description: 'When the code expires: after two minutes.' }),
+})
+
+export const exchangeInput = namedObject('LoginExchangeInput', {
+  code: Type.String({ minLength: 1, maxLength: 512, description: 'The code that the browser brought.' }),
+  code_verifier: Type.String({
+    minLength: 43,
+    maxLength: 128,
+    pattern: '^[\\w.~-]*$',
+    'x-hint': 'must consist of letters, digits and -._~',
+    description: 'The secret whose SHA-256 was the code challenge.',
+  }),
+  redirect_uri: { ...redirectUri, description: 'The one of the approval.' },
+})
+
+export const loginSchemas = [authorizationInput, authorizationSchema, exchangeInput]
+
+export const exchanged = Exactly({ ...issuedPersonalToken, user: ref(userSchema) })
