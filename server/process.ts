@@ -23,6 +23,7 @@ async function serve(): Promise<void> {
   })
   const service = await startService(config, log, (message) => console.log(message))
   console.log(service.url === undefined ? 'gantry worker ready' : `gantry ready at ${service.url}`)
+  if (service.url !== undefined) console.log(`dashboard at ${service.url}/app`)
   const signal = await stopRequested
   console.log(`gantry stopping (${signal})`)
   setTimeout(() => process.exit(1), STOP_LIMIT_MS).unref()

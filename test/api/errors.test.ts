@@ -16,7 +16,7 @@ const hooks = `/pipelines/${tree.pipelineId}/hooks`
 
 const MIB = 1024 * 1024
 const TEXT = { 'content-type': 'text/plain' }
-const HTML_ONLY = { accept: 'text/html' }
+const IMAGES_ONLY = { accept: 'image/*' }
 
 const post = (url: string, options: RequestOptions) => request('POST', url, { token, ...options })
 const get = (url: string, options: RequestOptions = {}) => request('GET', url, { token, ...options })
@@ -24,9 +24,17 @@ const get = (url: string, options: RequestOptions = {}) => request('GET', url, {
 suite('addresses and methods', () => {
   test('an unknown URL is 404, with and without a token', async () => {
     for (const url of ['/nowhere', '/Actions', '/actions/1/2', '/hooks/sideways/1', '/.env']) {
-      assertRefused(await get(url), 'not_found')
-      assertRefused(await request('GET', url), 'not_found')
+      assertRefused(await get(url), 'unknown_route')
+      assertRefused(await request('GET', url), 'unknown_route')
     }
+  })
+
+  test('the response to an unknown URL names the nearest route, and nothing of the URL', async () => {
+    const { body } = await request('GET', '/api/v1/action/7?secret=x')
+    assert.match(body.message, /Did you mean \/actions\/\{action_id\}\?/)
+    const { text } = await request('POST', '/hook/gty_hk_secret/trigger', { rawBody: '{}' })
+    assert.match(text, /\/hooks\/\{token\}\/trigger/)
+    assert.doesNotMatch(text, /secret/)
   })
 
   test('another method on a known URL is 405 and lists the supported ones', async () => {
@@ -51,7 +59,7 @@ suite('addresses and methods', () => {
       { rawBody: 'x', headers: TEXT },
       { rawBody: Buffer.alloc(2 * MIB) },
     ]) {
-      assertRefused(await post('/nowhere', options), 'not_found')
+      assertRefused(await post('/nowhere', options), 'unknown_route')
       assertRefused(await post('/actions', options), 'method_not_allowed')
     }
   })
@@ -77,9 +85,33 @@ suite('addresses and methods', () => {
 
 suite('headers', () => {
   test('a caller that does not accept JSON gets 406', async () => {
-    for (const accept of ['text/html', 'application/xml', 'application/json;q=0', 'image/*, text/*']) {
+    for (const accept of ['application/xml', 'application/json;q=0', 'image/*, text/*']) {
       assertRefused(await get('/actions', { headers: { accept } }), 'not_acceptable')
       assertRefused(await request('GET', '/', { headers: { accept } }), 'not_acceptable')
+    }
+  })
+
+  const browser = 'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8'
+
+  test('a browser that opens the URL of an API route gets JSON', async () => {
+    for (const accept of ['text/html', browser]) {
+      const { status, headers } = await get('/actions', { headers: { accept } })
+      assert.equal(status, 200)
+      assert.match(headers['content-type']!, /^application\/json/)
+      assertRefused(await request('GET', '/actions', { headers: { accept } }), 'unauthenticated')
+    }
+  })
+
+  test('the root redirects browsers to the dashboard, and tells programs the version', async () => {
+    for (const accept of ['text/html', browser]) {
+      for (const method of ['GET', 'HEAD']) {
+        const { status, headers } = await request(method, '/', { headers: { accept } })
+        assert.deepEqual([status, headers.location, headers.vary], [302, '/app', 'Accept'])
+      }
+    }
+    for (const accept of ['*/*', 'application/json', 'application/json, text/html']) {
+      const { status, headers, body } = await request('GET', '/', { headers: { accept } })
+      assert.deepEqual([status, headers.vary, body.name], [200, 'Accept', 'Gantry'])
     }
   })
 
@@ -139,7 +171,7 @@ suite('headers', () => {
 })
 
 suite('the order of checks', () => {
-  const invisible = { rawBody: '{', headers: { ...HTML_ONLY, ...TEXT } }
+  const invisible = { rawBody: '{', headers: { ...IMAGES_ONLY, ...TEXT } }
 
   test('without a token everything is 401, even what does not exist', async () => {
     for (const id of [tree.pipelineId, 999_999, 'abc']) {
@@ -166,7 +198,7 @@ suite('the order of checks', () => {
   })
 
   test('then come Accept, type, size, syntax, and finally the values', async () => {
-    const accept = { ...HTML_ONLY, ...TEXT }
+    const accept = { ...IMAGES_ONLY, ...TEXT }
     const large = Buffer.alloc(2 * MIB, 0x7b)
     assertRefused(await post(`${hooks}/incoming`, { rawBody: large, headers: accept }), 'not_acceptable')
     assertRefused(

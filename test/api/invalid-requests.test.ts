@@ -20,6 +20,7 @@ suite('bodies', () => {
     const cases: [string | Buffer, RegExp][] = [
       ['{', /not valid JSON/],
       ["{'name':1}", /not valid JSON/],
+      ['{\n  "name": hunter2\n}', /not valid JSON: line 2, column 11: expected a value/],
       ['\ufeff{"name":"x"}', /not valid JSON/],
       ['', /empty/],
       ['  \n', /empty/],
@@ -36,6 +37,7 @@ suite('bodies', () => {
       })
       assertRefused(answer, 'malformed')
       assert.match(answer.body.message, message)
+      assert.doesNotMatch(answer.body.message, /hunter2/)
     }
   })
 

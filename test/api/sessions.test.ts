@@ -201,6 +201,48 @@ suite('who am I', () => {
     assert.equal(await isValid(test, await createAccessToken(test.db, test.person.id, new Date())), false)
   })
 
+  test('an expired token says so, and how to get a new one', async () => {
+    const test = await arrange()
+    const { body: login } = await logIn(test)
+    const { token: personal } = await createToken(test, test.person, { expires_at: '2100-01-01T00:00:00Z' })
+    const cookie = await createAccessToken(test.db, test.person.id, new Date())
+    await test.db
+      .updateTable('tokens')
+      .set({ in_cookie: true })
+      .where('hash', '=', hashToken(cookie))
+      .execute()
+    const cases: [string, Record<string, string>, RegExp][] = [
+      [login.access_token, { authorization: `Bearer ${login.access_token}` }, /POST \/users\/refresh-token/],
+      [personal, { authorization: `Bearer ${personal}` }, /Create a new one/],
+      [cookie, { cookie: `gantry_session=${cookie}` }, /session has expired/],
+    ]
+    for (const [token, headers, message] of cases) {
+      await expire(test, token)
+      const answer = await test.request('GET', '/users/me', { headers })
+      assert.deepEqual([answer.status, answer.body.code], [401, 'token_expired'])
+      assert.match(answer.body.message, message)
+      assert.equal(answer.headers['www-authenticate'], 'Bearer error="invalid_token"')
+    }
+    await sql`update tokens set expires_at = now() - interval '20 days' where user_id = ${test.person.id}`.execute(
+      test.db,
+    )
+    await pruneTokens(test.db)
+    assert.equal((await test.request('GET', '/users/me', { token: personal })).body.code, 'token_expired')
+  })
+
+  test('an expired token that was revoked, or whose account is deactivated, is unknown', async () => {
+    const test = await arrange()
+    const { id, token } = await createToken(test, test.person, { expires_at: '2100-01-01T00:00:00Z' })
+    const other = await createAccessToken(test.db, test.person.id, new Date())
+    await test.request('DELETE', `/users/personal-access-tokens/${id}`, { token: test.person.token })
+    await expire(test, token)
+    await deactivate(test, test.person)
+    for (const one of [token, other]) {
+      const { body } = await test.request('GET', '/users/me', { token: one })
+      assert.equal(body.code, 'unauthenticated')
+    }
+  })
+
   test('a refresh token does not authenticate', async () => {
     const test = await arrange()
     const { body } = await logIn(test)

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { ADMIN_ENVIRONMENT, call, logInAsAdmin, startGantry, temporaryHome } from '#test/support/process.ts'
+import { until } from '#test/support/until.ts'
 
 test('the first start creates a user and a sample, and the second start uses them', async (t) => {
   const home = await temporaryHome(t)
@@ -14,6 +15,9 @@ test('the first start creates a user and a sample, and the second start uses the
   const line = first.output.find((one) => one.startsWith('first start'))
   const password = /with the password (\S{20}) \(shown this once\)/.exec(line ?? '')?.[1]
   assert.ok(password, `the password is printed: ${line}`)
+  await until('the address of the dashboard is printed', 5_000, async () =>
+    first.output.includes(`dashboard at ${first.url}/app`),
+  )
   assert.equal((await call(first, 'GET', '/healthz')).status, 200)
   assert.equal((await call(first, 'GET', '/readyz')).status, 200)
   const credentials = { email: 'admin@example.com', password }

@@ -6,6 +6,7 @@ import { ApiError, invalid, notFound } from '#platform/http/errors.ts'
 import { acceptsJson, namesType } from '#platform/http/requests.ts'
 import { errorResponses } from '#platform/http/schemas.ts'
 import { type Caller, createCallerFinder, type FindCaller } from './caller.ts'
+import { type ExpiredToken, findExpiredToken } from './expired-token.ts'
 import { type Kind, type Located, locate, VISIBLE_AS } from './locate.ts'
 import { can, type Permission } from './permissions.ts'
 import { passesCsrfCheck, readSessionCookie } from './session-cookie.ts'
@@ -97,8 +98,8 @@ export function enforceAccess(
   app.addHook('onRequest', async (request) => {
     const { access = publicly, notJson, offers } = request.routeOptions.config
     if (access.kind === 'instance-admin' && access.orMetricsToken && hasToken(request, metricsToken)) return
-    if (access.kind !== 'public') request.caller = await authenticate(findCaller, request)
-    else if (access.readsCaller) request.caller = await authenticateIfSignedIn(findCaller, request)
+    if (access.kind !== 'public') request.caller = await authenticate(db, findCaller, request)
+    else if (access.readsCaller) request.caller = await authenticateIfSignedIn(db, findCaller, request)
     if (access.kind === 'instance-admin' && !request.caller?.is_instance_admin)
       throw forbidden('Only instance administrators may do this.')
     if (access.kind === 'permissions')
@@ -140,20 +141,34 @@ export function tokenOf({ headers }: FastifyRequest): string {
   return token !== undefined && /^[\w~+/.=-]{1,512}$/.test(token) ? token : ''
 }
 
-async function authenticate(findCaller: FindCaller, request: FastifyRequest): Promise<Caller> {
+async function authenticate(db: Database, findCaller: FindCaller, request: FastifyRequest): Promise<Caller> {
   const token = tokenOf(request)
   const caller = token === '' ? undefined : await findCaller(token, request.ip)
   if (caller) return caller
+  const expired = await findExpiredToken(db, token)
+  if (expired !== undefined) {
+    const headers = { 'www-authenticate': 'Bearer error="invalid_token"' }
+    throw new ApiError('token_expired', EXPIRED[expired], { headers })
+  }
   const message = 'A valid token is required: send Authorization: Bearer <access_token>.'
   throw new ApiError('unauthenticated', message, { headers: { 'www-authenticate': 'Bearer' } })
 }
 
+const EXPIRED: Record<ExpiredToken, string> = {
+  cookie: 'Your session has expired. Sign in again.',
+  access:
+    'This access token has expired. Get a new one with POST /users/refresh-token, or log in again with POST /users/login.',
+  personal:
+    'This personal access token has expired. Create a new one in your account settings, or sign in again with gantry login.',
+}
+
 /** A wrong token in a header is an error. A cookie is sent without asking, and may have expired. */
 async function authenticateIfSignedIn(
+  db: Database,
   findCaller: FindCaller,
   request: FastifyRequest,
 ): Promise<Caller | null> {
-  if (request.headers.authorization !== undefined) return authenticate(findCaller, request)
+  if (request.headers.authorization !== undefined) return authenticate(db, findCaller, request)
   const token = tokenOf(request)
   return token === '' ? null : ((await findCaller(token, request.ip)) ?? null)
 }

@@ -1,4 +1,5 @@
 import { type PropertyAccessToken, type Token, TypeGuards } from 'liquidjs'
+import { closest } from '#platform/nearest.ts'
 import { type Problem, shorten } from './errors.ts'
 import { childOf, FREE, holdsSecret, keysOf, type NameTree } from './names.ts'
 
@@ -61,29 +62,6 @@ function unknown(path: readonly string[], known: readonly string[]): string {
   if (near) return `has the unknown name ${name}; did you mean ${[...parent, near].join('.')}?`
   const hint = known.length === 0 ? 'nothing' : known.join(', ')
   return `has the unknown name ${name}; available${parent.length ? ` below ${shorten(parent.join('.'))}` : ''}: ${hint}`
-}
-
-/** A typo away: up to two letters, fewer in a short word. */
-function closest(name: string, known: readonly string[]): string | undefined {
-  const ranked = known
-    .filter((other) => Math.abs(other.length - name.length) <= 2)
-    .map((other) => ({ other, distance: distance(name.toLowerCase(), other) }))
-    .sort((one, two) => one.distance - two.distance)
-  const best = ranked[0]
-  return best && best.distance <= Math.min(2, Math.floor(name.length / 3)) ? best.other : undefined
-}
-
-function distance(one: string, two: string): number {
-  let row = Array.from({ length: two.length + 1 }, (_, index) => index)
-  for (let at = 1; at <= one.length; at += 1) {
-    const next = [at]
-    for (let to = 1; to <= two.length; to += 1) {
-      const changed = row[to - 1]! + (one[at - 1] === two[to - 1] ? 0 : 1)
-      next.push(Math.min(changed, row[to]! + 1, next[to - 1]! + 1))
-    }
-    row = next
-  }
-  return row[two.length]!
 }
 
 function problem({ begin }: Token, message: string): Problem {

@@ -45,7 +45,7 @@ suite('JSON', () => {
       assert.deepEqual(payloadOf(parse(text)), JSON.parse(text))
   })
 
-  test('invalid JSON is malformed, with a one-sentence message', () => {
+  test('invalid JSON is malformed, with a one-sentence message that says where', () => {
     const texts = [
       '{',
       '{"a":1,}',
@@ -60,7 +60,16 @@ suite('JSON', () => {
       '// x\n{}',
     ]
     for (const text of [...texts, '\uFEFF{}', 'undefined', '{"a":1}}'])
-      assert.equal(messageOf(parse(text)), 'The body is not valid JSON.', text)
+      assert.match(messageOf(parse(text)), /^The body is not valid JSON: line 1, column \d: .+\.$/, text)
+    assert.equal(
+      messageOf(parse('{"ref": "main",\n "a": }')),
+      'The body is not valid JSON: line 2, column 7: expected a value: an object, an array, a string in double quotes, a number, true, false or null.',
+    )
+    const form = new URLSearchParams({ payload: '{"a" 1}' }).toString()
+    assert.equal(
+      messageOf(parse(form, FORM_TYPE)),
+      'The body is a form whose field named payload is not valid JSON: line 1, column 6: expected ":" after the property name.',
+    )
     for (const text of ['', ' ', '\n\t', '\uFEFF']) assert.equal(messageOf(parse(text)), 'The body is empty.')
     for (const bytes of [[0xff], [0x22, 0xc3, 0x22], [0x22, 0xed, 0xa0, 0x80, 0x22], [0xfe, 0xff, 0, 0x7b]])
       assert.equal(messageOf(parse(Buffer.from(bytes))), 'The body is not valid UTF-8.')
@@ -138,6 +147,6 @@ suite('forms', () => {
   test('a form without a JSON payload is malformed', () => {
     assert.match(messageOf(parse('a=1&b=2', FORM_TYPE)), /neither JSON nor a form with a field named payload/)
     for (const body of ['payload=', 'payload', 'payload=%7B', 'payload=x'])
-      assert.equal(messageOf(parse(body, FORM_TYPE)), 'The body is not valid JSON.', body)
+      assert.match(messageOf(parse(body, FORM_TYPE)), /field named payload is not valid JSON: line 1/, body)
   })
 })

@@ -1,3 +1,5 @@
+import { describeJsonError } from '#platform/http/json-error.ts'
+
 /** The JSON body of a call, or why it is rejected. Whatever a sender sends must end here, not in an exception. */
 export type ParsedPayload =
   | { kind: 'parsed'; value: unknown; text: string }
@@ -25,19 +27,28 @@ export function parsePayload(contentType: string | undefined, body: Buffer): Par
 
 /** JSON with a form's content type, as curl sends it by default, or a form whose field `payload` is JSON. */
 function parseForm(text: string): ParsedPayload {
-  const direct = parseJson(text)
-  if (direct.kind === 'parsed') return direct
+  const direct = parse(text)
+  if (direct !== undefined) return { kind: 'parsed', value: direct, text }
   const payload = new URLSearchParams(text).get('payload')
   if (payload === null) return malformed('is neither JSON nor a form with a field named payload')
   // Its brackets were escaped in the body, and were not counted there.
-  return isTooDeep(Buffer.from(payload)) ? TOO_DEEP : parseJson(payload)
+  if (isTooDeep(Buffer.from(payload))) return TOO_DEEP
+  return parseJson(payload, 'is a form whose field named payload is not valid JSON')
 }
 
-function parseJson(text: string): ParsedPayload {
+function parseJson(text: string, otherwise = 'is not valid JSON'): ParsedPayload {
+  const value = parse(text)
+  return value === undefined
+    ? malformed(`${otherwise}: ${describeJsonError(text)}`)
+    : { kind: 'parsed', value, text }
+}
+
+/** Undefined for text that is not JSON. */
+function parse(text: string): unknown {
   try {
-    return { kind: 'parsed', value: JSON.parse(text), text }
+    return JSON.parse(text)
   } catch {
-    return malformed('is not valid JSON')
+    return undefined
   }
 }
 

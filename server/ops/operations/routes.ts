@@ -3,6 +3,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { type Static, Type } from 'typebox'
 import { instanceAdmin, publicly } from '#access/authorization/enforce.ts'
 import { unavailable } from '#platform/http/errors.ts'
+import { prefersPage } from '#platform/http/requests.ts'
 import { AnyObject, Exactly, errorResponses, Timestamp } from '#platform/http/schemas.ts'
 import { referencePage, referenceStyle } from './reference.ts'
 
@@ -50,6 +51,7 @@ export const operationsRoutes: FastifyPluginAsyncTypebox<{ health: Health; versi
         tags,
         operationId: 'readVersion',
         summary: 'Name and version',
+        description: 'Redirects browsers, which ask for `text/html`, to the dashboard at `/app`.',
         security: [],
         response: {
           200: Exactly(
@@ -60,11 +62,17 @@ export const operationsRoutes: FastifyPluginAsyncTypebox<{ health: Health; versi
             },
             { title: 'ServiceInfo' },
           ),
+          302: Type.Null({ description: 'To the dashboard, for callers that ask for `text/html`' }),
           ...errorResponses(406),
         },
       },
     },
-    async () => ({ name: 'Gantry', version, documentation: '/docs' }),
+    async (request, reply) => {
+      reply.header('vary', 'Accept')
+      // Relative: behind a proxy, the browser knows best under which address it has reached Gantry.
+      if (prefersPage(request.headers.accept)) return reply.redirect('/app')
+      return { name: 'Gantry', version, documentation: '/docs' }
+    },
   )
 
   app.get(

@@ -9,8 +9,10 @@ import { type ErrorsByField, errorsByField } from './validation.ts'
 export const ERROR_CODES = {
   malformed: 400,
   unauthenticated: 401,
+  token_expired: 401,
   forbidden: 403,
   not_found: 404,
+  unknown_route: 404,
   method_not_allowed: 405,
   not_acceptable: 406,
   request_timeout: 408,

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { parseExactly } from '#platform/exact-json.ts'
 import { ApiError, invalid } from './errors.ts'
+import { describeJsonError } from './json-error.ts'
 import './requests.ts'
 
 /** Bodies are JSON and nothing else; Fastify would accept plain text too. */
@@ -83,7 +84,7 @@ export function parseJsonBody(bytes: Buffer): ParsedBody {
   try {
     value = JSON.parse(text)
   } catch {
-    return { kind: 'malformed', message: 'The body is not valid JSON.' }
+    return { kind: 'malformed', message: `The body is not valid JSON: ${describeJsonError(text)}.` }
   }
   return inspect(value)
 }

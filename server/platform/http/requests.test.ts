@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { acceptsJson, namesType, pathAndQuery } from './requests.ts'
+import { acceptsJson, namesType, pathAndQuery, prefersPage } from './requests.ts'
 
 test('no Accept header, or an empty one, accepts JSON', () => {
   for (const accept of [undefined, '', ' ']) assert.equal(acceptsJson(accept), true)
@@ -20,9 +20,21 @@ test('JSON, a wildcard or a list with either accepts JSON', () => {
   for (const accept of headers) assert.equal(acceptsJson(accept), true, accept)
 })
 
+test('a page may be JSON, unless JSON is ruled out', () => {
+  for (const accept of ['text/html', 'text/html;q=0.1, image/*', 'text/html, */*;q=0'])
+    assert.equal(acceptsJson(accept), true, accept)
+  assert.equal(acceptsJson('text/html;q=0'), false)
+})
+
+test('a caller prefers a page when it names it, and not JSON', () => {
+  for (const accept of ['text/html', 'text/html,application/xhtml+xml,*/*;q=0.8'])
+    assert.equal(prefersPage(accept), true, accept)
+  for (const accept of [undefined, '', '*/*', 'text/*', 'application/json', 'text/html, application/json'])
+    assert.equal(prefersPage(accept), false, String(accept))
+})
+
 test('other types do not accept JSON', () => {
   const headers = [
-    'text/html',
     'text/*',
     'application/xml',
     'application/jsonx',

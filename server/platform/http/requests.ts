@@ -29,12 +29,21 @@ export function originOf({ headers }: { headers: IncomingHttpHeaders }): string 
 /** From the most specific range to the least: the first one in the header decides. */
 const JSON_RANGES = ['application/json', 'application/*', '*/*']
 
-/** True when the caller accepts JSON; without a header everything is accepted. */
+/**
+ * True when the caller can be sent JSON; without a header everything is accepted. A browser that opens the URL of an API
+ * route asks for a page, and shows JSON as well.
+ */
 export function acceptsJson(accept: string | undefined): boolean {
   if (accept === undefined || accept.trim() === '') return true
   const accepted = new Map(accept.split(',').map(parseRange))
+  if (accepted.get('text/html') === true && accepted.get('application/json') !== false) return true
   const decisive = JSON_RANGES.find((range) => accepted.has(range))
   return decisive !== undefined && accepted.get(decisive) === true
+}
+
+/** True when the caller asks for a page, and not for JSON by name: a browser. */
+export function prefersPage(accept: string | undefined): boolean {
+  return namesType(accept, 'text/html') && !namesType(accept, 'application/json')
 }
 
 /** True when the caller names exactly this type: a wildcard, or no header, is not enough. */

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify'
-import { ApiError, notFound } from './errors.ts'
+import { ApiError } from './errors.ts'
+import { nearestRoute } from './nearest-route.ts'
 import { pathAndQuery } from './requests.ts'
 
 /**
@@ -7,18 +8,27 @@ import { pathAndQuery } from './requests.ts'
  * read, so that its errors do not come first.
  */
 export function rejectUnknownRoutes(app: FastifyInstance): void {
-  const routes: { pattern: RegExp; methods: string[] }[] = []
+  const routes: { url: string; pattern: RegExp; methods: string[] }[] = []
   app.addHook('onRoute', ({ url, method }) => {
-    routes.push({ pattern: patternOf(url), methods: [method].flat() })
+    routes.push({ url, pattern: patternOf(url), methods: [method].flat() })
   })
   app.addHook('onRequest', async (request) => {
     if (!request.is404) return
     const path = pathAndQuery(request.url).split('?', 1)[0]!
     const methods = routes.filter(({ pattern }) => pattern.test(path)).flatMap((route) => route.methods)
-    if (methods.length === 0) throw notFound()
+    if (methods.length === 0) throw unknownRoute(path, routes)
     const allow = [...new Set(methods)].sort().join(', ')
     throw new ApiError('method_not_allowed', `This URL supports only ${allow}.`, { headers: { allow } })
   })
+}
+
+function unknownRoute(path: string, routes: readonly { url: string }[]): ApiError {
+  const near = nearestRoute(
+    path,
+    routes.map(({ url }) => url),
+  )
+  const hint = near === undefined ? '' : ` Did you mean ${near}?`
+  return new ApiError('unknown_route', `No route has this path.${hint} All of them are listed at /docs.`)
 }
 
 function patternOf(url: string): RegExp {
