@@ -11,7 +11,10 @@ export interface paths {
       path?: never
       cookie?: never
     }
-    /** Name and version */
+    /**
+     * Name and version
+     * @description Redirects browsers, which ask for `text/html`, to the dashboard at `/app`.
+     */
     get: operations['readVersion']
     put?: never
     post?: never
@@ -421,6 +424,46 @@ export interface paths {
      * @description Revokes the login that the token belongs to; a personal access token revokes itself.
      */
     post: operations['logOut']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/session/authorizations': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * Approve a login of the command line
+     * @description For the page `/app/authorize`, which `gantry login` opens. Requires the session cookie of a browser; tokens are rejected. The page then opens `redirect_uri` with `code` and the `state` it was given. POST /session/authorizations/token exchanges the code.
+     */
+    post: operations['createLoginAuthorization']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/session/authorizations/token': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * Exchange a code for a personal access token
+     * @description The second half of `gantry login`. The token has every permission of the user who approved, expires after 90 days and is named `gantry on <name>`. A code works once: an attempt with a wrong verifier or redirect URI uses it up. Failures are throttled like failed logins.
+     */
+    post: operations['exchangeLoginAuthorization']
     delete?: never
     options?: never
     head?: never
@@ -2030,6 +2073,31 @@ export interface components {
        */
       last_sign_in_at: string | null
     }
+    LoginAuthorizationInput: {
+      /** @description Where the command line listens: a port and a path of `http://127.0.0.1` or `http://[::1]`. */
+      redirect_uri: string
+      /** @description Base64url of the SHA-256 of the code verifier (PKCE, method S256). */
+      code_challenge: string
+      /** @description The machine that asks, as people call it. The token is named `gantry on <name>`. */
+      name: string
+    }
+    LoginAuthorization: {
+      /** @description Works once, for the command line that has the code verifier. */
+      code: string
+      /**
+       * Format: date-time
+       * @description When the code expires: after two minutes.
+       */
+      expires_at: string
+    }
+    LoginExchangeInput: {
+      /** @description The code that the browser brought. */
+      code: string
+      /** @description The secret whose SHA-256 was the code challenge. */
+      code_verifier: string
+      /** @description The one of the approval. */
+      redirect_uri: string
+    }
     ResourceSummary: {
       resource_type: string
       resource_type_plural: string
@@ -3572,6 +3640,34 @@ export interface components {
       /** @description The refresh token of the last login or refresh. */
       refresh_token: string
     }
+    ExchangeLoginAuthorizationResponse: {
+      id: number
+      /** @description Its name, for you to recognize it by. */
+      name: string
+      /** @description What the token may be used for; null: everything. Each scope stands alone: `manage` includes none of the others. */
+      scopes: ('read' | 'run' | 'hooks' | 'manage')[] | null
+      /** @description Restricts the token to these organizations; null: no restriction. */
+      organization_ids: number[] | null
+      /** @description Restricts the token to these projects; null: no restriction. Each must belong to one of `organization_ids`, if given. */
+      project_ids: number[] | null
+      /**
+       * Format: date-time
+       * @description Null: it does not expire.
+       */
+      expires_at: string | null
+      /**
+       * Format: date-time
+       * @description Accurate to a minute; null: never used.
+       */
+      last_used_at: string | null
+      /** @description The network address of the use at `last_used_at`. */
+      last_used_ip: string | null
+      /** Format: date-time */
+      created_at: string
+      /** @description Shown only once. */
+      token: string
+      user: components['schemas']['User']
+    }
     Identity: {
       id: number
       /** @description The identity provider. */
@@ -4577,6 +4673,13 @@ export interface operations {
           'application/json': components['schemas']['ServiceInfo']
         }
       }
+      /** @description To the dashboard, for callers that ask for `text/html` */
+      302: {
+        headers: {
+          [name: string]: unknown
+        }
+        content?: never
+      }
       406: components['responses']['NotAcceptable']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
@@ -5368,6 +5471,74 @@ export interface operations {
       413: components['responses']['TooLarge']
       415: components['responses']['UnsupportedMediaType']
       422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
+    }
+  }
+  createLoginAuthorization: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['LoginAuthorizationInput']
+      }
+    }
+    responses: {
+      /** @description Created */
+      201: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['LoginAuthorization']
+        }
+      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      406: components['responses']['NotAcceptable']
+      408: components['responses']['RequestTimeout']
+      413: components['responses']['TooLarge']
+      415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      429: components['responses']['TooManyRequests']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
+    }
+  }
+  exchangeLoginAuthorization: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['LoginExchangeInput']
+      }
+    }
+    responses: {
+      /** @description Created */
+      201: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['ExchangeLoginAuthorizationResponse']
+        }
+      }
+      400: components['responses']['Malformed']
+      406: components['responses']['NotAcceptable']
+      408: components['responses']['RequestTimeout']
+      413: components['responses']['TooLarge']
+      415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      429: components['responses']['TooManyRequests']
       500: components['responses']['InternalError']
       503: components['responses']['Unavailable']
     }

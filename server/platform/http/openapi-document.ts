@@ -101,7 +101,7 @@ function nameSchema(schema: Schema, fallback: string, schemas: Record<string, Sc
 
 function shareErrors(operation: Operation, method: string, path: string, traits: RouteTraits): void {
   const { responses, security } = operation
-  const declared = Object.keys(responses).filter((status) => !status.startsWith('2'))
+  const declared = Object.keys(responses).filter((status) => Number(status) >= 400)
   const general = errorsOf({
     ...traits,
     method,
