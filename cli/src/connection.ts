@@ -1,16 +1,22 @@
 // Which instance a command talks to, and as whom: GANTRY_URL and GANTRY_TOKEN, then --context, then the current context.
-import { createGantry, type Gantry } from '@gantry/client'
+import { createFetch, createGantry, type Gantry } from '@gantry/client'
 import { type Config, configFolder, readConfig } from './config.ts'
 import { EXIT } from './exit-codes.ts'
 import { Failure, usage } from './failure.ts'
 import { VERSION } from './version.ts'
+
+const HEADERS = { 'user-agent': `gantry-cli/${VERSION}` }
 
 export const DEFAULT_URL = 'http://127.0.0.1:7070'
 
 /** `source` says where the choice comes from: a context's name, or the environment. */
 export type Target = { url: string; token: string | null; source: string }
 
-export type Connection = Target & { gantry: Gantry }
+export type Connection = Target & {
+  gantry: Gantry
+  /** A call to any path of the instance, as `gantry api` makes it. */
+  request(method: string, path: string, init: Omit<RequestInit, 'method'>): Promise<Response>
+}
 
 /** A token is only ever sent to the address that it was issued by. */
 export function chooseTarget(
@@ -55,10 +61,23 @@ export async function connect(env: NodeJS.ProcessEnv, contextName: string | unde
       exit: EXIT.notAllowed,
       hint: `Run \`gantry login ${target.url}\`, or set GANTRY_URL and GANTRY_TOKEN.`,
     })
-  return { ...target, gantry: clientFor(target) }
+  return {
+    ...target,
+    gantry: clientFor(target),
+    request: (method, path, init) =>
+      createFetch({ token: target.token!, headers: HEADERS })(
+        new Request(`${target.url}${path}`, {
+          method,
+          ...init,
+          headers: {
+            ...(init.body && { 'content-type': 'application/json' }),
+            ...(init.headers as Record<string, string>),
+          },
+        }),
+      ),
+  }
 }
 
 export function clientFor({ url, token }: Pick<Target, 'url' | 'token'>): Gantry {
-  const headers = { 'user-agent': `gantry-cli/${VERSION}` }
-  return createGantry({ url, headers, ...(token !== null && { token }) })
+  return createGantry({ url, headers: HEADERS, ...(token !== null && { token }) })
 }

@@ -40,7 +40,8 @@ function refusal(error: GantryError): Failure {
   return new Failure(message, { exit: exitCodeOf(error), hint: hintFor(error) })
 }
 
-function exitCodeOf({ status, code }: GantryError): ExitCode {
+/** What an error response means for scripts. */
+export function exitCodeOf({ status, code }: Pick<GantryError, 'status' | 'code'>): ExitCode {
   if (status === 401 || status === 403) return EXIT.notAllowed
   if (status === 500) return EXIT.failed
   return status > 500 || code === 'unknown' ? EXIT.unreachable : EXIT.refused

@@ -2,14 +2,19 @@ import { Command } from 'commander'
 import { type Register, run } from './command.ts'
 import { context, whoami } from './commands/account.ts'
 import { actions } from './commands/actions.ts'
+import { api } from './commands/api.ts'
 import { applications, credentials, hooks, members, pipelines, servers } from './commands/inventory.ts'
+import { login, logout } from './commands/login.ts'
+import { status } from './commands/status.ts'
+import { tokens } from './commands/tokens.ts'
 import { VERSION } from './version.ts'
 
 /** In the order in which help lists them. */
 const COMMANDS: [group: string, ...Register[]][] = [
-  ['Runs', actions],
+  ['Runs', status, actions],
   ['What is set up', pipelines, applications, servers, hooks, credentials, members],
-  ['Account', whoami, context],
+  ['Account', login, logout, whoami, context, tokens],
+  ['For scripts', api],
 ]
 
 export function createProgram(): Command {

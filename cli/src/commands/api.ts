@@ -1,0 +1,114 @@
+import { readFile } from 'node:fs/promises'
+import { examples, type Register, run } from '../command.ts'
+import { EXIT } from '../exit-codes.ts'
+import { exitCodeOf, usage } from '../failure.ts'
+import { readInput } from '../stdin.ts'
+
+type Options = { field: string[]; header: string[]; input?: string; paginate?: true }
+
+const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD']
+const every = (value: string, values: string[]) => [...values, value]
+
+export const api: Register = (program) => {
+  const command = program
+    .command('api')
+    .description('call any route of the API; /docs on your instance describes them')
+    .argument('<method>', METHODS.join(', '))
+    .argument('<path>', 'for example /actions')
+    .option(
+      '-f, --field <name=value>',
+      'a field of the body, or of the query for GET; JSON values are taken as such',
+      every,
+      [],
+    )
+    .option('-H, --header <name: value>', 'a header', every, [])
+    .option('--input <file>', 'send this file as the body; - is stdin')
+    .option('--paginate', 'all pages of a list, as one array')
+    .action(
+      run(async (cli, givenMethod: string, path: string, { field, header, input, paginate }: Options) => {
+        const method = givenMethod.toUpperCase()
+        if (!METHODS.includes(method))
+          throw usage(`"${givenMethod}" is not a method.`, `Methods: ${METHODS.join(', ')}.`)
+        const { request } = await cli.connect()
+        const fields = field.map(parseField)
+        const isQuery = method === 'GET' || method === 'HEAD' || method === 'DELETE'
+        const body = input === undefined ? bodyOf(isQuery ? [] : fields) : await readBody(input)
+        const url = addQuery(path, isQuery || input !== undefined ? fields : [])
+        const headers = Object.fromEntries(header.map(parseHeader))
+        const send = (at: string) => request(method, at, { headers, body, signal: cli.signal })
+        const response = await send(url)
+        if (response.status >= 400) cli.exitCode = exitCodeOf({ status: response.status, code: '' })
+        if (!paginate || !response.ok) return copy(response)
+        const items: unknown[] = []
+        for (let page = response; ; ) {
+          const data = await page.json()
+          if (!Array.isArray(data)) throw usage('--paginate is for routes that return a list.')
+          items.push(...data)
+          const next = /<([^>]+)>;\s*rel="next"/.exec(page.headers.get('link') ?? '')?.[1]
+          if (!next) return cli.screen.json(items)
+          const { pathname, search } = new URL(next, 'http://gantry')
+          page = await send(pathname + search)
+          if (!page.ok) {
+            cli.exitCode = EXIT.refused
+            return copy(page)
+          }
+        }
+      }),
+    )
+  examples(
+    command,
+    ['gantry api GET /actions -f "filter[status]=failed"', 'with a filter'],
+    ['gantry api POST /pipelines/3/actions -f comment="from a script"', 'with a body'],
+    ['gantry api GET /organizations/1/audit --paginate', 'everything'],
+  )
+}
+
+async function copy(response: Response): Promise<void> {
+  if (!response.body) return
+  for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) process.stdout.write(chunk)
+  if (process.stdout.isTTY) process.stdout.write('\n')
+}
+
+function parseField(given: string): [string, unknown] {
+  const at = given.indexOf('=')
+  if (at < 1) throw usage(`-f takes name=value, not "${given}".`)
+  const text = given.slice(at + 1)
+  return [given.slice(0, at), parseValue(text)]
+}
+
+/** Numbers, booleans, null, arrays and objects; everything else is text. */
+function parseValue(text: string): unknown {
+  if (!/^(-?\d|true$|false$|null$|[[{"])/.test(text)) return text
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}
+
+function parseHeader(given: string): [string, string] {
+  const at = given.indexOf(':')
+  if (at < 1) throw usage(`-H takes "name: value", not "${given}".`)
+  return [given.slice(0, at), given.slice(at + 1).trim()]
+}
+
+const bodyOf = (fields: [string, unknown][]) =>
+  fields.length === 0 ? undefined : JSON.stringify(Object.fromEntries(fields))
+
+async function readBody(file: string): Promise<string> {
+  if (file === '-') return readInput()
+  return readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    throw usage(`Failed to read ${file}: ${error.code}.`)
+  })
+}
+
+/** Only paths: the token goes to the instance and nowhere else. */
+function addQuery(path: string, fields: [string, unknown][]): string {
+  if (/^[a-z][a-z0-9+.-]*:|^\/\//i.test(path))
+    throw usage(`"${path}" is an address.`, 'Give the path only, for example /actions.')
+  const query = new URLSearchParams(
+    fields.map(([name, value]) => [name, typeof value === 'string' ? value : JSON.stringify(value)]),
+  )
+  const whole = path.startsWith('/') ? path : `/${path}`
+  return fields.length === 0 ? whole : `${whole}${whole.includes('?') ? '&' : '?'}${query}`
+}

@@ -1,0 +1,61 @@
+import type { components } from '@gantry/client'
+import { stateOf, styleOf } from '../actions.ts'
+import { type Register, run } from '../command.ts'
+import { slug } from '../names.ts'
+import { type Column, printTable } from '../table.ts'
+import { ago, took } from '../times.ts'
+
+type Run = components['schemas']['OverviewRun']
+
+const RUN: Column<Run>[] = [
+  { title: 'run', text: ({ id }) => `#${id}` },
+  { title: 'status', text: stateOf, style: styleOf },
+  {
+    title: 'what',
+    text: ({ project, environment, resource_name, pipeline }) =>
+      [project.name, environment.name, resource_name, pipeline.name].map(slug).join('/'),
+  },
+  { title: 'by', text: ({ trigger_name }) => trigger_name ?? '' },
+  { title: 'started', text: ({ created_at }) => ago(created_at) },
+  { title: 'took', text: (one) => took(one) },
+]
+
+export const status: Register = (program) => {
+  program
+    .command('status')
+    .description('what is running, what has failed, and what could not be delivered')
+    .option('--json', 'print JSON')
+    .action(
+      run(async ({ connect, screen }, { json }: { json?: true }) => {
+        const { gantry, url } = await connect()
+        const overview = await gantry.get('/overview')
+        if (json) return screen.json(overview)
+        const { running, failures, deliveries, workers } = overview
+        const heading = (text: string) => screen.print(screen.style('bold', text))
+        heading(`Running at ${url}`)
+        printTable(screen, running, RUN, 'Nothing is running.')
+        screen.print()
+        heading('Failed lately')
+        printTable(screen, failures, RUN, 'Nothing has failed.')
+        screen.print()
+        heading('Undeliverable')
+        printTable(
+          screen,
+          deliveries.failing,
+          [
+            { title: 'hook', text: ({ name }) => name },
+            { title: 'failures', text: ({ failures_in_a_row }) => `${failures_in_a_row} in a row` },
+            { title: 'since', text: ({ failing_since }) => ago(failing_since) },
+            {
+              title: 'state',
+              text: ({ disabled_reason, disabled_at }) =>
+                disabled_at ? `off: ${disabled_reason}` : 'retrying',
+            },
+          ],
+          'Everything is delivered.',
+        )
+        if (workers.alive === 0)
+          screen.note('No worker is alive: nothing runs until one starts. `gantry doctor` says more.')
+      }),
+    )
+}

@@ -1,0 +1,15 @@
+import { usage } from './failure.ts'
+
+const MAX_BYTES = 2 * 1024 * 1024
+
+/** Everything on stdin. */
+export async function readInput(): Promise<string> {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of process.stdin as AsyncIterable<Buffer>) {
+    bytes += chunk.length
+    if (bytes > MAX_BYTES) throw usage('What comes on stdin is larger than 2 MiB.')
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString('utf8')
+}
