@@ -16,8 +16,8 @@ export type VerifyDeliveryInput = {
   /** The `whsec_…` secret of the hook. While a secret is rotated, both may be given. */
   secret: string | readonly string[]
   /** How far the clocks of sender and receiver may differ, and how long a delivery may be on its way. */
-  toleranceSeconds?: number
-  now?: Date
+  toleranceSeconds?: number | undefined
+  now?: Date | undefined
 }
 
 export type VerificationProblem =
