@@ -3,14 +3,14 @@ import { pause } from './pause.ts'
 
 export type FetchOptions = {
   /** A personal access token. In the browser of somebody who is signed in, none is needed. */
-  token?: string
-  headers?: Record<string, string>
+  token?: string | undefined
+  headers?: Record<string, string> | undefined
   /** Replaces the global `fetch`. */
-  fetch?: (request: Request) => Promise<Response>
+  fetch?: ((request: Request) => Promise<Response>) | undefined
   /** How often a request is repeated. 0: never. */
-  retries?: number
+  retries?: number | undefined
   /** How long a request may wait before it is repeated, all repetitions together. */
-  maxRetryWaitMs?: number
+  maxRetryWaitMs?: number | undefined
 }
 
 /**

@@ -32,7 +32,7 @@ export type Call<Method extends HttpMethod> = <
 
 type Item<Path extends PathsWithMethod<paths, 'get'>> = Data<'get', Path> extends (infer One)[] ? One : never
 
-export type StepLogOptions = { after?: number; signal?: AbortSignal }
+export type StepLogOptions = { after?: number | undefined; signal?: AbortSignal | undefined }
 
 export type Gantry = ReturnType<typeof createGantry>
 

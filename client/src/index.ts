@@ -4,4 +4,11 @@ export { createFetch } from './fetch.ts'
 export { type Call, createGantry, type Data, type Gantry, type GantryOptions } from './gantry.ts'
 export type { StreamOptions } from './resume.ts'
 export type { ActionEvent, ActionsEvent, ActionsFilter, Delivery, DeliveryEvent } from './streams.ts'
+export {
+  type Delivered,
+  VerificationError,
+  type VerificationProblem,
+  type VerifyDeliveryInput,
+  verifyDelivery,
+} from './verify-delivery.ts'
 export type { WaitOptions } from './wait.ts'

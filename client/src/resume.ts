@@ -4,15 +4,15 @@ import { childController, pause } from './pause.ts'
 import { createEventParser, type ServerSentEvent } from './sse.ts'
 
 export type StreamOptions = {
-  signal?: AbortSignal
+  signal?: AbortSignal | undefined
   /** The `id` of an event: the stream resumes after it. */
-  after?: string
+  after?: string | undefined
   /** Called when the connection was lost; it is reopened after `delayMs`. */
-  onReconnect?: (lost: { error: Error; delayMs: number }) => void
+  onReconnect?: ((lost: { error: Error; delayMs: number }) => void) | undefined
   /** A connection that is silent for this long is given up: Gantry sends a heartbeat every 15 seconds. */
-  silenceMs?: number
+  silenceMs?: number | undefined
   /** How long to keep reconnecting to a service that does not respond. */
-  giveUpAfterMs?: number
+  giveUpAfterMs?: number | undefined
 }
 
 /** Throws what a request throws; responds with 204 when nothing will come anymore. */

@@ -78,7 +78,7 @@ export function createStreams(request: RequestStream) {
   return {
     followAction,
     /** Status changes of all actions that you may see, as they happen. Endless. */
-    followActions({ query = {}, ...options }: StreamOptions & { query?: ActionsFilter } = {}) {
+    followActions({ query = {}, ...options }: StreamOptions & { query?: ActionsFilter | undefined } = {}) {
       return follow<ActionsEvent>('/actions/stream', { query }, ['ready', 'action'], options)
     },
     /** The deliveries of an outgoing hook as they are attempted. Endless. */

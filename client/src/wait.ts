@@ -7,11 +7,11 @@ import type { ActionsEvent, createStreams } from './streams.ts'
 type Action = components['schemas']['Action']
 
 export type WaitOptions = {
-  signal?: AbortSignal
+  signal?: AbortSignal | undefined
   /** Rejects with a `TimeoutError` after this time. The action goes on. */
-  timeoutMs?: number
+  timeoutMs?: number | undefined
   /** Called with the action when waiting begins, and whenever its status or the reason for it has changed. */
-  onChange?: (action: Action) => void
+  onChange?: ((action: Action) => void) | undefined
 }
 
 type WaitDeps = {
