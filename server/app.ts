@@ -48,6 +48,7 @@ import { hookSchemas } from '#model/hooks/schemas.ts'
 import { inventorySchemas } from '#model/inventory/schemas.ts'
 import { createTree } from '#model/inventory/tree.ts'
 import { pipelineSchemas } from '#model/pipelines/schemas.ts'
+import { commandLineRoutes } from '#ops/command-line/routes.ts'
 import { type Health, operationsRoutes } from '#ops/operations/routes.ts'
 import type { AddressGuard } from '#platform/addresses/guard.ts'
 import type { SshGuard } from '#platform/addresses/ssh-guard.ts'
@@ -169,7 +170,7 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
   // JSON.stringify, which is the fastest serializer.
   app.setSerializerCompiler(() => JSON.stringify)
   app.setErrorHandler(replyWithError)
-  logRequests(app, (request) => request.caller?.id ?? null)
+  logRequests(app, version, (request) => request.caller?.id ?? null)
   await app.register(helmet, {
     contentSecurityPolicy: {
       useDefaults: false,
@@ -236,5 +237,6 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
   await app.register(applyRoutes, { db, box, guard, sshGuard, refuseLocal, baseUrl })
   const queueDepths = () => readQueueDepths({ db, jobs })
   await app.register(dashboardRoutes, { db, tree, baseUrl, queueDepths })
+  await app.register(commandLineRoutes, { baseUrl })
   return app
 }

@@ -3,6 +3,7 @@ import { createFetch, createGantry, type Gantry } from '@gantry/client'
 import { type Config, configFolder, readConfig } from './config.ts'
 import { EXIT } from './exit-codes.ts'
 import { Failure, usage } from './failure.ts'
+import { noticeVersion } from './server-version.ts'
 import { VERSION } from './version.ts'
 
 const HEADERS = { 'user-agent': `gantry-cli/${VERSION}` }
@@ -65,7 +66,7 @@ export async function connect(env: NodeJS.ProcessEnv, contextName: string | unde
     ...target,
     gantry: clientFor(target),
     request: (method, path, init) =>
-      createFetch({ token: target.token!, headers: HEADERS })(
+      createFetch(optionsFor(target))(
         new Request(`${target.url}${path}`, {
           method,
           ...init,
@@ -79,5 +80,13 @@ export async function connect(env: NodeJS.ProcessEnv, contextName: string | unde
 }
 
 export function clientFor({ url, token }: Pick<Target, 'url' | 'token'>): Gantry {
-  return createGantry({ url, headers: HEADERS, ...(token !== null && { token }) })
+  return createGantry({ url, ...optionsFor({ url, token }) })
+}
+
+function optionsFor({ url, token }: Pick<Target, 'url' | 'token'>) {
+  return {
+    headers: HEADERS,
+    fetch: async (request: Request) => noticeVersion(url, await fetch(request)),
+    ...(token !== null && { token }),
+  }
 }

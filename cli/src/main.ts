@@ -5,10 +5,13 @@ import { EXIT } from './exit-codes.ts'
 import { Interrupted, toFailure } from './failure.ts'
 import { createProgram } from './program.ts'
 import { paint, usesColor } from './screen.ts'
+import { versionNote } from './server-version.ts'
 
 process.once('SIGINT', interrupt)
 process.once('SIGTERM', interrupt)
 process.exitCode = await main(process.argv)
+const note = versionNote()
+if (note && process.stderr.isTTY) process.stderr.write(`${note}\n`)
 
 async function main(argv: string[]): Promise<number> {
   try {

@@ -58,14 +58,16 @@ function parseRange(part: string): [range: string, accepted: boolean] {
 
 /**
  * One wide line per request, and its id in the response. The route is logged, not the URL: a URL can carry the token
- * of a hook.
+ * of a hook. The command line is told the version, so that it can say when it is another one.
  */
 export function logRequests(
   app: FastifyInstance,
+  version: string,
   callerId: (request: FastifyRequest) => number | null,
 ): void {
   app.addHook('onRequest', async (request, reply) => {
     reply.header('x-request-id', request.id)
+    if (request.headers['user-agent']?.startsWith('gantry-cli/')) reply.header('x-gantry-version', version)
   })
   app.addHook('onResponse', async (request, reply) => {
     request.log.info(

@@ -1,0 +1,58 @@
+// The command-line room: every instance hands out the command line that matches it.
+import { createHash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import type { FastifyPluginAsync } from 'fastify'
+import { publicly } from '#access/authorization/enforce.ts'
+import { unavailable } from '#platform/http/errors.ts'
+import { installScript } from './install-script.ts'
+
+/** Where scripts/build-cli.mjs puts it. */
+const BUILT = new URL('../../../cli/dist/gantry.mjs', import.meta.url)
+
+/** Serves the command line and the script that installs it; tests pass another file. */
+export const commandLineRoutes: FastifyPluginAsync<{ baseUrl: () => string; file?: URL }> = async (
+  app,
+  { baseUrl, file = BUILT },
+) => {
+  const config = { access: publicly, notJson: true }
+  const schema = { hide: true }
+  let built: Promise<{ bytes: Buffer; sha256: string } | undefined> | undefined
+
+  /** Read when first asked for: most processes never are. */
+  async function commandLine() {
+    built ??= readBuilt(file)
+    const found = await built
+    if (found) return found
+    // It may be built later.
+    built = undefined
+    throw unavailable()
+  }
+
+  app.get('/cli/install.sh', { config, schema }, (_, reply) =>
+    reply
+      .header('cache-control', 'no-cache')
+      .type('text/x-shellscript; charset=utf-8')
+      .send(installScript(baseUrl())),
+  )
+
+  app.get('/cli/gantry.mjs', { config, schema }, async (request, reply) => {
+    const { bytes, sha256 } = await commandLine()
+    const etag = `"${sha256}"`
+    reply.header('etag', etag).header('cache-control', 'no-cache')
+    if (request.headers['if-none-match'] === etag) return reply.code(304).send()
+    return reply.type('text/javascript; charset=utf-8').send(bytes)
+  })
+
+  app.get('/cli/sha256', { config, schema }, async (_, reply) => {
+    const { sha256 } = await commandLine()
+    return reply
+      .header('cache-control', 'no-cache')
+      .type('text/plain; charset=utf-8')
+      .send(`${sha256}  gantry.mjs\n`)
+  })
+}
+
+async function readBuilt(file: URL) {
+  const bytes = await readFile(file).catch(() => undefined)
+  return bytes && { bytes, sha256: createHash('sha256').update(bytes).digest('hex') }
+}
