@@ -74,6 +74,8 @@ import { hookRequestRoutes } from '#views/hook-requests/routes.ts'
 import { hookRequestSchemas } from '#views/hook-requests/schemas.ts'
 import { stepLogRoutes } from '#views/logs/routes.ts'
 import { stepLogSchema } from '#views/logs/schemas.ts'
+import { nameRoutes } from '#views/names/routes.ts'
+import { nameEntrySchema } from '#views/names/schemas.ts'
 import { streamRoutes } from '#views/streams/routes.ts'
 import { streamSchemas } from '#views/streams/schemas.ts'
 import type { StreamSettings } from '#views/streams/settings.ts'
@@ -123,6 +125,7 @@ const schemas = [
   ...inventorySchemas,
   ...actionSchemas,
   stepLogSchema,
+  nameEntrySchema,
   ...streamSchemas,
   ...hookSchemas,
   ...hookRequestSchemas,
@@ -206,6 +209,7 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
   await app.register(actionRoutes, { db, tree, baseUrl })
   await app.register(runRoutes, { db, tree, baseUrl, enqueue: deps.enqueue })
   await app.register(stepLogRoutes, { db, tree })
+  await app.register(nameRoutes, { db, tree, baseUrl })
   await app.register(streamRoutes, { db, tree, listener: deps.listener, settings: deps.streams })
   await app.register(hookRoutes, {
     db,

@@ -51,7 +51,6 @@ export async function findNamed(gantry: Gantry, kinds: readonly Kind[], given: s
 export async function readNames(gantry: Gantry, kinds: readonly Kind[]): Promise<Named[]> {
   const names: Named[] = []
   const query = { type: kinds.join(','), per_page: 1_000 }
-  // @ts-expect-error: the route is being added
   for await (const named of gantry.list('/names', { params: { query } })) names.push(named)
   return names
 }
@@ -85,8 +84,9 @@ export function slug(name: string): string {
   return name
     .normalize('NFKD')
     .replaceAll(/[\u0300-\u036f]/g, '')
+    .normalize('NFC')
     .toLowerCase()
-    .replaceAll(/[^a-z0-9]+/g, '-')
+    .replaceAll(/[^\p{L}\p{M}\p{N}]+/gu, '-')
     .replaceAll(/^-+|-+$/g, '')
 }
 

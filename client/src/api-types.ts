@@ -685,6 +685,26 @@ export interface paths {
     patch?: never
     trace?: never
   }
+  '/names': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * Find resources by name
+     * @description Organizations, projects, environments, applications, servers, pipelines, hooks and credentials that you may read, in all of your organizations. With `q`, in this order: those whose path is `q`; whose name is the last word of `q`; whose name starts with it; all others. Then by path, type and id.
+     */
+    get: operations['listNames']
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
   '/actions/{id}/stream': {
     parameters: {
       query?: never
@@ -2583,6 +2603,50 @@ export interface components {
        * @description When the step last changed its status or printed.
        */
       updated_at: string
+    }
+    NameEntry: {
+      /**
+       * @description What it is.
+       * @enum {string}
+       */
+      type:
+        | 'organization'
+        | 'project'
+        | 'environment'
+        | 'application'
+        | 'server'
+        | 'pipeline'
+        | 'incoming_hook'
+        | 'outgoing_hook'
+        | 'credential'
+      /** @description Its id: an integer, or a UUID for hooks. */
+      id: number | string
+      /** @description Its name as people wrote it. */
+      name: string
+      /** @description The slugs of project, environment, application or server, pipeline and hook, down to this one, joined by `/`: `shop/production/web/deploy`. Organizations and credentials have their own slug only. A name without letters and digits, and one that you may not see, is replaced by type and id: `project-7`. Not unique. */
+      path: string
+      /** @description The organization that it belongs to; an organization itself. */
+      organization: {
+        /** @description The id of the organization. */
+        id: number
+        /** @description The name of the organization. */
+        name: string
+      }
+      /** @description The project that it belongs to, or is. Null for organizations and credentials. */
+      project_id: number | null
+      /** @description The environment that it belongs to, or is. Null above environments. */
+      environment_id: number | null
+      /**
+       * @description What a pipeline runs on, also for its hooks. Null for everything else.
+       * @enum {string|null}
+       */
+      resource_type: 'application' | 'server' | null
+      /** @description The application or server that a pipeline runs on. Null where `resource_type` is. */
+      resource_id: number | null
+      /** @description The pipeline of a hook. Null for everything else. */
+      pipeline_id: number | null
+      /** @description Whether its environment is archived: nothing runs there until it is unarchived. */
+      archived: boolean
     }
     ActionMove: {
       action_id: number
@@ -5981,6 +6045,43 @@ export interface operations {
       401: components['responses']['Unauthenticated']
       403: components['responses']['Forbidden']
       404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
+    }
+  }
+  listNames: {
+    parameters: {
+      query?: {
+        /** @description Any of organization, project, environment, application, server, pipeline, incoming_hook, outgoing_hook, credential; comma-separated. Without it: all of them. */
+        type?: string
+        /** @description Words, separated by spaces or `/`, that all occur in the path or in the names that it is made of. Case-insensitive; every character stands for itself. */
+        q?: string
+        /** @description Page number, starting at 1. */
+        page?: number
+        /** @description Items per page. */
+        per_page?: number
+      }
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          Link: components['headers']['Link']
+          'X-Total-Count': components['headers']['X-Total-Count']
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['NameEntry'][]
+        }
+      }
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
       406: components['responses']['NotAcceptable']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']

@@ -17,6 +17,7 @@ import {
   createTestTree,
   grantRole,
 } from '#test/support/world.ts'
+import type { NameEntry } from '#views/names/schemas.ts'
 
 const { app, db, request } = await openTestApp({ after })
 const routes = app.accessTable.filter(({ method }) => method !== 'HEAD')
@@ -39,12 +40,16 @@ function describeAccess(access: Access): string {
     case 'public':
       return 'public'
     case 'signed-in':
-      return access.shows ? `signed in: shows by \`${access.shows}\`` : 'signed in: own account'
+      return access.shows ? `signed in: shows by ${quoted(access.shows)}` : 'signed in: own account'
     case 'instance-admin':
       return `instance administrator${access.orMetricsToken ? ', or the metrics token' : ''}`
     case 'permissions':
-      return access.needs.map((need) => `\`${need}\``).join(', ')
+      return quoted(access.needs)
   }
+}
+
+function quoted(names: readonly string[]): string {
+  return names.map((name) => `\`${name}\``).join(', ')
 }
 
 function visibleWith(access: Access): string {
@@ -251,6 +256,13 @@ suite('the owner of another organization', () => {
             const { status, body } = await ask(route, outsider.token)
             assert.equal(status, 200)
             assert.deepEqual([body.running, body.failures, body.deliveries.failing], [[], [], []])
+          })
+        } else if (route.url === '/names') {
+          test(`sees nothing of other users in ${name}`, async () => {
+            const { status, body } = await ask(route, outsider.token)
+            assert.equal(status, 200)
+            const isForeign = (one: NameEntry) => one.organization.id === tree.organizationId
+            assert.deepEqual([body.length > 0, body.filter(isForeign)], [true, []])
           })
         } else if (access.shows !== undefined) {
           test(`gets an empty list from ${name}`, async () => {

@@ -101,6 +101,21 @@ suite('a restricted token', () => {
     assert.deepEqual(await failing(inSibling), [`Of ${sibling.projectId}`])
   })
 
+  test('finds only names that it is restricted to', async () => {
+    const named = async (token: string) => {
+      const { body } = await request('GET', '/names?type=project,pipeline,credential&per_page=100', { token })
+      return body.map(({ type, id }: { type: string; id: number }) => `${type} ${id}`).sort()
+    }
+    const inProject = ({ projectId, pipelineId, serverPipelineId }: TestTree) => [
+      `project ${projectId}`,
+      `pipeline ${pipelineId}`,
+      `pipeline ${serverPipelineId}`,
+    ]
+    assert.deepEqual(await named(inSibling), inProject(sibling).sort())
+    const everywhere = [...inProject(first), ...inProject(sibling), `credential ${first.credentialId}`]
+    assert.deepEqual(await named(inFirst), everywhere.sort())
+  })
+
   test('follows only what it is restricted to', async () => {
     const hidden = await createRun(db, first)
     const shown = await createRun(db, sibling)

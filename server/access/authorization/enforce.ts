@@ -15,7 +15,7 @@ import { requirementOf, type TokenRequirement, unmetRequirement } from './token-
 /**
  * The access that a route requires; every route declares one in `config.access`.
  * - `public`: none; `readsCaller`: the route answers callers who are signed in differently.
- * - `signed-in`: a token; the route shows only what belongs to the caller, or what they have `shows` for.
+ * - `signed-in`: a token; the route shows only what belongs to the caller, or what they have one of `shows` for.
  * - `instance-admin`: a token of an instance administrator; `orMetricsToken`: or the one in GANTRY_METRICS_TOKEN.
  * - `permissions`: a token, and every listed permission in the scope of the object that the URL names.
  *   `resource:view` means `view` of the kind of resource that the pipeline runs on; `replay` for the permission
@@ -24,7 +24,7 @@ import { requirementOf, type TokenRequirement, unmetRequirement } from './token-
  */
 export type Access =
   | { kind: 'public'; readsCaller?: true }
-  | ({ kind: 'signed-in'; shows?: Permission } & ForTokens)
+  | ({ kind: 'signed-in'; shows?: readonly Permission[] } & ForTokens)
   | ({ kind: 'instance-admin'; orMetricsToken?: true } & ForTokens)
   | ({ kind: 'permissions'; of: Kind; param: string; needs: readonly Need[]; suffices?: true } & ForTokens)
 
@@ -55,7 +55,7 @@ declare module 'fastify' {
 export const publicly: Access = { kind: 'public' }
 export const publiclyOrSignedIn: Access = { kind: 'public', readsCaller: true }
 export const signedIn: Guarded = { kind: 'signed-in' }
-export const showing = (shows: Permission): Access => ({ kind: 'signed-in', shows })
+export const showing = (...shows: Permission[]): Access => ({ kind: 'signed-in', shows })
 export const instanceAdmin: Access = { kind: 'instance-admin' }
 
 /** The same access, with another requirement for personal access tokens. */

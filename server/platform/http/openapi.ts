@@ -45,6 +45,7 @@ export async function installOpenApi(
         { name: 'Organizations', description: 'The root of all resources, and its audit log.' },
         { name: 'Projects', description: 'Groups of environments in an organization.' },
         { name: 'Environments', description: 'Stages of a project, such as staging or production.' },
+        { name: 'Names', description: 'Finds every kind of resource by its name.' },
         { name: 'Members', description: 'Users of an organization, and their invitations.' },
         { name: 'Roles', description: 'Custom sets of permissions.' },
         { name: 'Accounts', description: 'Login, sessions and tokens.' },

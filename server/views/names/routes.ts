@@ -1,0 +1,69 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from 'typebox'
+import { callerOf, showing } from '#access/authorization/enforce.ts'
+import type { Tree } from '#model/inventory/tree.ts'
+import type { Database } from '#platform/database/connect.ts'
+import { DEFAULT_PER_PAGE, describePage, pageOf, pageQuery } from '#platform/http/pagination.ts'
+import { Exactly, errorResponses, ref } from '#platform/http/schemas.ts'
+import { listNames } from './list-names.ts'
+import { createNameIndex } from './name-index.ts'
+import { NAMED_TYPES, type NamedType, nameEntrySchema } from './schemas.ts'
+import { VIEWED_WITH } from './visible-names.ts'
+
+const MAX_PER_PAGE = 1_000
+
+const nameQuery = {
+  type: Type.Optional(
+    Type.String({
+      pattern: `^(${NAMED_TYPES.join('|')})(,(${NAMED_TYPES.join('|')}))*$`,
+      'x-hint': `must be any of: ${NAMED_TYPES.join(', ')}`,
+      description: `Any of ${NAMED_TYPES.join(', ')}; comma-separated. Without it: all of them.`,
+    }),
+  ),
+  q: Type.Optional(
+    Type.String({
+      maxLength: 200,
+      description:
+        'Words, separated by spaces or `/`, that all occur in the path or in the names that it is made of. Case-insensitive; every character stands for itself.',
+    }),
+  ),
+  page: pageQuery.page,
+  per_page: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: MAX_PER_PAGE,
+      default: DEFAULT_PER_PAGE,
+      description: 'Items per page.',
+    }),
+  ),
+}
+
+export type NameRoutes = { db: Database; tree: Tree; baseUrl: () => string }
+
+export const nameRoutes: FastifyPluginAsyncTypebox<NameRoutes> = async (app, { db, tree, baseUrl }) => {
+  const readIndex = createNameIndex({ db, tree })
+
+  app.get(
+    '/names',
+    {
+      config: { access: showing(...new Set(Object.values(VIEWED_WITH))) },
+      schema: {
+        tags: ['Names'],
+        operationId: 'listNames',
+        summary: 'Find resources by name',
+        description:
+          'Organizations, projects, environments, applications, servers, pipelines, hooks and credentials that you may read, in all of your organizations. With `q`, in this order: those whose path is `q`; whose name is the last word of `q`; whose name starts with it; all others. Then by path, type and id.',
+        querystring: Exactly(nameQuery),
+        response: { 200: Type.Array(ref(nameEntrySchema)), ...errorResponses(401, 422) },
+      },
+    },
+    async (request, reply) => {
+      const { type, q = '' } = request.query
+      const types = new Set((type?.split(',') ?? NAMED_TYPES) as readonly NamedType[])
+      const page = pageOf(request.query)
+      const { items, extent } = await listNames(readIndex, callerOf(request), { types, text: q }, page)
+      describePage(request, reply, baseUrl(), page, extent)
+      return items
+    },
+  )
+}
