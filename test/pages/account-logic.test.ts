@@ -1,10 +1,16 @@
 // The logic of the pages for accounts, without a browser.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { RIGHT_REDIRECTS, WRONG_REDIRECTS } from '#test/support/redirect-uris.ts'
 import { languageChoices } from '../../web/src/account/languages.ts'
 import { NEW_TOKEN, scopesLabel, toTokenBody, validateToken } from '../../web/src/account/token-input.ts'
 import { describeUserAgent } from '../../web/src/account/user-agent.ts'
 import { ApiError, UnreachableError } from '../../web/src/api/api.ts'
+import {
+  type AuthorizationRequest,
+  answerUrl,
+  readAuthorizationRequest,
+} from '../../web/src/session/authorization-request.ts'
 import { grantLabel } from '../../web/src/session/grant-label.ts'
 import { signInProblem, singleSignOnProblem } from '../../web/src/session/problems.ts'
 import { readLink } from '../../web/src/session/read-link.ts'
@@ -187,5 +193,63 @@ describe('labels', () => {
     assert.equal(grantLabel({ ...grant, project_name: null }), 'developer in the whole organization')
     assert.equal(languageChoices('en').find(({ value }) => value === 'de')?.label, 'Deutsch')
     assert.deepEqual(languageChoices('not a tag')[0], { value: 'not a tag', label: 'not a tag' })
+  })
+})
+
+describe('a request to authorize the command line', () => {
+  const right = {
+    redirect_uri: 'http://127.0.0.1:49152/callback',
+    state: 'a+b/c=&?#',
+    code_challenge: 'x'.repeat(43),
+    name: 'laptop',
+  }
+  const read = (more: Record<string, string> = {}) =>
+    readAuthorizationRequest(`?${new URLSearchParams({ ...right, ...more })}`)
+  const isRefused = (search: string) => 'problems' in readAuthorizationRequest(search)
+
+  it('leads back to a loopback port, with the state as it was', () => {
+    for (const redirect_uri of RIGHT_REDIRECTS) {
+      const request = read({ redirect_uri }) as AuthorizationRequest
+      const url = new URL(answerUrl(request, { code: 'a&b' }))
+      assert.equal(url.href.split('?')[0], new URL(redirect_uri).href)
+      assert.deepEqual(
+        [...url.searchParams],
+        [
+          ['code', 'a&b'],
+          ['state', right.state],
+        ],
+      )
+    }
+  })
+
+  it('leads nowhere else', () => {
+    for (const redirect_uri of WRONG_REDIRECTS) assert.ok('problems' in read({ redirect_uri }), redirect_uri)
+  })
+
+  it('is refused when a parameter is missing, wrong or given twice', () => {
+    assert.equal((readAuthorizationRequest('') as { problems: string[] }).problems.length, 4)
+    for (const [name, value] of Object.entries(right)) {
+      const search = new URLSearchParams(right)
+      search.append(name, value)
+      assert.ok(isRefused(`?${search}`), `${name} twice`)
+      search.delete(name)
+      assert.ok(isRefused(`?${search}`), `no ${name}`)
+    }
+    const wrong: Record<string, string>[] = [
+      { state: 'x'.repeat(513) },
+      { state: 'a b' },
+      { code_challenge: 'x'.repeat(42) },
+      { code_challenge_method: 'plain' },
+      { name: '\u200b\u202e\n' },
+    ]
+    for (const more of wrong) assert.ok('problems' in read(more), JSON.stringify(more))
+    assert.ok(!('problems' in read({ code_challenge_method: 'S256' })))
+  })
+
+  it('names the machine on one line, in 50 characters at most', () => {
+    const nameOf = (name: string) => (read({ name }) as AuthorizationRequest).name
+    assert.equal(nameOf(' a\nb\u202egnp\u0000 '), 'a b gnp')
+    assert.equal(nameOf('😀'.repeat(60)), '😀'.repeat(50))
+    assert.equal(nameOf(`${'x'.repeat(49)} y`), 'x'.repeat(49))
   })
 })

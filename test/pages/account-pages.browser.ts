@@ -4,6 +4,7 @@ import { after, before, describe, it } from 'node:test'
 import type { Page } from 'playwright-core'
 import { testAccountPage } from './account-page.ts'
 import { type AccountsWorld, openAccountsWorld } from './accounts-world.ts'
+import { testAuthorizePage, unansweredRequest } from './authorize-page.ts'
 import { findViolations } from './axe.ts'
 import { testInvitationPage, testPendingInvitations, testResetPage } from './link-pages.ts'
 import { testSignInPage } from './sign-in-page.ts'
@@ -29,6 +30,7 @@ describe('the pages for accounts', () => {
   describe('the members page', () => testPendingInvitations(() => world))
   describe('the reset page', () => testResetPage(() => world))
   describe('the account page', () => testAccountPage(() => world))
+  describe('the page that authorizes the command line', () => testAuthorizePage(() => world))
 
   it('have no serious accessibility violation, no error and no injected style, light, dark and narrow', async () => {
     const person = await world.createPerson('Ada Accessible')
@@ -37,6 +39,11 @@ describe('the pages for accounts', () => {
     await signIn(page, { ...person, password: 'wrong' })
     await page.getByText('Incorrect email or password').waitFor()
     await looksRight(page, 'sign-in, rejected')
+    const request = await unansweredRequest('a-machine-with-a-long-name.and-a-long-domain.example')
+    await page.goto(request)
+    await looksRight(page, 'authorize, signed out')
+    await page.goto('/app/authorize')
+    await looksRight(page, 'authorize, not valid')
     const organization = await world.createOrganization('Adventure Works')
     await page.goto(await world.invite(organization, 'axe@example.com'))
     await looksRight(page, 'invitation')
@@ -54,6 +61,11 @@ describe('the pages for accounts', () => {
     await page.getByRole('button', { name: 'Sign out everywhere' }).click()
     await looksRight(page, 'sign out everywhere')
     await page.keyboard.press('Escape')
+    await page.goto(request)
+    await looksRight(page, 'authorize')
+    await page.evaluate("history.replaceState({ outcome: 'approved' }, '')")
+    await looksRight(page, 'authorize, approved')
+    await page.goto('/app/account')
     await page.getByRole('button', { name: 'New token' }).click()
     await page.getByLabel('Access to', { exact: true }).selectOption('Selected organizations')
     await page.getByRole('dialog').getByLabel('Name').fill('axe')

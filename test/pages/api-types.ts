@@ -32,6 +32,7 @@ export const USED_OPERATIONS = [
   'DELETE /session',
   'GET /session/options',
   'POST /session/oidc',
+  'POST /session/authorizations',
   'GET /users/me/identities',
   'POST /users/me/identities',
   'DELETE /users/me/identities/{id}',

@@ -6,7 +6,9 @@ import { fileURLToPath } from 'node:url'
 import type { Browser } from 'playwright-core'
 import { type IdentityProvider, startIdentityProvider } from '#test/support/identity-provider.ts'
 import { later } from '#test/support/later.ts'
-import { ADMIN, ADMIN_ENVIRONMENT, startGantry, temporaryHome } from '#test/support/process.ts'
+import { ADMIN, ADMIN_ENVIRONMENT, call, startGantry, temporaryHome } from '#test/support/process.ts'
+import type { AccountsWorld } from './accounts-world.ts'
+import { startLogin } from './authorize-page.ts'
 import { findViolations } from './axe.ts'
 import { openBrowser } from './browser.ts'
 import { freePort, openPage, signIn } from './world.ts'
@@ -79,6 +81,28 @@ describe('single sign-on', () => {
     await page.getByRole('button', { name: 'Sign out' }).click()
     await page.getByRole('button', { name: /Acme login/ }).click()
     await page.getByRole('heading', { name: 'Overview' }).waitFor()
+    await close()
+  })
+
+  it('comes back to the login of the command line, as it was asked for', async (t) => {
+    const login = await startLogin(t, 'Ada’s laptop, 100%2B & co')
+    const { page, errors, close } = await openPage(world, login.path, null)
+    await page.getByRole('button', { name: /Acme login/ }).click()
+    await page.getByPlaceholder('Enter any login').fill('newcomer')
+    await page.getByPlaceholder('and password').fill('x')
+    await page.getByRole('button', { name: 'Sign-in' }).click()
+    await page.getByRole('button', { name: 'Continue' }).click()
+    await page.getByText('newcomer@example.com').waitFor()
+    assert.equal(page.url(), new URL(login.path, world.url).href)
+    await page.getByRole('button', { name: 'Approve' }).click()
+    const callAs: AccountsWorld['callAs'] = (_token, method, path, body) =>
+      call(world, method, path, { body })
+    const { body } = await login.finish({ callAs })
+    assert.deepEqual(
+      [body.user.email, body.name],
+      ['newcomer@example.com', 'gantry on Ada’s laptop, 100%2B & co'],
+    )
+    assert.deepEqual(errors, [])
     await close()
   })
 

@@ -500,6 +500,10 @@ export type LogInRequest = { email: string; password: string }
 
 export type LogText = { target_id: number; step_order: number; offset: number; text: string }
 
+export type LoginAuthorization = { code: string; expires_at: string }
+
+export type LoginAuthorizationInput = { redirect_uri: string; code_challenge: string; name: string }
+
 export type Member = {
   user_id: number
   user: User
@@ -989,6 +993,12 @@ export type Operations = {
     query: undefined
     body: BeginSingleSignOnRequest
     answer: BrowserDestination
+  }
+  'POST /session/authorizations': {
+    path: undefined
+    query: undefined
+    body: LoginAuthorizationInput
+    answer: LoginAuthorization
   }
   'GET /users/me/identities': {
     path: undefined

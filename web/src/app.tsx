@@ -15,6 +15,7 @@ const HooksPage = lazy(() => import('./hooks/hooks-page.tsx'))
 const HookPage = lazy(() => import('./hooks/hook-page.tsx'))
 const InvitationPage = lazy(() => import('./session/invitation-page.tsx'))
 const ResetPasswordPage = lazy(() => import('./session/reset-password-page.tsx'))
+const AuthorizePage = lazy(() => import('./session/authorize-page.tsx'))
 const AccountPage = lazy(() => import('./account/account-page.tsx'))
 const MembersPage = lazy(() => import('./members/members-page.tsx'))
 
@@ -24,6 +25,7 @@ export function App() {
       <Switch>
         <Route path="/invitation" component={InvitationPage} />
         <Route path="/reset-password" component={ResetPasswordPage} />
+        <Route path="/authorize" component={AuthorizePage} />
         <Route component={SignedInPages} />
       </Switch>
     </Suspense>

@@ -2,7 +2,7 @@
 import { Button } from '@mantine/core'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { useEffect } from 'react'
-import { useLocation, useSearch } from 'wouter'
+import { useLocation } from 'wouter'
 import { queryKeys } from '../api/queries.ts'
 import { useApi } from '../api/services.ts'
 import { ErrorAlert } from '../ui/page.tsx'
@@ -38,10 +38,9 @@ type SingleSignOnProps = { label: string; invitationToken?: string; variant?: 'd
 export function SingleSignOnButton({ label, invitationToken, variant = 'default' }: SingleSignOnProps) {
   const api = useApi()
   const [location] = useLocation()
-  const search = useSearch()
   const { leave, isLeaving, error } = useIdentityProvider(() => {
-    // With an invitation there is nothing left to do on this page.
-    rememberPage(invitationToken === undefined ? location + (search && `?${search}`) : '/overview')
+    // With an invitation there is nothing left to do on this page. The query as it is: the router decodes a part of it.
+    rememberPage(invitationToken === undefined ? location + window.location.search : '/overview')
     const body = invitationToken === undefined ? {} : { invitation_token: invitationToken }
     return api.request('POST /session/oidc', { body })
   })
