@@ -766,7 +766,7 @@ export type ServerResource = {
   id: number
   name: string
   provider_type: string
-  provider_code: string
+  provider_code: 'local' | 'ssh'
   provider_name: string
   provider_name_human_readable: string
 }
