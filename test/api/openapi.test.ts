@@ -136,6 +136,22 @@ test('an object says which fields it may have, and an array what it holds', () =
   })
 })
 
+test('every field and every parameter has a description: a sentence', () => {
+  const missing: string[] = []
+  const check = (description: string | undefined, path: string) => {
+    if (!/^[A-Z`0-9].*[.)]$/s.test(description ?? '')) missing.push(`${path}: ${description}`)
+  }
+  walkSchemas(document, ({ properties = {} }, path) => {
+    for (const [name, { description }] of Object.entries<Schema>(properties))
+      check(description, `${path}.${name}`)
+  })
+  for (const { name, operation } of operations) {
+    for (const parameter of operation.parameters ?? [])
+      check(parameter.description, `${name} ${parameter.name}`)
+  }
+  assert.deepEqual(missing, [])
+})
+
 test('every list that has pages tells how many items and pages there are', () => {
   const lists = operations.filter(({ operation }) =>
     operation.parameters?.some(({ name }) => name === 'page'),

@@ -9,9 +9,11 @@ import { readIfMatch } from '#platform/http/if-match.ts'
 import { describePage, pageOf, pageQuery } from '#platform/http/pagination.ts'
 import { unwrap } from '#platform/http/problems.ts'
 import {
+  described,
   Exactly,
   errorResponses,
   Id,
+  idOf,
   Name,
   ref,
   TextOrNull,
@@ -28,7 +30,7 @@ import { currentPassword, newPassword, userSchema } from './user-schema.ts'
 
 const profileChange = Exactly(
   {
-    name: Type.Optional(Name()),
+    name: Type.Optional(Name(255, 'Your name, for display.')),
     language: Type.Optional(
       Type.String({
         maxLength: 35,
@@ -43,16 +45,16 @@ const profileChange = Exactly(
 
 const sessionInList = Exactly(
   {
-    id: Id,
+    id: idOf('session'),
     kind: Word(['browser', 'api'], {
       description: '`browser`: signed in with a cookie. `api`: with tokens.',
     }),
     current: Type.Boolean({ description: 'The session that this request belongs to.' }),
     ip_address: TextOrNull({ description: 'Where the sign-in came from; null when that was not recorded.' }),
     user_agent: TextOrNull({ description: 'What the client called itself when it signed in.' }),
-    created_at: Timestamp,
-    last_used_at: Type.String({ format: 'date-time', description: 'Accurate to a minute.' }),
-    expires_at: Type.String({ format: 'date-time', description: 'Unless it is used or refreshed before.' }),
+    created_at: described(Timestamp, 'When the user signed in.'),
+    last_used_at: described(Timestamp, 'When it was last used, accurate to a minute.'),
+    expires_at: described(Timestamp, 'When it ends, unless it is used or refreshed before.'),
   },
   { title: 'ActiveSession' },
 )

@@ -1,6 +1,15 @@
 import { Type } from 'typebox'
 import { TOKEN_SCOPES, type TokenScope } from '#access/authorization/token-limits.ts'
-import { Exactly, Id, Name, TextOrNull, Timestamp, TimestampOrNull } from '#platform/http/schemas.ts'
+import {
+  described,
+  Exactly,
+  Id,
+  idOf,
+  Name,
+  TextOrNull,
+  Timestamp,
+  TimestampOrNull,
+} from '#platform/http/schemas.ts'
 
 const listOrNull = <Item>(items: object, description: string) =>
   Type.Unsafe<Item[] | null>({
@@ -28,13 +37,13 @@ const limits = {
 }
 
 export const personalToken = {
-  id: Id,
+  id: idOf('token'),
   name: Type.String({ description: 'Its name, for you to recognize it by.' }),
   ...limits,
   expires_at: TextOrNull({ format: 'date-time', description: 'Null: it does not expire.' }),
   last_used_at: TextOrNull({ format: 'date-time', description: 'Accurate to a minute; null: never used.' }),
   last_used_ip: TextOrNull({ description: 'The network address of the use at `last_used_at`.' }),
-  created_at: Timestamp,
+  created_at: described(Timestamp, 'When it was created.'),
 }
 
 /** The response that shows the token itself. */
@@ -44,9 +53,11 @@ export const issuedPersonalToken = {
 }
 
 export const personalTokenInput = Exactly({
-  name: Name(60),
+  name: Name(60, 'A name to recognize it by.'),
   scopes: Type.Optional(limits.scopes),
   organization_ids: Type.Optional(limits.organization_ids),
   project_ids: Type.Optional(limits.project_ids),
-  expires_at: Type.Optional(TimestampOrNull),
+  expires_at: Type.Optional(
+    described(TimestampOrNull, 'When it stops working, in the future. Null or absent: it does not expire.'),
+  ),
 })

@@ -14,7 +14,7 @@ import {
 import { isSameOrigin, writeSessionCookie } from '#access/authorization/session-cookie.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { ApiError } from '#platform/http/errors.ts'
-import { Exactly, errorResponses, named, ref, TextOrNull } from '#platform/http/schemas.ts'
+import { described, Exactly, errorResponses, named, ref, TextOrNull } from '#platform/http/schemas.ts'
 import { loginSchema } from './login.ts'
 import { signOut } from './manage-sessions.ts'
 import { renewCookieSession, type TokenLifetimes } from './sessions.ts'
@@ -42,7 +42,7 @@ export function operation<Schema extends FastifySchema>(
 export const sessionSchema = named(
   'Session',
   Exactly({
-    user: ref(userSchema),
+    user: described(ref(userSchema), 'Who is signed in.'),
     expires_at: TextOrNull({
       format: 'date-time',
       description: 'Extended by use, for up to 30 days; null for a token that does not expire.',

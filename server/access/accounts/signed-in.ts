@@ -2,7 +2,7 @@ import type { FastifyReply } from 'fastify'
 import { type Static, Type } from 'typebox'
 import { writeSessionCookie } from '#access/authorization/session-cookie.ts'
 import type { Database } from '#platform/database/connect.ts'
-import { Exactly, IntegerOrNull, namedObject, ref, TextOrNull } from '#platform/http/schemas.ts'
+import { described, Exactly, IntegerOrNull, namedObject, ref, TextOrNull } from '#platform/http/schemas.ts'
 import type { TokenLifetimes } from './sessions.ts'
 import type { StartedSession } from './start-session.ts'
 import { loadUser, userSchema } from './user-schema.ts'
@@ -23,7 +23,7 @@ const UNLESS_COOKIE =
 
 /** The response to everything that signs somebody in by the way. */
 export const signedInSchema = namedObject('SignedIn', {
-  user: ref(userSchema),
+  user: described(ref(userSchema), 'Who is signed in now.'),
   access_token: TextOrNull({ description: UNLESS_COOKIE }),
   token_type: TextOrNull({ enum: ['bearer', null], description: 'Null when no tokens were issued.' }),
   expires_in: IntegerOrNull({ description: 'Seconds until the access token expires, or null.' }),

@@ -6,6 +6,7 @@ import type { Database } from '#platform/database/connect.ts'
 import { describePage, pageOf, pageQuery } from '#platform/http/pagination.ts'
 import { toApiError, unwrap } from '#platform/http/problems.ts'
 import {
+  described,
   Exactly,
   errorResponses,
   Id,
@@ -93,7 +94,7 @@ export const userRoutes: FastifyPluginAsyncTypebox<UserRoutes> = async (app, dep
         201: Exactly(
           {
             url: Type.String({ description: 'Send it to the user over a channel that you trust.' }),
-            expires_at: Timestamp,
+            expires_at: described(Timestamp, 'When the link stops working.'),
           },
           { title: 'PasswordResetLink' },
         ),
@@ -113,7 +114,13 @@ export const userRoutes: FastifyPluginAsyncTypebox<UserRoutes> = async (app, dep
       description: 'The account that the link is for. Links that are unknown, used or expired are 422.',
       body: Exactly({ token: linkToken }, { examples: [{ token: 'gty_rs_…' }] }),
       response: {
-        200: Exactly({ email: Type.String(), expires_at: Timestamp }, { title: 'PasswordReset' }),
+        200: Exactly(
+          {
+            email: Type.String({ description: 'The address of the account that the link is for.' }),
+            expires_at: described(Timestamp, 'When the link stops working.'),
+          },
+          { title: 'PasswordReset' },
+        ),
         ...errorResponses(400, 403, 422),
       },
     }),

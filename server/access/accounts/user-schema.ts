@@ -1,26 +1,29 @@
 import { type Static, Type } from 'typebox'
 import type { Database } from '#platform/database/connect.ts'
-import { Exactly, Id, named, Timestamp } from '#platform/http/schemas.ts'
+import { Exactly, idOf, named, timestamps } from '#platform/http/schemas.ts'
 
 export const userSchema = named(
   'User',
   Exactly({
-    id: Id,
-    name: Type.String(),
-    email: Type.String(),
-    url_slug: Type.String(),
-    language: Type.String(),
-    active: Type.Boolean(),
-    created_at: Timestamp,
-    updated_at: Timestamp,
+    id: idOf('user'),
+    name: Type.String({ description: 'The name of the user, for display.' }),
+    email: Type.String({ description: 'The email address, which the user signs in with.' }),
+    url_slug: Type.String({ description: 'Unique, derived from the name.' }),
+    language: Type.String({ description: 'The preferred language, as a BCP 47 tag such as `en`.' }),
+    active: Type.Boolean({ description: 'Whether the user may sign in and use tokens.' }),
+    ...timestamps,
   }),
 )
 
-export const currentPassword = Type.String({ minLength: 1, maxLength: 255, description: 'The present one.' })
+export const currentPassword = Type.String({
+  minLength: 1,
+  maxLength: 255,
+  description: 'The current password.',
+})
 export const newPassword = Type.String({
   minLength: 8,
   maxLength: 255,
-  description: 'At least 8 characters.',
+  description: 'The new password: at least 8 characters.',
 })
 
 export type User = Static<typeof userSchema>

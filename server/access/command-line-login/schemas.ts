@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { issuedPersonalToken } from '#access/accounts/personal-token-schema.ts'
 import { userSchema } from '#access/accounts/user-schema.ts'
-import { Exactly, Name, namedObject, ref } from '#platform/http/schemas.ts'
+import { described, Exactly, Name, namedObject, ref } from '#platform/http/schemas.ts'
 
 const PORT = '(?:[1-9]\\d{0,3}|[1-5]\\d{4}|6[0-4]\\d{3}|65[0-4]\\d{2}|655[0-2]\\d|6553[0-5])'
 
@@ -53,4 +53,7 @@ export const exchangeInput = namedObject('LoginExchangeInput', {
 
 export const loginSchemas = [authorizationInput, authorizationSchema, exchangeInput]
 
-export const exchanged = Exactly({ ...issuedPersonalToken, user: ref(userSchema) })
+export const exchanged = Exactly(
+  { ...issuedPersonalToken, user: described(ref(userSchema), 'Who approved the login.') },
+  { title: 'ExchangedLogin' },
+)

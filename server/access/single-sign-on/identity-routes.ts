@@ -4,7 +4,15 @@ import { operation } from '#access/accounts/session-routes.ts'
 import { actorOf } from '#access/audit/actor.ts'
 import { callerOf, signedIn } from '#access/authorization/enforce.ts'
 import { unwrap } from '#platform/http/problems.ts'
-import { Exactly, errorResponses, Id, Timestamp, TimestampOrNull } from '#platform/http/schemas.ts'
+import {
+  described,
+  Exactly,
+  errorResponses,
+  Id,
+  idOf,
+  Timestamp,
+  TimestampOrNull,
+} from '#platform/http/schemas.ts'
 import { begin, destination } from './begin.ts'
 import type { Flow } from './flow.ts'
 import { listIdentities, unlinkIdentity } from './identities.ts'
@@ -18,11 +26,11 @@ type IdentityRoutes = Pick<SignInDeps, 'db' | 'replaceRoles'> & {
 
 const identity = Exactly(
   {
-    id: Id,
+    id: idOf('identity'),
     issuer: Type.String({ description: 'The identity provider.' }),
     label: Type.String({ description: 'What the sign-in button calls it, or the host of the issuer.' }),
-    created_at: Timestamp,
-    last_used_at: TimestampOrNull,
+    created_at: described(Timestamp, 'When it was linked.'),
+    last_used_at: described(TimestampOrNull, 'When it was last used to sign in; null: never.'),
   },
   { title: 'Identity' },
 )

@@ -11,7 +11,7 @@ import {
   AnyObjectOrNull,
   Exactly,
   errorResponses,
-  Id,
+  idOf,
   named,
   ref,
   TextOrNull,
@@ -24,7 +24,7 @@ export const dryRunSchema = named(
   'DryRun',
   Exactly({
     verdict: Type.String({ description: 'The outcome of a correctly signed call with this payload.' }),
-    message: Type.String(),
+    message: Type.String({ description: 'The verdict as a sentence.' }),
     errors: Type.Unsafe<Record<string, string[]> | null>({
       type: ['object', 'null'],
       additionalProperties: { type: 'array', items: { type: 'string' } },
@@ -46,11 +46,19 @@ export const dryRunSchema = named(
     }),
     targets: Type.Array(
       Exactly({
-        resource_id: Id,
-        resource_name: Type.String(),
-        batch: Type.Integer(),
-        steps: Type.Array(Exactly({ order: Type.Integer(), name: Type.String(), description: TextOrNull() })),
+        resource_id: idOf('server'),
+        resource_name: Type.String({ description: 'The name of the server.' }),
+        batch: Type.Integer({ description: 'Its batch, from 1; batches run one after another.' }),
+        steps: Type.Array(
+          Exactly({
+            order: Type.Integer({ description: 'Its position, from 1.' }),
+            name: Type.String({ description: 'The name of the step.' }),
+            description: TextOrNull({ description: 'What the step does; null without a description.' }),
+          }),
+          { description: 'The steps that would run there, in order.' },
+        ),
       }),
+      { description: 'One per server that the run would use; empty when nothing would run.' },
     ),
   }),
 )
@@ -158,7 +166,9 @@ export const dryRunRoute: FastifyPluginAsyncTypebox<{ db: Database; box: SecretB
         params: Exactly({ hook_id: Uuid }),
         body: Exactly({
           headers: Type.Optional(
-            Type.Record(Type.String({ maxLength: 256 }), Type.String({ maxLength: 8192 })),
+            Type.Record(Type.String({ maxLength: 256 }), Type.String({ maxLength: 8192 }), {
+              description: 'The headers of the call, by name.',
+            }),
           ),
           body: Type.Unknown({ description: 'The payload, as JSON.' }),
         }),

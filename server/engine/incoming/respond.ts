@@ -2,17 +2,20 @@ import type { FastifyReply } from 'fastify'
 import { type Static, Type } from 'typebox'
 import { permalink } from '#model/actions/present.ts'
 import { ApiError, invalid, notFound } from '#platform/http/errors.ts'
-import { Exactly, IdOrNull, named, TextOrNull, UuidOrNull } from '#platform/http/schemas.ts'
+import { described, Exactly, idOrNullOf, named, TextOrNull, UuidOrNull } from '#platform/http/schemas.ts'
 import type { Received } from './receive-call.ts'
 
 export const callAnswerSchema = named(
   'CallAnswer',
   Exactly({
-    message: Type.String(),
-    action_id: IdOrNull,
-    hook_request_id: UuidOrNull,
-    url_web_permalink: TextOrNull({ format: 'uri' }),
-    errors: Type.Null(),
+    message: Type.String({ description: 'What happened, as a sentence.' }),
+    action_id: idOrNullOf('action', 'null when nothing was started'),
+    hook_request_id: described(UuidOrNull, 'The id of the record of the call; null without one.'),
+    url_web_permalink: TextOrNull({
+      format: 'uri',
+      description: 'The page of the action in the dashboard; null when nothing was started.',
+    }),
+    errors: Type.Null({ description: 'Always null: errors have another status.' }),
   }),
 )
 

@@ -66,7 +66,12 @@ export const incomingRoutes: FastifyPluginAsyncTypebox<IncomingRoutes> = async (
         description:
           'For senders of webhooks. The body is JSON, plain or with `Content-Encoding: gzip`; when the hook requires a secret, the call must be signed. The response is sent after the run is stored.',
         security: [],
-        params: Exactly({ token: Type.String({ maxLength: 512 }) }),
+        params: Exactly({
+          token: Type.String({
+            maxLength: 512,
+            description: 'The token in the URL of the hook, or the id of a hook that requires a secret.',
+          }),
+        }),
         response: {
           200: {
             ...ref(callAnswerSchema),

@@ -5,7 +5,7 @@ import { unmetCondition } from '#model/payload/conditions.ts'
 import type { AddressGuard } from '#platform/addresses/guard.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import { conflict, type HttpProblem } from '#platform/http/problems.ts'
-import { Exactly, Id, named, TextOrNull, Timestamp } from '#platform/http/schemas.ts'
+import { described, Exactly, idOf, named, TextOrNull, Timestamp } from '#platform/http/schemas.ts'
 import { MASK } from '#platform/masking/masked.ts'
 import { buildContext, type ContextDeps, type Subject } from './build-context.ts'
 import { authorizeTokens, loadOutgoingHooks } from './outgoing-hooks.ts'
@@ -13,27 +13,37 @@ import { authorizeTokens, loadOutgoingHooks } from './outgoing-hooks.ts'
 export const previewSchema = named(
   'DeliveryPreview',
   Exactly({
-    action_id: Id,
-    event: Exactly({
-      kind: Type.String(),
-      status: Type.String(),
-      previous_status: TextOrNull(),
-      occurred_at: Timestamp,
+    action_id: idOf('action that the delivery would report on'),
+    event: Exactly(
+      {
+        kind: Type.String({ description: 'The kind of event, such as `action.status_changed`.' }),
+        status: Type.String({ description: 'The status of the action after the event.' }),
+        previous_status: TextOrNull({ description: 'The status before it; null for a new action.' }),
+        occurred_at: described(Timestamp, 'When it happened.'),
+      },
+      { description: 'The event that the delivery would report.' },
+    ),
+    unmet_condition: TextOrNull({
+      description: 'The path of the condition that prevents this delivery; null when all match.',
     }),
-    unmet_condition: TextOrNull({ description: 'The condition that prevents this delivery.' }),
-    method: Type.String(),
-    url: Type.String(),
-    headers: Type.Record(Type.String(), Type.String()),
-    body: TextOrNull(),
+    method: Type.String({ description: 'The HTTP method.' }),
+    url: Type.String({ description: 'The URL, with templates filled in.' }),
+    headers: Type.Record(Type.String(), Type.String(), {
+      description: 'The headers by name, with templates filled in.',
+    }),
+    body: TextOrNull({ description: 'The body as text, with templates filled in; null without one.' }),
     access_token: Type.String({
       description: "Whether the credential's token is used, and whether it may be.",
     }),
-    receiver: Exactly({
-      host: Type.String(),
-      addresses: Type.Array(Type.String()),
-      allowed: Type.Boolean(),
-      message: Type.String(),
-    }),
+    receiver: Exactly(
+      {
+        host: Type.String({ description: 'The host of the URL.' }),
+        addresses: Type.Array(Type.String(), { description: 'The IP addresses that the host resolves to.' }),
+        allowed: Type.Boolean({ description: 'Whether Gantry may connect to it.' }),
+        message: Type.String({ description: 'Why, as a sentence.' }),
+      },
+      { description: 'Where the request would go.' },
+    ),
   }),
 )
 

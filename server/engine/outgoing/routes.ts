@@ -3,7 +3,7 @@ import { type Static, Type } from 'typebox'
 import { permissions } from '#access/authorization/enforce.ts'
 import { invalid } from '#platform/http/errors.ts'
 import { unwrap } from '#platform/http/problems.ts'
-import { Exactly, errorResponses, Id, named, ref, Uuid } from '#platform/http/schemas.ts'
+import { described, Exactly, errorResponses, Id, named, ref, Uuid } from '#platform/http/schemas.ts'
 import { type Preview, type PreviewDeps, previewHook, previewSchema } from './preview.ts'
 import { redeliver } from './redeliver.ts'
 
@@ -14,7 +14,7 @@ const redeliverySchema = named(
   'Redelivery',
   Exactly({
     deliveries: Type.Integer({ description: 'How many deliveries are sent again, or would be.' }),
-    dry_run: Type.Boolean(),
+    dry_run: Type.Boolean({ description: 'Whether they were only counted.' }),
   }),
 )
 
@@ -27,8 +27,8 @@ const Instant = Type.String({
 
 const redeliverBody = Exactly(
   {
-    from: Instant,
-    to: Type.Optional(Instant),
+    from: described(Instant, 'The beginning of the range, inclusive.'),
+    to: Type.Optional(described(Instant, 'The end of the range, exclusive. Default: now.')),
     only_failed: Type.Optional(
       Type.Boolean({ default: true, description: 'Skip events that were delivered.' }),
     ),
@@ -49,7 +49,11 @@ export const outgoingRoutes: FastifyPluginAsyncTypebox<PreviewDeps> = async (app
         description:
           "Uses the given action, or the newest one that matches the hook. Nothing is sent; the credential's token is masked.",
         params,
-        body: Exactly({ action_id: Type.Optional(Id) }),
+        body: Exactly({
+          action_id: Type.Optional(
+            described(Id, 'The action to report on. Default: the newest one that matches the hook.'),
+          ),
+        }),
         response: { 200: ref(previewSchema), ...errorResponses(400, 401, 403, 404, 409, 422) },
       },
     },

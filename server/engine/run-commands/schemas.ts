@@ -1,8 +1,19 @@
 import { type Static, type TObject, Type } from 'typebox'
 import { serverResourceSchema } from '#model/actions/schemas.ts'
 import type { VariableValue } from '#model/payload/coerce.ts'
+import { stepCommandFields } from '#model/pipelines/schemas.ts'
 import type { ReasonCode } from '#platform/database/tables.ts'
-import { Exactly, Id, named, ref, TextOrNull, Word } from '#platform/http/schemas.ts'
+import {
+  AnyObject,
+  described,
+  Exactly,
+  Id,
+  idOf,
+  named,
+  ref,
+  TextOrNull,
+  Word,
+} from '#platform/http/schemas.ts'
 
 export const runBody = Exactly(
   {
@@ -57,12 +68,12 @@ export const runBody = Exactly(
 )
 
 const source = {
-  type: Type.String(),
-  source_type: TextOrNull(),
-  source_ref: TextOrNull(),
-  repository: TextOrNull(),
-  commit_hash: TextOrNull(),
-  release_name: TextOrNull(),
+  type: Type.String({ description: '`deploy`, `redeploy` or `rollback`.' }),
+  source_type: TextOrNull({ description: 'What `source_ref` names: `branch`, `tag` or `commit`.' }),
+  source_ref: TextOrNull({ description: 'The branch, tag or commit.' }),
+  repository: TextOrNull({ description: 'The repository of the application.' }),
+  commit_hash: TextOrNull({ description: 'The hash of the commit; null when it is resolved at the start.' }),
+  release_name: TextOrNull({ description: 'The release to return to; null unless it is a rollback.' }),
 }
 
 /** What a run would do. */
@@ -71,23 +82,22 @@ export const runPlanSchema = named(
   Exactly({
     targets: Type.Array(
       Exactly({
-        resource_type: Word(['server'] as const),
-        resource_id: Id,
-        resource_data: ref(serverResourceSchema),
-        batch: Type.Integer({ minimum: 1, description: 'Batches run one after another.' }),
+        resource_type: Word(['server'] as const, { description: 'The kind of resource: always `server`.' }),
+        resource_id: idOf('server'),
+        resource_data: described(ref(serverResourceSchema), 'The server that the target would run on.'),
+        batch: Type.Integer({ minimum: 1, description: 'Its batch, from 1; batches run one after another.' }),
         steps: Type.Array(
           Exactly({
-            order: Type.Integer({ minimum: 1 }),
-            name: Type.String(),
-            description: TextOrNull(),
-            built_in: Type.Boolean(),
-            command: TextOrNull({ description: 'Null for built-in steps.' }),
-            run_as_user: TextOrNull(),
-            timeout_seconds: Type.Integer(),
-            idempotent: Type.Boolean(),
+            order: Type.Integer({ minimum: 1, description: 'Its position, from 1.' }),
+            name: Type.String({ description: 'The name of the step.' }),
+            description: TextOrNull({ description: 'What the step does; null without a description.' }),
+            built_in: Type.Boolean({ description: 'Whether it is one of the steps that every deploy has.' }),
+            ...stepCommandFields,
           }),
+          { description: 'The steps that would run there, in order.' },
         ),
       }),
+      { description: 'One per server that the run would use.' },
     ),
     source: Type.Unsafe<Static<TObject<typeof source>> | null>({
       ...Exactly(source),
@@ -99,8 +109,10 @@ export const runPlanSchema = named(
       type: ['string', 'null'],
       description: 'Why the run would wait: a `status_reason_code`, or null when it would start immediately.',
     }),
-    would_wait_human_readable: TextOrNull(),
-    variables: Type.Record(Type.String(), Type.Unknown()),
+    would_wait_human_readable: TextOrNull({
+      description: '`would_wait` in words, for display; null when it would start immediately.',
+    }),
+    variables: AnyObject({ description: 'The variables of the run, by name.' }),
   }),
 )
 

@@ -2,8 +2,8 @@ import { type Static, Type } from 'typebox'
 import { applicationSchema } from '#model/actions/schemas.ts'
 import {
   Exactly,
-  Id,
   IntegerOrNull,
+  idOf,
   Name,
   namedObject,
   ref,
@@ -16,25 +16,41 @@ const command = (description: string) =>
   Type.Optional(TextOrNull({ maxLength: 65_536, description: `${description} For bash; at most 64 KiB.` }))
 
 export const linkedResourceSchema = namedObject('LinkedResource', {
-  resource_type: Word(['server'] as const),
-  resource_id: Id,
+  resource_type: Word(['server'] as const, { description: 'The kind of resource: always `server`.' }),
+  resource_id: idOf('server'),
 })
 export type LinkedResource = Static<typeof linkedResourceSchema>
 
 const fields = {
-  name: Name(),
+  name: Name(255, 'The name of the application.'),
   repository: Type.String({
     minLength: 1,
     maxLength: 2_048,
     description:
       'An https, http or ssh URL, `git@host:owner/name.git`, or `owner/name` at the provider of the credential. `file:` is for instance administrators.',
   }),
-  default_branch: Type.Optional(Type.String({ minLength: 1, maxLength: 1_024, default: 'main' })),
-  programming_language: Type.Optional(TextOrNull({ maxLength: 60 })),
-  engine_version: Type.Optional(TextOrNull({ maxLength: 60 })),
-  framework: Type.Optional(TextOrNull({ maxLength: 60 })),
+  default_branch: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 1_024,
+      default: 'main',
+      description: 'The branch that a deploy takes when none is named.',
+    }),
+  ),
+  programming_language: Type.Optional(
+    TextOrNull({ maxLength: 60, description: 'The language, such as `nodejs` or `php`; for display.' }),
+  ),
+  engine_version: Type.Optional(
+    TextOrNull({ maxLength: 60, description: 'The version of the language or runtime; for display.' }),
+  ),
+  framework: Type.Optional(
+    TextOrNull({ maxLength: 60, description: 'The framework, such as `nextjs` or `laravel`; for display.' }),
+  ),
   root_directory: Type.Optional(
-    TextOrNull({ maxLength: 255, description: 'Relative to the repository; null: the whole repository.' }),
+    TextOrNull({
+      maxLength: 255,
+      description: 'The folder to deploy, relative to the repository; null: the whole repository.',
+    }),
   ),
   install_dependencies_command: command('Runs in every new release.'),
   build_command: command('Runs after dependencies are installed.'),
@@ -101,9 +117,11 @@ export const applicationRecordSchema = namedObject('ApplicationRecord', {
   folder: Type.String({
     description: 'Its folder below the root directory of its servers; never changes.',
   }),
-  shared_paths: Type.Array(Type.String()),
+  shared_paths: Type.Array(Type.String(), {
+    description: 'Shared by all releases: `storage/` is a folder, `.env` a file.',
+  }),
   linked_resources: Type.Array(ref(linkedResourceSchema), {
-    description: 'Empty for callers without `server:view`.',
+    description: 'The servers that it is deployed to; empty for callers without `server:view`.',
   }),
 })
 export type ApplicationView = Static<typeof applicationRecordSchema>
@@ -116,7 +134,7 @@ export const variableBody = Exactly(
       description:
         'Unique in the application, ignoring case. Names that begin with `GANTRY_`, and names that the shell uses, are reserved.',
     }),
-    value: Type.String({ maxLength: 65_536, description: 'At most 64 KiB.' }),
+    value: Type.String({ maxLength: 65_536, description: 'The value, at most 64 KiB.' }),
     hidden: Type.Optional(
       Type.Boolean({
         default: false,
@@ -135,12 +153,12 @@ export const variableChange = Type.Partial(variableBody, {
 export type VariableChange = Static<typeof variableChange>
 
 export const applicationVariableSchema = namedObject('ApplicationVariable', {
-  id: Id,
-  name: Type.String(),
+  id: idOf('variable'),
+  name: Type.String({ description: 'The name of the environment variable.' }),
   value: Type.String({
-    description: '`********` when hidden, and for callers without `application:edit`.',
+    description: 'The value; `********` when hidden, and for callers without `application:edit`.',
   }),
-  hidden: Type.Boolean(),
+  hidden: Type.Boolean({ description: 'Whether the value is never returned, and masked in logs.' }),
   ...timestamps,
 })
 export type ApplicationVariable = Static<typeof applicationVariableSchema>

@@ -132,7 +132,7 @@ export const documentSchema = Exactly({
 
 export const applyBody = Exactly(
   {
-    document: Type.String({ minLength: 1, description: 'YAML 1.2 or JSON, at most 1 MiB.' }),
+    document: Type.String({ minLength: 1, description: 'The document: YAML 1.2 or JSON, at most 1 MiB.' }),
     values: Type.Optional(
       Type.Unsafe<Record<string, string>>({
         type: 'object',
@@ -181,18 +181,21 @@ export const RESOURCE_KINDS = [
 export const appliedChangeSchema = named(
   'AppliedChange',
   Exactly({
-    verb: Word(['create', 'change', 'delete']),
-    type: Word(RESOURCE_KINDS),
-    name: Type.String(),
+    verb: Word(['create', 'change', 'delete'], { description: 'What happens to the resource.' }),
+    type: Word(RESOURCE_KINDS, { description: 'The kind of resource.' }),
+    name: Type.String({ description: 'The name of the resource.' }),
     path: Type.String({ description: 'Its path in the document: `environments.production.servers.web-1`.' }),
     fields: Type.Array(
       Exactly({
-        field: Type.String(),
-        before: Type.Unknown({ description: 'Null for a new resource; `********` for secrets.' }),
+        field: Type.String({ description: 'The name of the field.' }),
+        before: Type.Unknown({
+          description: 'The value before. Null for a new resource; `********` for secrets.',
+        }),
         after: Type.Unknown({
-          description: '`********` for secrets and for anything filled in from `values`.',
+          description: 'The value after. `********` for secrets and for anything filled in from `values`.',
         }),
       }),
+      { description: 'The fields that differ.' },
     ),
   }),
 )
@@ -200,12 +203,26 @@ export const appliedChangeSchema = named(
 export const appliedSchema = named(
   'Applied',
   Exactly({
-    dry_run: Type.Boolean(),
-    changes: Type.Array(ref(appliedChangeSchema), { description: 'In document order, removals last.' }),
-    summary: Exactly({ create: Type.Integer(), change: Type.Integer(), delete: Type.Integer() }),
-    secrets: Type.Array(Exactly({ path: Type.String(), secret: TextOrNull(), url: TextOrNull() }), {
-      description: 'Secrets of the hooks that were created. They are returned only once.',
+    dry_run: Type.Boolean({ description: 'Whether the changes were only computed.' }),
+    changes: Type.Array(ref(appliedChangeSchema), {
+      description: 'What changed, or would change: in document order, removals last.',
     }),
+    summary: Exactly(
+      {
+        create: Type.Integer({ description: 'How many resources are created.' }),
+        change: Type.Integer({ description: 'How many resources are changed.' }),
+        delete: Type.Integer({ description: 'How many resources are removed.' }),
+      },
+      { description: 'The changes, counted.' },
+    ),
+    secrets: Type.Array(
+      Exactly({
+        path: Type.String({ description: 'The path of the hook in the document.' }),
+        secret: TextOrNull({ description: 'Its secret; null when it has none.' }),
+        url: TextOrNull({ description: 'The URL to call; null for outgoing hooks.' }),
+      }),
+      { description: 'Secrets of the hooks that were created. They are returned only once.' },
+    ),
     unused_values: Type.Array(Type.String(), {
       description: 'Names in `values` that the document does not use.',
     }),

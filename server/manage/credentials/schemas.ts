@@ -1,12 +1,21 @@
 import { type Static, Type } from 'typebox'
 import { credentialSchema as shownInActions } from '#model/actions/schemas.ts'
-import { Exactly, Id, Name, namedObject, TextOrNull, Timestamp, Word } from '#platform/http/schemas.ts'
+import {
+  described,
+  Exactly,
+  Id,
+  Name,
+  namedObject,
+  TextOrNull,
+  Timestamp,
+  Word,
+} from '#platform/http/schemas.ts'
 
 export const CREDENTIAL_PROVIDERS = ['github', 'gitlab', 'bitbucket', 'gitea', 'git', 'ssh'] as const
 export type CredentialProvider = (typeof CREDENTIAL_PROVIDERS)[number]
 
 const fields = {
-  name: Name(),
+  name: Name(255, 'The name of the credential.'),
   provider_code: Word(CREDENTIAL_PROVIDERS, {
     description: 'What it gives access to. Cannot be changed later.',
   }),
@@ -33,7 +42,7 @@ const fields = {
       pattern: '^[\\x21-\\x7e]+$',
       'x-hint': 'must be printable ASCII without spaces',
       writeOnly: true,
-      description: 'Never returned. Null, or absent on creation: public repositories only.',
+      description: 'The access token. Never returned. Null, or absent on creation: public repositories only.',
     }),
   ),
   private_key: Type.Optional(
@@ -41,7 +50,8 @@ const fields = {
       minLength: 1,
       maxLength: 20_000,
       writeOnly: true,
-      description: 'For `ssh`: in OpenSSH or PEM format, without a passphrase. Never returned.',
+      description:
+        'The private key, for `ssh`: in OpenSSH or PEM format, without a passphrase. Never returned.',
     }),
   ),
   generate: Type.Optional(
@@ -50,7 +60,7 @@ const fields = {
         'For `ssh`: generates an ed25519 key instead of taking `private_key`; `public_key` returns the public half.',
     }),
   ),
-  active: Type.Optional(Type.Boolean({ default: true })),
+  active: Type.Optional(Type.Boolean({ default: true, description: 'Whether it may be used.' })),
 }
 
 export const credentialBody = Exactly(fields, {
@@ -71,12 +81,13 @@ export type CredentialChange = Static<typeof credentialChange>
 
 export const credentialRecordSchema = namedObject('CredentialRecord', {
   ...shownInActions.properties,
-  base_url: TextOrNull(),
-  username: TextOrNull(),
+  base_url: TextOrNull({ description: 'The URL of a self-hosted instance; null: that of the provider.' }),
+  username: TextOrNull({ description: 'The username that goes with the token; null when it needs none.' }),
   public_key: TextOrNull({
-    description: 'For SSH keys: the line for `authorized_keys`, or for the deploy keys of a repository.',
+    description:
+      'For SSH keys: the line for `authorized_keys`, or for the deploy keys of a repository. Null for tokens.',
   }),
-  public_key_fingerprint: TextOrNull(),
+  public_key_fingerprint: TextOrNull({ description: 'The fingerprint of the public key; null for tokens.' }),
 })
 export type CredentialRecord = Static<typeof credentialRecordSchema>
 
@@ -89,11 +100,23 @@ export const credentialCheckBody = Exactly(
         description: 'Lists the branches of this repository. Required for `git`, optional otherwise.',
       }),
     ),
-    server_id: Type.Optional(Id),
-    host: Type.Optional(Type.String({ minLength: 1, maxLength: 253 })),
-    port: Type.Optional(Type.Integer({ minimum: 1, maximum: 65_535, default: 22 })),
+    server_id: Type.Optional(described(Id, 'For an SSH key: logs in to this server.')),
+    host: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 253,
+        description: 'For an SSH key: logs in to this host name or IP address.',
+      }),
+    ),
+    port: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: 65_535, default: 22, description: 'The SSH port of `host`.' }),
+    ),
     user: Type.Optional(
-      Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_.-]{0,31}$', 'x-hint': 'must be an account name' }),
+      Type.String({
+        pattern: '^[A-Za-z_][A-Za-z0-9_.-]{0,31}$',
+        'x-hint': 'must be an account name',
+        description: 'The account to log in as on `host`.',
+      }),
     ),
   },
   {
@@ -108,9 +131,9 @@ export const credentialCheckBody = Exactly(
 export type CredentialCheckBody = Static<typeof credentialCheckBody>
 
 export const credentialCheckSchema = namedObject('CredentialCheck', {
-  ok: Type.Boolean(),
+  ok: Type.Boolean({ description: 'Whether the credential works.' }),
   message: Type.String({ description: 'The result as a sentence.' }),
-  checked_at: Timestamp,
+  checked_at: described(Timestamp, 'When the check ended.'),
   details: Type.Record(Type.String(), Type.Unknown(), {
     description: 'Further results: `account`, `status`, `references`, `host_key_fingerprint`.',
   }),

@@ -65,9 +65,17 @@ export const hookRoutes: FastifyPluginAsyncTypebox<HookRoutes> = async (app, dep
         params: Exactly({ id: Id }),
         querystring: Exactly({
           page: pageQuery.page,
-          per_page: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
-          'filter[type]': Type.Optional(Word(['incoming', 'outgoing'] as const)),
-          'filter[active]': Type.Optional(Type.Boolean()),
+          per_page: Type.Optional(
+            Type.Integer({
+              minimum: 1,
+              maximum: 100,
+              description: 'Items per page. Absent: all on one page.',
+            }),
+          ),
+          'filter[type]': Type.Optional(
+            Word(['incoming', 'outgoing'] as const, { description: 'Only hooks of this type.' }),
+          ),
+          'filter[active]': Type.Optional(Type.Boolean({ description: 'Only active or disabled hooks.' })),
         }),
         response: { 200: Type.Array(ref(hookSchema)), ...errorResponses(401, 403, 404, 422) },
       },

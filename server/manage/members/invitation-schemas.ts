@@ -1,6 +1,16 @@
 import { type Static, Type } from 'typebox'
 import { userSchema } from '#access/accounts/user-schema.ts'
-import { Exactly, Id, Name, namedObject, ref, TextOrNull, Timestamp, Word } from '#platform/http/schemas.ts'
+import {
+  described,
+  Exactly,
+  idOf,
+  Name,
+  namedObject,
+  ref,
+  TextOrNull,
+  Timestamp,
+  Word,
+} from '#platform/http/schemas.ts'
 import { grantFields, grantSchema } from './schemas.ts'
 
 const { role, role_id, role_name, project_id, environment_id } = grantSchema.properties
@@ -15,27 +25,32 @@ export const offeredGrantSchema = namedObject('OfferedGrant', {
 export type OfferedGrant = Static<typeof offeredGrantSchema>
 
 export const invitationSchema = namedObject('Invitation', {
-  id: Id,
-  organization_id: Id,
-  email: Type.String({ description: 'Only the holder of this address should get the link.' }),
-  name: TextOrNull({ description: 'Suggested to a person who has no account yet.' }),
+  id: idOf('invitation'),
+  organization_id: idOf('organization'),
+  email: Type.String({
+    description: 'The invited address. Only the holder of this address should get the link.',
+  }),
+  name: TextOrNull({
+    description: 'The name suggested to a person who has no account yet; null without one.',
+  }),
   grants: Type.Array(ref(offeredGrantSchema), {
     description:
       'What accepting it grants, each in its environment, otherwise project, otherwise organization.',
   }),
-  created_by_user: ref(userSchema),
-  created_at: Timestamp,
-  expires_at: Timestamp,
+  created_by_user: described(ref(userSchema), 'Who created the invitation.'),
+  created_at: described(Timestamp, 'When it was created.'),
+  expires_at: described(Timestamp, 'When its link stops working.'),
   url: TextOrNull({
-    description: 'The link to pass on. It works once; only in the response that created it.',
+    description:
+      'The link to pass on, which works once. Only in the response that created it; null afterward.',
   }),
 })
 export type Invitation = Static<typeof invitationSchema>
 
 export const invitationBody = Exactly(
   {
-    email: Type.String({ format: 'email', maxLength: 255 }),
-    name: Type.Optional(Name()),
+    email: Type.String({ format: 'email', maxLength: 255, description: 'The address to invite.' }),
+    name: Type.Optional(Name(255, 'A name to suggest to a person who has no account yet.')),
     ...grantFields,
   },
   { examples: [{ email: 'ada@example.com', name: 'Ada', role: 'developer', project_id: 1 }] },
@@ -51,25 +66,38 @@ const token = Type.String({
 export const readInvitationBody = Exactly({ token }, { examples: [{ token: 'gty_in_…' }] })
 
 export const shownInvitationSchema = namedObject('ShownInvitation', {
-  organization_name: Type.String(),
-  email: Type.String(),
-  name: TextOrNull(),
+  organization_name: Type.String({ description: 'The name of the organization to join.' }),
+  email: Type.String({ description: 'The invited address.' }),
+  name: TextOrNull({ description: 'The suggested name; null without one.' }),
   grants: Type.Array(
-    Exactly({ role_name: Type.String(), project_name: TextOrNull(), environment_name: TextOrNull() }),
+    Exactly({
+      role_name: Type.String({ description: 'The name of the role.' }),
+      project_name: TextOrNull({
+        description: 'The project that it is limited to; null: not limited to one.',
+      }),
+      environment_name: TextOrNull({
+        description: 'The environment that it is limited to; null: not limited to one.',
+      }),
+    }),
+    { description: 'What accepting it grants.' },
   ),
   account: Word(['new', 'existing'] as const, {
     description: '`existing`: the address has an account, whose holder accepts while signed in.',
   }),
-  expires_at: Timestamp,
+  expires_at: described(Timestamp, 'When the link stops working.'),
 })
 export type ShownInvitation = Static<typeof shownInvitationSchema>
 
 export const acceptInvitationBody = Exactly(
   {
     token,
-    name: Type.Optional(Name()),
+    name: Type.Optional(Name(255, 'The name of a new account. Default: the suggested one.')),
     password: Type.Optional(
-      Type.String({ minLength: 8, maxLength: 255, description: 'Required for a new account.' }),
+      Type.String({
+        minLength: 8,
+        maxLength: 255,
+        description: 'The password of a new account, which requires one.',
+      }),
     ),
   },
   { examples: [{ token: 'gty_in_…', name: 'Ada', password: 'correct horse battery staple' }] },

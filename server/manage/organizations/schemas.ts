@@ -4,9 +4,10 @@ import { type Static, Type } from 'typebox'
 import { Exactly, Name, TextOrNull, Word } from '#platform/http/schemas.ts'
 import { ENVIRONMENT_TYPES } from '#platform/vocabulary.ts'
 
-const name = Name()
-
-export const organizationBody = Exactly({ name }, { examples: [{ name: 'Acme' }] })
+export const organizationBody = Exactly(
+  { name: Name(255, 'The name of the organization.') },
+  { examples: [{ name: 'Acme' }] },
+)
 export type OrganizationBody = Static<typeof organizationBody>
 
 export const organizationChange = Type.Partial(organizationBody, {
@@ -17,14 +18,14 @@ export type OrganizationChange = Static<typeof organizationChange>
 
 export const projectBody = Exactly(
   {
-    name,
+    name: Name(255, 'The name of the project, unique in its organization.'),
     logo_url: Type.Optional(
       TextOrNull({
         format: 'uri',
         pattern: '^https?://',
         maxLength: 2048,
         'x-hint': 'must be an http or https URL',
-        description: 'An http or https URL.',
+        description: 'An http or https URL of an image; null: no logo.',
       }),
     ),
   },
@@ -40,9 +41,13 @@ export type ProjectChange = Static<typeof projectChange>
 
 export const environmentBody = Exactly(
   {
-    name,
-    type: Word(Object.keys(ENVIRONMENT_TYPES) as (keyof typeof ENVIRONMENT_TYPES)[]),
-    description: Type.Optional(TextOrNull({ maxLength: 2000 })),
+    name: Name(255, 'The name of the environment, unique in its project.'),
+    type: Word(Object.keys(ENVIRONMENT_TYPES) as (keyof typeof ENVIRONMENT_TYPES)[], {
+      description: 'The stage that the environment is for.',
+    }),
+    description: Type.Optional(
+      TextOrNull({ maxLength: 2000, description: 'What the environment is for; null: no description.' }),
+    ),
   },
   { examples: [{ name: 'Live', type: 'production', description: 'What customers see' }] },
 )

@@ -1,10 +1,12 @@
 import { type Static, Type } from 'typebox'
 import { userSchema } from '#access/accounts/user-schema.ts'
+import { serverProviderFields } from '#model/actions/schemas.ts'
 import {
+  described,
   Exactly,
-  Id,
-  IdOrNull,
   IntegerOrNull,
+  idOf,
+  idOrNullOf,
   Name,
   namedObject,
   ref,
@@ -21,7 +23,7 @@ const providers = Object.keys(SERVER_KINDS) as ServerProvider[]
 const HOST = '^([A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?\\.?|[0-9A-Fa-f:]*:[0-9A-Fa-f:.]*)$'
 
 const fields = {
-  name: Name(),
+  name: Name(255, 'The name of the server.'),
   provider_code: Word(providers, {
     description:
       '`ssh`, or `local`: the machine that Gantry runs on, set up by instance administrators. Cannot be changed later.',
@@ -35,7 +37,9 @@ const fields = {
         'Required for `ssh`. Link-local and metadata addresses are rejected; loopback addresses take an instance administrator; `GANTRY_SSH_TARGETS` can restrict the rest. Checked again at every connection.',
     }),
   ),
-  port: Type.Optional(IntegerOrNull({ minimum: 1, maximum: 65_535, description: 'For `ssh`; default 22.' })),
+  port: Type.Optional(
+    IntegerOrNull({ minimum: 1, maximum: 65_535, description: 'The SSH port; default 22. For `ssh`.' }),
+  ),
   login_name: Type.Optional(
     TextOrNull({
       pattern: '^[A-Za-z_][A-Za-z0-9_.-]{0,31}$',
@@ -65,7 +69,12 @@ const fields = {
     description: 'The folder that applications are deployed to.',
   }),
   max_parallel_actions: Type.Optional(
-    Type.Integer({ minimum: 0, maximum: 10_000, default: 1, description: '0: no limit.' }),
+    Type.Integer({
+      minimum: 0,
+      maximum: 10_000,
+      default: 1,
+      description: 'How many actions may run on it at the same time. 0: no limit.',
+    }),
   ),
 }
 
@@ -92,26 +101,33 @@ export const serverChange = Type.Partial(serverBody, {
 export type ServerChange = Static<typeof serverChange>
 
 export const serverSchema = namedObject('Server', {
-  id: Id,
-  name: Type.String(),
-  environment_id: Id,
-  project_id: Id,
-  provider_type: Type.String(),
-  provider_code: Word(providers),
-  provider_name: Type.String(),
-  provider_name_human_readable: Type.String(),
-  host: TextOrNull(),
-  port: IntegerOrNull(),
-  login_name: TextOrNull(),
-  credential_id: IdOrNull,
-  host_key: TextOrNull(),
-  host_key_fingerprint: TextOrNull(),
-  root_directory: Type.String(),
-  max_parallel_actions: Type.Integer(),
-  linked_resources: Type.Array(Exactly({ resource_type: Word(['application']), resource_id: Id }), {
-    description: 'The applications deployed here, as far as the caller may see them.',
+  id: idOf('server'),
+  name: Type.String({ description: 'The name of the server.' }),
+  environment_id: idOf('environment'),
+  project_id: idOf('project'),
+  ...serverProviderFields,
+  host: TextOrNull({ description: 'The host name or IP address; null for local servers.' }),
+  port: IntegerOrNull({ description: 'The SSH port; null for local servers.' }),
+  login_name: TextOrNull({ description: 'The account that Gantry logs in as; null for local servers.' }),
+  credential_id: idOrNullOf('SSH key', 'null for local servers'),
+  host_key: TextOrNull({
+    description: 'The pinned key of the host, or its fingerprint; null until one is pinned.',
   }),
-  created_by_user: ref(userSchema),
+  host_key_fingerprint: TextOrNull({
+    description: 'The fingerprint of the pinned key; null until one is pinned.',
+  }),
+  root_directory: Type.String({ description: 'The folder that applications are deployed to.' }),
+  max_parallel_actions: Type.Integer({
+    description: 'How many actions may run on it at the same time. 0: no limit.',
+  }),
+  linked_resources: Type.Array(
+    Exactly({
+      resource_type: Word(['application'], { description: 'The kind of resource: always `application`.' }),
+      resource_id: idOf('application'),
+    }),
+    { description: 'The applications deployed here, as far as the caller may see them.' },
+  ),
+  created_by_user: described(ref(userSchema), 'Who created the server.'),
   ...timestamps,
 })
 export type Server = Static<typeof serverSchema>
@@ -130,14 +146,23 @@ export const serverCheckBody = Exactly(
 export type ServerCheckBody = Static<typeof serverCheckBody>
 
 export const serverCheckSchema = namedObject('ServerCheck', {
-  ok: Type.Boolean(),
+  ok: Type.Boolean({ description: 'Whether runs can use the server.' }),
   message: Type.String({ description: 'The result as a sentence.' }),
-  host_key_fingerprint: TextOrNull({ description: 'Of the key that the host presents now.' }),
+  host_key_fingerprint: TextOrNull({
+    description: 'The fingerprint of the key that the host presents now; null when there is none.',
+  }),
   pinned: Type.Boolean({ description: 'Whether a host key is pinned after this check.' }),
-  user: TextOrNull({ description: 'The account that commands run as.' }),
-  free_disk_bytes: IntegerOrNull({ description: 'On the volume of the root directory.' }),
-  root_directory_writable: Type.Unsafe<boolean | null>({ type: ['boolean', 'null'] }),
-  checked_at: Timestamp,
+  user: TextOrNull({
+    description: 'The account that commands run as; null when the server was not reached.',
+  }),
+  free_disk_bytes: IntegerOrNull({
+    description: 'Free bytes on the volume of the root directory; null when unknown.',
+  }),
+  root_directory_writable: Type.Unsafe<boolean | null>({
+    type: ['boolean', 'null'],
+    description: 'Whether applications can be deployed to the root directory; null when unknown.',
+  }),
+  checked_at: described(Timestamp, 'When the check ended.'),
 })
 export type ServerCheck = Static<typeof serverCheckSchema>
 

@@ -25,22 +25,22 @@ type Parser = { description: string; parse(text: string): unknown }
 
 class FilterError extends Error {}
 
-const idList: Parser = { description: 'Ids, comma-separated', parse: parseIds }
+const idsOf = (what: string): Parser => ({ description: `Ids of ${what}, comma-separated.`, parse: parseIds })
 
 const FILTERS: Record<string, Parser> = {
-  organization_id: idList,
-  project_id: idList,
-  environment_id: idList,
-  pipeline_id: idList,
+  organization_id: idsOf('organizations'),
+  project_id: idsOf('projects'),
+  environment_id: idsOf('environments'),
+  pipeline_id: idsOf('pipelines'),
   resource_type: anyOf(Object.keys(RESOURCE_TYPES)),
-  resource_id: idList,
+  resource_id: idsOf('applications or servers'),
   status: anyOf(Object.keys(STATUSES)),
   type: anyOf(Object.keys(OPERATIONS)),
-  operation: anyOf(Object.keys(OPERATIONS)),
+  operation: { ...anyOf(Object.keys(OPERATIONS)), description: 'The same as `filter[type]`.' },
   trigger_type: anyOf(TRIGGER_TYPES),
-  hook_id: { description: 'UUIDs, comma-separated', parse: parseUuids },
-  created_after: { description: 'ISO 8601 time, inclusive', parse: parseTime },
-  created_before: { description: 'ISO 8601 time, exclusive', parse: parseTime },
+  hook_id: { description: 'UUIDs of hooks, comma-separated.', parse: parseUuids },
+  created_after: { description: 'Created at this ISO 8601 time or later.', parse: parseTime },
+  created_before: { description: 'Created before this ISO 8601 time.', parse: parseTime },
 }
 
 /** The query parameters `filter[…]`, for validation (unknown ones are rejected) and for the reference. */
@@ -103,7 +103,7 @@ function parseUuids(text: string): string[] {
 
 function anyOf(known: readonly string[]): Parser {
   return {
-    description: `Any of ${known.join(', ')}; comma-separated`,
+    description: `Any of ${known.join(', ')}; comma-separated.`,
     parse(text) {
       const parts = split(text)
       if (!parts.every((part) => known.includes(part)))

@@ -4,9 +4,12 @@ import { type Static, Type } from 'typebox'
 import { userSchema } from '#access/accounts/user-schema.ts'
 import { EVENT_KINDS } from '#model/events/event-kinds.ts'
 import {
+  AnyObject,
   AnyObjectOrNull,
+  described,
   Exactly,
   Id,
+  idOf,
   Name,
   namedObject,
   ref,
@@ -33,7 +36,11 @@ const headerName = (more: object = {}) =>
     ...more,
   })
 
-const name = Name(60)
+const name = Name(60, 'The name of the hook.')
+const active = Type.Boolean({
+  default: true,
+  description: 'Whether the hook works: calls to a disabled one get 404, and it sends nothing.',
+})
 const actionType = (description: string) => Word(Object.keys(OPERATIONS) as Operation[], { description })
 const path = Type.String({
   maxLength: 512,
@@ -56,17 +63,24 @@ const variableSchema = namedObject('HookVariable', {
   name: Type.String({
     pattern: '^[A-Za-z_][A-Za-z0-9_-]{0,63}$',
     'x-hint': 'must start with a letter or _, followed by letters, digits, _ or -, at most 64 characters',
+    description: 'Unique in the hook, ignoring case. Steps get it as `GANTRY_VAR_<NAME>`.',
   }),
   path: Type.Optional(
     Type.Unsafe<string | null>({
       type: ['string', 'null'],
       maxLength: 512,
-      description: 'Absent: the top-level key `name`.',
+      description: 'Path of the value in the payload. Absent or null: the top-level key `name`.',
     }),
   ),
-  type: Word(VARIABLE_TYPES),
-  required: Type.Boolean(),
-  default_value: Type.Optional(Type.Unknown({ description: 'Of the declared type; null means none.' })),
+  type: Word(VARIABLE_TYPES, { description: 'What the value must be.' }),
+  required: Type.Boolean({
+    description: 'Whether a call without a value and without a default is rejected.',
+  }),
+  default_value: Type.Optional(
+    Type.Unknown({
+      description: 'Used when the payload has no value. Of the declared type; null means none.',
+    }),
+  ),
 })
 export type HookVariable = Static<typeof variableSchema>
 
@@ -74,7 +88,10 @@ const optionalHeader = (description: string) =>
   Type.Optional(TextOrNull({ maxLength: 256, pattern: headerPattern, description }))
 
 const signatureSchema = namedObject('HookSignature', {
-  scheme: Word(SCHEME_NAMES),
+  scheme: Word(SCHEME_NAMES, {
+    description:
+      '`body`: an HMAC of the body. `timestamp`: an HMAC of a template with a timestamp. `token`: the header equals the secret.',
+  }),
   template: Type.Optional(
     TextOrNull({
       maxLength: 200,
@@ -85,18 +102,27 @@ const signatureSchema = namedObject('HookSignature', {
   id_header: optionalHeader('For `timestamp`: fills `{id}` in the template.'),
 })
 
-const rateLimit = Exactly({
-  per_second: Type.Integer({ minimum: 1, maximum: 1_000_000 }),
-  burst: Type.Integer({ minimum: 1, maximum: 1_000_000 }),
-})
+const rateLimit = Exactly(
+  {
+    per_second: Type.Integer({
+      minimum: 1,
+      maximum: 1_000_000,
+      description: 'Calls per second, on average.',
+    }),
+    burst: Type.Integer({ minimum: 1, maximum: 1_000_000, description: 'Calls that may come at once.' }),
+  },
+  { description: 'Calls beyond it get 429. Default: 1000 per second, 2000 at once.' },
+)
 
 export const incomingHookBody = Exactly({
   name,
-  active: Type.Optional(Type.Boolean({ default: true })),
+  active: Type.Optional(active),
   requires_secret: Type.Optional(
     Type.Boolean({ default: false, description: 'Whether calls must be signed.' }),
   ),
-  secret_algorithm: Type.Optional(Word(ALGORITHMS, { default: 'sha256' })),
+  secret_algorithm: Type.Optional(
+    Word(ALGORITHMS, { default: 'sha256', description: 'The hash function of the signature.' }),
+  ),
   secret_header_name: Type.Optional(
     headerName({
       default: 'X-Hub-Signature-256',
@@ -113,13 +139,28 @@ export const incomingHookBody = Exactly({
   ),
   action_type: Type.Optional(actionType("Must equal the pipeline's operation, which is the default.")),
   settings: Type.Optional(
-    Exactly({
-      variables: Type.Optional(Type.Array(ref(variableSchema), { maxItems: 100 })),
-      signature: Type.Optional(ref(signatureSchema)),
-      rate_limit: Type.Optional(rateLimit),
-    }),
+    Exactly(
+      {
+        variables: Type.Optional(
+          Type.Array(ref(variableSchema), {
+            maxItems: 100,
+            description: 'The values that it reads from the payload, for steps and templates.',
+          }),
+        ),
+        signature: Type.Optional(
+          described(ref(signatureSchema), 'How calls are signed. Default: scheme `body`.'),
+        ),
+        rate_limit: Type.Optional(rateLimit),
+      },
+      { description: 'How the hook reads calls.' },
+    ),
   ),
-  trigger_when: Type.Optional(Exactly({ conditions: Type.Optional(conditions) })),
+  trigger_when: Type.Optional(
+    Exactly(
+      { conditions: Type.Optional(conditions) },
+      { description: 'Which calls start a run. Default: every call.' },
+    ),
+  ),
 })
 export type IncomingHookBody = Static<typeof incomingHookBody>
 
@@ -127,11 +168,12 @@ const headerValue = Type.String({
   maxLength: 4096,
   pattern: '^[^\\r\\n\\0]*$',
   'x-hint': 'must not contain line breaks',
+  description: 'The value; may contain templates.',
 })
 
 export const outgoingHookBody = Exactly({
   name,
-  active: Type.Optional(Type.Boolean({ default: true })),
+  active: Type.Optional(active),
   action_type: Type.Optional(
     actionType(
       "The type of actions it notifies about; default: the pipeline's operation. Another one needs `trigger_when.scope` to be `resource`.",
@@ -141,26 +183,60 @@ export const outgoingHookBody = Exactly({
     maxLength: 2048,
     pattern: '^https?://\\S',
     'x-hint': 'must begin with http:// or https://',
+    description: 'The URL to call. Path, query and fragment may contain templates.',
   }),
-  verify_ssl: Type.Optional(Type.Boolean({ default: true })),
+  verify_ssl: Type.Optional(
+    Type.Boolean({ default: true, description: 'Whether the certificate of the receiver must be valid.' }),
+  ),
   settings: Type.Optional(
-    Exactly({
-      request_headers: Type.Optional(
-        Type.Array(Exactly({ name: headerName(), value: headerValue }), { maxItems: 50 }),
-      ),
-      request_body: Type.Optional(
-        AnyObjectOrNull({ description: 'Sent as JSON; absent: `{event, action}`.' }),
-      ),
-      request_method: Type.Optional(Word(METHODS, { default: 'POST' })),
-      timeout_seconds: Type.Optional(Type.Integer({ minimum: 1, maximum: 30, default: 15 })),
-    }),
+    Exactly(
+      {
+        request_headers: Type.Optional(
+          Type.Array(
+            Exactly({ name: headerName({ description: 'The name of the header.' }), value: headerValue }),
+            { maxItems: 50, description: 'Headers in addition to those that Gantry sends.' },
+          ),
+        ),
+        request_body: Type.Optional(
+          AnyObjectOrNull({
+            description: 'Sent as JSON; its texts may contain templates. Absent or null: `{event, action}`.',
+          }),
+        ),
+        request_method: Type.Optional(
+          Word(METHODS, { default: 'POST', description: 'The HTTP method of the request.' }),
+        ),
+        timeout_seconds: Type.Optional(
+          Type.Integer({
+            minimum: 1,
+            maximum: 30,
+            default: 15,
+            description: 'How many seconds the receiver has to respond.',
+          }),
+        ),
+      },
+      { description: 'The request that it sends.' },
+    ),
   ),
   trigger_when: Type.Optional(
-    Exactly({
-      events: Type.Optional(Type.Array(Word(EVENT_KINDS), { minItems: 1, uniqueItems: true })),
-      conditions: Type.Optional(conditions),
-      scope: Type.Optional(Word(['pipeline', 'resource'] as const, { default: 'pipeline' })),
-    }),
+    Exactly(
+      {
+        events: Type.Optional(
+          Type.Array(Word(EVENT_KINDS), {
+            minItems: 1,
+            uniqueItems: true,
+            description: 'The events that it reports. Default: `action.status_changed`.',
+          }),
+        ),
+        conditions: Type.Optional(conditions),
+        scope: Type.Optional(
+          Word(['pipeline', 'resource'] as const, {
+            default: 'pipeline',
+            description: 'Whose actions it reports: of its pipeline, or of all pipelines of its resource.',
+          }),
+        ),
+      },
+      { description: 'Which events it reports.' },
+    ),
   ),
 })
 export type OutgoingHookBody = Static<typeof outgoingHookBody>
@@ -190,36 +266,53 @@ export const rotateSecretBody = Exactly(
   { title: 'RotateSecretRequest' },
 )
 
-const booleanOrNull = Type.Unsafe<boolean | null>({ type: ['boolean', 'null'] })
+const booleanOrNull = (description: string) =>
+  Type.Unsafe<boolean | null>({ type: ['boolean', 'null'], description })
 
 export const hookSchema = namedObject('Hook', {
-  id: Uuid,
-  name: Type.String(),
-  type: Word(['incoming', 'outgoing'] as const),
-  action_type: Type.String(),
-  active: Type.Boolean(),
+  id: described(Uuid, 'The id of the hook.'),
+  name: Type.String({ description: 'The name of the hook.' }),
+  type: Word(['incoming', 'outgoing'] as const, {
+    description: '`incoming`: a URL that starts runs. `outgoing`: a request that reports on runs.',
+  }),
+  action_type: Type.String({ description: 'The type of actions that it starts or reports.' }),
+  active: Type.Boolean({ description: 'Whether the hook works.' }),
   url: TextOrNull({
-    description: 'The URL to call. After creation, masked for callers without `hook:edit`.',
+    description:
+      'The URL to call; null for outgoing hooks. After creation, masked for callers without `hook:edit`.',
   }),
   target_url: TextOrNull({
     description:
-      'The URL that is called. After creation, callers without `hook:edit` see only its scheme and host.',
+      'The URL that is called; null for incoming hooks. After creation, callers without `hook:edit` see only its scheme and host.',
   }),
-  requires_secret: booleanOrNull,
-  verify_ssl: booleanOrNull,
-  secret: TextOrNull({ description: 'Plain in the response that created it, `********` afterward.' }),
-  secret_algorithm: TextOrNull(),
-  secret_header_name: TextOrNull(),
-  settings: Type.Record(Type.String(), Type.Unknown()),
-  trigger_when: Type.Record(Type.String(), Type.Unknown()),
-  disabled_at: TimestampOrNull,
-  disabled_reason: TextOrNull(),
-  pipeline_id: Id,
-  resource_type: Word(Object.keys(RESOURCE_TYPES)),
-  resource_id: Id,
-  project_id: Id,
-  environment_id: Id,
-  created_by_user: ref(userSchema),
+  requires_secret: booleanOrNull('Whether calls must be signed; null for outgoing hooks.'),
+  verify_ssl: booleanOrNull(
+    'Whether the certificate of the receiver must be valid; null for incoming hooks.',
+  ),
+  secret: TextOrNull({
+    description: 'Plain in the response that created it, `********` afterward; null without one.',
+  }),
+  secret_algorithm: TextOrNull({
+    description: 'The hash function of the signature; null without a secret, and for outgoing hooks.',
+  }),
+  secret_header_name: TextOrNull({
+    description: 'The header that carries the signature; null without a secret, and for outgoing hooks.',
+  }),
+  settings: AnyObject({
+    description: 'The settings with their defaults, as for creating a hook of its type.',
+  }),
+  trigger_when: AnyObject({ description: 'When it acts, as for creating a hook of its type.' }),
+  disabled_at: described(
+    TimestampOrNull,
+    'When Gantry disabled it because deliveries failed; null otherwise.',
+  ),
+  disabled_reason: TextOrNull({ description: 'Why Gantry disabled it; null otherwise.' }),
+  pipeline_id: idOf('pipeline'),
+  resource_type: Word(Object.keys(RESOURCE_TYPES), { description: 'The kind of resource of the pipeline.' }),
+  resource_id: described(Id, 'The id of the resource of the pipeline.'),
+  project_id: idOf('project'),
+  environment_id: idOf('environment'),
+  created_by_user: described(ref(userSchema), 'Who created the hook.'),
   ...timestamps,
 })
 export type Hook = Static<typeof hookSchema>

@@ -2,8 +2,11 @@
 import { type Static, Type } from 'typebox'
 import { userSchema } from '#access/accounts/user-schema.ts'
 import {
+  described,
   Exactly,
+  humanReadable,
   Id,
+  idOf,
   namedObject,
   ref,
   TextOrNull,
@@ -14,49 +17,63 @@ import {
 import { ENVIRONMENT_TYPES } from '#platform/vocabulary.ts'
 
 export const resourceSummarySchema = namedObject('ResourceSummary', {
-  resource_type: Type.String(),
-  resource_type_plural: Type.String(),
-  resource_type_human_readable: Type.String(),
-  resource_type_human_readable_plural: Type.String(),
-  summary: Exactly({ count: Type.Integer() }),
+  resource_type: Type.String({ description: 'The kind of resource that is counted, such as `server`.' }),
+  resource_type_plural: Type.String({ description: '`resource_type` in the plural, such as `servers`.' }),
+  resource_type_human_readable: humanReadable('resource_type'),
+  resource_type_human_readable_plural: humanReadable('resource_type_plural'),
+  summary: Exactly(
+    { count: Type.Integer({ description: 'How many there are.' }) },
+    { description: 'The result of counting.' },
+  ),
 })
 export type ResourceSummary = Static<typeof resourceSummarySchema>
 
+const resourceSummary = (what: string) =>
+  Type.Array(ref(resourceSummarySchema), { description: `Counts of what is in the ${what}, by kind.` })
+const usedCredits = Type.Integer({ description: 'Target runs started this month (UTC).' })
+
 export const organizationSchema = namedObject('Organization', {
-  id: Id,
-  name: Type.String(),
-  url_slug: Type.String(),
-  resource_summary: Type.Array(ref(resourceSummarySchema)),
-  owner: ref(userSchema),
+  id: idOf('organization'),
+  name: Type.String({ description: 'The name of the organization.' }),
+  url_slug: Type.String({ description: 'Unique, derived from the name at creation.' }),
+  resource_summary: resourceSummary('organization'),
+  owner: described(ref(userSchema), 'One of its owners.'),
   ...timestamps,
 })
 export type Organization = Static<typeof organizationSchema>
 
 export const projectSchema = namedObject('Project', {
-  id: Id,
-  user_id: Id,
-  name: Type.String(),
-  logo_url: TextOrNull(),
-  resource_summary: Type.Array(ref(resourceSummarySchema)),
-  os_users: Type.Array(Exactly({ name: Type.String() })),
-  organization: ref(organizationSchema),
-  created_by_user: ref(userSchema),
-  used_credits: Type.Integer({ description: 'Target runs started this month (UTC).' }),
+  id: idOf('project'),
+  user_id: described(Id, 'The id of the user who created the project.'),
+  name: Type.String({ description: 'The name of the project, unique in its organization.' }),
+  logo_url: TextOrNull({ description: 'The URL of its logo; null without one.' }),
+  resource_summary: resourceSummary('project'),
+  os_users: Type.Array(Exactly({ name: Type.String({ description: 'The login name of an account.' }) }), {
+    description: 'The accounts that Gantry logs in as on the servers of the project.',
+  }),
+  organization: described(ref(organizationSchema), 'The organization that the project belongs to.'),
+  created_by_user: described(ref(userSchema), 'Who created the project.'),
+  used_credits: usedCredits,
   ...timestamps,
 })
 export type Project = Static<typeof projectSchema>
 
 export const environmentSchema = namedObject('Environment', {
-  id: Id,
-  type: Word(Object.keys(ENVIRONMENT_TYPES) as (keyof typeof ENVIRONMENT_TYPES)[]),
-  type_human_readable: Type.String(),
-  name: Type.String(),
-  description: TextOrNull(),
-  used_credits: Type.Integer({ description: 'Target runs started this month (UTC).' }),
-  resource_summary: Type.Array(ref(resourceSummarySchema)),
+  id: idOf('environment'),
+  type: Word(Object.keys(ENVIRONMENT_TYPES) as (keyof typeof ENVIRONMENT_TYPES)[], {
+    description: 'The stage that the environment is for.',
+  }),
+  type_human_readable: humanReadable('type'),
+  name: Type.String({ description: 'The name of the environment, unique in its project.' }),
+  description: TextOrNull({ description: 'What the environment is for; null without a description.' }),
+  used_credits: usedCredits,
+  resource_summary: resourceSummary('environment'),
   ...timestamps,
-  archived_at: TimestampOrNull,
-  project: ref(projectSchema),
+  archived_at: described(
+    TimestampOrNull,
+    'When it was archived; null unless it is. Nothing runs while archived.',
+  ),
+  project: described(ref(projectSchema), 'The project that the environment belongs to.'),
 })
 export type Environment = Static<typeof environmentSchema>
 

@@ -1,10 +1,23 @@
 // Pipelines and their steps in the API.
 import { type Static, Type } from 'typebox'
 import { userSchema } from '#access/accounts/user-schema.ts'
-import { Exactly, Id, Name, namedObject, ref, TextOrNull, timestamps, Word } from '#platform/http/schemas.ts'
+import {
+  described,
+  Exactly,
+  humanReadable,
+  Id,
+  idOf,
+  Name,
+  namedObject,
+  ref,
+  TextOrNull,
+  timestamps,
+  Word,
+} from '#platform/http/schemas.ts'
 import { OPERATIONS, type Operation, RESOURCE_TYPES } from '#platform/vocabulary.ts'
 
-const name = Name()
+const name = Name(255, 'The name of the pipeline.')
+const stepName = Name(255, 'The name of the step, unique in the pipeline.')
 const queuePolicy = Word(['queue', 'latest', 'reject'] as const, {
   default: 'queue',
   description:
@@ -33,12 +46,17 @@ const rolloutInput = Type.Unsafe<{ batch: number | string; max_failed?: number }
       description: 'How many servers may fail before the remaining batches are skipped.',
     },
   },
-  description: 'Null: all servers at once.',
+  description: 'In how many batches the servers are updated. Null: all servers at once.',
 })
 
 const optionalFields = {
   max_parallel_actions: Type.Optional(
-    Type.Integer({ minimum: 0, maximum: 10_000, default: 1, description: '0: no limit.' }),
+    Type.Integer({
+      minimum: 0,
+      maximum: 10_000,
+      default: 1,
+      description: 'How many of its actions may run at the same time. 0: no limit.',
+    }),
   ),
   queue_policy: Type.Optional(queuePolicy),
   rollout: Type.Optional(rolloutInput),
@@ -52,7 +70,7 @@ const optionalFields = {
   ),
 }
 const operation = Word(Object.keys(OPERATIONS) as Operation[], {
-  description: 'Only `deploy` has built-in steps; it is for applications.',
+  description: 'What the pipeline does. Only `deploy` has built-in steps; it is for applications.',
 })
 
 export const pipelineBody = Exactly(
@@ -80,7 +98,9 @@ export const pipelineChange = Exactly(
 export type PipelineChange = Static<typeof pipelineChange>
 
 const stepFields = {
-  description: Type.Optional(TextOrNull({ maxLength: 1_000 })),
+  description: Type.Optional(
+    TextOrNull({ maxLength: 1_000, description: 'What the step does; null: no description.' }),
+  ),
   run_as_user: Type.Optional(
     TextOrNull({
       pattern: '^[a-z_][a-z0-9_-]{0,31}$',
@@ -88,7 +108,14 @@ const stepFields = {
       description: 'The account on the server; null: the account of the connection.',
     }),
   ),
-  timeout_seconds: Type.Optional(Type.Integer({ minimum: 1, maximum: 86_400, default: 600 })),
+  timeout_seconds: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: 86_400,
+      default: 600,
+      description: 'After how many seconds the step is ended and fails.',
+    }),
+  ),
   idempotent: Type.Optional(
     Type.Boolean({
       default: false,
@@ -116,7 +143,7 @@ const command = Type.String({
 })
 
 export const stepBody = Exactly(
-  { name, command, ...stepFields },
+  { name: stepName, command, ...stepFields },
   {
     examples: [
       {
@@ -134,44 +161,50 @@ export const stepBody = Exactly(
 export type StepBody = Static<typeof stepBody>
 
 export const stepChange = Exactly(
-  { name: Type.Optional(name), command: Type.Optional(command), ...stepFields },
+  { name: Type.Optional(stepName), command: Type.Optional(command), ...stepFields },
   { examples: [{ timeout_seconds: 1200, trigger_after: null }] },
 )
 export type StepChange = Static<typeof stepChange>
 
+export const stepCommandFields = {
+  command: TextOrNull({ description: 'The bash script that it runs; null for built-in steps.' }),
+  run_as_user: TextOrNull({ description: 'The account on the server; null: the account of the connection.' }),
+  timeout_seconds: Type.Integer({ description: 'After how many seconds the step is ended and fails.' }),
+  idempotent: Type.Boolean({ description: 'Whether the step may run again when its worker was lost.' }),
+}
+
 export const pipelineStepSchema = namedObject('PipelineStep', {
-  id: Type.Integer({ minimum: 1, description: 'Does not change when the step is edited.' }),
-  name: Type.String(),
-  description: TextOrNull(),
+  id: Type.Integer({ minimum: 1, description: 'The id of the step; does not change when it is edited.' }),
+  name: Type.String({ description: 'The name of the step.' }),
+  description: TextOrNull({ description: 'What the step does; null without a description.' }),
   built_in: Type.Boolean({ description: 'Whether it is one of the steps that every deploy has.' }),
-  command: TextOrNull({ description: 'Null for built-in steps.' }),
-  run_as_user: TextOrNull(),
-  timeout_seconds: Type.Integer(),
-  idempotent: Type.Boolean(),
-  order: Type.Integer({ minimum: 1 }),
+  ...stepCommandFields,
+  order: Type.Integer({ minimum: 1, description: 'Its position in the pipeline, from 1.' }),
   ...timestamps,
 })
 export type PipelineStep = Static<typeof pipelineStepSchema>
 
 export const pipelineSchema = namedObject('Pipeline', {
-  id: Id,
-  name: Type.String(),
-  operation: Word(Object.keys(OPERATIONS) as Operation[]),
-  operation_human_readable: Type.String(),
-  resource_type: Word(Object.keys(RESOURCE_TYPES)),
-  resource_type_human_readable: Type.String(),
-  resource_id: Id,
-  environment_id: Id,
-  project_id: Id,
-  max_parallel_actions: Type.Integer(),
+  id: idOf('pipeline'),
+  name: Type.String({ description: 'The name of the pipeline.' }),
+  operation: Word(Object.keys(OPERATIONS) as Operation[], { description: 'What the pipeline does.' }),
+  operation_human_readable: humanReadable('operation'),
+  resource_type: Word(Object.keys(RESOURCE_TYPES), { description: 'The kind of resource that it runs on.' }),
+  resource_type_human_readable: humanReadable('resource_type'),
+  resource_id: described(Id, 'The id of the application or server that it runs on.'),
+  environment_id: idOf('environment'),
+  project_id: idOf('project'),
+  max_parallel_actions: Type.Integer({
+    description: 'How many of its actions may run at the same time. 0: no limit.',
+  }),
   queue_policy: queuePolicy,
   rollout: Type.Unsafe<{ batch: number | string; max_failed: number } | null>({
     ...rolloutInput,
     required: ['batch', 'max_failed'],
   }),
-  run_after: Type.Array(Id),
+  run_after: Type.Array(Id, { description: 'The ids of the pipelines after whose runs it runs as a child.' }),
   steps: Type.Array(ref(pipelineStepSchema), { description: 'In execution order.' }),
-  created_by_user: ref(userSchema),
+  created_by_user: described(ref(userSchema), 'Who created the pipeline.'),
   ...timestamps,
 })
 export type Pipeline = Static<typeof pipelineSchema>

@@ -4,7 +4,14 @@ import { type Static, Type } from 'typebox'
 import { instanceAdmin, publicly } from '#access/authorization/enforce.ts'
 import { unavailable } from '#platform/http/errors.ts'
 import { prefersPage } from '#platform/http/requests.ts'
-import { AnyObject, Exactly, errorResponses, Timestamp } from '#platform/http/schemas.ts'
+import {
+  AnyObject,
+  described,
+  Exactly,
+  errorResponses,
+  TextOrNull,
+  Timestamp,
+} from '#platform/http/schemas.ts'
 import { referencePage, referenceStyle } from './reference.ts'
 
 /** The state of the service. */
@@ -21,13 +28,15 @@ export type Health = {
 
 const deadLetter = Exactly(
   {
-    id: Type.String(),
-    job: Type.String(),
-    payload_keys: Type.Array(Type.String(), { description: 'Names only, because values may be secret.' }),
-    attempts: Type.Integer(),
-    error: Type.Unsafe<string | null>({ type: ['string', 'null'] }),
-    enqueued_at: Timestamp,
-    failed_at: Timestamp,
+    id: Type.String({ description: 'The id of the job.' }),
+    job: Type.String({ description: 'The name of the job.' }),
+    payload_keys: Type.Array(Type.String(), {
+      description: 'The names of its inputs; not the values, which may be secret.',
+    }),
+    attempts: Type.Integer({ description: 'How often it was tried.' }),
+    error: TextOrNull({ description: 'The error of the last attempt; null when there was none.' }),
+    enqueued_at: described(Timestamp, 'When it was enqueued.'),
+    failed_at: described(Timestamp, 'When it failed for good.'),
   },
   { title: 'DeadLetter' },
 )

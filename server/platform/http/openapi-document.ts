@@ -12,7 +12,7 @@ import {
 // biome-ignore lint/suspicious/noExplicitAny: JSON Schema has too many forms to type each of them
 type Schema = Record<string, any>
 type Media = { schema: Schema }
-type Parameter = { in: string; name: string }
+type Parameter = { in: string; name: string; description?: string }
 type Header = { $ref: string } | { schema: Schema }
 type Response = { description: string; headers?: Record<string, Header>; content?: Record<string, Media> }
 type Operation = {
@@ -43,12 +43,30 @@ export function completeDocument(document: OpenApiDocument, traitsOf: RouteTrait
   for (const [path, operations] of Object.entries(document.paths)) {
     for (const [method, operation] of Object.entries(operations)) {
       const traits = traitsOf(method.toUpperCase(), path)
+      describeIds(operation, path)
       completeRequest(operation, traits, schemas)
       completeSuccesses(operation, schemas)
       shareErrors(operation, method.toUpperCase(), path, traits)
     }
   }
+  for (const schema of Object.values(schemas)) mergeReferences(schema)
   Object.assign(document.components, { responses: COMMON_ERRORS, headers: COMMON_HEADERS })
+}
+
+/** Ids in a path are described by what they belong to: `/pipelines/{id}` names a pipeline. */
+function describeIds({ parameters = [] }: Operation, path: string): void {
+  const segments = path.split('/')
+  for (const parameter of parameters) {
+    if (parameter.in !== 'path' || parameter.description) continue
+    const owner = segments[segments.indexOf(`{${parameter.name}}`) - 1]!
+    const noun = parameter.name === 'user_id' ? 'user' : singular(owner)
+    parameter.description = `The id of the ${noun}.`
+  }
+}
+
+function singular(segment: string): string {
+  if (segment === 'incoming' || segment === 'outgoing') return `${segment} hook`
+  return segment.replaceAll('-', ' ').replace(/ies$/, 'y').replace(/s$/, '')
 }
 
 function completeRequest(operation: Operation, traits: RouteTraits, schemas: Record<string, Schema>): void {
@@ -110,6 +128,16 @@ function shareErrors(operation: Operation, method: string, path: string, traits:
   })
   for (const status of new Set([...declared.map(Number), ...general]))
     responses[status] = { $ref: `#/components/responses/${nameOfError(status)}` }
+}
+
+/** `allOf` with one reference is the reference, with what stands next to it. */
+function mergeReferences(schema: Schema): void {
+  for (const [key, value] of Object.entries(schema)) {
+    if (typeof value !== 'object' || value === null) continue
+    const { allOf, ...others } = value as Schema
+    if (allOf?.length === 1 && allOf[0].$ref) schema[key] = { $ref: allOf[0].$ref, ...others }
+    else mergeReferences(value)
+  }
 }
 
 function capitalize(name: string): string {

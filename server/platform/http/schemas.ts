@@ -17,6 +17,16 @@ export function refOrNull<Schema extends TSchema & { $id: string }>(schema: Sche
   return Type.Unsafe<Static<Schema> | null>({ anyOf: [{ $ref: `${schema.$id}#` }, { type: 'null' }] })
 }
 
+/** The same schema with a description, which the OpenAPI document requires of every field. */
+export function described<Schema extends TSchema>(schema: Schema, description: string): Schema {
+  // The generator of the document drops what stands next to a reference; openapi-document.ts puts it back.
+  if ('$ref' in schema) return { allOf: [schema], description } as unknown as Schema
+  // Not by a spread, which would lose what TypeBox stores in properties that are not enumerable.
+  const properties = Object.getOwnPropertyDescriptors(schema) as PropertyDescriptorMap
+  properties.description = { value: description, enumerable: true, configurable: true, writable: true }
+  return Object.defineProperties({}, properties) as Schema
+}
+
 export const TextOrNull = (options: object = {}) =>
   Type.Unsafe<string | null>({ type: ['string', 'null'], ...options })
 export const IntegerOrNull = (options: object = {}) =>
@@ -28,7 +38,18 @@ export const Uuid = Type.String({ format: 'uuid' })
 export const UuidOrNull = TextOrNull({ format: 'uuid' })
 export const Timestamp = Type.String({ format: 'date-time' })
 export const TimestampOrNull = TextOrNull({ format: 'date-time' })
-export const timestamps = { created_at: Timestamp, updated_at: Timestamp }
+export const timestamps = {
+  created_at: described(Timestamp, 'When it was created.'),
+  updated_at: described(Timestamp, 'When it last changed.'),
+}
+
+export const idOf = (what: string) => described(Id, `The id of the ${what}.`)
+/** `otherwise` says what null means: `null without one`. */
+export const idOrNullOf = (what: string, otherwise: string) =>
+  described(IdOrNull, `The id of the ${what}; ${otherwise}.`)
+/** The words for a field whose value is a code. */
+export const humanReadable = (field: string) =>
+  Type.String({ description: `\`${field}\` in words, for display.` })
 
 /** One of a fixed set of values. */
 export function Word<const Words extends readonly string[]>(words: Words, options: object = {}) {
@@ -39,10 +60,11 @@ export function Word<const Words extends readonly string[]>(words: Words, option
  * A display name. It appears within lines of text, next to other names and to other users, so it must have a visible
  * character, must not break the line, and must not change the direction of the text that follows.
  */
-export function Name(maxLength = 255) {
+export function Name(maxLength = 255, description = 'The name, for display.') {
   return Type.String({
     minLength: 1,
     maxLength,
+    description,
     // Each character can match at one position only: no backtracking on long input.
     pattern: `^[^${VISIBLE}${DISRUPTIVE}]*[${VISIBLE}][^${DISRUPTIVE}]*$`,
     'x-hint': 'must not be blank, or contain line breaks or control characters',
@@ -85,7 +107,11 @@ export function namedObject<Fields extends Record<string, TSchema>>(name: string
 export const emptyBody = Exactly({}, { title: 'EmptyRequest', description: 'No fields.' })
 
 /** The query of routes that remove a resource together with what depends on it. */
-export const cascadeQuery = Exactly({ cascade: Type.Optional(Type.Boolean({ default: false })) })
+export const cascadeQuery = Exactly({
+  cascade: Type.Optional(
+    Type.Boolean({ default: false, description: 'Whether to remove what depends on it as well.' }),
+  ),
+})
 
 export const errorSchema = named(
   'Error',

@@ -1,56 +1,75 @@
 import { type Static, Type } from 'typebox'
-import { statusFields, typeFields } from '#model/actions/schemas.ts'
 import {
+  permalinkField,
+  resourceTypeFields,
+  runTimes,
+  statusFields,
+  typeFields,
+} from '#model/actions/schemas.ts'
+import {
+  described,
   Exactly,
   Id,
+  idOf,
   namedObject,
   ref,
   TextOrNull,
   Timestamp,
   TimestampOrNull,
   Uuid,
-  Word,
 } from '#platform/http/schemas.ts'
-import { RESOURCE_TYPES } from '#platform/vocabulary.ts'
 
-const Count = (options: object = {}) => Type.Integer({ minimum: 0, ...options })
-const Day = Type.String({ format: 'date', description: 'In UTC.' })
-const withName = Exactly({ id: Id, name: Type.String() })
+const Count = (description: string) => Type.Integer({ minimum: 0, description })
+const Day = Type.String({ format: 'date', description: 'The day, in UTC.' })
+const nameFields = (what: string) => ({
+  id: idOf(what),
+  name: Type.String({ description: `The name of the ${what}.` }),
+})
+const withName = (what: string) => Exactly(nameFields(what), { description: `The ${what} of the run.` })
 
 const overviewRunSchema = namedObject('OverviewRun', {
-  id: Id,
+  id: idOf('action'),
   ...statusFields,
   ...typeFields,
-  resource_id: Id,
-  resource_name: Type.String(),
-  resource_type: Word(Object.keys(RESOURCE_TYPES)),
-  resource_type_human_readable: Type.String(),
-  pipeline: withName,
-  environment: Exactly({ id: Id, name: Type.String(), type: Type.String() }),
-  project: withName,
-  organization: withName,
-  trigger_type: Type.String(),
-  trigger_name: TextOrNull(),
-  url_web_permalink: Type.String({ format: 'uri' }),
-  started_at: TimestampOrNull,
-  completed_at: TimestampOrNull,
-  created_at: Timestamp,
+  resource_id: described(Id, 'The id of the application or server that it runs on.'),
+  resource_name: Type.String({ description: 'The name of the application or server.' }),
+  ...resourceTypeFields,
+  pipeline: withName('pipeline'),
+  environment: Exactly(
+    {
+      ...nameFields('environment'),
+      type: Type.String({ description: 'The stage: `development`, `staging` or `production`.' }),
+    },
+    { description: 'The environment of the run.' },
+  ),
+  project: withName('project'),
+  organization: withName('organization'),
+  trigger_type: Type.String({ description: 'What started it: `hook`, `manual`, `retry` or `pipeline`.' }),
+  trigger_name: TextOrNull({
+    description: 'The name of the hook or user that started it; null without one.',
+  }),
+  url_web_permalink: permalinkField,
+  ...runTimes,
+  created_at: described(Timestamp, 'When it was created.'),
 })
 export type OverviewRun = Static<typeof overviewRunSchema>
 
 const failingHookSchema = namedObject('FailingHook', {
-  hook_id: Uuid,
-  name: Type.String(),
-  pipeline_id: Id,
-  environment_id: Id,
-  failing_since: TimestampOrNull,
-  failures_in_a_row: Count(),
+  hook_id: described(Uuid, 'The id of the hook.'),
+  name: Type.String({ description: 'The name of the hook.' }),
+  pipeline_id: idOf('pipeline'),
+  environment_id: idOf('environment'),
+  failing_since: described(TimestampOrNull, 'When its deliveries began to fail; null when they do not.'),
+  failures_in_a_row: Count('How many attempts failed in a row.'),
   open_until: TextOrNull({
     format: 'date-time',
     description: 'Nothing is sent before this time; null when deliveries are not paused.',
   }),
-  disabled_at: TimestampOrNull,
-  disabled_reason: TextOrNull(),
+  disabled_at: described(
+    TimestampOrNull,
+    'When Gantry disabled it because deliveries failed; null otherwise.',
+  ),
+  disabled_reason: TextOrNull({ description: 'Why Gantry disabled it; null otherwise.' }),
 })
 export type FailingHook = Static<typeof failingHookSchema>
 
@@ -58,19 +77,17 @@ const overviewDeliveriesSchema = namedObject('OverviewDeliveries', {
   failing: Type.Array(ref(failingHookSchema), {
     description: 'Outgoing hooks whose receivers fail, or that were disabled for it; at most 50.',
   }),
-  pending: Count({ description: 'Pending deliveries; 10000 means 10000 or more.' }),
-  failed_last_day: Count({
-    description: 'Deliveries that failed for good within 24 hours; 10000 means 10000 or more.',
-  }),
+  pending: Count('Pending deliveries; 10000 means 10000 or more.'),
+  failed_last_day: Count('Deliveries that failed for good within 24 hours; 10000 means 10000 or more.'),
 })
 export type OverviewDeliveries = Static<typeof overviewDeliveriesSchema>
 
 const queueDepth = Exactly({
-  job: Type.String(),
-  ready: Count(),
-  deferred: Count(),
-  active: Count(),
-  dead: Count(),
+  job: Type.String({ description: 'The name of the job.' }),
+  ready: Count('Jobs that wait for a worker.'),
+  deferred: Count('Jobs that are due later.'),
+  active: Count('Jobs that run.'),
+  dead: Count('Jobs that failed for good.'),
 })
 
 export const overviewSchema = namedObject('Overview', {
@@ -78,18 +95,36 @@ export const overviewSchema = namedObject('Overview', {
   failures: Type.Array(ref(overviewRunSchema), {
     description: 'Failed within 24 hours, latest failure first; at most 20.',
   }),
-  runs_per_day: Type.Array(Exactly({ date: Day, completed: Count(), failed: Count(), skipped: Count() }), {
-    description: 'By the day on which they ended; the last 30 days, today last.',
-  }),
+  runs_per_day: Type.Array(
+    Exactly({
+      date: Day,
+      completed: Count('Runs that completed.'),
+      failed: Count('Runs that failed.'),
+      skipped: Count('Runs that were skipped.'),
+    }),
+    {
+      description: 'By the day on which they ended; the last 30 days, today last.',
+    },
+  ),
   median_duration_seconds_per_day: Type.Array(
-    Exactly({ date: Day, seconds: Type.Unsafe<number | null>({ type: ['number', 'null'] }) }),
+    Exactly({
+      date: Day,
+      seconds: Type.Unsafe<number | null>({
+        type: ['number', 'null'],
+        description: 'The median duration, in seconds; null without a completed run.',
+      }),
+    }),
     { description: 'Of completed runs, for the same days, accurate to about 1 %; null without one.' },
   ),
-  deliveries: ref(overviewDeliveriesSchema),
-  workers: Exactly({ alive: Count({ description: 'Workers online in the entire installation.' }) }),
-  queue: Exactly({
-    depths: Type.Array(queueDepth, { description: 'Jobs of the entire installation, by name.' }),
-  }),
+  deliveries: described(ref(overviewDeliveriesSchema), 'The state of notifications.'),
+  workers: Exactly(
+    { alive: Count('Workers online in the entire installation.') },
+    { description: 'The processes that run jobs.' },
+  ),
+  queue: Exactly(
+    { depths: Type.Array(queueDepth, { description: 'Jobs of the entire installation, by name.' }) },
+    { description: 'The state of the queue.' },
+  ),
 })
 export type Overview = Static<typeof overviewSchema>
 

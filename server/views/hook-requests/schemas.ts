@@ -4,6 +4,7 @@ import { hookRequestSchema } from '#model/actions/schemas.ts'
 import { SIGNATURE_PROBLEMS, type SignatureProblem } from '#model/hooks/signature-schemes.ts'
 import {
   AnyObjectOrNull,
+  described,
   IntegerOrNull,
   namedObject,
   TextOrNull,
@@ -13,21 +14,26 @@ import {
 
 const recordFields = {
   ...hookRequestSchema.properties,
-  type: Word(['incoming', 'outgoing'] as const),
-  method: Type.String(),
+  type: Word(['incoming', 'outgoing'] as const, {
+    description: '`incoming`: a received call. `outgoing`: an attempt at a delivery.',
+  }),
+  method: Type.String({ description: 'The HTTP method.' }),
   outcome: Type.String({
     description:
       'The result. Calls: accepted, duplicate, ping, ignored, rejected_signature, rejected_payload, rejected_variables, rejected_state, rate_limited. Deliveries: delivered, refused, redirected, timed_out, unreachable, blocked, unrenderable, superseded, unrecorded.',
   }),
-  duration_ms: IntegerOrNull(),
-  next_attempt_at: TimestampOrNull,
+  duration_ms: IntegerOrNull({ description: 'How long it took, in milliseconds; null when not measured.' }),
+  next_attempt_at: described(TimestampOrNull, 'When the delivery is tried again; null when it is not.'),
   attempt: IntegerOrNull({ description: 'The number of the attempt; null for calls.' }),
-  error: TextOrNull({ description: 'Why the delivery failed.' }),
+  error: TextOrNull({ description: 'Why the delivery failed; null when it did not, and for calls.' }),
 }
 
 export const hookRequestRecordSchema = namedObject('HookRequestRecord', recordFields)
 
-const headers = AnyObjectOrNull()
+const headers = (of: string) =>
+  AnyObjectOrNull({
+    description: `The headers of the ${of}, with secrets masked. Null when they are not stored, and for callers without \`hook:edit\`.`,
+  })
 const encoding = Word(['utf-8', 'base64'] as const, { description: 'Encoding of the body in this response.' })
 
 export const hookRequestDetailSchema = namedObject('HookRequestDetail', {
@@ -42,14 +48,17 @@ export const hookRequestDetailSchema = namedObject('HookRequestDetail', {
     description:
       'The size of the body of a call as received, before it was inflated. Null for deliveries, and for callers without `hook:edit`.',
   }),
-  request_headers: headers,
+  request_headers: headers('request'),
   request_body: TextOrNull({
     description:
-      'Inflated if it was sent with `Content-Encoding: gzip`. Null after it was pruned, when it could not be inflated, and for callers without `hook:edit`.',
+      'The body of the request. Inflated if it was sent with `Content-Encoding: gzip`. Null after it was pruned, when it could not be inflated, and for callers without `hook:edit`.',
   }),
   request_body_encoding: encoding,
-  response_headers: headers,
-  response_body: TextOrNull(),
+  response_headers: headers('response'),
+  response_body: TextOrNull({
+    description:
+      'The first 16 KiB of the response of the receiver. Null for calls, when it is not stored, and for callers without `hook:edit`.',
+  }),
   response_body_encoding: encoding,
 })
 

@@ -7,7 +7,7 @@ import { callerOf, permissions } from '#access/authorization/enforce.ts'
 import type { Tree } from '#model/inventory/tree.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { notFound } from '#platform/http/errors.ts'
-import { Exactly, errorResponses, Id, ref, withHeaders } from '#platform/http/schemas.ts'
+import { described, Exactly, errorResponses, Id, ref, withHeaders } from '#platform/http/schemas.ts'
 import { type FoundLog, findLog, readPages } from './read-log.ts'
 import { stepLogSchema } from './schemas.ts'
 
@@ -24,7 +24,11 @@ export const stepLogRoutes: FastifyPluginAsyncTypebox<StepLogRoutes> = async (ap
         summary: 'Read the log of a step',
         description:
           'The header `X-Gantry-Log-Offset` is the end of the returned text: pass it as `after` to continue. Once the step has `completed_at`, the log is complete.',
-        params: Exactly({ action_id: Id, target_id: Id, order: Id }),
+        params: Exactly({
+          action_id: Id,
+          target_id: Id,
+          order: described(Id, 'The position of the step, from 1.'),
+        }),
         querystring: Exactly({
           after: Type.Optional(
             Type.Integer({

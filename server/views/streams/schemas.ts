@@ -2,38 +2,51 @@ import { type Static, type TSchema, Type } from 'typebox'
 import { filterQuery } from '#model/actions/filters.ts'
 import { statusFields } from '#model/actions/schemas.ts'
 import type { Status } from '#platform/database/tables.ts'
-import { Exactly, errorResponses, Id, namedObject, ref, Timestamp } from '#platform/http/schemas.ts'
+import {
+  described,
+  Exactly,
+  errorResponses,
+  Id,
+  idOf,
+  namedObject,
+  ref,
+  Timestamp,
+} from '#platform/http/schemas.ts'
 import { STATUSES } from '#platform/vocabulary.ts'
 
 export const EVENT_STREAM = 'text/event-stream'
 
-const order = Type.Integer({ minimum: 1 })
-const move = { previous_status: statusFields.status, ...statusFields, occurred_at: Timestamp }
+const order = Type.Integer({ minimum: 1, description: 'The position of the step, from 1.' })
+const move = {
+  previous_status: described(statusFields.status, 'The status before.'),
+  ...statusFields,
+  occurred_at: described(Timestamp, 'When it changed.'),
+}
 
 /** The data of each type of event. */
 const actionMoveSchema = namedObject('ActionMove', {
-  action_id: Id,
-  environment_id: Id,
-  pipeline_id: Id,
+  action_id: idOf('action'),
+  environment_id: idOf('environment'),
+  pipeline_id: idOf('pipeline'),
   ...move,
   previous_status: Type.Unsafe<Status | null>({
     type: ['string', 'null'],
     enum: [...Object.keys(STATUSES), null],
-    description: 'Null when the action was created.',
+    description: 'The status before; null when the action was created.',
   }),
 })
-const targetMoveSchema = namedObject('TargetMove', { target_id: Id, ...move })
-const stepMoveSchema = namedObject('StepMove', { target_id: Id, step_order: order, ...move })
+const targetMoveSchema = namedObject('TargetMove', { target_id: idOf('target'), ...move })
+const stepMoveSchema = namedObject('StepMove', { target_id: idOf('target'), step_order: order, ...move })
 const logTextSchema = namedObject('LogText', {
-  target_id: Id,
+  target_id: idOf('target'),
   step_order: order,
   offset: Type.Integer({
     minimum: 0,
     description: 'Where the text starts in the log of the step, in bytes of UTF-8.',
   }),
-  text: Type.String(),
+  text: Type.String({ description: 'A piece of the output, with secrets masked.' }),
 })
-const streamEndSchema = namedObject('StreamEnd', { action_id: Id, ...statusFields })
+const streamEndSchema = namedObject('StreamEnd', { action_id: idOf('action'), ...statusFields })
 const streamReadySchema = namedObject('StreamReady', {})
 
 export type EventData = {
