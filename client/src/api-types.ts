@@ -3700,10 +3700,12 @@ export interface components {
       /** @description Ids of servers of the pipeline. Default: all of them. */
       servers?: number[]
       /**
-       * @description Deploy pipelines only. `redeploy` deploys the commit of the live release again, `rollback` returns to the release before it. Default: `deploy`.
+       * @description Deploy pipelines only. `redeploy` deploys the commit of the live release again, `rollback` returns to the release before it, or to `release_name`. Default: `deploy`.
        * @enum {string}
        */
       type?: 'deploy' | 'redeploy' | 'rollback'
+      /** @description For a rollback: the release to return to, one that completed before. Default: the one before the live release. */
+      release_name?: string
       /**
        * @description For a deploy. Default: `branch`.
        * @enum {string}
