@@ -25,6 +25,7 @@ import { countMissed, replayDelivery } from '#engine/outgoing/redeliver.ts'
 import { outgoingRoutes, outgoingSchemas } from '#engine/outgoing/routes.ts'
 import { type RunRoutes, runRoutes } from '#engine/run-commands/routes.ts'
 import { runPlanSchema } from '#engine/run-commands/schemas.ts'
+import { createWaits, type WaitSettings } from '#engine/waits/waits.ts'
 import { applicationRoutes } from '#manage/applications/routes.ts'
 import { applicationRoomSchemas } from '#manage/applications/schemas.ts'
 import { applyRoutes } from '#manage/apply/routes.ts'
@@ -42,6 +43,7 @@ import { organizationRoutes } from '#manage/organizations/routes.ts'
 import { pipelineRoutes } from '#manage/pipelines/routes.ts'
 import { serverRoutes } from '#manage/servers/routes.ts'
 import { serverSchemas } from '#manage/servers/schemas.ts'
+import { createActionNotifications } from '#model/actions/notifications.ts'
 import { createActionReader } from '#model/actions/read-action.ts'
 import { actionSchemas } from '#model/actions/schemas.ts'
 import { hookSchemas } from '#model/hooks/schemas.ts'
@@ -57,6 +59,7 @@ import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { Listener } from '#platform/database/listen.ts'
 import { replyToBrokenConnection, replyWithError } from '#platform/http/errors.ts'
+import { closeConnectionsOnStop } from '#platform/http/graceful-stop.ts'
 import { installBodyParsing } from '#platform/http/json-body.ts'
 import { installOpenApi } from '#platform/http/openapi.ts'
 import { logRequests } from '#platform/http/requests.ts'
@@ -111,6 +114,8 @@ export type AppDeps = {
   log: FastifyBaseLogger
   /** Overrides for the event streams; tests use them. */
   streams?: Partial<StreamSettings>
+  /** The same for requests that wait for the end of a run. */
+  waits?: Partial<WaitSettings>
 }
 
 const API_BODY_LIMIT = 1024 * 1024
@@ -180,6 +185,7 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
       directives: { defaultSrc: ["'self'"], frameAncestors: ["'none'"] },
     },
   })
+  closeConnectionsOnStop(app)
   rejectUnknownRoutes(app)
   enforceAccess(app, { db, baseUrl, metricsToken: config.metricsToken })
   installBodyParsing(app)
@@ -207,10 +213,25 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
   })
   const tree = createTree(db)
   await app.register(actionRoutes, { db, tree, baseUrl })
-  await app.register(runRoutes, { db, tree, baseUrl, enqueue: deps.enqueue })
+  const notifications = await createActionNotifications(deps.listener)
+  const waits = await createWaits({
+    db,
+    listener: deps.listener,
+    notifications,
+    onError: ({ message }) => deps.log.warn({ part: 'waits', reason: message }, 'wait error; retrying'),
+    settings: deps.waits,
+  })
+  app.addHook('preClose', async () => waits.close())
+  await app.register(runRoutes, { db, tree, baseUrl, enqueue: deps.enqueue, waits })
   await app.register(stepLogRoutes, { db, tree })
   await app.register(nameRoutes, { db, tree, baseUrl })
-  await app.register(streamRoutes, { db, tree, listener: deps.listener, settings: deps.streams })
+  await app.register(streamRoutes, {
+    db,
+    tree,
+    listener: deps.listener,
+    notifications,
+    settings: deps.streams,
+  })
   await app.register(hookRoutes, {
     db,
     box,
@@ -230,7 +251,7 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
     baseUrl,
     replayDelivery: (id, userId) => replayDelivery(db, id, userId),
   })
-  await app.register(incomingRoutes, { ...deps.calls, maxPayload: config.maxPayload, baseUrl })
+  await app.register(incomingRoutes, { ...deps.calls, waits, maxPayload: config.maxPayload, baseUrl })
   await app.register(organizationRoutes, { db, baseUrl })
   await app.register(auditRoutes, { db, baseUrl })
   await app.register(credentialRoutes, { db, box, tree, baseUrl, guard, connect, http })

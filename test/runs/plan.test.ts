@@ -88,6 +88,7 @@ test('a plan is rejected for the same reasons as a run', async () => {
     { source_ref: 'a..b' },
     { variables: { '1x': 1 } },
     { type: 'rollback' },
+    { release_name: '20260101000001-11111111' },
     { nonsense: true },
   ]
   for (const input of inputs) {

@@ -94,6 +94,52 @@ suite('the source of a run', () => {
     assert.deepEqual([type, source_type, source_ref], ['rollback', 'commit', commitOf('1').hash])
   })
 
+  test('is the named release for a rollback, if it completed once and is not live', async () => {
+    const at = await createTestTree(db)
+    const back = (release_name: string) => run({ type: 'rollback', release_name }, { at })
+    const nameOf = (digit: string) => `2026010100000${digit}-${digit.repeat(8)}`
+    assert.match(await reasonOf(back(nameOf('1'))), /no live release/)
+    await deployed(at, '1')
+    const alone = await faultsOf(back('yesterday'))
+    assert.deepEqual(alone.release_name, [
+      'is not a release of this application; it has none to roll back to',
+    ])
+    for (const digit of ['2', '3', '4', '5']) await deployed(at, digit)
+    const { action_data } = await started(back(nameOf('2')))
+    assert.equal(action_data.release_name, nameOf('2'))
+    assert.deepEqual(action_data.commit, commitOf('2'))
+    assert.equal(action_data.deployment.type, 'rollback')
+
+    const elsewhere = await createTestTree(db)
+    await deployed(elsewhere, '7')
+    await createAction(db, at, {
+      ...FAILED,
+      commit: JSON.stringify(commitOf('8')),
+      release_name: nameOf('8'),
+    })
+    for (const name of [nameOf('7'), nameOf('8'), nameOf('9')]) {
+      const [message] = (await faultsOf(back(name))).release_name
+      assert.match(message, /^is not a release to roll back to; the nearest are (\S+, ){2}\S+$/)
+      assert.doesNotMatch(message, /-(5|7|8){8}/)
+    }
+    const byCommit = (await faultsOf(back('33333333'))).release_name[0]
+    assert.match(byCommit, new RegExp(`the nearest are ${nameOf('3')}, `))
+    assert.deepEqual((await faultsOf(back(nameOf('5')))).release_name, [
+      'is the live release; name an earlier one',
+    ])
+  })
+
+  test('can name a release only for a rollback', async () => {
+    const release_name = '20260101000001-11111111'
+    const why = { release_name: ['is only for rollbacks'] }
+    assert.deepEqual(await faultsOf(run({ release_name })), why)
+    assert.deepEqual(await faultsOf(run({ type: 'redeploy', release_name })), why)
+    const url = `/pipelines/${tree.serverPipelineId}/actions`
+    assert.deepEqual(await faultsOf(ask(url, { release_name })), {
+      release_name: ['is only for deploy pipelines'],
+    })
+  })
+
   test('cannot be set for a redeploy or a rollback', async () => {
     for (const type of ['redeploy', 'rollback']) {
       const why = [`cannot be set: a ${type} uses an earlier release`]

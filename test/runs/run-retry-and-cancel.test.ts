@@ -95,6 +95,12 @@ suite('a retry', () => {
     await deployed(at, '4')
     const again = await started(retry(rollback.id, { at }))
     assert.deepEqual(again.action_data, rollback.action_data)
+    await cancel(again.id, { at })
+    const release_name = '20260101000001-11111111'
+    const named = await started(run({ type: 'rollback', release_name }, { at }))
+    await cancel(named.id, { at })
+    const third = await started(retry(named.id, { at }))
+    assert.deepEqual([third.action_data, third.action_data.release_name], [named.action_data, release_name])
   })
 
   test('leaves out servers that the pipeline no longer has, and is 409 when none is left', async () => {

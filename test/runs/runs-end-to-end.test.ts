@@ -175,6 +175,12 @@ suite('runs', { concurrency: true }, () => {
       assert.equal(back.action_data.release_name, firstName)
       assert.match(await logOf(back.id, 'get-new-release'), /still on the server/)
 
+      const forth = { type: 'rollback', release_name: second.action_data.release_name }
+      await completed(await run(shop.pipelineId, forth))
+      assert.deepEqual(await shown(), ['two', 'two'])
+      await completed(await run(shop.pipelineId, { ...forth, release_name: firstName }))
+      assert.deepEqual(await shown(), ['one', 'one'])
+
       const again = await completed(await run(shop.pipelineId, { type: 'redeploy' }))
       assert.deepEqual(await shown(), ['one', 'one'])
       assert.notEqual(again.action_data.release_name, firstName)

@@ -40,8 +40,8 @@ export function assertRejected(answer: Answer, status: number, code: string): vo
 }
 
 /** An app with its own tree; every helper accepts another tree, app or database where that matters. */
-export async function openCalls(t: Parameters<typeof openTestApp>[0]) {
-  const api = await openTestApp(t)
+export async function openCalls(...options: Parameters<typeof openTestApp>) {
+  const api = await openTestApp(...options)
   const { db } = api
   const tree = await createTestTree(db)
 

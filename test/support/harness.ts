@@ -57,6 +57,7 @@ export async function openTestApp(
     /** Another process of the same installation: an app that shares this one's database and key. */
     beside?: TestApp
     live?: AppDeps['streams']
+    waits?: AppDeps['waits']
     guard?: AppDeps['guard']
     sshGuard?: AppDeps['sshGuard']
     /** The account of an embedded database, which commands on this machine must not use. */
@@ -98,6 +99,7 @@ export async function openTestApp(
     listener,
     box,
     streams: more.live,
+    waits: more.waits,
     version: '0.0.0-test',
     baseUrl: () => TEST_BASE_URL,
     log: more.log ?? pino({ level: 'silent' }),

@@ -38,8 +38,8 @@ const DEPLOYMENT = {
 }
 
 /** As for calls; every helper takes another tree where one matters. */
-export async function openRuns(t: Parameters<typeof openCalls>[0]) {
-  const calls = await openCalls(t)
+export async function openRuns(...options: Parameters<typeof openCalls>) {
+  const calls = await openCalls(...options)
   const { api, db, tree } = calls
 
   const ask = (url: string, body?: unknown, { at = tree, ...more }: By = {}) =>

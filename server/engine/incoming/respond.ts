@@ -1,8 +1,18 @@
 import type { FastifyReply } from 'fastify'
 import { type Static, Type } from 'typebox'
+import type { WaitedFor } from '#engine/waits/waits.ts'
 import { permalink } from '#model/actions/present.ts'
 import { ApiError, invalid, notFound } from '#platform/http/errors.ts'
-import { described, Exactly, idOrNullOf, named, TextOrNull, UuidOrNull } from '#platform/http/schemas.ts'
+import {
+  described,
+  Exactly,
+  idOrNullOf,
+  named,
+  TextOrNull,
+  UuidOrNull,
+  Word,
+} from '#platform/http/schemas.ts'
+import { STATUSES } from '#platform/vocabulary.ts'
 import type { Received } from './receive-call.ts'
 
 export const callAnswerSchema = named(
@@ -16,12 +26,28 @@ export const callAnswerSchema = named(
       description: 'The page of the action in the dashboard; null when nothing was started.',
     }),
     errors: Type.Null({ description: 'Always null: errors have another status.' }),
+    status: Type.Optional(
+      Word(Object.keys(STATUSES) as (keyof typeof STATUSES)[], {
+        description:
+          'The status of the action when waiting ended. Only in responses to calls with `Prefer: wait` that waited.',
+      }),
+    ),
+    status_reason_code: Type.Optional(
+      Type.String({
+        description: 'The reason for `status`, for example `FAILED_TIMEOUT`. Present together with it.',
+      }),
+    ),
   }),
 )
 
 /** Responds with 202 for a started run, 200 when nothing new was started; rejections are thrown. */
-export function respond(reply: FastifyReply, received: Received, baseUrl: string): FastifyReply {
-  const body = bodyOf(received, baseUrl)
+export function respond(
+  reply: FastifyReply,
+  received: Received,
+  baseUrl: string,
+  waited?: WaitedFor,
+): FastifyReply {
+  const body = { ...bodyOf(received, baseUrl), ...waited }
   if (body.action_id !== null) reply.header('x-gantry-action-id', String(body.action_id))
   return reply.code(received.kind === 'started' ? 202 : 200).send(body)
 }

@@ -1,9 +1,12 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { publicly } from '#access/authorization/enforce.ts'
+import { waitSecondsOf } from '#engine/waits/prefer.ts'
+import type { WaitedFor, Waits } from '#engine/waits/waits.ts'
 import { Exactly, errorResponses, ref, withHeaders } from '#platform/http/schemas.ts'
 import { MASK } from '#platform/masking/masked.ts'
-import { type ReceiveOptions, receiveCall } from './receive-call.ts'
+import { type Received, type ReceiveOptions, receiveCall } from './receive-call.ts'
 import { callAnswerSchema, respond } from './respond.ts'
 
 declare module 'fastify' {
@@ -13,7 +16,7 @@ declare module 'fastify' {
   }
 }
 
-type IncomingRoutes = ReceiveOptions & { baseUrl: () => string }
+type IncomingRoutes = ReceiveOptions & { baseUrl: () => string; waits: Waits }
 
 /** Bytes for the server, JSON for the OpenAPI document. */
 const callBody = {
@@ -38,7 +41,7 @@ const callBody = {
 /** The public URL of hooks. It accepts any body as bytes: a signature is over bytes. */
 export const incomingRoutes: FastifyPluginAsyncTypebox<IncomingRoutes> = async (
   app,
-  { baseUrl, ...deps },
+  { baseUrl, waits, ...deps },
 ) => {
   const { maxPayload } = deps
   app.removeAllContentTypeParsers()
@@ -58,13 +61,13 @@ export const incomingRoutes: FastifyPluginAsyncTypebox<IncomingRoutes> = async (
       bodyLimit: maxPayload,
       // The response is for programs: security headers for browsers would be useless.
       helmet: false,
-      config: { access: publicly, notJson: true, requestBody: callBody },
+      config: { access: publicly, notJson: true, waits: true, requestBody: callBody },
       schema: {
         tags: ['Hooks'],
         operationId: 'callHook',
         summary: 'Call a hook to start its pipeline',
         description:
-          'For senders of webhooks. The body is JSON, plain or with `Content-Encoding: gzip`; when the hook requires a secret, the call must be signed. The response is sent after the run is stored.',
+          'For senders of webhooks. The body is JSON, plain or with `Content-Encoding: gzip`; when the hook requires a secret, the call must be signed. The response is sent after the run is stored or, with `Prefer: wait`, when it has ended.',
         security: [],
         params: Exactly({
           token: Type.String({
@@ -92,11 +95,42 @@ export const incomingRoutes: FastifyPluginAsyncTypebox<IncomingRoutes> = async (
     },
     async (request, reply) => {
       const { token } = request.params
-      const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0)
-      const headers = { ...request.headers, 'content-type': request.contentType }
-      const call = { headers, body, address: request.ip }
-      const url = `${baseUrl()}/hooks/${MASK}/trigger`
-      return respond(reply, await receiveCall(deps, token, call, url), baseUrl())
+      const received = await receive(request, token)
+      const { prefer } = request.headers
+      if (prefer === undefined || !('actionId' in received)) return respond(reply, received, baseUrl())
+      const waited = await waitForEnd(request, reply, token, received.actionId)
+      return respond(reply, received, baseUrl(), waited)
     },
   )
+
+  /** A function of its own, so that nothing holds the body while the call waits. */
+  function receive(request: FastifyRequest, token: string): Promise<Received> {
+    const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0)
+    const headers = { ...request.headers, 'content-type': request.contentType }
+    const call = { headers, body, address: request.ip }
+    return receiveCall(deps, token, call, `${baseUrl()}/hooks/${MASK}/trigger`)
+  }
+
+  /** If the caller prefers that: until the run has ended, which a call that started it may know. */
+  async function waitForEnd(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    token: string,
+    actionId: number,
+  ): Promise<WaitedFor | undefined> {
+    const seconds = waitSecondsOf(request.headers.prefer)
+    if (seconds === undefined) return undefined
+    request.body = undefined
+    // Known already; and if not, because the database is away, the call has been accepted all the same.
+    const cached = await deps.cache.find(token).catch(() => null)
+    if (!cached) return undefined
+    const waited = await waits.forEnd(actionId, {
+      seconds,
+      owner: { hookId: cached.hook.id },
+      isAllowed: async () => (await deps.cache.find(token))?.hook.active === true,
+      response: reply.raw,
+    })
+    if (waited) reply.header('preference-applied', `wait=${seconds}`)
+    return waited
+  }
 }

@@ -29,7 +29,10 @@ const MAX_FIELD_CHARACTERS = 256
 export function checkInput(input: RunInput, { application }: RunnablePipeline): ErrorsByField {
   const errors = new FieldErrors()
   if (application) checkSource(input, application.defaultBranch, errors)
-  else rejectFields(input, ['type', 'source_type', 'source_ref'], 'is only for deploy pipelines', errors)
+  else {
+    const fields = ['type', 'source_type', 'source_ref', 'release_name'] as const
+    rejectFields(input, fields, 'is only for deploy pipelines', errors)
+  }
   checkVariables(input.variables ?? {}, errors)
   return errors.found
 }
@@ -44,7 +47,7 @@ export function sourceOf(
 
 function rejectFields(
   input: RunInput,
-  fields: (keyof RunInput)[],
+  fields: readonly (keyof RunInput)[],
   message: string,
   errors: FieldErrors,
 ): void {
@@ -53,6 +56,7 @@ function rejectFields(
 
 function checkSource(input: RunInput, defaultBranch: string, errors: FieldErrors): void {
   const { type = 'deploy', source_type, source_ref } = input
+  if (type !== 'rollback') rejectFields(input, ['release_name'], 'is only for rollbacks', errors)
   if (type !== 'deploy') {
     const message = `cannot be set: a ${type} uses an earlier release`
     rejectFields(input, ['source_type', 'source_ref'], message, errors)

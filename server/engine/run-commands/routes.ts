@@ -1,22 +1,26 @@
 // The run-commands room: users start, plan, retry and cancel runs. Scheduling decides when a run begins, and the
 // runner does its work.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { FastifyRequest } from 'fastify'
-import type { Caller } from '#access/authorization/caller.ts'
-import { callerOf, permissions, scopeOf, withTokens } from '#access/authorization/enforce.ts'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { type Caller, createCallerFinder } from '#access/authorization/caller.ts'
+import { callerOf, permissions, scopeOf, tokenOf, withTokens } from '#access/authorization/enforce.ts'
+import { can } from '#access/authorization/permissions.ts'
 import { cancelAction } from '#engine/scheduling/cancel.ts'
+import { waitSecondsOf } from '#engine/waits/prefer.ts'
+import type { Waits } from '#engine/waits/waits.ts'
 import { createActionReader } from '#model/actions/read-action.ts'
 import { type Action, type ActionSummary, actionSchema } from '#model/actions/schemas.ts'
 import { visibilityOf } from '#model/actions/visibility.ts'
 import type { Tree } from '#model/inventory/tree.ts'
+import { isOutage } from '#platform/database/outages.ts'
 import { unwrap } from '#platform/http/problems.ts'
 import { originOf } from '#platform/http/requests.ts'
 import { Exactly, emptyBody, errorResponses, Id, ref } from '#platform/http/schemas.ts'
 import { planPipeline } from './plan-run.ts'
 import { runBody, runPlanSchema } from './schemas.ts'
-import { type Requester, type RunDeps, retryAction, runPipeline, type StartOutcome } from './start-run.ts'
+import { type Requester, type RunDeps, retryAction, runPipeline } from './start-run.ts'
 
-export type RunRoutes = RunDeps & { tree: Tree; baseUrl: () => string }
+export type RunRoutes = RunDeps & { tree: Tree; baseUrl: () => string; waits: Waits }
 
 const tags = ['Actions']
 const params = Exactly({ id: Id })
@@ -24,15 +28,17 @@ const problems = errorResponses(400, 401, 403, 404, 409, 415, 422, 503)
 
 export const runRoutes: FastifyPluginAsyncTypebox<RunRoutes> = async (app, deps) => {
   const readRun = createRunReader(deps)
+  const findCaller = createCallerFinder(deps.db)
 
   app.post(
     '/pipelines/:id/actions',
     {
-      config: { access: permissions('pipeline', 'id', 'pipeline:run'), bodyOptional: true },
+      config: { access: permissions('pipeline', 'id', 'pipeline:run'), bodyOptional: true, waits: true },
       schema: {
         tags,
         operationId: 'runPipeline',
         summary: 'Run a pipeline',
+        description: 'Returns the action as it starts or, with `Prefer: wait`, when it has ended.',
         params,
         body: runBody,
         response: { 201: ref(actionSchema), ...problems },
@@ -40,8 +46,7 @@ export const runRoutes: FastifyPluginAsyncTypebox<RunRoutes> = async (app, deps)
     },
     async (request, reply) => {
       const outcome = await runPipeline(deps, request.params.id, request.body, requesterOf(request))
-      reply.code(201)
-      return showStarted(request, outcome)
+      return showStarted(request, reply.code(201), unwrap(outcome).actionId)
     },
   )
 
@@ -72,13 +77,13 @@ export const runRoutes: FastifyPluginAsyncTypebox<RunRoutes> = async (app, deps)
   app.post(
     '/actions/:id/retry',
     {
-      config: { access: permissions('action', 'id', 'pipeline:run'), bodyOptional: true },
+      config: { access: permissions('action', 'id', 'pipeline:run'), bodyOptional: true, waits: true },
       schema: {
         tags,
         operationId: 'retryAction',
         summary: 'Retry an action',
         description:
-          'Starts a new action with the same servers, variables and commit, and the current steps of the pipeline. The original action must have ended.',
+          'Starts a new action with the same servers, variables and commit, and the current steps of the pipeline. The original action must have ended. Returns the new one as it starts or, with `Prefer: wait`, when it has ended.',
         params,
         body: emptyBody,
         response: { 201: ref(actionSchema), ...problems },
@@ -86,8 +91,7 @@ export const runRoutes: FastifyPluginAsyncTypebox<RunRoutes> = async (app, deps)
     },
     async (request, reply) => {
       const outcome = await retryAction(deps, request.params.id, requesterOf(request))
-      reply.code(201)
-      return showStarted(request, outcome)
+      return showStarted(request, reply.code(201), unwrap(outcome).actionId)
     },
   )
 
@@ -115,8 +119,47 @@ export const runRoutes: FastifyPluginAsyncTypebox<RunRoutes> = async (app, deps)
     },
   )
 
-  async function showStarted(request: FastifyRequest, outcome: StartOutcome): Promise<Action> {
-    return readRun(callerOf(request), environmentOf(request), unwrap(outcome).actionId)
+  /** At once, or when the run has ended if the caller prefers to wait. */
+  async function showStarted(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    actionId: number,
+  ): Promise<Action> {
+    const started = await readRun(callerOf(request), environmentOf(request), actionId)
+    const seconds = waitSecondsOf(request.headers.prefer)
+    return seconds === undefined ? started : showEnded(request, reply, started, seconds)
+  }
+
+  async function showEnded(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    started: Action,
+    seconds: number,
+  ): Promise<Action> {
+    const [token, scope] = [tokenOf(request), scopeOf(request)]
+    // Not held while it waits.
+    request.body = undefined
+    const findAllowed = async () => {
+      const caller = await findCaller(token)
+      return caller && can(caller, 'pipeline:run', scope) ? caller : undefined
+    }
+    const waited = await deps.waits.forEnd(started.id, {
+      seconds,
+      owner: { userId: callerOf(request).id },
+      isAllowed: async () => (await findAllowed()) !== undefined,
+      response: reply.raw,
+    })
+    if (waited === undefined || reply.raw.destroyed) return started
+    reply.header('preference-applied', `wait=${seconds}`)
+    try {
+      // Whoever has lost access meanwhile gets what they were allowed to see.
+      const caller = await findAllowed()
+      return caller ? await readRun(caller, environmentOf(request), started.id) : started
+    } catch (error) {
+      // The run was accepted, which 503 would deny.
+      if (isOutage(error)) return started
+      throw error
+    }
   }
 }
 

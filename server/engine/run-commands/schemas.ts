@@ -28,7 +28,15 @@ export const runBody = Exactly(
     type: Type.Optional(
       Word(['deploy', 'redeploy', 'rollback'] as const, {
         description:
-          'Deploy pipelines only. `redeploy` deploys the commit of the live release again, `rollback` returns to the release before it. Default: `deploy`.',
+          'Deploy pipelines only. `redeploy` deploys the commit of the live release again, `rollback` returns to the release before it, or to `release_name`. Default: `deploy`.',
+      }),
+    ),
+    release_name: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 64,
+        description:
+          'For a rollback: the release to return to, one that completed before. Default: the one before the live release.',
       }),
     ),
     source_type: Type.Optional(

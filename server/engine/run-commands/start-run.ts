@@ -10,10 +10,15 @@ import type { Commit, Deployment } from '#platform/database/tables.ts'
 import { conflict, type HttpProblem } from '#platform/http/problems.ts'
 import { checkInput, findUnknownServers, sourceOf } from './check-input.ts'
 import {
+  describeUnknownRelease,
+  type EarlierRelease,
+  findLiveRelease,
+  findRelease,
+  findReleaseBefore,
+} from './find-release.ts'
+import {
   type DeployedApplication,
   deploymentOf,
-  findLiveRelease,
-  findReleaseBefore,
   loadPipeline,
   onServers,
   type RunnablePipeline,
@@ -93,14 +98,31 @@ async function resolveSource(
   }
   const live = await findLiveRelease(db, application)
   if (!live) return conflict(`The application has no live release, so there is nothing to ${VERBS[type]}.`)
-  const earlier = type === 'redeploy' ? live : await findReleaseBefore(db, application, live)
-  if (!earlier) return conflict('The application has no release before the live one to roll back to.')
+  const earlier = type === 'redeploy' ? live : await findRollback(db, application, live, input.release_name)
+  if ('kind' in earlier) return earlier
   const { commit, releaseName } = earlier
   return {
     deployment: deploymentOf(application, type, { source_type: 'commit', source_ref: commit.hash }),
     commit,
     release_name: type === 'rollback' ? releaseName : null,
   }
+}
+
+/** The release that was named, or the one before the live one. */
+async function findRollback(
+  db: Database,
+  application: DeployedApplication,
+  live: EarlierRelease,
+  name: string | undefined,
+): Promise<EarlierRelease | HttpProblem> {
+  if (name === undefined) {
+    const before = await findReleaseBefore(db, application, live)
+    return before ?? conflict('The application has no release before the live one to roll back to.')
+  }
+  const named = name === live.releaseName ? undefined : await findRelease(db, application, name)
+  if (named) return named
+  const message = await describeUnknownRelease(db, application, live, name)
+  return { kind: 'invalid', errors: { release_name: [message] } }
 }
 
 const VERBS = { redeploy: 'redeploy', rollback: 'roll back' }

@@ -8,6 +8,8 @@ export type RouteTraits = {
   notJson?: boolean
   /** The body of a route that reads its bytes itself, so that no schema validates it. */
   requestBody?: object
+  /** The route takes `Prefer: wait`. */
+  waits?: boolean
 }
 
 const header = (description: string, schema: object) => ({ description, schema })
@@ -27,6 +29,10 @@ export const COMMON_HEADERS = {
     type: 'string',
     pattern: '^[0-9]+\\+?$',
   }),
+  'Preference-Applied': header(
+    'The preference that the response took into account, such as `wait=60`. Absent when it did not wait.',
+    { type: 'string' },
+  ),
   'Retry-After': header('Seconds to wait before trying again.', { type: 'integer', minimum: 0 }),
   'WWW-Authenticate': header('The scheme to authenticate with: `Bearer`.', { type: 'string' }),
   'X-Request-Id': header('The id of the request, also in the log and in `request_id`.', {
@@ -42,6 +48,16 @@ export const IF_MATCH = {
   description:
     'The `ETag` of your last read. If the record has changed since, nothing happens and the response is 412.',
   schema: { type: 'string' },
+}
+
+export const PREFER = {
+  in: 'header',
+  name: 'Prefer',
+  required: false,
+  description:
+    '`wait=<seconds>`, 1 to 300 (RFC 7240): respond when the run has ended, at the latest after this time, with the state that it has then. Without it, and when too many requests wait, the response is immediate.',
+  schema: { type: 'string' },
+  example: 'wait=60',
 }
 
 /** Each error status: its name in the document, when it occurs, and headers that come with it. */

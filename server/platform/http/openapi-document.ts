@@ -6,6 +6,7 @@ import {
   errorsOf,
   IF_MATCH,
   nameOfError,
+  PREFER,
   type RouteTraits,
 } from './openapi-common.ts'
 
@@ -45,7 +46,7 @@ export function completeDocument(document: OpenApiDocument, traitsOf: RouteTrait
       const traits = traitsOf(method.toUpperCase(), path)
       describeIds(operation, path)
       completeRequest(operation, traits, schemas)
-      completeSuccesses(operation, schemas)
+      completeSuccesses(operation, traits, schemas)
       shareErrors(operation, method.toUpperCase(), path, traits)
     }
   }
@@ -79,15 +80,17 @@ function completeRequest(operation: Operation, traits: RouteTraits, schemas: Rec
     for (const media of Object.values(requestBody.content))
       media.schema = nameSchema(media.schema, `${capitalize(operationId)}Request`, schemas)
   }
+  if (traits.waits) operation.parameters = [...(operation.parameters ?? []), PREFER]
   if ('412' in operation.responses) operation.parameters = [...(operation.parameters ?? []), IF_MATCH]
 }
 
-function completeSuccesses(operation: Operation, schemas: Record<string, Schema>): void {
+function completeSuccesses(operation: Operation, traits: RouteTraits, schemas: Record<string, Schema>): void {
   const isPaged = operation.parameters?.some(({ name }) => name === 'page')
   for (const [status, response] of Object.entries(operation.responses)) {
     if (!status.startsWith('2') || '$ref' in response) continue
     if (response.description === 'Default Response') response.description = SUCCESSES[status] ?? status
     if (isPaged) response.headers = { ...response.headers, Link: {} as Header, 'X-Total-Count': {} as Header }
+    if (traits.waits) response.headers = { ...response.headers, 'Preference-Applied': {} as Header }
     for (const name of Object.keys(response.headers ?? {})) {
       if (name in COMMON_HEADERS) response.headers![name] = { $ref: `#/components/headers/${name}` }
     }

@@ -7,6 +7,7 @@ import { ACCESS_CHANNEL } from '#access/authorization/channel.ts'
 import { callerOf, permissions, scopeOf, showing, tokenOf } from '#access/authorization/enforce.ts'
 import { can } from '#access/authorization/permissions.ts'
 import { type ActionFilters, environmentsMatching, filtersOf } from '#model/actions/filters.ts'
+import type { ActionNotifications } from '#model/actions/notifications.ts'
 import { visibilityOf } from '#model/actions/visibility.ts'
 import type { Tree } from '#model/inventory/tree.ts'
 import type { Database } from '#platform/database/connect.ts'
@@ -16,7 +17,6 @@ import { createSignal } from '#platform/queue/signal.ts'
 import { type ActionCursor, decodeCursor, startCursor } from './action-cursor.ts'
 import { decodeUnseen, encodeUnseen, lastSeen, type Unseen } from './feed-cursor.ts'
 import { createFeedTail } from './feed-tail.ts'
-import { createActionNotifications } from './notifications.ts'
 import { createOpenStreams, type StreamSlot } from './open-streams.ts'
 import { highestId } from './read-feed.ts'
 import { createLogReader, createSnapshotLoader } from './run-snapshot.ts'
@@ -30,18 +30,18 @@ export type StreamRoutes = {
   db: Database
   tree: Tree
   listener: Listener
+  notifications: ActionNotifications
   settings?: Partial<StreamSettings>
 }
 
 export const streamRoutes: FastifyPluginAsyncTypebox<StreamRoutes> = async (
   app,
-  { db, tree, listener, ...options },
+  { db, tree, listener, notifications, ...options },
 ) => {
   const settings = { ...STREAM_SETTINGS, ...options.settings }
   const onError = ({ message }: Error) =>
     app.log.warn({ part: 'streams', reason: message }, 'stream error; retrying')
   const findCaller = createCallerFinder(db)
-  const notifications = await createActionNotifications(listener)
   const loadSnapshot = createSnapshotLoader(db)
   const readLogPage = createLogReader(db)
   const feedTail = createFeedTail({ db, notifications, settings, onError })

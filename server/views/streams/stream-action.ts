@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import type { ActionWatch, LogEnd } from '#model/actions/notifications.ts'
 import { presentStatus } from '#model/actions/present.ts'
 import { isEnd } from '#model/actions/status.ts'
 import { isOutage } from '#platform/database/outages.ts'
 import { type ActionCursor, encodeCursor, maxOpenTargets, type TargetCursor } from './action-cursor.ts'
-import type { ActionWatch, LogEnd } from './notifications.ts'
 import { includes, type Ranges, without } from './ranges.ts'
 import type {
   LoadSnapshot,

@@ -1,6 +1,6 @@
-import { ACTIONS_CHANNEL } from '#model/actions/channel.ts'
 import type { Listener } from '#platform/database/listen.ts'
 import { createSignal } from '#platform/queue/signal.ts'
+import { ACTIONS_CHANNEL } from './channel.ts'
 
 export type ActionNotifications = Awaited<ReturnType<typeof createActionNotifications>>
 
@@ -12,7 +12,7 @@ export type LogEnd = { targetId: number; stepOrder: number; end: number }
 
 const MESSAGE = /^(?:move (\d{1,16})|log (\d{1,16}) (\d{1,16}) (\d{1,9}) (\d{1,16}))$/
 
-/** Dispatches notifications about actions to streams. One per process: all streams share its connection. */
+/** Dispatches notifications about actions to streams and waits. One per process: all of them share its connection. */
 export async function createActionNotifications(listener: Listener) {
   const watches = new Map<number, Set<{ onMove(): void; onLog(log: LogEnd): void }>>()
   const moveListeners = new Set<() => void>()
