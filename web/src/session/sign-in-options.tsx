@@ -13,7 +13,7 @@ export function useSignInOptions() {
   return useQuery({
     queryKey: queryKeys.signInOptions,
     staleTime: 60_000,
-    queryFn: ({ signal }) => api.request('GET /session/options', { signal }),
+    queryFn: ({ signal }) => api.get('/session/options', { signal }),
   })
 }
 
@@ -43,7 +43,7 @@ export function SingleSignOnButton({ label, invitationToken, variant = 'default'
     // With an invitation there is nothing left to do on this page.
     rememberPage(invitationToken === undefined ? location + (search && `?${search}`) : '/overview')
     const body = invitationToken === undefined ? {} : { invitation_token: invitationToken }
-    return api.request('POST /session/oidc', { body })
+    return api.post('/session/oidc', { body })
   })
   return (
     <>
