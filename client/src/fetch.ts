@@ -5,7 +5,7 @@ export type FetchOptions = {
   /** A personal access token. In the browser of somebody who is signed in, none is needed. */
   token?: string | undefined
   headers?: Record<string, string> | undefined
-  /** Replaces the global `fetch`. */
+  /** Replaces the global `fetch`. It may throw an `UnreachableError` of its own. */
   fetch?: ((request: Request) => Promise<Response>) | undefined
   /** How often a request is repeated. 0: never. */
   retries?: number | undefined
@@ -47,6 +47,7 @@ async function tryOnce(
     return await fetch(request)
   } catch (cause) {
     if (request.signal.aborted) throw cause
+    if (cause instanceof UnreachableError) return cause
     return new UnreachableError(`${new URL(request.url).origin} is unreachable.`, { cause })
   }
 }

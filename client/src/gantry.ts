@@ -19,7 +19,7 @@ export type Data<Method extends HttpMethod, Path extends PathsWithMethod<paths, 
     : never
 
 /** What a call takes after its path: optional when the route requires nothing. */
-type InitParam<Init> = RequiredKeysOf<Init> extends never ? [Init?] : [Init]
+export type InitParam<Init> = RequiredKeysOf<Init> extends never ? [Init?] : [Init]
 
 /** A call returns the data of its response, and throws a `GantryError` or an `UnreachableError`. */
 export type Call<Method extends HttpMethod> = <
@@ -30,7 +30,14 @@ export type Call<Method extends HttpMethod> = <
   ...init: InitParam<Init>
 ) => Promise<Data<Method, Path, Init>>
 
-type Item<Path extends PathsWithMethod<paths, 'get'>> = Data<'get', Path> extends (infer One)[] ? One : never
+export type GetPath = PathsWithMethod<paths, 'get'>
+export type GetInit<Path extends GetPath> = MaybeOptionalInit<paths[Path], 'get'>
+
+/** One item of a list. */
+export type Item<Path extends GetPath> = Data<'get', Path> extends (infer One)[] ? One : never
+
+/** One page of a list. `total` is the service's count: `10000+` where it stopped counting. */
+export type Page<One> = { items: One[]; total: string; hasNext: boolean }
 
 export type StepLogOptions = { after?: number | undefined; signal?: AbortSignal | undefined }
 
@@ -58,6 +65,18 @@ export function createGantry({ url, ...options }: GantryOptions) {
 
   const get = call('get')
 
+  async function page<Path extends GetPath, Init extends GetInit<Path>>(
+    path: Path,
+    ...[init]: InitParam<Init>
+  ): Promise<Page<Item<Path>>> {
+    const { data, response } = await send('get', path, init)
+    return {
+      items: data,
+      total: response.headers.get('x-total-count') ?? '',
+      hasNext: /rel="next"/.test(response.headers.get('link') ?? ''),
+    }
+  }
+
   const streams = createStreams(async (path, init) => {
     const { response } = await send('get', path, { ...init, parseAs: 'stream', fetch: fetchOnce })
     return response
@@ -70,17 +89,20 @@ export function createGantry({ url, ...options }: GantryOptions) {
     patch: call('patch'),
     delete: call('delete'),
 
+    page,
+
     /** All items of a list, page after page as they are consumed. */
-    async *list<
-      Path extends PathsWithMethod<paths, 'get'>,
-      Init extends MaybeOptionalInit<paths[Path], 'get'>,
-    >(path: Path, ...[init]: InitParam<Init>): AsyncGenerator<Item<Path>, void, undefined> {
+    async *list<Path extends GetPath, Init extends GetInit<Path>>(
+      path: Path,
+      ...[init]: InitParam<Init>
+    ): AsyncGenerator<Item<Path>, void, undefined> {
       const { params, ...more } = (init ?? {}) as { params?: { path?: object; query?: object } }
-      for (let page = 1; ; page += 1) {
-        const query = { per_page: 100, ...params?.query, page }
-        const { data, response } = await send('get', path, { ...more, params: { ...params, query } })
-        yield* data as Item<Path>[]
-        if (!/rel="next"/.test(response.headers.get('link') ?? '')) return
+      for (let number = 1; ; number += 1) {
+        const query = { per_page: 100, ...params?.query, page: number }
+        const given = { ...more, params: { ...params, query } } as unknown as GetInit<Path>
+        const { items, hasNext } = await page(path, ...([given] as InitParam<GetInit<Path>>))
+        yield* items
+        if (!hasNext) return
       }
     },
 

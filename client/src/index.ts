@@ -1,7 +1,18 @@
 export type { components, operations, paths } from './api-types.ts'
 export { GantryError, UnreachableError } from './errors.ts'
 export { createFetch } from './fetch.ts'
-export { type Call, createGantry, type Data, type Gantry, type GantryOptions } from './gantry.ts'
+export {
+  type Call,
+  createGantry,
+  type Data,
+  type Gantry,
+  type GantryOptions,
+  type GetInit,
+  type GetPath,
+  type InitParam,
+  type Item,
+  type Page,
+} from './gantry.ts'
 export type { StreamOptions } from './resume.ts'
 export type { ActionEvent, ActionsEvent, ActionsFilter, Delivery, DeliveryEvent } from './streams.ts'
 export {

@@ -1,11 +1,11 @@
 // The logic of the pages for accounts, without a browser.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { GantryError, UnreachableError } from '#client/index.ts'
 import { RIGHT_REDIRECTS, WRONG_REDIRECTS } from '#test/support/redirect-uris.ts'
 import { languageChoices } from '../../web/src/account/languages.ts'
 import { NEW_TOKEN, scopesLabel, toTokenBody, validateToken } from '../../web/src/account/token-input.ts'
 import { describeUserAgent } from '../../web/src/account/user-agent.ts'
-import { ApiError, UnreachableError } from '../../web/src/api/api.ts'
 import {
   type AuthorizationRequest,
   answerUrl,
@@ -116,13 +116,20 @@ describe('after single sign-on', () => {
   })
 })
 
+function failure(
+  status: number,
+  body: { message?: string; errors?: Record<string, string[]> },
+  retryAfter = '',
+) {
+  return new GantryError(new Response(null, { status, headers: { 'retry-after': retryAfter } }), body)
+}
+
 describe('a failed sign-in', () => {
   it('says what is wrong, and when to try again', () => {
     const now = Date.parse('2026-11-15T08:00:00.000Z')
-    assert.equal(signInProblem(new ApiError(401, {}), now), 'Incorrect email or password')
+    assert.equal(signInProblem(failure(401, {}), now), 'Incorrect email or password')
     assert.match(signInProblem(new UnreachableError(), now), /unreachable/)
-    const throttled = (seconds: string) =>
-      signInProblem(new ApiError(429, { message: 'Wait.' }, seconds), now)
+    const throttled = (seconds: string) => signInProblem(failure(429, { message: 'Wait.' }, seconds), now)
     assert.match(throttled('840'), /^Too many failed attempts. Try again in 14 minutes, at \d+:14/)
     assert.match(throttled('841'), /in 15 minutes/)
     assert.match(throttled('5'), /in a minute\.$/)
@@ -132,12 +139,12 @@ describe('a failed sign-in', () => {
 
 describe('an error of a form', () => {
   it('is shown at the fields that it names, and above the form if it names others', () => {
-    const about = (errors: Record<string, string[]>) => new ApiError(422, { message: 'Invalid', errors })
+    const about = (errors: Record<string, string[]>) => failure(422, { message: 'Invalid', errors })
     const name = about({ name: ['must not be empty'] })
     assert.deepEqual(fieldErrors(name, ['name']), { errors: { name: 'Must not be empty' }, rest: null })
     const both = about({ name: ['is long'], token: ['is spent'] })
     assert.deepEqual(fieldErrors(both, ['name']), { errors: { name: 'Is long' }, rest: both })
-    const other = new ApiError(409, { message: 'No password' })
+    const other = failure(409, { message: 'No password' })
     assert.deepEqual(fieldErrors(other, ['name']), { errors: {}, rest: other })
   })
 })

@@ -140,7 +140,9 @@ suite('building the pages', () => {
     const checkout = await createFolder(t)
     await mkdir(join(checkout, 'scripts'))
     await mkdir(join(checkout, 'web', 'src'), { recursive: true })
-    await copyFile(new URL('scripts/build-web.mjs', root), join(checkout, 'scripts/build-web.mjs'))
+    await mkdir(join(checkout, 'client', 'src'), { recursive: true })
+    for (const name of ['build-web.mjs', 'built.mjs'])
+      await copyFile(new URL(`scripts/${name}`, root), join(checkout, 'scripts', name))
     await symlink(fileURLToPath(new URL('node_modules', root)), join(checkout, 'node_modules'))
     await writeFile(join(checkout, 'package-lock.json'), '{}')
     await writeFile(join(checkout, 'web/vite.config.mjs'), "export default { base: '/app/' }")
@@ -169,6 +171,8 @@ suite('building the pages', () => {
     assert.match((await build(checkout)).stdout, /building/)
     const second = await readBuiltPages(pathToFileURL(`${checkout}/web/dist/`))
     assert.ok(!second!.has(script), 'the old file is gone')
+    await writeFile(join(checkout, 'client/src/index.ts'), 'export {}')
+    assert.match((await build(checkout)).stdout, /building/, "the client's sources are also the pages'")
     assert.deepEqual((await readdir(join(checkout, 'web'))).sort(), [
       'dist',
       'index.html',

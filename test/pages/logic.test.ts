@@ -7,7 +7,7 @@ import { timeScale } from '../../web/src/action/time-scale.ts'
 import { matches, readFilters, toQuery } from '../../web/src/actions/filters.ts'
 import { applyEvents, insert, type Row, reuseRows } from '../../web/src/actions/rows.ts'
 import { type ApiListener, createApi } from '../../web/src/api/api.ts'
-import type { ActionMove, HookRequestRecord, Target } from '../../web/src/api-types.ts'
+import type { ActionMove, HookRequestRecord, Target } from '../../web/src/api/types.ts'
 import { curlCommand } from '../../web/src/hooks/curl.ts'
 import { healthSummary } from '../../web/src/hooks/hook-health.ts'
 import { PLAIN, parseLine, stripColors } from '../../web/src/log/ansi.ts'
@@ -316,8 +316,8 @@ describe('a list', () => {
   /** A server with this many organizations. */
   function serve(t: TestContext, count: number) {
     const pages: number[] = []
-    t.mock.method(globalThis, 'fetch', async (url: string) => {
-      const { searchParams } = new URL(url, 'http://x')
+    t.mock.method(globalThis, 'fetch', async ({ url }: Request) => {
+      const { searchParams } = new URL(url)
       const [page, perPage] = [Number(searchParams.get('page')), Number(searchParams.get('per_page'))]
       pages.push(page)
       const items = Array.from(
@@ -329,19 +329,19 @@ describe('a list', () => {
     })
     const truncated: unknown[] = []
     const listener = { onTruncated: (list: unknown) => truncated.push(list) } as unknown as ApiListener
-    return { api: createApi(listener), pages, truncated }
+    return { api: createApi('http://x', listener), pages, truncated }
   }
 
   it('is read page by page to its end', async (t) => {
     const { api, pages, truncated } = serve(t, 250)
-    assert.equal((await api.all('GET /organizations', {})).length, 250)
+    assert.equal((await api.all('/organizations')).length, 250)
     assert.deepEqual(pages, [1, 2, 3])
     assert.deepEqual(truncated, [])
   })
 
   it('that is too long is cut off, and reported', async (t) => {
     const { api, truncated } = serve(t, 5_000)
-    assert.equal((await api.all('GET /organizations', {})).length, 2_000)
+    assert.equal((await api.all('/organizations')).length, 2_000)
     assert.deepEqual(truncated, [{ url: '/organizations', shown: 2_000, total: '5000' }])
   })
 })

@@ -24,7 +24,7 @@ const services: Services = {
   connection,
   actionEvents: createActionEvents(),
   onSessionEnded: sessionEnded.subscribe,
-  api: createApi({
+  api: createApi(location.origin, {
     onUnreachable: connection.markUnreachable,
     onSessionEnded: sessionEnded.emit,
     onTruncated({ url, shown, total }) {

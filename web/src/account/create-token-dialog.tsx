@@ -15,7 +15,7 @@ export function CreateTokenDialog({ close }: { close(): void }) {
   const form = useForm<TokenInput>({ initialValues: NEW_TOKEN, validate: validateToken })
   const create = useMutation({
     mutationFn: (input: TokenInput) =>
-      api.request('POST /users/personal-access-tokens', { body: toTokenBody(input, Date.now()) }),
+      api.post('/users/personal-access-tokens', { body: toTokenBody(input, Date.now()) }),
     // The token does not outlive the dialog.
     gcTime: 0,
     onSuccess: () => queries.invalidateQueries({ queryKey: queryKeys.personalTokens }),

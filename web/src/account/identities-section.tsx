@@ -2,7 +2,7 @@ import { Alert, Button, Text } from '@mantine/core'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useSearchParams } from 'wouter'
-import type { Answer } from '../api/api.ts'
+import type { Data } from '#client/index.ts'
 import { queryKeys } from '../api/queries.ts'
 import { useApi } from '../api/services.ts'
 import { singleSignOnProblem } from '../session/problems.ts'
@@ -13,7 +13,7 @@ import { ErrorAlert, Loaded } from '../ui/page.tsx'
 import { SectionCard } from '../ui/parts.tsx'
 import { Age } from '../ui/time.tsx'
 
-type Identity = Answer<'GET /users/me/identities'>[number]
+type Identity = Data<'get', '/users/me/identities'>[number]
 
 export function IdentitiesSection() {
   const api = useApi()
@@ -22,9 +22,9 @@ export function IdentitiesSection() {
   const [unlinking, setUnlinking] = useState<Identity>()
   const query = useQuery({
     queryKey: queryKeys.identities,
-    queryFn: ({ signal }) => api.request('GET /users/me/identities', { signal }),
+    queryFn: ({ signal }) => api.get('/users/me/identities', { signal }),
   })
-  const { leave, isLeaving, error } = useIdentityProvider(() => api.request('POST /users/me/identities', {}))
+  const { leave, isLeaving, error } = useIdentityProvider(() => api.post('/users/me/identities'))
   return (
     <SectionCard id="identities" title="Single sign-on">
       <Text className="dimmed" size="sm">
@@ -82,7 +82,7 @@ function Unlink({ identity, close }: { identity: Identity; close(): void }) {
   const api = useApi()
   const queries = useQueryClient()
   const { mutate, isPending, error } = useMutation({
-    mutationFn: () => api.request('DELETE /users/me/identities/{id}', { path: { id: identity.id } }),
+    mutationFn: () => api.delete('/users/me/identities/{id}', { params: { path: { id: identity.id } } }),
     onSuccess() {
       close()
       void queries.invalidateQueries({ queryKey: queryKeys.identities })

@@ -20,7 +20,7 @@ export function PasswordSection() {
     initialValues: { current_password: '', new_password: '' },
   })
   const { mutate, isPending, error } = useMutation({
-    mutationFn: (body: typeof form.values) => api.request('POST /users/me/password', { body }),
+    mutationFn: (body: typeof form.values) => api.post('/users/me/password', { body }),
     onSuccess() {
       form.reset()
       notifications.show({ message: 'Password changed. Your other sessions have ended.' })

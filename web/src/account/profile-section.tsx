@@ -18,7 +18,7 @@ export function ProfileSection() {
   })
   const { mutate, isPending, error } = useMutation({
     mutationFn: ({ name, language }: typeof form.values) =>
-      api.request('PUT /users/me', { body: { name: name.trim(), language } }),
+      api.put('/users/me', { body: { name: name.trim(), language } }),
     onSuccess(saved) {
       setUser(saved)
       notifications.show({ message: 'Profile saved' })

@@ -1,7 +1,7 @@
 import { Badge, Button, Text } from '@mantine/core'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { Answer } from '../api/api.ts'
+import type { Data } from '#client/index.ts'
 import { queryKeys } from '../api/queries.ts'
 import { useApi } from '../api/services.ts'
 import { useSession } from '../session/session.ts'
@@ -12,7 +12,7 @@ import { SectionCard } from '../ui/parts.tsx'
 import { Age } from '../ui/time.tsx'
 import { describeUserAgent } from './user-agent.ts'
 
-type Login = Answer<'GET /users/me/sessions'>[number]
+type Login = Data<'get', '/users/me/sessions'>[number]
 
 export function SessionsSection() {
   const api = useApi()
@@ -20,10 +20,10 @@ export function SessionsSection() {
   const [isConfirming, setConfirming] = useState(false)
   const query = useQuery({
     queryKey: queryKeys.sessions,
-    queryFn: ({ signal }) => api.all('GET /users/me/sessions', { signal }),
+    queryFn: ({ signal }) => api.all('/users/me/sessions', { signal }),
   })
   const end = useMutation({
-    mutationFn: (id: number) => api.request('DELETE /users/me/sessions/{id}', { path: { id } }),
+    mutationFn: (id: number) => api.delete('/users/me/sessions/{id}', { params: { path: { id } } }),
     onSettled: () => queries.invalidateQueries({ queryKey: queryKeys.sessions }),
   })
   return (
@@ -95,7 +95,7 @@ function EndAll({ close }: { close(): void }) {
   const api = useApi()
   const { leave } = useSession()
   const { mutate, isPending, error } = useMutation({
-    mutationFn: () => api.request('POST /users/me/sessions/end-all', {}),
+    mutationFn: () => api.post('/users/me/sessions/end-all'),
     onSuccess: leave,
   })
   return (

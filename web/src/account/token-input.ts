@@ -1,7 +1,6 @@
 // The form of a new personal access token, and what it sends. Pure.
-import type { Operations } from '../api-types.ts'
+import type { TokenBody } from '../api/types.ts'
 
-type TokenBody = Operations['POST /users/personal-access-tokens']['body']
 export type TokenScope = NonNullable<TokenBody['scopes']>[number]
 
 export const SCOPES: { value: TokenScope; label: string; description: string }[] = [

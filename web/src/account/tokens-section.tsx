@@ -1,7 +1,7 @@
 import { Button, Text } from '@mantine/core'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { Answer } from '../api/api.ts'
+import type { Data } from '#client/index.ts'
 import { queryKeys } from '../api/queries.ts'
 import { useApi } from '../api/services.ts'
 import { useOrganizations, useProject } from '../scope/tree.ts'
@@ -14,7 +14,7 @@ import { Age } from '../ui/time.tsx'
 import { CreateTokenDialog } from './create-token-dialog.tsx'
 import { scopesLabel } from './token-input.ts'
 
-type Token = Answer<'GET /users/personal-access-tokens'>[number]
+type Token = Data<'get', '/users/personal-access-tokens'>[number]
 
 export function TokensSection() {
   const api = useApi()
@@ -22,7 +22,7 @@ export function TokensSection() {
   const [revoking, setRevoking] = useState<Token>()
   const query = useQuery({
     queryKey: queryKeys.personalTokens,
-    queryFn: ({ signal }) => api.all('GET /users/personal-access-tokens', { signal }),
+    queryFn: ({ signal }) => api.all('/users/personal-access-tokens', { signal }),
   })
   return (
     <SectionCard id="tokens" title="Personal access tokens">
@@ -138,7 +138,8 @@ function Revoke({ token, close }: { token: Token; close(): void }) {
   const api = useApi()
   const queries = useQueryClient()
   const { mutate, isPending, error } = useMutation({
-    mutationFn: () => api.request('DELETE /users/personal-access-tokens/{id}', { path: { id: token.id } }),
+    mutationFn: () =>
+      api.delete('/users/personal-access-tokens/{id}', { params: { path: { id: token.id } } }),
     onSuccess() {
       close()
       void queries.invalidateQueries({ queryKey: queryKeys.personalTokens })

@@ -1,6 +1,6 @@
 import { DataList, Group, Paper } from '@mantine/core'
 import { Link } from 'wouter'
-import type { Action, ActionRef } from '../api-types.ts'
+import type { Action, ActionRef } from '../api/types.ts'
 import { PipelineLink } from '../pipelines/pipeline-link.tsx'
 import { safeUrl } from '../ui/format.ts'
 import { Fact, StatusBadge } from '../ui/parts.tsx'

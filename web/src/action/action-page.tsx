@@ -1,7 +1,7 @@
 // The page that `url_web_permalink` leads to: what ran, how far it got, why it failed, and who was notified.
 import { Group, Text } from '@mantine/core'
 import { useState } from 'react'
-import type { Action } from '../api-types.ts'
+import type { Action } from '../api/types.ts'
 import { LogView } from '../log/log-view.tsx'
 import { type SubscribeToLogs, useStepLog } from '../log/use-step-log.ts'
 import { usePipeline } from '../pipelines/pipelines.ts'

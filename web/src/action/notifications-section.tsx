@@ -2,10 +2,10 @@ import { Table, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
 import { Link } from 'wouter'
-import { ApiError } from '../api/api.ts'
+import { GantryError } from '#client/index.ts'
 import { queryKeys } from '../api/queries.ts'
 import { useApi } from '../api/services.ts'
-import type { Action, HookRequestRecord } from '../api-types.ts'
+import type { Action, HookRequestRecord } from '../api/types.ts'
 import { HookRequestButton } from '../hooks/hook-request-dialog.tsx'
 import { hooksQuery } from '../pipelines/pipelines.ts'
 import { DataTable, Section, StatusBadge } from '../ui/parts.tsx'
@@ -31,7 +31,7 @@ export function NotificationsSection({ action }: { action: Action }) {
   const { id, completed_at, pipeline_id } = action
   const { data, error } = useQuery({
     queryKey: queryKeys.actionHookRequests(id),
-    queryFn: ({ signal }) => api.all('GET /actions/{id}/hook-requests', { path: { id }, signal }),
+    queryFn: ({ signal }) => api.all('/actions/{id}/hook-requests', { params: { path: { id } }, signal }),
     refetchInterval: ({ state }) => {
       const isRetrying = state.data?.some((request) => request.next_attempt_at !== null)
       const isRecent = completed_at === null || Date.now() - Date.parse(completed_at) < REFETCH_AFTER_END_MS
@@ -43,7 +43,7 @@ export function NotificationsSection({ action }: { action: Action }) {
   const call = data?.find((request) => request.type === 'incoming')
   const deliveries = groupDeliveries(data ?? [])
   const summary =
-    error instanceof ApiError && error.status === 403
+    error instanceof GantryError && error.status === 403
       ? 'You do not have permission to see the hooks of this environment.'
       : data
         ? deliveriesSummary(deliveries)

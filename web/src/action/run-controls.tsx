@@ -5,7 +5,7 @@ import { useState } from 'react'
 import { useLocation } from 'wouter'
 import { queryKeys } from '../api/queries.ts'
 import { useApi } from '../api/services.ts'
-import type { Action } from '../api-types.ts'
+import type { Action } from '../api/types.ts'
 import { usePlan } from '../pipelines/pipelines.ts'
 import { ConfirmDialog } from '../ui/confirm-dialog.tsx'
 import { hasEnded } from '../ui/status.ts'
@@ -72,11 +72,11 @@ function Confirmation({ command, action, close }: ConfirmationProps) {
   const { mutate, isPending, error } = useMutation({
     mutationFn: () =>
       command === 'rollback'
-        ? api.request('POST /pipelines/{id}/actions', {
-            path: { id: action.pipeline_id },
+        ? api.post('/pipelines/{id}/actions', {
+            params: { path: { id: action.pipeline_id } },
             body: { ...ROLLBACK, trigger_comment: `Roll back after #${action.id}` },
           })
-        : api.request(`POST /actions/{id}/${command}`, { path: { id: action.id }, body: {} }),
+        : api.post(`/actions/{id}/${command}`, { params: { path: { id: action.id } }, body: {} }),
     onSuccess({ id }) {
       close()
       void queries.invalidateQueries({ queryKey: queryKeys.actions() })

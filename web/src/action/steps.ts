@@ -1,5 +1,5 @@
 // Which step's log is shown, and what an action's state is in one sentence. Pure.
-import type { Action, Step, Target } from '../api-types.ts'
+import type { Action, Step, Target } from '../api/types.ts'
 
 export type StepRef = { targetId: number; order: number }
 

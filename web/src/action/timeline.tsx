@@ -2,7 +2,7 @@
 // in brightness as well, and failed, running and skipped bars have their own patterns.
 import { Paper, UnstyledButton, VisuallyHidden } from '@mantine/core'
 import { useState } from 'react'
-import type { Action, Step, Target } from '../api-types.ts'
+import type { Action, Step, Target } from '../api/types.ts'
 import { formatDuration } from '../ui/format.ts'
 import { StatusBadge } from '../ui/parts.tsx'
 import { hasEnded, STATUS_ICONS, STATUS_LABELS } from '../ui/status.ts'

@@ -6,7 +6,7 @@ import { queryKeys } from '../api/queries.ts'
 import { useServices } from '../api/services.ts'
 import { createEmitter, throttle } from '../api/signals.ts'
 import { openStream } from '../api/streams.ts'
-import type { LogText } from '../api-types.ts'
+import type { LogText } from '../api/types.ts'
 import { hasEnded } from '../ui/status.ts'
 
 const REFETCH_INTERVAL_MS = 300
@@ -19,7 +19,7 @@ export function useAction(id: string) {
   const query = useQuery({
     queryKey: queryKeys.action(id),
     queryFn: ({ signal }) =>
-      api.request('GET /actions/{action_id}', { path: { action_id: id as unknown as number }, signal }),
+      api.get('/actions/{action_id}', { params: { path: { action_id: id as unknown as number } }, signal }),
   })
   const isActive = query.data !== undefined && !hasEnded(query.data.status)
 

@@ -7,7 +7,7 @@ import type { Api } from '../api/api.ts'
 import { queryKeys } from '../api/queries.ts'
 import { useServices } from '../api/services.ts'
 import { throttle } from '../api/signals.ts'
-import type { ActionMove } from '../api-types.ts'
+import type { ActionMove } from '../api/types.ts'
 import { type Filters, matches, matchesAny, toQuery } from './filters.ts'
 import { applyEvents, insert, type Row, type Rows, reuseRows, toRow } from './rows.ts'
 
@@ -26,7 +26,7 @@ export function useRows(filters: Filters) {
     placeholderData: keepPreviousData,
     structuralSharing: false,
     queryFn: async ({ signal }): Promise<Rows> => {
-      const { items, ...page } = await api.page('GET /actions', { query: toQuery(filters), signal })
+      const { items, ...page } = await api.page('/actions', { params: { query: toQuery(filters) }, signal })
       const before = queries.getQueryData<Rows>(queryKeys.actions(key))?.rows
       return { ...page, rows: reuseRows(before, items.map(toRow)) }
     },
@@ -78,7 +78,7 @@ function createLiveList({ api, queries, queryKey, filters }: LiveListDeps) {
   async function readSingly(ids: number[]): Promise<void> {
     for (const id of ids) reading.set(id, [])
     const results = await Promise.allSettled(
-      ids.map((id) => api.request('GET /actions/{action_id}', { path: { action_id: id } })),
+      ids.map((id) => api.get('/actions/{action_id}', { params: { path: { action_id: id } } })),
     )
     const found = results.flatMap((result) => {
       if (result.status === 'rejected') return []

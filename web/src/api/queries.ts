@@ -1,7 +1,7 @@
 // TanStack Query: its client, every query key, and how several queries become one.
 import { QueryClient, type UseQueryResult } from '@tanstack/react-query'
+import { GantryError, UnreachableError } from '#client/index.ts'
 import type { Scope } from '../scope/scope.ts'
-import { ApiError, UnreachableError } from './api.ts'
 
 type Id = string | number
 
@@ -45,7 +45,7 @@ export function createQueryClient(): QueryClient {
         refetchOnReconnect: 'always',
         // An outage is retried for as long as it lasts; an error response is final.
         retry: (failures, error) =>
-          error instanceof UnreachableError || (failures < 1 && !(error instanceof ApiError)),
+          error instanceof UnreachableError || (failures < 1 && !(error instanceof GantryError)),
         retryDelay: 300,
       },
       // A run must not start later than its person believes: no mutation waits for the connection.

@@ -1,8 +1,9 @@
 // Server-sent events. Browsers allow six connections per origin, so all tabs share one stream of action events: the
 // tab that holds the lock reads it and broadcasts. Without locks (plain HTTP from another machine) each tab reads
 // its own.
-import type { ActionMove } from '../api-types.ts'
+
 import { createEmitter, throttle } from './signals.ts'
+import type { ActionMove } from './types.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: each handler declares the type of its own data
 type EventHandlers = Record<string, (data: any) => void>

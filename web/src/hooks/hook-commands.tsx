@@ -1,7 +1,7 @@
 // Commands that manage hooks through the API, ready to be copied.
 import { Box, Code, Text, Title } from '@mantine/core'
 import type { ReactNode } from 'react'
-import type { Hook } from '../api-types.ts'
+import type { Hook } from '../api/types.ts'
 import { CopyButton, Section } from '../ui/parts.tsx'
 import { curlCommand } from './curl.ts'
 

@@ -1,5 +1,5 @@
 // The recent health of a hook, in one sentence. Pure.
-import type { HookRequestRecord } from '../api-types.ts'
+import type { HookRequestRecord } from '../api/types.ts'
 import { isSuccess, plural } from '../ui/status.ts'
 
 /** `requests` are newest first. */

@@ -3,7 +3,7 @@ import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { Link } from 'wouter'
 import { queryKeys } from '../api/queries.ts'
 import { useApi } from '../api/services.ts'
-import type { Hook, HookRequestRecord } from '../api-types.ts'
+import type { Hook, HookRequestRecord } from '../api/types.ts'
 import { PipelineLink } from '../pipelines/pipeline-link.tsx'
 import { useSearch } from '../scope/scope.ts'
 import { ScopeBreadcrumbs } from '../scope/scope-breadcrumbs.tsx'
@@ -28,7 +28,8 @@ function KnownHook({ type, id }: { type: Hook['type']; id: string }) {
   const api = useApi()
   const query = useQuery({
     queryKey: queryKeys.hook(type, id),
-    queryFn: ({ signal }) => api.request(`GET /hooks/${type}/{hook_id}`, { path: { hook_id: id }, signal }),
+    queryFn: ({ signal }) =>
+      api.get(`/hooks/${type}/{hook_id}`, { params: { path: { hook_id: id } }, signal }),
   })
   return (
     <Loaded query={query} what="hook">
@@ -88,8 +89,8 @@ function Requests({ hook }: { hook: Hook }) {
     placeholderData: keepPreviousData,
     refetchInterval: REFETCH_INTERVAL_MS,
     queryFn: ({ signal }) => {
-      const input = { path: { hook_id: hook.id }, query: { page, per_page: PER_PAGE }, signal }
-      return api.page(`GET /hooks/${hook.type}/{hook_id}/requests`, input)
+      const params = { path: { hook_id: hook.id }, query: { page, per_page: PER_PAGE } }
+      return api.page(`/hooks/${hook.type}/{hook_id}/requests`, { params, signal })
     },
   })
   return (

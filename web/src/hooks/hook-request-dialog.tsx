@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { queryKeys } from '../api/queries.ts'
 import { useApi } from '../api/services.ts'
-import type { HookRequestDetail } from '../api-types.ts'
+import type { HookRequestDetail } from '../api/types.ts'
 import { formatDateTime } from '../ui/format.ts'
 import { Loaded } from '../ui/page.tsx'
 import { Dialog } from '../ui/parts.tsx'
@@ -30,7 +30,7 @@ function HookRequest({ id }: { id: string }) {
   const api = useApi()
   const query = useQuery({
     queryKey: queryKeys.hookRequest(id),
-    queryFn: ({ signal }) => api.request('GET /hook-requests/{id}', { path: { id }, signal }),
+    queryFn: ({ signal }) => api.get('/hook-requests/{id}', { params: { path: { id } }, signal }),
   })
   return (
     <Loaded query={query} what="hook request">

@@ -1,7 +1,7 @@
 import { Button, Group, TextInput } from '@mantine/core'
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { memo, useDeferredValue, useEffect, useMemo, useRef, useState } from 'react'
-import type { Step } from '../api-types.ts'
+import type { Step } from '../api/types.ts'
 import { CopyButton } from '../ui/parts.tsx'
 import { parseLine, type Span, type Style, stripColors } from './ansi.ts'
 import classes from './log.module.css'

@@ -1,9 +1,9 @@
 // The log of one step: what is stored, then what the stream adds. Text from the stream is used only if it continues
 // exactly where the log ends; otherwise the rest is read.
 import { useEffect, useState } from 'react'
-import { ApiError, UnreachableError } from '../api/api.ts'
+import { GantryError, UnreachableError } from '#client/index.ts'
 import { useApi } from '../api/services.ts'
-import type { LogText } from '../api-types.ts'
+import type { LogText } from '../api/types.ts'
 import { createLogLines, type LogLines } from './log-lines.ts'
 
 type StepPath = { actionId: number; targetId: number; order: number }
@@ -46,21 +46,20 @@ export function useStepLog(step: StepPath, isRunning: boolean, subscribe: Subscr
 
     async function read(): Promise<void> {
       try {
-        const { step } = await api.request(
-          'GET /actions/{action_id}/targets/{target_id}/steps/{order}/logs',
-          {
+        const { step } = await api.get('/actions/{action_id}/targets/{target_id}/steps/{order}/logs', {
+          params: {
             path: { action_id: actionId, target_id: targetId, order },
             query: { after: lines.size() },
-            signal: aborting.signal,
           },
-        )
+          signal: aborting.signal,
+        })
         lines.append(step.output)
         show({ isLoading: false, error: undefined })
       } catch (error) {
         if (aborting.signal.aborted) return
-        if (error instanceof ApiError && error.status !== 401)
+        if (error instanceof GantryError && error.status !== 401)
           return show({ isLoading: false, error: error.message })
-        if (error instanceof UnreachableError || error instanceof ApiError)
+        if (error instanceof UnreachableError || error instanceof GantryError)
           timer = setTimeout(readRest, RETRY_DELAY_MS)
       }
     }

@@ -1,10 +1,10 @@
 // Who may do what. Members and roles are managed through the API; pending invitations can be removed here.
 import { DataList, Table, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
-import { ApiError } from '../api/api.ts'
+import { GantryError } from '#client/index.ts'
 import { queryKeys } from '../api/queries.ts'
 import { useApi } from '../api/services.ts'
-import type { Role } from '../api-types.ts'
+import type { Role } from '../api/types.ts'
 import { NoOrganization } from '../scope/each-environment.tsx'
 import { useScope } from '../scope/scope.ts'
 import { useOrganizations } from '../scope/tree.ts'
@@ -41,16 +41,16 @@ function OrganizationMembers({ organizationId }: { organizationId: number }) {
   const query = useQuery({
     queryKey: queryKeys.members(organizationId),
     queryFn: async ({ signal }) => {
-      const input = { path: { id: organizationId }, signal }
+      const input = { params: { path: { id: organizationId } }, signal }
       const [members, invitations, roles] = await Promise.all([
-        api.all('GET /organizations/{id}/members', input),
-        api.all('GET /organizations/{id}/invitations', input),
-        api.all('GET /organizations/{id}/roles', input),
+        api.all('/organizations/{id}/members', input),
+        api.all('/organizations/{id}/invitations', input),
+        api.all('/organizations/{id}/roles', input),
       ])
       return { members, invitations, roles }
     },
   })
-  if (query.error instanceof ApiError && query.error.status === 403)
+  if (query.error instanceof GantryError && query.error.status === 403)
     return <p className="dimmed">You do not have permission to see the members of this organization.</p>
   return (
     <Loaded query={query} what="members">

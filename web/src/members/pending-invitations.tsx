@@ -3,7 +3,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { queryKeys } from '../api/queries.ts'
 import { useApi } from '../api/services.ts'
-import type { Invitation } from '../api-types.ts'
+import type { Invitation } from '../api/types.ts'
 import { ConfirmDialog } from '../ui/confirm-dialog.tsx'
 import { formatDate } from '../ui/format.ts'
 import { Item, ItemList } from '../ui/item-list.tsx'
@@ -61,8 +61,8 @@ function RemoveInvitation({ organizationId, invitation, close }: RemoveInvitatio
   const queries = useQueryClient()
   const { mutate, isPending, error } = useMutation({
     mutationFn: () =>
-      api.request('DELETE /organizations/{id}/invitations/{invitation_id}', {
-        path: { id: organizationId, invitation_id: invitation.id },
+      api.delete('/organizations/{id}/invitations/{invitation_id}', {
+        params: { path: { id: organizationId, invitation_id: invitation.id } },
       }),
     onSuccess() {
       close()

@@ -1,6 +1,6 @@
 // Thirty days as bars: two small charts are not worth a library. A table says the same to people who do not see them.
 import { Table, VisuallyHidden } from '@mantine/core'
-import type { Overview } from '../api-types.ts'
+import type { Overview } from '../api/types.ts'
 import { formatDuration } from '../ui/format.ts'
 import type { Status } from '../ui/status.ts'
 import classes from './overview.module.css'

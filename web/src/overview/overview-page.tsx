@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query'
 import { Link } from 'wouter'
 import { queryKeys } from '../api/queries.ts'
 import { useApi, useRefetchOnActionEvents } from '../api/services.ts'
-import type { FailingHook, Overview, OverviewRun } from '../api-types.ts'
+import type { FailingHook, Overview, OverviewRun } from '../api/types.ts'
 import { scopeFilters, scopeSearch, useScope } from '../scope/scope.ts'
 import { Loaded, PageHeader } from '../ui/page.tsx'
 import { SectionCard, StatusBadge } from '../ui/parts.tsx'
@@ -22,7 +22,7 @@ export default function OverviewPage() {
   const query = useQuery({
     queryKey: queryKeys.overview(scope),
     refetchInterval: MAX_REFETCH_INTERVAL_MS,
-    queryFn: ({ signal }) => api.request('GET /overview', { query: scopeFilters(scope), signal }),
+    queryFn: ({ signal }) => api.get('/overview', { params: { query: scopeFilters(scope) }, signal }),
   })
   return (
     <>

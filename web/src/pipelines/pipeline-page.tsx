@@ -1,6 +1,6 @@
 import { Button, Code, DataList, List, Stack } from '@mantine/core'
 import { useState } from 'react'
-import type { Pipeline, PipelineStep } from '../api-types.ts'
+import type { Pipeline, PipelineStep } from '../api/types.ts'
 import { ScopeBreadcrumbs } from '../scope/scope-breadcrumbs.tsx'
 import { useEnvironment } from '../scope/tree.ts'
 import { useCanRun } from '../session/permissions.ts'

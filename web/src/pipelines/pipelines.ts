@@ -2,8 +2,7 @@
 import { keepPreviousData, useQueries, useQuery } from '@tanstack/react-query'
 import { combineQueries, type QueryState, queryKeys } from '../api/queries.ts'
 import { useApi } from '../api/services.ts'
-import type { Pipeline } from '../api-types.ts'
-import type { RunBody } from './run-input.ts'
+import type { Pipeline, RunBody } from '../api/types.ts'
 
 const CACHED = { staleTime: 30_000 }
 
@@ -17,10 +16,10 @@ function useResources(environmentId: number) {
     ...CACHED,
     queryKey: queryKeys.resources(environmentId),
     queryFn: async ({ signal }): Promise<Resource[]> => {
-      const input = { path: { id: environmentId }, signal }
+      const input = { params: { path: { id: environmentId } }, signal }
       const [applications, servers] = await Promise.all([
-        api.all('GET /environments/{id}/applications', input),
-        api.all('GET /environments/{id}/servers', input),
+        api.all('/environments/{id}/applications', input),
+        api.all('/environments/{id}/servers', input),
       ])
       return [
         ...applications.map(({ id, name }) => ({ type: 'application' as const, id, name })),
@@ -39,7 +38,7 @@ export function usePipelines(environmentId: number): QueryState<ResourcePipeline
       ...CACHED,
       queryKey: queryKeys.pipelines(type, id),
       queryFn: ({ signal }: { signal: AbortSignal }) =>
-        api.all(`GET /pipelines/${type}/{resource_id}`, { path: { resource_id: id }, signal }),
+        api.all(`/pipelines/${type}/{resource_id}`, { params: { path: { resource_id: id } }, signal }),
     })),
     combine: combineQueries,
   })
@@ -57,7 +56,7 @@ export function usePipeline(id: string | number) {
   return useQuery({
     ...CACHED,
     queryKey: queryKeys.pipeline(id),
-    queryFn: ({ signal }) => api.request('GET /pipelines/{id}', { path: { id: id as number }, signal }),
+    queryFn: ({ signal }) => api.get('/pipelines/{id}', { params: { path: { id: id as number } }, signal }),
   })
 }
 
@@ -65,7 +64,7 @@ export function hooksQuery(api: ReturnType<typeof useApi>, pipelineId: number) {
   return {
     queryKey: queryKeys.hooks(pipelineId),
     queryFn: ({ signal }: { signal: AbortSignal }) =>
-      api.all('GET /pipelines/{id}/hooks', { path: { id: pipelineId }, signal }),
+      api.all('/pipelines/{id}/hooks', { params: { path: { id: pipelineId } }, signal }),
   }
 }
 
@@ -80,6 +79,6 @@ export function usePlan(pipelineId: number, body: RunBody, enabled = true) {
     placeholderData: keepPreviousData,
     retry: false,
     queryFn: ({ signal }) =>
-      api.request('POST /pipelines/{id}/plan', { path: { id: pipelineId }, body: planned, signal }),
+      api.post('/pipelines/{id}/plan', { params: { path: { id: pipelineId } }, body: planned, signal }),
   })
 }

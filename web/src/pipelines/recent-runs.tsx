@@ -18,7 +18,7 @@ export function RecentRuns({ pipelineId }: { pipelineId: number }) {
     staleTime: 15_000,
     queryFn: async ({ signal }) => {
       const query = { 'filter[pipeline_id]': String(pipelineId), per_page: SHOWN }
-      return (await api.request('GET /actions', { query, signal })).map(toRun)
+      return (await api.get('/actions', { params: { query }, signal })).map(toRun)
     },
   })
   if (!data) return <span className="dimmed">Loading runs…</span>

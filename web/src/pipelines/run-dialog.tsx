@@ -6,12 +6,12 @@ import { useDeferredValue } from 'react'
 import { useLocation } from 'wouter'
 import { queryKeys } from '../api/queries.ts'
 import { useApi } from '../api/services.ts'
-import type { Pipeline, RunPlan } from '../api-types.ts'
+import type { Pipeline, RunBody, RunPlan } from '../api/types.ts'
 import { ErrorAlert } from '../ui/page.tsx'
 import { Dialog } from '../ui/parts.tsx'
 import { plural } from '../ui/status.ts'
 import { usePlan } from './pipelines.ts'
-import { EMPTY_INPUT, type RunBody, type RunInput, toBody } from './run-input.ts'
+import { EMPTY_INPUT, type RunInput, toBody } from './run-input.ts'
 
 export function RunDialog({ pipeline, close }: { pipeline: Pipeline; close(): void }) {
   const api = useApi()
@@ -23,7 +23,7 @@ export function RunDialog({ pipeline, close }: { pipeline: Pipeline; close(): vo
   const ids = servers.map((target) => target.resource_id)
   const body = toBody(form.values, isDeploy, ids)
   const run = useMutation({
-    mutationFn: () => api.request('POST /pipelines/{id}/actions', { path: { id: pipeline.id }, body }),
+    mutationFn: () => api.post('/pipelines/{id}/actions', { params: { path: { id: pipeline.id } }, body }),
     onSuccess({ id }) {
       void queries.invalidateQueries({ queryKey: queryKeys.recentRuns(pipeline.id) })
       notifications.show({ message: `Started ${pipeline.name} #${id}` })

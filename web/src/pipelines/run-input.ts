@@ -1,7 +1,5 @@
 // The values of the run dialog, and the request body they become. Pure.
-import type { Operations } from '../api-types.ts'
-
-export type RunBody = Operations['POST /pipelines/{id}/actions']['body']
+import type { RunBody } from '../api/types.ts'
 
 export type RunInput = {
   type: 'deploy' | 'redeploy' | 'rollback'

@@ -1,5 +1,5 @@
 // What the recent runs of a pipeline add up to. Pure.
-import type { ActionListItem } from '../api-types.ts'
+import type { ActionListItem } from '../api/types.ts'
 
 export type Run = { id: number; status: ActionListItem['status']; seconds: number | null }
 

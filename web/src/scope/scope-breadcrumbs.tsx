@@ -1,6 +1,6 @@
 import { Breadcrumbs } from '@mantine/core'
 import { Link } from 'wouter'
-import type { Environment } from '../api-types.ts'
+import type { Environment } from '../api/types.ts'
 import { scopeSearch } from './scope.ts'
 
 type ScopeBreadcrumbsProps = {

@@ -11,7 +11,7 @@ export function useOrganizations() {
   return useQuery({
     ...CACHED,
     queryKey: queryKeys.organizations,
-    queryFn: ({ signal }) => api.all('GET /organizations', { signal }),
+    queryFn: ({ signal }) => api.all('/organizations', { signal }),
   })
 }
 
@@ -21,7 +21,7 @@ export function projectsQuery(api: Api, organization: number | undefined) {
     queryKey: queryKeys.projects(organization),
     enabled: organization !== undefined,
     queryFn: ({ signal }) =>
-      api.all('GET /organizations/{id}/projects', { path: { id: organization! }, signal }),
+      api.all('/organizations/{id}/projects', { params: { path: { id: organization! } }, signal }),
   })
 }
 
@@ -31,7 +31,8 @@ export function useEnvironments(project: number | undefined) {
     ...CACHED,
     queryKey: queryKeys.environments(project),
     enabled: project !== undefined,
-    queryFn: ({ signal }) => api.all('GET /projects/{id}/environments', { path: { id: project! }, signal }),
+    queryFn: ({ signal }) =>
+      api.all('/projects/{id}/environments', { params: { path: { id: project! } }, signal }),
   })
 }
 
@@ -41,7 +42,7 @@ export function useProject(id: number | null | undefined) {
     ...CACHED,
     queryKey: queryKeys.project(id ?? undefined),
     enabled: typeof id === 'number',
-    queryFn: ({ signal }) => api.request('GET /projects/{id}', { path: { id: id! }, signal }),
+    queryFn: ({ signal }) => api.get('/projects/{id}', { params: { path: { id: id! } }, signal }),
   })
 }
 
@@ -52,6 +53,6 @@ export function useEnvironment(id: number | null | undefined) {
     ...CACHED,
     queryKey: queryKeys.environment(id ?? undefined),
     enabled: typeof id === 'number',
-    queryFn: ({ signal }) => api.request('GET /environments/{id}', { path: { id: id! }, signal }),
+    queryFn: ({ signal }) => api.get('/environments/{id}', { params: { path: { id: id! } }, signal }),
   })
 }

@@ -63,8 +63,7 @@ function Approval({ request, user, signOut }: ApprovalProps) {
   const answer = useAnswer(request)
   const { redirectUri: redirect_uri, codeChallenge: code_challenge, name } = request
   const approval = useMutation({
-    mutationFn: () =>
-      api.request('POST /session/authorizations', { body: { redirect_uri, code_challenge, name } }),
+    mutationFn: () => api.post('/session/authorizations', { body: { redirect_uri, code_challenge, name } }),
     onSuccess: ({ code }) => answer('approved', { code }),
     // The session may have ended.
     onError: () => void queries.invalidateQueries({ queryKey: queryKeys.visitor }),

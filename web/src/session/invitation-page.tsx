@@ -3,7 +3,7 @@ import { Button, Divider, List, Stack, Text, TextInput } from '@mantine/core'
 import { useForm } from '@mantine/form'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useLocation } from 'wouter'
-import type { Answer } from '../api/api.ts'
+import type { Data } from '#client/index.ts'
 import { queryKeys } from '../api/queries.ts'
 import { useApi } from '../api/services.ts'
 import { fieldErrors } from '../ui/field-errors.ts'
@@ -16,7 +16,7 @@ import { SignInForm } from './sign-in.tsx'
 import { SingleSignOnButton, useSignInOptions } from './sign-in-options.tsx'
 import { useVisitor } from './use-visitor.ts'
 
-type Invitation = Answer<'POST /users/read-invitation'>
+type Invitation = Data<'post', '/users/read-invitation'>
 
 export default function InvitationPage() {
   const api = useApi()
@@ -24,7 +24,7 @@ export default function InvitationPage() {
   const query = useQuery({
     queryKey: queryKeys.invitation(token),
     enabled: token !== null,
-    queryFn: ({ signal }) => api.request('POST /users/read-invitation', { body: { token: token! }, signal }),
+    queryFn: ({ signal }) => api.post('/users/read-invitation', { body: { token: token! }, signal }),
   })
   if (token === null || isDeadLink(query.error))
     return (
@@ -84,7 +84,7 @@ function useAccept(token: string) {
   const [, navigate] = useLocation()
   return useMutation({
     mutationFn: (values: { name?: string; password?: string }) =>
-      api.request('POST /users/accept-invitation', { body: { token, ...values } }),
+      api.post('/users/accept-invitation', { body: { token, ...values } }),
     onSuccess() {
       // The cookie is set. What was loaded before was loaded without it.
       queries.clear()

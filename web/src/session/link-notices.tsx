@@ -2,13 +2,13 @@
 import { Button, Text } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { Link } from 'wouter'
-import { ApiError } from '../api/api.ts'
+import { GantryError } from '#client/index.ts'
 import { ErrorAlert } from '../ui/page.tsx'
 import { CenteredPage } from './centered-page.tsx'
 
 /** The API does not say why a link does not work, so neither does the page. */
 export function isDeadLink(error: Error | null): boolean {
-  return error instanceof ApiError && error.fields.some(([field]) => field === 'token')
+  return error instanceof GantryError && error.errors.token !== undefined
 }
 
 export function DeadLinkPage({ title, children }: { title: string; children: string }) {

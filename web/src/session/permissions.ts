@@ -3,7 +3,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { queryKeys } from '../api/queries.ts'
 import { useApi } from '../api/services.ts'
-import type { Grant, Role } from '../api-types.ts'
+import type { Grant, Role } from '../api/types.ts'
 import { useSession } from './session.ts'
 
 type ScopeIds = { organizationId: number; projectId: number; environmentId: number }
@@ -36,9 +36,14 @@ export function useCanRun(scope: ScopeIds | 'unknown' | undefined): boolean {
       const id = organizationId!
       try {
         const path = { id, user_id: user.id }
-        const { grants } = await api.request('GET /organizations/{id}/members/{user_id}', { path, signal })
+        const { grants } = await api.get('/organizations/{id}/members/{user_id}', {
+          params: { path },
+          signal,
+        })
         const isCustom = grants.some((grant) => grant.role_id !== null)
-        const roles = isCustom ? await api.all('GET /organizations/{id}/roles', { path: { id }, signal }) : []
+        const roles = isCustom
+          ? await api.all('/organizations/{id}/roles', { params: { path: { id } }, signal })
+          : []
         return { grants, roles }
       } catch {
         return 'unknown' as const

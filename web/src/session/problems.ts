@@ -1,5 +1,5 @@
 // What went wrong while signing in, and what to do. Pure.
-import { ApiError } from '../api/api.ts'
+import { GantryError } from '#client/index.ts'
 
 const SINGLE_SIGN_ON: Record<string, string> = {
   sso_unavailable: 'The identity provider is not available right now. Try again in a few minutes.',
@@ -21,10 +21,10 @@ export function singleSignOnProblem(code: string | null): string | undefined {
 const clock = new Intl.DateTimeFormat(undefined, { timeStyle: 'short' })
 
 export function signInProblem(error: Error, now: number): string {
-  if (!(error instanceof ApiError)) return 'Gantry is unreachable. Try again in a moment.'
+  if (!(error instanceof GantryError)) return 'Gantry is unreachable. Try again in a moment.'
   if (error.status === 401) return 'Incorrect email or password'
-  if (error.status !== 429 || error.retryAfter === undefined) return error.message
-  return `Too many failed attempts. Try again ${retryTime(error.retryAfter, now)}.`
+  if (error.status !== 429 || error.retryAfterSeconds === null) return error.message
+  return `Too many failed attempts. Try again ${retryTime(error.retryAfterSeconds, now)}.`
 }
 
 /** The clock time does not go stale while the message stays on the page. */

@@ -18,8 +18,7 @@ export default function ResetPasswordPage() {
   const query = useQuery({
     queryKey: queryKeys.passwordReset(token),
     enabled: token !== null,
-    queryFn: ({ signal }) =>
-      api.request('POST /users/read-password-reset', { body: { token: token! }, signal }),
+    queryFn: ({ signal }) => api.post('/users/read-password-reset', { body: { token: token! }, signal }),
   })
   if (token === null || isDeadLink(query.error))
     return (
@@ -60,7 +59,7 @@ function ResetForm({ token, email }: ResetProps) {
   const form = useForm({ mode: 'uncontrolled', initialValues: { password: '' } })
   const { mutate, isPending, error } = useMutation({
     mutationFn: ({ password }: typeof form.values) =>
-      api.request('POST /users/reset-password', { body: { token, password } }),
+      api.post('/users/reset-password', { body: { token, password } }),
     onSuccess() {
       // The cookie is set. What was loaded before was loaded without it.
       queries.clear()

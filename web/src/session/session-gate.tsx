@@ -3,7 +3,7 @@
 import { Modal, Text } from '@mantine/core'
 import { useQueryClient } from '@tanstack/react-query'
 import { type ReactNode, useCallback, useEffect, useState } from 'react'
-import { ApiError, UnreachableError } from '../api/api.ts'
+import { GantryError, UnreachableError } from '#client/index.ts'
 import { useIsReachable } from '../api/connection.ts'
 import { useServices } from '../api/services.ts'
 import { Loading } from '../ui/page.tsx'
@@ -27,7 +27,7 @@ export function SessionGate({ children }: { children: ReactNode }) {
   useEffect(() => {
     if (state.kind !== 'unknown' || !isReachable) return
     api
-      .request('GET /session', {})
+      .get('/session')
       .then(({ user }) => setState({ kind: 'signed-in', user }))
       .catch((error: unknown) => {
         if (!(error instanceof UnreachableError)) setState({ kind: 'signed-out' })
@@ -52,7 +52,7 @@ export function SessionGate({ children }: { children: ReactNode }) {
 
   const signIn = useCallback(
     async (email: string, password: string) => {
-      const { user } = await api.request('POST /session', { body: { email, password } })
+      const { user } = await api.post('/session', { body: { email, password } })
       // What another person loaded must not be shown to this one.
       setState((now) => {
         if (now.kind !== 'ended' || now.user.id !== user.id) queries.clear()
@@ -69,8 +69,8 @@ export function SessionGate({ children }: { children: ReactNode }) {
   }, [queries])
 
   const signOut = useCallback(async () => {
-    await api.request('DELETE /session', {}).catch((error: unknown) => {
-      if (!(error instanceof ApiError)) throw error
+    await api.delete('/session').catch((error: unknown) => {
+      if (!(error instanceof GantryError)) throw error
     })
     leave()
   }, [api, leave])

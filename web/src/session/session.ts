@@ -1,7 +1,7 @@
 import { createContext, useContext } from 'react'
-import type { Answer } from '../api/api.ts'
+import type { Data } from '#client/index.ts'
 
-export type SessionUser = Answer<'GET /session'>['user']
+export type SessionUser = Data<'get', '/session'>['user']
 type Session = {
   user: SessionUser
   signOut(): Promise<void>

@@ -13,7 +13,7 @@ export function useSignInOptions() {
   return useQuery({
     queryKey: queryKeys.signInOptions,
     staleTime: 60_000,
-    queryFn: ({ signal }) => api.request('GET /session/options', { signal }),
+    queryFn: ({ signal }) => api.get('/session/options', { signal }),
   })
 }
 
@@ -42,7 +42,7 @@ export function SingleSignOnButton({ label, invitationToken, variant = 'default'
     // With an invitation there is nothing left to do on this page. The query as it is: the router decodes a part of it.
     rememberPage(invitationToken === undefined ? location + window.location.search : '/overview')
     const body = invitationToken === undefined ? {} : { invitation_token: invitationToken }
-    return api.request('POST /session/oidc', { body })
+    return api.post('/session/oidc', { body })
   })
   return (
     <>

@@ -1,6 +1,6 @@
 // Who is signed in, on pages that also people see who are not.
 import { useQuery, useQueryClient } from '@tanstack/react-query'
-import { ApiError } from '../api/api.ts'
+import { GantryError } from '#client/index.ts'
 import { queryKeys } from '../api/queries.ts'
 import { useApi } from '../api/services.ts'
 import type { SessionUser } from './session.ts'
@@ -12,9 +12,9 @@ export function useVisitor() {
     queryKey: queryKeys.visitor,
     queryFn: async ({ signal }): Promise<SessionUser | null> => {
       try {
-        return (await api.request('GET /session', { signal })).user
+        return (await api.get('/session', { signal })).user
       } catch (error) {
-        if (error instanceof ApiError && error.status === 401) return null
+        if (error instanceof GantryError && error.status === 401) return null
         throw error
       }
     },
@@ -22,11 +22,11 @@ export function useVisitor() {
   return {
     query,
     async signIn(email: string, password: string) {
-      const { user } = await api.request('POST /session', { body: { email, password } })
+      const { user } = await api.post('/session', { body: { email, password } })
       queries.setQueryData(queryKeys.visitor, user)
     },
     async signOut() {
-      await api.request('DELETE /session', {})
+      await api.delete('/session')
       queries.setQueryData(queryKeys.visitor, null)
     },
   }

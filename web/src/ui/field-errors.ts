@@ -1,4 +1,4 @@
-import { ApiError } from '../api/api.ts'
+import { GantryError } from '#client/index.ts'
 
 /**
  * Splits an error of the API: the messages of these fields, for the inputs, and the error itself if it is about
@@ -8,13 +8,14 @@ export function fieldErrors<Name extends string>(
   error: Error | null,
   names: readonly Name[],
 ): { errors: Partial<Record<Name, string>>; rest: Error | null } {
-  if (!(error instanceof ApiError)) return { errors: {}, rest: error }
+  if (!(error instanceof GantryError)) return { errors: {}, rest: error }
   const errors: Partial<Record<Name, string>> = {}
-  for (const [field, problems] of error.fields) {
+  const fields = Object.entries(error.errors)
+  for (const [field, problems] of fields) {
     const name = names.find((one) => one === field)
     if (name) errors[name] = sentence(problems.join('; '))
   }
-  const isCovered = error.fields.length > 0 && error.fields.every(([field]) => field in errors)
+  const isCovered = fields.length > 0 && fields.every(([field]) => field in errors)
   return { errors, rest: isCovered ? null : error }
 }
 

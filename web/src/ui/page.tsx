@@ -3,7 +3,7 @@ import { Alert, Button, Center, Group, Loader, Stack, Text, Title } from '@manti
 import { useQuery } from '@tanstack/react-query'
 import { type ReactNode, useEffect } from 'react'
 import { Link } from 'wouter'
-import { ApiError, UnreachableError } from '../api/api.ts'
+import { GantryError, UnreachableError } from '#client/index.ts'
 import { type QueryState, queryKeys } from '../api/queries.ts'
 import { useApi } from '../api/services.ts'
 import { STATUS_ICONS, type Status } from './status.ts'
@@ -19,7 +19,7 @@ type LoadedProps<Data> = {
 export function Loaded<Data>({ query: { data, error, refetch }, what, children }: LoadedProps<Data>) {
   if (data !== undefined) return children(data)
   if (!error || error instanceof UnreachableError) return <Loading what={what} />
-  const status = error instanceof ApiError ? error.status : 0
+  const status = error instanceof GantryError ? error.status : 0
   // The sign-in dialog is open: the data follows.
   if (status === 401) return <Loading what={what} />
   // A malformed id is a 422; only the list of actions takes filters from the URL that people can correct.
@@ -49,8 +49,8 @@ export function ErrorAlert({ error, title, children }: ErrorAlertProps) {
   return (
     <Alert color="red" title={title} role="alert">
       {error.message}
-      {error instanceof ApiError &&
-        error.fields.map(([field, problems]) => (
+      {error instanceof GantryError &&
+        Object.entries(error.errors).map(([field, problems]) => (
           <div key={field}>
             <code>{field}</code> {problems.join('; ')}
           </div>
@@ -104,7 +104,7 @@ function useRunningCount(): number {
     queryKey: queryKeys.runningCount,
     queryFn: async ({ signal }) => {
       const query = { 'filter[status]': 'in-progress', per_page: 1 }
-      return Number.parseInt((await api.page('GET /actions', { query, signal })).total, 10) || 0
+      return Number.parseInt((await api.page('/actions', { params: { query }, signal })).total, 10) || 0
     },
   })
   return data ?? 0

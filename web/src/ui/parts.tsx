@@ -15,7 +15,7 @@ import {
 } from '@mantine/core'
 import { useClipboard } from '@mantine/hooks'
 import { type ReactNode, type Ref, useEffect, useState } from 'react'
-import type { Hook } from '../api-types.ts'
+import type { Hook } from '../api/types.ts'
 import { STATUS_ICONS, STATUS_LABELS, type Status } from './status.ts'
 import classes from './status-badge.module.css'
 

@@ -1,5 +1,5 @@
 // Statuses, triggers and outcomes as text. Pure.
-import type { ActionListItem, HookRequestRecord } from '../api-types.ts'
+import type { ActionListItem, HookRequestRecord } from '../api/types.ts'
 
 export type Status = ActionListItem['status']
 
