@@ -597,7 +597,10 @@ export interface paths {
     }
     get?: never
     put?: never
-    /** Run a pipeline */
+    /**
+     * Run a pipeline
+     * @description Returns the action as it starts or, with `Prefer: wait`, when it has ended.
+     */
     post: operations['runPipeline']
     delete?: never
     options?: never
@@ -636,7 +639,7 @@ export interface paths {
     put?: never
     /**
      * Retry an action
-     * @description Starts a new action with the same servers, variables and commit, and the current steps of the pipeline. The original action must have ended.
+     * @description Starts a new action with the same servers, variables and commit, and the current steps of the pipeline. The original action must have ended. Returns the new one as it starts or, with `Prefer: wait`, when it has ended.
      */
     post: operations['retryAction']
     delete?: never
@@ -1054,7 +1057,7 @@ export interface paths {
     put?: never
     /**
      * Call a hook to start its pipeline
-     * @description For senders of webhooks. The body is JSON, plain or with `Content-Encoding: gzip`; when the hook requires a secret, the call must be signed. The response is sent after the run is stored.
+     * @description For senders of webhooks. The body is JSON, plain or with `Content-Encoding: gzip`; when the hook requires a secret, the call must be signed. The response is sent after the run is stored or, with `Prefer: wait`, when it has ended.
      */
     post: operations['callHook']
     delete?: never
@@ -2041,18 +2044,31 @@ export interface components {
       request_id: string
     }
     User: {
+      /** @description The id of the user. */
       id: number
+      /** @description The name of the user, for display. */
       name: string
+      /** @description The email address, which the user signs in with. */
       email: string
+      /** @description Unique, derived from the name. */
       url_slug: string
+      /** @description The preferred language, as a BCP 47 tag such as `en`. */
       language: string
+      /** @description Whether the user may sign in and use tokens. */
       active: boolean
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it was created.
+       */
       created_at: string
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it last changed.
+       */
       updated_at: string
     }
     Session: {
+      /** @description Who is signed in. */
       user: components['schemas']['User']
       /**
        * Format: date-time
@@ -2061,6 +2077,7 @@ export interface components {
       expires_at: string | null
     }
     SignedIn: {
+      /** @description Who is signed in now. */
       user: components['schemas']['User']
       /** @description Null when no tokens were issued: the caller was already signed in, or the request came from Gantry's own pages, which get the session cookie instead. */
       access_token: string | null
@@ -2075,15 +2092,27 @@ export interface components {
       refresh_token: string | null
     }
     UserAccount: {
+      /** @description The id of the user. */
       id: number
+      /** @description The name of the user, for display. */
       name: string
+      /** @description The email address, which the user signs in with. */
       email: string
+      /** @description Unique, derived from the name. */
       url_slug: string
+      /** @description The preferred language, as a BCP 47 tag such as `en`. */
       language: string
+      /** @description Whether the user may sign in and use tokens. */
       active: boolean
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it was created.
+       */
       created_at: string
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it last changed.
+       */
       updated_at: string
       /** @description May administer this installation of Gantry. */
       is_instance_admin: boolean
@@ -2119,72 +2148,135 @@ export interface components {
       redirect_uri: string
     }
     ResourceSummary: {
+      /** @description The kind of resource that is counted, such as `server`. */
       resource_type: string
+      /** @description `resource_type` in the plural, such as `servers`. */
       resource_type_plural: string
+      /** @description `resource_type` in words, for display. */
       resource_type_human_readable: string
+      /** @description `resource_type_plural` in words, for display. */
       resource_type_human_readable_plural: string
+      /** @description The result of counting. */
       summary: {
+        /** @description How many there are. */
         count: number
       }
     }
     Organization: {
+      /** @description The id of the organization. */
       id: number
+      /** @description The name of the organization. */
       name: string
+      /** @description Unique, derived from the name at creation. */
       url_slug: string
+      /** @description Counts of what is in the organization, by kind. */
       resource_summary: components['schemas']['ResourceSummary'][]
+      /** @description One of its owners. */
       owner: components['schemas']['User']
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it was created.
+       */
       created_at: string
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it last changed.
+       */
       updated_at: string
     }
     Project: {
+      /** @description The id of the project. */
       id: number
+      /** @description The id of the user who created the project. */
       user_id: number
+      /** @description The name of the project, unique in its organization. */
       name: string
+      /** @description The URL of its logo; null without one. */
       logo_url: string | null
+      /** @description Counts of what is in the project, by kind. */
       resource_summary: components['schemas']['ResourceSummary'][]
+      /** @description The accounts that Gantry logs in as on the servers of the project. */
       os_users: {
+        /** @description The login name of an account. */
         name: string
       }[]
+      /** @description The organization that the project belongs to. */
       organization: components['schemas']['Organization']
+      /** @description Who created the project. */
       created_by_user: components['schemas']['User']
       /** @description Target runs started this month (UTC). */
       used_credits: number
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it was created.
+       */
       created_at: string
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it last changed.
+       */
       updated_at: string
     }
     Environment: {
+      /** @description The id of the environment. */
       id: number
-      /** @enum {string} */
+      /**
+       * @description The stage that the environment is for.
+       * @enum {string}
+       */
       type: 'development' | 'staging' | 'production'
+      /** @description `type` in words, for display. */
       type_human_readable: string
+      /** @description The name of the environment, unique in its project. */
       name: string
+      /** @description What the environment is for; null without a description. */
       description: string | null
       /** @description Target runs started this month (UTC). */
       used_credits: number
+      /** @description Counts of what is in the environment, by kind. */
       resource_summary: components['schemas']['ResourceSummary'][]
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it was created.
+       */
       created_at: string
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it last changed.
+       */
       updated_at: string
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it was archived; null unless it is. Nothing runs while archived.
+       */
       archived_at: string | null
+      /** @description The project that the environment belongs to. */
       project: components['schemas']['Project']
     }
     Step: {
+      /** @description The id of the step in this run. */
       id: number
+      /** @description The id of the action. */
       action_id: number
+      /** @description The id of the target. */
       action_target_id: number
+      /** @description The name of the step. */
       name: string
+      /** @description What the step does; null without a description. */
       description: string | null
+      /** @description Its position among the steps of the target, from 1. */
       order: number
-      /** @enum {string} */
+      /**
+       * @description The current state. `completed`, `failed` and `skipped` are final.
+       * @enum {string}
+       */
       status: 'pending' | 'waiting' | 'queued' | 'in-progress' | 'completed' | 'failed' | 'skipped'
+      /** @description `status` in words, for display. */
       status_human_readable: string
-      /** @enum {string} */
+      /**
+       * @description Why it has that status.
+       * @enum {string}
+       */
       status_reason_code:
         | 'PENDING'
         | 'QUEUED'
@@ -2199,26 +2291,52 @@ export interface components {
         | 'FAILED_UNREACHABLE'
         | 'FAILED_SOURCE'
         | 'SKIPPED'
+      /** @description `status_reason_code` in words, for display. */
       status_reason_human_readable: string
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it started to run; null before.
+       */
       started_at: string | null
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it ended, in whichever final status; null before.
+       */
       completed_at: string | null
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it was created.
+       */
       created_at: string
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it last changed.
+       */
       updated_at: string
     }
     Target: {
+      /** @description The id of the target. */
       id: number
-      /** @enum {string} */
+      /**
+       * @description The kind of resource.
+       * @enum {string}
+       */
       resource_type: 'application' | 'server'
+      /** @description `resource_type` in words, for display. */
       resource_type_human_readable: string
+      /** @description The id of the server that the target runs on. */
       resource_id: number
-      /** @enum {string} */
+      /**
+       * @description The current state. `completed`, `failed` and `skipped` are final.
+       * @enum {string}
+       */
       status: 'pending' | 'waiting' | 'queued' | 'in-progress' | 'completed' | 'failed' | 'skipped'
+      /** @description `status` in words, for display. */
       status_human_readable: string
-      /** @enum {string} */
+      /**
+       * @description Why it has that status.
+       * @enum {string}
+       */
       status_reason_code:
         | 'PENDING'
         | 'QUEUED'
@@ -2233,63 +2351,116 @@ export interface components {
         | 'FAILED_UNREACHABLE'
         | 'FAILED_SOURCE'
         | 'SKIPPED'
+      /** @description `status_reason_code` in words, for display. */
       status_reason_human_readable: string
+      /** @description The number of steps. */
       total_steps: number
+      /** @description The step that runs, otherwise the last one that ran; null when none has run. */
       current_step: components['schemas']['Step'] | null
+      /** @description Its steps, in execution order. */
       steps: components['schemas']['Step'][]
+      /** @description The server that the target runs on. */
       resource_data: components['schemas']['ServerResource']
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it started to run; null before.
+       */
       started_at: string | null
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it ended, in whichever final status; null before.
+       */
       completed_at: string | null
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it was created.
+       */
       created_at: string
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it last changed.
+       */
       updated_at: string
     }
     TargetSummary: {
+      /** @description The number of targets. */
       count: number
-      /** @description Pending, waiting and queued. */
+      /** @description Targets that have not started: pending, waiting or queued. */
       pending: number
+      /** @description Targets that are running. */
       in_progress: number
+      /** @description Targets that completed. */
       completed: number
+      /** @description Targets that failed. */
       failed: number
     }
     Commit: {
+      /** @description The repository that the commit is from, as configured. */
       repository: string | null
+      /** @description The name of its author. */
       author_name: string | null
+      /** @description The email address of its author. */
       author_email: string | null
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it was committed.
+       */
       committed_at: string | null
+      /** @description The full hash of the commit. */
       hash: string | null
+      /** @description The commit message. */
       message: string | null
+      /** @description Its page at the provider; null when the provider has none. */
       url: string | null
+      /** @description The URL to clone the repository from; null for local ones. */
       clone_url: string | null
+      /** @description The URL of an archive of the commit; null when the provider has none. */
       download_url: string | null
     }
     Deployment: {
+      /** @description `deploy`, `redeploy` or `rollback`. */
       type: string
+      /** @description What `source_ref` names: `branch`, `tag` or `commit`. */
       source_type: string | null
+      /** @description The branch, tag or commit that was requested. */
       source_ref: string | null
+      /** @description The repository of the application. */
       repository: string | null
+      /** @description The provider of the application's credential, such as `github`; null without one. */
       provider_name: string | null
+      /** @description The id of the pipeline. */
       pipeline_id: number
     }
     ActionData: {
+      /** @description The name of the release; null before the source is resolved, and for other operations than `deploy`. */
       release_name: string | null
+      /** @description The deployed commit; null before the source is resolved, and for other operations than `deploy`. */
       commit: components['schemas']['Commit'] | null
+      /** @description What was requested; null for other operations than `deploy`. */
       deployment: components['schemas']['Deployment'] | null
     }
     TriggeredFrom: {
+      /** @description The `Origin` header of the request, otherwise its `User-Agent`; null without both. */
       origin: string | null
+      /** @description What started the action: `hook`, `manual`, `retry`, or `pipeline` for another action. */
       trigger_type: string
+      /** @description The name of the hook or of the user that started it. */
       name: string | null
+      /** @description The email address of the user that started it; null for hooks. */
       email: string | null
+      /** @description The network address of the request that started it; null without one. */
       ip_address: string | null
+      /** @description The id of the user that started it; null for hooks. */
       user_id: number | null
-      /** Format: uuid */
+      /**
+       * Format: uuid
+       * @description The id of the incoming hook that started it; null otherwise.
+       */
       hook_id: string | null
-      /** Format: uuid */
+      /**
+       * Format: uuid
+       * @description The id of the call that started it; null otherwise.
+       */
       hook_request_id: string | null
       /** @description Variables that the incoming hook extracted from its payload. An action that another one started has those of the first action of the chain. Empty when no hook started it. */
       hook_parsed_variables: {
@@ -2297,11 +2468,19 @@ export interface components {
       }
     }
     ActionSummary: {
+      /** @description The id of the action. */
       id: number
-      /** @enum {string} */
+      /**
+       * @description The current state. `completed`, `failed` and `skipped` are final.
+       * @enum {string}
+       */
       status: 'pending' | 'waiting' | 'queued' | 'in-progress' | 'completed' | 'failed' | 'skipped'
+      /** @description `status` in words, for display. */
       status_human_readable: string
-      /** @enum {string} */
+      /**
+       * @description Why it has that status.
+       * @enum {string}
+       */
       status_reason_code:
         | 'PENDING'
         | 'QUEUED'
@@ -2316,8 +2495,12 @@ export interface components {
         | 'FAILED_UNREACHABLE'
         | 'FAILED_SOURCE'
         | 'SKIPPED'
+      /** @description `status_reason_code` in words, for display. */
       status_reason_human_readable: string
-      /** @enum {string} */
+      /**
+       * @description What the action does: the operation of its pipeline.
+       * @enum {string}
+       */
       type:
         | 'deploy'
         | 'configure'
@@ -2332,97 +2515,191 @@ export interface components {
         | 'remove'
         | 'delete'
         | 'custom'
+      /** @description `type` in words, for display. */
       type_human_readable: string
-      /** Format: uri */
+      /**
+       * Format: uri
+       * @description The page of the action in the dashboard.
+       */
       url_web_permalink: string
+      /** @description What a deploy deploys. */
       action_data: components['schemas']['ActionData']
+      /** @description Who or what started the action. */
       triggered_from: components['schemas']['TriggeredFrom']
+      /** @description The progress of the action. */
       summary: {
+        /** @description How many targets are in which state. */
         targets: components['schemas']['TargetSummary']
       }
+      /** @description One per server that the action runs on. */
       targets: components['schemas']['Target'][]
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it started to run; null before.
+       */
       started_at: string | null
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it ended, in whichever final status; null before.
+       */
       completed_at: string | null
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it was created.
+       */
       created_at: string
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it last changed.
+       */
       updated_at: string
     }
     Credential: {
+      /** @description The id of the credential. */
       id: number
+      /** @description The name of the credential. */
       name: string
+      /** @description What the credential gives access to. */
       provider: {
+        /** @description Always true. */
         active: boolean
+        /** @description The provider: `github`, `gitlab`, `bitbucket`, `gitea`, `git` or `ssh`. */
         code: string
+        /** @description `code` in words, for display. */
         code_human_readable: string
+        /** @description `source_provider` or `ssh_key`. */
         type: string
+        /** @description `type` in words, for display. */
         type_human_readable: string
       }
+      /** @description `source_provider` or `ssh_key`. */
       provider_type: string
+      /** @description `provider_type` in words, for display. */
       provider_type_human_readable: string
+      /** @description What it holds: `token`, `key` or `none`. */
       provider_auth_type: string
+      /** @description `provider_auth_type` in words, for display. */
       provider_auth_type_human_readable: string
+      /** @description Whether it may be used. */
       active: boolean
+      /** @description The organization that it belongs to. */
       organization: components['schemas']['Organization']
+      /** @description Who created it. */
       created_by_user: components['schemas']['User']
+      /** @description The newest action that used it for its source, an SSH connection or a delivery; null without one, or when it is not visible to you. */
       last_action: components['schemas']['ActionSummary'] | null
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it was created.
+       */
       created_at: string
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it last changed.
+       */
       updated_at: string
     }
     Application: {
+      /** @description The id of the application. */
       id: number
+      /** @description The id of the project. */
       project_id: number
+      /** @description The id of the environment. */
       environment_id: number
+      /** @description The id of the user who created it. */
       created_by: number
+      /** @description The name of the application. */
       name: string
+      /** @description The repository that it is deployed from, as configured. */
       repository: string
+      /** @description The last part of the path of the repository; null without one. */
       repository_name: string | null
+      /** @description The part of the path before it; null without one. */
       repository_owner: string | null
+      /** @description The branch that a deploy takes when none is named. */
       default_branch: string
+      /** @description The language that it is written in; null when not set. */
       programming_language: string | null
+      /** @description `programming_language` in words, for display; null when not set. */
       programming_language_human_readable: string | null
+      /** @description The version of the language or runtime; null when not set. */
       engine_version: string | null
+      /** @description The framework that it uses; null when not set. */
       framework: string | null
+      /** @description `framework` in words, for display; null when not set. */
       framework_human_readable: string | null
+      /** @description The folder of the repository that is deployed; null: the whole repository. */
       root_directory: string | null
+      /** @description Runs in every new release; null: nothing to run. */
       install_dependencies_command: string | null
+      /** @description Runs after dependencies are installed; null: nothing to run. */
       build_command: string | null
+      /** @description How many releases to keep on each server. */
       deployments_keep: number
+      /** @description Its latest deployments, as far as they are visible to you. */
       last_deployments: {
+        /** @description The newest deployment, whatever its status; null without one. */
         latest: components['schemas']['ActionSummary'] | null
+        /** @description The deployment that its servers currently serve; null without one. */
         live: components['schemas']['ActionSummary'] | null
       }
+      /** @description Gives access to the repository; null without one. */
       credential: components['schemas']['Credential'] | null
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it was created.
+       */
       created_at: string
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it last changed.
+       */
       updated_at: string
     }
     ServerResource: {
+      /** @description The id of the server. */
       id: number
+      /** @description The name of the server. */
       name: string
+      /** @description Always `server`. */
       provider_type: string
-      provider_code: string
+      /**
+       * @description How Gantry reaches the server: `ssh`, or `local` for the machine that it runs on.
+       * @enum {string}
+       */
+      provider_code: 'local' | 'ssh'
+      /** @description The same as `provider_code`. */
       provider_name: string
+      /** @description `provider_name` in words, for display. */
       provider_name_human_readable: string
     }
     ActionResource: {
+      /** @description The id of the resource. */
       id: number
-      /** @enum {string} */
+      /**
+       * @description The kind of resource.
+       * @enum {string}
+       */
       type: 'application' | 'server'
+      /** @description `type` in words, for display. */
       type_human_readable: string
+      /** @description The resource itself: `Application` or `ServerResource`, as `type` says. */
       data: components['schemas']['Application'] | components['schemas']['ServerResource']
     }
     ActionListItem: {
+      /** @description The id of the action. */
       id: number
-      /** @enum {string} */
+      /**
+       * @description The current state. `completed`, `failed` and `skipped` are final.
+       * @enum {string}
+       */
       status: 'pending' | 'waiting' | 'queued' | 'in-progress' | 'completed' | 'failed' | 'skipped'
+      /** @description `status` in words, for display. */
       status_human_readable: string
-      /** @enum {string} */
+      /**
+       * @description Why it has that status.
+       * @enum {string}
+       */
       status_reason_code:
         | 'PENDING'
         | 'QUEUED'
@@ -2437,8 +2714,12 @@ export interface components {
         | 'FAILED_UNREACHABLE'
         | 'FAILED_SOURCE'
         | 'SKIPPED'
+      /** @description `status_reason_code` in words, for display. */
       status_reason_human_readable: string
-      /** @enum {string} */
+      /**
+       * @description What the action does: the operation of its pipeline.
+       * @enum {string}
+       */
       type:
         | 'deploy'
         | 'configure'
@@ -2453,35 +2734,69 @@ export interface components {
         | 'remove'
         | 'delete'
         | 'custom'
+      /** @description `type` in words, for display. */
       type_human_readable: string
-      /** Format: uri */
+      /**
+       * Format: uri
+       * @description The page of the action in the dashboard.
+       */
       url_web_permalink: string
+      /** @description What a deploy deploys. */
       action_data: components['schemas']['ActionData']
+      /** @description Who or what started the action. */
       triggered_from: components['schemas']['TriggeredFrom']
+      /** @description The progress of the action. */
       summary: {
+        /** @description How many targets are in which state. */
         targets: components['schemas']['TargetSummary']
       }
+      /** @description One per server that the action runs on. */
       targets: components['schemas']['Target'][]
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it started to run; null before.
+       */
       started_at: string | null
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it ended, in whichever final status; null before.
+       */
       completed_at: string | null
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it was created.
+       */
       created_at: string
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it last changed.
+       */
       updated_at: string
+      /** @description The reason that was given for the run; null without one. */
       trigger_comment: string | null
+      /** @description What the pipeline of the action runs on. */
       resource: components['schemas']['ActionResource']
+      /** @description The organization that it belongs to. */
       organization: components['schemas']['Organization']
+      /** @description The project that it belongs to. */
       project: components['schemas']['Project']
+      /** @description The environment that it runs in. */
       environment: components['schemas']['Environment']
     }
     ActionRef: {
+      /** @description The id of the action. */
       id: number
-      /** @enum {string} */
+      /**
+       * @description The current state. `completed`, `failed` and `skipped` are final.
+       * @enum {string}
+       */
       status: 'pending' | 'waiting' | 'queued' | 'in-progress' | 'completed' | 'failed' | 'skipped'
+      /** @description `status` in words, for display. */
       status_human_readable: string
-      /** @enum {string} */
+      /**
+       * @description What the action does: the operation of its pipeline.
+       * @enum {string}
+       */
       type:
         | 'deploy'
         | 'configure'
@@ -2496,35 +2811,69 @@ export interface components {
         | 'remove'
         | 'delete'
         | 'custom'
+      /** @description `type` in words, for display. */
       type_human_readable: string
+      /** @description The name of the resource that it runs on. */
       resource_name: string
+      /** @description The kind of resource: `application` or `server`. */
       resource_type: string
+      /** @description `resource_type` in words, for display. */
       resource_type_human_readable: string
-      /** Format: uri */
+      /**
+       * Format: uri
+       * @description The page of the action in the dashboard.
+       */
       url_web_permalink: string
     }
     HookRequest: {
-      /** Format: uuid */
+      /**
+       * Format: uuid
+       * @description The id of the call or of the attempt at a delivery.
+       */
       id: string
-      /** Format: uuid */
+      /**
+       * Format: uuid
+       * @description The id of the hook.
+       */
       hook_id: string
+      /** @description The id of the action that it started or reports on; null without one. */
       action_id: number | null
-      /** Format: uuid */
+      /**
+       * Format: uuid
+       * @description The id of the call that this one replays, or of the first attempt of the delivery; null for an original.
+       */
       retry_of: string | null
+      /** @description The network address of the sender or receiver; null when unknown. */
       ip_address: string | null
+      /** @description The URL that was called, with secrets masked. */
       url: string
+      /** @description The status of the response; null when there was none. */
       response_status_code: number | null
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it was created.
+       */
       created_at: string
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it last changed.
+       */
       updated_at: string
     }
     Action: {
+      /** @description The id of the action. */
       id: number
-      /** @enum {string} */
+      /**
+       * @description The current state. `completed`, `failed` and `skipped` are final.
+       * @enum {string}
+       */
       status: 'pending' | 'waiting' | 'queued' | 'in-progress' | 'completed' | 'failed' | 'skipped'
+      /** @description `status` in words, for display. */
       status_human_readable: string
-      /** @enum {string} */
+      /**
+       * @description Why it has that status.
+       * @enum {string}
+       */
       status_reason_code:
         | 'PENDING'
         | 'QUEUED'
@@ -2539,8 +2888,12 @@ export interface components {
         | 'FAILED_UNREACHABLE'
         | 'FAILED_SOURCE'
         | 'SKIPPED'
+      /** @description `status_reason_code` in words, for display. */
       status_reason_human_readable: string
-      /** @enum {string} */
+      /**
+       * @description What the action does: the operation of its pipeline.
+       * @enum {string}
+       */
       type:
         | 'deploy'
         | 'configure'
@@ -2555,48 +2908,91 @@ export interface components {
         | 'remove'
         | 'delete'
         | 'custom'
+      /** @description `type` in words, for display. */
       type_human_readable: string
-      /** Format: uri */
+      /**
+       * Format: uri
+       * @description The page of the action in the dashboard.
+       */
       url_web_permalink: string
+      /** @description What a deploy deploys. */
       action_data: components['schemas']['ActionData']
+      /** @description Who or what started the action. */
       triggered_from: components['schemas']['TriggeredFrom']
+      /** @description The progress of the action. */
       summary: {
+        /** @description How many targets are in which state. */
         targets: components['schemas']['TargetSummary']
       }
+      /** @description One per server that the action runs on. */
       targets: components['schemas']['Target'][]
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it started to run; null before.
+       */
       started_at: string | null
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it ended, in whichever final status; null before.
+       */
       completed_at: string | null
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it was created.
+       */
       created_at: string
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it last changed.
+       */
       updated_at: string
+      /** @description The reason that was given for the run; null without one. */
       trigger_comment: string | null
+      /** @description What the pipeline of the action runs on. */
       resource: components['schemas']['ActionResource']
+      /** @description The organization that it belongs to. */
       organization: components['schemas']['Organization']
+      /** @description The project that it belongs to. */
       project: components['schemas']['Project']
+      /** @description The environment that it runs in. */
       environment: components['schemas']['Environment']
+      /** @description The id of the pipeline. */
       pipeline_id: number
+      /** @description The id of the action that this one retries; null unless it is a retry. */
       retry_of: number | null
+      /** @description The action after which this one runs; null without one. */
       parent: components['schemas']['ActionRef'] | null
+      /** @description The actions that run after this one. */
       children: components['schemas']['ActionRef'][]
+      /** @description The user who started it; null for hooks. */
       triggered_by_user: components['schemas']['User'] | null
+      /** @description The first call and the last delivery of the action. */
       hook_requests: {
+        /** @description The call that started the action; null without one. */
         incoming: components['schemas']['HookRequest'] | null
+        /** @description The newest delivery about the action; null without one. */
         outgoing: components['schemas']['HookRequest'] | null
       }
     }
     StepLog: {
+      /** @description The step and its output. */
       step: {
+        /** @description Its position among the steps of the target, from 1. */
         order: number
-        /** Format: date-time */
+        /**
+         * Format: date-time
+         * @description When it started to run; null before.
+         */
         started_at: string | null
-        /** Format: date-time */
+        /**
+         * Format: date-time
+         * @description When it ended, in whichever final status; null before.
+         */
         completed_at: string | null
         /** @description The output of the step with secrets masked. Control characters are limited to `\n`, `\t` and colors (`ESC [ … m`). */
         output: string
       }
+      /** @description The target that the step belongs to. */
       target: components['schemas']['Target']
       /**
        * Format: date-time
@@ -2649,11 +3045,14 @@ export interface components {
       archived: boolean
     }
     ActionMove: {
+      /** @description The id of the action. */
       action_id: number
+      /** @description The id of the environment. */
       environment_id: number
+      /** @description The id of the pipeline. */
       pipeline_id: number
       /**
-       * @description Null when the action was created.
+       * @description The status before; null when the action was created.
        * @enum {string|null}
        */
       previous_status:
@@ -2665,10 +3064,17 @@ export interface components {
         | 'failed'
         | 'skipped'
         | null
-      /** @enum {string} */
+      /**
+       * @description The current state. `completed`, `failed` and `skipped` are final.
+       * @enum {string}
+       */
       status: 'pending' | 'waiting' | 'queued' | 'in-progress' | 'completed' | 'failed' | 'skipped'
+      /** @description `status` in words, for display. */
       status_human_readable: string
-      /** @enum {string} */
+      /**
+       * @description Why it has that status.
+       * @enum {string}
+       */
       status_reason_code:
         | 'PENDING'
         | 'QUEUED'
@@ -2683,18 +3089,33 @@ export interface components {
         | 'FAILED_UNREACHABLE'
         | 'FAILED_SOURCE'
         | 'SKIPPED'
+      /** @description `status_reason_code` in words, for display. */
       status_reason_human_readable: string
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it changed.
+       */
       occurred_at: string
     }
     TargetMove: {
+      /** @description The id of the target. */
       target_id: number
-      /** @enum {string} */
+      /**
+       * @description The status before.
+       * @enum {string}
+       */
       previous_status: 'pending' | 'waiting' | 'queued' | 'in-progress' | 'completed' | 'failed' | 'skipped'
-      /** @enum {string} */
+      /**
+       * @description The current state. `completed`, `failed` and `skipped` are final.
+       * @enum {string}
+       */
       status: 'pending' | 'waiting' | 'queued' | 'in-progress' | 'completed' | 'failed' | 'skipped'
+      /** @description `status` in words, for display. */
       status_human_readable: string
-      /** @enum {string} */
+      /**
+       * @description Why it has that status.
+       * @enum {string}
+       */
       status_reason_code:
         | 'PENDING'
         | 'QUEUED'
@@ -2709,19 +3130,35 @@ export interface components {
         | 'FAILED_UNREACHABLE'
         | 'FAILED_SOURCE'
         | 'SKIPPED'
+      /** @description `status_reason_code` in words, for display. */
       status_reason_human_readable: string
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it changed.
+       */
       occurred_at: string
     }
     StepMove: {
+      /** @description The id of the target. */
       target_id: number
+      /** @description The position of the step, from 1. */
       step_order: number
-      /** @enum {string} */
+      /**
+       * @description The status before.
+       * @enum {string}
+       */
       previous_status: 'pending' | 'waiting' | 'queued' | 'in-progress' | 'completed' | 'failed' | 'skipped'
-      /** @enum {string} */
+      /**
+       * @description The current state. `completed`, `failed` and `skipped` are final.
+       * @enum {string}
+       */
       status: 'pending' | 'waiting' | 'queued' | 'in-progress' | 'completed' | 'failed' | 'skipped'
+      /** @description `status` in words, for display. */
       status_human_readable: string
-      /** @enum {string} */
+      /**
+       * @description Why it has that status.
+       * @enum {string}
+       */
       status_reason_code:
         | 'PENDING'
         | 'QUEUED'
@@ -2736,23 +3173,38 @@ export interface components {
         | 'FAILED_UNREACHABLE'
         | 'FAILED_SOURCE'
         | 'SKIPPED'
+      /** @description `status_reason_code` in words, for display. */
       status_reason_human_readable: string
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it changed.
+       */
       occurred_at: string
     }
     LogText: {
+      /** @description The id of the target. */
       target_id: number
+      /** @description The position of the step, from 1. */
       step_order: number
       /** @description Where the text starts in the log of the step, in bytes of UTF-8. */
       offset: number
+      /** @description A piece of the output, with secrets masked. */
       text: string
     }
     StreamEnd: {
+      /** @description The id of the action. */
       action_id: number
-      /** @enum {string} */
+      /**
+       * @description The current state. `completed`, `failed` and `skipped` are final.
+       * @enum {string}
+       */
       status: 'pending' | 'waiting' | 'queued' | 'in-progress' | 'completed' | 'failed' | 'skipped'
+      /** @description `status` in words, for display. */
       status_human_readable: string
-      /** @enum {string} */
+      /**
+       * @description Why it has that status.
+       * @enum {string}
+       */
       status_reason_code:
         | 'PENDING'
         | 'QUEUED'
@@ -2767,6 +3219,7 @@ export interface components {
         | 'FAILED_UNREACHABLE'
         | 'FAILED_SOURCE'
         | 'SKIPPED'
+      /** @description `status_reason_code` in words, for display. */
       status_reason_human_readable: string
     }
     StreamReady: Record<string, never>
@@ -2777,17 +3230,25 @@ export interface components {
       accepted_values: unknown[]
     }
     HookVariable: {
+      /** @description Unique in the hook, ignoring case. Steps get it as `GANTRY_VAR_<NAME>`. */
       name: string
-      /** @description Absent: the top-level key `name`. */
+      /** @description Path of the value in the payload. Absent or null: the top-level key `name`. */
       path?: string | null
-      /** @enum {string} */
+      /**
+       * @description What the value must be.
+       * @enum {string}
+       */
       type: 'string' | 'integer' | 'boolean' | 'array'
+      /** @description Whether a call without a value and without a default is rejected. */
       required: boolean
-      /** @description Of the declared type; null means none. */
+      /** @description Used when the payload has no value. Of the declared type; null means none. */
       default_value?: unknown
     }
     HookSignature: {
-      /** @enum {string} */
+      /**
+       * @description `body`: an HMAC of the body. `timestamp`: an HMAC of a template with a timestamp. `token`: the header equals the secret.
+       * @enum {string}
+       */
       scheme: 'body' | 'timestamp' | 'token'
       /** @description For `timestamp`: what is signed, such as `{timestamp}.{body}`. */
       template?: string | null
@@ -2797,98 +3258,185 @@ export interface components {
       id_header?: string | null
     }
     Hook: {
-      /** Format: uuid */
+      /**
+       * Format: uuid
+       * @description The id of the hook.
+       */
       id: string
+      /** @description The name of the hook. */
       name: string
-      /** @enum {string} */
+      /**
+       * @description `incoming`: a URL that starts runs. `outgoing`: a request that reports on runs.
+       * @enum {string}
+       */
       type: 'incoming' | 'outgoing'
+      /** @description The type of actions that it starts or reports. */
       action_type: string
+      /** @description Whether the hook works. */
       active: boolean
-      /** @description The URL to call. After creation, masked for callers without `hook:edit`. */
+      /** @description The URL to call; null for outgoing hooks. After creation, masked for callers without `hook:edit`. */
       url: string | null
-      /** @description The URL that is called. After creation, callers without `hook:edit` see only its scheme and host. */
+      /** @description The URL that is called; null for incoming hooks. After creation, callers without `hook:edit` see only its scheme and host. */
       target_url: string | null
+      /** @description Whether calls must be signed; null for outgoing hooks. */
       requires_secret: boolean | null
+      /** @description Whether the certificate of the receiver must be valid; null for incoming hooks. */
       verify_ssl: boolean | null
-      /** @description Plain in the response that created it, `********` afterward. */
+      /** @description Plain in the response that created it, `********` afterward; null without one. */
       secret: string | null
+      /** @description The hash function of the signature; null without a secret, and for outgoing hooks. */
       secret_algorithm: string | null
+      /** @description The header that carries the signature; null without a secret, and for outgoing hooks. */
       secret_header_name: string | null
+      /** @description The settings with their defaults, as for creating a hook of its type. */
       settings: {
         [key: string]: unknown
       }
+      /** @description When it acts, as for creating a hook of its type. */
       trigger_when: {
         [key: string]: unknown
       }
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When Gantry disabled it because deliveries failed; null otherwise.
+       */
       disabled_at: string | null
+      /** @description Why Gantry disabled it; null otherwise. */
       disabled_reason: string | null
+      /** @description The id of the pipeline. */
       pipeline_id: number
-      /** @enum {string} */
+      /**
+       * @description The kind of resource of the pipeline.
+       * @enum {string}
+       */
       resource_type: 'application' | 'server'
+      /** @description The id of the resource of the pipeline. */
       resource_id: number
+      /** @description The id of the project. */
       project_id: number
+      /** @description The id of the environment. */
       environment_id: number
+      /** @description Who created the hook. */
       created_by_user: components['schemas']['User']
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it was created.
+       */
       created_at: string
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it last changed.
+       */
       updated_at: string
     }
     HookRequestRecord: {
-      /** Format: uuid */
+      /**
+       * Format: uuid
+       * @description The id of the call or of the attempt at a delivery.
+       */
       id: string
-      /** Format: uuid */
+      /**
+       * Format: uuid
+       * @description The id of the hook.
+       */
       hook_id: string
+      /** @description The id of the action that it started or reports on; null without one. */
       action_id: number | null
-      /** Format: uuid */
+      /**
+       * Format: uuid
+       * @description The id of the call that this one replays, or of the first attempt of the delivery; null for an original.
+       */
       retry_of: string | null
+      /** @description The network address of the sender or receiver; null when unknown. */
       ip_address: string | null
+      /** @description The URL that was called, with secrets masked. */
       url: string
+      /** @description The status of the response; null when there was none. */
       response_status_code: number | null
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it was created.
+       */
       created_at: string
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it last changed.
+       */
       updated_at: string
-      /** @enum {string} */
+      /**
+       * @description `incoming`: a received call. `outgoing`: an attempt at a delivery.
+       * @enum {string}
+       */
       type: 'incoming' | 'outgoing'
+      /** @description The HTTP method. */
       method: string
       /** @description The result. Calls: accepted, duplicate, ping, ignored, rejected_signature, rejected_payload, rejected_variables, rejected_state, rate_limited. Deliveries: delivered, refused, redirected, timed_out, unreachable, blocked, unrenderable, superseded, unrecorded. */
       outcome: string
+      /** @description How long it took, in milliseconds; null when not measured. */
       duration_ms: number | null
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When the delivery is tried again; null when it is not.
+       */
       next_attempt_at: string | null
       /** @description The number of the attempt; null for calls. */
       attempt: number | null
-      /** @description Why the delivery failed. */
+      /** @description Why the delivery failed; null when it did not, and for calls. */
       error: string | null
     }
     HookRequestDetail: {
-      /** Format: uuid */
+      /**
+       * Format: uuid
+       * @description The id of the call or of the attempt at a delivery.
+       */
       id: string
-      /** Format: uuid */
+      /**
+       * Format: uuid
+       * @description The id of the hook.
+       */
       hook_id: string
+      /** @description The id of the action that it started or reports on; null without one. */
       action_id: number | null
-      /** Format: uuid */
+      /**
+       * Format: uuid
+       * @description The id of the call that this one replays, or of the first attempt of the delivery; null for an original.
+       */
       retry_of: string | null
+      /** @description The network address of the sender or receiver; null when unknown. */
       ip_address: string | null
+      /** @description The URL that was called, with secrets masked. */
       url: string
+      /** @description The status of the response; null when there was none. */
       response_status_code: number | null
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it was created.
+       */
       created_at: string
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it last changed.
+       */
       updated_at: string
-      /** @enum {string} */
+      /**
+       * @description `incoming`: a received call. `outgoing`: an attempt at a delivery.
+       * @enum {string}
+       */
       type: 'incoming' | 'outgoing'
+      /** @description The HTTP method. */
       method: string
       /** @description The result. Calls: accepted, duplicate, ping, ignored, rejected_signature, rejected_payload, rejected_variables, rejected_state, rate_limited. Deliveries: delivered, refused, redirected, timed_out, unreachable, blocked, unrenderable, superseded, unrecorded. */
       outcome: string
+      /** @description How long it took, in milliseconds; null when not measured. */
       duration_ms: number | null
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When the delivery is tried again; null when it is not.
+       */
       next_attempt_at: string | null
       /** @description The number of the attempt; null for calls. */
       attempt: number | null
-      /** @description Why the delivery failed. */
+      /** @description Why the delivery failed; null when it did not, and for calls. */
       error: string | null
       /**
        * @description Calls rejected for their signature: `header_missing`; `prefix`: another algorithm is named; `encoding`: neither hex nor base64 of the right length; `mismatch`: another secret or body; `timestamp`: missing or too old. Null otherwise, and for callers without `hook:edit`.
@@ -2897,19 +3445,22 @@ export interface components {
       signature_problem: 'header_missing' | 'prefix' | 'encoding' | 'mismatch' | 'timestamp' | null
       /** @description The size of the body of a call as received, before it was inflated. Null for deliveries, and for callers without `hook:edit`. */
       body_bytes: number | null
+      /** @description The headers of the request, with secrets masked. Null when they are not stored, and for callers without `hook:edit`. */
       request_headers: {
         [key: string]: unknown
       } | null
-      /** @description Inflated if it was sent with `Content-Encoding: gzip`. Null after it was pruned, when it could not be inflated, and for callers without `hook:edit`. */
+      /** @description The body of the request. Inflated if it was sent with `Content-Encoding: gzip`. Null after it was pruned, when it could not be inflated, and for callers without `hook:edit`. */
       request_body: string | null
       /**
        * @description Encoding of the body in this response.
        * @enum {string}
        */
       request_body_encoding: 'utf-8' | 'base64'
+      /** @description The headers of the response, with secrets masked. Null when they are not stored, and for callers without `hook:edit`. */
       response_headers: {
         [key: string]: unknown
       } | null
+      /** @description The first 16 KiB of the response of the receiver. Null for calls, when it is not stored, and for callers without `hook:edit`. */
       response_body: string | null
       /**
        * @description Encoding of the body in this response.
@@ -2918,17 +3469,34 @@ export interface components {
       response_body_encoding: 'utf-8' | 'base64'
     }
     CallAnswer: {
+      /** @description What happened, as a sentence. */
       message: string
+      /** @description The id of the action; null when nothing was started. */
       action_id: number | null
-      /** Format: uuid */
+      /**
+       * Format: uuid
+       * @description The id of the record of the call; null without one.
+       */
       hook_request_id: string | null
-      /** Format: uri */
+      /**
+       * Format: uri
+       * @description The page of the action in the dashboard; null when nothing was started.
+       */
       url_web_permalink: string | null
+      /** @description Always null: errors have another status. */
       errors: null
+      /**
+       * @description The status of the action when waiting ended. Only in responses to calls with `Prefer: wait` that waited.
+       * @enum {string}
+       */
+      status?: 'pending' | 'waiting' | 'queued' | 'in-progress' | 'completed' | 'failed' | 'skipped'
+      /** @description The reason for `status`, for example `FAILED_TIMEOUT`. Present together with it. */
+      status_reason_code?: string
     }
     DryRun: {
       /** @description The outcome of a correctly signed call with this payload. */
       verdict: string
+      /** @description The verdict as a sentence. */
       message: string
       /** @description Why variables cannot be read from the payload, by name; null when all can. */
       errors: {
@@ -2945,120 +3513,205 @@ export interface components {
         /** @description The name of the branch or tag, or the commit hash. */
         source_ref: string
       } | null
+      /** @description One per server that the run would use; empty when nothing would run. */
       targets: {
+        /** @description The id of the server. */
         resource_id: number
+        /** @description The name of the server. */
         resource_name: string
+        /** @description Its batch, from 1; batches run one after another. */
         batch: number
+        /** @description The steps that would run there, in order. */
         steps: {
+          /** @description Its position, from 1. */
           order: number
+          /** @description The name of the step. */
           name: string
+          /** @description What the step does; null without a description. */
           description: string | null
         }[]
       }[]
     }
     DeliveryPreview: {
+      /** @description The id of the action that the delivery would report on. */
       action_id: number
+      /** @description The event that the delivery would report. */
       event: {
+        /** @description The kind of event, such as `action.status_changed`. */
         kind: string
+        /** @description The status of the action after the event. */
         status: string
+        /** @description The status before it; null for a new action. */
         previous_status: string | null
-        /** Format: date-time */
+        /**
+         * Format: date-time
+         * @description When it happened.
+         */
         occurred_at: string
       }
-      /** @description The condition that prevents this delivery. */
+      /** @description The path of the condition that prevents this delivery; null when all match. */
       unmet_condition: string | null
+      /** @description The HTTP method. */
       method: string
+      /** @description The URL, with templates filled in. */
       url: string
+      /** @description The headers by name, with templates filled in. */
       headers: {
         [key: string]: string
       }
+      /** @description The body as text, with templates filled in; null without one. */
       body: string | null
       /** @description Whether the credential's token is used, and whether it may be. */
       access_token: string
+      /** @description Where the request would go. */
       receiver: {
+        /** @description The host of the URL. */
         host: string
+        /** @description The IP addresses that the host resolves to. */
         addresses: string[]
+        /** @description Whether Gantry may connect to it. */
         allowed: boolean
+        /** @description Why, as a sentence. */
         message: string
       }
     }
     Redelivery: {
       /** @description How many deliveries are sent again, or would be. */
       deliveries: number
+      /** @description Whether they were only counted. */
       dry_run: boolean
     }
     LinkedResource: {
-      /** @enum {string} */
+      /**
+       * @description The kind of resource: always `server`.
+       * @enum {string}
+       */
       resource_type: 'server'
+      /** @description The id of the server. */
       resource_id: number
     }
     ApplicationRecord: {
+      /** @description The id of the application. */
       id: number
+      /** @description The id of the project. */
       project_id: number
+      /** @description The id of the environment. */
       environment_id: number
+      /** @description The id of the user who created it. */
       created_by: number
+      /** @description The name of the application. */
       name: string
+      /** @description The repository that it is deployed from, as configured. */
       repository: string
+      /** @description The last part of the path of the repository; null without one. */
       repository_name: string | null
+      /** @description The part of the path before it; null without one. */
       repository_owner: string | null
+      /** @description The branch that a deploy takes when none is named. */
       default_branch: string
+      /** @description The language that it is written in; null when not set. */
       programming_language: string | null
+      /** @description `programming_language` in words, for display; null when not set. */
       programming_language_human_readable: string | null
+      /** @description The version of the language or runtime; null when not set. */
       engine_version: string | null
+      /** @description The framework that it uses; null when not set. */
       framework: string | null
+      /** @description `framework` in words, for display; null when not set. */
       framework_human_readable: string | null
+      /** @description The folder of the repository that is deployed; null: the whole repository. */
       root_directory: string | null
+      /** @description Runs in every new release; null: nothing to run. */
       install_dependencies_command: string | null
+      /** @description Runs after dependencies are installed; null: nothing to run. */
       build_command: string | null
+      /** @description How many releases to keep on each server. */
       deployments_keep: number
+      /** @description Its latest deployments, as far as they are visible to you. */
       last_deployments: {
+        /** @description The newest deployment, whatever its status; null without one. */
         latest: components['schemas']['ActionSummary'] | null
+        /** @description The deployment that its servers currently serve; null without one. */
         live: components['schemas']['ActionSummary'] | null
       }
+      /** @description Gives access to the repository; null without one. */
       credential: components['schemas']['Credential'] | null
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it was created.
+       */
       created_at: string
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it last changed.
+       */
       updated_at: string
       /** @description Its folder below the root directory of its servers; never changes. */
       folder: string
+      /** @description Shared by all releases: `storage/` is a folder, `.env` a file. */
       shared_paths: string[]
-      /** @description Empty for callers without `server:view`. */
+      /** @description The servers that it is deployed to; empty for callers without `server:view`. */
       linked_resources: components['schemas']['LinkedResource'][]
     }
     ApplicationVariable: {
+      /** @description The id of the variable. */
       id: number
+      /** @description The name of the environment variable. */
       name: string
-      /** @description `********` when hidden, and for callers without `application:edit`. */
+      /** @description The value; `********` when hidden, and for callers without `application:edit`. */
       value: string
+      /** @description Whether the value is never returned, and masked in logs. */
       hidden: boolean
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it was created.
+       */
       created_at: string
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it last changed.
+       */
       updated_at: string
     }
     PipelineStep: {
-      /** @description Does not change when the step is edited. */
+      /** @description The id of the step; does not change when it is edited. */
       id: number
+      /** @description The name of the step. */
       name: string
+      /** @description What the step does; null without a description. */
       description: string | null
       /** @description Whether it is one of the steps that every deploy has. */
       built_in: boolean
-      /** @description Null for built-in steps. */
+      /** @description The bash script that it runs; null for built-in steps. */
       command: string | null
+      /** @description The account on the server; null: the account of the connection. */
       run_as_user: string | null
+      /** @description After how many seconds the step is ended and fails. */
       timeout_seconds: number
+      /** @description Whether the step may run again when its worker was lost. */
       idempotent: boolean
+      /** @description Its position in the pipeline, from 1. */
       order: number
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it was created.
+       */
       created_at: string
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it last changed.
+       */
       updated_at: string
     }
     Pipeline: {
+      /** @description The id of the pipeline. */
       id: number
+      /** @description The name of the pipeline. */
       name: string
-      /** @enum {string} */
+      /**
+       * @description What the pipeline does.
+       * @enum {string}
+       */
       operation:
         | 'deploy'
         | 'configure'
@@ -3073,13 +3726,22 @@ export interface components {
         | 'remove'
         | 'delete'
         | 'custom'
+      /** @description `operation` in words, for display. */
       operation_human_readable: string
-      /** @enum {string} */
+      /**
+       * @description The kind of resource that it runs on.
+       * @enum {string}
+       */
       resource_type: 'application' | 'server'
+      /** @description `resource_type` in words, for display. */
       resource_type_human_readable: string
+      /** @description The id of the application or server that it runs on. */
       resource_id: number
+      /** @description The id of the environment. */
       environment_id: number
+      /** @description The id of the project. */
       project_id: number
+      /** @description How many of its actions may run at the same time. 0: no limit. */
       max_parallel_actions: number
       /**
        * @description What happens to a run when the pipeline is busy: `queue` waits; `latest` waits and skips older waiting hook runs; `reject` returns 409.
@@ -3087,7 +3749,7 @@ export interface components {
        * @enum {string}
        */
       queue_policy: 'queue' | 'latest' | 'reject'
-      /** @description Null: all servers at once. */
+      /** @description In how many batches the servers are updated. Null: all servers at once. */
       rollout: {
         /** @description Servers per batch: a number such as `2`, or a percentage such as `"25%"`. */
         batch: number | string
@@ -3097,84 +3759,143 @@ export interface components {
          */
         max_failed: number
       } | null
+      /** @description The ids of the pipelines after whose runs it runs as a child. */
       run_after: number[]
       /** @description In execution order. */
       steps: components['schemas']['PipelineStep'][]
+      /** @description Who created the pipeline. */
       created_by_user: components['schemas']['User']
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it was created.
+       */
       created_at: string
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it last changed.
+       */
       updated_at: string
     }
     RunPlan: {
+      /** @description One per server that the run would use. */
       targets: {
-        /** @enum {string} */
+        /**
+         * @description The kind of resource: always `server`.
+         * @enum {string}
+         */
         resource_type: 'server'
+        /** @description The id of the server. */
         resource_id: number
+        /** @description The server that the target would run on. */
         resource_data: components['schemas']['ServerResource']
-        /** @description Batches run one after another. */
+        /** @description Its batch, from 1; batches run one after another. */
         batch: number
+        /** @description The steps that would run there, in order. */
         steps: {
+          /** @description Its position, from 1. */
           order: number
+          /** @description The name of the step. */
           name: string
+          /** @description What the step does; null without a description. */
           description: string | null
+          /** @description Whether it is one of the steps that every deploy has. */
           built_in: boolean
-          /** @description Null for built-in steps. */
+          /** @description The bash script that it runs; null for built-in steps. */
           command: string | null
+          /** @description The account on the server; null: the account of the connection. */
           run_as_user: string | null
+          /** @description After how many seconds the step is ended and fails. */
           timeout_seconds: number
+          /** @description Whether the step may run again when its worker was lost. */
           idempotent: boolean
         }[]
       }[]
       /** @description The source of a deploy; null for other operations. The commit of a branch is resolved when the run starts. */
       source: {
+        /** @description `deploy`, `redeploy` or `rollback`. */
         type: string
+        /** @description What `source_ref` names: `branch`, `tag` or `commit`. */
         source_type: string | null
+        /** @description The branch, tag or commit. */
         source_ref: string | null
+        /** @description The repository of the application. */
         repository: string | null
+        /** @description The hash of the commit; null when it is resolved at the start. */
         commit_hash: string | null
+        /** @description The release to return to; null unless it is a rollback. */
         release_name: string | null
       } | null
       /** @description Why the run would wait: a `status_reason_code`, or null when it would start immediately. */
       would_wait: string | null
+      /** @description `would_wait` in words, for display; null when it would start immediately. */
       would_wait_human_readable: string | null
+      /** @description The variables of the run, by name. */
       variables: {
         [key: string]: unknown
       }
     }
     CredentialRecord: {
+      /** @description The id of the credential. */
       id: number
+      /** @description The name of the credential. */
       name: string
+      /** @description What the credential gives access to. */
       provider: {
+        /** @description Always true. */
         active: boolean
+        /** @description The provider: `github`, `gitlab`, `bitbucket`, `gitea`, `git` or `ssh`. */
         code: string
+        /** @description `code` in words, for display. */
         code_human_readable: string
+        /** @description `source_provider` or `ssh_key`. */
         type: string
+        /** @description `type` in words, for display. */
         type_human_readable: string
       }
+      /** @description `source_provider` or `ssh_key`. */
       provider_type: string
+      /** @description `provider_type` in words, for display. */
       provider_type_human_readable: string
+      /** @description What it holds: `token`, `key` or `none`. */
       provider_auth_type: string
+      /** @description `provider_auth_type` in words, for display. */
       provider_auth_type_human_readable: string
+      /** @description Whether it may be used. */
       active: boolean
+      /** @description The organization that it belongs to. */
       organization: components['schemas']['Organization']
+      /** @description Who created it. */
       created_by_user: components['schemas']['User']
+      /** @description The newest action that used it for its source, an SSH connection or a delivery; null without one, or when it is not visible to you. */
       last_action: components['schemas']['ActionSummary'] | null
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it was created.
+       */
       created_at: string
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it last changed.
+       */
       updated_at: string
+      /** @description The URL of a self-hosted instance; null: that of the provider. */
       base_url: string | null
+      /** @description The username that goes with the token; null when it needs none. */
       username: string | null
-      /** @description For SSH keys: the line for `authorized_keys`, or for the deploy keys of a repository. */
+      /** @description For SSH keys: the line for `authorized_keys`, or for the deploy keys of a repository. Null for tokens. */
       public_key: string | null
+      /** @description The fingerprint of the public key; null for tokens. */
       public_key_fingerprint: string | null
     }
     CredentialCheck: {
+      /** @description Whether the credential works. */
       ok: boolean
       /** @description The result as a sentence. */
       message: string
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When the check ended.
+       */
       checked_at: string
       /** @description Further results: `account`, `status`, `references`, `host_key_fingerprint`. */
       details: {
@@ -3182,65 +3903,106 @@ export interface components {
       }
     }
     Server: {
+      /** @description The id of the server. */
       id: number
+      /** @description The name of the server. */
       name: string
+      /** @description The id of the environment. */
       environment_id: number
+      /** @description The id of the project. */
       project_id: number
+      /** @description Always `server`. */
       provider_type: string
-      /** @enum {string} */
+      /**
+       * @description How Gantry reaches the server: `ssh`, or `local` for the machine that it runs on.
+       * @enum {string}
+       */
       provider_code: 'local' | 'ssh'
+      /** @description The same as `provider_code`. */
       provider_name: string
+      /** @description `provider_name` in words, for display. */
       provider_name_human_readable: string
+      /** @description The host name or IP address; null for local servers. */
       host: string | null
+      /** @description The SSH port; null for local servers. */
       port: number | null
+      /** @description The account that Gantry logs in as; null for local servers. */
       login_name: string | null
+      /** @description The id of the SSH key; null for local servers. */
       credential_id: number | null
+      /** @description The pinned key of the host, or its fingerprint; null until one is pinned. */
       host_key: string | null
+      /** @description The fingerprint of the pinned key; null until one is pinned. */
       host_key_fingerprint: string | null
+      /** @description The folder that applications are deployed to. */
       root_directory: string
+      /** @description How many actions may run on it at the same time. 0: no limit. */
       max_parallel_actions: number
       /** @description The applications deployed here, as far as the caller may see them. */
       linked_resources: {
-        /** @enum {string} */
+        /**
+         * @description The kind of resource: always `application`.
+         * @enum {string}
+         */
         resource_type: 'application'
+        /** @description The id of the application. */
         resource_id: number
       }[]
+      /** @description Who created the server. */
       created_by_user: components['schemas']['User']
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it was created.
+       */
       created_at: string
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it last changed.
+       */
       updated_at: string
     }
     ServerCheck: {
+      /** @description Whether runs can use the server. */
       ok: boolean
       /** @description The result as a sentence. */
       message: string
-      /** @description Of the key that the host presents now. */
+      /** @description The fingerprint of the key that the host presents now; null when there is none. */
       host_key_fingerprint: string | null
       /** @description Whether a host key is pinned after this check. */
       pinned: boolean
-      /** @description The account that commands run as. */
+      /** @description The account that commands run as; null when the server was not reached. */
       user: string | null
-      /** @description On the volume of the root directory. */
+      /** @description Free bytes on the volume of the root directory; null when unknown. */
       free_disk_bytes: number | null
+      /** @description Whether applications can be deployed to the root directory; null when unknown. */
       root_directory_writable: boolean | null
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When the check ended.
+       */
       checked_at: string
     }
     AuditEntry: {
+      /** @description The id of the entry. */
       id: number
       /** @description The organization that it belongs to; null for accounts and their tokens. */
       organization_id: number | null
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it happened.
+       */
       occurred_at: string
+      /** @description Who did it; null when nobody was signed in. */
       user: components['schemas']['User'] | null
+      /** @description Where the request came from; null without a request. */
       ip_address: string | null
-      /** @description The request that made the change, as in the log. */
+      /** @description The request that made the change, as in the log; null without one. */
       request_id: string | null
-      /** @description What was done: `created`, `changed`, `removed`, … */
+      /** @description What was done: `created`, `changed`, `removed` and others. */
       verb: string
-      /** @description The type of resource: `project`, `server`, `member`, … */
+      /** @description The type of resource: `project`, `server`, `member` and others. */
       subject_type: string
+      /** @description The id of the resource, as text. */
       subject_id: string
       /** @description Its name at that time. */
       subject_name: string
@@ -3254,36 +4016,56 @@ export interface components {
       } | null
     }
     Role: {
+      /** @description The id of the role. */
       id: number
+      /** @description The id of the organization. */
       organization_id: number
+      /** @description The name of the role. */
       name: string
+      /** @description What the role allows, such as `pipeline:run`. */
       permissions: string[]
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it was created.
+       */
       created_at: string
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it last changed.
+       */
       updated_at: string
     }
     Grant: {
+      /** @description The id of the grant. */
       id: number
       /**
        * @description A built-in role; null for a custom role.
        * @enum {string|null}
        */
       role: 'owner' | 'admin' | 'developer' | 'viewer' | null
+      /** @description The id of the custom role; null for a built-in role. */
       role_id: number | null
+      /** @description The name of the role, for display. */
       role_name: string
+      /** @description The id of the project that it is limited to; null: not limited to one. */
       project_id: number | null
+      /** @description The id of the environment that it is limited to; null: not limited to one. */
       environment_id: number | null
       /**
        * @description `oidc`: follows the groups of the identity provider, and is replaced when the person signs in there.
        * @enum {string}
        */
       source: 'manual' | 'oidc'
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it was granted.
+       */
       created_at: string
     }
     Member: {
+      /** @description The id of the user. */
       user_id: number
+      /** @description The user. */
       user: components['schemas']['User']
       /** @description Each applies to its environment, otherwise its project, otherwise the whole organization. */
       grants: components['schemas']['Grant'][]
@@ -3309,35 +4091,55 @@ export interface components {
        * @enum {string|null}
        */
       role: 'owner' | 'admin' | 'developer' | 'viewer' | null
+      /** @description The id of the custom role; null for a built-in role. */
       role_id: number | null
+      /** @description The name of the role, for display. */
       role_name: string
+      /** @description The id of the project that it is limited to; null: not limited to one. */
       project_id: number | null
+      /** @description The id of the environment that it is limited to; null: not limited to one. */
       environment_id: number | null
     }
     Invitation: {
+      /** @description The id of the invitation. */
       id: number
+      /** @description The id of the organization. */
       organization_id: number
-      /** @description Only the holder of this address should get the link. */
+      /** @description The invited address. Only the holder of this address should get the link. */
       email: string
-      /** @description Suggested to a person who has no account yet. */
+      /** @description The name suggested to a person who has no account yet; null without one. */
       name: string | null
       /** @description What accepting it grants, each in its environment, otherwise project, otherwise organization. */
       grants: components['schemas']['OfferedGrant'][]
+      /** @description Who created the invitation. */
       created_by_user: components['schemas']['User']
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it was created.
+       */
       created_at: string
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When its link stops working.
+       */
       expires_at: string
-      /** @description The link to pass on. It works once; only in the response that created it. */
+      /** @description The link to pass on, which works once. Only in the response that created it; null afterward. */
       url: string | null
     }
     ShownInvitation: {
+      /** @description The name of the organization to join. */
       organization_name: string
+      /** @description The invited address. */
       email: string
+      /** @description The suggested name; null without one. */
       name: string | null
+      /** @description What accepting it grants. */
       grants: {
+        /** @description The name of the role. */
         role_name: string
+        /** @description The project that it is limited to; null: not limited to one. */
         project_name: string | null
+        /** @description The environment that it is limited to; null: not limited to one. */
         environment_name: string | null
       }[]
       /**
@@ -3345,13 +4147,22 @@ export interface components {
        * @enum {string}
        */
       account: 'new' | 'existing'
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When the link stops working.
+       */
       expires_at: string
     }
     AppliedChange: {
-      /** @enum {string} */
+      /**
+       * @description What happens to the resource.
+       * @enum {string}
+       */
       verb: 'create' | 'change' | 'delete'
-      /** @enum {string} */
+      /**
+       * @description The kind of resource.
+       * @enum {string}
+       */
       type:
         | 'organization'
         | 'project'
@@ -3363,41 +4174,60 @@ export interface components {
         | 'pipeline'
         | 'step'
         | 'hook'
+      /** @description The name of the resource. */
       name: string
       /** @description Its path in the document: `environments.production.servers.web-1`. */
       path: string
+      /** @description The fields that differ. */
       fields: {
+        /** @description The name of the field. */
         field: string
-        /** @description Null for a new resource; `********` for secrets. */
+        /** @description The value before. Null for a new resource; `********` for secrets. */
         before: unknown
-        /** @description `********` for secrets and for anything filled in from `values`. */
+        /** @description The value after. `********` for secrets and for anything filled in from `values`. */
         after: unknown
       }[]
     }
     Applied: {
+      /** @description Whether the changes were only computed. */
       dry_run: boolean
-      /** @description In document order, removals last. */
+      /** @description What changed, or would change: in document order, removals last. */
       changes: components['schemas']['AppliedChange'][]
+      /** @description The changes, counted. */
       summary: {
+        /** @description How many resources are created. */
         create: number
+        /** @description How many resources are changed. */
         change: number
+        /** @description How many resources are removed. */
         delete: number
       }
       /** @description Secrets of the hooks that were created. They are returned only once. */
       secrets: {
+        /** @description The path of the hook in the document. */
         path: string
+        /** @description Its secret; null when it has none. */
         secret: string | null
+        /** @description The URL to call; null for outgoing hooks. */
         url: string | null
       }[]
       /** @description Names in `values` that the document does not use. */
       unused_values: string[]
     }
     OverviewRun: {
+      /** @description The id of the action. */
       id: number
-      /** @enum {string} */
+      /**
+       * @description The current state. `completed`, `failed` and `skipped` are final.
+       * @enum {string}
+       */
       status: 'pending' | 'waiting' | 'queued' | 'in-progress' | 'completed' | 'failed' | 'skipped'
+      /** @description `status` in words, for display. */
       status_human_readable: string
-      /** @enum {string} */
+      /**
+       * @description Why it has that status.
+       * @enum {string}
+       */
       status_reason_code:
         | 'PENDING'
         | 'QUEUED'
@@ -3412,8 +4242,12 @@ export interface components {
         | 'FAILED_UNREACHABLE'
         | 'FAILED_SOURCE'
         | 'SKIPPED'
+      /** @description `status_reason_code` in words, for display. */
       status_reason_human_readable: string
-      /** @enum {string} */
+      /**
+       * @description What the action does: the operation of its pipeline.
+       * @enum {string}
+       */
       type:
         | 'deploy'
         | 'configure'
@@ -3428,56 +4262,104 @@ export interface components {
         | 'remove'
         | 'delete'
         | 'custom'
+      /** @description `type` in words, for display. */
       type_human_readable: string
+      /** @description The id of the application or server that it runs on. */
       resource_id: number
+      /** @description The name of the application or server. */
       resource_name: string
-      /** @enum {string} */
+      /**
+       * @description The kind of resource.
+       * @enum {string}
+       */
       resource_type: 'application' | 'server'
+      /** @description `resource_type` in words, for display. */
       resource_type_human_readable: string
+      /** @description The pipeline of the run. */
       pipeline: {
+        /** @description The id of the pipeline. */
         id: number
+        /** @description The name of the pipeline. */
         name: string
       }
+      /** @description The environment of the run. */
       environment: {
+        /** @description The id of the environment. */
         id: number
+        /** @description The name of the environment. */
         name: string
+        /** @description The stage: `development`, `staging` or `production`. */
         type: string
       }
+      /** @description The project of the run. */
       project: {
+        /** @description The id of the project. */
         id: number
+        /** @description The name of the project. */
         name: string
       }
+      /** @description The organization of the run. */
       organization: {
+        /** @description The id of the organization. */
         id: number
+        /** @description The name of the organization. */
         name: string
       }
+      /** @description What started it: `hook`, `manual`, `retry` or `pipeline`. */
       trigger_type: string
+      /** @description The name of the hook or user that started it; null without one. */
       trigger_name: string | null
-      /** Format: uri */
+      /**
+       * Format: uri
+       * @description The page of the action in the dashboard.
+       */
       url_web_permalink: string
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it started to run; null before.
+       */
       started_at: string | null
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it ended, in whichever final status; null before.
+       */
       completed_at: string | null
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it was created.
+       */
       created_at: string
     }
     FailingHook: {
-      /** Format: uuid */
+      /**
+       * Format: uuid
+       * @description The id of the hook.
+       */
       hook_id: string
+      /** @description The name of the hook. */
       name: string
+      /** @description The id of the pipeline. */
       pipeline_id: number
+      /** @description The id of the environment. */
       environment_id: number
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When its deliveries began to fail; null when they do not.
+       */
       failing_since: string | null
+      /** @description How many attempts failed in a row. */
       failures_in_a_row: number
       /**
        * Format: date-time
        * @description Nothing is sent before this time; null when deliveries are not paused.
        */
       open_until: string | null
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When Gantry disabled it because deliveries failed; null otherwise.
+       */
       disabled_at: string | null
+      /** @description Why Gantry disabled it; null otherwise. */
       disabled_reason: string | null
     }
     OverviewDeliveries: {
@@ -3497,34 +4379,46 @@ export interface components {
       runs_per_day: {
         /**
          * Format: date
-         * @description In UTC.
+         * @description The day, in UTC.
          */
         date: string
+        /** @description Runs that completed. */
         completed: number
+        /** @description Runs that failed. */
         failed: number
+        /** @description Runs that were skipped. */
         skipped: number
       }[]
       /** @description Of completed runs, for the same days, accurate to about 1 %; null without one. */
       median_duration_seconds_per_day: {
         /**
          * Format: date
-         * @description In UTC.
+         * @description The day, in UTC.
          */
         date: string
+        /** @description The median duration, in seconds; null without a completed run. */
         seconds: number | null
       }[]
+      /** @description The state of notifications. */
       deliveries: components['schemas']['OverviewDeliveries']
+      /** @description The processes that run jobs. */
       workers: {
         /** @description Workers online in the entire installation. */
         alive: number
       }
+      /** @description The state of the queue. */
       queue: {
         /** @description Jobs of the entire installation, by name. */
         depths: {
+          /** @description The name of the job. */
           job: string
+          /** @description Jobs that wait for a worker. */
           ready: number
+          /** @description Jobs that are due later. */
           deferred: number
+          /** @description Jobs that run. */
           active: number
+          /** @description Jobs that failed for good. */
           dead: number
         }[]
       }
@@ -3545,15 +4439,25 @@ export interface components {
       status: 'ok'
     }
     DeadLetter: {
+      /** @description The id of the job. */
       id: string
+      /** @description The name of the job. */
       job: string
-      /** @description Names only, because values may be secret. */
+      /** @description The names of its inputs; not the values, which may be secret. */
       payload_keys: string[]
+      /** @description How often it was tried. */
       attempts: number
+      /** @description The error of the last attempt; null when there was none. */
       error: string | null
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it was enqueued.
+       */
       enqueued_at: string
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it failed for good.
+       */
       failed_at: string
     }
     LogInRequest: {
@@ -3563,17 +4467,19 @@ export interface components {
       password: string
     }
     ChangeMeRequest: {
+      /** @description Your name, for display. */
       name?: string
       /** @description A BCP 47 language tag. */
       language?: string
     }
     ChangePasswordRequest: {
-      /** @description The present one. */
+      /** @description The current password. */
       current_password: string
-      /** @description At least 8 characters. */
+      /** @description The new password: at least 8 characters. */
       new_password: string
     }
     ActiveSession: {
+      /** @description The id of the session. */
       id: number
       /**
        * @description `browser`: signed in with a cookie. `api`: with tokens.
@@ -3586,16 +4492,19 @@ export interface components {
       ip_address: string | null
       /** @description What the client called itself when it signed in. */
       user_agent: string | null
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When the user signed in.
+       */
       created_at: string
       /**
        * Format: date-time
-       * @description Accurate to a minute.
+       * @description When it was last used, accurate to a minute.
        */
       last_used_at: string
       /**
        * Format: date-time
-       * @description Unless it is used or refreshed before.
+       * @description When it ends, unless it is used or refreshed before.
        */
       expires_at: string
     }
@@ -3606,7 +4515,10 @@ export interface components {
     PasswordResetLink: {
       /** @description Send it to the user over a channel that you trust. */
       url: string
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When the link stops working.
+       */
       expires_at: string
     }
     ReadPasswordResetRequest: {
@@ -3614,17 +4526,22 @@ export interface components {
       token: string
     }
     PasswordReset: {
+      /** @description The address of the account that the link is for. */
       email: string
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When the link stops working.
+       */
       expires_at: string
     }
     ResetPasswordRequest: {
       /** @description The part of the link after `#`. */
       token: string
-      /** @description At least 8 characters. */
+      /** @description The new password: at least 8 characters. */
       password: string
     }
     PersonalAccessToken: {
+      /** @description The id of the token. */
       id: number
       /** @description Its name, for you to recognize it by. */
       name: string
@@ -3646,10 +4563,14 @@ export interface components {
       last_used_at: string | null
       /** @description The network address of the use at `last_used_at`. */
       last_used_ip: string | null
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it was created.
+       */
       created_at: string
     }
     CreatePersonalAccessTokenRequest: {
+      /** @description A name to recognize it by. */
       name: string
       /** @description What the token may be used for; null: everything. Each scope stands alone: `manage` includes none of the others. */
       scopes?: ('read' | 'run' | 'hooks' | 'manage')[] | null
@@ -3657,10 +4578,14 @@ export interface components {
       organization_ids?: number[] | null
       /** @description Restricts the token to these projects; null: no restriction. Each must belong to one of `organization_ids`, if given. */
       project_ids?: number[] | null
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it stops working, in the future. Null or absent: it does not expire.
+       */
       expires_at?: string | null
     }
     PersonalAccessTokenWithToken: {
+      /** @description The id of the token. */
       id: number
       /** @description Its name, for you to recognize it by. */
       name: string
@@ -3682,7 +4607,10 @@ export interface components {
       last_used_at: string | null
       /** @description The network address of the use at `last_used_at`. */
       last_used_ip: string | null
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it was created.
+       */
       created_at: string
       /** @description Shown only once. */
       token: string
@@ -3704,7 +4632,8 @@ export interface components {
       /** @description The refresh token of the last login or refresh. */
       refresh_token: string
     }
-    ExchangeLoginAuthorizationResponse: {
+    ExchangedLogin: {
+      /** @description The id of the token. */
       id: number
       /** @description Its name, for you to recognize it by. */
       name: string
@@ -3726,21 +4655,32 @@ export interface components {
       last_used_at: string | null
       /** @description The network address of the use at `last_used_at`. */
       last_used_ip: string | null
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it was created.
+       */
       created_at: string
       /** @description Shown only once. */
       token: string
+      /** @description Who approved the login. */
       user: components['schemas']['User']
     }
     Identity: {
+      /** @description The id of the identity. */
       id: number
       /** @description The identity provider. */
       issuer: string
       /** @description What the sign-in button calls it, or the host of the issuer. */
       label: string
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it was linked.
+       */
       created_at: string
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description When it was last used to sign in; null: never.
+       */
       last_used_at: string | null
     }
     BrowserDestination: {
@@ -3764,10 +4704,12 @@ export interface components {
       /** @description Ids of servers of the pipeline. Default: all of them. */
       servers?: number[]
       /**
-       * @description Deploy pipelines only. `redeploy` deploys the commit of the live release again, `rollback` returns to the release before it. Default: `deploy`.
+       * @description Deploy pipelines only. `redeploy` deploys the commit of the live release again, `rollback` returns to the release before it, or to `release_name`. Default: `deploy`.
        * @enum {string}
        */
       type?: 'deploy' | 'redeploy' | 'rollback'
+      /** @description For a rollback: the release to return to, one that completed before. Default: the one before the live release. */
+      release_name?: string
       /**
        * @description For a deploy. Default: `branch`.
        * @enum {string}
@@ -3785,8 +4727,12 @@ export interface components {
     /** @description No fields. */
     EmptyRequest: Record<string, never>
     CreateIncomingHookRequest: {
+      /** @description The name of the hook. */
       name: string
-      /** @default true */
+      /**
+       * @description Whether the hook works: calls to a disabled one get 404, and it sends nothing.
+       * @default true
+       */
       active?: boolean
       /**
        * @description Whether calls must be signed.
@@ -3794,6 +4740,7 @@ export interface components {
        */
       requires_secret?: boolean
       /**
+       * @description The hash function of the signature.
        * @default sha256
        * @enum {string}
        */
@@ -3823,22 +4770,33 @@ export interface components {
         | 'remove'
         | 'delete'
         | 'custom'
+      /** @description How the hook reads calls. */
       settings?: {
+        /** @description The values that it reads from the payload, for steps and templates. */
         variables?: components['schemas']['HookVariable'][]
+        /** @description How calls are signed. Default: scheme `body`. */
         signature?: components['schemas']['HookSignature']
+        /** @description Calls beyond it get 429. Default: 1000 per second, 2000 at once. */
         rate_limit?: {
+          /** @description Calls per second, on average. */
           per_second: number
+          /** @description Calls that may come at once. */
           burst: number
         }
       }
+      /** @description Which calls start a run. Default: every call. */
       trigger_when?: {
         /** @description All must match. */
         conditions?: components['schemas']['HookCondition'][]
       }
     }
     ChangeIncomingHookRequest: {
+      /** @description The name of the hook. */
       name?: string
-      /** @default true */
+      /**
+       * @description Whether the hook works: calls to a disabled one get 404, and it sends nothing.
+       * @default true
+       */
       active?: boolean
       /**
        * @description Whether calls must be signed.
@@ -3846,6 +4804,7 @@ export interface components {
        */
       requires_secret?: boolean
       /**
+       * @description The hash function of the signature.
        * @default sha256
        * @enum {string}
        */
@@ -3875,14 +4834,21 @@ export interface components {
         | 'remove'
         | 'delete'
         | 'custom'
+      /** @description How the hook reads calls. */
       settings?: {
+        /** @description The values that it reads from the payload, for steps and templates. */
         variables?: components['schemas']['HookVariable'][]
+        /** @description How calls are signed. Default: scheme `body`. */
         signature?: components['schemas']['HookSignature']
+        /** @description Calls beyond it get 429. Default: 1000 per second, 2000 at once. */
         rate_limit?: {
+          /** @description Calls per second, on average. */
           per_second: number
+          /** @description Calls that may come at once. */
           burst: number
         }
       }
+      /** @description Which calls start a run. Default: every call. */
       trigger_when?: {
         /** @description All must match. */
         conditions?: components['schemas']['HookCondition'][]
@@ -3896,8 +4862,12 @@ export interface components {
       overlap_seconds?: number
     }
     CreateOutgoingHookRequest: {
+      /** @description The name of the hook. */
       name: string
-      /** @default true */
+      /**
+       * @description Whether the hook works: calls to a disabled one get 404, and it sends nothing.
+       * @default true
+       */
       active?: boolean
       /**
        * @description The type of actions it notifies about; default: the pipeline's operation. Another one needs `trigger_when.scope` to be `resource`.
@@ -3917,27 +4887,41 @@ export interface components {
         | 'remove'
         | 'delete'
         | 'custom'
+      /** @description The URL to call. Path, query and fragment may contain templates. */
       target_url: string
-      /** @default true */
+      /**
+       * @description Whether the certificate of the receiver must be valid.
+       * @default true
+       */
       verify_ssl?: boolean
+      /** @description The request that it sends. */
       settings?: {
+        /** @description Headers in addition to those that Gantry sends. */
         request_headers?: {
+          /** @description The name of the header. */
           name: string
+          /** @description The value; may contain templates. */
           value: string
         }[]
-        /** @description Sent as JSON; absent: `{event, action}`. */
+        /** @description Sent as JSON; its texts may contain templates. Absent or null: `{event, action}`. */
         request_body?: {
           [key: string]: unknown
         } | null
         /**
+         * @description The HTTP method of the request.
          * @default POST
          * @enum {string}
          */
         request_method?: 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'GET'
-        /** @default 15 */
+        /**
+         * @description How many seconds the receiver has to respond.
+         * @default 15
+         */
         timeout_seconds?: number
       }
+      /** @description Which events it reports. */
       trigger_when?: {
+        /** @description The events that it reports. Default: `action.status_changed`. */
         events?: (
           | 'action.created'
           | 'action.status_changed'
@@ -3950,6 +4934,7 @@ export interface components {
         /** @description All must match. */
         conditions?: components['schemas']['HookCondition'][]
         /**
+         * @description Whose actions it reports: of its pipeline, or of all pipelines of its resource.
          * @default pipeline
          * @enum {string}
          */
@@ -3957,8 +4942,12 @@ export interface components {
       }
     }
     ChangeOutgoingHookRequest: {
+      /** @description The name of the hook. */
       name?: string
-      /** @default true */
+      /**
+       * @description Whether the hook works: calls to a disabled one get 404, and it sends nothing.
+       * @default true
+       */
       active?: boolean
       /**
        * @description The type of actions it notifies about; default: the pipeline's operation. Another one needs `trigger_when.scope` to be `resource`.
@@ -3978,27 +4967,41 @@ export interface components {
         | 'remove'
         | 'delete'
         | 'custom'
+      /** @description The URL to call. Path, query and fragment may contain templates. */
       target_url?: string
-      /** @default true */
+      /**
+       * @description Whether the certificate of the receiver must be valid.
+       * @default true
+       */
       verify_ssl?: boolean
+      /** @description The request that it sends. */
       settings?: {
+        /** @description Headers in addition to those that Gantry sends. */
         request_headers?: {
+          /** @description The name of the header. */
           name: string
+          /** @description The value; may contain templates. */
           value: string
         }[]
-        /** @description Sent as JSON; absent: `{event, action}`. */
+        /** @description Sent as JSON; its texts may contain templates. Absent or null: `{event, action}`. */
         request_body?: {
           [key: string]: unknown
         } | null
         /**
+         * @description The HTTP method of the request.
          * @default POST
          * @enum {string}
          */
         request_method?: 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'GET'
-        /** @default 15 */
+        /**
+         * @description How many seconds the receiver has to respond.
+         * @default 15
+         */
         timeout_seconds?: number
       }
+      /** @description Which events it reports. */
       trigger_when?: {
+        /** @description The events that it reports. Default: `action.status_changed`. */
         events?: (
           | 'action.created'
           | 'action.status_changed'
@@ -4011,6 +5014,7 @@ export interface components {
         /** @description All must match. */
         conditions?: components['schemas']['HookCondition'][]
         /**
+         * @description Whose actions it reports: of its pipeline, or of all pipelines of its resource.
          * @default pipeline
          * @enum {string}
          */
@@ -4018,12 +5022,19 @@ export interface components {
       }
     }
     PreviewDeliveryRequest: {
+      /** @description The action to report on. Default: the newest one that matches the hook. */
       action_id?: number
     }
     RedeliverRequest: {
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description The beginning of the range, inclusive.
+       */
       from: string
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description The end of the range, exclusive. Default: now.
+       */
       to?: string
       /**
        * @description Skip events that were delivered.
@@ -4037,6 +5048,7 @@ export interface components {
       dry_run?: boolean
     }
     DryRunHookRequest: {
+      /** @description The headers of the call, by name. */
       headers?: {
         [key: string]: string
       }
@@ -4050,40 +5062,55 @@ export interface components {
       payload: string
     }
     CreateOrganizationRequest: {
+      /** @description The name of the organization. */
       name: string
     }
     ChangeOrganizationRequest: {
+      /** @description The name of the organization. */
       name?: string
     }
     CreateProjectRequest: {
+      /** @description The name of the project, unique in its organization. */
       name: string
       /**
        * Format: uri
-       * @description An http or https URL.
+       * @description An http or https URL of an image; null: no logo.
        */
       logo_url?: string | null
     }
     ChangeProjectRequest: {
+      /** @description The name of the project, unique in its organization. */
       name?: string
       /**
        * Format: uri
-       * @description An http or https URL.
+       * @description An http or https URL of an image; null: no logo.
        */
       logo_url?: string | null
     }
     CreateEnvironmentRequest: {
+      /** @description The name of the environment, unique in its project. */
       name: string
-      /** @enum {string} */
+      /**
+       * @description The stage that the environment is for.
+       * @enum {string}
+       */
       type: 'development' | 'staging' | 'production'
+      /** @description What the environment is for; null: no description. */
       description?: string | null
     }
     ChangeEnvironmentRequest: {
+      /** @description The name of the environment, unique in its project. */
       name?: string
-      /** @enum {string} */
+      /**
+       * @description The stage that the environment is for.
+       * @enum {string}
+       */
       type?: 'development' | 'staging' | 'production'
+      /** @description What the environment is for; null: no description. */
       description?: string | null
     }
     CreateCredentialRequest: {
+      /** @description The name of the credential. */
       name: string
       /**
        * @description What it gives access to. Cannot be changed later.
@@ -4094,16 +5121,20 @@ export interface components {
       base_url?: string | null
       /** @description For `git` and `bitbucket`: the username that goes with the token. */
       username?: string | null
-      /** @description Never returned. Null, or absent on creation: public repositories only. */
+      /** @description The access token. Never returned. Null, or absent on creation: public repositories only. */
       token?: string | null
-      /** @description For `ssh`: in OpenSSH or PEM format, without a passphrase. Never returned. */
+      /** @description The private key, for `ssh`: in OpenSSH or PEM format, without a passphrase. Never returned. */
       private_key?: string
       /** @description For `ssh`: generates an ed25519 key instead of taking `private_key`; `public_key` returns the public half. */
       generate?: boolean
-      /** @default true */
+      /**
+       * @description Whether it may be used.
+       * @default true
+       */
       active?: boolean
     }
     ChangeCredentialRequest: {
+      /** @description The name of the credential. */
       name?: string
       /**
        * @description What it gives access to. Cannot be changed later.
@@ -4114,25 +5145,35 @@ export interface components {
       base_url?: string | null
       /** @description For `git` and `bitbucket`: the username that goes with the token. */
       username?: string | null
-      /** @description Never returned. Null, or absent on creation: public repositories only. */
+      /** @description The access token. Never returned. Null, or absent on creation: public repositories only. */
       token?: string | null
-      /** @description For `ssh`: in OpenSSH or PEM format, without a passphrase. Never returned. */
+      /** @description The private key, for `ssh`: in OpenSSH or PEM format, without a passphrase. Never returned. */
       private_key?: string
       /** @description For `ssh`: generates an ed25519 key instead of taking `private_key`; `public_key` returns the public half. */
       generate?: boolean
-      /** @default true */
+      /**
+       * @description Whether it may be used.
+       * @default true
+       */
       active?: boolean
     }
     CheckCredentialRequest: {
       /** @description Lists the branches of this repository. Required for `git`, optional otherwise. */
       repository?: string
+      /** @description For an SSH key: logs in to this server. */
       server_id?: number
+      /** @description For an SSH key: logs in to this host name or IP address. */
       host?: string
-      /** @default 22 */
+      /**
+       * @description The SSH port of `host`.
+       * @default 22
+       */
       port?: number
+      /** @description The account to log in as on `host`. */
       user?: string
     }
     CreateServerRequest: {
+      /** @description The name of the server. */
       name: string
       /**
        * @description `ssh`, or `local`: the machine that Gantry runs on, set up by instance administrators. Cannot be changed later.
@@ -4141,7 +5182,7 @@ export interface components {
       provider_code: 'local' | 'ssh'
       /** @description Required for `ssh`. Link-local and metadata addresses are rejected; loopback addresses take an instance administrator; `GANTRY_SSH_TARGETS` can restrict the rest. Checked again at every connection. */
       host?: string | null
-      /** @description For `ssh`; default 22. */
+      /** @description The SSH port; default 22. For `ssh`. */
       port?: number | null
       /** @description Required for `ssh`: the account to log in as. */
       login_name?: string | null
@@ -4152,12 +5193,13 @@ export interface components {
       /** @description The folder that applications are deployed to. */
       root_directory: string
       /**
-       * @description 0: no limit.
+       * @description How many actions may run on it at the same time. 0: no limit.
        * @default 1
        */
       max_parallel_actions?: number
     }
     ChangeServerRequest: {
+      /** @description The name of the server. */
       name?: string
       /**
        * @description `ssh`, or `local`: the machine that Gantry runs on, set up by instance administrators. Cannot be changed later.
@@ -4166,7 +5208,7 @@ export interface components {
       provider_code?: 'local' | 'ssh'
       /** @description Required for `ssh`. Link-local and metadata addresses are rejected; loopback addresses take an instance administrator; `GANTRY_SSH_TARGETS` can restrict the rest. Checked again at every connection. */
       host?: string | null
-      /** @description For `ssh`; default 22. */
+      /** @description The SSH port; default 22. For `ssh`. */
       port?: number | null
       /** @description Required for `ssh`: the account to log in as. */
       login_name?: string | null
@@ -4177,7 +5219,7 @@ export interface components {
       /** @description The folder that applications are deployed to. */
       root_directory?: string
       /**
-       * @description 0: no limit.
+       * @description How many actions may run on it at the same time. 0: no limit.
        * @default 1
        */
       max_parallel_actions?: number
@@ -4192,7 +5234,7 @@ export interface components {
     CreateVariableRequest: {
       /** @description Unique in the application, ignoring case. Names that begin with `GANTRY_`, and names that the shell uses, are reserved. */
       name: string
-      /** @description At most 64 KiB. */
+      /** @description The value, at most 64 KiB. */
       value: string
       /**
        * @description A hidden value is never returned, and masked in logs. It has at least 6 characters.
@@ -4203,7 +5245,7 @@ export interface components {
     ChangeVariableRequest: {
       /** @description Unique in the application, ignoring case. Names that begin with `GANTRY_`, and names that the shell uses, are reserved. */
       name?: string
-      /** @description At most 64 KiB. */
+      /** @description The value, at most 64 KiB. */
       value?: string
       /**
        * @description A hidden value is never returned, and masked in logs. It has at least 6 characters.
@@ -4212,15 +5254,22 @@ export interface components {
       hidden?: boolean
     }
     CreateApplicationRequest: {
+      /** @description The name of the application. */
       name: string
       /** @description An https, http or ssh URL, `git@host:owner/name.git`, or `owner/name` at the provider of the credential. `file:` is for instance administrators. */
       repository: string
-      /** @default main */
+      /**
+       * @description The branch that a deploy takes when none is named.
+       * @default main
+       */
       default_branch?: string
+      /** @description The language, such as `nodejs` or `php`; for display. */
       programming_language?: string | null
+      /** @description The version of the language or runtime; for display. */
       engine_version?: string | null
+      /** @description The framework, such as `nextjs` or `laravel`; for display. */
       framework?: string | null
-      /** @description Relative to the repository; null: the whole repository. */
+      /** @description The folder to deploy, relative to the repository; null: the whole repository. */
       root_directory?: string | null
       /** @description Runs in every new release. For bash; at most 64 KiB. */
       install_dependencies_command?: string | null
@@ -4239,15 +5288,22 @@ export interface components {
       linked_resources?: components['schemas']['LinkedResource'][]
     }
     ChangeApplicationRequest: {
+      /** @description The name of the application. */
       name?: string
       /** @description An https, http or ssh URL, `git@host:owner/name.git`, or `owner/name` at the provider of the credential. `file:` is for instance administrators. */
       repository?: string
-      /** @default main */
+      /**
+       * @description The branch that a deploy takes when none is named.
+       * @default main
+       */
       default_branch?: string
+      /** @description The language, such as `nodejs` or `php`; for display. */
       programming_language?: string | null
+      /** @description The version of the language or runtime; for display. */
       engine_version?: string | null
+      /** @description The framework, such as `nextjs` or `laravel`; for display. */
       framework?: string | null
-      /** @description Relative to the repository; null: the whole repository. */
+      /** @description The folder to deploy, relative to the repository; null: the whole repository. */
       root_directory?: string | null
       /** @description Runs in every new release. For bash; at most 64 KiB. */
       install_dependencies_command?: string | null
@@ -4266,13 +5322,18 @@ export interface components {
       linked_resources?: components['schemas']['LinkedResource'][]
     }
     CreateStepRequest: {
+      /** @description The name of the step, unique in the pipeline. */
       name: string
       /** @description A bash script, at most 64 KiB. Values are passed only as environment variables. */
       command: string
+      /** @description What the step does; null: no description. */
       description?: string | null
       /** @description The account on the server; null: the account of the connection. */
       run_as_user?: string | null
-      /** @default 600 */
+      /**
+       * @description After how many seconds the step is ended and fails.
+       * @default 600
+       */
       timeout_seconds?: number
       /**
        * @description Whether the step may run again when its worker was lost.
@@ -4283,13 +5344,18 @@ export interface components {
       trigger_after?: number | string | null
     }
     ChangeStepRequest: {
+      /** @description The name of the step, unique in the pipeline. */
       name?: string
       /** @description A bash script, at most 64 KiB. Values are passed only as environment variables. */
       command?: string
+      /** @description What the step does; null: no description. */
       description?: string | null
       /** @description The account on the server; null: the account of the connection. */
       run_as_user?: string | null
-      /** @default 600 */
+      /**
+       * @description After how many seconds the step is ended and fails.
+       * @default 600
+       */
       timeout_seconds?: number
       /**
        * @description Whether the step may run again when its worker was lost.
@@ -4300,9 +5366,10 @@ export interface components {
       trigger_after?: number | string | null
     }
     CreatePipelineRequest: {
+      /** @description The name of the pipeline. */
       name: string
       /**
-       * @description Only `deploy` has built-in steps; it is for applications.
+       * @description What the pipeline does. Only `deploy` has built-in steps; it is for applications.
        * @enum {string}
        */
       operation:
@@ -4320,7 +5387,7 @@ export interface components {
         | 'delete'
         | 'custom'
       /**
-       * @description 0: no limit.
+       * @description How many of its actions may run at the same time. 0: no limit.
        * @default 1
        */
       max_parallel_actions?: number
@@ -4330,7 +5397,7 @@ export interface components {
        * @enum {string}
        */
       queue_policy?: 'queue' | 'latest' | 'reject'
-      /** @description Null: all servers at once. */
+      /** @description In how many batches the servers are updated. Null: all servers at once. */
       rollout?: {
         /** @description Servers per batch: a number such as `2`, or a percentage such as `"25%"`. */
         batch: number | string
@@ -4344,9 +5411,10 @@ export interface components {
       run_after?: number[]
     }
     ChangePipelineRequest: {
+      /** @description The name of the pipeline. */
       name?: string
       /**
-       * @description Only `deploy` has built-in steps; it is for applications.
+       * @description What the pipeline does. Only `deploy` has built-in steps; it is for applications.
        * @enum {string}
        */
       operation?:
@@ -4364,7 +5432,7 @@ export interface components {
         | 'delete'
         | 'custom'
       /**
-       * @description 0: no limit.
+       * @description How many of its actions may run at the same time. 0: no limit.
        * @default 1
        */
       max_parallel_actions?: number
@@ -4374,7 +5442,7 @@ export interface components {
        * @enum {string}
        */
       queue_policy?: 'queue' | 'latest' | 'reject'
-      /** @description Null: all servers at once. */
+      /** @description In how many batches the servers are updated. Null: all servers at once. */
       rollout?: {
         /** @description Servers per batch: a number such as `2`, or a percentage such as `"25%"`. */
         batch: number | string
@@ -4388,16 +5456,23 @@ export interface components {
       run_after?: number[]
     }
     CreateInvitationRequest: {
-      /** Format: email */
+      /**
+       * Format: email
+       * @description The address to invite.
+       */
       email: string
+      /** @description A name to suggest to a person who has no account yet. */
       name?: string
       /**
        * @description A built-in role; alternatively, send `role_id`.
        * @enum {string}
        */
       role?: 'owner' | 'admin' | 'developer' | 'viewer'
+      /** @description A custom role of the organization; alternatively, send `role`. */
       role_id?: number
+      /** @description Limits it to this project. Absent or null, and without `environment_id`: no limit. */
       project_id?: number | null
+      /** @description Limits it to this environment. Absent or null: no such limit. */
       environment_id?: number | null
     }
     ReadInvitationRequest: {
@@ -4407,23 +5482,29 @@ export interface components {
     AcceptInvitationRequest: {
       /** @description The part of the link after `#`. */
       token: string
+      /** @description The name of a new account. Default: the suggested one. */
       name?: string
-      /** @description Required for a new account. */
+      /** @description The password of a new account, which requires one. */
       password?: string
     }
     ChangeMemberRequest: {
+      /** @description All grants of the member in the organization; replaces those that they have. */
       grants: {
         /**
          * @description A built-in role; alternatively, send `role_id`.
          * @enum {string}
          */
         role?: 'owner' | 'admin' | 'developer' | 'viewer'
+        /** @description A custom role of the organization; alternatively, send `role`. */
         role_id?: number
+        /** @description Limits it to this project. Absent or null, and without `environment_id`: no limit. */
         project_id?: number | null
+        /** @description Limits it to this environment. Absent or null: no such limit. */
         environment_id?: number | null
       }[]
     }
     CreateRoleRequest: {
+      /** @description The name of the role, unique in the organization. */
       name: string
       /** @description What the role allows. You need each permission yourself. */
       permissions: (
@@ -4480,6 +5561,7 @@ export interface components {
       )[]
     }
     ChangeRoleRequest: {
+      /** @description The name of the role, unique in the organization. */
       name?: string
       /** @description What the role allows. You need each permission yourself. */
       permissions?: (
@@ -4536,7 +5618,7 @@ export interface components {
       )[]
     }
     ApplyRequest: {
-      /** @description YAML 1.2 or JSON, at most 1 MiB. */
+      /** @description The document: YAML 1.2 or JSON, at most 1 MiB. */
       document: string
       /** @description Values for the `${NAME}` placeholders of the document. Never returned. */
       values?: {
@@ -4708,6 +5790,8 @@ export interface components {
     Link: string
     /** @description The number of items on all pages: exact up to 10000, then `10000+`. */
     'X-Total-Count': string
+    /** @description The preference that the response took into account, such as `wait=60`. Absent when it did not wait. */
+    'Preference-Applied': string
     /** @description Seconds to wait before trying again. */
     'Retry-After': number
     /** @description The scheme to authenticate with: `Bearer`. */
@@ -5106,6 +6190,7 @@ export interface operations {
       query?: never
       header?: never
       path: {
+        /** @description The id of the session. */
         id: number
       }
       cookie?: never
@@ -5199,6 +6284,7 @@ export interface operations {
       query?: never
       header?: never
       path: {
+        /** @description The id of the user. */
         id: number
       }
       cookie?: never
@@ -5242,6 +6328,7 @@ export interface operations {
       query?: never
       header?: never
       path: {
+        /** @description The id of the user. */
         id: number
       }
       cookie?: never
@@ -5420,6 +6507,7 @@ export interface operations {
       query?: never
       header?: never
       path: {
+        /** @description The id of the personal access token. */
         id: number
       }
       cookie?: never
@@ -5593,7 +6681,7 @@ export interface operations {
           [name: string]: unknown
         }
         content: {
-          'application/json': components['schemas']['ExchangeLoginAuthorizationResponse']
+          'application/json': components['schemas']['ExchangedLogin']
         }
       }
       400: components['responses']['Malformed']
@@ -5670,6 +6758,7 @@ export interface operations {
       query?: never
       header?: never
       path: {
+        /** @description The id of the identity. */
         id: number
       }
       cookie?: never
@@ -5759,31 +6848,31 @@ export interface operations {
         page?: number
         /** @description Items per page. */
         per_page?: number
-        /** @description Ids, comma-separated */
+        /** @description Ids of organizations, comma-separated. */
         'filter[organization_id]'?: string
-        /** @description Ids, comma-separated */
+        /** @description Ids of projects, comma-separated. */
         'filter[project_id]'?: string
-        /** @description Ids, comma-separated */
+        /** @description Ids of environments, comma-separated. */
         'filter[environment_id]'?: string
-        /** @description Ids, comma-separated */
+        /** @description Ids of pipelines, comma-separated. */
         'filter[pipeline_id]'?: string
-        /** @description Any of application, server; comma-separated */
+        /** @description Any of application, server; comma-separated. */
         'filter[resource_type]'?: string
-        /** @description Ids, comma-separated */
+        /** @description Ids of applications or servers, comma-separated. */
         'filter[resource_id]'?: string
-        /** @description Any of pending, waiting, queued, in-progress, completed, failed, skipped; comma-separated */
+        /** @description Any of pending, waiting, queued, in-progress, completed, failed, skipped; comma-separated. */
         'filter[status]'?: string
-        /** @description Any of deploy, configure, provision, start, stop, restart, reload, get_status, rotate_key, check_provisioned, remove, delete, custom; comma-separated */
+        /** @description Any of deploy, configure, provision, start, stop, restart, reload, get_status, rotate_key, check_provisioned, remove, delete, custom; comma-separated. */
         'filter[type]'?: string
-        /** @description Any of deploy, configure, provision, start, stop, restart, reload, get_status, rotate_key, check_provisioned, remove, delete, custom; comma-separated */
+        /** @description The same as `filter[type]`. */
         'filter[operation]'?: string
-        /** @description Any of hook, manual, retry, pipeline; comma-separated */
+        /** @description Any of hook, manual, retry, pipeline; comma-separated. */
         'filter[trigger_type]'?: string
-        /** @description UUIDs, comma-separated */
+        /** @description UUIDs of hooks, comma-separated. */
         'filter[hook_id]'?: string
-        /** @description ISO 8601 time, inclusive */
+        /** @description Created at this ISO 8601 time or later. */
         'filter[created_after]'?: string
-        /** @description ISO 8601 time, exclusive */
+        /** @description Created before this ISO 8601 time. */
         'filter[created_before]'?: string
       }
       header?: never
@@ -5816,6 +6905,7 @@ export interface operations {
       query?: never
       header?: never
       path: {
+        /** @description The id of the action. */
         action_id: number
       }
       cookie?: never
@@ -5845,8 +6935,15 @@ export interface operations {
   runPipeline: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /**
+         * @description `wait=<seconds>`, 1 to 300 (RFC 7240): respond when the run has ended, at the latest after this time, with the state that it has then. Without it, and when too many requests wait, the response is immediate.
+         * @example wait=60
+         */
+        Prefer?: string
+      }
       path: {
+        /** @description The id of the pipeline. */
         id: number
       }
       cookie?: never
@@ -5870,6 +6967,7 @@ export interface operations {
       /** @description Created */
       201: {
         headers: {
+          'Preference-Applied': components['headers']['Preference-Applied']
           [name: string]: unknown
         }
         content: {
@@ -5895,6 +6993,7 @@ export interface operations {
       query?: never
       header?: never
       path: {
+        /** @description The id of the pipeline. */
         id: number
       }
       cookie?: never
@@ -5941,8 +7040,15 @@ export interface operations {
   retryAction: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /**
+         * @description `wait=<seconds>`, 1 to 300 (RFC 7240): respond when the run has ended, at the latest after this time, with the state that it has then. Without it, and when too many requests wait, the response is immediate.
+         * @example wait=60
+         */
+        Prefer?: string
+      }
       path: {
+        /** @description The id of the action. */
         id: number
       }
       cookie?: never
@@ -5956,6 +7062,7 @@ export interface operations {
       /** @description Created */
       201: {
         headers: {
+          'Preference-Applied': components['headers']['Preference-Applied']
           [name: string]: unknown
         }
         content: {
@@ -5981,6 +7088,7 @@ export interface operations {
       query?: never
       header?: never
       path: {
+        /** @description The id of the action. */
         id: number
       }
       cookie?: never
@@ -6022,8 +7130,11 @@ export interface operations {
       }
       header?: never
       path: {
+        /** @description The id of the action. */
         action_id: number
+        /** @description The id of the target. */
         target_id: number
+        /** @description The position of the step, from 1. */
         order: number
       }
       cookie?: never
@@ -6096,6 +7207,7 @@ export interface operations {
         'last-event-id'?: string
       }
       path: {
+        /** @description The id of the action. */
         id: number
       }
       cookie?: never
@@ -6137,31 +7249,31 @@ export interface operations {
   streamActions: {
     parameters: {
       query?: {
-        /** @description Ids, comma-separated */
+        /** @description Ids of organizations, comma-separated. */
         'filter[organization_id]'?: string
-        /** @description Ids, comma-separated */
+        /** @description Ids of projects, comma-separated. */
         'filter[project_id]'?: string
-        /** @description Ids, comma-separated */
+        /** @description Ids of environments, comma-separated. */
         'filter[environment_id]'?: string
-        /** @description Ids, comma-separated */
+        /** @description Ids of pipelines, comma-separated. */
         'filter[pipeline_id]'?: string
-        /** @description Any of application, server; comma-separated */
+        /** @description Any of application, server; comma-separated. */
         'filter[resource_type]'?: string
-        /** @description Ids, comma-separated */
+        /** @description Ids of applications or servers, comma-separated. */
         'filter[resource_id]'?: string
-        /** @description Any of pending, waiting, queued, in-progress, completed, failed, skipped; comma-separated */
+        /** @description Any of pending, waiting, queued, in-progress, completed, failed, skipped; comma-separated. */
         'filter[status]'?: string
-        /** @description Any of deploy, configure, provision, start, stop, restart, reload, get_status, rotate_key, check_provisioned, remove, delete, custom; comma-separated */
+        /** @description Any of deploy, configure, provision, start, stop, restart, reload, get_status, rotate_key, check_provisioned, remove, delete, custom; comma-separated. */
         'filter[type]'?: string
-        /** @description Any of deploy, configure, provision, start, stop, restart, reload, get_status, rotate_key, check_provisioned, remove, delete, custom; comma-separated */
+        /** @description The same as `filter[type]`. */
         'filter[operation]'?: string
-        /** @description Any of hook, manual, retry, pipeline; comma-separated */
+        /** @description Any of hook, manual, retry, pipeline; comma-separated. */
         'filter[trigger_type]'?: string
-        /** @description UUIDs, comma-separated */
+        /** @description UUIDs of hooks, comma-separated. */
         'filter[hook_id]'?: string
-        /** @description ISO 8601 time, inclusive */
+        /** @description Created at this ISO 8601 time or later. */
         'filter[created_after]'?: string
-        /** @description ISO 8601 time, exclusive */
+        /** @description Created before this ISO 8601 time. */
         'filter[created_before]'?: string
       }
       header?: {
@@ -6196,12 +7308,16 @@ export interface operations {
       query?: {
         /** @description Page number, starting at 1. */
         page?: number
+        /** @description Items per page. Absent: all on one page. */
         per_page?: number
+        /** @description Only hooks of this type. */
         'filter[type]'?: 'incoming' | 'outgoing'
+        /** @description Only active or disabled hooks. */
         'filter[active]'?: boolean
       }
       header?: never
       path: {
+        /** @description The id of the pipeline. */
         id: number
       }
       cookie?: never
@@ -6234,6 +7350,7 @@ export interface operations {
       query?: never
       header?: never
       path: {
+        /** @description The id of the pipeline. */
         id: number
       }
       cookie?: never
@@ -6273,6 +7390,7 @@ export interface operations {
       query?: never
       header?: never
       path: {
+        /** @description The id of the incoming hook. */
         hook_id: string
       }
       cookie?: never
@@ -6307,6 +7425,7 @@ export interface operations {
         'If-Match'?: string
       }
       path: {
+        /** @description The id of the incoming hook. */
         hook_id: string
       }
       cookie?: never
@@ -6349,6 +7468,7 @@ export interface operations {
         'If-Match'?: string
       }
       path: {
+        /** @description The id of the incoming hook. */
         hook_id: string
       }
       cookie?: never
@@ -6378,6 +7498,7 @@ export interface operations {
       query?: never
       header?: never
       path: {
+        /** @description The id of the incoming hook. */
         hook_id: string
       }
       cookie?: never
@@ -6417,6 +7538,7 @@ export interface operations {
       query?: never
       header?: never
       path: {
+        /** @description The id of the pipeline. */
         id: number
       }
       cookie?: never
@@ -6456,6 +7578,7 @@ export interface operations {
       query?: never
       header?: never
       path: {
+        /** @description The id of the outgoing hook. */
         hook_id: string
       }
       cookie?: never
@@ -6490,6 +7613,7 @@ export interface operations {
         'If-Match'?: string
       }
       path: {
+        /** @description The id of the outgoing hook. */
         hook_id: string
       }
       cookie?: never
@@ -6532,6 +7656,7 @@ export interface operations {
         'If-Match'?: string
       }
       path: {
+        /** @description The id of the outgoing hook. */
         hook_id: string
       }
       cookie?: never
@@ -6561,6 +7686,7 @@ export interface operations {
       query?: never
       header?: never
       path: {
+        /** @description The id of the outgoing hook. */
         hook_id: string
       }
       cookie?: never
@@ -6600,6 +7726,7 @@ export interface operations {
       query?: never
       header?: never
       path: {
+        /** @description The id of the outgoing hook. */
         hook_id: string
       }
       cookie?: never
@@ -6638,6 +7765,7 @@ export interface operations {
       query?: never
       header?: never
       path: {
+        /** @description The id of the outgoing hook. */
         hook_id: string
       }
       cookie?: never
@@ -6697,6 +7825,7 @@ export interface operations {
       }
       header?: never
       path: {
+        /** @description The id of the incoming hook. */
         hook_id: string
       }
       cookie?: never
@@ -6734,6 +7863,7 @@ export interface operations {
       }
       header?: never
       path: {
+        /** @description The id of the outgoing hook. */
         hook_id: string
       }
       cookie?: never
@@ -6771,6 +7901,7 @@ export interface operations {
       }
       header?: never
       path: {
+        /** @description The id of the action. */
         id: number
       }
       cookie?: never
@@ -6803,6 +7934,7 @@ export interface operations {
       query?: never
       header?: never
       path: {
+        /** @description The id of the hook request. */
         id: string
       }
       cookie?: never
@@ -6833,6 +7965,7 @@ export interface operations {
       query?: never
       header?: never
       path: {
+        /** @description The id of the incoming hook. */
         hook_id: string
       }
       cookie?: never
@@ -6870,6 +8003,7 @@ export interface operations {
       query?: never
       header?: never
       path: {
+        /** @description The id of the hook request. */
         id: string
       }
       cookie?: never
@@ -6911,8 +8045,15 @@ export interface operations {
   callHook: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /**
+         * @description `wait=<seconds>`, 1 to 300 (RFC 7240): respond when the run has ended, at the latest after this time, with the state that it has then. Without it, and when too many requests wait, the response is immediate.
+         * @example wait=60
+         */
+        Prefer?: string
+      }
       path: {
+        /** @description The token in the URL of the hook, or the id of a hook that requires a secret. */
         token: string
       }
       cookie?: never
@@ -6928,6 +8069,7 @@ export interface operations {
       /** @description Nothing new was started: duplicate, ping, or unmet conditions */
       200: {
         headers: {
+          'Preference-Applied': components['headers']['Preference-Applied']
           [name: string]: unknown
         }
         content: {
@@ -6939,6 +8081,7 @@ export interface operations {
         headers: {
           /** @description The id of the action that was started. */
           'X-Gantry-Action-Id'?: number
+          'Preference-Applied': components['headers']['Preference-Applied']
           [name: string]: unknown
         }
         content: {
@@ -7038,6 +8181,7 @@ export interface operations {
       query?: never
       header?: never
       path: {
+        /** @description The id of the organization. */
         id: number
       }
       cookie?: never
@@ -7072,6 +8216,7 @@ export interface operations {
         'If-Match'?: string
       }
       path: {
+        /** @description The id of the organization. */
         id: number
       }
       cookie?: never
@@ -7119,6 +8264,7 @@ export interface operations {
         'If-Match'?: string
       }
       path: {
+        /** @description The id of the organization. */
         id: number
       }
       cookie?: never
@@ -7156,6 +8302,7 @@ export interface operations {
       }
       header?: never
       path: {
+        /** @description The id of the organization. */
         id: number
       }
       cookie?: never
@@ -7188,6 +8335,7 @@ export interface operations {
       query?: never
       header?: never
       path: {
+        /** @description The id of the organization. */
         id: number
       }
       cookie?: never
@@ -7232,6 +8380,7 @@ export interface operations {
       query?: never
       header?: never
       path: {
+        /** @description The id of the project. */
         id: number
       }
       cookie?: never
@@ -7266,6 +8415,7 @@ export interface operations {
         'If-Match'?: string
       }
       path: {
+        /** @description The id of the project. */
         id: number
       }
       cookie?: never
@@ -7316,6 +8466,7 @@ export interface operations {
         'If-Match'?: string
       }
       path: {
+        /** @description The id of the project. */
         id: number
       }
       cookie?: never
@@ -7353,6 +8504,7 @@ export interface operations {
       }
       header?: never
       path: {
+        /** @description The id of the project. */
         id: number
       }
       cookie?: never
@@ -7385,6 +8537,7 @@ export interface operations {
       query?: never
       header?: never
       path: {
+        /** @description The id of the project. */
         id: number
       }
       cookie?: never
@@ -7430,6 +8583,7 @@ export interface operations {
       query?: never
       header?: never
       path: {
+        /** @description The id of the environment. */
         id: number
       }
       cookie?: never
@@ -7464,6 +8618,7 @@ export interface operations {
         'If-Match'?: string
       }
       path: {
+        /** @description The id of the environment. */
         id: number
       }
       cookie?: never
@@ -7514,6 +8669,7 @@ export interface operations {
         'If-Match'?: string
       }
       path: {
+        /** @description The id of the environment. */
         id: number
       }
       cookie?: never
@@ -7544,6 +8700,7 @@ export interface operations {
       query?: never
       header?: never
       path: {
+        /** @description The id of the environment. */
         id: number
       }
       cookie?: never
@@ -7579,6 +8736,7 @@ export interface operations {
       query?: never
       header?: never
       path: {
+        /** @description The id of the environment. */
         id: number
       }
       cookie?: never
@@ -7615,6 +8773,7 @@ export interface operations {
         page?: number
         /** @description Items per page. */
         per_page?: number
+        /** @description The user who did it. */
         'filter[user_id]'?: number
         /** @description The type of resource, such as `project`. */
         'filter[subject_type]'?: string
@@ -7655,6 +8814,7 @@ export interface operations {
       query?: {
         /** @description The id of an entry: the export begins with the one that was committed after it. */
         after?: number
+        /** @description The user who did it. */
         'filter[user_id]'?: number
         /** @description The type of resource, such as `project`. */
         'filter[subject_type]'?: string
@@ -7694,6 +8854,7 @@ export interface operations {
         page?: number
         /** @description Items per page. */
         per_page?: number
+        /** @description The user who did it. */
         'filter[user_id]'?: number
         /** @description The type of resource, such as `project`. */
         'filter[subject_type]'?: string
@@ -7706,6 +8867,7 @@ export interface operations {
       }
       header?: never
       path: {
+        /** @description The id of the organization. */
         id: number
       }
       cookie?: never
@@ -7738,6 +8900,7 @@ export interface operations {
       query?: {
         /** @description The id of an entry: the export begins with the one that was committed after it. */
         after?: number
+        /** @description The user who did it. */
         'filter[user_id]'?: number
         /** @description The type of resource, such as `project`. */
         'filter[subject_type]'?: string
@@ -7750,6 +8913,7 @@ export interface operations {
       }
       header?: never
       path: {
+        /** @description The id of the organization. */
         id: number
       }
       cookie?: never
@@ -7786,6 +8950,7 @@ export interface operations {
       }
       header?: never
       path: {
+        /** @description The id of the organization. */
         id: number
       }
       cookie?: never
@@ -7818,6 +8983,7 @@ export interface operations {
       query?: never
       header?: never
       path: {
+        /** @description The id of the organization. */
         id: number
       }
       cookie?: never
@@ -7856,6 +9022,7 @@ export interface operations {
       query?: never
       header?: never
       path: {
+        /** @description The id of the credential. */
         id: number
       }
       cookie?: never
@@ -7890,6 +9057,7 @@ export interface operations {
         'If-Match'?: string
       }
       path: {
+        /** @description The id of the credential. */
         id: number
       }
       cookie?: never
@@ -7932,6 +9100,7 @@ export interface operations {
         'If-Match'?: string
       }
       path: {
+        /** @description The id of the credential. */
         id: number
       }
       cookie?: never
@@ -7962,6 +9131,7 @@ export interface operations {
       query?: never
       header?: never
       path: {
+        /** @description The id of the credential. */
         id: number
       }
       cookie?: never
@@ -8006,6 +9176,7 @@ export interface operations {
       }
       header?: never
       path: {
+        /** @description The id of the environment. */
         id: number
       }
       cookie?: never
@@ -8038,6 +9209,7 @@ export interface operations {
       query?: never
       header?: never
       path: {
+        /** @description The id of the environment. */
         id: number
       }
       cookie?: never
@@ -8076,6 +9248,7 @@ export interface operations {
       query?: never
       header?: never
       path: {
+        /** @description The id of the server. */
         id: number
       }
       cookie?: never
@@ -8110,6 +9283,7 @@ export interface operations {
         'If-Match'?: string
       }
       path: {
+        /** @description The id of the server. */
         id: number
       }
       cookie?: never
@@ -8147,6 +9321,7 @@ export interface operations {
   removeServer: {
     parameters: {
       query?: {
+        /** @description Whether to remove what depends on it as well. */
         cascade?: boolean
       }
       header?: {
@@ -8154,6 +9329,7 @@ export interface operations {
         'If-Match'?: string
       }
       path: {
+        /** @description The id of the server. */
         id: number
       }
       cookie?: never
@@ -8184,6 +9360,7 @@ export interface operations {
       query?: never
       header?: never
       path: {
+        /** @description The id of the server. */
         id: number
       }
       cookie?: never
@@ -8233,6 +9410,7 @@ export interface operations {
       }
       header?: never
       path: {
+        /** @description The id of the application. */
         id: number
       }
       cookie?: never
@@ -8265,6 +9443,7 @@ export interface operations {
       query?: never
       header?: never
       path: {
+        /** @description The id of the application. */
         id: number
       }
       cookie?: never
@@ -8311,7 +9490,9 @@ export interface operations {
       query?: never
       header?: never
       path: {
+        /** @description The id of the application. */
         id: number
+        /** @description The id of the variable. */
         variable_id: number
       }
       cookie?: never
@@ -8346,7 +9527,9 @@ export interface operations {
         'If-Match'?: string
       }
       path: {
+        /** @description The id of the application. */
         id: number
+        /** @description The id of the variable. */
         variable_id: number
       }
       cookie?: never
@@ -8394,7 +9577,9 @@ export interface operations {
         'If-Match'?: string
       }
       path: {
+        /** @description The id of the application. */
         id: number
+        /** @description The id of the variable. */
         variable_id: number
       }
       cookie?: never
@@ -8424,7 +9609,9 @@ export interface operations {
       query?: never
       header?: never
       path: {
+        /** @description The id of the application. */
         id: number
+        /** @description The id of the server. */
         child_id: number
       }
       cookie?: never
@@ -8460,7 +9647,9 @@ export interface operations {
       query?: never
       header?: never
       path: {
+        /** @description The id of the application. */
         id: number
+        /** @description The id of the server. */
         child_id: number
       }
       cookie?: never
@@ -8490,7 +9679,9 @@ export interface operations {
       query?: never
       header?: never
       path: {
+        /** @description The id of the server. */
         id: number
+        /** @description The id of the application. */
         child_id: number
       }
       cookie?: never
@@ -8526,7 +9717,9 @@ export interface operations {
       query?: never
       header?: never
       path: {
+        /** @description The id of the server. */
         id: number
+        /** @description The id of the application. */
         child_id: number
       }
       cookie?: never
@@ -8563,6 +9756,7 @@ export interface operations {
       }
       header?: never
       path: {
+        /** @description The id of the environment. */
         id: number
       }
       cookie?: never
@@ -8595,6 +9789,7 @@ export interface operations {
       query?: never
       header?: never
       path: {
+        /** @description The id of the environment. */
         id: number
       }
       cookie?: never
@@ -8658,6 +9853,7 @@ export interface operations {
       query?: never
       header?: never
       path: {
+        /** @description The id of the application. */
         id: number
       }
       cookie?: never
@@ -8692,6 +9888,7 @@ export interface operations {
         'If-Match'?: string
       }
       path: {
+        /** @description The id of the application. */
         id: number
       }
       cookie?: never
@@ -8736,6 +9933,7 @@ export interface operations {
   removeApplication: {
     parameters: {
       query?: {
+        /** @description Whether to remove what depends on it as well. */
         cascade?: boolean
       }
       header?: {
@@ -8743,6 +9941,7 @@ export interface operations {
         'If-Match'?: string
       }
       path: {
+        /** @description The id of the application. */
         id: number
       }
       cookie?: never
@@ -8780,6 +9979,7 @@ export interface operations {
       }
       header?: never
       path: {
+        /** @description The id of the pipeline. */
         id: number
       }
       cookie?: never
@@ -8812,6 +10012,7 @@ export interface operations {
       query?: never
       header?: never
       path: {
+        /** @description The id of the pipeline. */
         id: number
       }
       cookie?: never
@@ -8862,7 +10063,9 @@ export interface operations {
       query?: never
       header?: never
       path: {
+        /** @description The id of the pipeline. */
         id: number
+        /** @description The id of the step. */
         step_id: number
       }
       cookie?: never
@@ -8897,7 +10100,9 @@ export interface operations {
         'If-Match'?: string
       }
       path: {
+        /** @description The id of the pipeline. */
         id: number
+        /** @description The id of the step. */
         step_id: number
       }
       cookie?: never
@@ -8947,7 +10152,9 @@ export interface operations {
         'If-Match'?: string
       }
       path: {
+        /** @description The id of the pipeline. */
         id: number
+        /** @description The id of the step. */
         step_id: number
       }
       cookie?: never
@@ -8985,6 +10192,7 @@ export interface operations {
       }
       header?: never
       path: {
+        /** @description The id of the application. */
         resource_id: number
       }
       cookie?: never
@@ -9017,6 +10225,7 @@ export interface operations {
       query?: never
       header?: never
       path: {
+        /** @description The id of the application. */
         resource_id: number
       }
       cookie?: never
@@ -9075,6 +10284,7 @@ export interface operations {
       }
       header?: never
       path: {
+        /** @description The id of the server. */
         resource_id: number
       }
       cookie?: never
@@ -9107,6 +10317,7 @@ export interface operations {
       query?: never
       header?: never
       path: {
+        /** @description The id of the server. */
         resource_id: number
       }
       cookie?: never
@@ -9158,6 +10369,7 @@ export interface operations {
       query?: never
       header?: never
       path: {
+        /** @description The id of the pipeline. */
         id: number
       }
       cookie?: never
@@ -9192,6 +10404,7 @@ export interface operations {
         'If-Match'?: string
       }
       path: {
+        /** @description The id of the pipeline. */
         id: number
       }
       cookie?: never
@@ -9236,6 +10449,7 @@ export interface operations {
   removePipeline: {
     parameters: {
       query?: {
+        /** @description Whether to remove what depends on it as well. */
         cascade?: boolean
       }
       header?: {
@@ -9243,6 +10457,7 @@ export interface operations {
         'If-Match'?: string
       }
       path: {
+        /** @description The id of the pipeline. */
         id: number
       }
       cookie?: never
@@ -9280,6 +10495,7 @@ export interface operations {
       }
       header?: never
       path: {
+        /** @description The id of the organization. */
         id: number
       }
       cookie?: never
@@ -9312,6 +10528,7 @@ export interface operations {
       query?: never
       header?: never
       path: {
+        /** @description The id of the organization. */
         id: number
       }
       cookie?: never
@@ -9362,7 +10579,9 @@ export interface operations {
         'If-Match'?: string
       }
       path: {
+        /** @description The id of the organization. */
         id: number
+        /** @description The id of the invitation. */
         invitation_id: number
       }
       cookie?: never
@@ -9477,6 +10696,7 @@ export interface operations {
       }
       header?: never
       path: {
+        /** @description The id of the organization. */
         id: number
       }
       cookie?: never
@@ -9509,7 +10729,9 @@ export interface operations {
       query?: never
       header?: never
       path: {
+        /** @description The id of the organization. */
         id: number
+        /** @description The id of the user. */
         user_id: number
       }
       cookie?: never
@@ -9544,7 +10766,9 @@ export interface operations {
         'If-Match'?: string
       }
       path: {
+        /** @description The id of the organization. */
         id: number
+        /** @description The id of the user. */
         user_id: number
       }
       cookie?: never
@@ -9601,7 +10825,9 @@ export interface operations {
         'If-Match'?: string
       }
       path: {
+        /** @description The id of the organization. */
         id: number
+        /** @description The id of the user. */
         user_id: number
       }
       cookie?: never
@@ -9639,6 +10865,7 @@ export interface operations {
       }
       header?: never
       path: {
+        /** @description The id of the organization. */
         id: number
       }
       cookie?: never
@@ -9671,6 +10898,7 @@ export interface operations {
       query?: never
       header?: never
       path: {
+        /** @description The id of the organization. */
         id: number
       }
       cookie?: never
@@ -9719,6 +10947,7 @@ export interface operations {
       query?: never
       header?: never
       path: {
+        /** @description The id of the role. */
         id: number
       }
       cookie?: never
@@ -9753,6 +10982,7 @@ export interface operations {
         'If-Match'?: string
       }
       path: {
+        /** @description The id of the role. */
         id: number
       }
       cookie?: never
@@ -9802,6 +11032,7 @@ export interface operations {
         'If-Match'?: string
       }
       path: {
+        /** @description The id of the role. */
         id: number
       }
       cookie?: never
@@ -9879,6 +11110,7 @@ export interface operations {
       }
       header?: never
       path: {
+        /** @description The id of the organization. */
         id: number
       }
       cookie?: never
@@ -9931,11 +11163,11 @@ export interface operations {
   readOverview: {
     parameters: {
       query?: {
-        /** @description Ids, comma-separated */
+        /** @description Ids of organizations, comma-separated. */
         'filter[organization_id]'?: string
-        /** @description Ids, comma-separated */
+        /** @description Ids of projects, comma-separated. */
         'filter[project_id]'?: string
-        /** @description Ids, comma-separated */
+        /** @description Ids of environments, comma-separated. */
         'filter[environment_id]'?: string
       }
       header?: never
