@@ -6,6 +6,7 @@ export function printDetails(
   details: readonly (readonly [label: string, text: string | null | undefined])[],
 ): void {
   const given = details.filter(([, text]) => text !== null && text !== undefined && text !== '')
+  if (given.length === 0) return
   const width = Math.max(...given.map(([label]) => label.length)) + 2
   for (const [label, text] of given) {
     const lines = plain(text!).split('\n')

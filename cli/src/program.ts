@@ -3,8 +3,10 @@ import { type Register, run } from './command.ts'
 import { context, whoami } from './commands/account.ts'
 import { actions } from './commands/actions.ts'
 import { api } from './commands/api.ts'
+import { completion } from './commands/completion.ts'
 import { applications, credentials, hooks, members, pipelines, servers } from './commands/inventory.ts'
 import { login, logout } from './commands/login.ts'
+import { server } from './commands/server.ts'
 import { status } from './commands/status.ts'
 import { tokens } from './commands/tokens.ts'
 import { VERSION } from './version.ts'
@@ -12,9 +14,9 @@ import { VERSION } from './version.ts'
 /** In the order in which help lists them. */
 const COMMANDS: [group: string, ...Register[]][] = [
   ['Runs', status, actions],
-  ['What is set up', pipelines, applications, servers, hooks, credentials, members],
+  ['What is set up', pipelines, applications, servers, hooks, credentials, members, server],
   ['Account', login, logout, whoami, context, tokens],
-  ['For scripts', api],
+  ['For scripts', api, completion],
 ]
 
 export function createProgram(): Command {
@@ -30,6 +32,7 @@ export function createProgram(): Command {
     program.commandsGroup(`${group}:`)
     for (const register of commands) register(program)
   }
+  for (const group of program.commands.filter(({ commands }) => commands.length > 0)) group.helpCommand(false)
   program.commandsGroup('Other:')
   program
     .command('version')

@@ -1,0 +1,118 @@
+// Writes docs/cli.md from the commands themselves: node --conditions=gantry-source scripts/cli-reference.ts
+// With --print, prints it instead.
+import { writeFile } from 'node:fs/promises'
+import { examplesOf } from '#cli/command.ts'
+import { createProgram } from '#cli/program.ts'
+
+type Command = ReturnType<typeof createProgram>
+
+const FILE = new URL('../docs/cli.md', import.meta.url)
+
+const INTRODUCTION = `# Command line
+
+\`gantry\` drives Gantry from a terminal and from CI. Every instance hands out the matching one; it needs Node.js 20 or later:
+
+\`\`\`bash
+curl -fsSL https://gantry.example.com/cli/install.sh | sh
+gantry login https://gantry.example.com
+\`\`\`
+
+In a checkout, \`npm run gantry -- status\` and \`npx --no gantry status\` do the same without installing anything.
+Jobs for GitHub Actions, GitLab CI and Woodpecker that wait for a deploy are in [CI](ci.md).
+
+<!-- This page is generated from the commands: node --conditions=gantry-source scripts/cli-reference.ts -->
+
+## Names
+
+Commands take names instead of ids: \`shop/production/web\` is the project, the environment and the application or server; a
+pipeline adds its own name. Any end (\`web/deploy\`) or beginning (\`shop/prod\`) does while it names one only, \`#42\` is an id, and an
+unknown name lists the nearest. Runs are named by their number: \`#42\` or \`42\`.
+
+## Output
+
+Results go to stdout, everything else to stderr. On a terminal lists are tables that fit it; in a pipe each item is one
+line, tab-separated and complete. \`--json\` prints what the API returns. Colors appear on terminals only, and never with
+\`NO_COLOR\` or \`--no-color\`.
+
+## Exit codes
+
+| code | meaning |
+|---|---|
+| 0 | the run completed; the command succeeded |
+| 1 | the run failed |
+| 2 | wrong usage |
+| 3 | the run was cancelled or skipped |
+| 4 | not signed in, or not allowed |
+| 5 | the instance cannot be reached |
+| 6 | refused by the server: not found, conflict, invalid, too many requests |
+| 130 | interrupted; a run that was started goes on |
+
+## Environment
+
+| variable | meaning |
+|---|---|
+| \`GANTRY_URL\`, \`GANTRY_TOKEN\` | the instance and a personal access token; they win over contexts |
+| \`GANTRY_CONFIG_DIR\` | where contexts are kept, instead of \`~/.config/gantry\` (mode 0600) |
+| \`NO_COLOR\`, \`FORCE_COLOR\` | never, or always, print colors |
+`
+
+const page = `${INTRODUCTION}\n${renderCommands(createProgram())}`
+if (process.argv.includes('--print')) process.stdout.write(page)
+else await writeFile(FILE, page)
+
+function renderCommands(program: Command): string {
+  const leaves = leavesOf(program)
+  const table = leaves.map(
+    (command) => `| [\`${nameOf(command)}\`](#${anchorOf(command)}) | ${command.description()} |`,
+  )
+  const index = ['## Commands', '', '| command | what it does |', '|---|---|', ...table, '']
+  return [...index, ...leaves.map(renderCommand)].join('\n')
+}
+
+function leavesOf(command: Command): Command[] {
+  const children = command
+    .createHelp()
+    .visibleCommands(command)
+    .filter((child) => child.name() !== 'help')
+  return children.flatMap((child) => (child.commands.length > 0 ? leavesOf(child) : [child]))
+}
+
+function renderCommand(command: Command): string {
+  const { registeredArguments, options } = command
+  const rows = [
+    ...registeredArguments.map((argument) => {
+      const name = argument.required ? `<${argument.name()}>` : `[${argument.name()}]`
+      return [argument.variadic ? name.replace(/.$/, '...$&') : name, argument.description]
+    }),
+    ...options
+      .filter(({ hidden }) => !hidden)
+      .map(({ flags, description, defaultValue }) => [
+        flags,
+        typeof defaultValue === 'string' ? `${description} (default ${defaultValue})` : description,
+      ]),
+  ].map(
+    ([name, description]) =>
+      `| \`${name!.replaceAll('|', '\\|')}\` | ${description!.replaceAll('|', '\\|')} |`,
+  )
+  const examples = examplesOf(command).flatMap(({ command: line, what }) => [`# ${what}`, line])
+  return [
+    `### ${nameOf(command)}`,
+    '',
+    `${capitalize(command.description())}.`,
+    '',
+    ...(rows.length > 0 ? ['| argument | meaning |', '|---|---|', ...rows, ''] : []),
+    ...(examples.length > 0 ? ['```bash', ...examples, '```', ''] : []),
+  ].join('\n')
+}
+
+function nameOf(command: Command): string {
+  return command.parent ? `${nameOf(command.parent)} ${command.name()}` : command.name()
+}
+
+function anchorOf(command: Command): string {
+  return nameOf(command).replaceAll(' ', '-')
+}
+
+function capitalize(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1)
+}
