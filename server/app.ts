@@ -1,6 +1,7 @@
 // Builds the HTTP side of Gantry from its dependencies. `service.ts` starts it; tests inject requests into it.
 
 import { randomUUID } from 'node:crypto'
+import { join } from 'node:path'
 import helmet from '@fastify/helmet'
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
 import { accountRoutes } from '#access/accounts/routes.ts'
@@ -26,6 +27,7 @@ import { outgoingRoutes, outgoingSchemas } from '#engine/outgoing/routes.ts'
 import { type RunRoutes, runRoutes } from '#engine/run-commands/routes.ts'
 import { runPlanSchema } from '#engine/run-commands/schemas.ts'
 import { createWaits, type WaitSettings } from '#engine/waits/waits.ts'
+import { inspectionSchema } from '#manage/applications/inspection-schemas.ts'
 import { applicationRoutes } from '#manage/applications/routes.ts'
 import { applicationRoomSchemas } from '#manage/applications/schemas.ts'
 import { applyRoutes } from '#manage/apply/routes.ts'
@@ -86,6 +88,7 @@ import type { StreamSettings } from '#views/streams/settings.ts'
 export type AppDeps = {
   config: Pick<
     Config,
+    | 'home'
     | 'accessTokenMinutes'
     | 'refreshTokenDays'
     | 'requestTimeoutMs'
@@ -138,6 +141,7 @@ const schemas = [
   dryRunSchema,
   ...outgoingSchemas,
   ...applicationRoomSchemas,
+  inspectionSchema,
   ...pipelineSchemas,
   runPlanSchema,
   ...credentialSchemas,
@@ -256,7 +260,8 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
   await app.register(auditRoutes, { db, baseUrl })
   await app.register(credentialRoutes, { db, box, tree, baseUrl, guard, connect, http })
   await app.register(serverRoutes, { db, box, sshGuard, connect, refuseLocal, baseUrl })
-  await app.register(applicationRoutes, { db, box, tree, baseUrl })
+  const inspectionsFolder = join(config.home, 'repositories', 'inspections')
+  await app.register(applicationRoutes, { db, box, tree, baseUrl, guard, inspectionsFolder })
   await app.register(pipelineRoutes, { db, baseUrl })
   await app.register(memberRoutes, { db, lifetimes, baseUrl })
   await app.register(applyRoutes, { db, box, guard, sshGuard, refuseLocal, baseUrl })

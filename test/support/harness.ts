@@ -80,7 +80,7 @@ export async function openTestApp(
     listener,
     onError: () => {},
   })
-  const config = readConfig({ ...more.environment })
+  const config = readConfig({ GANTRY_HOME: LOCAL_SETTINGS.home, ...more.environment })
   const guard =
     more.guard ?? createAddressGuard({ allowTargets: config.allowTargets, baseUrl: () => TEST_BASE_URL })
   const http = createHttpClient({ guard, userAgent: 'Gantry/test' })

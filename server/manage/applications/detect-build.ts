@@ -12,7 +12,7 @@ export const WANTED_FILES = [
   ...['go.mod', 'rust-toolchain', 'mix.exs'],
 ]
 
-const NOTHING: Detected = {
+export const NOTHING_DETECTED: Detected = {
   language: null,
   framework: null,
   engine_version: null,
@@ -38,9 +38,9 @@ const DETECTORS = [
 export function detectBuild(snapshot: Snapshot): Detected {
   for (const detect of DETECTORS) {
     const build = detect(snapshot)
-    if (build) return { ...NOTHING, shared_paths: dotEnv(snapshot), ...build }
+    if (build) return { ...NOTHING_DETECTED, shared_paths: dotEnv(snapshot), ...build }
   }
-  return NOTHING
+  return NOTHING_DETECTED
 }
 
 function detectPhp(snapshot: Snapshot): Build | undefined {
