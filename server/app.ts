@@ -53,6 +53,7 @@ import { inventorySchemas } from '#model/inventory/schemas.ts'
 import { createTree } from '#model/inventory/tree.ts'
 import { pipelineSchemas } from '#model/pipelines/schemas.ts'
 import { commandLineRoutes } from '#ops/command-line/routes.ts'
+import { type DiagnosticsDeps, diagnosticsRoutes } from '#ops/diagnostics/routes.ts'
 import { type Health, operationsRoutes } from '#ops/operations/routes.ts'
 import type { AddressGuard } from '#platform/addresses/guard.ts'
 import type { SshGuard } from '#platform/addresses/ssh-guard.ts'
@@ -73,6 +74,7 @@ import { readQueueDepths } from '#platform/queue/queue-depths.ts'
 import { actionRoutes } from '#views/actions/routes.ts'
 import { auditRoutes } from '#views/audit/routes.ts'
 import { auditEntrySchema } from '#views/audit/schemas.ts'
+import { readPagesVersion } from '#views/dashboard/built-pages.ts'
 import { dashboardRoutes } from '#views/dashboard/routes.ts'
 import { dashboardSchemas } from '#views/dashboard/schemas.ts'
 import { hookRequestRoutes } from '#views/hook-requests/routes.ts'
@@ -89,6 +91,11 @@ export type AppDeps = {
   config: Pick<
     Config,
     | 'home'
+    | 'host'
+    | 'publicUrl'
+    | 'role'
+    | 'databaseUrl'
+    | 'secretKey'
     | 'accessTokenMinutes'
     | 'refreshTokenDays'
     | 'requestTimeoutMs'
@@ -109,6 +116,8 @@ export type AppDeps = {
   /** Connects to servers exactly as runs do. */
   connect: Connect
   refuseLocal: RefuseLocal
+  localIsolation: DiagnosticsDeps['localIsolation']
+  poolState: DiagnosticsDeps['poolState']
   http: HttpClient
   enqueue: RunRoutes['enqueue']
   version: string
@@ -200,6 +209,17 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
     refreshTokenDays: config.refreshTokenDays,
   }
   keepSessionsAlive(app, { db, lifetimes, baseUrl })
+  await app.register(diagnosticsRoutes, {
+    db,
+    box,
+    config,
+    baseUrl,
+    version,
+    isQueueWorking: deps.health.isQueueWorking,
+    poolState: deps.poolState,
+    localIsolation: deps.localIsolation,
+    pagesVersion: readPagesVersion,
+  })
   await app.register(operationsRoutes, { health: deps.health, version })
   const { passwordLogin } = config
   if (!passwordLogin) rejectPasswords(app)

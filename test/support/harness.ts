@@ -63,6 +63,7 @@ export async function openTestApp(
     /** The account of an embedded database, which commands on this machine must not use. */
     databaseUid?: number
     refuseLocal?: AppDeps['refuseLocal']
+    poolState?: AppDeps['poolState']
   } = {},
 ): Promise<TestApp> {
   const { settings, drop } = more.beside
@@ -95,6 +96,8 @@ export async function openTestApp(
     connect: servers.connect,
     refuseLocal: more.refuseLocal ?? servers.refuseLocal,
     http,
+    localIsolation: servers.localIsolation,
+    poolState: more.poolState ?? database.poolState,
     db: database.db,
     listener,
     box,
