@@ -60,7 +60,7 @@ async function open(settings: ConnectionSettings): Promise<{ port: number }> {
   resources.defer(() => http.close())
   const home = join(tmpdir(), `gantry-bench-home-${process.getuid!()}`)
   const local = { databaseUid: null, sshGuard, home, socket: null, unsafeLocalSteps: false }
-  const { connect, refuseLocal } = createConnect(local)
+  const { connect, refuseLocal, localIsolation } = createConnect(local)
   const app = await buildApp({
     config,
     calls,
@@ -68,6 +68,8 @@ async function open(settings: ConnectionSettings): Promise<{ port: number }> {
     sshGuard,
     connect,
     refuseLocal,
+    localIsolation,
+    poolState: database.poolState,
     http,
     enqueue,
     db: database.db,

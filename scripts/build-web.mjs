@@ -26,6 +26,8 @@ function build() {
   try {
     if (!runVite(fresh)) return false
     for (const path of filesIn(fresh)) compress(path)
+    const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+    writeFileSync(join(fresh, '.version'), version)
     writeFileSync(join(fresh, '.built'), expected)
     replaceDist(fresh)
     return true

@@ -1,6 +1,7 @@
 // Builds the HTTP side of Gantry from its dependencies. `service.ts` starts it; tests inject requests into it.
 
 import { randomUUID } from 'node:crypto'
+import { join } from 'node:path'
 import helmet from '@fastify/helmet'
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
 import { accountRoutes } from '#access/accounts/routes.ts'
@@ -26,6 +27,7 @@ import { outgoingRoutes, outgoingSchemas } from '#engine/outgoing/routes.ts'
 import { type RunRoutes, runRoutes } from '#engine/run-commands/routes.ts'
 import { runPlanSchema } from '#engine/run-commands/schemas.ts'
 import { createWaits, type WaitSettings } from '#engine/waits/waits.ts'
+import { inspectionSchema } from '#manage/applications/inspection-schemas.ts'
 import { applicationRoutes } from '#manage/applications/routes.ts'
 import { applicationRoomSchemas } from '#manage/applications/schemas.ts'
 import { applyRoutes } from '#manage/apply/routes.ts'
@@ -51,6 +53,7 @@ import { inventorySchemas } from '#model/inventory/schemas.ts'
 import { createTree } from '#model/inventory/tree.ts'
 import { pipelineSchemas } from '#model/pipelines/schemas.ts'
 import { commandLineRoutes } from '#ops/command-line/routes.ts'
+import { type DiagnosticsDeps, diagnosticsRoutes } from '#ops/diagnostics/routes.ts'
 import { type Health, operationsRoutes } from '#ops/operations/routes.ts'
 import type { AddressGuard } from '#platform/addresses/guard.ts'
 import type { SshGuard } from '#platform/addresses/ssh-guard.ts'
@@ -71,6 +74,7 @@ import { readQueueDepths } from '#platform/queue/queue-depths.ts'
 import { actionRoutes } from '#views/actions/routes.ts'
 import { auditRoutes } from '#views/audit/routes.ts'
 import { auditEntrySchema } from '#views/audit/schemas.ts'
+import { readPagesVersion } from '#views/dashboard/built-pages.ts'
 import { dashboardRoutes } from '#views/dashboard/routes.ts'
 import { dashboardSchemas } from '#views/dashboard/schemas.ts'
 import { hookRequestRoutes } from '#views/hook-requests/routes.ts'
@@ -86,6 +90,12 @@ import type { StreamSettings } from '#views/streams/settings.ts'
 export type AppDeps = {
   config: Pick<
     Config,
+    | 'home'
+    | 'host'
+    | 'publicUrl'
+    | 'role'
+    | 'databaseUrl'
+    | 'secretKey'
     | 'accessTokenMinutes'
     | 'refreshTokenDays'
     | 'requestTimeoutMs'
@@ -106,6 +116,8 @@ export type AppDeps = {
   /** Connects to servers exactly as runs do. */
   connect: Connect
   refuseLocal: RefuseLocal
+  localIsolation: DiagnosticsDeps['localIsolation']
+  poolState: DiagnosticsDeps['poolState']
   http: HttpClient
   enqueue: RunRoutes['enqueue']
   version: string
@@ -138,6 +150,7 @@ const schemas = [
   dryRunSchema,
   ...outgoingSchemas,
   ...applicationRoomSchemas,
+  inspectionSchema,
   ...pipelineSchemas,
   runPlanSchema,
   ...credentialSchemas,
@@ -196,6 +209,17 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
     refreshTokenDays: config.refreshTokenDays,
   }
   keepSessionsAlive(app, { db, lifetimes, baseUrl })
+  await app.register(diagnosticsRoutes, {
+    db,
+    box,
+    config,
+    baseUrl,
+    version,
+    isQueueWorking: deps.health.isQueueWorking,
+    poolState: deps.poolState,
+    localIsolation: deps.localIsolation,
+    pagesVersion: readPagesVersion,
+  })
   await app.register(operationsRoutes, { health: deps.health, version })
   const { passwordLogin } = config
   if (!passwordLogin) rejectPasswords(app)
@@ -256,7 +280,8 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
   await app.register(auditRoutes, { db, baseUrl })
   await app.register(credentialRoutes, { db, box, tree, baseUrl, guard, connect, http })
   await app.register(serverRoutes, { db, box, sshGuard, connect, refuseLocal, baseUrl })
-  await app.register(applicationRoutes, { db, box, tree, baseUrl })
+  const inspectionsFolder = join(config.home, 'repositories', 'inspections')
+  await app.register(applicationRoutes, { db, box, tree, baseUrl, guard, inspectionsFolder })
   await app.register(pipelineRoutes, { db, baseUrl })
   await app.register(memberRoutes, { db, lifetimes, baseUrl })
   await app.register(applyRoutes, { db, box, guard, sshGuard, refuseLocal, baseUrl })

@@ -74,6 +74,7 @@ export async function startService(
   const {
     connect,
     refuseLocal,
+    localIsolation,
     close: closeLocal,
   } = createConnect({
     databaseUid,
@@ -184,6 +185,8 @@ export async function startService(
       sshGuard,
       connect,
       refuseLocal,
+      localIsolation,
+      poolState: database.poolState,
       http,
       enqueue,
       version,

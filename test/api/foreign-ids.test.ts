@@ -62,6 +62,8 @@ const server = () => ({
   login_name: 'deploy',
   root_directory: '/srv',
 })
+/** Gantry may not connect there, and says so without trying. */
+const unreachable = { repository: 'git@10.0.0.1:acme/site.git' }
 const application = () => ({ name: name(), repository: 'https://github.com/acme/site.git' })
 
 /** Ids of one kind: one that is accepted, and others that are not. */
@@ -182,6 +184,22 @@ const CASES: Record<string, Case> = {
     ids: servers,
     url: `/applications/${await createApplication()}`,
     body: linked,
+    works: 200,
+  },
+  'POST /repositories/inspect credential_id': {
+    ids: credentials,
+    url: '/repositories/inspect',
+    body: (credential_id) => ({ environment_id: ours.environmentId, ...unreachable, credential_id }),
+    works: 200,
+  },
+  'POST /repositories/inspect environment_id': {
+    // Callers choose the environment: one of another organization is wrong only for those who cannot see it.
+    ids: {
+      right: ours.environmentId,
+      wrong: { 'a removed one': environments.wrong['a removed one']!, ...NOTHING },
+    },
+    url: '/repositories/inspect',
+    body: (environment_id) => ({ environment_id, ...unreachable }),
     works: 200,
   },
   'POST /credentials/{id}/check server_id': {

@@ -40,6 +40,7 @@ function describeAccess(access: Access): string {
     case 'public':
       return 'public'
     case 'signed-in':
+      if (access.requires) return `signed in: requires \`${access.requires}\``
       return access.shows ? `signed in: shows by ${quoted(access.shows)}` : 'signed in: own account'
     case 'instance-admin':
       return `instance administrator${access.orMetricsToken ? ', or the metrics token' : ''}`
@@ -163,6 +164,16 @@ const ask = (route: RouteAccess, token?: string) => {
   return request(route.method, urlOf(route), { token, body })
 }
 
+/** The bodies of routes whose permission is that of an environment in the body. */
+const BODIES: Record<string, object> = {
+  'POST /repositories/inspect': {
+    environment_id: tree.environmentId,
+    repository: 'http://10.0.0.1/shop.git',
+  },
+}
+const askIn = (route: RouteAccess, token: string) =>
+  request(route.method, urlOf(route), { token, body: BODIES[nameOf(route)] })
+
 suite('docs/permissions.md', () => {
   test('has one row for each route, with the access that the code requires', () => {
     const rows = [...page.matchAll(/^\| `([A-Z]+ \/[^`]*)` \| (.+?) \|([^|]*)\|([^|]*)\|$/gm)]
@@ -243,7 +254,11 @@ suite('the owner of another organization', () => {
         })
         break
       case 'signed-in':
-        if (route.url.includes(':')) {
+        if (access.requires !== undefined) {
+          test(`gets 404 from ${name} for an environment of others`, async () => {
+            assert.equal((await askIn(route, outsider.token)).status, 404)
+          })
+        } else if (route.url.includes(':')) {
           test(`gets 404 from ${name}`, async () => {
             assert.equal((await ask(route, outsider.token)).status, 404)
           })
@@ -325,6 +340,16 @@ suite('a viewer', () => {
       else assert.equal(body.code, 'forbidden')
     })
   }
+
+  test('gets 403 from routes that require more in the environment of the body', async () => {
+    const demanding = routes.filter(({ access }) => access.kind === 'signed-in' && access.requires)
+    assert.deepEqual(demanding.map(nameOf), Object.keys(BODIES))
+    for (const route of demanding) {
+      const { status, body } = await askIn(route, viewer.token)
+      assert.deepEqual([status, body.code], [403, 'forbidden'], nameOf(route))
+      assert.equal((await askIn(route, tree.owner.token)).status, 200)
+    }
+  })
 
   test('may read what signed-in users are shown', async () => {
     const shown = routes.filter(({ access }) => access.kind === 'signed-in' && access.shows)

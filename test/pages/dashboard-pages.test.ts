@@ -9,7 +9,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import { brotliCompressSync, brotliDecompressSync, gunzipSync, gzipSync } from 'node:zlib'
 import Fastify from 'fastify'
-import { readBuiltPages } from '#views/dashboard/built-pages.ts'
+import { readBuiltPages, readPagesVersion } from '#views/dashboard/built-pages.ts'
 import { pageRoutes } from '#views/dashboard/page-routes.ts'
 
 /** A temporary folder, removed after the test. */
@@ -146,6 +146,7 @@ suite('building the pages', () => {
     await symlink(fileURLToPath(new URL('node_modules', root)), join(checkout, 'node_modules'))
     await writeFile(join(checkout, 'package-lock.json'), '{}')
     await writeFile(join(checkout, 'web/vite.config.mjs'), "export default { base: '/app/' }")
+    await writeFile(join(checkout, 'package.json'), '{"version": "1.2.3"}')
     const page = '<!doctype html><title>Page</title><script type="module" src="/src/main.js"></script>'
     await writeFile(join(checkout, 'web/index.html'), page)
     await writeFile(join(checkout, 'web/src/main.js'), `document.title = '${'long '.repeat(500)}'`)
@@ -166,6 +167,7 @@ suite('building the pages', () => {
       ['br', 'gzip', null],
     )
     assert.equal((await build(checkout)).stdout, '')
+    assert.equal(await readPagesVersion(pathToFileURL(`${checkout}/web/dist/`)), '1.2.3')
 
     await writeFile(join(checkout, 'web/src/main.js'), 'document.title = "other"')
     assert.match((await build(checkout)).stdout, /building/)

@@ -63,6 +63,7 @@ export async function openTestApp(
     /** The account of an embedded database, which commands on this machine must not use. */
     databaseUid?: number
     refuseLocal?: AppDeps['refuseLocal']
+    poolState?: AppDeps['poolState']
   } = {},
 ): Promise<TestApp> {
   const { settings, drop } = more.beside
@@ -80,7 +81,7 @@ export async function openTestApp(
     listener,
     onError: () => {},
   })
-  const config = readConfig({ ...more.environment })
+  const config = readConfig({ GANTRY_HOME: LOCAL_SETTINGS.home, ...more.environment })
   const guard =
     more.guard ?? createAddressGuard({ allowTargets: config.allowTargets, baseUrl: () => TEST_BASE_URL })
   const http = createHttpClient({ guard, userAgent: 'Gantry/test' })
@@ -95,6 +96,8 @@ export async function openTestApp(
     connect: servers.connect,
     refuseLocal: more.refuseLocal ?? servers.refuseLocal,
     http,
+    localIsolation: servers.localIsolation,
+    poolState: more.poolState ?? database.poolState,
     db: database.db,
     listener,
     box,

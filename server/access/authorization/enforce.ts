@@ -16,6 +16,7 @@ import { requirementOf, type TokenRequirement, unmetRequirement } from './token-
  * The access that a route requires; every route declares one in `config.access`.
  * - `public`: none; `readsCaller`: the route answers callers who are signed in differently.
  * - `signed-in`: a token; the route shows only what belongs to the caller, or what they have one of `shows` for.
+ *   `requires`: the route itself requires this permission, in the environment that the body names.
  * - `instance-admin`: a token of an instance administrator; `orMetricsToken`: or the one in GANTRY_METRICS_TOKEN.
  * - `permissions`: a token, and every listed permission in the scope of the object that the URL names.
  *   `resource:view` means `view` of the kind of resource that the pipeline runs on; `replay` for the permission
@@ -24,7 +25,7 @@ import { requirementOf, type TokenRequirement, unmetRequirement } from './token-
  */
 export type Access =
   | { kind: 'public'; readsCaller?: true }
-  | ({ kind: 'signed-in'; shows?: readonly Permission[] } & ForTokens)
+  | ({ kind: 'signed-in'; shows?: readonly Permission[]; requires?: Permission } & ForTokens)
   | ({ kind: 'instance-admin'; orMetricsToken?: true } & ForTokens)
   | ({ kind: 'permissions'; of: Kind; param: string; needs: readonly Need[]; suffices?: true } & ForTokens)
 
@@ -56,6 +57,7 @@ export const publicly: Access = { kind: 'public' }
 export const publiclyOrSignedIn: Access = { kind: 'public', readsCaller: true }
 export const signedIn: Guarded = { kind: 'signed-in' }
 export const showing = (...shows: Permission[]): Access => ({ kind: 'signed-in', shows })
+export const requiring = (requires: Permission): Access => ({ kind: 'signed-in', requires })
 export const instanceAdmin: Access = { kind: 'instance-admin' }
 
 /** The same access, with another requirement for personal access tokens. */

@@ -40,6 +40,8 @@ export type RefuseLocal = (
   rootDirectory: string,
 ) => Promise<{ provider_code: string[] } | { root_directory: string[] } | undefined>
 
+export type LocalIsolation = 'isolated' | 'unsafe' | 'refused'
+
 export type ConnectSettings = Secrets & {
   /** The account of the embedded database, which local commands never use. */
   databaseUid: number | null
@@ -51,6 +53,8 @@ export type ConnectSettings = Secrets & {
 export function createConnect(settings: ConnectSettings): {
   connect: Connect
   refuseLocal: RefuseLocal
+  /** How commands on this machine run: isolated from Gantry, not isolated because a setting allows it, or not at all. */
+  localIsolation(): Promise<LocalIsolation>
   close(): Promise<void>
 } {
   const { sshGuard, databaseUid, unsafeLocalSteps, ...secrets } = settings
@@ -80,6 +84,11 @@ export function createConnect(settings: ConnectSettings): {
       if ('kind' in local) return { provider_code: [asSentence(local.message)] }
       const refused = await local.refuseRoot(rootDirectory)
       return refused && { root_directory: [asSentence(refused.message)] }
+    },
+    async localIsolation() {
+      const local = await openLocal()
+      if ('kind' in local) return 'refused'
+      return local.containment === 'namespace' ? 'isolated' : 'unsafe'
     },
     async close() {
       const local = await opening

@@ -4,6 +4,20 @@ import type { Remote } from './address.ts'
 // Why a fetch failed, in words for people. Git's own words are shown only where there are no better ones, and then
 // without secrets.
 
+/** The same for people who set up a repository, and as the API names it. */
+export type FetchProblem =
+  | 'not_found'
+  | 'authentication'
+  | 'unreachable'
+  | 'timeout'
+  | 'host_key'
+  | 'certificate'
+  | 'moved'
+  | 'unsafe'
+  | 'too_large'
+  | 'storage'
+  | 'other'
+
 export type FetchFailure = {
   /**
    * absent: there is no such repository. refused: no access, now or later. unreachable: a retry may succeed.
@@ -11,6 +25,7 @@ export type FetchFailure = {
    * than the mirror. unknown: anything else, possibly a broken mirror.
    */
   kind: 'absent' | 'refused' | 'unreachable' | 'moved' | 'disk' | 'hashes' | 'unknown'
+  problem: FetchProblem
   message: string
 }
 
@@ -29,9 +44,11 @@ export function explainFetch(output: string, context: FetchContext): FetchFailur
   const { remote, hasCredential, hidden } = context
   const host = remote.host ?? 'This machine'
   const says = (sign: RegExp) => sign.test(errors)
-  const disk = (message: string) => ({ kind: 'disk', message }) as const
-  const refused = (message: string) => ({ kind: 'refused', message }) as const
-  const unreachable = (message: string) => ({ kind: 'unreachable', message }) as const
+  const disk = (message: string) => ({ kind: 'disk', problem: 'storage', message }) as const
+  const refused = (message: string, problem: FetchProblem = 'authentication') =>
+    ({ kind: 'refused', problem, message }) as const
+  const unreachable = (message: string, problem: FetchProblem = 'unreachable') =>
+    ({ kind: 'unreachable', problem, message }) as const
 
   // What git, curl and ssh print in English. The first that matches counts.
   if (says(/No space left on device|Disk quota exceeded/))
@@ -39,10 +56,14 @@ export function explainFetch(output: string, context: FetchContext): FetchFailur
   if (says(/Read-only file system|insufficient permission for adding an object/))
     return disk('The mirror of the repository is not writable.')
   if (says(/mismatched algorithms/))
-    return { kind: 'hashes', message: 'The repository uses a hash algorithm that is not supported.' }
+    return {
+      kind: 'hashes',
+      problem: 'other',
+      message: 'The repository uses a hash algorithm that is not supported.',
+    }
   if (says(/returned error: 30\d/)) {
     const message = `${host} says that the repository moved from ${remote.address}: enter its new URL.`
-    return { kind: 'moved', message }
+    return { kind: 'moved', problem: 'moved', message }
   }
   if (says(/terminal prompts disabled|Authentication failed|returned error: 40[17]/))
     return hasCredential
@@ -52,7 +73,10 @@ export function explainFetch(output: string, context: FetchContext): FetchFailur
     return refused(`${host} does not allow this application to read the repository.`)
   if (says(/returned error: (429|5\d\d)/)) return unreachable(`${host} is unavailable right now.`)
   if (says(/HOST IDENTIFICATION HAS CHANGED|Host key verification failed/))
-    return refused(`The host key of ${host} has changed since the first connection: nothing was fetched.`)
+    return refused(
+      `The host key of ${host} has changed since the first connection: nothing was fetched.`,
+      'host_key',
+    )
   if (says(/^Load key /m))
     return refused(
       'The SSH key of the credential cannot be read: it must be a private key without a passphrase.',
@@ -63,22 +87,31 @@ export function explainFetch(output: string, context: FetchContext): FetchFailur
       : refused(`${host} requires an SSH key, and this application has none.`)
   if (says(ABSENT)) {
     const hint = hasCredential ? ', or the credential has no access to it' : ''
-    return { kind: 'absent', message: `There is no repository at ${remote.address}${hint}.` }
+    return {
+      kind: 'absent',
+      problem: 'not_found',
+      message: `There is no repository at ${remote.address}${hint}.`,
+    }
   }
   if (says(/Could not resolve host|Name or service not known|failure in name resolution/i))
     return unreachable(`The name ${host} could not be resolved.`)
-  if (says(/Operation too slow|timed out|not responding/i)) return unreachable(`${host} does not answer.`)
+  if (says(/Operation too slow|timed out|not responding/i))
+    return unreachable(`${host} does not answer.`, 'timeout')
   if (says(/Connection refused|Failed to connect|No route to host|Network is unreachable/i))
     return unreachable(`${host} does not accept connections.`)
   if (says(/certificate|gnutls_handshake|SSL_/i))
-    return refused(`No secure connection to ${host}: its certificate or its encryption is not accepted.`)
+    return refused(
+      `No secure connection to ${host}: its certificate or its encryption is not accepted.`,
+      'certificate',
+    )
   if (says(/cannot run ssh|ssh: not found/))
-    return refused('ssh is not installed on the machine that runs Gantry.')
+    return refused('ssh is not installed on the machine that runs Gantry.', 'other')
   if (says(/fsck error/))
-    return refused(`Git considers the repository unsafe or corrupt: ${lastError(errors, hidden)}`)
+    return refused(`Git considers the repository unsafe or corrupt: ${lastError(errors, hidden)}`, 'unsafe')
   if (says(/Connection (reset|closed)|Empty reply|early EOF|unexpected disconnect|RPC failed|hung up/))
     return unreachable(`${host} closed the connection before everything had arrived.`)
-  return { kind: 'unknown', message: `The repository could not be fetched: ${lastError(errors, hidden)}` }
+  const message = `The repository could not be fetched: ${lastError(errors, hidden)}`
+  return { kind: 'unknown', problem: 'other', message }
 }
 
 const ABSENT =

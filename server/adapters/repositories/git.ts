@@ -12,12 +12,17 @@ export type GitCall = {
   /** Access to a remote, for this call. Without it, no remote is allowed. */
   environment?: Record<string, string>
   input?: string
+  /** For a repository that may be anything: no file, and no memory, beyond this. */
+  limits?: Limits
   /** Ends git and everything it started; when all of it is gone, the call throws the signal's reason. */
   signal: AbortSignal
 }
 
 /** A repository on this machine, for as long as the signal allows. */
 export type Repo = Pick<GitCall, 'repository' | 'signal'>
+
+/** For git and each program that it starts. `memoryBytes` is address space; null: not limited. */
+export type Limits = { fileBytes: number; memoryBytes: number | null }
 
 type GitProcess = ChildProcessByStdio<Writable, Readable, Readable>
 
@@ -72,17 +77,31 @@ export async function runGit(
   call.signal.throwIfAborted()
   if (code.status === 'rejected') throw code.reason
   if (done.status === 'rejected') throw done.reason
+  if (call.limits && code.value === NO_PROGRAM) throw new GitMissingError()
   return { code: code.value, errors: said.status === 'fulfilled' ? said.value : '' }
 }
 
 function start(call: GitCall): GitProcess {
-  return spawn('git', call.args, {
+  const [program, ...args] = call.limits ? limited(call.limits, call.args) : ['git', ...call.args]
+  return spawn(program!, args, {
     cwd: '/',
     env: { ...CLEAN, PATH: searchPath(), GIT_DIR: call.repository, ...call.environment },
     stdio: ['pipe', 'pipe', 'pipe'],
     detached: true, // its own process group, to be ended as a whole
   })
 }
+
+/** Node cannot set limits; a shell can. It is replaced by git, and no argument is part of its script. */
+function limited({ fileBytes, memoryBytes }: Limits, args: string[]): string[] {
+  const blocks = Math.ceil(fileBytes / 512)
+  const kibibytes = memoryBytes === null ? 'unlimited' : Math.ceil(memoryBytes / 1024)
+  return ['/bin/sh', '-c', LIMITED, 'git', String(blocks), String(kibibytes), ...args]
+}
+
+// Fails where the limit is lower already, and where the system has no such limit.
+const LIMITED = 'ulimit -c 0; ulimit -f "$1"; ulimit -v "$2"; shift 2; exec git "$@"'
+/** What a shell exits with when there is no such program. */
+const NO_PROGRAM = 127
 
 const CLEAN = {
   HOME: '/nonexistent', // no .netrc

@@ -118,10 +118,17 @@ export async function fetchInto(
     return code === 0 ? undefined : explainFetch(errors, fetch)
   }
   const failure = await fetchFrom(remote.address)
-  // GitLab redirects to the name with `.git`; that can be followed without trusting the host.
-  const mayLackSuffix = remote.protocol.startsWith('http') && !/\.git\/?$/.test(remote.address)
-  if (failure?.kind !== 'moved' || !mayLackSuffix) return failure
-  return (await fetchFrom(`${remote.address.replace(/\/+$/, '')}.git`)) && failure
+  const suffixed = failure?.kind === 'moved' ? withSuffix(remote) : undefined
+  return suffixed === undefined ? failure : (await fetchFrom(suffixed)) && failure
+}
+
+/**
+ * GitLab redirects to the name with `.git`; that can be followed without trusting the host. Undefined when the
+ * address has the suffix, or no host that redirects.
+ */
+export function withSuffix({ protocol, address }: FetchContext['remote']): string | undefined {
+  const mayLackSuffix = protocol.startsWith('http') && !/\.git\/?$/.test(address)
+  return mayLackSuffix ? `${address.replace(/\/+$/, '')}.git` : undefined
 }
 
 /** Every fetch that brings something adds a pack; now and then git merges them and removes unused objects. */

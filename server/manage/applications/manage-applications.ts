@@ -2,7 +2,6 @@
 // variables that its commands get (variables.ts).
 import { sql } from 'kysely'
 import { auditorOf, type Requester, recordAudit } from '#access/audit/record.ts'
-import type { Caller } from '#access/authorization/caller.ts'
 import {
   checkCascade,
   checkDependents,
@@ -12,7 +11,7 @@ import {
   pipelinesOf,
   removePipelines,
 } from '#manage/pipelines/remove-pipelines.ts'
-import { checkLocalAccess, LOCAL_ONLY } from '#model/inventory/local-servers.ts'
+import { checkLocalAccess } from '#model/inventory/local-servers.ts'
 import { isNameTaken } from '#model/inventory/names.ts'
 import { type LockedEnvironment, lockEnvironment, lockForChange } from '#model/pipelines/lock-environment.ts'
 import { anyOf } from '#platform/database/any-of.ts'
@@ -24,7 +23,7 @@ import { checkLinks, storeLinks } from './manage-links.ts'
 import { type ApplicationRow, findApplication } from './read-applications.ts'
 import type { ApplicationBody, ApplicationChange } from './schemas.ts'
 import {
-  isOnThisMachine,
+  checkSourceAccess,
   resolveSource,
   type SourceInput,
   validateApplication,
@@ -158,11 +157,6 @@ function changesWhatRuns(input: ApplicationChange, stored: ApplicationRow): bool
   return DECIDING.some(
     (field) => input[field] !== undefined && JSON.stringify(input[field]) !== JSON.stringify(stored[field]),
   )
-}
-
-function checkSourceAccess(caller: Caller, source: SourceInput | undefined): HttpProblem | undefined {
-  if (!source || caller.is_instance_admin || !isOnThisMachine(source)) return undefined
-  return { kind: 'forbidden', reason: `A file: repository is on Gantry's own machine. ${LOCAL_ONLY}` }
 }
 
 async function checkFields(

@@ -4,6 +4,8 @@ import { resourceRoutes } from '#access/resource-routes.ts'
 import type { EmbedDeps } from '#model/actions/embedded.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import { cascadeQuery } from '#platform/http/schemas.ts'
+import type { InspectDeps } from './inspect-repository.ts'
+import { inspectionRoutes } from './inspection-routes.ts'
 import { linkRoutes } from './link-routes.ts'
 import { changeApplication, createApplication, removeApplication } from './manage-applications.ts'
 import {
@@ -15,12 +17,13 @@ import {
 import { applicationBody, applicationChange, applicationRecordSchema } from './schemas.ts'
 import { variableRoutes } from './variable-routes.ts'
 
-export type ApplicationRoutes = EmbedDeps & { box: SecretBox }
+export type ApplicationRoutes = EmbedDeps & InspectDeps & { box: SecretBox }
 
 export const applicationRoutes: FastifyPluginAsyncTypebox<ApplicationRoutes> = async (app, deps) => {
   const { db } = deps
   await app.register(variableRoutes, deps)
   await app.register(linkRoutes, deps)
+  await app.register(inspectionRoutes, deps)
   const applications = resourceRoutes(app, deps, {
     tag: 'Applications',
     name: 'application',

@@ -5,6 +5,7 @@ import { credentialFits } from '#adapters/repositories/credential-fits.ts'
 import { readSource } from '#adapters/repositories/source.ts'
 import { authorizeUse } from '#manage/credentials/credential-use.ts'
 import { readSharedPaths } from '#model/deploy/shared-paths.ts'
+import { LOCAL_ONLY } from '#model/inventory/local-servers.ts'
 import type { LockedEnvironment } from '#model/pipelines/lock-environment.ts'
 import type { Transaction } from '#platform/database/connect.ts'
 import { FieldErrors, type HttpProblem } from '#platform/http/problems.ts'
@@ -25,7 +26,7 @@ export type SourceInput = { repository: string; provider: Provider | null }
 export async function resolveSource(
   trx: Transaction,
   caller: Caller,
-  { organization_id }: LockedEnvironment,
+  { organization_id }: Pick<LockedEnvironment, 'organization_id'>,
   input: ApplicationChange,
   stored?: ApplicationRow,
 ): Promise<{ source: SourceInput | undefined } | HttpProblem> {
@@ -75,8 +76,12 @@ export function validateApplication(input: ApplicationChange, source: SourceInpu
   return errors
 }
 
-/** Whether the repository is on Gantry's own machine. */
-export function isOnThisMachine({ repository, provider }: SourceInput): boolean {
+export function checkSourceAccess(caller: Caller, source: SourceInput | undefined): HttpProblem | undefined {
+  if (!source || caller.is_instance_admin || !isOnThisMachine(source)) return undefined
+  return { kind: 'forbidden', reason: `A file: repository is on Gantry's own machine. ${LOCAL_ONLY}` }
+}
+
+function isOnThisMachine({ repository, provider }: SourceInput): boolean {
   const read = readAddress(repository, provider)
   return read.kind === 'remote' && read.remote.protocol === 'file'
 }

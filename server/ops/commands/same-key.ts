@@ -13,13 +13,18 @@ export async function assertSameKey(db: Database, box: SecretBox): Promise<void>
     .values({ sealed: box.seal('gantry', AAD) })
     .onConflict((conflict) => conflict.doNothing())
     .execute()
-  const { sealed } = await db.selectFrom('key_check').select('sealed').executeTakeFirstOrThrow()
-  try {
-    box.open(sealed, AAD)
-  } catch (error) {
+  if (!(await isSameKey(db, box)))
     throw new Error(
       'The secrets in this database were sealed with another key. Provide the key of the first start: GANTRY_SECRET_KEY, or the file secret.key of its GANTRY_HOME.',
-      { cause: error },
     )
+}
+
+/** Once a process has stored the value. */
+export async function isSameKey(db: Database, box: SecretBox): Promise<boolean> {
+  const { sealed } = await db.selectFrom('key_check').select('sealed').executeTakeFirstOrThrow()
+  try {
+    return box.open(sealed, AAD) !== undefined
+  } catch {
+    return false
   }
 }

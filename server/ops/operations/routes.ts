@@ -60,7 +60,8 @@ export const operationsRoutes: FastifyPluginAsyncTypebox<{ health: Health; versi
         tags,
         operationId: 'readVersion',
         summary: 'Name and version',
-        description: 'Redirects browsers, which ask for `text/html`, to the dashboard at `/app`.',
+        description:
+          'The first call of a client: it tells that this is Gantry, and which version runs. Needs no token, and answers without the database. Redirects browsers, which ask for `text/html`, to the dashboard at `/app`.',
         security: [],
         response: {
           200: Exactly(

@@ -64,11 +64,12 @@ export function openDatabase(
   settings: ConnectionSettings,
   options: { max?: number; onIdleError: (error: Error) => void },
 ) {
+  const { max = 10 } = options
   const pool = new pg.Pool({
     ...settings,
     Client: PreparingClient,
     application_name: 'gantry',
-    max: options.max ?? 10,
+    max,
     // An outage must be detected in time to respond with 503, before the caller disconnects.
     connectionTimeoutMillis: 3_000,
     idleTimeoutMillis: 60_000,
@@ -87,7 +88,9 @@ export function openDatabase(
     await db.destroy()
     if (!pool.ended) await pool.end()
   }
-  return { db, pool, settings, close }
+  /** The connections: at most, open, not in use; and requests that wait for one. */
+  const poolState = () => ({ max, open: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount })
+  return { db, pool, poolState, settings, close }
 }
 
 const MIN_VERSION = 18

@@ -21,3 +21,13 @@ export async function readQueueDepths(queue: Pick<QueueCore, 'db' | 'jobs'>): Pr
     order by job`.execute(queue.db)
   return rows
 }
+
+/** How long the oldest job that could run has waited; null when none waits. */
+export async function readOldestReadySeconds(db: QueueCore['db']): Promise<number | null> {
+  const { rows } = await sql<{ seconds: number | null }>`
+    select extract(epoch from queue.job_now() - min(start_after))::float8 as seconds
+    from queue.job where name <> ${DEAD_LETTERS} and state < 'active' and start_after <= queue.job_now()`.execute(
+    db,
+  )
+  return rows[0]!.seconds
+}

@@ -3,6 +3,9 @@ import { readdir, readFile } from 'node:fs/promises'
 import { extname, join, relative, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
+/** Where scripts/build-web.mjs puts them. */
+export const BUILT_PAGES = new URL('../../../web/dist/', import.meta.url)
+
 /** One file of the dashboard, in the encodings in which it can be sent. */
 export type PageFile = {
   type: string
@@ -60,6 +63,11 @@ export async function readBuiltPages(folder: URL): Promise<BuiltPages | undefine
       ]
     }),
   )
+}
+
+/** The version that the pages were built for; null when nothing was built. */
+export async function readPagesVersion(folder = BUILT_PAGES): Promise<string | null> {
+  return readFile(new URL('.version', folder), 'utf8').catch(() => null)
 }
 
 function encodedFile(encoding: EncodedFile['encoding'], bytes: Buffer): EncodedFile {

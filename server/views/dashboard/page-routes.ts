@@ -1,10 +1,14 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { publicly } from '#access/authorization/enforce.ts'
 import { notFound } from '#platform/http/errors.ts'
-import { type BuiltPages, chooseEncoding, isCached, type PageFile, readBuiltPages } from './built-pages.ts'
-
-/** Where scripts/build-web.mjs puts them. */
-const BUILT = new URL('../../../web/dist/', import.meta.url)
+import {
+  BUILT_PAGES,
+  type BuiltPages,
+  chooseEncoding,
+  isCached,
+  type PageFile,
+  readBuiltPages,
+} from './built-pages.ts'
 
 /** Everything from this origin; no inline scripts and no inline styles. */
 const CONTENT_SECURITY_POLICY = [
@@ -30,7 +34,7 @@ const NOT_BUILT = `<!doctype html>
 `
 
 /** Serves the files of the dashboard; tests pass another folder. */
-export const pageRoutes: FastifyPluginAsync<{ folder?: URL }> = async (app, { folder = BUILT }) => {
+export const pageRoutes: FastifyPluginAsync<{ folder?: URL }> = async (app, { folder = BUILT_PAGES }) => {
   let pages: BuiltPages | undefined = await readBuiltPages(folder)
   const config = { access: publicly, notJson: true }
   const schema = { hide: true }

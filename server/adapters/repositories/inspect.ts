@@ -1,0 +1,179 @@
+import { lstat, mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { findConnectProblem, prepareAccess, type Token } from './access.ts'
+import { type Provider, type Remote, readAddress } from './address.ts'
+import { tokenProblem } from './credential-fits.ts'
+import { explainDisk, type FetchFailure, type FetchProblem } from './failures.ts'
+import { GitMissingError, type Limits } from './git.ts'
+import { type Branches, listBranches } from './list-branches.ts'
+import type { RemoteVerdict } from './resolve.ts'
+import { type Snapshot, takeSnapshot } from './snapshot.ts'
+
+// A look at a repository before anything is set up for it: its branches, and the top folder of its default branch.
+// Anyone who may add an application names the repository, so git gets little time, memory and disk. No code of the
+// repository runs: nothing is checked out, and submodules and large files (LFS) are not followed.
+
+export type InspectRequest = {
+  repository: string
+  provider: Provider | null
+  token: Token | null
+  sshKey: string | null
+  /** Called before the remote is contacted. */
+  allowRemote(remote: Remote): Promise<RemoteVerdict>
+  /** Files to read from the top folder, if they are there. */
+  wanted: readonly string[]
+  /** For folders that last as long as one inspection. */
+  folder: string
+  /** For everything together. */
+  withinMs: number
+  /** For one file on disk: the whole repository, if its host cannot send parts. */
+  maxBytes?: number
+  signal: AbortSignal
+}
+
+export type InspectProblem = FetchProblem | 'forbidden_address'
+
+type Problem = { problem: InspectProblem; message: string }
+
+/** Messages contain no secret and no folder of Gantry. */
+export type Inspected =
+  | ({ kind: 'closed' } & Problem)
+  /** `snapshot` is null when there is no branch, and when its files could not be read, for the reason given. */
+  | { kind: 'opened'; branches: Branches; snapshot: Snapshot | null; problem: Problem | null }
+
+const MAX_BYTES = 64 * 1024 * 1024
+const MEMORY_BYTES = 1024 * 1024 * 1024
+const PREFIX = 'inspection-'
+const STALE_MS = 60 * 60 * 1_000
+
+/** Throws the signal's reason when aborted, after everything it started is gone. */
+export async function inspectRepository(request: InspectRequest): Promise<Inspected> {
+  const read = readAddress(request.repository, request.provider)
+  if (read.kind === 'refused') return closed('other', read.message)
+  const deadline = AbortSignal.timeout(request.withinMs)
+  const signal = AbortSignal.any([request.signal, deadline])
+  const progress: Progress = { branches: null }
+  try {
+    return await inspectRemote({ ...request, signal }, read.remote, progress)
+  } catch (error) {
+    request.signal.throwIfAborted()
+    if (deadline.aborted) return tooSlow(read.remote, request.withinMs, progress)
+    if (error instanceof GitMissingError) return closed('other', error.message)
+    const message = explainDisk(error)
+    if (message === undefined) throw error
+    return closed('storage', message)
+  }
+}
+
+/** What is known when time runs out. */
+type Progress = { branches: Branches | null }
+
+async function inspectRemote(
+  request: InspectRequest,
+  remote: Remote,
+  progress: Progress,
+): Promise<Inspected> {
+  const { token, provider, signal, withinMs } = request
+  const problem = token && provider && remote.host !== null ? tokenProblem(provider, remote) : undefined
+  if (problem !== undefined) return closed('authentication', problem)
+  // The system's resolver takes its time, and cannot be cancelled.
+  const verdict = await Promise.race([request.allowRemote(remote), aborted(signal)])
+  if (verdict.kind === 'refused') return closed('forbidden_address', verdict.message)
+  if (verdict.kind === 'unreachable') return closed('unreachable', verdict.message)
+  const addresses = verdict.addresses ?? []
+  const unconnected = await findConnectProblem(remote, { addresses, withinMs, signal })
+  if (unconnected !== undefined) return closed('unreachable', unconnected)
+  return inTemporaryFolder(request.folder, (folder) =>
+    inspectInto(folder, request, remote, addresses, progress),
+  )
+}
+
+async function inspectInto(
+  folder: string,
+  request: InspectRequest,
+  remote: Remote,
+  addresses: string[],
+  progress: Progress,
+): Promise<Inspected> {
+  const { token, sshKey, withinMs, wanted, signal } = request
+  const timeouts = { connectMs: withinMs, idleMs: withinMs, totalMs: withinMs }
+  // First contact with an SSH host: its key is remembered for the second connection, and no longer.
+  const knownHosts = join(folder, 'known-hosts')
+  const access = await prepareAccess({ remote, token, sshKey, addresses, knownHosts, timeouts })
+  try {
+    const hasCredential = (remote.protocol === 'ssh' ? sshKey : token) !== null
+    const context = { remote, hasCredential, hidden: [request.folder, token?.secret ?? ''] }
+    const call = { environment: access.environment, limits: limitsFor(request, remote), signal }
+    const listed = await listBranches(call, context)
+    if (listed.kind === 'failed') return closed(listed.failure.problem, listed.failure.message)
+    const { branches, address } = listed
+    progress.branches = branches
+    if (branches.default === null) return opened(branches, null)
+    const { name: branch, hash } = branches.default
+    const hashes = hash.length === 64 ? 'sha256' : 'sha1'
+    const repository = join(folder, 'repository.git')
+    const taken = await takeSnapshot({ ...call, repository, context, address, branch, hashes, wanted })
+    return taken.kind === 'taken'
+      ? opened(branches, taken.snapshot)
+      : opened(branches, null, problemOf(taken.failure))
+  } finally {
+    await access.release()
+  }
+}
+
+/** A repository on this machine is read by its own git, which maps its packs as a whole. */
+function limitsFor({ maxBytes = MAX_BYTES }: InspectRequest, { protocol }: Remote): Limits {
+  return { fileBytes: maxBytes, memoryBytes: protocol === 'file' ? null : MEMORY_BYTES }
+}
+
+async function inTemporaryFolder<Result>(
+  parent: string,
+  work: (folder: string) => Promise<Result>,
+): Promise<Result> {
+  await mkdir(parent, { recursive: true, mode: 0o700 })
+  await removeStale(parent)
+  const folder = await mkdtemp(join(parent, PREFIX))
+  try {
+    return await work(folder)
+  } finally {
+    await rm(folder, { recursive: true, force: true, maxRetries: 3 })
+  }
+}
+
+/** Removes folders of killed processes: no inspection takes this long. */
+async function removeStale(parent: string): Promise<void> {
+  for (const name of (await readdir(parent)).filter((one) => one.startsWith(PREFIX))) {
+    const state = await lstat(join(parent, name)).catch(() => undefined)
+    if (state && Date.now() - state.mtimeMs > STALE_MS)
+      await rm(join(parent, name), { recursive: true, force: true })
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    if (signal.aborted) reject(signal.reason)
+    else signal.addEventListener('abort', () => reject(signal.reason), { once: true })
+  })
+}
+
+function tooSlow({ host }: Remote, withinMs: number, { branches }: Progress): Inspected {
+  const seconds = `${Math.round(withinMs / 1_000)} s`
+  if (branches === null) return closed('timeout', `${host ?? 'Git'} did not answer within ${seconds}.`)
+  const message = `The files of the repository did not arrive within ${seconds}.`
+  return opened(branches, null, { problem: 'timeout', message })
+}
+
+const problemOf = ({ problem, message }: FetchFailure): Problem => ({ problem, message })
+
+const closed = (problem: InspectProblem, message: string): Inspected => ({ kind: 'closed', problem, message })
+
+const opened = (
+  branches: Branches,
+  snapshot: Snapshot | null,
+  problem: Problem | null = null,
+): Inspected => ({
+  kind: 'opened',
+  branches,
+  snapshot,
+  problem,
+})

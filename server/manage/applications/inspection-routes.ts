@@ -1,0 +1,50 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { callerOf, requiring } from '#access/authorization/enforce.ts'
+import { ApiError, unavailable } from '#platform/http/errors.ts'
+import { unwrap } from '#platform/http/problems.ts'
+import { errorResponses, ref } from '#platform/http/schemas.ts'
+import { type InspectDeps, inspectSource } from './inspect-repository.ts'
+import { inspectionBody, inspectionSchema } from './inspection-schemas.ts'
+import { createSlots } from './inspection-slots.ts'
+
+export const inspectionRoutes: FastifyPluginAsyncTypebox<InspectDeps> = async (app, deps) => {
+  const slots = createSlots({ perProcess: 4, perUser: 2 })
+  const stop = new AbortController()
+  app.addHook('preClose', async () => stop.abort())
+
+  app.post(
+    '/repositories/inspect',
+    {
+      config: { access: requiring('application:add') },
+      schema: {
+        tags: ['Applications'],
+        operationId: 'inspectRepository',
+        summary: 'Inspect a repository',
+        description:
+          'What an application with this repository could be like: its branches, and the language and commands that its files suggest. Credential and address follow the rules for creating an application. Stores nothing, runs nothing of the repository, and answers within about 20 seconds. A repository that cannot be reached is a valid result: 200 with `reachable` false, a `problem` and a message.',
+        body: inspectionBody,
+        response: { 200: ref(inspectionSchema), ...errorResponses(401, 403, 404, 422, 429, 503) },
+      },
+    },
+    async (request, reply) => {
+      const caller = callerOf(request)
+      const release = slots.acquire(caller.id)
+      if (!release) throw tooMany()
+      const left = new AbortController()
+      reply.raw.once('close', () => left.abort())
+      const signal = AbortSignal.any([stop.signal, left.signal])
+      try {
+        return unwrap(await inspectSource(deps, caller, request.body, signal)).inspection
+      } catch (error) {
+        throw signal.aborted ? unavailable() : error
+      } finally {
+        release()
+      }
+    },
+  )
+}
+
+const tooMany = () =>
+  new ApiError('too_many_requests', 'Too many repositories are being inspected. Try again shortly.', {
+    headers: { 'retry-after': '5' },
+  })

@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { judgeBaseUrl, judgeDisk, judgePages } from './machine-checks.ts'
+import { ok, runChecks } from './run-checks.ts'
+
+test('a check that hangs or breaks has failed, says nothing of the error, and the others still answer', async () => {
+  const errors: string[] = []
+  const results = await runChecks(
+    [
+      { name: 'hangs', run: () => new Promise(() => {}) },
+      { name: 'breaks', run: async () => Promise.reject(new Error('password=secret')) },
+      { name: 'answers', run: async () => ok('Fine.') },
+    ],
+    { withinMs: 30, onError: (name) => errors.push(name) },
+  )
+  assert.deepEqual(
+    results.map(({ name, status, remedy }) => [name, status, remedy !== null]),
+    [
+      ['hangs', 'failed', true],
+      ['breaks', 'failed', true],
+      ['answers', 'ok', false],
+    ],
+  )
+  assert.deepEqual(errors, ['breaks'])
+  assert.doesNotMatch(JSON.stringify(results), /secret/)
+})
+
+test('a disk is judged by what is left, and by its share on a large one', () => {
+  const gib = 1024 ** 3
+  const status = (free: number, total: number) => judgeDisk(free * gib, total * gib, true).status
+  assert.deepEqual(
+    [status(50, 100), status(1, 5), status(1, 100), status(0.2, 1), status(3, 1_000)],
+    ['ok', 'ok', 'warning', 'failed', 'ok'],
+  )
+})
+
+test('a base URL that senders cannot reach, or that is not encrypted, is reported', () => {
+  const status = (host: string, baseUrl: string, isSet = true) =>
+    judgeBaseUrl({ host, publicUrl: isSet ? baseUrl : undefined } as never, baseUrl).status
+  assert.equal(status('127.0.0.1', 'http://127.0.0.1:7070', false), 'ok')
+  assert.equal(status('0.0.0.0', 'http://localhost:7070', false), 'warning')
+  assert.equal(status('::', 'http://[::1]:7070'), 'warning')
+  assert.equal(status('127.0.0.1', 'https://gantry.example.com'), 'ok')
+  assert.equal(status('0.0.0.0', 'http://gantry.example.com'), 'warning')
+  assert.equal(status('10.0.0.7', 'http://10.0.0.7:7070', false), 'ok')
+})
+
+test('pages that are missing, or of another version, are reported', () => {
+  assert.deepEqual(
+    [null, '0.1.0', '0.2.0'].map((built) => judgePages(built, '0.2.0').status),
+    ['warning', 'warning', 'ok'],
+  )
+})

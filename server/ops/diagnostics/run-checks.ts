@@ -1,0 +1,57 @@
+// The diagnostics room: what `gantry doctor` shows. Each check looks at one part of the installation; none changes
+// anything. A check that hangs or breaks is itself a finding, and the others still answer.
+import { setTimeout as delay } from 'node:timers/promises'
+import { isOutage } from '#platform/database/outages.ts'
+
+export type Finding = {
+  status: 'ok' | 'warning' | 'failed'
+  message: string
+  /** What to do about it; null when it is ok. */
+  remedy: string | null
+}
+
+export type Check = { name: string; run(): Promise<Finding> }
+
+export type CheckResult = { name: string } & Finding
+
+/** All at once, in the given order. */
+export function runChecks(
+  checks: readonly Check[],
+  { withinMs, onError }: { withinMs: number; onError: (name: string, error: unknown) => void },
+): Promise<CheckResult[]> {
+  return Promise.all(
+    checks.map(async ({ name, run }) => {
+      const late = new AbortController()
+      const timeout = delay(withinMs, TOO_SLOW, { signal: late.signal })
+      timeout.catch(() => {})
+      const finding = run().catch((error: unknown) => {
+        onError(name, error)
+        return broken(error)
+      })
+      try {
+        return { name, ...(await Promise.race([finding, timeout])) }
+      } finally {
+        late.abort()
+      }
+    }),
+  )
+}
+
+export const ok = (message: string): Finding => ({ status: 'ok', message, remedy: null })
+export const warning = (message: string, remedy: string): Finding => ({ status: 'warning', message, remedy })
+export const failed = (message: string, remedy: string): Finding => ({ status: 'failed', message, remedy })
+
+const TOO_SLOW = failed(
+  'This check took too long, and was given up.',
+  'Run it again. If it stays slow, look at the load of the machine and of the database.',
+)
+/** A statement that reached its time limit. */
+const CANCELLED = '57014'
+
+/** The error itself stays in the log: it may name hosts, paths and values. */
+function broken(error: unknown): Finding {
+  if ((error as { code?: unknown } | null)?.code === CANCELLED) return TOO_SLOW
+  return isOutage(error)
+    ? failed('The database does not answer.', 'Check that it runs, and that this process can reach it.')
+    : failed('This check failed unexpectedly.', 'The log of this process has the details.')
+}
