@@ -61,6 +61,7 @@ import type { Config } from '#platform/config.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { Listener } from '#platform/database/listen.ts'
+import { installCompression } from '#platform/http/compression.ts'
 import { replyToBrokenConnection, replyWithError } from '#platform/http/errors.ts'
 import { closeConnectionsOnStop } from '#platform/http/graceful-stop.ts'
 import { installBodyParsing } from '#platform/http/json-body.ts'
@@ -200,6 +201,7 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
   })
   closeConnectionsOnStop(app)
   rejectUnknownRoutes(app)
+  installCompression(app)
   enforceAccess(app, { db, baseUrl, metricsToken: config.metricsToken })
   installBodyParsing(app)
   await installOpenApi(app, { version, baseUrl })

@@ -63,6 +63,8 @@ type Operation = {
   errors?: readonly number[]
 }
 type List<Path extends string, Row> = Operation & {
+  /** For resources without secrets; see platform/http/compression.ts. */
+  compress?: true
   find: (call: Call<Path>, name: string | undefined, page: Page) => Promise<{ rows: Row[]; extent: Extent }>
 }
 type Read<Path extends string, Row> = Operation & {
@@ -127,7 +129,7 @@ export function resourceRoutes<Row, Shown extends TSchema, Result extends object
     operation: Operation,
     schema: { operationId: string; summary: string; body?: TSchema; querystring?: TSchema; response: object },
     handler: (call: Incoming, reply: FastifyReply, request: FastifyRequest) => unknown,
-    config: Pick<FastifyContextConfig, 'bodyOptional' | 'exactNumbersAt'> = {},
+    config: Pick<FastifyContextConfig, 'bodyOptional' | 'exactNumbersAt' | 'compress'> = {},
   ) {
     const { access, errors = [], description, operationId, summary } = { ...schema, ...operation }
     const statuses = [...errorsOf(access), ...(schema.body ? [400] : []), ...errors]
@@ -178,7 +180,7 @@ export function resourceRoutes<Row, Shown extends TSchema, Result extends object
   return {
     /** One page, filtered by name. */
     list<Path extends string>(path: Path, operation: List<Path, Row>) {
-      const { access, find } = operation
+      const { access, find, compress } = operation
       const parent = access.kind === 'permissions' ? withArticle(access.of) : undefined
       const schema = {
         operationId: `${idOf('list')}s`,
@@ -186,12 +188,13 @@ export function resourceRoutes<Row, Shown extends TSchema, Result extends object
         querystring: Exactly({ ...pageQuery, ...nameFilter }),
         response: { 200: Type.Array(shown) },
       }
-      register('GET', path, operation, schema, async (call, reply, request) => {
+      const handler = async (call: Incoming, reply: FastifyReply, request: FastifyRequest) => {
         const page = pageOf(call.query)
         const { rows, extent } = await find(call, call.query['filter[name]'], page)
         describePage(request, reply, baseUrl(), page, extent)
         return present(call, rows)
-      })
+      }
+      register('GET', path, operation, schema, handler, { compress })
     },
 
     create<Path extends string, Schema extends TSchema, Prepared = undefined>(

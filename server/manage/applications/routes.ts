@@ -33,6 +33,7 @@ export const applicationRoutes: FastifyPluginAsyncTypebox<ApplicationRoutes> = a
   })
 
   applications.list('/environments/:id/applications', {
+    compress: true,
     access: permissions('environment', 'id', 'application:view'),
     description: 'Newest first, each with its latest deployments if you may view actions.',
     find: ({ params }, name, page) => listApplications(db, params.id, name, page),

@@ -71,7 +71,7 @@ export const applyRoutes: FastifyPluginAsyncTypebox<ApplyDeps> = async (app, dep
   app.get(
     '/gantry.schema.json',
     {
-      config: { access: publicly },
+      config: { access: publicly, compress: true },
       schema: {
         tags,
         operationId: 'readDocumentSchema',

@@ -22,6 +22,7 @@ export const memberRoutes: FastifyPluginAsyncTypebox<MemberRoutes> = async (app,
   })
 
   members.list('/organizations/:id/members', {
+    compress: true,
     access: permissions('organization', 'id', 'member:view'),
     description:
       'Everybody with a role in it or in a part of it; the newest first. New members are invited: see POST /organizations/{id}/invitations.',
@@ -58,6 +59,7 @@ export const memberRoutes: FastifyPluginAsyncTypebox<MemberRoutes> = async (app,
   })
 
   roles.list('/organizations/:id/roles', {
+    compress: true,
     access: permissions('organization', 'id', 'member:view'),
     description: 'Custom roles, newest first; without the built-in ones (owner, admin, developer, viewer).',
     find: ({ params }, name, page) => listRoles(db, params.id, name, page),

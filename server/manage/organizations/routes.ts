@@ -48,6 +48,7 @@ export const organizationRoutes: FastifyPluginAsyncTypebox<ResourceDeps> = async
   })
 
   organizations.list('/organizations', {
+    compress: true,
     access: showing('organization:view'),
     description: 'Those on which you have `organization:view`, newest first.',
     find: ({ caller }, name, page) => listOrganizations(db, caller, name, page),
@@ -88,6 +89,7 @@ export const organizationRoutes: FastifyPluginAsyncTypebox<ResourceDeps> = async
   })
 
   projects.list('/organizations/:id/projects', {
+    compress: true,
     access: permissions('organization', 'id', 'organization:view'),
     description: 'Those on which you have `project:view`, newest first.',
     find: ({ caller, params }, name, page) => listProjects(db, caller, params.id, name, page),
@@ -128,6 +130,7 @@ export const organizationRoutes: FastifyPluginAsyncTypebox<ResourceDeps> = async
   })
 
   environments.list('/projects/:id/environments', {
+    compress: true,
     access: permissions('project', 'id', 'project:view'),
     description: 'Those on which you have `environment:view`, newest first; archived ones included.',
     find: ({ caller, scope: { organization_id }, params }, name, page) =>

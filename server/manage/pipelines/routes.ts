@@ -35,6 +35,7 @@ export const pipelineRoutes: FastifyPluginAsyncTypebox<ResourceDeps> = async (ap
 
   for (const { type, word, creating } of RESOURCES) {
     pipelines.list(`/pipelines/${type}/:resource_id`, {
+      compress: true,
       access: permissions(type, 'resource_id', 'pipeline:view'),
       operationId: `list${word}Pipelines`,
       description: 'Newest first, each with its steps.',

@@ -28,6 +28,7 @@ export const serverRoutes: FastifyPluginAsyncTypebox<ServerRoutes> = async (app,
   })
 
   servers.list('/environments/:id/servers', {
+    compress: true,
     access: permissions('environment', 'id', 'server:view'),
     description: 'Newest first.',
     find: ({ params }, name, page) => listServers(db, params.id, name, page),

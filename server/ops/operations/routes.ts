@@ -161,7 +161,7 @@ export const operationsRoutes: FastifyPluginAsyncTypebox<{ health: Health; versi
   app.get(
     '/openapi.json',
     {
-      config: { access: publicly },
+      config: { access: publicly, compress: true },
       schema: {
         tags,
         operationId: 'readOpenApi',

@@ -26,7 +26,7 @@ export const actionRoutes: FastifyPluginAsyncTypebox<ActionRoutes> = async (app,
   app.get(
     '/actions',
     {
-      config: { access: showing('action:view') },
+      config: { access: showing('action:view'), compress: true },
       schema: {
         tags,
         operationId: 'listActions',
@@ -49,7 +49,7 @@ export const actionRoutes: FastifyPluginAsyncTypebox<ActionRoutes> = async (app,
   app.get(
     '/actions/:action_id',
     {
-      config: { access: showing('action:view') },
+      config: { access: showing('action:view'), compress: true },
       schema: {
         tags,
         operationId: 'readAction',

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { extname, join, relative, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { acceptedEncodings } from '#platform/http/encodings.ts'
 
 /** Where scripts/build-web.mjs puts them. */
 export const BUILT_PAGES = new URL('../../../web/dist/', import.meta.url)
@@ -98,13 +99,7 @@ export function chooseEncoding(
   encodings: readonly EncodedFile[],
   acceptEncoding: string | undefined,
 ): EncodedFile {
-  const accepted = new Set(
-    (acceptEncoding ?? '')
-      .split(',')
-      .map((part) => part.trim().toLowerCase())
-      .filter((part) => !/;\s*q=0(\.0{0,3})?$/.test(part))
-      .map((part) => part.split(';', 1)[0]!.trim()),
-  )
+  const accepted = acceptedEncodings(acceptEncoding)
   return encodings.find(({ encoding }) => encoding === null || accepted.has(encoding))!
 }
 

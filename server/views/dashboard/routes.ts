@@ -21,7 +21,7 @@ export const dashboardRoutes: FastifyPluginAsyncTypebox<ReadOverview> = async (a
   app.get(
     '/overview',
     {
-      config: { access: showing('action:view') },
+      config: { access: showing('action:view'), compress: true },
       schema: {
         tags: ['Actions'],
         operationId: 'readOverview',
