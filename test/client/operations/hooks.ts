@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict'
+import type { openReceiver } from '#test/support/deliveries.ts'
+import { at, type Drive } from './recorder.ts'
+
+type Receiver = Awaited<ReturnType<typeof openReceiver>>
+
+/** A call that starts a run, and what is delivered about it. */
+export async function driveHooks(
+  { admin, anyone }: Drive,
+  pipelineId: number,
+  receiver: Receiver,
+): Promise<void> {
+  const pipeline = at({ id: pipelineId })
+  const outgoing = await admin.post('/pipelines/{id}/hooks/outgoing', {
+    ...pipeline,
+    body: { name: 'Notify', target_url: receiver.url, trigger_when: { events: ['action.completed'] } },
+  })
+  const outgoingHook = at({ hook_id: outgoing.id })
+  await admin.get('/hooks/outgoing/{hook_id}', outgoingHook)
+  await admin.put('/hooks/outgoing/{hook_id}', {
+    ...outgoingHook,
+    body: { settings: { request_body: { status: '{{ action.status }}' } } },
+  })
+  await admin.post('/hooks/outgoing/{hook_id}/rotate-secret', {
+    ...outgoingHook,
+    body: { overlap_seconds: 0 },
+  })
+  await admin.post('/hooks/outgoing/{hook_id}/preview', outgoingHook)
+
+  const incoming = await admin.post('/pipelines/{id}/hooks/incoming', {
+    ...pipeline,
+    body: { name: 'Push', settings: { variables: [{ name: 'branch', type: 'string', required: true }] } },
+  })
+  const incomingHook = at({ hook_id: incoming.id })
+  await admin.get('/pipelines/{id}/hooks', pipeline)
+  await admin.get('/hooks/incoming/{hook_id}', incomingHook)
+  await admin.put('/hooks/incoming/{hook_id}', { ...incomingHook, body: { name: 'Pushed' } })
+  const { verdict } = await admin.post('/hooks/incoming/{hook_id}/dry-run', {
+    ...incomingHook,
+    body: { body: { branch: 'main' } },
+  })
+  assert.equal(verdict, 'accepted')
+  const token = new URL(incoming.url!).pathname.split('/')[2]!
+  const { action_id } = await anyone.post('/hooks/{token}/trigger', {
+    ...at({ token }),
+    body: { branch: 'main' },
+  })
+  assert.equal((await admin.wait(action_id!)).status, 'completed')
+
+  const [call] = await admin.get('/hooks/incoming/{hook_id}/requests', incomingHook)
+  await admin.get('/hook-requests/{id}', at({ id: call!.id }))
+  const replayed = await admin.post('/hook-requests/{id}/replay', at({ id: call!.id }))
+  await receiver.until(1)
+  assert.equal(receiver.arrivals[0]!.json.status, 'completed')
+  await admin.get('/hooks/outgoing/{hook_id}/requests', outgoingHook)
+  await admin.get('/actions/{id}/hook-requests', at({ id: action_id! }))
+  await admin.post('/hooks/outgoing/{hook_id}/redeliver', {
+    ...outgoingHook,
+    body: { from: new Date(Date.now() - 3_600_000).toISOString(), only_failed: false },
+  })
+  if (replayed && 'action_id' in replayed) await admin.wait(replayed.action_id!)
+  await admin.put('/hooks/incoming/{hook_id}', { ...incomingHook, body: { requires_secret: true } })
+  await admin.post('/hooks/incoming/{hook_id}/rotate-secret', incomingHook)
+  await admin.delete('/hooks/incoming/{hook_id}', incomingHook)
+  await admin.delete('/hooks/outgoing/{hook_id}', outgoingHook)
+}

@@ -1,0 +1,43 @@
+import assert from 'node:assert/strict'
+import { at, type Drive } from './recorder.ts'
+
+/** A deploy of the sample, and a run that is cancelled. Returns the deploy. */
+export async function driveRuns({ admin }: Drive, sample: { pipelineId: number; serverId: number }) {
+  const pipeline = at({ id: sample.pipelineId })
+  await admin.post('/pipelines/{id}/plan', pipeline)
+  const { id } = await admin.post('/pipelines/{id}/actions', pipeline)
+  const types = new Set<string>()
+  for await (const { type } of admin.followAction(id)) types.add(type)
+  assert.deepEqual([...types].sort(), ['action', 'end', 'log', 'step', 'target'])
+  const action = await admin.wait(id)
+  assert.equal(action.status, 'completed')
+  const [target] = action.targets
+  const log = await admin.get('/actions/{action_id}/targets/{target_id}/steps/{order}/logs', {
+    params: { path: { action_id: id, target_id: target!.id, order: 1 }, query: { after: 0 } },
+  })
+  assert.equal(log.step.order, 1)
+
+  const custom = await admin.post('/pipelines/server/{resource_id}', {
+    ...at({ resource_id: sample.serverId }),
+    body: { name: 'Wait', operation: 'custom' },
+  })
+  await admin.get('/pipelines/server/{resource_id}', at({ resource_id: sample.serverId }))
+  await admin.post('/pipelines/{id}/steps', {
+    ...at({ id: custom.id }),
+    body: { name: 'wait', command: 'sleep 600' },
+  })
+  const events = admin.followActions({ query: { 'filter[pipeline_id]': String(custom.id) } })
+  assert.equal((await events.next()).value?.type, 'ready')
+  const long = await admin.post('/pipelines/{id}/actions', at({ id: custom.id }))
+  assert.equal((await events.next()).value?.type, 'action')
+  await events.return()
+  await admin.post('/actions/{id}/cancel', at({ id: long.id }))
+  assert.equal((await admin.wait(long.id)).status_reason_code, 'FAILED_CANCELLED')
+
+  const retried = await admin.post('/actions/{id}/retry', at({ id }))
+  assert.equal((await admin.wait(retried.id)).status, 'completed')
+  const { length } = await admin.get('/actions', { params: { query: { 'filter[type]': 'deploy' } } })
+  assert.equal(length, 2)
+  await admin.get('/overview')
+  return id
+}
