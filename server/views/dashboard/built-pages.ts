@@ -62,7 +62,7 @@ export async function readBuiltPages(folder: URL): Promise<BuiltPages | undefine
   )
 }
 
-function encodedFile(encoding: EncodedFile['encoding'], bytes: Buffer): EncodedFile {
+export function encodedFile(encoding: EncodedFile['encoding'], bytes: Buffer): EncodedFile {
   const digest = createHash('sha256').update(bytes).digest('base64url').slice(0, 27)
   return { encoding, bytes, etag: `"${digest}"` }
 }

@@ -7,7 +7,7 @@ import { type BuiltPages, chooseEncoding, isCached, type PageFile, readBuiltPage
 const BUILT = new URL('../../../web/dist/', import.meta.url)
 
 /** Everything from this origin; no inline scripts and no inline styles. */
-const CONTENT_SECURITY_POLICY = [
+export const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
   "style-src 'self'",
@@ -60,7 +60,7 @@ function fileFor(pages: BuiltPages, path: string): PageFile | undefined {
   return pages.get(isView ? 'index.html' : path)
 }
 
-function sendFile(request: FastifyRequest, reply: FastifyReply, file: PageFile): FastifyReply {
+export function sendFile(request: FastifyRequest, reply: FastifyReply, file: PageFile): FastifyReply {
   const encoded = chooseEncoding(file.encodings, request.headers['accept-encoding'])
   reply
     .header('etag', encoded.etag)
