@@ -120,7 +120,9 @@ export function readDocument(source: unknown): Reference {
       description,
       operations: operations.filter(({ tag }) => tag === name).map(({ operation }) => operation),
     })),
-    schemas: new Map(Object.entries(document.components?.schemas ?? {})),
+    schemas: new Map(
+      Object.entries(document.components?.schemas ?? {}).sort(([one], [other]) => one.localeCompare(other)),
+    ),
     errors: commonErrors(operations.flatMap(({ operation }) => operation.answers)),
   }
 }
@@ -230,4 +232,18 @@ export function withoutNull(schema: Schema): { schema: Schema; nullable: boolean
   const types = schema.type.filter((type) => type !== 'null')
   const type = types.length === 1 ? types[0] : types
   return { schema: { ...schema, type }, nullable: types.length < schema.type.length }
+}
+
+/** The names of the schemas that requests consist of, those inside of others included. */
+export function requestSchemas({ tags, schemas }: Pick<Reference, 'tags' | 'schemas'>): Set<string> {
+  const names = new Set<string>()
+  const add = (schema: Schema | undefined) => {
+    for (const [, name] of JSON.stringify(schema ?? {}).matchAll(/"#\/components\/schemas\/([^"]+)"/g)) {
+      if (names.has(name!)) continue
+      names.add(name!)
+      add(schemas.get(name!))
+    }
+  }
+  for (const { body } of tags.flatMap((tag) => tag.operations)) add(body?.schema)
+  return names
 }

@@ -31,7 +31,7 @@ ${paragraphs(description)}
 <div class="explanation">
 <h2>Authentication</h2>
 <p>Send a token with every request, in the header <code>Authorization: Bearer &lt;token&gt;</code>. Calls marked public need none.</p>
-<ul>
+<ul class="points">
 <li><b>Personal access tokens</b> are for scripts, CI and everything that runs without you. Create one under
 <a href="/app/account">Account</a> or with ${link('POST', '/users/personal-access-tokens')}. Limit it to the scopes
 <code>read</code>, <code>run</code>, <code>hooks</code> and <code>manage</code>, to organizations or to projects; each call below names the scope that it needs.</li>
@@ -50,7 +50,7 @@ ${renderCode('TypeScript: use a token', 'TypeScript', `import { createGantry } f
 <section id="conventions" class="topic">
 <div class="explanation">
 <h2>Conventions</h2>
-<ul>
+<ul class="points">
 <li><b>JSON</b> in and out, UTF-8. A field without a value is <code>null</code>, never left out. Unknown fields in a body are rejected. Timestamps are ISO 8601 in UTC.</li>
 <li><b>Lists</b> are arrays, newest first unless noted otherwise. <code>page</code> and <code>per_page</code> (1–100, default 25) select a page;
 the headers <code>Link</code> and <code>X-Total-Count</code> tell the other pages and the total.</li>

@@ -65,7 +65,11 @@ function renderParameters({ parameters }: Operation, schemas: Reference['schemas
       const items = parameters
         .filter((one) => one.in === location)
         .map(({ name, schema, required, description }) =>
-          renderField({ name, schema, required, description, data: ` data-in="${location}"` }, schemas),
+          renderField(
+            { name, schema, required, description, data: ` data-in="${location}"` },
+            schemas,
+            'request',
+          ),
         )
       return items.length > 0 ? `<h4>${title}</h4><ul class="fields">${items.join('')}</ul>` : ''
     })
@@ -75,7 +79,7 @@ function renderParameters({ parameters }: Operation, schemas: Reference['schemas
 function renderBody(body: NonNullable<Operation['body']>, schemas: Reference['schemas']): string {
   const type = body.type === 'application/json' ? '' : ` <span class="mark">${html(body.type)}</span>`
   const optional = body.required ? '' : ' <span class="mark">optional</span>'
-  return `<h4 class="body">Body${type}${optional}</h4>${paragraphs(body.description)}${renderFields(body.schema, schemas)}`
+  return `<h4 class="body">Body${type}${optional}</h4>${paragraphs(body.description)}${renderFields(body.schema, schemas, 'request')}`
 }
 
 function renderAnswers(answers: Answer[], schemas: Reference['schemas']): string {
@@ -111,7 +115,7 @@ function renderContent(content: Content | undefined, schemas: Reference['schemas
   const named = name !== undefined && hasFields(schemas.get(name)) ? renderReference(name) : ''
   const own =
     name === undefined && hasFields(inner)
-      ? `<details><summary>Fields</summary>${renderFields(inner, schemas)}</details>`
+      ? `<details><summary>Fields</summary>${renderFields(inner, schemas, 'response')}</details>`
       : ''
   return ` <span class="type">${typeOf(content.schema)}</span>${type}${named}${own}`
 }

@@ -82,7 +82,10 @@ const DOCUMENT = {
         properties: {
           id: { anyOf: [{ type: 'integer' }, { type: 'null' }] },
           parent: { anyOf: [{ $ref: '#/components/schemas/Hook' }, { type: 'null' }] },
-          labels: { type: 'object', additionalProperties: { type: 'string' } },
+          labels: {
+            type: 'object',
+            additionalProperties: { type: ['string', 'array'], items: { type: 'integer' } },
+          },
         },
       },
     },
@@ -123,9 +126,9 @@ test('parameters, fields, limits, responses and schemas are described, reference
     'list array of object at most 5 items',
     'inner boolean',
     '200 Success Hook',
-    'id integer required nullable',
-    'parent Hook nullable',
-    'labels map of string',
+    'id integer nullable',
+    'parent Hook optional nullable',
+    'labels map of string or array of integer optional',
     'Send Authorization.',
     'In two paragraphs.',
   ]) {

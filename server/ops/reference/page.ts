@@ -1,6 +1,6 @@
 import type { RouteAccess } from '#access/authorization/enforce.ts'
 import { accessOf } from './access.ts'
-import { type Reference, readDocument } from './document.ts'
+import { type Reference, readDocument, requestSchemas } from './document.ts'
 import { html, paragraphs, prose } from './html.ts'
 import { renderIntroduction, SECTIONS } from './introduction.ts'
 import { renderOperation } from './operation.ts'
@@ -80,13 +80,15 @@ function renderGroup(title: string, items: string[]): string {
   return `<details><summary>${html(title)}</summary><ul>${items.join('')}</ul></details>`
 }
 
-function renderSchemas({ schemas }: Reference): string {
+function renderSchemas(reference: Reference): string {
+  const { schemas } = reference
   if (schemas.size === 0) return ''
+  const sent = requestSchemas(reference)
   const articles = [...schemas].map(
     ([name, schema]) => `<article id="schema-${html(name)}" class="schema">
 <h3><a href="#schema-${html(name)}">${html(name)}</a></h3>
 ${schema.description ? `<p class="description">${prose(schema.description)}</p>` : ''}
-${renderFields(schema, schemas)}
+${renderFields(schema, schemas, sent.has(name) ? 'request' : 'response')}
 </article>`,
   )
   return `<section aria-labelledby="schemas"><div class="tag"><h2 id="schemas">Schemas</h2><p>The objects that calls take and return.</p></div>

@@ -3,13 +3,20 @@ import { html, paragraphs, prose } from './html.ts'
 
 type Schemas = ReadonlyMap<string, Schema>
 
+/** Requests name the fields that they need, responses those that they may lack. */
+export type Direction = 'request' | 'response'
+
 /** The fields of a schema as a tree; what it is instead, when it has none. */
-export function renderFields(schema: Schema, schemas: Schemas): string {
+export function renderFields(schema: Schema, schemas: Schemas, direction: Direction): string {
   const target = targetOf(schema, schemas)
   const fields = Object.entries(target.properties ?? {})
-  if (fields.length === 0) return renderVariants(target, schemas) ?? renderValue(target)
+  if (fields.length === 0) return renderVariants(target, schemas, direction) ?? renderValue(target)
   const items = fields.map(([name, field]) =>
-    renderField({ name, schema: field, required: target.required?.includes(name) ?? false }, schemas),
+    renderField(
+      { name, schema: field, required: target.required?.includes(name) ?? false },
+      schemas,
+      direction,
+    ),
   )
   return `<ul class="fields">${items.join('')}${renderOthers(target)}</ul>`
 }
@@ -24,16 +31,21 @@ type Field = {
 }
 
 /** One field or parameter: its name, type, limits and description, and what is inside of it. */
-export function renderField({ name, schema, required, description, data = '' }: Field, schemas: Schemas) {
+export function renderField(
+  { name, schema, required, description, data = '' }: Field,
+  schemas: Schemas,
+  direction: Direction,
+): string {
   const { nullable } = withoutNull(schema)
   const text = description ?? schema.description ?? ''
   const marks = [
-    required ? '<b class="required">required</b>' : '',
+    required && direction === 'request' ? '<b class="required">required</b>' : '',
+    !required && direction === 'response' ? '<span class="mark">optional</span>' : '',
     nullable ? '<span class="mark">nullable</span>' : '',
     schema.deprecated ? '<span class="mark">deprecated</span>' : '',
     ...limitsOf(schema).map((limit) => `<span class="mark">${limit}</span>`),
   ]
-  return `<li${data}><div class="field"><code>${html(name)}</code> <span class="type">${typeOf(schema)}</span> ${marks.filter(Boolean).join(' ')}</div>${paragraphs(text)}${valuesOf(schema)}${renderNested(schema, schemas)}</li>`
+  return `<li${data}><div class="field"><code>${html(name)}</code> <span class="type">${typeOf(schema)}</span> ${marks.filter(Boolean).join(' ')}</div>${paragraphs(text)}${valuesOf(schema)}${renderNested(schema, schemas, direction)}</li>`
 }
 
 /** The type in words, with links to named schemas. */
@@ -45,26 +57,27 @@ export function typeOf(schema: Schema): string {
   if (inner !== schema && inner.$ref) return typeOf(inner)
   if (inner.anyOf) return inner.anyOf.map(typeOf).join(' or ')
   if (inner.allOf) return inner.allOf.map(typeOf).join(' and ')
-  if (inner.items) return `array of ${typeOf(inner.items)}`
+  if (Array.isArray(inner.type)) return inner.type.map((type) => typeOf({ ...inner, type })).join(' or ')
+  if (inner.type === 'array') return `array of ${typeOf(inner.items ?? {})}`
   if (isMap(inner)) return `map of ${typeOf(inner.additionalProperties as Schema)}`
   if (inner.const !== undefined) return `<code>${html(JSON.stringify(inner.const))}</code>`
-  const type = [inner.type ?? (inner.enum ? typeof inner.enum[0] : 'any value')].flat().join(' or ')
+  const type = inner.type ?? (inner.enum ? typeof inner.enum[0] : 'any value')
   return html(inner.format ? `${type} (${inner.format})` : type)
 }
 
 /** Fields of objects unfold in place; those of named schemas are copied from their own section by a script. */
-function renderNested(schema: Schema, schemas: Schemas): string {
+function renderNested(schema: Schema, schemas: Schemas, direction: Direction): string {
   const { schema: inner } = withoutNull(schema)
   const name = nameOf(inner)
   if (name !== undefined) {
     const isTree = hasFields(schemas.get(name))
     return isTree ? renderReference(name) : ''
   }
-  if (inner.items) return renderNested(inner.items, schemas)
-  if (isMap(inner)) return renderNested(inner.additionalProperties as Schema, schemas)
+  if (inner.items) return renderNested(inner.items, schemas, direction)
+  if (isMap(inner)) return renderNested(inner.additionalProperties as Schema, schemas, direction)
   if (inner.properties && hasFields(inner))
-    return `<details><summary>Fields</summary>${renderFields(inner, schemas)}</details>`
-  return inner.anyOf?.map((one) => renderNested(one, schemas)).join('') ?? ''
+    return `<details><summary>Fields</summary>${renderFields(inner, schemas, direction)}</details>`
+  return inner.anyOf?.map((one) => renderNested(one, schemas, direction)).join('') ?? ''
 }
 
 export function renderReference(name: string): string {
@@ -79,12 +92,12 @@ export function hasFields(schema: Schema | undefined): boolean {
 }
 
 /** A schema that is one of several. */
-function renderVariants(schema: Schema, schemas: Schemas): string | undefined {
+function renderVariants(schema: Schema, schemas: Schemas, direction: Direction): string | undefined {
   const { schema: inner } = withoutNull(schema)
   const members = inner.anyOf ?? inner.allOf
   if (!members) return undefined
   const items = members.map(
-    (one) => `<li><span class="type">${typeOf(one)}</span>${renderNested(one, schemas)}</li>`,
+    (one) => `<li><span class="type">${typeOf(one)}</span>${renderNested(one, schemas, direction)}</li>`,
   )
   return `<p>${inner.anyOf ? 'One of' : 'All of'}:</p><ul class="fields">${items.join('')}</ul>`
 }
