@@ -55,6 +55,7 @@ import { pipelineSchemas } from '#model/pipelines/schemas.ts'
 import { commandLineRoutes } from '#ops/command-line/routes.ts'
 import { type DiagnosticsDeps, diagnosticsRoutes } from '#ops/diagnostics/routes.ts'
 import { type Health, operationsRoutes } from '#ops/operations/routes.ts'
+import { referenceRoutes } from '#ops/reference/routes.ts'
 import type { AddressGuard } from '#platform/addresses/guard.ts'
 import type { SshGuard } from '#platform/addresses/ssh-guard.ts'
 import type { Config } from '#platform/config.ts'
@@ -223,6 +224,7 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
     pagesVersion: readPagesVersion,
   })
   await app.register(operationsRoutes, { health: deps.health, version })
+  await app.register(referenceRoutes)
   const { passwordLogin } = config
   if (!passwordLogin) rejectPasswords(app)
   await app.register(accountRoutes, { db, lifetimes, baseUrl })

@@ -117,6 +117,7 @@ async function createObjects(): Promise<Record<string, string>> {
     .where('action_id', '=', actionId)
     .executeTakeFirstOrThrow()
   return {
+    '/docs/:file': '/docs/style.css',
     '/organizations/:id': organization,
     '/organizations/:id/invitations/:invitation_id': `${organization}/invitations/${invitation.id}`,
     '/organizations/:id/members/:user_id': `${organization}/members/${viewer.id}`,

@@ -1,4 +1,4 @@
-// The operations room: health, readiness, metrics, dead letters and the API reference page.
+// The operations room: health, readiness, metrics, dead letters and the OpenAPI document.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { type Static, Type } from 'typebox'
 import { instanceAdmin, publicly } from '#access/authorization/enforce.ts'
@@ -12,7 +12,6 @@ import {
   TextOrNull,
   Timestamp,
 } from '#platform/http/schemas.ts'
-import { referencePage, referenceStyle } from './reference.ts'
 
 /** The state of the service. */
 export type Health = {
@@ -171,15 +170,5 @@ export const operationsRoutes: FastifyPluginAsyncTypebox<{ health: Health; versi
       },
     },
     async () => ({ ...app.swagger() }),
-  )
-  app.get(
-    '/docs',
-    { config: { access: publicly, notJson: true }, schema: { hide: true } },
-    async (_request, reply) => reply.type('text/html; charset=utf-8').send(referencePage(app.swagger())),
-  )
-  app.get(
-    '/docs/style.css',
-    { config: { access: publicly, notJson: true }, schema: { hide: true } },
-    async (_request, reply) => reply.type('text/css; charset=utf-8').send(referenceStyle),
   )
 }

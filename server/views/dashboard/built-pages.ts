@@ -71,7 +71,7 @@ export async function readPagesVersion(folder = BUILT_PAGES): Promise<string | n
   return readFile(new URL('.version', folder), 'utf8').catch(() => null)
 }
 
-function encodedFile(encoding: EncodedFile['encoding'], bytes: Buffer): EncodedFile {
+export function encodedFile(encoding: EncodedFile['encoding'], bytes: Buffer): EncodedFile {
   const digest = createHash('sha256').update(bytes).digest('base64url').slice(0, 27)
   return { encoding, bytes, etag: `"${digest}"` }
 }

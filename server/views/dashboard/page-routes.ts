@@ -11,7 +11,7 @@ import {
 } from './built-pages.ts'
 
 /** Everything from this origin; no inline scripts and no inline styles. */
-const CONTENT_SECURITY_POLICY = [
+export const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
   "style-src 'self'",
@@ -64,7 +64,7 @@ function fileFor(pages: BuiltPages, path: string): PageFile | undefined {
   return pages.get(isView ? 'index.html' : path)
 }
 
-function sendFile(request: FastifyRequest, reply: FastifyReply, file: PageFile): FastifyReply {
+export function sendFile(request: FastifyRequest, reply: FastifyReply, file: PageFile): FastifyReply {
   const encoded = chooseEncoding(file.encodings, request.headers['accept-encoding'])
   reply
     .header('etag', encoded.etag)

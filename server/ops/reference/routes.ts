@@ -1,0 +1,31 @@
+import type { FastifyPluginAsync } from 'fastify'
+import { publicly } from '#access/authorization/enforce.ts'
+import { notFound } from '#platform/http/errors.ts'
+import type { PageFile } from '#views/dashboard/built-pages.ts'
+import { CONTENT_SECURITY_POLICY, sendFile } from '#views/dashboard/page-routes.ts'
+import { readStaticFiles, toFile } from './files.ts'
+import { referencePage } from './page.ts'
+
+/** The page and its files. They are the same for everybody, and change only with the version. */
+export const referenceRoutes: FastifyPluginAsync = async (app) => {
+  const files = await readStaticFiles()
+  const modules = [...files.keys()].filter((name) => name.endsWith('.js') && name !== 'theme.js')
+  const config = { access: publicly, notJson: true }
+  const schema = { hide: true }
+  let page: Promise<PageFile> | undefined
+
+  app.get('/docs', { config, schema }, async (request, reply) => {
+    page ??= toFile(
+      Buffer.from(referencePage(app.swagger(), app.accessTable, modules)),
+      'text/html; charset=utf-8',
+    )
+    reply.header('content-security-policy', CONTENT_SECURITY_POLICY)
+    return sendFile(request, reply, await page)
+  })
+
+  app.get<{ Params: { file: string } }>('/docs/:file', { config, schema }, async (request, reply) => {
+    const file = files.get(request.params.file)
+    if (!file) throw notFound()
+    return sendFile(request, reply, file)
+  })
+}

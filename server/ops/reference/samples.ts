@@ -1,0 +1,134 @@
+import { nameOf, type Operation, type Reference, type Schema, withoutNull } from './document.ts'
+import { sampleParameter, sampleValue } from './sample-values.ts'
+import { typescriptLiteral } from './typescript-literal.ts'
+
+// Code that makes a call: for a shell, and for the client of this repository. Pure.
+
+const EVENT_STREAM = 'text/event-stream'
+
+/** Streams have methods of their own in the client, which resume after a lost connection. */
+const FOLLOWED: Record<string, string> = {
+  '/actions/stream': 'followActions',
+  '/actions/{id}/stream': 'followAction',
+  '/hooks/outgoing/{hook_id}/stream': 'followDeliveries',
+}
+
+type Place = Pick<Reference, 'url' | 'schemas'>
+
+/** What the samples send as the body, as text; undefined when they send none. */
+export function sampleBody(operation: Operation, schemas: Place['schemas']): unknown {
+  const { body } = operation
+  if (!body) return undefined
+  const value = body.example ?? sampleValue(body.schema, schemas)
+  const isEmpty = typeof value === 'object' && value !== null && Object.keys(value).length === 0
+  return isEmpty && !body.required ? undefined : value
+}
+
+export function curlSample(operation: Operation, { url, schemas }: Place): string {
+  const accept = acceptOf(operation)
+  const body = sampleBody(operation, schemas)
+  const method = operation.method === 'GET' ? '' : `-X ${operation.method} `
+  const lines = [
+    `curl ${accept === EVENT_STREAM ? '-N ' : ''}${method}${word(url + pathOf(operation, schemas))}`,
+  ]
+  if (!operation.isPublic) lines.push('-H "Authorization: Bearer $GANTRY_TOKEN"')
+  if (accept === EVENT_STREAM) lines.push(`-H 'Accept: ${accept}'`)
+  if (body !== undefined) {
+    lines.push(`-H 'Content-Type: ${operation.body!.type}'`)
+    lines.push(`-d ${quote(typeof body === 'string' ? body : JSON.stringify(body, null, 2))}`)
+  }
+  return lines.join(' \\\n  ')
+}
+
+export function typescriptSample(operation: Operation, { url, schemas }: Place): string {
+  const token = operation.isPublic ? '' : '  token: process.env.GANTRY_TOKEN,\n'
+  return `import { createGantry } from '@gantry/client'
+
+const gantry = createGantry({
+  url: ${typescriptLiteral(url)},
+${token}})
+${callOf(operation, schemas)}`
+}
+
+function callOf(operation: Operation, schemas: Place['schemas']): string {
+  const followed = FOLLOWED[operation.path]
+  if (followed !== undefined) {
+    const values = operation.parameters
+      .filter((one) => one.in === 'path')
+      .map((one) => sampleParameter(one, schemas))
+    return `for await (const event of gantry.${followed}(${values.map((one) => typescriptLiteral(one)).join(', ')})) console.log(event)`
+  }
+  const method = operation.method.toLowerCase()
+  const path = typescriptLiteral(operation.path)
+  const init = initOf(operation, schemas)
+  const args = init === undefined ? path : `${path}, ${init}`
+  const name = resultName(operation)
+  if (operation.method === 'GET' && isPaged(operation)) {
+    return `for await (const ${name} of gantry.list(${args})) console.log(${name})`
+  }
+  const result = name === undefined ? '' : `const ${name} = `
+  return `${result}await gantry.${method}(${args})`
+}
+
+/** What a call of the client takes besides its path, one part per line. */
+function initOf(operation: Operation, schemas: Place['schemas']): string | undefined {
+  const of = (location: string) => {
+    const needed = operation.parameters.filter((one) => one.in === location && one.required)
+    if (needed.length === 0) return undefined
+    return Object.fromEntries(needed.map((one) => [one.name, sampleParameter(one, schemas)]))
+  }
+  const params = { path: of('path'), query: of('query'), header: of('header') }
+  const hasParams = Object.values(params).some((group) => group !== undefined)
+  const parts = { params: hasParams ? params : undefined, body: sampleBody(operation, schemas) }
+  const lines = Object.entries(parts)
+    .filter(([, part]) => part !== undefined)
+    .map(([name, part]) => `  ${name}: ${typescriptLiteral(part, '  ')},\n`)
+  return lines.length > 0 ? `{\n${lines.join('')}}` : undefined
+}
+
+/** Of the success: `action` for an Action, nothing without a body. */
+function resultName(operation: Operation): string | undefined {
+  const content = successOf(operation)?.content
+  if (!content) return undefined
+  const { schema } = withoutNull(content.schema)
+  const name = nameOf(schema.items ?? schema)
+  if (name === undefined) return isPaged(operation) ? 'item' : 'result'
+  return name[0]!.toLowerCase() + name.slice(1)
+}
+
+function successOf({ answers }: Operation) {
+  return answers.find(({ status }) => status.startsWith('2'))
+}
+
+/** Lists that come in pages, which the client turns into one. */
+function isPaged(operation: Operation): boolean {
+  const schema = successOf(operation)?.content?.schema
+  return schema?.type === 'array' && operation.parameters.some(({ name }) => name === 'page')
+}
+
+/** The type of the success when it is not JSON. */
+export function acceptOf(operation: Operation): string | undefined {
+  const type = successOf(operation)?.content?.type
+  return type === undefined || type === 'application/json' ? undefined : type
+}
+
+function pathOf({ path, parameters }: Operation, schemas: ReadonlyMap<string, Schema>): string {
+  const sample = (name: string, location: string) => {
+    const parameter = parameters.find((one) => one.name === name && one.in === location)
+    return encodeURIComponent(parameter ? sampleParameter(parameter, schemas) : name)
+  }
+  const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => sample(name, 'path'))
+  const query = parameters
+    .filter((one) => one.in === 'query' && one.required)
+    .map(({ name }) => `${encodeURIComponent(name)}=${sample(name, 'query')}`)
+  return query.length > 0 ? `${filled}?${query.join('&')}` : filled
+}
+
+/** As a shell reads it: bare where it can be. */
+function word(text: string): string {
+  return /^[\w./:%@-]+$/.test(text) ? text : quote(text)
+}
+
+function quote(text: string): string {
+  return `'${text.replaceAll("'", String.raw`'\''`)}'`
+}
