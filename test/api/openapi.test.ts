@@ -6,6 +6,8 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import addFormats from 'ajv-formats'
 import { openTestApp, TEST_BASE_URL } from '#test/support/harness.ts'
 import { type Schema, walkSchemas } from '#test/support/openapi.ts'
 import { createPerson, createTestTree, grantRole } from '#test/support/world.ts'
@@ -18,7 +20,7 @@ const LINTER = fileURLToPath(import.meta.resolve('@redocly/cli/bin/cli.js'))
 const { app, db, request } = await openTestApp({ after })
 const { status, body: document } = await request('GET', '/openapi.json')
 
-type Content = Record<string, { schema: Schema }>
+type Content = Record<string, { schema: Schema; examples?: Record<string, { value: unknown }> }>
 type Operation = {
   operationId?: string
   summary?: string
@@ -150,6 +152,29 @@ test('every field and every parameter has a description: a sentence', () => {
       check(parameter.description, `${name} ${parameter.name}`)
   }
   assert.deepEqual(missing, [])
+})
+
+test('every example is valid by its schema', () => {
+  const ajv = new Ajv2020({ strict: false, validateSchema: false })
+  addFormats.default(ajv)
+  ajv.addSchema(document, 'openapi')
+  let count = 0
+  for (const [path, methods] of Object.entries<Record<string, Operation>>(document.paths)) {
+    for (const [method, { requestBody, responses }] of Object.entries(methods)) {
+      for (const { content = {} } of [requestBody ?? {}, ...Object.values(responses)]) {
+        for (const { schema, examples = {} } of Object.values(content)) {
+          const inDocument = JSON.parse(
+            JSON.stringify(schema).replaceAll('"#/components', '"openapi#/components'),
+          )
+          for (const { value } of Object.values(examples)) {
+            count += 1
+            assert.ok(ajv.validate(inDocument, value), `${method} ${path}: ${ajv.errorsText()}`)
+          }
+        }
+      }
+    }
+  }
+  assert.ok(count > operations.length)
 })
 
 test('every list that has pages tells how many items and pages there are', () => {
