@@ -330,6 +330,7 @@ async function recordResults(): Promise<void> {
   }
   await call('checkReady')
   await by('readOverview')
+  await by('listNames', { query: { q: 'shop' } })
   await by('listCalls', { ...hooks.one, query: { per_page: 1 } })
   await by('listDeliveries', { ...hooks.other, query: { per_page: 1 } })
   const delivery = delivered.at(-1)
