@@ -137,7 +137,9 @@ function addExamples({ requestBody, responses }: Operation, example: Examples[st
   /** Of a body that may have several types, the example shows the first. */
   function show(content: Record<string, Media> | undefined, value: unknown): void {
     const media = Object.values(content ?? {})[0]
-    if (media && value !== undefined) media.examples = { recorded: { value } }
+    if (!media || value === undefined) return
+    delete media.example
+    media.examples = { recorded: { value } }
   }
 }
 
