@@ -6079,12 +6079,6 @@ export interface operations {
     }
     requestBody: {
       content: {
-        /**
-         * @example {
-         *       "name": "Ada",
-         *       "language": "en"
-         *     }
-         */
         'application/json': components['schemas']['ChangeMeRequest']
       }
     }
@@ -6121,12 +6115,6 @@ export interface operations {
     }
     requestBody: {
       content: {
-        /**
-         * @example {
-         *       "current_password": "open sesame 1",
-         *       "new_password": "correct horse battery staple"
-         *     }
-         */
         'application/json': components['schemas']['ChangePasswordRequest']
       }
     }
@@ -6291,11 +6279,6 @@ export interface operations {
     }
     requestBody: {
       content: {
-        /**
-         * @example {
-         *       "active": false
-         *     }
-         */
         'application/json': components['schemas']['ChangeUserRequest']
       }
     }
@@ -6367,11 +6350,6 @@ export interface operations {
     }
     requestBody: {
       content: {
-        /**
-         * @example {
-         *       "token": "gty_rs_…"
-         *     }
-         */
         'application/json': components['schemas']['ReadPasswordResetRequest']
       }
     }
@@ -6405,12 +6383,6 @@ export interface operations {
     }
     requestBody: {
       content: {
-        /**
-         * @example {
-         *       "token": "gty_rs_…",
-         *       "password": "correct horse battery staple"
-         *     }
-         */
         'application/json': components['schemas']['ResetPasswordRequest']
       }
     }
@@ -6950,16 +6922,6 @@ export interface operations {
     }
     requestBody?: {
       content: {
-        /**
-         * @example {
-         *       "source_type": "branch",
-         *       "source_ref": "main",
-         *       "trigger_comment": "Fix the cart",
-         *       "variables": {
-         *         "region": "eu"
-         *       }
-         *     }
-         */
         'application/json': components['schemas']['RunRequest']
       }
     }
@@ -7000,16 +6962,6 @@ export interface operations {
     }
     requestBody?: {
       content: {
-        /**
-         * @example {
-         *       "source_type": "branch",
-         *       "source_ref": "main",
-         *       "trigger_comment": "Fix the cart",
-         *       "variables": {
-         *         "region": "eu"
-         *       }
-         *     }
-         */
         'application/json': components['schemas']['RunRequest']
       }
     }
@@ -7772,13 +7724,6 @@ export interface operations {
     }
     requestBody: {
       content: {
-        /**
-         * @example {
-         *       "from": "2026-11-01T00:00:00Z",
-         *       "to": "2026-11-02T00:00:00Z",
-         *       "dry_run": true
-         *     }
-         */
         'application/json': components['schemas']['RedeliverRequest']
       }
     }
@@ -8145,11 +8090,6 @@ export interface operations {
     }
     requestBody: {
       content: {
-        /**
-         * @example {
-         *       "name": "Acme"
-         *     }
-         */
         'application/json': components['schemas']['CreateOrganizationRequest']
       }
     }
@@ -8223,11 +8163,6 @@ export interface operations {
     }
     requestBody: {
       content: {
-        /**
-         * @example {
-         *       "name": "Acme Europe"
-         *     }
-         */
         'application/json': components['schemas']['ChangeOrganizationRequest']
       }
     }
@@ -8342,12 +8277,6 @@ export interface operations {
     }
     requestBody: {
       content: {
-        /**
-         * @example {
-         *       "name": "Shop",
-         *       "logo_url": "https://example.com/logo.png"
-         *     }
-         */
         'application/json': components['schemas']['CreateProjectRequest']
       }
     }
@@ -8422,11 +8351,6 @@ export interface operations {
     }
     requestBody: {
       content: {
-        /**
-         * @example {
-         *       "logo_url": null
-         *     }
-         */
         'application/json': components['schemas']['ChangeProjectRequest']
       }
     }
@@ -8544,13 +8468,6 @@ export interface operations {
     }
     requestBody: {
       content: {
-        /**
-         * @example {
-         *       "name": "Live",
-         *       "type": "production",
-         *       "description": "What customers see"
-         *     }
-         */
         'application/json': components['schemas']['CreateEnvironmentRequest']
       }
     }
@@ -8625,11 +8542,6 @@ export interface operations {
     }
     requestBody: {
       content: {
-        /**
-         * @example {
-         *       "description": null
-         *     }
-         */
         'application/json': components['schemas']['ChangeEnvironmentRequest']
       }
     }
@@ -9367,11 +9279,6 @@ export interface operations {
     }
     requestBody?: {
       content: {
-        /**
-         * @example {
-         *       "pin_host_key": true
-         *     }
-         */
         'application/json': components['schemas']['CheckServerRequest']
       }
     }
@@ -9450,13 +9357,6 @@ export interface operations {
     }
     requestBody: {
       content: {
-        /**
-         * @example {
-         *       "name": "DATABASE_PASSWORD",
-         *       "value": "correct horse battery staple",
-         *       "hidden": true
-         *     }
-         */
         'application/json': components['schemas']['CreateVariableRequest']
       }
     }
@@ -9536,11 +9436,6 @@ export interface operations {
     }
     requestBody: {
       content: {
-        /**
-         * @example {
-         *       "value": "another value"
-         *     }
-         */
         'application/json': components['schemas']['ChangeVariableRequest']
       }
     }
@@ -9796,31 +9691,6 @@ export interface operations {
     }
     requestBody: {
       content: {
-        /**
-         * @example {
-         *       "name": "Shop",
-         *       "repository": "https://github.com/acme/shop.git",
-         *       "default_branch": "main",
-         *       "programming_language": "nodejs",
-         *       "engine_version": "26",
-         *       "framework": "nextjs",
-         *       "root_directory": null,
-         *       "install_dependencies_command": "npm ci",
-         *       "build_command": "npm run build",
-         *       "shared_paths": [
-         *         ".env",
-         *         "storage/"
-         *       ],
-         *       "deployments_keep": 5,
-         *       "credential_id": null,
-         *       "linked_resources": [
-         *         {
-         *           "resource_type": "server",
-         *           "resource_id": 1
-         *         }
-         *       ]
-         *     }
-         */
         'application/json': components['schemas']['CreateApplicationRequest']
       }
     }
@@ -9895,12 +9765,6 @@ export interface operations {
     }
     requestBody: {
       content: {
-        /**
-         * @example {
-         *       "build_command": "npm run build",
-         *       "deployments_keep": 3
-         *     }
-         */
         'application/json': components['schemas']['ChangeApplicationRequest']
       }
     }
@@ -10019,17 +9883,6 @@ export interface operations {
     }
     requestBody: {
       content: {
-        /**
-         * @example {
-         *       "name": "warm-up",
-         *       "description": "Fill the caches of the new release",
-         *       "command": "curl -fsS \"http://localhost/$GANTRY_VAR_REGION\" > /dev/null",
-         *       "run_as_user": null,
-         *       "timeout_seconds": 60,
-         *       "idempotent": true,
-         *       "trigger_after": "activate-new-release"
-         *     }
-         */
         'application/json': components['schemas']['CreateStepRequest']
       }
     }
@@ -10109,12 +9962,6 @@ export interface operations {
     }
     requestBody: {
       content: {
-        /**
-         * @example {
-         *       "timeout_seconds": 1200,
-         *       "trigger_after": null
-         *     }
-         */
         'application/json': components['schemas']['ChangeStepRequest']
       }
     }
@@ -10232,19 +10079,6 @@ export interface operations {
     }
     requestBody: {
       content: {
-        /**
-         * @example {
-         *       "name": "Deploy the shop",
-         *       "operation": "deploy",
-         *       "max_parallel_actions": 1,
-         *       "queue_policy": "latest",
-         *       "rollout": {
-         *         "batch": "50%",
-         *         "max_failed": 0
-         *       },
-         *       "run_after": []
-         *     }
-         */
         'application/json': components['schemas']['CreatePipelineRequest']
       }
     }
@@ -10324,19 +10158,6 @@ export interface operations {
     }
     requestBody: {
       content: {
-        /**
-         * @example {
-         *       "name": "Deploy the shop",
-         *       "operation": "deploy",
-         *       "max_parallel_actions": 1,
-         *       "queue_policy": "latest",
-         *       "rollout": {
-         *         "batch": "50%",
-         *         "max_failed": 0
-         *       },
-         *       "run_after": []
-         *     }
-         */
         'application/json': components['schemas']['CreatePipelineRequest']
       }
     }
@@ -10411,12 +10232,6 @@ export interface operations {
     }
     requestBody: {
       content: {
-        /**
-         * @example {
-         *       "queue_policy": "reject",
-         *       "rollout": null
-         *     }
-         */
         'application/json': components['schemas']['ChangePipelineRequest']
       }
     }
@@ -10535,14 +10350,6 @@ export interface operations {
     }
     requestBody: {
       content: {
-        /**
-         * @example {
-         *       "email": "ada@example.com",
-         *       "name": "Ada",
-         *       "role": "developer",
-         *       "project_id": 1
-         *     }
-         */
         'application/json': components['schemas']['CreateInvitationRequest']
       }
     }
@@ -10615,11 +10422,6 @@ export interface operations {
     }
     requestBody: {
       content: {
-        /**
-         * @example {
-         *       "token": "gty_in_…"
-         *     }
-         */
         'application/json': components['schemas']['ReadInvitationRequest']
       }
     }
@@ -10652,13 +10454,6 @@ export interface operations {
     }
     requestBody: {
       content: {
-        /**
-         * @example {
-         *       "token": "gty_in_…",
-         *       "name": "Ada",
-         *       "password": "correct horse battery staple"
-         *     }
-         */
         'application/json': components['schemas']['AcceptInvitationRequest']
       }
     }
@@ -10775,19 +10570,6 @@ export interface operations {
     }
     requestBody: {
       content: {
-        /**
-         * @example {
-         *       "grants": [
-         *         {
-         *           "role": "viewer"
-         *         },
-         *         {
-         *           "role": "developer",
-         *           "environment_id": 3
-         *         }
-         *       ]
-         *     }
-         */
         'application/json': components['schemas']['ChangeMemberRequest']
       }
     }
@@ -10905,16 +10687,6 @@ export interface operations {
     }
     requestBody: {
       content: {
-        /**
-         * @example {
-         *       "name": "Release manager",
-         *       "permissions": [
-         *         "pipeline:view",
-         *         "pipeline:run",
-         *         "action:view"
-         *       ]
-         *     }
-         */
         'application/json': components['schemas']['CreateRoleRequest']
       }
     }
@@ -10989,13 +10761,6 @@ export interface operations {
     }
     requestBody: {
       content: {
-        /**
-         * @example {
-         *       "permissions": [
-         *         "pipeline:view"
-         *       ]
-         *     }
-         */
         'application/json': components['schemas']['ChangeRoleRequest']
       }
     }
@@ -11067,15 +10832,6 @@ export interface operations {
     }
     requestBody: {
       content: {
-        /**
-         * @example {
-         *       "document": "organization: Acme\nproject: {name: Shop}\ncredentials:\n  GitHub: {provider_code: github, token: \"${GITHUB_TOKEN}\"}\n",
-         *       "values": {
-         *         "GITHUB_TOKEN": "ghp_example"
-         *       },
-         *       "dry_run": true
-         *     }
-         */
         'application/json': components['schemas']['ApplyRequest']
       }
     }

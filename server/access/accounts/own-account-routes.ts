@@ -28,20 +28,17 @@ import { endAllSessions, endSession, listSessions } from './manage-sessions.ts'
 import { operation } from './session-routes.ts'
 import { currentPassword, newPassword, userSchema } from './user-schema.ts'
 
-const profileChange = Exactly(
-  {
-    name: Type.Optional(Name(255, 'Your name, for display.')),
-    language: Type.Optional(
-      Type.String({
-        maxLength: 35,
-        pattern: '^[a-z]{2,3}(-[A-Za-z0-9]{2,8})*$',
-        'x-hint': 'must be a language tag such as en or pt-BR',
-        description: 'A BCP 47 language tag.',
-      }),
-    ),
-  },
-  { examples: [{ name: 'Ada', language: 'en' }] },
-)
+const profileChange = Exactly({
+  name: Type.Optional(Name(255, 'Your name, for display.')),
+  language: Type.Optional(
+    Type.String({
+      maxLength: 35,
+      pattern: '^[a-z]{2,3}(-[A-Za-z0-9]{2,8})*$',
+      'x-hint': 'must be a language tag such as en or pt-BR',
+      description: 'A BCP 47 language tag.',
+    }),
+  ),
+})
 
 const sessionInList = Exactly(
   {
@@ -83,10 +80,7 @@ export const ownAccountRoutes: FastifyPluginAsyncTypebox<{
     operation(signedIn, 'changePassword', 'Change your password', {
       description:
         'Ends all other sessions; personal access tokens stay valid. Incorrect current passwords are throttled like failed logins.',
-      body: Exactly(
-        { current_password: currentPassword, new_password: newPassword },
-        { examples: [{ current_password: 'open sesame 1', new_password: 'correct horse battery staple' }] },
-      ),
+      body: Exactly({ current_password: currentPassword, new_password: newPassword }),
       response: { 204: Type.Null(), ...errorResponses(400, 401, 403, 409, 422, 429) },
     }),
     async (request, reply) => {

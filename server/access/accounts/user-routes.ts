@@ -72,10 +72,9 @@ export const userRoutes: FastifyPluginAsyncTypebox<UserRoutes> = async (app, dep
       description:
         'Deactivating signs the user out at once, event streams included. Their personal access tokens and links are rejected until the account is activated again. One instance administrator must remain active.',
       params: Exactly({ id: Id }),
-      body: Exactly(
-        { active: Type.Boolean({ description: 'Whether the user may sign in and use tokens.' }) },
-        { examples: [{ active: false }] },
-      ),
+      body: Exactly({
+        active: Type.Boolean({ description: 'Whether the user may sign in and use tokens.' }),
+      }),
       response: { 200: ref(userAccountSchema), ...errorResponses(400, 401, 403, 404, 409, 422) },
     }),
     async (request) => {
@@ -112,7 +111,7 @@ export const userRoutes: FastifyPluginAsyncTypebox<UserRoutes> = async (app, dep
     '/users/read-password-reset',
     operation(publicly, 'readPasswordReset', 'Check a password reset link', {
       description: 'The account that the link is for. Links that are unknown, used or expired are 422.',
-      body: Exactly({ token: linkToken }, { examples: [{ token: 'gty_rs_…' }] }),
+      body: Exactly({ token: linkToken }),
       response: {
         200: Exactly(
           {
@@ -136,10 +135,7 @@ export const userRoutes: FastifyPluginAsyncTypebox<UserRoutes> = async (app, dep
     '/users/reset-password',
     operation(publicly, 'resetPassword', 'Set a new password', {
       description: 'With the token of a password reset link, which works once. Signs the user in.',
-      body: Exactly(
-        { token: linkToken, password: newPassword },
-        { examples: [{ token: 'gty_rs_…', password: 'correct horse battery staple' }] },
-      ),
+      body: Exactly({ token: linkToken, password: newPassword }),
       response: { 200: ref(signedInSchema), ...errorResponses(400, 403, 422) },
     }),
     async (request, reply) => {

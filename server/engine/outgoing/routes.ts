@@ -25,17 +25,14 @@ const Instant = Type.String({
   'x-hint': 'must not be in the year 0',
 })
 
-const redeliverBody = Exactly(
-  {
-    from: described(Instant, 'The beginning of the range, inclusive.'),
-    to: Type.Optional(described(Instant, 'The end of the range, exclusive. Default: now.')),
-    only_failed: Type.Optional(
-      Type.Boolean({ default: true, description: 'Skip events that were delivered.' }),
-    ),
-    dry_run: Type.Optional(Type.Boolean({ default: false, description: 'Count without sending.' })),
-  },
-  { examples: [{ from: '2026-11-01T00:00:00Z', to: '2026-11-02T00:00:00Z', dry_run: true }] },
-)
+const redeliverBody = Exactly({
+  from: described(Instant, 'The beginning of the range, inclusive.'),
+  to: Type.Optional(described(Instant, 'The end of the range, exclusive. Default: now.')),
+  only_failed: Type.Optional(
+    Type.Boolean({ default: true, description: 'Skip events that were delivered.' }),
+  ),
+  dry_run: Type.Optional(Type.Boolean({ default: false, description: 'Count without sending.' })),
+})
 
 export const outgoingRoutes: FastifyPluginAsyncTypebox<PreviewDeps> = async (app, deps) => {
   app.post(

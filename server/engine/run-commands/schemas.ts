@@ -64,14 +64,6 @@ export const runBody = Exactly(
   },
   {
     title: 'RunRequest',
-    examples: [
-      {
-        source_type: 'branch',
-        source_ref: 'main',
-        trigger_comment: 'Fix the cart',
-        variables: { region: 'eu' },
-      },
-    ],
   },
 )
 

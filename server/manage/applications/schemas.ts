@@ -84,31 +84,12 @@ const fields = {
   ),
 }
 
-export const applicationBody = Exactly(fields, {
-  examples: [
-    {
-      name: 'Shop',
-      repository: 'https://github.com/acme/shop.git',
-      default_branch: 'main',
-      programming_language: 'nodejs',
-      engine_version: '26',
-      framework: 'nextjs',
-      root_directory: null,
-      install_dependencies_command: 'npm ci',
-      build_command: 'npm run build',
-      shared_paths: ['.env', 'storage/'],
-      deployments_keep: 5,
-      credential_id: null,
-      linked_resources: [{ resource_type: 'server', resource_id: 1 }],
-    },
-  ],
-})
+export const applicationBody = Exactly(fields)
 export type ApplicationBody = Static<typeof applicationBody>
 
 /** Each field that is given replaces what is stored. */
 export const applicationChange = Type.Partial(applicationBody, {
   additionalProperties: false,
-  examples: [{ build_command: 'npm run build', deployments_keep: 3 }],
 })
 export type ApplicationChange = Static<typeof applicationChange>
 
@@ -126,29 +107,25 @@ export const applicationRecordSchema = namedObject('ApplicationRecord', {
 })
 export type ApplicationView = Static<typeof applicationRecordSchema>
 
-export const variableBody = Exactly(
-  {
-    name: Type.String({
-      pattern: '^[A-Za-z_][A-Za-z0-9_]{0,63}$',
-      'x-hint': 'must begin with a letter or _, then letters, digits or _, at most 64 characters',
-      description:
-        'Unique in the application, ignoring case. Names that begin with `GANTRY_`, and names that the shell uses, are reserved.',
+export const variableBody = Exactly({
+  name: Type.String({
+    pattern: '^[A-Za-z_][A-Za-z0-9_]{0,63}$',
+    'x-hint': 'must begin with a letter or _, then letters, digits or _, at most 64 characters',
+    description:
+      'Unique in the application, ignoring case. Names that begin with `GANTRY_`, and names that the shell uses, are reserved.',
+  }),
+  value: Type.String({ maxLength: 65_536, description: 'The value, at most 64 KiB.' }),
+  hidden: Type.Optional(
+    Type.Boolean({
+      default: false,
+      description: 'A hidden value is never returned, and masked in logs. It has at least 6 characters.',
     }),
-    value: Type.String({ maxLength: 65_536, description: 'The value, at most 64 KiB.' }),
-    hidden: Type.Optional(
-      Type.Boolean({
-        default: false,
-        description: 'A hidden value is never returned, and masked in logs. It has at least 6 characters.',
-      }),
-    ),
-  },
-  { examples: [{ name: 'DATABASE_PASSWORD', value: 'correct horse battery staple', hidden: true }] },
-)
+  ),
+})
 export type VariableBody = Static<typeof variableBody>
 
 export const variableChange = Type.Partial(variableBody, {
   additionalProperties: false,
-  examples: [{ value: 'another value' }],
 })
 export type VariableChange = Static<typeof variableChange>
 

@@ -130,40 +130,29 @@ export const documentSchema = Exactly({
   environments: ByName(environmentBody.properties.name, environmentEntry),
 })
 
-export const applyBody = Exactly(
-  {
-    document: Type.String({ minLength: 1, description: 'The document: YAML 1.2 or JSON, at most 1 MiB.' }),
-    values: Type.Optional(
-      Type.Unsafe<Record<string, string>>({
-        type: 'object',
-        maxProperties: MAX_VALUES,
-        propertyNames: { pattern: '^[A-Za-z_][A-Za-z0-9_]{0,63}$', 'x-hint': 'has an invalid name' },
-        additionalProperties: { type: 'string', maxLength: 65_536 },
-        writeOnly: true,
-        description: `Values for the \`\${NAME}\` placeholders of the document. Never returned.`,
-      }),
-    ),
-    dry_run: Type.Optional(
-      Type.Boolean({ default: false, description: 'Reports what would change without changing anything.' }),
-    ),
-    prune: Type.Optional(
-      Type.Boolean({
-        default: false,
-        description:
-          'Removes resources of the project that the document does not list. Credentials belong to the organization and are kept.',
-      }),
-    ),
-  },
-  {
-    examples: [
-      {
-        document: `organization: Acme\nproject: {name: Shop}\ncredentials:\n  GitHub: {provider_code: github, token: "\${GITHUB_TOKEN}"}\n`,
-        values: { GITHUB_TOKEN: 'ghp_example' },
-        dry_run: true,
-      },
-    ],
-  },
-)
+export const applyBody = Exactly({
+  document: Type.String({ minLength: 1, description: 'The document: YAML 1.2 or JSON, at most 1 MiB.' }),
+  values: Type.Optional(
+    Type.Unsafe<Record<string, string>>({
+      type: 'object',
+      maxProperties: MAX_VALUES,
+      propertyNames: { pattern: '^[A-Za-z_][A-Za-z0-9_]{0,63}$', 'x-hint': 'has an invalid name' },
+      additionalProperties: { type: 'string', maxLength: 65_536 },
+      writeOnly: true,
+      description: `Values for the \`\${NAME}\` placeholders of the document. Never returned.`,
+    }),
+  ),
+  dry_run: Type.Optional(
+    Type.Boolean({ default: false, description: 'Reports what would change without changing anything.' }),
+  ),
+  prune: Type.Optional(
+    Type.Boolean({
+      default: false,
+      description:
+        'Removes resources of the project that the document does not list. Credentials belong to the organization and are kept.',
+    }),
+  ),
+})
 
 export const RESOURCE_KINDS = [
   'organization',

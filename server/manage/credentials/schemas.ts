@@ -63,19 +63,12 @@ const fields = {
   active: Type.Optional(Type.Boolean({ default: true, description: 'Whether it may be used.' })),
 }
 
-export const credentialBody = Exactly(fields, {
-  examples: [
-    { name: 'GitHub', provider_code: 'github', token: 'ghp_example' },
-    { name: 'Our Gitea', provider_code: 'gitea', base_url: 'https://git.example.com', token: 'example' },
-    { name: 'Web servers', provider_code: 'ssh', generate: true },
-  ],
-})
+export const credentialBody = Exactly(fields)
 export type CredentialBody = Static<typeof credentialBody>
 
 /** Each field that is given replaces what is stored. */
 export const credentialChange = Type.Partial(credentialBody, {
   additionalProperties: false,
-  examples: [{ token: 'ghp_example' }, { active: false }],
 })
 export type CredentialChange = Static<typeof credentialChange>
 
@@ -91,43 +84,33 @@ export const credentialRecordSchema = namedObject('CredentialRecord', {
 })
 export type CredentialRecord = Static<typeof credentialRecordSchema>
 
-export const credentialCheckBody = Exactly(
-  {
-    repository: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: 2048,
-        description: 'Lists the branches of this repository. Required for `git`, optional otherwise.',
-      }),
-    ),
-    server_id: Type.Optional(described(Id, 'For an SSH key: logs in to this server.')),
-    host: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: 253,
-        description: 'For an SSH key: logs in to this host name or IP address.',
-      }),
-    ),
-    port: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: 65_535, default: 22, description: 'The SSH port of `host`.' }),
-    ),
-    user: Type.Optional(
-      Type.String({
-        pattern: '^[A-Za-z_][A-Za-z0-9_.-]{0,31}$',
-        'x-hint': 'must be an account name',
-        description: 'The account to log in as on `host`.',
-      }),
-    ),
-  },
-  {
-    examples: [
-      {},
-      { repository: 'https://git.example.com/acme/shop.git' },
-      { server_id: 7 },
-      { host: 'web-1.example.com', port: 22, user: 'deploy' },
-    ],
-  },
-)
+export const credentialCheckBody = Exactly({
+  repository: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 2048,
+      description: 'Lists the branches of this repository. Required for `git`, optional otherwise.',
+    }),
+  ),
+  server_id: Type.Optional(described(Id, 'For an SSH key: logs in to this server.')),
+  host: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 253,
+      description: 'For an SSH key: logs in to this host name or IP address.',
+    }),
+  ),
+  port: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: 65_535, default: 22, description: 'The SSH port of `host`.' }),
+  ),
+  user: Type.Optional(
+    Type.String({
+      pattern: '^[A-Za-z_][A-Za-z0-9_.-]{0,31}$',
+      'x-hint': 'must be an account name',
+      description: 'The account to log in as on `host`.',
+    }),
+  ),
+})
 export type CredentialCheckBody = Static<typeof credentialCheckBody>
 
 export const credentialCheckSchema = namedObject('CredentialCheck', {

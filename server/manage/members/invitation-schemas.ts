@@ -47,14 +47,11 @@ export const invitationSchema = namedObject('Invitation', {
 })
 export type Invitation = Static<typeof invitationSchema>
 
-export const invitationBody = Exactly(
-  {
-    email: Type.String({ format: 'email', maxLength: 255, description: 'The address to invite.' }),
-    name: Type.Optional(Name(255, 'A name to suggest to a person who has no account yet.')),
-    ...grantFields,
-  },
-  { examples: [{ email: 'ada@example.com', name: 'Ada', role: 'developer', project_id: 1 }] },
-)
+export const invitationBody = Exactly({
+  email: Type.String({ format: 'email', maxLength: 255, description: 'The address to invite.' }),
+  name: Type.Optional(Name(255, 'A name to suggest to a person who has no account yet.')),
+  ...grantFields,
+})
 export type InvitationBody = Static<typeof invitationBody>
 
 const token = Type.String({
@@ -63,7 +60,7 @@ const token = Type.String({
   description: 'The part of the link after `#`.',
 })
 
-export const readInvitationBody = Exactly({ token }, { examples: [{ token: 'gty_in_…' }] })
+export const readInvitationBody = Exactly({ token })
 
 export const shownInvitationSchema = namedObject('ShownInvitation', {
   organization_name: Type.String({ description: 'The name of the organization to join.' }),
@@ -88,20 +85,17 @@ export const shownInvitationSchema = namedObject('ShownInvitation', {
 })
 export type ShownInvitation = Static<typeof shownInvitationSchema>
 
-export const acceptInvitationBody = Exactly(
-  {
-    token,
-    name: Type.Optional(Name(255, 'The name of a new account. Default: the suggested one.')),
-    password: Type.Optional(
-      Type.String({
-        minLength: 8,
-        maxLength: 255,
-        description: 'The password of a new account, which requires one.',
-      }),
-    ),
-  },
-  { examples: [{ token: 'gty_in_…', name: 'Ada', password: 'correct horse battery staple' }] },
-)
+export const acceptInvitationBody = Exactly({
+  token,
+  name: Type.Optional(Name(255, 'The name of a new account. Default: the suggested one.')),
+  password: Type.Optional(
+    Type.String({
+      minLength: 8,
+      maxLength: 255,
+      description: 'The password of a new account, which requires one.',
+    }),
+  ),
+})
 export type AcceptInvitationBody = Static<typeof acceptInvitationBody>
 
 export const invitationSchemas = [offeredGrantSchema, invitationSchema, shownInvitationSchema]

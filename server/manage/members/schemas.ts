@@ -77,34 +77,27 @@ export const grantFields = {
 const grantInput = Exactly(grantFields)
 export type GrantInput = Static<typeof grantInput>
 
-export const memberChange = Exactly(
-  {
-    grants: Type.Array(grantInput, {
-      minItems: 1,
-      maxItems: 100,
-      description: 'All grants of the member in the organization; replaces those that they have.',
-    }),
-  },
-  { examples: [{ grants: [{ role: 'viewer' }, { role: 'developer', environment_id: 3 }] }] },
-)
+export const memberChange = Exactly({
+  grants: Type.Array(grantInput, {
+    minItems: 1,
+    maxItems: 100,
+    description: 'All grants of the member in the organization; replaces those that they have.',
+  }),
+})
 export type MemberChange = Static<typeof memberChange>
 
-export const roleBody = Exactly(
-  {
-    name: Name(60, 'The name of the role, unique in the organization.'),
-    permissions: Type.Array(Word(PERMISSIONS as readonly Permission[]), {
-      uniqueItems: true,
-      maxItems: PERMISSIONS.length,
-      description: 'What the role allows. You need each permission yourself.',
-    }),
-  },
-  { examples: [{ name: 'Release manager', permissions: ['pipeline:view', 'pipeline:run', 'action:view'] }] },
-)
+export const roleBody = Exactly({
+  name: Name(60, 'The name of the role, unique in the organization.'),
+  permissions: Type.Array(Word(PERMISSIONS as readonly Permission[]), {
+    uniqueItems: true,
+    maxItems: PERMISSIONS.length,
+    description: 'What the role allows. You need each permission yourself.',
+  }),
+})
 export type RoleBody = Static<typeof roleBody>
 
 export const roleChange = Type.Partial(roleBody, {
   additionalProperties: false,
-  examples: [{ permissions: ['pipeline:view'] }],
 })
 export type RoleChange = Static<typeof roleChange>
 

@@ -4,58 +4,46 @@ import { type Static, Type } from 'typebox'
 import { Exactly, Name, TextOrNull, Word } from '#platform/http/schemas.ts'
 import { ENVIRONMENT_TYPES } from '#platform/vocabulary.ts'
 
-export const organizationBody = Exactly(
-  { name: Name(255, 'The name of the organization.') },
-  { examples: [{ name: 'Acme' }] },
-)
+export const organizationBody = Exactly({ name: Name(255, 'The name of the organization.') })
 export type OrganizationBody = Static<typeof organizationBody>
 
 export const organizationChange = Type.Partial(organizationBody, {
   additionalProperties: false,
-  examples: [{ name: 'Acme Europe' }],
 })
 export type OrganizationChange = Static<typeof organizationChange>
 
-export const projectBody = Exactly(
-  {
-    name: Name(255, 'The name of the project, unique in its organization.'),
-    logo_url: Type.Optional(
-      TextOrNull({
-        format: 'uri',
-        pattern: '^https?://',
-        maxLength: 2048,
-        'x-hint': 'must be an http or https URL',
-        description: 'An http or https URL of an image; null: no logo.',
-      }),
-    ),
-  },
-  { examples: [{ name: 'Shop', logo_url: 'https://example.com/logo.png' }] },
-)
+export const projectBody = Exactly({
+  name: Name(255, 'The name of the project, unique in its organization.'),
+  logo_url: Type.Optional(
+    TextOrNull({
+      format: 'uri',
+      pattern: '^https?://',
+      maxLength: 2048,
+      'x-hint': 'must be an http or https URL',
+      description: 'An http or https URL of an image; null: no logo.',
+    }),
+  ),
+})
 export type ProjectBody = Static<typeof projectBody>
 
 export const projectChange = Type.Partial(projectBody, {
   additionalProperties: false,
-  examples: [{ logo_url: null }],
 })
 export type ProjectChange = Static<typeof projectChange>
 
-export const environmentBody = Exactly(
-  {
-    name: Name(255, 'The name of the environment, unique in its project.'),
-    type: Word(Object.keys(ENVIRONMENT_TYPES) as (keyof typeof ENVIRONMENT_TYPES)[], {
-      description: 'The stage that the environment is for.',
-    }),
-    description: Type.Optional(
-      TextOrNull({ maxLength: 2000, description: 'What the environment is for; null: no description.' }),
-    ),
-  },
-  { examples: [{ name: 'Live', type: 'production', description: 'What customers see' }] },
-)
+export const environmentBody = Exactly({
+  name: Name(255, 'The name of the environment, unique in its project.'),
+  type: Word(Object.keys(ENVIRONMENT_TYPES) as (keyof typeof ENVIRONMENT_TYPES)[], {
+    description: 'The stage that the environment is for.',
+  }),
+  description: Type.Optional(
+    TextOrNull({ maxLength: 2000, description: 'What the environment is for; null: no description.' }),
+  ),
+})
 export type EnvironmentBody = Static<typeof environmentBody>
 
 export const environmentChange = Type.Partial(environmentBody, {
   additionalProperties: false,
-  examples: [{ description: null }],
 })
 export type EnvironmentChange = Static<typeof environmentChange>
 

@@ -78,25 +78,12 @@ const fields = {
   ),
 }
 
-export const serverBody = Exactly(fields, {
-  examples: [
-    {
-      name: 'web-1',
-      provider_code: 'ssh',
-      host: 'web-1.example.com',
-      login_name: 'deploy',
-      credential_id: 3,
-      root_directory: '/srv',
-    },
-    { name: 'here', provider_code: 'local', root_directory: '/srv/sites' },
-  ],
-})
+export const serverBody = Exactly(fields)
 export type ServerBody = Static<typeof serverBody>
 
 /** Each field that is given replaces what is stored. */
 export const serverChange = Type.Partial(serverBody, {
   additionalProperties: false,
-  examples: [{ host: 'web-1.example.net' }, { max_parallel_actions: 2 }],
 })
 export type ServerChange = Static<typeof serverChange>
 
@@ -132,17 +119,14 @@ export const serverSchema = namedObject('Server', {
 })
 export type Server = Static<typeof serverSchema>
 
-export const serverCheckBody = Exactly(
-  {
-    pin_host_key: Type.Optional(
-      Type.Boolean({
-        default: false,
-        description: 'Pins the key that the host presents if none is pinned yet; requires `server:edit`.',
-      }),
-    ),
-  },
-  { examples: [{ pin_host_key: true }] },
-)
+export const serverCheckBody = Exactly({
+  pin_host_key: Type.Optional(
+    Type.Boolean({
+      default: false,
+      description: 'Pins the key that the host presents if none is pinned yet; requires `server:edit`.',
+    }),
+  ),
+})
 export type ServerCheckBody = Static<typeof serverCheckBody>
 
 export const serverCheckSchema = namedObject('ServerCheck', {

@@ -77,24 +77,15 @@ export const pipelineBody = Exactly(
   { name, operation, ...optionalFields },
   {
     title: 'CreatePipelineRequest',
-    examples: [
-      {
-        name: 'Deploy the shop',
-        operation: 'deploy',
-        max_parallel_actions: 1,
-        queue_policy: 'latest',
-        rollout: { batch: '50%', max_failed: 0 },
-        run_after: [],
-      },
-    ],
   },
 )
 export type PipelineBody = Static<typeof pipelineBody>
 
-export const pipelineChange = Exactly(
-  { name: Type.Optional(name), operation: Type.Optional(operation), ...optionalFields },
-  { examples: [{ queue_policy: 'reject', rollout: null }] },
-)
+export const pipelineChange = Exactly({
+  name: Type.Optional(name),
+  operation: Type.Optional(operation),
+  ...optionalFields,
+})
 export type PipelineChange = Static<typeof pipelineChange>
 
 const stepFields = {
@@ -142,28 +133,14 @@ const command = Type.String({
   description: 'A bash script, at most 64 KiB. Values are passed only as environment variables.',
 })
 
-export const stepBody = Exactly(
-  { name: stepName, command, ...stepFields },
-  {
-    examples: [
-      {
-        name: 'warm-up',
-        description: 'Fill the caches of the new release',
-        command: 'curl -fsS "http://localhost/$GANTRY_VAR_REGION" > /dev/null',
-        run_as_user: null,
-        timeout_seconds: 60,
-        idempotent: true,
-        trigger_after: 'activate-new-release',
-      },
-    ],
-  },
-)
+export const stepBody = Exactly({ name: stepName, command, ...stepFields })
 export type StepBody = Static<typeof stepBody>
 
-export const stepChange = Exactly(
-  { name: Type.Optional(stepName), command: Type.Optional(command), ...stepFields },
-  { examples: [{ timeout_seconds: 1200, trigger_after: null }] },
-)
+export const stepChange = Exactly({
+  name: Type.Optional(stepName),
+  command: Type.Optional(command),
+  ...stepFields,
+})
 export type StepChange = Static<typeof stepChange>
 
 export const stepCommandFields = {

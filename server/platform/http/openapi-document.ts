@@ -12,7 +12,7 @@ import {
 
 // biome-ignore lint/suspicious/noExplicitAny: JSON Schema has too many forms to type each of them
 type Schema = Record<string, any>
-type Media = { schema: Schema }
+type Media = { schema: Schema; example?: unknown; examples?: Record<string, { value: unknown }> }
 type Parameter = { in: string; name: string; description?: string }
 type Header = { $ref: string } | { schema: Schema }
 type Response = { description: string; headers?: Record<string, Header>; content?: Record<string, Media> }
@@ -38,8 +38,15 @@ const SUCCESSES: Record<string, string> = {
   204: 'Success, without a body',
 }
 
+/** Recorded requests and answers, by operation; test/api/examples.test.ts writes them. */
+export type Examples = Record<string, { request?: unknown; responses: Record<string, unknown> }>
+
 /** Completes the document in place. Pure otherwise: the same routes give the same document. */
-export function completeDocument(document: OpenApiDocument, traitsOf: RouteTraitsOf): void {
+export function completeDocument(
+  document: OpenApiDocument,
+  traitsOf: RouteTraitsOf,
+  examples: Examples,
+): void {
   const { schemas } = document.components
   for (const [path, operations] of Object.entries(document.paths)) {
     for (const [method, operation] of Object.entries(operations)) {
@@ -47,6 +54,7 @@ export function completeDocument(document: OpenApiDocument, traitsOf: RouteTrait
       describeIds(operation, path)
       completeRequest(operation, traits, schemas)
       completeSuccesses(operation, traits, schemas)
+      addExamples(operation, examples[operation.operationId])
       shareErrors(operation, method.toUpperCase(), path, traits)
     }
   }
@@ -118,6 +126,21 @@ function nameSchema(schema: Schema, fallback: string, schemas: Record<string, Sc
     throw new Error(`two different schemas of the OpenAPI document are named ${name}`)
   schemas[name] = unnamed
   return { $ref: `#/components/schemas/${name}` }
+}
+
+function addExamples({ requestBody, responses }: Operation, example: Examples[string] | undefined): void {
+  show(requestBody?.content, example?.request)
+  for (const [status, response] of Object.entries(responses)) {
+    if ('content' in response) show(response.content, example?.responses[status])
+  }
+
+  /** Of a body that may have several types, the example shows the first. */
+  function show(content: Record<string, Media> | undefined, value: unknown): void {
+    const media = Object.values(content ?? {})[0]
+    if (!media || value === undefined) return
+    delete media.example
+    media.examples = { recorded: { value } }
+  }
 }
 
 function shareErrors(operation: Operation, method: string, path: string, traits: RouteTraits): void {

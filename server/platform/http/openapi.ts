@@ -2,6 +2,7 @@ import swagger from '@fastify/swagger'
 import type { FastifyInstance } from 'fastify'
 import type { RouteTraits } from './openapi-common.ts'
 import { completeDocument } from './openapi-document.ts'
+import examples from './openapi-examples.json' with { type: 'json' }
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -60,7 +61,7 @@ export async function installOpenApi(
     transformObject: (documentObject) => {
       if (!('openapiObject' in documentObject)) return documentObject.swaggerObject
       const document = { ...documentObject.openapiObject, servers: [{ url: baseUrl() }] }
-      completeDocument(document as never, (method, path) => traits.get(`${method} ${path}`) ?? {})
+      completeDocument(document as never, (method, path) => traits.get(`${method} ${path}`) ?? {}, examples)
       return document
     },
   })
