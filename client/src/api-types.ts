@@ -4,6 +4,26 @@
  */
 
 export interface paths {
+  '/diagnostics': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * Check the installation
+     * @description Looks at the database, workers, queue, deliveries, servers, disk, key and settings, and says what to do about what is wrong. Answers within about five seconds, always with 200; `gantry doctor` shows the result. What concerns the machine is that of the process that answers.
+     */
+    get: operations['readDiagnostics']
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
   '/': {
     parameters: {
       query?: never
@@ -13,7 +33,7 @@ export interface paths {
     }
     /**
      * Name and version
-     * @description Redirects browsers, which ask for `text/html`, to the dashboard at `/app`.
+     * @description The first call of a client: it tells that this is Gantry, and which version runs. Needs no token, and answers without the database. Redirects browsers, which ask for `text/html`, to the dashboard at `/app`.
      */
     get: operations['readVersion']
     put?: never
@@ -1581,6 +1601,26 @@ export interface paths {
      * @description What was deployed to the server stays there. Returns 409 while an unfinished run of the application uses the server. Does nothing if they are not linked.
      */
     delete: operations['unlinkServerFromApplication']
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/repositories/inspect': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * Inspect a repository
+     * @description What an application with this repository could be like: its branches, and the language and commands that its files suggest. Credential and address follow the rules for creating an application. Stores nothing, runs nothing of the repository, and answers within about 20 seconds. A repository that cannot be reached is a valid result: 200 with `reachable` false, a `problem` and a message.
+     */
+    post: operations['inspectRepository']
+    delete?: never
     options?: never
     head?: never
     patch?: never
@@ -3673,6 +3713,49 @@ export interface components {
        */
       updated_at: string
     }
+    RepositoryInspection: {
+      /** @description Whether Gantry can list the branches. */
+      reachable: boolean
+      /** @description Why the repository cannot be reached or, when `reachable` is true, why its files could not be read. `authentication`: the credential is missing, or is not accepted. `moved`: the host redirects to another URL. `forbidden_address`: Gantry may not connect there. `unsafe`: git rejects its contents. `storage`: Gantry has no space for it. Null: no problem. */
+      problem:
+        | (
+            | 'not_found'
+            | 'authentication'
+            | 'unreachable'
+            | 'timeout'
+            | 'host_key'
+            | 'certificate'
+            | 'moved'
+            | 'forbidden_address'
+            | 'unsafe'
+            | 'too_large'
+            | 'storage'
+            | 'other'
+          )
+        | null
+      /** @description The result in a sentence. */
+      message: string
+      /** @description The default branch first, then by name; at most 200. */
+      branches: string[]
+      /** @description Whether there are more branches than these. */
+      more_branches: boolean
+      /** @description Null when the repository has no branches. */
+      default_branch: string | null
+      /** @description What the files of the default branch suggest; null: unknown. For `programming_language`. */
+      language: ('nodejs' | 'php' | 'ruby' | 'python' | 'go' | 'rust' | 'java' | 'elixir' | 'static') | null
+      /** @description Such as `nextjs`, `laravel` or `rails`; null: unknown. */
+      framework: string | null
+      /** @description The version of the language that the repository requires, in its own words; null: any. */
+      engine_version: string | null
+      /** @description Such as `npm`, `composer` or `bundler`; null: unknown. */
+      package_manager: string | null
+      /** @description A usual command for such a repository; null: none is needed, or none is known. */
+      install_dependencies_command: string | null
+      /** @description A usual command for such a repository; null: none is needed, or none is known. */
+      build_command: string | null
+      /** @description Files and folders that releases of such an application usually share. */
+      shared_paths: string[]
+    }
     PipelineStep: {
       /** @description The id of the step; does not change when it is edited. */
       id: number
@@ -4422,6 +4505,29 @@ export interface components {
           dead: number
         }[]
       }
+    }
+    Diagnostics: {
+      /** @description The running version. */
+      version: string
+      /**
+       * Format: date-time
+       * @description What time it is for the process that answers.
+       */
+      time: string
+      /** @description In a fixed order; later versions may add some. */
+      checks: {
+        /** @description What was checked, such as `database`, `workers` or `disk`. */
+        name: string
+        /**
+         * @description `warning`: look into it. `failed`: something does not work. Checks that hang have failed.
+         * @enum {string}
+         */
+        status: 'ok' | 'warning' | 'failed'
+        /** @description What was found, in a sentence. */
+        message: string
+        /** @description What to do about it; null when the status is `ok`. */
+        remedy: string | null
+      }[]
     }
     ServiceInfo: {
       /** @description Always `Gantry`. */
@@ -5253,6 +5359,14 @@ export interface components {
        */
       hidden?: boolean
     }
+    InspectRepositoryRequest: {
+      /** @description An https, http or ssh URL, `git@host:owner/name.git`, or `owner/name` at the provider of the credential. `file:` is for instance administrators. */
+      repository: string
+      /** @description Gives access to the source; from the same organization. Requires `credential:run`. */
+      credential_id?: number | null
+      /** @description Where the application would be added. Requires `application:add` there. */
+      environment_id: number
+    }
     CreateApplicationRequest: {
       /** @description The name of the application. */
       name: string
@@ -5803,6 +5917,32 @@ export interface components {
 }
 export type $defs = Record<string, never>
 export interface operations {
+  readDiagnostics: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['Diagnostics']
+        }
+      }
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      406: components['responses']['NotAcceptable']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
+    }
+  }
   readVersion: {
     parameters: {
       query?: never
@@ -9635,6 +9775,49 @@ export interface operations {
       406: components['responses']['NotAcceptable']
       409: components['responses']['Conflict']
       422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
+    }
+  }
+  inspectRepository: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "repository": "https://github.com/acme/shop.git",
+         *       "credential_id": null,
+         *       "environment_id": 1
+         *     }
+         */
+        'application/json': components['schemas']['InspectRepositoryRequest']
+      }
+    }
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['RepositoryInspection']
+        }
+      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      408: components['responses']['RequestTimeout']
+      413: components['responses']['TooLarge']
+      415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      429: components['responses']['TooManyRequests']
       500: components['responses']['InternalError']
       503: components['responses']['Unavailable']
     }
