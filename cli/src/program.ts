@@ -4,6 +4,7 @@ import { context, whoami } from './commands/account.ts'
 import { actions } from './commands/actions.ts'
 import { api } from './commands/api.ts'
 import { completion } from './commands/completion.ts'
+import { doctor } from './commands/doctor.ts'
 import { applications, credentials, hooks, members, pipelines, servers } from './commands/inventory.ts'
 import { login, logout } from './commands/login.ts'
 import { server } from './commands/server.ts'
@@ -15,7 +16,7 @@ import { VERSION } from './version.ts'
 const COMMANDS: [group: string, ...Register[]][] = [
   ['Runs', status, actions],
   ['What is set up', pipelines, applications, servers, hooks, credentials, members, server],
-  ['Account', login, logout, whoami, context, tokens],
+  ['Account', login, logout, whoami, context, tokens, doctor],
   ['For scripts', api, completion],
 ]
 

@@ -1,0 +1,95 @@
+// What can be wrong between this machine and an instance, and what to do about it.
+import type { components, Gantry } from '@gantry/client'
+import { EXIT } from './exit-codes.ts'
+import { toFailure } from './failure.ts'
+import { duration } from './times.ts'
+
+export type Check = components['schemas']['Diagnostics']['checks'][number]
+
+const MAX_SKEW_MS = 30_000
+const SOON_MS = 7 * 86_400_000
+
+/** One check after another: when the instance cannot be reached, the rest is not asked. */
+export async function* examine(
+  gantry: Gantry,
+  { url, version, now = Date.now }: { url: string; version: string; now?: () => number },
+): AsyncGenerator<Check> {
+  const startedAt = now()
+  const info = await settle(gantry.get('/'))
+  if (info.kind === 'failed')
+    return yield failed('connection', info.message, info.hint ?? 'Check the address.')
+  yield ok('connection', `${url} responds in ${now() - startedAt} ms.`)
+  yield info.data.version === version
+    ? ok('version', `Both are version ${version}.`)
+    : warning(
+        'version',
+        `The instance runs ${info.data.version}, this is ${version}.`,
+        `curl -fsSL ${url}/cli/install.sh | sh`,
+      )
+  const me = await settle(gantry.get('/users/me'))
+  if (me.kind === 'failed')
+    return yield failed('token', me.message, me.hint ?? 'Sign in with `gantry login`.')
+  yield ok('token', `You are ${me.data.email}.`)
+  yield* checkExpiry(gantry, now())
+  const asked = now()
+  const diagnostics = await settle(gantry.get('/diagnostics'))
+  if (diagnostics.kind === 'failed')
+    return yield diagnostics.exit === EXIT.notAllowed
+      ? warning('instance', 'Only instance administrators see more.', 'Ask one to run `gantry doctor`.')
+      : failed('instance', diagnostics.message, diagnostics.hint ?? null)
+  yield checkClock(Date.parse(diagnostics.data.time), asked, now())
+  yield* diagnostics.data.checks
+}
+
+function checkClock(there: number, asked: number, answered: number): Check {
+  const skew = Math.max(asked - there, there - answered, 0)
+  return skew <= MAX_SKEW_MS
+    ? ok('clock', 'This machine and the instance agree on the time.')
+    : warning(
+        'clock',
+        `The clocks differ by ${duration(skew / 1_000)}.`,
+        'Set up time synchronization on both; signatures with a timestamp fail otherwise.',
+      )
+}
+
+/** The tokens of the account, if this one may list them: which of them expire soon. */
+async function* checkExpiry(gantry: Gantry, now: number): AsyncGenerator<Check> {
+  const tokens = await settle(gantry.get('/users/personal-access-tokens'))
+  if (tokens.kind === 'failed') return
+  for (const { name, expires_at } of tokens.data) {
+    const left = expires_at === null ? Number.POSITIVE_INFINITY : Date.parse(expires_at) - now
+    if (left > 0 && left < SOON_MS)
+      yield warning(
+        'token',
+        `The token "${name}" expires in ${duration(left / 1_000)}.`,
+        'Create another with `gantry tokens create`, or sign in again.',
+      )
+  }
+}
+
+type Settled<Data> =
+  | { kind: 'ok'; data: Data }
+  | { kind: 'failed'; message: string; hint: string | undefined; exit: number }
+
+async function settle<Data>(call: Promise<Data>): Promise<Settled<Data>> {
+  try {
+    return { kind: 'ok', data: await call }
+  } catch (error) {
+    const { message, hint, exit } = toFailure(error)
+    return { kind: 'failed', message, hint, exit }
+  }
+}
+
+const ok = (name: string, message: string): Check => ({ name, status: 'ok', message, remedy: null })
+const warning = (name: string, message: string, remedy: string): Check => ({
+  name,
+  status: 'warning',
+  message,
+  remedy,
+})
+const failed = (name: string, message: string, remedy: string | null): Check => ({
+  name,
+  status: 'failed',
+  message,
+  remedy,
+})
