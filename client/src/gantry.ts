@@ -55,6 +55,8 @@ export function createGantry({ url, ...options }: GantryOptions) {
       { ...init, parseAs: 'stream' } as never,
     )
     if (!response.ok) throw new GantryError(response, typeof error === 'object' ? error : {})
+    if (isForeign(response))
+      throw new GantryError(response, { message: `What responded at ${url} is not Gantry.` })
     return { data: await readBody(response, init?.parseAs), response }
   }
 
@@ -129,6 +131,11 @@ export function createGantry({ url, ...options }: GantryOptions) {
       return { text: step.output, offset, isComplete: step.completed_at !== null }
     },
   }
+}
+
+/** A page of something else at the address, or of a proxy in front of it: Gantry names every request. */
+function isForeign({ headers }: Response): boolean {
+  return !headers.has('x-request-id') && !/\bjson\b/.test(headers.get('content-type') ?? '')
 }
 
 type ParseAs = 'json' | 'text' | 'blob' | 'arrayBuffer' | 'stream'
