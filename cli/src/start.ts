@@ -1,0 +1,48 @@
+// From the arguments to an exit code. An error is one or two sentences, never a stack trace.
+import { CommanderError } from 'commander'
+import { exitCodeOfCommand, interrupt } from './command.ts'
+import { EXIT } from './exit-codes.ts'
+import { Interrupted, toFailure } from './failure.ts'
+import { createProgram } from './program.ts'
+import { paint, usesColor } from './screen.ts'
+import { versionNote } from './server-version.ts'
+
+/** Returns the exit code. */
+export async function start(argv: string[]): Promise<number> {
+  process.once('SIGINT', interrupt)
+  process.once('SIGTERM', interrupt)
+  const exitCode = await main(argv)
+  const note = versionNote()
+  if (note && process.stderr.isTTY) process.stderr.write(`${note}\n`)
+  return exitCode
+}
+
+async function main(argv: string[]): Promise<number> {
+  try {
+    const program = createProgram()
+    overrideExit(program)
+    await program.parseAsync(argv)
+    return exitCodeOfCommand()
+  } catch (error) {
+    return report(error)
+  }
+}
+
+/** Commander ends the process itself by default; subcommands do not inherit the override once they exist. */
+function overrideExit(command: ReturnType<typeof createProgram>): void {
+  command.exitOverride()
+  for (const child of command.commands) overrideExit(child)
+}
+
+function report(error: unknown): number {
+  if (error instanceof Interrupted || (error instanceof Error && error.name === 'AbortError'))
+    return EXIT.interrupted
+  // Commander has printed what is wrong, or the help that was asked for.
+  if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.completed : EXIT.usage
+  const { message, hint, exit } = toFailure(error)
+  const hasColor = usesColor(process.env, process.stderr.isTTY)
+  process.stderr.write(`${hasColor ? paint('red', 'gantry:') : 'gantry:'} ${message}\n`)
+  if (hint) process.stderr.write(`${hint}\n`)
+  if (process.env.GANTRY_DEBUG && error instanceof Error) process.stderr.write(`${error.stack}\n`)
+  return exit
+}
