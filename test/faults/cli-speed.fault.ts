@@ -1,4 +1,4 @@
-// How quickly the command line responds. Medians of several tries, in turns, so that a busy machine slows both sides.
+// How quickly the command line responds: the best of many tries, in turns, because a busy machine slows single ones.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { after, test } from 'node:test'
@@ -8,7 +8,7 @@ import { openTestApp } from '#test/support/harness.ts'
 import { createManyActions, createTestTree } from '#test/support/world.ts'
 
 const run = promisify(execFile)
-const TRIES = 15
+const TRIES = 20
 
 async function timed(work: () => Promise<unknown>): Promise<number> {
   const startedAt = performance.now()
@@ -16,9 +16,7 @@ async function timed(work: () => Promise<unknown>): Promise<number> {
   return performance.now() - startedAt
 }
 
-const median = (times: number[]) => times.toSorted((one, other) => one - other)[Math.floor(times.length / 2)]!
-
-/** The medians of both, measured in turns. */
+/** The best of both, measured in turns. */
 async function compare(
   one: () => Promise<unknown>,
   other: () => Promise<unknown>,
@@ -28,7 +26,7 @@ async function compare(
     times[0].push(await timed(one))
     times[1].push(await timed(other))
   }
-  return [median(times[0]), median(times[1])]
+  return [Math.min(...times[0]), Math.min(...times[1])]
 }
 
 test('gantry version takes at most 1.6 times as long as Node itself', async (t) => {
@@ -44,7 +42,7 @@ test('gantry actions ls takes at most 250 ms more than the call itself', async (
   const api = await openTestApp({ after })
   const url = await api.app.listen({ host: '127.0.0.1', port: 0 })
   const tree = await createTestTree(api.db)
-  await createManyActions(api.db, tree, 100)
+  await createManyActions(api.db, tree, 100, new Date())
   const shell = await openShell(t, { GANTRY_URL: url, GANTRY_TOKEN: tree.owner.token })
   const headers = { authorization: `Bearer ${tree.owner.token}` }
   const [call, gantry] = await compare(
