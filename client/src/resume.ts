@@ -95,7 +95,7 @@ async function* readText(response: Response, silenceMs: number): AsyncGenerator<
 async function unlessSilent<Result>(result: Promise<Result>, ms: number): Promise<Result> {
   let timer: ReturnType<typeof setTimeout> | undefined
   const silence = new Promise<never>((_, reject) => {
-    const error = new UnreachableError(`The service sent nothing for ${ms / 1_000} seconds.`)
+    const error = new UnreachableError(`The service sent nothing for ${ms / 1_000} s.`)
     timer = setTimeout(reject, ms, error)
   })
   try {

@@ -88,7 +88,7 @@ suite('following an action', () => {
     const following = collect(events)
     await runThrough(run)
     assert.equal((await following).at(-1)?.type, 'end')
-    assert.equal(problems[0], 'The service sent nothing for 1 seconds.')
+    assert.equal(problems[0], 'The service sent nothing for 1 s.')
   })
 
   test('quiet is not silence: heartbeats keep a connection', async (t) => {
