@@ -54,7 +54,8 @@ export function createGantry({ url, ...options }: GantryOptions) {
       path as never,
       { ...init, parseAs: 'stream' } as never,
     )
-    if (!response.ok) throw new GantryError(response, typeof error === 'object' ? error : {})
+    if (!response.ok)
+      throw new GantryError(response, typeof error === 'object' && error !== null ? error : {})
     if (isForeign(response))
       throw new GantryError(response, { message: `What responded at ${url} is not Gantry.` })
     return { data: await readBody(response, init?.parseAs), response }
@@ -79,8 +80,9 @@ export function createGantry({ url, ...options }: GantryOptions) {
     }
   }
 
-  const streams = createStreams(async (path, init) => {
-    const { response } = await send('get', path, { ...init, parseAs: 'stream', fetch: fetchOnce })
+  const streams = createStreams(async (path, { isRepeated, ...init }) => {
+    const once = isRepeated ? {} : { fetch: fetchOnce }
+    const { response } = await send('get', path, { ...init, ...once, parseAs: 'stream' })
     return response
   })
 

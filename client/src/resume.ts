@@ -15,16 +15,20 @@ export type StreamOptions = {
   giveUpAfterMs?: number | undefined
 }
 
-/** Throws what a request throws; responds with 204 when nothing will come anymore. */
-export type OpenStream = (init: { lastEventId: string; signal: AbortSignal }) => Promise<Response>
+/** Throws what a request throws; responds with 204 when nothing will come anymore. `isFirst`: repeated as any read is. */
+export type OpenStream = (init: {
+  lastEventId: string
+  isFirst: boolean
+  signal: AbortSignal
+}) => Promise<Response>
 
 const FIRST_RETRY_MS = 1_000
 const MAX_RETRY_MS = 30_000
 
 /**
  * The events of all connections, none twice. Ends when the service says that there are no more; throws what makes
- * reconnecting pointless, such as a revoked token, and the reason of the signal when it aborts. The first connection
- * has to succeed.
+ * reconnecting pointless, such as a revoked token, and the reason of the signal when it aborts. Without a first
+ * connection there is nothing to resume: then it throws what a read would.
  */
 export async function* resumeEvents(
   open: OpenStream,
@@ -38,8 +42,9 @@ export async function* resumeEvents(
     const connection = childController(signal)
     let error: unknown = new UnreachableError('The stream ended early.')
     try {
-      const opening = open({ lastEventId, signal: connection.signal })
-      const response = await unlessSilent(opening, silenceMs)
+      const isFirst = connectedAt === undefined
+      const opening = open({ lastEventId, isFirst, signal: connection.signal })
+      const response = await (isFirst ? opening : unlessSilent(opening, silenceMs))
       if (response.status === 204) return
       connectedAt = Date.now()
       const parser = createEventParser(lastEventId)
@@ -90,7 +95,7 @@ async function* readText(response: Response, silenceMs: number): AsyncGenerator<
 async function unlessSilent<Result>(result: Promise<Result>, ms: number): Promise<Result> {
   let timer: ReturnType<typeof setTimeout> | undefined
   const silence = new Promise<never>((_, reject) => {
-    const error = new UnreachableError(`The service sent nothing for ${ms / 1_000} seconds.`)
+    const error = new UnreachableError(`The service sent nothing for ${ms / 1_000} s.`)
     timer = setTimeout(reject, ms, error)
   })
   try {

@@ -36,10 +36,10 @@ export type Delivery = {
 
 export type ActionsFilter = NonNullable<operations['streamActions']['parameters']['query']>
 
-/** A request for a stream: one try, without reading the body. */
+/** A request for a stream, without reading the body; repeated like other reads, or tried once. */
 export type RequestStream = (
   path: string,
-  init: { params: object; headers: Record<string, string>; signal: AbortSignal },
+  init: { params: object; headers: Record<string, string>; signal: AbortSignal; isRepeated: boolean },
 ) => Promise<Response>
 
 export function createStreams(request: RequestStream) {
@@ -50,10 +50,10 @@ export function createStreams(request: RequestStream) {
     types: readonly One['type'][],
     options: StreamOptions,
   ): AsyncGenerator<One, void, undefined> {
-    const events = resumeEvents(async ({ lastEventId, signal }) => {
+    const events = resumeEvents(async ({ lastEventId, isFirst, signal }) => {
       const headers: Record<string, string> = { accept: EVENT_STREAM }
       if (lastEventId !== '') headers['last-event-id'] = lastEventId
-      const response = await request(path, { params, headers, signal })
+      const response = await request(path, { params, headers, signal, isRepeated: isFirst })
       const type = response.headers.get('content-type') ?? ''
       if (response.status === 204 || type.startsWith(EVENT_STREAM)) return response
       throw new GantryError(response, { message: `The response is not an event stream but ${type}.` })

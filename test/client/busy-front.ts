@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 
 export type Rejection =
-  | { status: number; headers?: Record<string, string>; body?: object }
+  | { status: number; headers?: Record<string, string>; body?: string }
   /** Resets the connection; `forwarding`: after the service has handled the request. */
   | { reset: true; forwarding?: boolean }
 
@@ -19,6 +19,8 @@ export async function openBusyFront(t: Closer, target: string) {
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk)
     const body = chunks.length > 0 ? Buffer.concat(chunks) : undefined
+    // `fetch` decodes: what is passed on must not say that it is still encoded.
+    headers['accept-encoding'] = 'identity'
     return fetch(target + request.url, { method: request.method!, headers, body })
   }
 
@@ -26,8 +28,8 @@ export async function openBusyFront(t: Closer, target: string) {
     requests += 1
     const rejection = rejections.shift()
     if (rejection && 'status' in rejection) {
-      const { status, headers, body = {} } = rejection
-      response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body))
+      const { status, headers, body = '{}' } = rejection
+      response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(body)
       return
     }
     if (rejection && !rejection.forwarding) return request.socket.resetAndDestroy() as never

@@ -54,6 +54,8 @@ suite('every operation of the document', () => {
     await anyone.get('/openapi.json')
     await anyone.get('/gantry.schema.json')
     await admin.get('/jobs/dead-letters')
+    await admin.get('/diagnostics')
+    await admin.get('/names', { params: { query: { type: 'pipeline' } } })
     await admin.get('/audit')
     await admin.get('/audit/export')
   })

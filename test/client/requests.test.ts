@@ -61,8 +61,11 @@ suite('a request', () => {
   })
 
   test('throws an error of its own kind when something else responds', async () => {
-    front.reject({ status: 502, headers: { 'content-type': 'text/html', 'x-request-id': 'p-1' } })
-    await assert.rejects(gantry.get('/users/me'), { code: 'unknown', status: 502, requestId: 'p-1' })
+    const headers = { 'content-type': 'text/html', 'x-request-id': 'p-1' }
+    for (const body of ['<h1>Bad gateway</h1>', 'null', '']) {
+      front.reject({ status: 502, headers, body })
+      await assert.rejects(gantry.get('/users/me'), { code: 'unknown', status: 502, requestId: 'p-1' })
+    }
   })
 
   test('whose response is cut off throws that the service is unreachable', async (t) => {
@@ -98,6 +101,15 @@ suite('a request is repeated', () => {
     assert.equal(front.requests(), 3)
   })
 
+  test('if it opens a stream', async () => {
+    const [{ id } = { id: 0 }] = await gantry.get('/actions')
+    front.reject(BUSY, { reset: true })
+    const types: string[] = []
+    for await (const { type } of gantry.followAction(id)) types.push(type)
+    assert.equal(types.at(-1), 'end')
+    assert.equal(front.requests(), 3)
+  })
+
   test('as often as `retries` says, then the last response counts', async () => {
     const client = createGantry({ url: front.url, token, retries: 1 })
     front.reject(BUSY, { ...BUSY, status: 429 }, BUSY)
@@ -115,7 +127,7 @@ suite('a request is not repeated', () => {
   })
 
   test('after a 503 that does not say that nothing was accepted, if it changes something', async () => {
-    for (const rejection of [{ status: 503 }, { ...BUSY, body: { code: 'outcome_unknown' } }]) {
+    for (const rejection of [{ status: 503 }, { ...BUSY, body: '{"code":"outcome_unknown"}' }]) {
       front.reject(rejection)
       await assert.rejects(createProject('Unknown'), { status: 503 })
       assert.equal(front.requests(), 1)

@@ -88,7 +88,7 @@ suite('following an action', () => {
     const following = collect(events)
     await runThrough(run)
     assert.equal((await following).at(-1)?.type, 'end')
-    assert.deepEqual(problems, ['The service sent nothing for 1 seconds.'])
+    assert.equal(problems[0], 'The service sent nothing for 1 s.')
   })
 
   test('quiet is not silence: heartbeats keep a connection', async (t) => {
@@ -96,12 +96,12 @@ suite('following an action', () => {
     const run = await createRun(db, tree)
     const remote = createGantry({ url: proxy.url, token })
     const events = remote.followAction(run.actionId, {
-      silenceMs: 1_500,
+      silenceMs: 2_000,
       onReconnect: () => assert.fail('reconnected'),
     })
     await events.next()
     const next = events.next()
-    await until('heartbeats of two seconds passed', 30_000, () => proxy.chunks() > 40)
+    await until('heartbeats of more than two seconds passed', 30_000, () => proxy.chunks() > 50)
     await run.move('in-progress')
     assert.equal(((await next).value as ActionEvent).type, 'action')
     await events.return()

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import { at, type Drive } from './recorder.ts'
 
 /** An organization and everything in it, from creation to removal; what it returns is the organization. */
@@ -52,6 +53,10 @@ export async function driveInventory({ admin }: Drive, sample: { repository: str
   await admin.put('/servers/{id}', { ...server, body: { max_parallel_actions: 2 } })
   await admin.post('/servers/{id}/check', server)
 
+  const inspected = await admin.post('/repositories/inspect', {
+    body: { repository: sample.repository, environment_id: environmentId },
+  })
+  assert.equal(inspected.default_branch, 'main')
   const { id: applicationId } = await admin.post('/environments/{id}/applications', {
     ...environment,
     body: { name: 'web', repository: sample.repository },
