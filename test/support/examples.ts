@@ -19,6 +19,7 @@ export type ExampleCall = {
 }
 
 const TIME = '2026-11-15T08:00:00.000Z'
+const HOUR_MS = 3_600_000
 const HEX = '0123456789abcdef'
 
 /** Values by the name of their field, where a pattern cannot tell them. */
@@ -26,16 +27,15 @@ const BY_FIELD: Record<string, Json> = {
   duration_ms: 12,
   free_disk_bytes: 53_687_091_200,
   seconds: 4.2,
-  date: '2026-11-15',
   code_verifier: 'dBjftJeZ4CVP-mBQF1CiDbCEq1aNmRXXyVRvPHUYFLT',
   code_challenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbpGJSstw-cM',
-  code: undefined,
-  'webhook-timestamp': '1794729600',
+  'webhook-timestamp': String(Date.parse(TIME) / 1_000),
 }
 
 export function createRecorder(url: string, paths: Paths, replaced: Record<string, string>) {
   const examples: Examples = {}
   const uuids = new Map<string, string>()
+  const startedAt = Date.now()
   const operations = Object.fromEntries(
     Object.entries(paths).flatMap(([path, methods]) =>
       Object.entries(methods).map(([method, { operationId }]) => [
@@ -49,7 +49,9 @@ export function createRecorder(url: string, paths: Paths, replaced: Record<strin
     let result = text
     for (const [from, to] of Object.entries(replaced)) result = result.replaceAll(from, to)
     return result
-      .replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, TIME)
+      .replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, sameTime)
+      .replaceAll(/\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT/g, new Date(TIME).toUTCString())
+      .replace(/^\d{4}-\d\d-\d\d$/, TIME.slice(0, 10))
       .replaceAll(/\b\d{14}-[0-9a-f]{8}\b/g, `20261115080000-${HEX.slice(0, 8)}`)
       .replaceAll(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, sameUuid)
       .replaceAll(/(gty_[a-z]+_)[\w-]+/g, '$1example')
@@ -61,6 +63,12 @@ export function createRecorder(url: string, paths: Paths, replaced: Record<strin
       .replaceAll(/ssh-ed25519 [\w+/=]+/g, 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIEV4YW1wbGU')
       .replaceAll(/SHA256:[\w+/]+/g, 'SHA256:RXhhbXBsZSBmaW5nZXJwcmludCBvZiBhIGtleQ')
       .replaceAll(/\?redirect_uri=[^\s"]*/g, '?client_id=gantry&response_type=code&state=example')
+  }
+
+  /** As many hours before or after the example's present as it is from now. */
+  function sameTime(time: string): string {
+    const hours = Math.round((Date.parse(time) - startedAt) / HOUR_MS)
+    return new Date(Date.parse(TIME) + hours * HOUR_MS).toISOString()
   }
 
   function sameUuid(uuid: string): string {

@@ -31,6 +31,8 @@ test('an unknown name is rejected with its position and the closest known one', 
     bodyProblem('{{ action.targets.count }}')!,
     /available below action.targets: first, last, size/,
   )
+  for (const inner of ['action_data.comit', 'resource.data.nmae', 'triggered_from.emial', 'environment.tpye'])
+    assert.match(bodyProblem(`{{ action.${inner} }}`)!, /unknown name/)
   assert.match(bodyProblem('{{ application.source_provider.secret }}')!, /unknown name/)
   assert.match(bodyProblem('{{ action.constructor }}')!, /unknown name/)
   assert.match(bodyProblem('{{ __proto__ }}')!, /unknown name/)

@@ -30,6 +30,8 @@ function nameTree(schema: JsonSchema, resolveRef: ResolveRef): NameTree {
 
   function read(part: JsonSchema): NameTree {
     if (typeof part.$ref === 'string') return readRef(part.$ref)
+    // A reference with a description of its own.
+    if (Array.isArray(part.allOf)) return part.allOf.map(read).reduce(merge)
     const choices = part.anyOf ?? part.oneOf
     if (Array.isArray(choices))
       return choices

@@ -1,5 +1,5 @@
 import { type Static, type TObject, Type } from 'typebox'
-import { serverResourceSchema } from '#model/actions/schemas.ts'
+import { serverResourceSchema } from '#model/actions/summary-schemas.ts'
 import type { VariableValue } from '#model/payload/coerce.ts'
 import { stepCommandFields } from '#model/pipelines/schemas.ts'
 import type { ReasonCode } from '#platform/database/tables.ts'

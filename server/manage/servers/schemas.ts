@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { userSchema } from '#access/accounts/user-schema.ts'
-import { serverProviderFields } from '#model/actions/schemas.ts'
+import { serverProviderFields } from '#model/actions/summary-schemas.ts'
 import {
   described,
   Exactly,

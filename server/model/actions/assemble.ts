@@ -8,8 +8,9 @@ import { shareLoads } from '#platform/database/share-loads.ts'
 import { RESOURCE_TYPES } from '#platform/vocabulary.ts'
 import { type ActionRow, presentAction, presentTarget, type TargetRow } from './present.ts'
 import { NOTHING_RELATED, type Related } from './related.ts'
-import type { ActionListItem, ActionResource, ActionSummary, Application } from './schemas.ts'
+import type { ActionListItem, ActionResource, Application } from './schemas.ts'
 import { isEnd } from './status.ts'
+import type { ActionSummary } from './summary-schemas.ts'
 import type { Visibility } from './visibility.ts'
 
 /** An action with its targets, by position. */

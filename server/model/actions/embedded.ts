@@ -5,7 +5,8 @@ import type { Tree } from '#model/inventory/tree.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { assembleApplication, loadSummaries } from './assemble.ts'
 import { loadRelated, NOTHING_RELATED, newestUseOf } from './related.ts'
-import type { ActionSummary, Application } from './schemas.ts'
+import type { Application } from './schemas.ts'
+import type { ActionSummary } from './summary-schemas.ts'
 import { visibilityOf } from './visibility.ts'
 
 // The actions that credentials and applications embed, as far as the caller may see them.

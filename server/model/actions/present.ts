@@ -2,7 +2,7 @@ import type { Selectable } from 'kysely'
 import type { PipelineRecord, ServerData } from '#model/inventory/load-resources.ts'
 import type { ActionsTable, ReasonCode, Status, StoredStep, TargetsTable } from '#platform/database/tables.ts'
 import { OPERATIONS, type Operation, REASONS, RESOURCE_TYPES, STATUSES } from '#platform/vocabulary.ts'
-import type { ActionSummary, Step, Target, TargetSummary } from './schemas.ts'
+import type { ActionSummary, Step, Target, TargetSummary } from './summary-schemas.ts'
 
 // Rows → what the API returns. Pure.
 

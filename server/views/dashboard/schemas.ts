@@ -5,7 +5,7 @@ import {
   runTimes,
   statusFields,
   typeFields,
-} from '#model/actions/schemas.ts'
+} from '#model/actions/summary-schemas.ts'
 import {
   described,
   Exactly,

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { presentTarget, type TargetRow } from '#model/actions/present.ts'
-import type { Target } from '#model/actions/schemas.ts'
+import type { Target } from '#model/actions/summary-schemas.ts'
 import type { TreeSnapshot } from '#model/inventory/tree.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { StoredStep } from '#platform/database/tables.ts'

@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { runTimes, targetSchema } from '#model/actions/schemas.ts'
+import { runTimes, targetSchema } from '#model/actions/summary-schemas.ts'
 import { described, Exactly, namedObject, ref, Timestamp } from '#platform/http/schemas.ts'
 
 export const stepLogSchema = namedObject('StepLog', {

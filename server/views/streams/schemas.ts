@@ -1,6 +1,6 @@
 import { type Static, type TSchema, Type } from 'typebox'
 import { filterQuery } from '#model/actions/filters.ts'
-import { statusFields } from '#model/actions/schemas.ts'
+import { statusFields } from '#model/actions/summary-schemas.ts'
 import type { Status } from '#platform/database/tables.ts'
 import {
   described,
