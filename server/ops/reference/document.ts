@@ -70,6 +70,8 @@ export type Reference = {
   url: string
   tags: { name: string; description: string; operations: Operation[] }[]
   schemas: Map<string, Schema>
+  /** Names of schemas that are shown where they are used, and not in a section of their own. */
+  inlined: Set<string>
   /** What an error means where an operation says nothing else, by status. */
   errors: Map<string, string>
 }
@@ -109,6 +111,10 @@ export function readDocument(source: unknown): Reference {
       return { tag: raw.tags?.[0], operation: readOperation(path, method, raw, shared, follow) }
     }),
   )
+  const schemas = new Map(
+    Object.entries(document.components?.schemas ?? {}).sort(([one], [other]) => one.localeCompare(other)),
+  )
+  const all = operations.map(({ operation }) => operation)
   return {
     title: document.info.title,
     version: document.info.version,
@@ -120,10 +126,9 @@ export function readDocument(source: unknown): Reference {
       description,
       operations: operations.filter(({ tag }) => tag === name).map(({ operation }) => operation),
     })),
-    schemas: new Map(
-      Object.entries(document.components?.schemas ?? {}).sort(([one], [other]) => one.localeCompare(other)),
-    ),
-    errors: commonErrors(operations.flatMap(({ operation }) => operation.answers)),
+    schemas,
+    inlined: bodySchemas(all, schemas),
+    errors: commonErrors(all.flatMap(({ answers }) => answers)),
   }
 }
 
@@ -238,12 +243,27 @@ export function withoutNull(schema: Schema): { schema: Schema; nullable: boolean
 export function requestSchemas({ tags, schemas }: Pick<Reference, 'tags' | 'schemas'>): Set<string> {
   const names = new Set<string>()
   const add = (schema: Schema | undefined) => {
-    for (const [, name] of JSON.stringify(schema ?? {}).matchAll(/"#\/components\/schemas\/([^"]+)"/g)) {
-      if (names.has(name!)) continue
-      names.add(name!)
-      add(schemas.get(name!))
+    for (const name of namesIn(schema)) {
+      if (names.has(name)) continue
+      names.add(name)
+      add(schemas.get(name))
     }
   }
   for (const { body } of tags.flatMap((tag) => tag.operations)) add(body?.schema)
   return names
+}
+
+/** Bodies of a single call, which are described there and not a second time. */
+function bodySchemas(operations: Operation[], schemas: Reference['schemas']): Set<string> {
+  const used = [...schemas.values(), ...operations.map(({ body, answers }) => [body, answers])].flatMap(
+    namesIn,
+  )
+  const bodies = operations.flatMap(({ body }) => (body ? (nameOf(body.schema) ?? []) : []))
+  return new Set(bodies.filter((name) => used.filter((one) => one === name).length === 1))
+}
+
+/** The names of the schemas that are referenced directly. */
+function namesIn(value: unknown): string[] {
+  const references = JSON.stringify(value ?? null).matchAll(/"#\/components\/schemas\/([^"]+)"/g)
+  return [...references].map(([, name]) => name!)
 }

@@ -32,7 +32,7 @@ export function highlight(code: string): string {
   for (const match of code.matchAll(TOKENS)) {
     const [kind] = Object.entries(match.groups!).find(([, text]) => text !== undefined)!
     out += plain(code.slice(end, match.index))
-    out += `<i class="${CLASSES[kind as keyof typeof CLASSES]}">${plain(match[0])}</i>`
+    out += `<i class=${CLASSES[kind as keyof typeof CLASSES]}>${plain(match[0])}</i>`
     end = match.index + match[0].length
   }
   return out + plain(code.slice(end))

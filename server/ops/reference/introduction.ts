@@ -42,8 +42,8 @@ ${link('POST', '/users/refresh-token')}.</li>
 <p>A token never does more than its user. Without permission to see an object you get 404; if you may see it, but not do this, 403.</p>
 </div>
 <div class="samples">
-${renderCode('curl: use a token', 'curl', `export GANTRY_TOKEN=gty_pat_…\ncurl ${url}/users/me \\\n  -H "Authorization: Bearer $GANTRY_TOKEN"`)}
-${renderCode('TypeScript: use a token', 'TypeScript', `import { createGantry } from '@gantry/client'\n\nconst gantry = createGantry({ url: '${url}', token: process.env.GANTRY_TOKEN })\nconst user = await gantry.get('/users/me')`)}
+${renderCode('curl', `export GANTRY_TOKEN=gty_pat_…\ncurl ${url}/users/me \\\n  -H "Authorization: Bearer $GANTRY_TOKEN"`)}
+${renderCode('TypeScript', `import { createGantry } from '@gantry/client'\n\nconst gantry = createGantry({ url: '${url}', token: process.env.GANTRY_TOKEN })\nconst user = await gantry.get('/users/me')`)}
 <div id="token"></div>
 </div>
 </section>

@@ -8,6 +8,7 @@ import {
   type Reference,
   withoutNull,
 } from './document.ts'
+import { exampleText } from './example.ts'
 import { highlight, html, paragraphs, prose } from './html.ts'
 import { acceptOf, curlSample, sampleBody, typescriptSample } from './samples.ts'
 import { hasFields, renderField, renderFields, renderReference, typeOf } from './schema-tree.ts'
@@ -15,7 +16,7 @@ import { hasFields, renderField, renderFields, renderReference, typeOf } from '.
 /** One call: what it does and takes on one side, code and examples on the other. */
 export function renderOperation(
   operation: Operation,
-  reference: Pick<Reference, 'url' | 'schemas' | 'errors'>,
+  reference: Pick<Reference, 'url' | 'schemas' | 'inlined' | 'errors'>,
   access: ShownAccess | undefined,
 ): string {
   const { id, method, path, summary, description, body } = operation
@@ -28,14 +29,14 @@ export function renderOperation(
 <div class="description">${paragraphs(description)}</div>
 ${access ? renderAccess(access) : ''}
 ${renderParameters(operation, schemas)}
-${body ? renderBody(body, schemas) : ''}
+${body ? renderBody(body, reference) : ''}
 ${renderAnswers(operation.answers, schemas)}
 ${renderErrors(operation.answers, reference.errors)}
 </div>
 <div class="samples">
-${renderCode(`curl: ${summary}`, 'curl', curlSample(operation, reference))}
-${renderCode(`TypeScript: ${summary}`, 'TypeScript', typescriptSample(operation, reference))}
-${sent === undefined ? '' : `<template class="body">${html(asText(sent))}</template>`}
+${renderCode('curl', curlSample(operation, reference))}
+${renderCode('TypeScript', typescriptSample(operation, reference))}
+${sent === undefined ? '' : `<template class="body">${html(typeof sent === 'string' ? sent : JSON.stringify(sent, null, 2))}</template>`}
 ${operation.answers.map(renderExample).join('')}
 </div>
 </article>`
@@ -76,10 +77,15 @@ function renderParameters({ parameters }: Operation, schemas: Reference['schemas
     .join('')
 }
 
-function renderBody(body: NonNullable<Operation['body']>, schemas: Reference['schemas']): string {
+function renderBody(
+  body: NonNullable<Operation['body']>,
+  { schemas, inlined }: Pick<Reference, 'schemas' | 'inlined'>,
+): string {
   const type = body.type === 'application/json' ? '' : ` <span class="mark">${html(body.type)}</span>`
   const optional = body.required ? '' : ' <span class="mark">optional</span>'
-  return `<h4 class="body">Body${type}${optional}</h4>${paragraphs(body.description)}${renderFields(body.schema, schemas, 'request')}`
+  const name = nameOf(body.schema) ?? ''
+  const id = inlined.has(name) ? ` id="schema-${html(name)}"` : ''
+  return `<h4 class="body"${id}>Body${type}${optional}</h4>${paragraphs(body.description)}${renderFields(body.schema, schemas, 'request')}`
 }
 
 function renderAnswers(answers: Answer[], schemas: Reference['schemas']): string {
@@ -129,21 +135,19 @@ function renderHeaders({ headers }: Answer): string {
 }
 
 /** Code with a title, which scripts give a button that copies it. */
-export function renderCode(label: string, language: string, code: string): string {
-  return `<figure class="code" data-language="${language}"><figcaption>${language}</figcaption><pre role="group" aria-label="${html(label)}"><code>${highlight(code)}</code></pre></figure>`
+export function renderCode(language: string, code: string): string {
+  return `<figure class="code" data-language="${language}"><figcaption>${language}</figcaption><pre><code>${highlight(code)}</code></pre></figure>`
 }
 
-const LONG_LINES = 24
+/** Longer ones are unfolded on demand. */
+const SHORT_LINES = 24
 
 function renderExample({ status, content }: Answer): string {
   if (content?.example === undefined) return ''
-  const text = asText(content.example)
-  const open = text.split('\n').length <= LONG_LINES ? ' open' : ''
-  return `<details class="example"${open}><summary>Response <code class="status s${status[0]}">${html(status)}</code></summary><pre><code>${highlight(text)}</code></pre></details>`
-}
-
-function asText(value: unknown): string {
-  return typeof value === 'string' ? value : JSON.stringify(value, null, 2)
+  const { text, isShortened } = exampleText(content.example)
+  const open = text.split('\n').length <= SHORT_LINES ? ' open' : ''
+  const title = `Response <code class="status s${status[0]}">${html(status)}</code>${isShortened ? ', shortened' : ''}`
+  return `<details class="example"${open}><summary>${title}</summary><pre><code>${highlight(text)}</code></pre></details>`
 }
 
 /** A path that may wrap after its slashes. */

@@ -52,19 +52,7 @@ const DOCUMENT = {
           required: true,
           content: {
             'application/json': {
-              schema: {
-                type: 'object',
-                required: ['email'],
-                properties: {
-                  email: { type: 'string', minLength: 1, maxLength: 255, default: HOSTILE },
-                  [HOSTILE]: { type: ['string', 'null'], format: HOSTILE, pattern: HOSTILE },
-                  list: {
-                    type: 'array',
-                    maxItems: 5,
-                    items: { type: 'object', properties: { inner: { type: 'boolean' } } },
-                  },
-                },
-              },
+              schema: { $ref: '#/components/schemas/LoginInput' },
             },
           },
         },
@@ -76,6 +64,19 @@ const DOCUMENT = {
     parameters: { Id: { name: 'id', in: 'path', required: true, schema: { type: 'integer', minimum: 1 } } },
     responses: { NotFound: { description: HOSTILE } },
     schemas: {
+      LoginInput: {
+        type: 'object',
+        required: ['email'],
+        properties: {
+          email: { type: 'string', minLength: 1, maxLength: 255, default: HOSTILE },
+          [HOSTILE]: { type: ['string', 'null'], format: HOSTILE, pattern: HOSTILE },
+          list: {
+            type: 'array',
+            maxItems: 5,
+            items: { type: 'object', properties: { inner: { type: 'boolean' } } },
+          },
+        },
+      },
       Hook: {
         type: 'object',
         required: ['id'],
@@ -135,6 +136,12 @@ test('parameters, fields, limits, responses and schemas are described, reference
     assert.ok(text.includes(expected), expected)
   }
   assert.ok(page.includes('<article id="schema-Hook" class="schema">'))
+  const [, logIn] = page.split('<article id="logIn"')
+  assert.match(
+    logIn!.split('</article>')[0]!,
+    /<h4 class="body" id="schema-LoginInput">/,
+    'described where it is used',
+  )
   assert.ok(page.includes('<details data-schema="Hook">'), 'a schema inside of itself unfolds on demand')
 })
 

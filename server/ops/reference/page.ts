@@ -56,7 +56,7 @@ ${renderSchemas(reference)}
 
 const SHORT: Record<string, string> = { DELETE: 'DEL' }
 
-function renderContents({ tags, schemas }: Reference): string {
+function renderContents({ tags, schemas, inlined }: Reference): string {
   const groups = tags
     .filter(({ operations }) => operations.length > 0)
     .map(({ name, operations }) => {
@@ -66,9 +66,9 @@ function renderContents({ tags, schemas }: Reference): string {
       )
       return renderGroup(name, items)
     })
-  const schemaItems = [...schemas.keys()].map(
-    (name) => `<li><a href="#schema-${html(name)}">${html(name)}</a></li>`,
-  )
+  const schemaItems = [...schemas.keys()]
+    .filter((name) => !inlined.has(name))
+    .map((name) => `<li><a href="#schema-${html(name)}">${html(name)}</a></li>`)
   return `<nav id="contents" aria-label="Contents">
 <ul class="start">${SECTIONS.map(({ id, title }) => `<li><a href="#${id}">${title}</a></li>`).join('')}</ul>
 ${groups.join('\n')}
@@ -81,16 +81,18 @@ function renderGroup(title: string, items: string[]): string {
 }
 
 function renderSchemas(reference: Reference): string {
-  const { schemas } = reference
+  const { schemas, inlined } = reference
   if (schemas.size === 0) return ''
   const sent = requestSchemas(reference)
-  const articles = [...schemas].map(
-    ([name, schema]) => `<article id="schema-${html(name)}" class="schema">
+  const articles = [...schemas]
+    .filter(([name]) => !inlined.has(name))
+    .map(
+      ([name, schema]) => `<article id="schema-${html(name)}" class="schema">
 <h3><a href="#schema-${html(name)}">${html(name)}</a></h3>
 ${schema.description ? `<p class="description">${prose(schema.description)}</p>` : ''}
 ${renderFields(schema, schemas, sent.has(name) ? 'request' : 'response')}
 </article>`,
-  )
+    )
   return `<section aria-labelledby="schemas"><div class="tag"><h2 id="schemas">Schemas</h2><p>The objects that calls take and return.</p></div>
 ${articles.join('\n')}
 </section>`

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { test } from 'node:test'
 import { type Operation, readDocument, type Schema } from './document.ts'
+import { exampleText } from './example.ts'
 import { sampleValue } from './sample-values.ts'
 import { curlSample, typescriptSample } from './samples.ts'
 import { typescriptLiteral } from './typescript-literal.ts'
@@ -86,4 +87,14 @@ test('a sample value has the required fields, and ends where a schema contains i
   assert.deepEqual(Object.keys(value), ['name', 'kind', 'count', 'child', 'tags'])
   assert.deepEqual([value.name, value.kind, value.count, value.tags], ['name', 'a', 3, []])
   assert.ok(JSON.stringify(value).length < 2_000)
+})
+
+test('a short example is shown as it is, a long one by its outline', () => {
+  const short = { id: 1, deep: { deep: { deep: { deep: [1, 2] } } } }
+  assert.deepEqual(JSON.parse(exampleText(short).text), short)
+  const items = Array.from({ length: 40 }, () => short)
+  assert.deepEqual(exampleText(items), {
+    text: '[\n  {\n    "id": 1,\n    "deep": {\n      "deep": { … }\n    }\n  },\n  …\n]',
+    isShortened: true,
+  })
 })
