@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs'
 
 const TOOLS = [
   { package: 'git', program: '/usr/bin/git' },
+  { package: 'bsdutils', program: '/usr/bin/script' },
   { package: 'curl', program: '/usr/bin/curl' },
   { package: 'openssl', program: '/usr/bin/openssl' },
   { package: 'openssh-server', program: '/usr/sbin/sshd' },

@@ -5,6 +5,7 @@ import type { Kind } from './names.ts'
 /** Names of these kinds complete an argument that is declared with this name. */
 const KINDS: Record<string, Kind[]> = {
   pipeline: ['pipeline'],
+  action: ['pipeline'],
   application: ['application'],
   server: ['server'],
   hook: ['incoming_hook', 'outgoing_hook'],

@@ -1,23 +1,9 @@
 // What can go wrong, in words that say what to do next, each with its exit code.
 import { GantryError, UnreachableError } from '@gantry/client'
+import { Failure } from './ending.ts'
 import { EXIT, type ExitCode } from './exit-codes.ts'
 
-/** Ends the command: `message` says what is wrong, `hint` what to do about it. */
-export class Failure extends Error {
-  readonly exit: ExitCode
-  readonly hint: string | undefined
-
-  constructor(message: string, { exit, hint }: { exit: ExitCode; hint?: string }) {
-    super(message)
-    this.exit = exit
-    this.hint = hint
-  }
-}
-
-/** Ctrl-C, or SIGTERM: says nothing more than the command has said already. */
-export class Interrupted extends Error {}
-
-export const usage = (message: string, hint?: string) => new Failure(message, { exit: EXIT.usage, hint })
+export { Failure, Interrupted, usage } from './ending.ts'
 
 /** Every error as a failure. One that is not expected here has no hint: it is a bug of this program. */
 export function toFailure(error: unknown): Failure {

@@ -1,20 +1,10 @@
 // Names instead of ids: `shop/production/web`, the beginning of it while that is unique, or `#42`.
-import type { Gantry } from '@gantry/client'
+import type { components, Gantry } from '@gantry/client'
 import { EXIT } from './exit-codes.ts'
-import { Failure } from './failure.ts'
+import { Failure } from './ending.ts'
 
-export type Kind =
-  | 'organization'
-  | 'project'
-  | 'environment'
-  | 'application'
-  | 'server'
-  | 'pipeline'
-  | 'incoming_hook'
-  | 'outgoing_hook'
-  | 'credential'
-
-export type Named = { type: Kind; id: number | string; name: string; path: string }
+export type Named = components['schemas']['NameEntry']
+export type Kind = Named['type']
 
 const LABELS: Record<Kind, string> = {
   organization: 'organization',
@@ -32,21 +22,26 @@ const SHOWN = 5
 
 /** The one thing of these kinds that `given` names. */
 export async function findNamed(gantry: Gantry, kinds: readonly Kind[], given: string): Promise<Named> {
-  const label = kinds.map((kind) => LABELS[kind]).join(' or ')
-  const all = await readNames(gantry, kinds)
+  return chooseNamed(await readNames(gantry, kinds), kinds, given)
+}
+
+export function chooseNamed(all: readonly Named[], kinds: readonly Kind[], given: string): Named {
   const matches = matching(all, given)
   if (matches.length === 1) return matches[0]!
-  if (matches.length > 1)
-    throw new Failure(`"${given}" names ${matches.length} things. Which one?`, {
-      exit: EXIT.refused,
-      hint: listed(matches),
-    })
+  if (matches.length > 1) throw ambiguous(given, matches)
+  const label = kinds.map((kind) => LABELS[kind]).join(' or ')
   const near = nearest(all, given)
   throw new Failure(`There is no ${label} "${given}", or you may not see it.`, {
     exit: EXIT.refused,
     hint: near.length > 0 ? `Did you mean:\n${listed(near)}` : `There is no ${label} yet that you may see.`,
   })
 }
+
+export const ambiguous = (given: string, matches: readonly Named[]) =>
+  new Failure(`"${given}" names ${matches.length} things. Which one?`, {
+    exit: EXIT.refused,
+    hint: listed(matches),
+  })
 
 export async function readNames(gantry: Gantry, kinds: readonly Kind[]): Promise<Named[]> {
   const names: Named[] = []

@@ -7,14 +7,16 @@ import { completion } from './commands/completion.ts'
 import { doctor } from './commands/doctor.ts'
 import { applications, credentials, hooks, members, pipelines, servers } from './commands/inventory.ts'
 import { login, logout } from './commands/login.ts'
+import { cancel, plan, retry, rollback, runPipeline } from './commands/run.ts'
 import { server } from './commands/server.ts'
 import { status } from './commands/status.ts'
 import { tokens } from './commands/tokens.ts'
+import { logs, open, watch } from './commands/watch.ts'
 import { VERSION } from './version.ts'
 
 /** In the order in which help lists them. */
 const COMMANDS: [group: string, ...Register[]][] = [
-  ['Runs', status, actions],
+  ['Runs', status, runPipeline, watch, logs, cancel, retry, rollback, plan, open, actions],
   ['What is set up', pipelines, applications, servers, hooks, credentials, members, server],
   ['Account', login, logout, whoami, context, tokens, doctor],
   ['For scripts', api, completion],

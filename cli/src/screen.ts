@@ -1,5 +1,4 @@
 // Where output goes: results to stdout, everything else to stderr. Colors and widths only on a terminal.
-import type { WriteStream } from 'node:tty'
 
 const CODES = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33, blue: 34, cyan: 36 } as const
 
@@ -11,6 +10,8 @@ export type Screen = {
   /** Whether questions can be asked. */
   isInteractive: boolean
   columns: number
+  /** Whether stdout shows colors. */
+  hasColor: boolean
   print(line?: string): void
   json(value: unknown): void
   /** For people only, on stderr: progress, hints, warnings. */
@@ -26,17 +27,18 @@ export function createScreen(env: NodeJS.ProcessEnv, wantsColor: boolean): Scree
     stream.on('error', (error: NodeJS.ErrnoException) => {
       process.exit(error.code === 'EPIPE' ? 0 : 1)
     })
-  const hasColor = (stream: WriteStream) => wantsColor && usesColor(env, stream.isTTY)
+  const hasColor = wantsColor && usesColor(env, stdout.isTTY)
   return {
     isTerminal: stdout.isTTY === true,
     isInteractive: stdin.isTTY === true && stdout.isTTY === true && !env.CI,
     get columns() {
       return stdout.isTTY ? Math.max(20, stdout.columns || 80) : Number.POSITIVE_INFINITY
     },
+    hasColor,
     print: (line = '') => void stdout.write(`${line}\n`),
     json: (value) => void stdout.write(`${JSON.stringify(value, null, stdout.isTTY ? 2 : undefined)}\n`),
     note: (line = '') => void stderr.write(`${line}\n`),
-    style: (style, text) => (hasColor(stdout) ? paint(style, text) : text),
+    style: (style, text) => (hasColor ? paint(style, text) : text),
   }
 }
 

@@ -1,8 +1,9 @@
-import { type ActionListItem, parseActionId, placeOf, sourceOf, stateOf, styleOf } from '../actions.ts'
+import { type ActionListItem, placeOf, sourceOf, stateOf, styleOf } from '../actions.ts'
 import { examples, type Register, run } from '../command.ts'
 import { printDetails } from '../details.ts'
 import { usage } from '../failure.ts'
 import { findNamed } from '../names.ts'
+import { findActionId } from '../runs/find.ts'
 import { type Column, printTable } from '../table.ts'
 import { ago, took } from '../times.ts'
 import { collect } from '../walk.ts'
@@ -59,12 +60,12 @@ export const actions: Register = (program) => {
   group
     .command('show')
     .description('show a run with its servers and steps')
-    .argument('<action>', 'the number of the run, for example #42')
+    .argument('<action>', 'a run such as #42, or a pipeline for its newest run')
     .option('--json', 'print JSON')
     .action(
       run(async ({ connect, screen }, given: string, { json }: { json?: true }) => {
         const { gantry } = await connect()
-        const params = { path: { action_id: parseActionId(given) } }
+        const params = { path: { action_id: await findActionId(gantry, given) } }
         const action = await gantry.get('/actions/{action_id}', { params })
         if (json) return screen.json(action)
         const { commit } = action.action_data

@@ -1,0 +1,164 @@
+// Commands that start, repeat and end runs.
+import type { Command } from 'commander'
+import { stateOf } from '../actions.ts'
+import { examples, type Register, run } from '../command.ts'
+import { printDetails } from '../details.ts'
+import { findActionId, findPipeline } from '../runs/find.ts'
+import { type RunOptions, type RunRequest, toRequest } from '../runs/input.ts'
+import { addUntilOptions, seeThrough, type UntilOptions } from '../runs/until-end.ts'
+import { printTable } from '../table.ts'
+
+const PIPELINE = 'a pipeline such as shop/production/web/deploy, or an application that has only one'
+const ACTION = 'a run such as #42, or a pipeline for its newest run'
+
+const every = (value: string, values: string[]) => [...values, value]
+
+const addRunOptions = (command: Command) =>
+  command
+    .option('--ref <ref>', 'the branch, tag or commit to deploy; heads/… and tags/… say which')
+    .option(
+      '--var <name=value>',
+      'a variable for the steps, which see it as GANTRY_VAR_<NAME>; repeatable',
+      every,
+      [],
+    )
+    .option('--server <name>', 'run on this server only; repeatable', every, [])
+
+export const runPipeline: Register = (program) => {
+  const command = addRunOptions(
+    program.command('run').description('run a pipeline').argument('<pipeline>', PIPELINE),
+  ).option('--comment <text>', 'why, for people who look at the run later')
+  addUntilOptions(command).action(
+    run(async (cli, given: string, options: RunOptions & UntilOptions) => {
+      const { gantry } = await cli.connect()
+      const pipeline = await findPipeline(gantry, given)
+      const body = await toRequest(gantry, pipeline, options)
+      const started = await gantry.post('/pipelines/{id}/actions', {
+        params: { path: { id: pipeline.id } },
+        body,
+      })
+      await seeThrough(cli, gantry, started, options)
+    }),
+  )
+  examples(
+    command,
+    ['gantry run shop/production/web --watch', 'deploy the default branch and see how it goes'],
+    [
+      'gantry run web --ref v2.1.0 --server web-1 --wait',
+      'a tag, on one server; exits with 0 when it has completed',
+    ],
+    ['gantry run web/migrate --var dry=true --json', 'with a variable, for scripts'],
+  )
+}
+
+export const retry: Register = (program) => {
+  const command = program
+    .command('retry')
+    .description('run it again, with the same commit and the current steps')
+    .argument('<action>', ACTION)
+  addUntilOptions(command).action(
+    run(async (cli, given: string, options: UntilOptions) => {
+      const { gantry } = await cli.connect()
+      const id = await findActionId(gantry, given)
+      const started = await gantry.post('/actions/{id}/retry', { params: { path: { id } } })
+      await seeThrough(cli, gantry, started, options)
+    }),
+  )
+}
+
+export const rollback: Register = (program) => {
+  const command = program
+    .command('rollback')
+    .description('return to the release before the live one, or to another earlier one')
+    .argument('<pipeline>', 'a deploy pipeline, or an application that has only one')
+    .option(
+      '--to <release>',
+      'the release, for example 20261115080000-1a2b3c4d; `gantry actions show` prints it',
+    )
+    .option('--comment <text>', 'why, for people who look at the run later')
+  addUntilOptions(command).action(
+    run(async (cli, given: string, options: UntilOptions & { to?: string; comment?: string }) => {
+      const { gantry } = await cli.connect()
+      const { id } = await findPipeline(gantry, given, { isDeploy: true })
+      const body: RunRequest = {
+        type: 'rollback',
+        ...(options.to !== undefined && { release_name: options.to }),
+        ...(options.comment !== undefined && { trigger_comment: options.comment }),
+      }
+      const started = await gantry.post('/pipelines/{id}/actions', { params: { path: { id } }, body })
+      await seeThrough(cli, gantry, started, options)
+    }),
+  )
+  examples(command, ['gantry rollback shop/production/web --watch', 'back to what was live before'])
+}
+
+export const cancel: Register = (program) => {
+  program
+    .command('cancel')
+    .description('stop a run: running steps are ended, others never start')
+    .argument('<action>', ACTION)
+    .option('--json', 'print the run as JSON')
+    .action(
+      run(async ({ connect, screen }, given: string, { json }: { json?: true }) => {
+        const { gantry } = await connect()
+        const id = await findActionId(gantry, given)
+        const action = await gantry.post('/actions/{id}/cancel', { params: { path: { id } } })
+        if (json) return screen.json(action)
+        screen.print(
+          action.completed_at === null
+            ? `#${id} is being canceled; its running steps have ten seconds to end.`
+            : `#${id}: ${stateOf(action)}`,
+        )
+      }),
+    )
+}
+
+export const plan: Register = (program) => {
+  addRunOptions(
+    program
+      .command('plan')
+      .description('show what a run would do and where, without starting it')
+      .argument('<pipeline>', PIPELINE),
+  )
+    .option('--json', 'print JSON')
+    .action(
+      run(async ({ connect, screen }, given: string, { json, ...options }: RunOptions & { json?: true }) => {
+        const { gantry } = await connect()
+        const pipeline = await findPipeline(gantry, given)
+        const body = await toRequest(gantry, pipeline, options)
+        const planned = await gantry.post('/pipelines/{id}/plan', {
+          params: { path: { id: pipeline.id } },
+          body,
+        })
+        if (json) return screen.json(planned)
+        const { source, targets, would_wait_human_readable } = planned
+        printDetails(screen, [
+          ['Pipeline', pipeline.path],
+          ['Source', source && [source.source_type, source.source_ref].filter(Boolean).join(' ')],
+          ['Starts', would_wait_human_readable ?? 'immediately'],
+          ['Variables', Object.keys(planned.variables).join(', ')],
+        ])
+        screen.print()
+        printTable(
+          screen,
+          targets,
+          [
+            { title: 'server', text: ({ resource_data }) => resource_data.name },
+            { title: 'batch', text: ({ batch }) => String(batch) },
+            { title: 'kind', text: ({ resource_data }) => resource_data.provider_name_human_readable },
+          ],
+          'No servers.',
+        )
+        screen.print()
+        printTable(
+          screen,
+          targets[0]?.steps ?? [],
+          [
+            { title: 'step', text: ({ name }) => name },
+            { title: 'command', text: ({ command, built_in }) => command ?? (built_in ? '(built in)' : '') },
+          ],
+          'No steps.',
+        )
+      }),
+    )
+}

@@ -1,0 +1,64 @@
+// Commands that look at runs: progress, logs, and their pages.
+import { examples, type Register, run } from '../command.ts'
+import { openBrowser } from '../open-browser.ts'
+import { findActionId, findActiveId, readAction } from '../runs/find.ts'
+import { type LogOptions, printLogs } from '../runs/logs.ts'
+import { pageFor } from '../runs/pages.ts'
+import { awaitEnd } from '../runs/until-end.ts'
+
+const ACTION = 'a run such as #42, or a pipeline for its newest run'
+
+export const watch: Register = (program) => {
+  const command = program
+    .command('watch')
+    .description('show the progress of a run until it has ended')
+    .argument('[action]', `${ACTION}; by default the newest one that is running`)
+    .option('--json', 'print the run as JSON when it has ended')
+    .action(
+      run(async (cli, given: string | undefined, { json }: { json?: true }) => {
+        const { gantry } = await cli.connect()
+        const id = given === undefined ? await findActiveId(gantry) : await findActionId(gantry, given)
+        await awaitEnd(cli, gantry, await readAction(gantry, id), { isQuiet: false, json })
+      }),
+    )
+  examples(command, ['gantry watch', 'what is running now'], ['gantry watch web/deploy', 'its newest run'])
+}
+
+export const logs: Register = (program) => {
+  const command = program
+    .command('logs')
+    .description('print what the steps of a run have printed')
+    .argument('<action>', ACTION)
+    .option('-f, --follow', 'go on until the run has ended')
+    .option('--step <name>', 'only of this step')
+    .option('--server <name>', 'only of this server')
+    .option('--failed', 'only of steps that have failed')
+    .action(
+      run(async (cli, given: string, options: LogOptions) => {
+        const { gantry } = await cli.connect()
+        const action = await readAction(gantry, await findActionId(gantry, given))
+        await printLogs(cli, gantry, action, options)
+      }),
+    )
+  examples(
+    command,
+    ['gantry logs #42 --failed', 'why it failed'],
+    ['gantry logs web/deploy -f --step migrate', 'one step of the newest run, as it is printed'],
+  )
+}
+
+export const open: Register = (program) => {
+  const command = program
+    .command('open')
+    .description('open a page of the dashboard, and print its address')
+    .argument('[thing]', 'a run such as #42, a pipeline, an application or a hook; by default the first page')
+    .action(
+      run(async ({ connect, screen, env }, given: string | undefined) => {
+        const { gantry, url } = await connect()
+        const page = `${url}/app${given === undefined ? '' : await pageFor(gantry, given)}`
+        screen.print(page)
+        if (screen.isTerminal) await openBrowser(env, page)
+      }),
+    )
+  examples(command, ['gantry open #42', 'the page of a run'])
+}

@@ -1,0 +1,83 @@
+// Watching a run until it has ended: live on a terminal, line by line elsewhere.
+import type { ActionEvent, Gantry } from '@gantry/client'
+import type { Action } from '../actions.ts'
+import type { Cli } from '../cli.ts'
+import { changeLine } from './change-line.ts'
+import { createLiveScreen } from './live-screen.ts'
+import { type Frame, renderEnded, renderRun } from './live-view.ts'
+import { addMissing, applyEvent, createRunState, type RunState, subjectOf } from './run-state.ts'
+
+type View = {
+  /** After the event has been applied. */
+  change(event: ActionEvent): void
+  lost(): void
+  end(): void
+}
+
+const FRAME_MS = 100
+const LOST = 'Connection lost, reconnecting…'
+
+/** The run when it has ended. `write` is where lines go when they are not drawn in place. */
+export async function followRun(
+  { screen, signal, env }: Cli,
+  gantry: Gantry,
+  started: Action,
+  { write, isLive }: { write(line: string): void; isLive: boolean },
+): Promise<Action> {
+  const run = createRunState(started)
+  const canDraw = isLive && screen.isTerminal && !env.CI && env.TERM !== 'dumb'
+  const view = canDraw ? openLiveView(run, screen.style) : createLineView(run, write, screen.note)
+  const read = () => gantry.get('/actions/{action_id}', { params: { path: { action_id: run.id } }, signal })
+  try {
+    for await (const event of gantry.followAction(run.id, { signal, onReconnect: view.lost })) {
+      if (!subjectOf(run, event)) addMissing(run, await read())
+      applyEvent(run, event)
+      view.change(event)
+    }
+    return await gantry.wait(run.id, { signal })
+  } finally {
+    view.end()
+  }
+}
+
+function createLineView(run: RunState, write: (line: string) => void, note: (line: string) => void): View {
+  return {
+    change(event) {
+      const line = changeLine(run, event)
+      if (line !== null) write(line)
+    },
+    lost: () => note(LOST),
+    end() {},
+  }
+}
+
+function openLiveView(run: RunState, style: Frame['style']): View {
+  const { stdout } = process
+  const live = createLiveScreen(stdout)
+  let notice: string | undefined
+  const frame = (): Frame => ({
+    columns: Math.max(20, stdout.columns || 80),
+    // One is left for the cursor.
+    rows: Math.max(4, (stdout.rows || 24) - 1),
+    now: Date.now(),
+    style,
+    notice,
+  })
+  const draw = () => live.draw(renderRun(run, frame()))
+  const timer = setInterval(draw, FRAME_MS)
+  stdout.on('resize', draw)
+  draw()
+  return {
+    change() {
+      notice = undefined
+    },
+    lost() {
+      notice = LOST
+    },
+    end() {
+      clearInterval(timer)
+      stdout.off('resize', draw)
+      live.end(renderEnded(run, frame()))
+    },
+  }
+}

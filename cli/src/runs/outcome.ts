@@ -1,0 +1,103 @@
+// How a run ended, in words: what failed where, the end of its log, and what to do next.
+import type { Gantry } from '@gantry/client'
+import { type Action, exitCodeFor, stateOf, styleOf } from '../actions.ts'
+import type { Cli } from '../cli.ts'
+import { EXIT } from '../exit-codes.ts'
+import { plain, type Screen } from '../screen.ts'
+import { took } from '../times.ts'
+import { logLine } from './log-text.ts'
+import { createTail } from './tail.ts'
+
+type Target = Action['targets'][number]
+type Step = Target['steps'][number]
+
+const SHOWN_FAILURES = 3
+const ICONS = { completed: '✓', failed: '✗', skipped: '-' } as Record<string, string>
+
+/** Says how it ended, and makes it the exit code of the command. */
+export async function reportEnd(
+  cli: Cli,
+  gantry: Gantry,
+  action: Action,
+  write: (line: string) => void,
+): Promise<void> {
+  const { screen } = cli
+  cli.exitCode = exitCodeFor(action)
+  write(screen.style(styleOf(action) ?? 'bold', `${ICONS[action.status] ?? ''} ${headline(action)}`))
+  if (cli.exitCode !== EXIT.failed) return
+  const failures = failuresOf(action)
+  for (const { target, step } of failures.slice(0, SHOWN_FAILURES)) {
+    write(describeFailure(target, step))
+    if (step)
+      for (const line of await lastLines(gantry, action.id, target.id, step)) write(quoted(screen, line))
+  }
+  if (failures.length > SHOWN_FAILURES) write(`${failures.length - SHOWN_FAILURES} more servers failed.`)
+  for (const hint of hintsFor(
+    action,
+    failures.some(({ step }) => step !== undefined),
+  ))
+    write(hint)
+}
+
+/** '#42 completed in 12 s' */
+export function headline(action: Action): string {
+  const { id, status, status_reason_code } = action
+  const time = took(action)
+  if (status === 'completed') return `#${id} completed${time && ` in ${time}`}`
+  if (status_reason_code === 'FAILED_CANCELLED') return `#${id} was canceled${time && ` after ${time}`}`
+  if (status === 'skipped')
+    return `#${id} was skipped: a run it depends on failed, or a newer run superseded it`
+  const reason = status_reason_code === 'FAILED' ? '' : ` (${plain(stateOf(action))})`
+  return `#${id} failed${time && ` after ${time}`}${reason}`
+}
+
+/** Each server that failed, with the step that did. */
+export function failuresOf({ targets }: Action): { target: Target; step: Step | undefined }[] {
+  return targets
+    .filter(({ status }) => status === 'failed')
+    .map((target) => ({ target, step: target.steps.find(({ status }) => status === 'failed') }))
+}
+
+function describeFailure({ resource_data, ...target }: Target, step: Step | undefined): string {
+  const server = plain(resource_data.name)
+  if (!step) return `Failed on ${server}: ${plain(stateOf(target))}`
+  const reason = step.status_reason_code === 'FAILED' ? '' : `: ${plain(stateOf(step))}`
+  return `Step "${plain(step.name)}" failed on ${server}${reason}`
+}
+
+export function hintsFor({ id, status_reason_code, action_data }: Action, hasLog: boolean): string[] {
+  const { source_type, source_ref } = action_data.deployment ?? {}
+  const other = source_type === 'branch' ? 'tags' : 'heads'
+  const isNameOfRef = source_type === 'branch' || source_type === 'tag'
+  return [
+    ...(status_reason_code === 'FAILED_SOURCE' && isNameOfRef && source_ref
+      ? [
+          `"${plain(source_ref)}" was taken for a ${source_type}. If it is a ${source_type === 'branch' ? 'tag' : 'branch'}: --ref ${other}/${plain(source_ref)}`,
+        ]
+      : []),
+    ...(hasLog ? [`See the whole log: gantry logs #${id} --failed`] : []),
+    `Run it again: gantry retry #${id}`,
+  ]
+}
+
+const TAIL_BYTES = 16 * 1024
+
+/** What the step printed last. A log that cannot be read is no reason to hide how the run ended. */
+async function lastLines(
+  gantry: Gantry,
+  actionId: number,
+  targetId: number,
+  { order }: Step,
+): Promise<string[]> {
+  const step = { actionId, targetId, order }
+  const tail = createTail()
+  try {
+    const { offset } = await gantry.readLog(step, { after: Number.MAX_SAFE_INTEGER })
+    const { text } = await gantry.readLog(step, { after: Math.max(0, offset - TAIL_BYTES) })
+    tail.append(text)
+  } catch {}
+  return tail.lines()
+}
+
+const quoted = (screen: Screen, line: string) =>
+  `${screen.style('dim', '  │')} ${logLine(line, screen.hasColor)}`

@@ -1,0 +1,20 @@
+// The last lines of a log that may be long.
+
+const KEPT_LINES = 20
+const KEPT_CHARACTERS = 2_000
+
+export type Tail = ReturnType<typeof createTail>
+
+export function createTail() {
+  let ended: string[] = []
+  let open = ''
+  return {
+    append(text: string): void {
+      const parts = (open + text).split('\n')
+      open = parts.pop()!.slice(-KEPT_CHARACTERS)
+      ended = [...ended, ...parts.slice(-KEPT_LINES)].slice(-KEPT_LINES)
+    },
+    /** At most so many, the newest last. */
+    lines: (count: number = KEPT_LINES) => (open === '' ? ended : [...ended, open]).slice(-count),
+  }
+}
