@@ -32,6 +32,8 @@ import { applicationRoutes } from '#manage/applications/routes.ts'
 import { applicationRoomSchemas } from '#manage/applications/schemas.ts'
 import { applyRoutes } from '#manage/apply/routes.ts'
 import { applySchemas } from '#manage/apply/schemas.ts'
+import { catalogRoutes } from '#manage/catalog/routes.ts'
+import { catalogSchemas } from '#manage/catalog/schemas.ts'
 import { credentialRoutes } from '#manage/credentials/routes.ts'
 import { credentialSchemas } from '#manage/credentials/schemas.ts'
 import { loadHookSecrets } from '#manage/hooks/read-hooks.ts'
@@ -147,6 +149,7 @@ const schemas = [
   nameEntrySchema,
   ...streamSchemas,
   ...hookSchemas,
+  ...catalogSchemas,
   ...hookRequestSchemas,
   callAnswerSchema,
   dryRunSchema,
@@ -267,6 +270,7 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
     baseUrl,
     countMissed: (hookId, since) => countMissed(db, hookId, since),
   })
+  await app.register(catalogRoutes)
   const readAction = createActionReader({ db, baseUrl })
   await app.register(outgoingRoutes, { db, tree, baseUrl, readAction, box, guard })
   const secretsOf = (hookId: string) => loadHookSecrets(db, box, hookId)

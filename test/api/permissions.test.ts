@@ -40,8 +40,13 @@ function describeAccess(access: Access): string {
     case 'public':
       return 'public'
     case 'signed-in':
+<<<<<<< HEAD
       if (access.requires) return `signed in: requires \`${access.requires}\``
       return access.shows ? `signed in: shows by ${quoted(access.shows)}` : 'signed in: own account'
+=======
+      if (access.isShared) return 'signed in: the same for everybody'
+      return access.shows ? `signed in: shows by \`${access.shows}\`` : 'signed in: own account'
+>>>>>>> 087e1cb (feat(catalog): one list of senders and receivers, for pages, command line and guides)
     case 'instance-admin':
       return `instance administrator${access.orMetricsToken ? ', or the metrics token' : ''}`
     case 'permissions':
@@ -296,7 +301,8 @@ suite('the owner of another organization', () => {
 
   test('sees nothing of other users among their own objects', async () => {
     const own = routes.filter(
-      ({ url, access }) => access.kind === 'signed-in' && access.shows === undefined && !url.includes(':'),
+      ({ url, access }) =>
+        access.kind === 'signed-in' && !access.shows && !access.isShared && !url.includes(':'),
     )
     for (const route of own.filter((one) => !isWriting(one))) {
       const { status, text } = await ask(route, outsider.token)
