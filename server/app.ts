@@ -17,7 +17,8 @@ import { singleSignOnRoutes } from '#access/single-sign-on/routes.ts'
 import { rolesOf, type SingleSignOnConfig, singleSignOnOf } from '#access/single-sign-on/settings.ts'
 import type { Connect, RefuseLocal } from '#adapters/executors/connect.ts'
 import type { HttpClient } from '#adapters/http-client/client.ts'
-import { dryRunRoute, dryRunSchema } from '#engine/incoming/dry-run.ts'
+import { dryRunSchemas } from '#engine/incoming/dry-run.ts'
+import { dryRunRoute } from '#engine/incoming/dry-run-route.ts'
 import type { ReceiveDeps } from '#engine/incoming/receive-call.ts'
 import { replayRoute } from '#engine/incoming/replay-call.ts'
 import { callAnswerSchema } from '#engine/incoming/respond.ts'
@@ -152,7 +153,7 @@ const schemas = [
   ...catalogSchemas,
   ...hookRequestSchemas,
   callAnswerSchema,
-  dryRunSchema,
+  ...dryRunSchemas,
   ...outgoingSchemas,
   ...applicationRoomSchemas,
   inspectionSchema,

@@ -40,13 +40,9 @@ function describeAccess(access: Access): string {
     case 'public':
       return 'public'
     case 'signed-in':
-<<<<<<< HEAD
+      if (access.isShared) return 'signed in: the same for everybody'
       if (access.requires) return `signed in: requires \`${access.requires}\``
       return access.shows ? `signed in: shows by ${quoted(access.shows)}` : 'signed in: own account'
-=======
-      if (access.isShared) return 'signed in: the same for everybody'
-      return access.shows ? `signed in: shows by \`${access.shows}\`` : 'signed in: own account'
->>>>>>> 087e1cb (feat(catalog): one list of senders and receivers, for pages, command line and guides)
     case 'instance-admin':
       return `instance administrator${access.orMetricsToken ? ', or the metrics token' : ''}`
     case 'permissions':
