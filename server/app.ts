@@ -82,6 +82,7 @@ import { auditEntrySchema } from '#views/audit/schemas.ts'
 import { readPagesVersion } from '#views/dashboard/built-pages.ts'
 import { dashboardRoutes } from '#views/dashboard/routes.ts'
 import { dashboardSchemas } from '#views/dashboard/schemas.ts'
+import { hookTestRoute, hookTestSchema } from '#views/hook-requests/hook-test-route.ts'
 import { hookRequestRoutes } from '#views/hook-requests/routes.ts'
 import { hookRequestSchemas } from '#views/hook-requests/schemas.ts'
 import { stepLogRoutes } from '#views/logs/routes.ts'
@@ -152,6 +153,7 @@ const schemas = [
   ...hookSchemas,
   ...catalogSchemas,
   ...hookRequestSchemas,
+  hookTestSchema,
   callAnswerSchema,
   ...dryRunSchemas,
   ...outgoingSchemas,
@@ -276,6 +278,7 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
   await app.register(outgoingRoutes, { db, tree, baseUrl, readAction, box, guard })
   const secretsOf = (hookId: string) => loadHookSecrets(db, box, hookId)
   await app.register(hookRequestRoutes, { db, baseUrl, secretsOf })
+  await app.register(hookTestRoute, { db, tree, baseUrl, readAction, box, sender: http, secretsOf })
   await app.register(dryRunRoute, { db, box })
   await app.register(replayRoute, {
     ...deps.calls,

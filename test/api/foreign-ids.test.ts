@@ -256,6 +256,12 @@ const CASES: Record<string, Case> = {
     body: (action_id) => ({ action_id }),
     works: 200,
   },
+  'POST /hooks/outgoing/{hook_id}/test action_id': {
+    ids: actions,
+    url: `/hooks/outgoing/${hookId}/test`,
+    body: (action_id) => ({ action_id }),
+    works: 200,
+  },
   'POST /organizations/{id}/invitations role_id': {
     ids: roles,
     url: invitations,

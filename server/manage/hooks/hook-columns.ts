@@ -61,11 +61,11 @@ export function receptionOf(input: Pick<IncomingHookChange, 'settings' | 'trigge
 }
 
 /** What the hook sends once the input is stored. */
-export function requestOf(input: OutgoingHookChange, stored?: HookRow): HookRequest {
+export function requestOf(input: OutgoingHookChange, stored?: HookRow) {
   const settings = input.settings || !stored ? outgoingSettings(input.settings) : stored.settings
   return {
     target_url: (input.target_url ?? stored?.target_url)!,
-    settings: settings as HookRequest['settings'],
+    settings: settings as HookRequest['settings'] & ReturnType<typeof outgoingSettings>,
   }
 }
 
