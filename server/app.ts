@@ -261,6 +261,7 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
   await app.register(nameRoutes, { db, tree, baseUrl })
   await app.register(streamRoutes, {
     db,
+    box,
     tree,
     listener: deps.listener,
     notifications,

@@ -52,6 +52,8 @@ for (const { organizationId } of [ours, theirs])
 const { token } = ours.owner
 const hook = { name: 'Notify', target_url: 'https://example.com/' }
 const hookId = await post(ours.owner, `/pipelines/${ours.pipelineId}/hooks/outgoing`, hook)
+const nowhere = { ...hook, target_url: 'https://hooks.invalid/' }
+const unreachableId = await post(ours.owner, `/pipelines/${ours.pipelineId}/hooks/outgoing`, nowhere)
 
 let counter = 0
 const name = () => `Resource ${++counter}`
@@ -258,7 +260,7 @@ const CASES: Record<string, Case> = {
   },
   'POST /hooks/outgoing/{hook_id}/test action_id': {
     ids: actions,
-    url: `/hooks/outgoing/${hookId}/test`,
+    url: `/hooks/outgoing/${unreachableId}/test`,
     body: (action_id) => ({ action_id }),
     works: 200,
   },

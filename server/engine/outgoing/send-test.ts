@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import { type Actor, recordAudit } from '#access/audit/record.ts'
 import type { HttpClient } from '#adapters/http-client/client.ts'
 import { recordUse } from '#model/actions/credential-uses.ts'
@@ -6,6 +7,7 @@ import type { Database } from '#platform/database/connect.ts'
 import { isOutage } from '#platform/database/outages.ts'
 import type { HttpProblem } from '#platform/http/problems.ts'
 import { type ContextDeps, type Subject, TEST_KIND } from './build-context.ts'
+import { ATTEMPTS_CHANNEL } from './channel.ts'
 import { findSubject } from './find-subject.ts'
 import { authorizeTokens, loadOutgoingHooks, type OutgoingHook } from './outgoing-hooks.ts'
 import { messageId, prepareRequest, signRequest, unsentOf } from './prepare-request.ts'
@@ -103,4 +105,5 @@ async function storeTest(db: Database, hookId: string, actionId: number | null, 
     if (isOutage(error)) throw error
     return insert({ ...record, ...WITHOUT_BODIES })
   })
+  await sql`select pg_notify(${ATTEMPTS_CHANNEL}, ${hookId})`.execute(db)
 }

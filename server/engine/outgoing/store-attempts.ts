@@ -5,6 +5,7 @@ import type { Database } from '#platform/database/connect.ts'
 import { isOutage } from '#platform/database/outages.ts'
 import type { DeliveryState } from '#platform/database/tables.ts'
 import type { FinishedAttempt, NextStep } from './attempt-delivery.ts'
+import { ATTEMPTS_CHANNEL } from './channel.ts'
 import { WITHOUT_BODIES } from './record-attempt.ts'
 
 const STATES: Record<NextStep['kind'], DeliveryState> = {
@@ -101,7 +102,8 @@ const STORE = `
     returning owned.request_id
   ),
   uses as (select credential_id, action_id from finished where credential_id is not null),
-  used as (${recordUsesOf('uses')})
+  used as (${recordUsesOf('uses')}),
+  recorded as (
   insert into hook_requests (id, hook_id, type, action_id, retry_of, ip_address, url, method, outcome, error, attempt,
     event_id, response_status_code, request_headers, request_body, response_headers, response_body, duration_ms,
     event_kind, next_attempt_at)
@@ -110,7 +112,9 @@ const STORE = `
     event_kind, case when after_ms > 0 and request_id in (select request_id from updated)
       then now() + after_ms * interval '1 millisecond' end
   from finished where request_id is not null
-  on conflict (id) do nothing`
+  on conflict (id) do nothing
+  returning hook_id)
+  select count(pg_notify('${ATTEMPTS_CHANNEL}', hook_id::text)) from (select distinct hook_id from recorded) as hooks`
 
 /** One statement: outside of a transaction it is its own. */
 export async function writeAttempts(db: Database, attempts: readonly FinishedAttempt[]): Promise<void> {
