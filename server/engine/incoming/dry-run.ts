@@ -3,6 +3,7 @@ import { SIGNATURE_SCHEMES } from '#model/hooks/signature-schemes.ts'
 import { chooseSource } from '#model/payload/choose-source.ts'
 import {
   AnyObjectOrNull,
+  described,
   Exactly,
   idOf,
   named,
@@ -67,7 +68,10 @@ export const dryRunSchema = named(
       }),
       { description: 'One per server that the run would use; empty when nothing would run.' },
     ),
-    signed_call: refOrNull(signedCallSchema),
+    signed_call: described(
+      refOrNull(signedCallSchema),
+      'The call as its sender would sign it; null unless you asked for it with `sign`.',
+    ),
   }),
 )
 
