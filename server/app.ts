@@ -17,7 +17,8 @@ import { singleSignOnRoutes } from '#access/single-sign-on/routes.ts'
 import { rolesOf, type SingleSignOnConfig, singleSignOnOf } from '#access/single-sign-on/settings.ts'
 import type { Connect, RefuseLocal } from '#adapters/executors/connect.ts'
 import type { HttpClient } from '#adapters/http-client/client.ts'
-import { dryRunRoute, dryRunSchema } from '#engine/incoming/dry-run.ts'
+import { dryRunSchemas } from '#engine/incoming/dry-run.ts'
+import { dryRunRoute } from '#engine/incoming/dry-run-route.ts'
 import type { ReceiveDeps } from '#engine/incoming/receive-call.ts'
 import { replayRoute } from '#engine/incoming/replay-call.ts'
 import { callAnswerSchema } from '#engine/incoming/respond.ts'
@@ -32,6 +33,8 @@ import { applicationRoutes } from '#manage/applications/routes.ts'
 import { applicationRoomSchemas } from '#manage/applications/schemas.ts'
 import { applyRoutes } from '#manage/apply/routes.ts'
 import { applySchemas } from '#manage/apply/schemas.ts'
+import { catalogRoutes } from '#manage/catalog/routes.ts'
+import { catalogSchemas } from '#manage/catalog/schemas.ts'
 import { credentialRoutes } from '#manage/credentials/routes.ts'
 import { credentialSchemas } from '#manage/credentials/schemas.ts'
 import { loadHookSecrets } from '#manage/hooks/read-hooks.ts'
@@ -79,6 +82,7 @@ import { auditEntrySchema } from '#views/audit/schemas.ts'
 import { readPagesVersion } from '#views/dashboard/built-pages.ts'
 import { dashboardRoutes } from '#views/dashboard/routes.ts'
 import { dashboardSchemas } from '#views/dashboard/schemas.ts'
+import { hookTestRoute, hookTestSchema } from '#views/hook-requests/hook-test-route.ts'
 import { hookRequestRoutes } from '#views/hook-requests/routes.ts'
 import { hookRequestSchemas } from '#views/hook-requests/schemas.ts'
 import { stepLogRoutes } from '#views/logs/routes.ts'
@@ -147,9 +151,11 @@ const schemas = [
   nameEntrySchema,
   ...streamSchemas,
   ...hookSchemas,
+  ...catalogSchemas,
   ...hookRequestSchemas,
+  hookTestSchema,
   callAnswerSchema,
-  dryRunSchema,
+  ...dryRunSchemas,
   ...outgoingSchemas,
   ...applicationRoomSchemas,
   inspectionSchema,
@@ -255,6 +261,7 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
   await app.register(nameRoutes, { db, tree, baseUrl })
   await app.register(streamRoutes, {
     db,
+    box,
     tree,
     listener: deps.listener,
     notifications,
@@ -267,10 +274,12 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
     baseUrl,
     countMissed: (hookId, since) => countMissed(db, hookId, since),
   })
+  await app.register(catalogRoutes)
   const readAction = createActionReader({ db, baseUrl })
   await app.register(outgoingRoutes, { db, tree, baseUrl, readAction, box, guard })
   const secretsOf = (hookId: string) => loadHookSecrets(db, box, hookId)
   await app.register(hookRequestRoutes, { db, baseUrl, secretsOf })
+  await app.register(hookTestRoute, { db, tree, baseUrl, readAction, box, sender: http, secretsOf })
   await app.register(dryRunRoute, { db, box })
   await app.register(replayRoute, {
     ...deps.calls,

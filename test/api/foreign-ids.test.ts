@@ -52,6 +52,8 @@ for (const { organizationId } of [ours, theirs])
 const { token } = ours.owner
 const hook = { name: 'Notify', target_url: 'https://example.com/' }
 const hookId = await post(ours.owner, `/pipelines/${ours.pipelineId}/hooks/outgoing`, hook)
+const nowhere = { ...hook, target_url: 'https://hooks.invalid/' }
+const unreachableId = await post(ours.owner, `/pipelines/${ours.pipelineId}/hooks/outgoing`, nowhere)
 
 let counter = 0
 const name = () => `Resource ${++counter}`
@@ -253,6 +255,12 @@ const CASES: Record<string, Case> = {
   'POST /hooks/outgoing/{hook_id}/preview action_id': {
     ids: actions,
     url: `/hooks/outgoing/${hookId}/preview`,
+    body: (action_id) => ({ action_id }),
+    works: 200,
+  },
+  'POST /hooks/outgoing/{hook_id}/test action_id': {
+    ids: actions,
+    url: `/hooks/outgoing/${unreachableId}/test`,
     body: (action_id) => ({ action_id }),
     works: 200,
   },

@@ -99,6 +99,7 @@ suite('the list of calls to a hook', () => {
       next_attempt_at: null,
       attempt: null,
       error: null,
+      event: null,
     })
     assert.ok(requestId && created_at && updated_at && Number.isInteger(duration_ms))
   })
@@ -397,6 +398,7 @@ suite('one call', () => {
       outcome: 'refused',
       attempt: 2,
       error: 'It would not.',
+      event: null,
       duration_ms: 12,
       next_attempt_at,
       request_headers: { 'content-type': 'application/json' },

@@ -223,6 +223,7 @@ test('answers that are not JSON are described with the type that they have', asy
     'GET /actions/stream text/event-stream',
     'GET /actions/{id}/stream text/event-stream',
     'GET /audit/export application/x-ndjson',
+    'GET /hooks/outgoing/{hook_id}/stream text/event-stream',
     'GET /metrics text/plain',
     'GET /organizations/{id}/audit/export application/x-ndjson',
     'GET /organizations/{id}/export application/yaml',

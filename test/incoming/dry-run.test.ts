@@ -27,7 +27,7 @@ async function dryRun(hook: Hook, input: Input, token?: string) {
   return body
 }
 
-const nothing = { errors: null, variables: null, source: null, targets: [] }
+const nothing = { errors: null, variables: null, source: null, targets: [], signed_call: null }
 
 suite('a dry run of a call that would start the pipeline', () => {
   const variables = withVariables(
@@ -53,6 +53,7 @@ suite('a dry run of a call that would start the pipeline', () => {
         { resource_id: tree.serverIds[0], resource_name: 'web-1', batch: 1, steps },
         { resource_id: tree.serverIds[1], resource_name: 'web-2', batch: 1, steps },
       ],
+      signed_call: null,
     })
   })
 

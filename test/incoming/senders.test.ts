@@ -24,6 +24,8 @@ type Sender = {
   marksCopies: boolean
   /** A token signs nothing: only the token must be right. */
   signsNothing?: true
+  /** The URL is the only key. */
+  isUnsigned?: true
 }
 
 const COMMIT = '1f0c5e7a9b3d4c2e8f6a7b5c4d3e2f1a0b9c8d7e'
@@ -87,8 +89,8 @@ const senders: Record<string, Sender> = {
   Forgejo: {
     payload: push,
     request: json((body, secret) => familyHeaders(['forgejo', 'gitea', 'gogs'], body, secret)),
-    variables: { branch: 'refs/heads/main', pusher: 'zoe' },
-    source: { source_type: 'branch', source_ref: 'main' },
+    variables: { branch: 'refs/heads/main', commit: COMMIT, pusher: 'zoe' },
+    source: { source_type: 'commit', source_ref: COMMIT },
     marksCopies: true,
   },
   Bitbucket: {
@@ -225,6 +227,18 @@ const senders: Record<string, Sender> = {
     variables: { person: 'zoë' },
     marksCopies: false,
   },
+  'Docker Hub': {
+    payload: {
+      callback_url:
+        'https://registry.hub.docker.com/u/acme/shop/hook/2141b5bi5i5b02bec211i4eeih0242eg11000a/',
+      push_data: { images: [], pushed_at: 1_790_000_000, pusher: 'zoe', tag: 'latest' },
+      repository: { name: 'shop', namespace: 'acme', repo_name: 'acme/shop', status: 'Active' },
+    },
+    request: json(() => ({ 'user-agent': 'Go-http-client/1.1' })),
+    variables: { image: 'acme/shop', image_tag: 'latest' },
+    marksCopies: false,
+    isUnsigned: true,
+  },
   'Standard Webhooks': {
     payload: { type: 'release.published', timestamp: '2026-11-15T03:00:00Z', data: { tag: 'v1.2.0' } },
     request: json((body, secret) => {
@@ -240,7 +254,7 @@ const senders: Record<string, Sender> = {
     source: { source_type: 'tag', source_ref: 'v1.2.0' },
     marksCopies: true,
   },
-  curl: {
+  'Your own script': {
     payload: { branch: 'next' },
     request: json((body, secret) => ({
       'user-agent': 'curl/8.5.0',
@@ -249,6 +263,14 @@ const senders: Record<string, Sender> = {
     variables: { branch: 'next' },
     source: { source_type: 'branch', source_ref: 'next' },
     marksCopies: false,
+  },
+  'Without a signature': {
+    payload: { branch: 'next' },
+    request: json(() => ({ 'user-agent': 'curl/8.5.0' })),
+    variables: { branch: 'next' },
+    source: { source_type: 'branch', source_ref: 'next' },
+    marksCopies: false,
+    isUnsigned: true,
   },
 }
 
@@ -297,6 +319,7 @@ for (const [name, sender] of Object.entries(senders)) {
       assert.equal(again.body.action_id === answer.body.action_id, sender.marksCopies)
     })
 
+    if (sender.isUnsigned) return
     test('with one byte changed it is rejected, and starts nothing', async () => {
       const hook = await createHook(hooksOfGuide.get(name))
       const { headers, body } = sender.request(sender.payload, hook.secret)
@@ -329,7 +352,7 @@ test('the script commands, run in a shell, create the hook, sign, and start the 
   const own = await openTestApp(t, { beside: api })
   await own.app.listen({ host: '127.0.0.1', port: 0 })
   const GANTRY = `http://127.0.0.1:${(own.app.server.address() as AddressInfo).port}`
-  const section = /^## curl\n.*?(?=^## )/ms.exec(guide)![0]
+  const section = /^## Your own script\n.*?(?=^## )/ms.exec(guide)![0]
   const [create, call] = [...section.matchAll(/^```bash\n(.*?)^```$/gms)].map(([, lines]) => lines!)
   const helper = /^gantry\(\) .+$/m.exec(guide)![0]
   const type = async (lines: string, env: Record<string, string>) => {

@@ -16,7 +16,8 @@ import { requirementOf, type TokenRequirement, unmetRequirement } from './token-
  * The access that a route requires; every route declares one in `config.access`.
  * - `public`: none; `readsCaller`: the route answers callers who are signed in differently.
  * - `signed-in`: a token; the route shows only what belongs to the caller, or what they have one of `shows` for.
- *   `requires`: the route itself requires this permission, in the environment that the body names.
+ *   `requires`: the route itself requires this permission, in the environment that the body names. `isShared`: the
+ *   same for everybody.
  * - `instance-admin`: a token of an instance administrator; `orMetricsToken`: or the one in GANTRY_METRICS_TOKEN.
  * - `permissions`: a token, and every listed permission in the scope of the object that the URL names.
  *   `resource:view` means `view` of the kind of resource that the pipeline runs on; `replay` for the permission
@@ -25,7 +26,7 @@ import { requirementOf, type TokenRequirement, unmetRequirement } from './token-
  */
 export type Access =
   | { kind: 'public'; readsCaller?: true }
-  | ({ kind: 'signed-in'; shows?: readonly Permission[]; requires?: Permission } & ForTokens)
+  | ({ kind: 'signed-in'; shows?: readonly Permission[]; requires?: Permission; isShared?: true } & ForTokens)
   | ({ kind: 'instance-admin'; orMetricsToken?: true } & ForTokens)
   | ({ kind: 'permissions'; of: Kind; param: string; needs: readonly Need[]; suffices?: true } & ForTokens)
 
@@ -56,6 +57,8 @@ declare module 'fastify' {
 export const publicly: Access = { kind: 'public' }
 export const publiclyOrSignedIn: Access = { kind: 'public', readsCaller: true }
 export const signedIn: Guarded = { kind: 'signed-in' }
+/** Part of the release, not data of anybody: every token may read it. */
+export const sharedByAll: Access = { kind: 'signed-in', isShared: true, token: 'any' }
 export const showing = (...shows: Permission[]): Access => ({ kind: 'signed-in', shows })
 export const requiring = (requires: Permission): Access => ({ kind: 'signed-in', requires })
 export const instanceAdmin: Access = { kind: 'instance-admin' }

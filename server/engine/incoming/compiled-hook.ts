@@ -36,10 +36,12 @@ export type CompiledHook = ReturnType<typeof compileHook>
 /** How a call identifies its hook: by the token in its URL or, when calls must be signed, by the hook's id. */
 type HookAddress = { tokenHash: Buffer } | { signedHookId: string } | { hookId: string }
 
+/** `unsaved` replaces what is stored. */
 export async function loadHook(
   db: Database,
   box: SecretBox,
   address: HookAddress,
+  unsaved: Partial<Pick<HookRow, 'settings' | 'trigger_when'>> = {},
 ): Promise<CompiledHook | null> {
   const { rows } = await sql<HookRow>`
     select h.*, application.repository, application.default_branch, application.credential_id, credential.provider_code,
@@ -55,7 +57,7 @@ export async function loadHook(
   const row = rows[0]
   if (!row) return null
   const pipeline = (await loadDefinitions(db, [row.pipeline_id])).get(row.pipeline_id)!
-  return compileHook(row, pipeline, box)
+  return compileHook({ ...row, ...unsaved }, pipeline, box)
 }
 
 function conditionOf(address: HookAddress) {

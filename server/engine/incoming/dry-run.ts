@@ -1,24 +1,32 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { FastifyRequest } from 'fastify'
 import { type Static, Type } from 'typebox'
-import { permissions } from '#access/authorization/enforce.ts'
+import { SIGNATURE_SCHEMES } from '#model/hooks/signature-schemes.ts'
 import { chooseSource } from '#model/payload/choose-source.ts'
-import type { SecretBox } from '#platform/crypto/secret-box.ts'
-import type { Database } from '#platform/database/connect.ts'
-import { ApiError, invalid, notFound } from '#platform/http/errors.ts'
-import { parseJsonBody } from '#platform/http/json-body.ts'
 import {
   AnyObjectOrNull,
+  described,
   Exactly,
-  errorResponses,
   idOf,
   named,
-  ref,
+  namedObject,
+  refOrNull,
   TextOrNull,
-  Uuid,
 } from '#platform/http/schemas.ts'
-import { type CompiledHook, loadHook } from './compiled-hook.ts'
+import { MASK } from '#platform/masking/masked.ts'
+import type { CompiledHook } from './compiled-hook.ts'
 import { evaluatePayload, type PayloadVerdict } from './evaluate-call.ts'
+import type { Headers } from './sender-headers.ts'
+
+const signedCallSchema = namedObject('SignedCall', {
+  headers: Type.Record(Type.String(), Type.String({ description: 'The value of the header.' }), {
+    description: 'The given headers and those of the signature. Valid now: some schemes sign the time.',
+  }),
+  body: Type.String({ description: 'Exactly what is signed: send it as it is.' }),
+  masked_header: TextOrNull({
+    description:
+      'The header that the sender fills with the secret itself (scheme `token`): replace its value before you send the call. Null when the headers are complete.',
+  }),
+})
+type SignedCall = Static<typeof signedCallSchema>
 
 export const dryRunSchema = named(
   'DryRun',
@@ -60,34 +68,22 @@ export const dryRunSchema = named(
       }),
       { description: 'One per server that the run would use; empty when nothing would run.' },
     ),
+    signed_call: described(
+      refOrNull(signedCallSchema),
+      'The call as its sender would sign it; null unless you asked for it with `sign`.',
+    ),
   }),
 )
 
-/** What Node supports and the types do not know yet. */
-const exactJson = JSON as unknown as {
-  parse(text: string, revive: (key: string, value: unknown, context: { source: string }) => unknown): unknown
-  rawJSON(text: string): unknown
-}
-
-/** The `body` field of a request, as text with its numbers as written: parsing would round large ones. */
-function payloadOf(rawBody: string): string {
-  const exact = exactJson.parse(rawBody, (_key, value, { source }) =>
-    typeof value === 'number' ? exactJson.rawJSON(source) : value,
-  )
-  return JSON.stringify((exact as { body: unknown }).body)
-}
+export const dryRunSchemas = [signedCallSchema, dryRunSchema]
+export type DryRun = Static<typeof dryRunSchema>
 
 /** What a call with this payload would do. Pure: starts nothing, records nothing. */
-function dryRun(
+export function dryRun(
   hook: CompiledHook,
-  payload: string,
-  headers: Record<string, string>,
-): Static<typeof dryRunSchema> {
-  const given = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value])
-  const verdict = evaluatePayload(hook, {
-    headers: { 'content-type': 'application/json', ...Object.fromEntries(given) },
-    body: Buffer.from(payload),
-  })
+  call: { headers: Headers; body: Buffer },
+): Omit<DryRun, 'signed_call'> {
+  const verdict = evaluatePayload(hook, call)
   const nothing = { errors: null, variables: null, source: null, targets: [] }
   if (verdict.kind !== 'accepted') {
     const errors = verdict.kind === 'rejected_variables' ? verdict.errors : null
@@ -130,55 +126,17 @@ function messageOf(verdict: Exclude<PayloadVerdict, { kind: 'accepted' }>): stri
   }
 }
 
-declare module 'fastify' {
-  interface FastifyRequest {
-    /** Dry runs: the body as received. */
-    rawBody: string
-  }
-}
-
-export const dryRunRoute: FastifyPluginAsyncTypebox<{ db: Database; box: SecretBox }> = async (
-  app,
-  { db, box },
-) => {
-  app.decorateRequest('rawBody', '')
-  // Like everywhere else, but the text is stored: parsing rounds large numbers.
-  app.addContentTypeParser(
-    /^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i,
-    { parseAs: 'buffer' },
-    async (request: FastifyRequest, bytes: Buffer) => {
-      const parsed = parseJsonBody(bytes)
-      if (parsed.kind === 'malformed') throw new ApiError('malformed', parsed.message)
-      if (parsed.kind === 'unstorable') throw invalid({ [parsed.field]: [parsed.message] })
-      request.rawBody = bytes.toString()
-      return parsed.value
-    },
-  )
-
-  app.post(
-    '/hooks/incoming/:hook_id/dry-run',
-    {
-      config: { access: permissions('incoming hook', 'hook_id', 'hook:edit') },
-      schema: {
-        tags: ['Hook requests'],
-        operationId: 'dryRunHook',
-        summary: 'Show what a call would do, without doing it',
-        params: Exactly({ hook_id: Uuid }),
-        body: Exactly({
-          headers: Type.Optional(
-            Type.Record(Type.String({ maxLength: 256 }), Type.String({ maxLength: 8192 }), {
-              description: 'The headers of the call, by name.',
-            }),
-          ),
-          body: Type.Unknown({ description: 'The payload, as JSON.' }),
-        }),
-        response: { 200: ref(dryRunSchema), ...errorResponses(400, 401, 403, 404, 422) },
-      },
-    },
-    async (request) => {
-      const hook = await loadHook(db, box, { hookId: request.params.hook_id })
-      if (!hook) throw notFound()
-      return dryRun(hook, payloadOf(request.rawBody), request.body.headers ?? {})
-    },
-  )
+/** The call as its sender would make it. Pure: `now` in milliseconds, `id` for schemes that sign one. */
+export function signCall(
+  { signature }: CompiledHook,
+  { headers, body }: { headers: Record<string, string>; body: string },
+  { now, id }: { now: number; id: string },
+): SignedCall {
+  if (signature === null) return { headers, body, masked_header: null }
+  const given = signature.idHeader === null ? undefined : headers[signature.idHeader]
+  const signing = { body, id: given ?? id, now: now / 1000 }
+  const signed = SIGNATURE_SCHEMES[signature.scheme].sign(signature, signing)
+  return signed === null
+    ? { headers: { ...headers, [signature.header]: MASK }, body, masked_header: signature.header }
+    : { headers: { ...headers, ...signed }, body, masked_header: null }
 }

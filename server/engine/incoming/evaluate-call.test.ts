@@ -3,9 +3,9 @@ import { createHmac } from 'node:crypto'
 import { suite, test } from 'node:test'
 import type { SignatureRule } from '#model/hooks/signature-schemes.ts'
 import { planRun } from '#model/pipelines/plan.ts'
+import { createRateLimiter } from '#platform/rate-limit.ts'
 import type { CompiledHook } from './compiled-hook.ts'
 import { type Call, evaluateCall, evaluatePayload, UNAUTHENTICATED_LIMIT } from './evaluate-call.ts'
-import { createRateLimiter } from './rate-limit.ts'
 
 const NOW = 1_790_000_000_000
 const MAX_PAYLOAD = 1024

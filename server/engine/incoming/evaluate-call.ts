@@ -3,10 +3,10 @@ import { type SignatureProblem, signatureProblem } from '#model/hooks/signature-
 import { unmetCondition } from '#model/payload/conditions.ts'
 import { extractVariables, type Variables } from '#model/payload/extract-variables.ts'
 import type { ErrorsByField } from '#platform/http/validation.ts'
+import type { RateLimiter } from '#platform/rate-limit.ts'
 import type { CompiledHook } from './compiled-hook.ts'
 import { decodeBody, encodingOf } from './decode-body.ts'
 import { parsePayload } from './parse-payload.ts'
-import type { RateLimiter } from './rate-limit.ts'
 import { contentTypeOf, type Headers, isPing, maskSecrets } from './sender-headers.ts'
 
 /** `body`: the bytes as received. */

@@ -6,6 +6,7 @@ import type { Database } from '#platform/database/connect.ts'
 import type { Listener } from '#platform/database/listen.ts'
 import { unavailable } from '#platform/http/errors.ts'
 import { originOf } from '#platform/http/requests.ts'
+import { createRateLimiter } from '#platform/rate-limit.ts'
 import { commitCalls } from './commit-calls.ts'
 import {
   type Call,
@@ -18,7 +19,6 @@ import {
 import { createGroupCommit } from './group-commit.ts'
 import { type CachedHook, createHookCache } from './hook-cache.ts'
 import type { StartedBy } from './insert-calls.ts'
-import { createRateLimiter } from './rate-limit.ts'
 import { createRejectionLog } from './rejections.ts'
 import { idempotencyKey } from './sender-headers.ts'
 

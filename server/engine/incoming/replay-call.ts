@@ -9,6 +9,7 @@ import { loadHook } from './compiled-hook.ts'
 import { evaluatePayload, recordOf } from './evaluate-call.ts'
 import type { StartedBy } from './insert-calls.ts'
 import { type ReceiveDeps, type Received, retryWhileStale, storeCall } from './receive-call.ts'
+import { readRecordedCall } from './recorded-call.ts'
 import { answerBody, callAnswerSchema, respond } from './respond.ts'
 
 type ReplayDeps = Pick<ReceiveDeps, 'groupCommit'> & { db: Database; box: SecretBox }
@@ -23,30 +24,16 @@ async function replayCall(
   address: string,
   startedBy: StartedBy,
 ): Promise<Received> {
-  const first = await deps.db
-    .selectFrom('hook_requests')
-    .select(['hook_id', 'outcome', 'url', 'request_body', 'request_headers', 'content_type'])
-    .where('id', '=', requestId)
-    .where('type', '=', 'incoming')
-    .executeTakeFirst()
-  if (!first) return { kind: 'not-found' }
+  const first = await readRecordedCall(deps.db, requestId)
+  if (first.kind === 'not-found') return first
   const notReplayable = (reason: string): Received => ({ kind: 'cannot-run', reason, requestId })
-  if (first.outcome === 'rejected_signature' || first.outcome === 'rate_limited')
-    return notReplayable('A call that was rejected for its signature or its rate cannot be replayed.')
-  if (first.request_body === null)
-    return notReplayable(
-      first.request_headers === null
-        ? 'The body of this call is no longer stored.'
-        : 'The body of this call could not be inflated.',
-    )
-  // It is stored decoded, whatever the headers say.
-  const headers = { ...first.request_headers, 'content-type': first.content_type ?? undefined }
-  const call = { headers, body: first.request_body, address }
+  if (first.kind === 'unusable') return notReplayable(first.reason)
+  const call = { headers: first.headers, body: first.body, address }
 
   return retryWhileStale(async () => {
     const startedAt = performance.now()
     const { version } = await deps.db.selectFrom('tree_version').select('version').executeTakeFirstOrThrow()
-    const hook = await loadHook(deps.db, deps.box, { hookId: first.hook_id })
+    const hook = await loadHook(deps.db, deps.box, { hookId: first.hookId })
     if (!hook) return notReplayable('The hook of this call has been removed.')
     const verdict = evaluatePayload(hook, call)
     const record = {

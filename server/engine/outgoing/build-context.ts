@@ -1,5 +1,6 @@
 import { presentAction, presentStatus } from '#model/actions/present.ts'
 import type { ReadAction } from '#model/actions/read-action.ts'
+import type { Action } from '#model/actions/schemas.ts'
 import { isEnd } from '#model/actions/status.ts'
 import type { Visibility } from '#model/actions/visibility.ts'
 import { eventKinds, matchingKind } from '#model/events/event-kinds.ts'
@@ -17,7 +18,24 @@ type DeliveryContext = Record<
 >
 
 /** The subject of a delivery: an event of an action, before it belongs to any hook. */
-export type Subject = Pick<ClaimedDelivery, 'event' | 'action' | 'treeVersion'>
+export type Subject = Pick<ClaimedDelivery, 'action' | 'treeVersion'> & {
+  event: Omit<ClaimedDelivery['event'], 'id'> & {
+    id: number | null
+    /** Set when it is none of those that hooks subscribe to. */
+    kind?: typeof TEST_KIND
+  }
+  /** An action that was made up is not stored. */
+  sample?: Action
+}
+
+/** The kind of the event of a request that a user asked for. */
+export const TEST_KIND = 'test'
+
+/** The kind of event that the hook reports. */
+export function kindOf({ events }: Pick<OutgoingHook, 'events'>, event: Subject['event']): string {
+  const kind = event.kind ?? matchingKind(eventKinds(event.previous_status, event.status), events)
+  return kind ?? 'action.status_changed'
+}
 
 /**
  * The action's own status is that of the event, however late it is delivered; everything below it (targets, resource)
@@ -26,7 +44,7 @@ export type Subject = Pick<ClaimedDelivery, 'event' | 'action' | 'treeVersion'>
 export async function buildContext(
   deps: ContextDeps,
   hook: OutgoingHook,
-  { event, action, treeVersion }: Subject,
+  { event, action, treeVersion, sample }: Subject,
   accessToken: string | null,
 ): Promise<DeliveryContext> {
   const tree = deps.tree.at(treeVersion)
@@ -41,8 +59,7 @@ export async function buildContext(
   return {
     event: {
       id: event.id,
-      kind:
-        matchingKind(eventKinds(event.previous_status, event.status), hook.events) ?? 'action.status_changed',
+      kind: kindOf(hook, event),
       occurred_at: event.occurred_at,
       previous_status: event.previous_status,
     },
@@ -61,6 +78,7 @@ export async function buildContext(
   }
 
   async function currentAction(): Promise<object> {
+    if (sample) return sample
     const { trigger_comment, pipeline_id, retry_of } = action
     if (!hook.readsFullAction)
       return { ...presentAction(action, [], deps.baseUrl()), trigger_comment, pipeline_id, retry_of }

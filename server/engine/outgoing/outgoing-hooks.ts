@@ -37,11 +37,12 @@ export type OutgoingHook = ReturnType<typeof compileHook>
 /** An error: the hook cannot be opened, for example because its secret was sealed with another key. */
 type LoadedHook = OutgoingHook | Error
 
-/** Removed hooks are left out. */
+/** Removed hooks are left out. `unsaved` replaces what is stored. */
 export async function loadOutgoingHooks(
   db: Database,
   box: SecretBox,
   ids: readonly string[],
+  unsaved: Partial<Pick<HookRow, 'target_url' | 'settings' | 'edited_by'>> = {},
 ): Promise<Map<string, LoadedHook>> {
   const { rows } = await sql<HookRow>`
     select h.*, project.organization_id, credential.id as credential_id, credential.secret as credential_secret, credential.active and credential.auth_type = 'token' as credential_is_usable
@@ -55,7 +56,7 @@ export async function loadOutgoingHooks(
   return new Map(
     rows.map((row): [string, LoadedHook] => {
       try {
-        return [row.id, compileHook(row, box)]
+        return [row.id, compileHook({ ...row, ...unsaved }, box)]
       } catch (error) {
         return [row.id, new Error('This hook cannot be opened.', { cause: error })]
       }
@@ -74,6 +75,9 @@ function compileHook(row: HookRow, box: SecretBox) {
   const reads = [...(request?.reads ?? []), ...conditions.map(({ keys }) => keys.slice(0, 2).join('.'))]
   return {
     id: row.id,
+    name: row.name,
+    actionType: row.action_type,
+    pipelineId: row.pipeline_id,
     organizationId: row.organization_id,
     editedBy: row.edited_by,
     targetUrl: row.target_url,

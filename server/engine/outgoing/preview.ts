@@ -1,13 +1,14 @@
-import { sql } from 'kysely'
 import { type Static, Type } from 'typebox'
 import { renderRequest, type TemplateContext } from '#adapters/templates/render.ts'
+import type { UnsavedRequest } from '#manage/hooks/unsaved-request.ts'
 import { unmetCondition } from '#model/payload/conditions.ts'
 import type { AddressGuard } from '#platform/addresses/guard.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import { conflict, type HttpProblem } from '#platform/http/problems.ts'
 import { described, Exactly, idOf, named, TextOrNull, Timestamp } from '#platform/http/schemas.ts'
 import { MASK } from '#platform/masking/masked.ts'
-import { buildContext, type ContextDeps, type Subject } from './build-context.ts'
+import { buildContext, type ContextDeps } from './build-context.ts'
+import { findSubject } from './find-subject.ts'
 import { authorizeTokens, loadOutgoingHooks } from './outgoing-hooks.ts'
 
 export const previewSchema = named(
@@ -56,8 +57,9 @@ export async function previewHook(
   deps: PreviewDeps,
   hookId: string,
   actionId: number | undefined,
+  unsaved?: UnsavedRequest,
 ): Promise<{ kind: 'done'; preview: Preview } | HttpProblem> {
-  const hook = (await loadOutgoingHooks(deps.db, deps.box, [hookId])).get(hookId)
+  const hook = (await loadOutgoingHooks(deps.db, deps.box, [hookId], unsaved)).get(hookId)
   if (!hook) return { kind: 'gone' }
   if (hook instanceof Error) throw hook
   const subject = await findSubject(deps, hookId, actionId)
@@ -97,32 +99,4 @@ async function describeReceiver(guard: AddressGuard, url: string): Promise<Previ
   return verdict.kind === 'allowed'
     ? { host, addresses: verdict.addresses, allowed: true, message: 'The address is allowed.' }
     : { host, addresses: [], allowed: false, message: verdict.message }
-}
-
-/** The newest event of the action, or of the newest action that matches the hook. */
-async function findSubject(
-  { db }: PreviewDeps,
-  hookId: string,
-  actionId: number | undefined,
-): Promise<Subject | undefined> {
-  const { rows } = await sql<{ id: number }>`
-    select a.id from hooks h
-    join pipelines own on own.id = h.pipeline_id
-    join pipelines p on p.id = own.id or h.trigger_when ->> 'scope' = 'resource'
-      and (p.application_id = own.application_id or p.server_id = own.server_id)
-    join actions a on a.pipeline_id = p.id and a.type = h.action_type
-    where h.id = ${hookId} and (${actionId ?? null}::bigint is null or a.id = ${actionId ?? null}::bigint)
-    order by a.id desc limit 1`.execute(db)
-  const id = rows[0]?.id
-  if (id === undefined) return undefined
-  const [action, event, tree] = await Promise.all([
-    db.selectFrom('actions').selectAll().where('id', '=', id).executeTakeFirstOrThrow(),
-    db.selectFrom('events').selectAll().where('action_id', '=', id).orderBy('id', 'desc').executeTakeFirst(),
-    db.selectFrom('tree_version').select('version').executeTakeFirstOrThrow(),
-  ])
-  return {
-    action,
-    event: event ?? { ...action, previous_status: null, occurred_at: action.updated_at },
-    treeVersion: tree.version,
-  }
 }

@@ -31,6 +31,8 @@ export type AttemptRecord = {
   responseHeaders: Record<string, unknown> | null
   responseBody: Buffer | null
   durationMs: number | null
+  /** What was reported; null when that is not known. */
+  eventKind: string | null
 }
 
 export type SentRequest = {
@@ -83,6 +85,7 @@ export function recordUnsent(
     ipAddress: null,
     status: null,
     durationMs: null,
+    eventKind: null,
   }
 }
 

@@ -6,6 +6,8 @@ import type { Status } from '#platform/database/tables.ts'
 import { conflict, type HttpProblem } from '#platform/http/problems.ts'
 import { STATUSES } from '#platform/vocabulary.ts'
 
+import { TEST_KIND } from './build-context.ts'
+
 const MAX_DELIVERIES = 50_000
 const DISABLED = conflict('This hook is disabled. Set `active` to true first.')
 
@@ -108,6 +110,13 @@ type ReplayOutcome = { kind: 'replayed'; actionId: number } | HttpProblem
 /** Sends one delivery again, immediately and out of order; the new records refer to the given one. */
 export function replayDelivery(db: Database, hookRequestId: string, userId: number): Promise<ReplayOutcome> {
   return db.transaction().execute(async (trx): Promise<ReplayOutcome> => {
+    const test = await trx
+      .selectFrom('hook_requests')
+      .select('id')
+      .where('id', '=', hookRequestId)
+      .where('event_kind', '=', TEST_KIND)
+      .executeTakeFirst()
+    if (test) return conflict('A test cannot be replayed. Send another one.')
     const delivery = await trx
       .selectFrom('hook_requests as r')
       .innerJoin('deliveries as d', (join) =>

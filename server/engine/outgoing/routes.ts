@@ -1,6 +1,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { type Static, Type } from 'typebox'
-import { permissions } from '#access/authorization/enforce.ts'
+import { callerOf, permissions } from '#access/authorization/enforce.ts'
+import { REQUEST_BODY } from '#manage/hooks/routes.ts'
+import { checkUnsavedRequest } from '#manage/hooks/unsaved-request.ts'
+import { outgoingHookBody } from '#model/hooks/schemas.ts'
 import { invalid } from '#platform/http/errors.ts'
 import { unwrap } from '#platform/http/problems.ts'
 import { described, Exactly, errorResponses, Id, named, ref, Uuid } from '#platform/http/schemas.ts'
@@ -34,29 +37,51 @@ const redeliverBody = Exactly({
   dry_run: Type.Optional(Type.Boolean({ default: false, description: 'Count without sending.' })),
 })
 
+const { target_url, settings } = outgoingHookBody.properties
+
+const previewBody = Exactly({
+  action_id: Type.Optional(
+    described(Id, 'The action to report; default: the newest one that matches the hook.'),
+  ),
+  target_url: Type.Optional(
+    Type.Unsafe<string>({ ...target_url, description: 'Instead of the stored one.' }),
+  ),
+  settings: Type.Optional(
+    Type.Unsafe<Static<typeof settings>>({
+      ...settings,
+      description: 'Instead of the stored ones, as a whole.',
+    }),
+  ),
+})
+
 export const outgoingRoutes: FastifyPluginAsyncTypebox<PreviewDeps> = async (app, deps) => {
   app.post(
     '/hooks/outgoing/:hook_id/preview',
     {
-      config: { access: permissions('outgoing hook', 'hook_id', 'hook:edit'), bodyOptional: true },
+      config: {
+        access: permissions('outgoing hook', 'hook_id', 'hook:edit'),
+        bodyOptional: true,
+        exactNumbersAt: REQUEST_BODY,
+      },
       schema: {
         tags,
         operationId: 'previewDelivery',
         summary: 'Preview what an outgoing hook would send',
         description:
-          "Uses the given action, or the newest one that matches the hook. Nothing is sent; the credential's token is masked.",
+          "Uses the given action, or the newest one that matches the hook. `target_url` and `settings` preview a change before it is saved; they are validated as if they were. Nothing is sent or saved; the credential's token is masked.",
         params,
-        body: Exactly({
-          action_id: Type.Optional(
-            described(Id, 'The action to report on. Default: the newest one that matches the hook.'),
-          ),
-        }),
+        body: previewBody,
         response: { 200: ref(previewSchema), ...errorResponses(400, 401, 403, 404, 409, 422) },
       },
     },
     async (request): Promise<Preview> => {
-      const outcome = await previewHook(deps, request.params.hook_id, request.body?.action_id)
-      return unwrap(outcome).preview
+      const { action_id, ...change } = request.body
+      const id = request.params.hook_id
+      const isChanged = Object.keys(change).length > 0
+      const unsaved = isChanged
+        ? unwrap(await checkUnsavedRequest(deps, callerOf(request), id, change)).request
+        : undefined
+      return unwrap(await previewHook(deps, id, action_id, unsaved)).preview
     },
   )
 

@@ -5,6 +5,7 @@ import type { Database } from '#platform/database/connect.ts'
 import { isOutage } from '#platform/database/outages.ts'
 import type { DeliveryState } from '#platform/database/tables.ts'
 import type { FinishedAttempt, NextStep } from './attempt-delivery.ts'
+import { ATTEMPTS_CHANNEL } from './channel.ts'
 import { WITHOUT_BODIES } from './record-attempt.ts'
 
 const STATES: Record<NextStep['kind'], DeliveryState> = {
@@ -79,10 +80,10 @@ const STORE = `
   with finished as materialized (
     select * from unnest($1::uuid[], $2::bigint[], $3::int[], $4::text[], $5::bigint[], $6::uuid[], $7::text[],
       $8::text[], $9::text[], $10::text[], $11::text[], $12::json[], $13::bytea[], $14::int[], $15::json[],
-      $16::bytea[], $17::int[], $18::bigint[], $19::uuid[], $20::text[], $21::bigint[])
+      $16::bytea[], $17::int[], $18::bigint[], $19::uuid[], $20::text[], $21::bigint[], $22::text[])
       as f (hook_id, event_id, attempt, state, after_ms, request_id, outcome, error, ip_address, url, method,
         request_headers, request_body, status, response_headers, response_body, duration_ms, action_id, retry_of, lease,
-        credential_id)
+        credential_id, event_kind)
   ),
   owned as materialized (
     select f.*, found.row_id from finished f cross join lateral (
@@ -101,16 +102,19 @@ const STORE = `
     returning owned.request_id
   ),
   uses as (select credential_id, action_id from finished where credential_id is not null),
-  used as (${recordUsesOf('uses')})
+  used as (${recordUsesOf('uses')}),
+  recorded as (
   insert into hook_requests (id, hook_id, type, action_id, retry_of, ip_address, url, method, outcome, error, attempt,
     event_id, response_status_code, request_headers, request_body, response_headers, response_body, duration_ms,
-    next_attempt_at)
+    event_kind, next_attempt_at)
   select request_id, hook_id, 'outgoing', action_id, retry_of, ip_address, url, method, outcome, error, attempt,
     event_id, status, request_headers, request_body, response_headers, response_body, duration_ms,
-    case when after_ms > 0 and request_id in (select request_id from updated)
+    event_kind, case when after_ms > 0 and request_id in (select request_id from updated)
       then now() + after_ms * interval '1 millisecond' end
   from finished where request_id is not null
-  on conflict (id) do nothing`
+  on conflict (id) do nothing
+  returning hook_id)
+  select count(pg_notify('${ATTEMPTS_CHANNEL}', hook_id::text)) from (select distinct hook_id from recorded) as hooks`
 
 /** One statement: outside of a transaction it is its own. */
 export async function writeAttempts(db: Database, attempts: readonly FinishedAttempt[]): Promise<void> {
@@ -137,6 +141,7 @@ export async function writeAttempts(db: Database, attempts: readonly FinishedAtt
     uuids(column(({ delivery }) => delivery.firstRequestId)),
     texts(column(({ delivery }) => delivery.lease)),
     int8s(column(({ credentialId }) => credentialId ?? null)),
+    texts(column(({ record }) => record?.eventKind ?? null)),
   ]
   await db.executeQuery(CompiledQuery.raw(STORE, parameters))
 }

@@ -52,12 +52,20 @@ function outgoingColumns(input: OutgoingHookChange, stored?: HookRow): Updateabl
   }
 }
 
+/** What the hook does with a call once the input is stored: the fields that it sets. */
+export function receptionOf(input: Pick<IncomingHookChange, 'settings' | 'trigger_when'>) {
+  return {
+    ...(input.settings && { settings: incomingSettings(input.settings) }),
+    ...(input.trigger_when && { trigger_when: { conditions: input.trigger_when.conditions ?? [] } }),
+  }
+}
+
 /** What the hook sends once the input is stored. */
-export function requestOf(input: OutgoingHookChange, stored?: HookRow): HookRequest {
+export function requestOf(input: OutgoingHookChange, stored?: HookRow) {
   const settings = input.settings || !stored ? outgoingSettings(input.settings) : stored.settings
   return {
     target_url: (input.target_url ?? stored?.target_url)!,
-    settings: settings as HookRequest['settings'],
+    settings: settings as HookRequest['settings'] & ReturnType<typeof outgoingSettings>,
   }
 }
 

@@ -218,7 +218,8 @@ export async function auditHook(
   })
 }
 
-async function checkHook(
+/** Why the caller cannot save this; undefined when they can. */
+export async function checkHook(
   trx: Transaction,
   caller: Caller,
   input: HookChange,

@@ -36,7 +36,7 @@ export type HookRoutes = ResourceDeps & {
 }
 
 /** What receivers get: ids in it may be larger than JavaScript's numbers. */
-const REQUEST_BODY = ['settings', 'request_body'] as const
+export const REQUEST_BODY = ['settings', 'request_body'] as const
 
 const TYPES = [
   { type: 'incoming', word: 'Incoming', body: incomingHookBody, change: incomingHookChange, changing: '' },

@@ -81,6 +81,7 @@ function findActions(ids: readonly string[]): RawBuilder<FoundAction> {
       array(select c.id from actions c where c.parent_id = a.id order by c.id) as child_ids,
       (select ${HOOK_REQUEST} from hook_requests h where h.id = a.hook_request_id) as incoming,
       (select ${HOOK_REQUEST} from hook_requests h where h.action_id = a.id and h.type = 'outgoing'
+        and h.event_kind is distinct from 'test'
         order by h.id desc limit 1) as outgoing,
       ${newestDeploymentOf(sql`pipeline.application_id`)} as latest, application.live_action_id as live,
       ${newestUseOf(sql`application.credential_id`)} as last_use,

@@ -26,6 +26,9 @@ type SignedCall = {
   now: number
 }
 
+/** `id`: for schemes that sign one. */
+type UnsignedCall = { body: string; id: string; now: number }
+
 type SchemeSettings = Partial<Record<'template' | 'timestamp_header' | 'id_header', string | null>>
 
 /** Why a signature is not accepted. Only users who may edit the hook get to know. */
@@ -38,6 +41,8 @@ export type SignatureScheme = {
    * long whatever the problem is, so it computes the digests first.
    */
   check(rule: SignatureRule, call: SignedCall, header: string): SignatureProblem | null
+  /** The headers of a call that a sender signs with the current secret; null when they contain the secret itself. */
+  sign(rule: SignatureRule, call: UnsignedCall): Record<string, string> | null
   /** The header contains the secret itself, so it must not be stored. */
   sendsSecret: boolean
   /** What is wrong with the settings of a hook, by field. */
@@ -52,6 +57,7 @@ const MAX_SIGNATURES = 10
 const token: SignatureScheme = {
   check: ({ secrets }, _call, header) =>
     secrets.map((secret) => isSameText(header, secret)).includes(true) ? null : 'mismatch',
+  sign: () => null,
   sendsSecret: true,
   checkSettings: allowNoSettings,
 }
@@ -59,6 +65,10 @@ const token: SignatureScheme = {
 /** An HMAC of the body. */
 const body: SignatureScheme = {
   check: (rule, call, header) => compare(rule, header, [call.body], (secret) => [secret]),
+  sign({ header, algorithm, secrets }, call) {
+    const digest = createHmac(algorithm, secrets[0]!).update(call.body).digest('hex')
+    return { [header]: header.startsWith('x-hub-signature') ? `${algorithm}=${digest}` : digest }
+  },
   sendsSecret: false,
   checkSettings: allowNoSettings,
 }
@@ -75,6 +85,23 @@ const timestamp: SignatureScheme = {
     if (id === undefined) return 'header_missing'
     if (time === undefined || !/^\d{1,12}$/.test(time)) return 'timestamp'
     return Math.abs(call.now - Number(time)) > TOLERANCE_SECONDS ? 'timestamp' : problem
+  },
+  sign({ header, algorithm, secrets, template, timestampHeader, idHeader }, call) {
+    const values = { timestamp: String(Math.floor(call.now)), id: call.id, body: call.body }
+    const signed = template.map((part) => ('text' in part ? part.text : values[part.placeholder])).join('')
+    const keys = withDecodedKey(secrets[0]!)
+    const digest = createHmac(algorithm, idHeader === null ? keys[0]! : keys.at(-1)!)
+      .update(signed)
+      .digest(idHeader === null ? 'hex' : 'base64')
+    // As Standard Webhooks, Stripe, Slack and Grafana write it, in this order; the check accepts each of them.
+    const version = /^(v\d+):/.exec(signed)?.[1]
+    const bare = version === undefined ? digest : `${version}=${digest}`
+    const fields = `t=${values.timestamp},v1=${digest}`
+    return {
+      [header]: idHeader !== null ? `v1,${digest}` : timestampHeader === null ? fields : bare,
+      ...(timestampHeader !== null && { [timestampHeader]: values.timestamp }),
+      ...(idHeader !== null && { [idHeader]: values.id }),
+    }
   },
   sendsSecret: false,
   checkSettings({ template, id_header }) {

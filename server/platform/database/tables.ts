@@ -351,6 +351,7 @@ export type Tables = {
     attempt: number | null
     signature_problem: string | null
     body_bytes: number | null
+    event_kind: string | null
   }
   credential_uses: { credential_id: number; action_id: number }
   delivery_claims: { hook_id: string; key: Buffer; action_id: number; claimed_at: Timestamp }

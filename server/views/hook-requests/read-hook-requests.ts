@@ -24,6 +24,7 @@ const columns = [
   'next_attempt_at',
   'attempt',
   'error',
+  'event_kind as event',
 ] as const
 
 /** The requests of a hook, or those about an action; newest first. */

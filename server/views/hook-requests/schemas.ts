@@ -26,6 +26,10 @@ const recordFields = {
   next_attempt_at: described(TimestampOrNull, 'When the delivery is tried again; null when it is not.'),
   attempt: IntegerOrNull({ description: 'The number of the attempt; null for calls.' }),
   error: TextOrNull({ description: 'Why the delivery failed; null when it did not, and for calls.' }),
+  event: TextOrNull({
+    description:
+      'The kind of event that a delivery reported; `test` for a test. Null for calls, for superseded deliveries and for older records.',
+  }),
 }
 
 export const hookRequestRecordSchema = namedObject('HookRequestRecord', recordFields)

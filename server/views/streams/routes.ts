@@ -4,30 +4,44 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { createCallerFinder } from '#access/authorization/caller.ts'
 import { ACCESS_CHANNEL } from '#access/authorization/channel.ts'
-import { callerOf, permissions, scopeOf, showing, tokenOf } from '#access/authorization/enforce.ts'
+import {
+  callerOf,
+  permissions,
+  scopeOf,
+  showing,
+  tokenOf,
+  withTokens,
+} from '#access/authorization/enforce.ts'
 import { can } from '#access/authorization/permissions.ts'
+import { seesHookSecrets } from '#access/authorization/token-limits.ts'
 import { type ActionFilters, environmentsMatching, filtersOf } from '#model/actions/filters.ts'
 import type { ActionNotifications } from '#model/actions/notifications.ts'
 import { visibilityOf } from '#model/actions/visibility.ts'
 import type { Tree } from '#model/inventory/tree.ts'
+import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { Listener } from '#platform/database/listen.ts'
-import { ApiError, invalid, unavailable } from '#platform/http/errors.ts'
+import { ApiError, unavailable } from '#platform/http/errors.ts'
 import { createSignal } from '#platform/queue/signal.ts'
 import { type ActionCursor, decodeCursor, startCursor } from './action-cursor.ts'
+import { createAttemptNotifications } from './attempt-notifications.ts'
+import { type DeliveryCursor, decodeCursor as decodeDeliveryCursor, encodeCursor } from './delivery-cursor.ts'
 import { decodeUnseen, encodeUnseen, lastSeen, type Unseen } from './feed-cursor.ts'
 import { createFeedTail } from './feed-tail.ts'
 import { createOpenStreams, type StreamSlot } from './open-streams.ts'
 import { highestId } from './read-feed.ts'
 import { createLogReader, createSnapshotLoader } from './run-snapshot.ts'
-import { actionStream, EVENT_STREAM, feedStream } from './schemas.ts'
+import { actionStream, deliveryStream, EVENT_STREAM, feedStream } from './schemas.ts'
 import { STREAM_SETTINGS, type StreamSettings } from './settings.ts'
 import { formatId, formatRetry, HEARTBEAT, withHeartbeats } from './sse.ts'
 import { streamAction } from './stream-action.ts'
+import { currentPosition, streamDeliveries } from './stream-deliveries.ts'
 import { matchesFilters, type SelectMoves, streamFeed } from './stream-feed.ts'
+import { invalidLastEventId, lastEventId, onAbort, setStreamHeaders } from './stream-reply.ts'
 
 export type StreamRoutes = {
   db: Database
+  box: SecretBox
   tree: Tree
   listener: Listener
   notifications: ActionNotifications
@@ -36,12 +50,13 @@ export type StreamRoutes = {
 
 export const streamRoutes: FastifyPluginAsyncTypebox<StreamRoutes> = async (
   app,
-  { db, tree, listener, notifications, ...options },
+  { db, box, tree, listener, notifications, ...options },
 ) => {
   const settings = { ...STREAM_SETTINGS, ...options.settings }
   const onError = ({ message }: Error) =>
     app.log.warn({ part: 'streams', reason: message }, 'stream error; retrying')
   const findCaller = createCallerFinder(db)
+  const attempts = await createAttemptNotifications(listener)
   const loadSnapshot = createSnapshotLoader(db)
   const readLogPage = createLogReader(db)
   const feedTail = createFeedTail({ db, notifications, settings, onError })
@@ -88,10 +103,7 @@ export const streamRoutes: FastifyPluginAsyncTypebox<StreamRoutes> = async (
       if (request.method === 'HEAD') return setStreamHeaders(reply).send()
       const slot = acquireSlot(callerOf(request).id)
       const wakeUp = createSignal()
-      const tail = await feedTail.join(wakeUp.notify).catch((error) => {
-        slot.release()
-        throw error
-      })
+      const tail = await feedTail.join(wakeUp.notify).catch(giveUp(slot))
       onAbort(slot.signal, () => {
         tail.leave()
         wakeUp.notify()
@@ -106,6 +118,46 @@ export const streamRoutes: FastifyPluginAsyncTypebox<StreamRoutes> = async (
       return send(reply, slot, events, heartbeat, async () => (await findCaller(token)) !== undefined)
     },
   )
+
+  app.get(
+    '/hooks/outgoing/:hook_id/stream',
+    {
+      config: {
+        access: withTokens('hooks', permissions('outgoing hook', 'hook_id', 'hook:edit')),
+        offers: EVENT_STREAM,
+      },
+      schema: deliveryStream,
+    },
+    async (request, reply) => {
+      const { hook_id: hookId } = request.params
+      const resumeFrom = deliveryCursorOf(request)
+      if (request.method === 'HEAD') return setStreamHeaders(reply).send()
+      const slot = acquireSlot(callerOf(request).id)
+      const wakeUp = createSignal()
+      const unsubscribe = attempts.watchHook(hookId, wakeUp.notify)
+      onAbort(slot.signal, () => {
+        unsubscribe()
+        wakeUp.notify()
+      })
+      const cursor = resumeFrom ?? (await currentPosition(db, hookId).catch(giveUp(slot)))
+      const position = { cursor }
+      const [token, scope] = [tokenOf(request), scopeOf(request)]
+      const isAllowed = async () => {
+        const caller = await findCaller(token)
+        return caller !== undefined && seesHookSecrets(caller, scope)
+      }
+      const events = streamDeliveries({ db, box, wakeUp, signal: slot.signal, settings }, hookId, position)
+      return send(reply, slot, events, () => formatId(encodeCursor(position.cursor)), isAllowed)
+    },
+  )
+
+  /** For what fails before the stream has begun. */
+  function giveUp(slot: StreamSlot) {
+    return (error: unknown): never => {
+      slot.release()
+      throw error
+    }
+  }
 
   function acquireSlot(userId: number): StreamSlot {
     const slot = streams.acquire(userId)
@@ -172,23 +224,10 @@ function cursorOf(request: FastifyRequest, actionId: number): ActionCursor {
   return cursor
 }
 
-/** An empty value counts as absent. */
-function lastEventId({ headers }: FastifyRequest): string | undefined {
-  const text = headers['last-event-id']
-  return typeof text === 'string' && text !== '' ? text : undefined
-}
-
-/** Not ignored: a client that believes it resumes would miss what happened in between. */
-function invalidLastEventId(): ApiError {
-  return invalid({ 'last-event-id': ['must be the id of an event of this stream'] })
-}
-
-/** Neither caches nor buffering proxies such as nginx may hold a stream back. */
-function setStreamHeaders(reply: FastifyReply): FastifyReply {
-  return reply.type(EVENT_STREAM).headers({ 'cache-control': 'no-store', 'x-accel-buffering': 'no' })
-}
-
-function onAbort(signal: AbortSignal, call: () => void): void {
-  if (signal.aborted) call()
-  else signal.addEventListener('abort', call, { once: true })
+function deliveryCursorOf(request: FastifyRequest): DeliveryCursor | undefined {
+  const text = lastEventId(request)
+  if (text === undefined) return undefined
+  const cursor = decodeDeliveryCursor(text)
+  if (!cursor) throw invalidLastEventId()
+  return cursor
 }

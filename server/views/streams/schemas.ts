@@ -7,10 +7,13 @@ import {
   Exactly,
   errorResponses,
   Id,
+  IntegerOrNull,
   idOf,
   namedObject,
   ref,
+  TextOrNull,
   Timestamp,
+  Uuid,
 } from '#platform/http/schemas.ts'
 import { STATUSES } from '#platform/vocabulary.ts'
 
@@ -48,6 +51,26 @@ const logTextSchema = namedObject('LogText', {
 })
 const streamEndSchema = namedObject('StreamEnd', { action_id: idOf('action'), ...statusFields })
 const streamReadySchema = namedObject('StreamReady', {})
+const deliverySchema = namedObject('Delivery', {
+  id: Type.String({ description: 'The `webhook-id`: the same for every attempt of a delivery.' }),
+  hook_request_id: Type.String({ format: 'uuid', description: 'The record of this attempt.' }),
+  action_id: IntegerOrNull({
+    description: 'The action that it reports; null for the sample action of a test.',
+  }),
+  event: TextOrNull({ description: 'The kind of event that it reports; `test` for a test.' }),
+  attempt: Type.Integer({ minimum: 1, description: 'The number of the attempt.' }),
+  method: Type.String({ description: 'The HTTP method.' }),
+  target_url: Type.String({ description: 'Where it was sent to.' }),
+  headers: Type.Record(Type.String(), Type.String({ description: 'The value of the header.' }), {
+    description:
+      'The headers, with secrets masked, and a signature of `body` that is valid now. Headers that carry credentials, such as `Authorization`, are masked.',
+  }),
+  body: Type.String({ description: 'The body as recorded, with secrets masked; empty when there is none.' }),
+  is_truncated: Type.Boolean({
+    description: 'Whether the record has only the beginning of the body (64 KiB).',
+  }),
+  created_at: Type.String({ format: 'date-time', description: 'When the attempt was recorded.' }),
+})
 
 export type EventData = {
   action: Static<typeof actionMoveSchema>
@@ -56,6 +79,7 @@ export type EventData = {
   log: Static<typeof logTextSchema>
   end: Static<typeof streamEndSchema>
   ready: Static<typeof streamReadySchema>
+  delivery: Static<typeof deliverySchema>
 }
 
 export const streamSchemas = [
@@ -65,6 +89,7 @@ export const streamSchemas = [
   logTextSchema,
   streamEndSchema,
   streamReadySchema,
+  deliverySchema,
 ]
 
 const headers = Type.Object({
@@ -116,4 +141,17 @@ goes to one of these statuses or leaves one. Step output and changes of targets 
   querystring: Exactly(filterQuery),
   headers,
   response: { 200: events(actionMoveSchema, streamReadySchema), ...streamErrors },
+}
+
+export const deliveryStream = {
+  tags: ['Hooks'],
+  operationId: 'streamDeliveries',
+  summary: 'Stream the deliveries of an outgoing hook',
+  description: `Sends each delivery (\`delivery\`) once it was attempted, whatever the receiver responded, and tests: for \
+forwarding them to a receiver on your own machine. Bodies are masked like those of records and signed again with the secret of \
+the hook, so that receivers can verify them. The first event is \`ready\`: every later delivery reaches you. ${COMMON} After a \
+disconnect a few may be repeated. The stream ends when the hook is removed.`,
+  params: Exactly({ hook_id: Uuid }),
+  headers,
+  response: { 200: events(deliverySchema, streamReadySchema), ...errorResponses(403, 404), ...streamErrors },
 }

@@ -1,0 +1,36 @@
+import type { Database } from '#platform/database/connect.ts'
+import type { Headers } from './sender-headers.ts'
+
+export type RecordedCall =
+  | { kind: 'found'; hookId: string; url: string; headers: Headers; body: Buffer }
+  | { kind: 'not-found' }
+  /** There is nothing to evaluate again. */
+  | { kind: 'unusable'; reason: string }
+
+/** A call that was received, as it can be evaluated again; of one hook only, if that is given. */
+export async function readRecordedCall(
+  db: Database,
+  requestId: string,
+  hookId?: string,
+): Promise<RecordedCall> {
+  const row = await db
+    .selectFrom('hook_requests')
+    .select(['hook_id', 'outcome', 'url', 'request_body', 'request_headers', 'content_type'])
+    .where('id', '=', requestId)
+    .where('type', '=', 'incoming')
+    .$if(hookId !== undefined, (calls) => calls.where('hook_id', '=', hookId!))
+    .executeTakeFirst()
+  if (!row) return { kind: 'not-found' }
+  const unusable = (reason: string): RecordedCall => ({ kind: 'unusable', reason })
+  if (row.outcome === 'rejected_signature' || row.outcome === 'rate_limited')
+    return unusable('A call that was rejected for its signature or its rate cannot be replayed.')
+  if (row.request_body === null)
+    return unusable(
+      row.request_headers === null
+        ? 'The body of this call is no longer stored.'
+        : 'The body of this call could not be inflated.',
+    )
+  // The body is stored decoded, whatever the headers say.
+  const headers = { ...row.request_headers, 'content-type': row.content_type ?? undefined }
+  return { kind: 'found', hookId: row.hook_id, url: row.url, headers, body: row.request_body }
+}

@@ -1,0 +1,97 @@
+import { assembleItem } from '#model/actions/assemble.ts'
+import { type ActionRow, presentAction } from '#model/actions/present.ts'
+import { type ContextDeps, type Subject, TEST_KIND } from './build-context.ts'
+import type { OutgoingHook } from './outgoing-hooks.ts'
+
+/** No action has this id. */
+const SAMPLE_ID = 0
+
+/** A completed action that never ran: what a hook is tested with before the first run of its pipeline. */
+export async function sampleSubject(
+  { db, tree, baseUrl }: Pick<ContextDeps, 'db' | 'tree' | 'baseUrl'>,
+  { pipelineId, actionType }: Pick<OutgoingHook, 'pipelineId' | 'actionType'>,
+): Promise<Subject> {
+  const { version } = await db.selectFrom('tree_version').select('version').executeTakeFirstOrThrow()
+  const snapshot = tree.at(version)
+  const pipeline = (await snapshot.pipelines([pipelineId])).get(pipelineId)!
+  const environment = (await snapshot.environments([pipeline.environment_id])).get(pipeline.environment_id)!
+  const application = pipeline.application?.data
+  const now = new Date().toISOString()
+  const isDeploy = application !== undefined && actionType === 'deploy'
+  const action: ActionRow = {
+    id: SAMPLE_ID,
+    environment_id: pipeline.environment_id,
+    pipeline_id: pipelineId,
+    type: actionType,
+    status: 'completed',
+    status_reason_code: 'COMPLETED',
+    trigger_type: 'manual',
+    trigger_comment: 'Sample action of a test',
+    origin: null,
+    trigger_name: null,
+    trigger_email: null,
+    ip_address: null,
+    triggered_by: null,
+    hook_id: null,
+    hook_request_id: null,
+    hook_parsed_variables: {},
+    variables: null,
+    release_name: null,
+    commit: isDeploy ? sampleCommit(application.repository, now) : null,
+    deployment: isDeploy
+      ? {
+          type: 'deploy',
+          source_type: 'branch',
+          source_ref: application.default_branch,
+          repository: application.repository,
+          provider_name: null,
+        }
+      : null,
+    credential_id: null,
+    retry_of: null,
+    parent_id: null,
+    has_place: false,
+    cancelled_by: null,
+    cancelled_at: null,
+    started_at: now,
+    completed_at: now,
+    created_at: now,
+    updated_at: now,
+  }
+  const summaries = new Map([[SAMPLE_ID, presentAction(action, [], baseUrl())]])
+  return {
+    action,
+    treeVersion: version,
+    event: {
+      id: null,
+      kind: TEST_KIND,
+      previous_status: 'in-progress',
+      status: 'completed',
+      status_reason_code: 'COMPLETED',
+      occurred_at: now,
+    },
+    sample: {
+      ...assembleItem(action, pipeline, environment, undefined, summaries),
+      pipeline_id: pipelineId,
+      retry_of: null,
+      parent: null,
+      children: [],
+      triggered_by_user: null,
+      hook_requests: { incoming: null, outgoing: null },
+    },
+  }
+}
+
+function sampleCommit(repository: string, committed_at: string): NonNullable<ActionRow['commit']> {
+  return {
+    repository,
+    author_name: 'Gantry',
+    author_email: null,
+    committed_at,
+    hash: '0'.repeat(40),
+    message: 'Sample commit of a test',
+    url: null,
+    clone_url: null,
+    download_url: null,
+  }
+}

@@ -1,0 +1,109 @@
+import { sql } from 'kysely'
+import { type Actor, recordAudit } from '#access/audit/record.ts'
+import type { HttpClient } from '#adapters/http-client/client.ts'
+import { recordUse } from '#model/actions/credential-uses.ts'
+import type { SecretBox } from '#platform/crypto/secret-box.ts'
+import type { Database } from '#platform/database/connect.ts'
+import { isOutage } from '#platform/database/outages.ts'
+import type { HttpProblem } from '#platform/http/problems.ts'
+import { type ContextDeps, type Subject, TEST_KIND } from './build-context.ts'
+import { ATTEMPTS_CHANNEL } from './channel.ts'
+import { findSubject } from './find-subject.ts'
+import { authorizeTokens, loadOutgoingHooks, type OutgoingHook } from './outgoing-hooks.ts'
+import { messageId, prepareRequest, signRequest, unsentOf } from './prepare-request.ts'
+import { type AttemptRecord, recordAttempt, recordUnsent, WITHOUT_BODIES } from './record-attempt.ts'
+import { sampleSubject } from './sample-action.ts'
+
+export type TestDeps = ContextDeps & { box: SecretBox; sender: HttpClient; signal: AbortSignal }
+
+type TestOutcome = { kind: 'sent'; requestId: string; isSample: boolean } | HttpProblem
+
+/**
+ * Sends the saved hook once, also when it is disabled: about the given action, the newest one that matches, or a sample.
+ * The record is all that it leaves: no delivery, no retry, no change of the receiver's health. The audit entry comes
+ * first: a request that went out is in the log whatever happens then. Nothing of the database is held meanwhile.
+ */
+export async function sendTest(
+  deps: TestDeps,
+  hookId: string,
+  actionId: number | undefined,
+  actor: Actor,
+): Promise<TestOutcome> {
+  const hook = (await loadOutgoingHooks(deps.db, deps.box, [hookId])).get(hookId)
+  if (!hook) return { kind: 'gone' }
+  if (hook instanceof Error) throw hook
+  const found = await findSubject(deps, hookId, actionId)
+  if (!found && actionId !== undefined)
+    return { kind: 'unknown', errors: { action_id: ['does not match this hook'] } }
+  const subject = found ? asTest(found) : await sampleSubject(deps, hook)
+  const tested = subject.sample ? null : subject.action.id
+  await deps.db.transaction().execute((trx) =>
+    recordAudit(trx, actor, {
+      organizationId: hook.organizationId,
+      verb: 'tested',
+      subject: { type: 'outgoing_hook', id: hook.id, name: hook.name },
+      before: null,
+      after: { action_id: tested },
+    }),
+  )
+  const { record, credentialId } = await attempt(deps, hook, subject)
+  await storeTest(deps.db, hookId, tested, record)
+  if (credentialId !== null && tested !== null) await recordUse(deps.db, credentialId, tested)
+  return { kind: 'sent', requestId: record.id, isSample: tested === null }
+}
+
+/** The state of the action that its newest event reported, as an event of its own. */
+function asTest({ event, ...subject }: Subject): Subject {
+  return { ...subject, event: { ...event, id: null, kind: TEST_KIND, occurred_at: new Date().toISOString() } }
+}
+
+async function attempt(
+  deps: TestDeps,
+  hook: OutgoingHook,
+  subject: Subject,
+): Promise<{ record: AttemptRecord; credentialId: number | null }> {
+  const token = (await authorizeTokens(deps.db, [hook])).get(hook.id)!
+  const prepared = await prepareRequest(deps, hook, subject, token)
+  if (prepared.kind === 'ignored') throw new Error('a test does not depend on conditions')
+  if (prepared.kind === 'unsendable') {
+    const { outcome, reason } = prepared
+    return { record: recordUnsent(unsentOf(hook), outcome, reason, hook.mask), credentialId: null }
+  }
+  const id = crypto.randomUUID()
+  const request = signRequest(hook, messageId(id), prepared.request, new Date())
+  const { timeoutMs, verifySsl } = hook
+  const outcome = await deps.sender.send({ ...request, timeoutMs, verifySsl }, deps.signal)
+  return { record: recordAttempt(request, outcome, hook.mask), credentialId: prepared.credentialId }
+}
+
+/** Like a delivery, a record that the database rejects is stored without headers and bodies. */
+async function storeTest(db: Database, hookId: string, actionId: number | null, record: AttemptRecord) {
+  const insert = ({ requestHeaders, responseHeaders, ...one }: AttemptRecord) =>
+    db
+      .insertInto('hook_requests')
+      .values({
+        id: one.id,
+        hook_id: hookId,
+        type: 'outgoing',
+        action_id: actionId,
+        ip_address: one.ipAddress,
+        url: one.url,
+        method: one.method,
+        outcome: one.outcome,
+        error: one.error,
+        attempt: 1,
+        event_kind: TEST_KIND,
+        response_status_code: one.status,
+        request_headers: requestHeaders && JSON.stringify(requestHeaders),
+        request_body: one.requestBody,
+        response_headers: responseHeaders && JSON.stringify(responseHeaders),
+        response_body: one.responseBody,
+        duration_ms: one.durationMs,
+      })
+      .execute()
+  await insert(record).catch((error) => {
+    if (isOutage(error)) throw error
+    return insert({ ...record, ...WITHOUT_BODIES })
+  })
+  await sql`select pg_notify(${ATTEMPTS_CHANNEL}, ${hookId})`.execute(db)
+}

@@ -1,0 +1,221 @@
+import { is, secret, signed, steps, text, when } from './entry-parts.ts'
+import type { Sender } from './schemas.ts'
+
+export const APP_SENDERS: readonly Sender[] = [
+  {
+    code: 'shopify',
+    name: 'Shopify',
+    description:
+      "Starts the pipeline when something changes in a shop. One secret signs all webhooks of a shop; webhooks that an app subscribes to are signed with the app's client secret.",
+    events: ['Product update'],
+    secret_source: 'sender',
+    instructions: steps(
+      'Open Settings → Notifications → Webhooks → Create webhook.',
+      'Format: JSON',
+      'URL: <url>',
+      'Copy the secret that the page shows.',
+    ),
+    fields: [secret('The secret at the bottom of the page Webhooks.', 'the secret that Shopify shows')],
+    hook: {
+      name: 'Shopify',
+      ...signed('X-Shopify-Hmac-SHA256'),
+      secret: '<secret>',
+      settings: { variables: [text('product', 'id'), text('tags', 'tags', false)] },
+    },
+  },
+  {
+    code: 'sentry',
+    name: 'Sentry',
+    description: 'Starts the pipeline when an alert rule is triggered.',
+    events: ['Alert Rule Action'],
+    secret_source: 'sender',
+    instructions: steps(
+      'Open Settings → Developer Settings → New internal integration.',
+      'Webhook URL: <url>',
+      'Turn on "Alert Rule Action", save, and copy the client secret.',
+      'Select the integration as an action of an alert rule.',
+    ),
+    fields: [secret('The client secret of the integration.', 'the client secret that Sentry shows')],
+    hook: {
+      name: 'Sentry',
+      ...signed('Sentry-Hook-Signature'),
+      secret: '<secret>',
+      settings: {
+        variables: [
+          { name: 'issue', path: 'data.event.issue_id', type: 'integer', required: true },
+          text('title', 'data.event.title'),
+        ],
+      },
+      trigger_when: when(is('action', 'triggered')),
+    },
+  },
+  {
+    code: 'linear',
+    name: 'Linear',
+    description: 'Starts the pipeline when an issue reaches a state.',
+    events: ['Issues'],
+    secret_source: 'sender',
+    instructions: steps(
+      'Open Settings → API → Webhooks → New webhook.',
+      'URL: <url>',
+      'Data change events: issues.',
+      'Copy the signing secret.',
+    ),
+    fields: [
+      {
+        name: 'state',
+        label: 'State',
+        description: 'The state of an issue that starts the pipeline.',
+        required: true,
+        default_value: 'Ready to ship',
+        example: null,
+        hidden: false,
+      },
+      secret('The signing secret of the webhook.', 'the signing secret that Linear shows'),
+    ],
+    hook: {
+      name: 'Linear',
+      ...signed('Linear-Signature'),
+      secret: '<secret>',
+      settings: { variables: [text('issue', 'data.identifier')] },
+      trigger_when: when(is('type', 'Issue'), is('data.state.name', '<state>')),
+    },
+  },
+  {
+    code: 'grafana',
+    name: 'Grafana',
+    description: 'Starts the pipeline when alerts fire. Needs version 12 or newer.',
+    events: [],
+    secret_source: 'gantry',
+    instructions: steps(
+      'Open Alerting → Contact points → Add contact point → Webhook.',
+      'URL: <url>',
+      'HMAC signature: enter the secret <secret>, the header X-Grafana-Alerting-Signature and the timestamp header X-Grafana-Alerting-Timestamp.',
+    ),
+    fields: [],
+    hook: {
+      name: 'Grafana',
+      ...signed('X-Grafana-Alerting-Signature'),
+      settings: {
+        signature: {
+          scheme: 'timestamp',
+          template: '{timestamp}:{body}',
+          timestamp_header: 'X-Grafana-Alerting-Timestamp',
+        },
+        variables: [
+          text('alert', 'commonLabels.alertname'),
+          { name: 'alerts', path: 'alerts', type: 'array', required: true },
+        ],
+      },
+      trigger_when: when(is('status', 'firing')),
+    },
+  },
+  {
+    code: 'stripe',
+    name: 'Stripe',
+    description: 'Starts the pipeline when a checkout is completed, or at another event.',
+    events: ['<event>'],
+    secret_source: 'sender',
+    instructions: steps(
+      'Open Developers → Webhooks → Add endpoint.',
+      'Endpoint URL: <url>',
+      'Event: <event>',
+      'Reveal the signing secret. Use it as shown, including whsec_.',
+    ),
+    fields: [
+      {
+        name: 'event',
+        label: 'Event',
+        description: 'The type of event that starts the pipeline.',
+        required: true,
+        default_value: 'checkout.session.completed',
+        example: null,
+        hidden: false,
+      },
+      secret('The signing secret of the endpoint.', 'whsec_the_secret_that_Stripe_shows'),
+    ],
+    hook: {
+      name: 'Stripe',
+      ...signed('Stripe-Signature'),
+      secret: '<secret>',
+      settings: {
+        signature: { scheme: 'timestamp', template: '{timestamp}.{body}' },
+        variables: [
+          text('session', 'data.object.id'),
+          { name: 'amount', path: 'data.object.amount_total', type: 'integer', required: false },
+        ],
+      },
+      trigger_when: when(is('type', '<event>')),
+    },
+  },
+  {
+    code: 'slack',
+    name: 'Slack',
+    description:
+      'Starts the pipeline with a button or a shortcut of your own app. (Slash commands do not send JSON, and the Events API expects a response to a challenge first: neither can call a hook directly.)',
+    events: [],
+    secret_source: 'sender',
+    instructions: steps(
+      'Open api.slack.com/apps → the app.',
+      'Interactivity & Shortcuts → Request URL: <url>',
+      'Create a shortcut with the callback ID <callback_id>.',
+      'Copy the signing secret from Basic Information.',
+    ),
+    fields: [
+      {
+        name: 'callback_id',
+        label: 'Callback ID',
+        description: 'The callback ID of the button or shortcut that starts the pipeline.',
+        required: true,
+        default_value: 'deploy',
+        example: null,
+        hidden: false,
+      },
+      secret('The signing secret of the app.', 'the signing secret that Slack shows'),
+    ],
+    hook: {
+      name: 'Slack',
+      ...signed('X-Slack-Signature'),
+      secret: '<secret>',
+      settings: {
+        signature: {
+          scheme: 'timestamp',
+          template: 'v0:{timestamp}:{body}',
+          timestamp_header: 'X-Slack-Request-Timestamp',
+        },
+        variables: [text('person', 'user.username')],
+      },
+      trigger_when: when(is('callback_id', '<callback_id>')),
+    },
+  },
+  {
+    code: 'docker_hub',
+    name: 'Docker Hub',
+    description:
+      'Starts the pipeline when an image is pushed. Docker Hub does not sign its calls: the URL is the only key, so keep it secret.',
+    events: [],
+    secret_source: null,
+    instructions: steps(
+      'Open the repository → Webhooks.',
+      'New webhook: enter a name, and as webhook URL <url>',
+      'Create.',
+    ),
+    fields: [
+      {
+        name: 'image_tag',
+        label: 'Image tag',
+        description: 'Pushes of this tag start the pipeline.',
+        required: true,
+        default_value: 'latest',
+        example: null,
+        hidden: false,
+      },
+    ],
+    hook: {
+      name: 'Docker Hub',
+      requires_secret: false,
+      settings: { variables: [text('image', 'repository.repo_name'), text('image_tag', 'push_data.tag')] },
+      trigger_when: when(is('push_data.tag', '<image_tag>')),
+    },
+  },
+]

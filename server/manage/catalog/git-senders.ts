@@ -1,0 +1,120 @@
+import type { IncomingHookBody } from '#model/hooks/schemas.ts'
+import { branch, is, signed, steps, text, when } from './entry-parts.ts'
+import type { Sender } from './schemas.ts'
+
+/** A push as GitHub describes it, and those who follow it. */
+const push = {
+  settings: { variables: [text('branch', 'ref'), text('commit', 'after')] },
+  trigger_when: when(is('ref', 'refs/heads/<branch>')),
+} satisfies Partial<IncomingHookBody>
+
+export const GIT_SENDERS: readonly Sender[] = [
+  {
+    code: 'github',
+    name: 'GitHub',
+    description:
+      'Deploys the commit of every push to a branch. GitHub sends a ping right away; it is acknowledged and starts nothing.',
+    events: ['push'],
+    secret_source: 'gantry',
+    instructions: steps(
+      'Open the repository → Settings → Webhooks → Add webhook.',
+      'Payload URL: <url>',
+      'Content type: application/json (the other one works too)',
+      'Secret: <secret>',
+      'Which events: just the push event.',
+    ),
+    fields: [branch],
+    hook: { name: 'GitHub', ...signed('X-Hub-Signature-256'), ...push },
+  },
+  {
+    code: 'gitea',
+    name: 'Gitea',
+    description: 'Deploys the commit of every push to a branch.',
+    events: ['push'],
+    secret_source: 'gantry',
+    instructions: steps(
+      'Open the repository → Settings → Webhooks → Add webhook → Gitea.',
+      'Target URL: <url>',
+      'HTTP method: POST; content type: application/json (with a form, Gitea signs something other than what it sends)',
+      'Secret: <secret>',
+      'Trigger on: push events.',
+    ),
+    fields: [branch],
+    hook: { name: 'Gitea', ...signed('X-Gitea-Signature'), ...push },
+  },
+  {
+    code: 'forgejo',
+    name: 'Forgejo',
+    description: 'Deploys the commit of every push to a branch.',
+    events: ['push'],
+    secret_source: 'gantry',
+    instructions: steps(
+      'Open the repository → Settings → Webhooks → Add webhook → Forgejo.',
+      'Target URL: <url>',
+      'HTTP method: POST; content type: application/json',
+      'Secret: <secret>',
+      'Trigger on: push events.',
+    ),
+    fields: [branch],
+    hook: {
+      name: 'Forgejo',
+      ...signed('X-Forgejo-Signature'),
+      ...push,
+      settings: { variables: [...push.settings.variables, text('pusher', 'pusher.login', false)] },
+    },
+  },
+  {
+    code: 'bitbucket',
+    name: 'Bitbucket',
+    description:
+      "Deploys the commit of every push to a branch. The header has the name of GitHub's old one, but the algorithm is SHA-256.",
+    events: ['repo:push'],
+    secret_source: 'gantry',
+    instructions: steps(
+      'Open the repository settings → Webhooks → Add webhook.',
+      'URL: <url>',
+      'Secret: <secret>',
+      'Triggers: repository push.',
+    ),
+    fields: [branch],
+    hook: {
+      name: 'Bitbucket',
+      ...signed('X-Hub-Signature'),
+      settings: {
+        variables: [
+          text('branch', 'push.changes.0.new.name'),
+          text('commit', 'push.changes.0.new.target.hash'),
+        ],
+      },
+      trigger_when: when(is('push.changes.0.new.type', 'branch'), is('push.changes.0.new.name', '<branch>')),
+    },
+  },
+  {
+    code: 'gitlab',
+    name: 'GitLab',
+    description:
+      'Deploys the commit of every push to a branch. The token authenticates the sender but does not sign the payload: use https. If your GitLab offers a signing token, use Standard Webhooks instead.',
+    events: ['Push events'],
+    secret_source: 'gantry',
+    instructions: steps(
+      'Open the project → Settings → Webhooks → Add new webhook.',
+      'URL: <url>',
+      'Secret token: <secret>',
+      'Trigger: push events.',
+    ),
+    fields: [branch],
+    hook: {
+      name: 'GitLab',
+      ...signed('X-Gitlab-Token'),
+      settings: {
+        signature: { scheme: 'token' },
+        variables: [
+          text('branch', 'ref'),
+          text('commit', 'checkout_sha'),
+          { name: 'project', path: 'project_id', type: 'integer', required: true },
+        ],
+      },
+      trigger_when: when(is('object_kind', 'push'), is('ref', 'refs/heads/<branch>')),
+    },
+  },
+]

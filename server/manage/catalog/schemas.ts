@@ -1,0 +1,65 @@
+// The catalog room: the services that Gantry knows as senders of calls and as receivers of deliveries, and the hook that
+// each of them needs. Pages, the command line and the guides take them from here.
+import { type Static, Type } from 'typebox'
+import type { IncomingHookBody, OutgoingHookBody } from '#model/hooks/schemas.ts'
+import { Exactly, namedObject, TextOrNull } from '#platform/http/schemas.ts'
+
+const fieldSchema = Exactly({
+  name: Type.String({ description: 'The name in placeholders: `branch` for `<branch>`.' }),
+  label: Type.String({ description: 'The name to show to people.' }),
+  description: Type.String({ description: 'What to enter, and what happens without it.' }),
+  required: Type.Boolean({ description: 'Whether the hook does not work without a value.' }),
+  default_value: TextOrNull({ description: 'The value to suggest; null: none.' }),
+  example: TextOrNull({ description: 'What a value looks like; null when the default value shows it.' }),
+  hidden: Type.Boolean({ description: 'Whether the value is a secret: do not echo it.' }),
+})
+export type CatalogField = Static<typeof fieldSchema>
+
+const PLACEHOLDERS =
+  '`<name>` in any of its strings stands for the value of that field. Leave out a property that uses a field without a value.'
+
+const common = {
+  code: Type.String({ description: 'Identifies the entry; never changes.' }),
+  name: Type.String({ description: 'The name of the service.' }),
+  description: Type.String({ description: 'What the hook does, and what to know about the service.' }),
+  instructions: Type.String({
+    description:
+      'What to do at the service, one step per line, as plain text. `<url>` and `<secret>` stand for those of the hook.',
+  }),
+  fields: Type.Array(fieldSchema, { description: 'What to ask for.' }),
+}
+
+export const senderSchema = namedObject('CatalogSender', {
+  ...common,
+  events: Type.Array(Type.String({ description: 'The name of an event, as the service shows it.' }), {
+    description: 'The events to select at the service; empty when there is nothing to select.',
+  }),
+  secret_source: Type.Unsafe<'gantry' | 'sender' | null>({
+    type: ['string', 'null'],
+    enum: ['gantry', 'sender', null],
+    description:
+      '`gantry`: enter the secret of the hook at the service. `sender`: the service shows its own, which is the field `secret`; it can be set later. Null: calls are not signed.',
+  }),
+  hook: Type.Unsafe<IncomingHookBody>({
+    type: 'object',
+    additionalProperties: true,
+    description: `The body of \`POST /pipelines/{id}/hooks/incoming\`. ${PLACEHOLDERS}`,
+  }),
+})
+export type Sender = Static<typeof senderSchema>
+
+export const receiverSchema = namedObject('CatalogReceiver', {
+  ...common,
+  uses_access_token: Type.Boolean({
+    description:
+      "Whether the hook sends the token of the application's credential. To save such a hook you need `credential:run`.",
+  }),
+  hook: Type.Unsafe<OutgoingHookBody>({
+    type: 'object',
+    additionalProperties: true,
+    description: `The body of \`POST /pipelines/{id}/hooks/outgoing\`. ${PLACEHOLDERS}`,
+  }),
+})
+export type Receiver = Static<typeof receiverSchema>
+
+export const catalogSchemas = [senderSchema, receiverSchema]

@@ -1,0 +1,29 @@
+import type { Caller } from '#access/authorization/caller.ts'
+import type { OutgoingHookChange } from '#model/hooks/schemas.ts'
+import type { AddressGuard } from '#platform/addresses/guard.ts'
+import type { Database } from '#platform/database/connect.ts'
+import { GONE, type HttpProblem } from '#platform/http/problems.ts'
+import { requestOf } from './hook-columns.ts'
+import { checkHook } from './manage-hooks.ts'
+import { findHook } from './read-hooks.ts'
+import { checkReceiver } from './validate-hook.ts'
+
+/** What a change of an outgoing hook's request would store. */
+export type UnsavedRequest = ReturnType<typeof requestOf> & { edited_by: number }
+
+/** What the hook would send if the caller saved this, or why they cannot save it. Saves nothing. */
+export async function checkUnsavedRequest(
+  { db, guard }: { db: Database; guard: AddressGuard },
+  caller: Caller,
+  hookId: string,
+  body: Pick<OutgoingHookChange, 'target_url' | 'settings'>,
+): Promise<{ kind: 'valid'; request: UnsavedRequest } | HttpProblem> {
+  const stored = await findHook(db, 'outgoing', hookId)
+  if (!stored) return GONE
+  const receiver = body.target_url === undefined ? undefined : await checkReceiver(guard, body.target_url)
+  const pipeline = { id: stored.pipeline_id, operation: stored.operation }
+  const problem = await db
+    .transaction()
+    .execute((trx) => checkHook(trx, caller, { type: 'outgoing', body }, receiver, pipeline, stored))
+  return problem ?? { kind: 'valid', request: { ...requestOf(body, stored), edited_by: caller.id } }
+}

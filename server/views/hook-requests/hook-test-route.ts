@@ -1,0 +1,76 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { type Static, Type } from 'typebox'
+import { actorOf } from '#access/audit/actor.ts'
+import { callerOf, permissions } from '#access/authorization/enforce.ts'
+import { sendTest, type TestDeps } from '#engine/outgoing/send-test.ts'
+import { ApiError } from '#platform/http/errors.ts'
+import { unwrap } from '#platform/http/problems.ts'
+import { Exactly, errorResponses, namedObject, ref, Uuid } from '#platform/http/schemas.ts'
+import { createRateLimiter } from '#platform/rate-limit.ts'
+import { readHookRequest, type SecretsOf } from './read-hook-requests.ts'
+import { hookRequestDetailSchema } from './schemas.ts'
+
+/** Enough for a person who tries things out, too little for a load on the receiver. */
+const HOOK_LIMIT = { perSecond: 0.2, burst: 10 }
+const USER_LIMIT = { perSecond: 0.5, burst: 30 }
+
+export const hookTestSchema = namedObject('HookTest', {
+  ...hookRequestDetailSchema.properties,
+  sample_action: Type.Boolean({
+    description:
+      'Whether the request was about a sample action, because no action matches the hook yet. Its id is 0.',
+  }),
+})
+
+const testBody = Exactly({
+  action_id: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: Number.MAX_SAFE_INTEGER,
+      description:
+        'The action to report; default: the newest one that matches the hook or, if there is none, a sample.',
+    }),
+  ),
+})
+
+type TestRoute = Omit<TestDeps, 'signal'> & { secretsOf: SecretsOf }
+
+export const hookTestRoute: FastifyPluginAsyncTypebox<TestRoute> = async (app, { secretsOf, ...deps }) => {
+  const limiter = createRateLimiter()
+  const stopping = new AbortController()
+  app.addHook('preClose', async () => stopping.abort())
+
+  app.post(
+    '/hooks/outgoing/:hook_id/test',
+    {
+      config: { access: permissions('outgoing hook', 'hook_id', 'hook:edit'), bodyOptional: true },
+      schema: {
+        tags: ['Hooks'],
+        operationId: 'testHook',
+        summary: 'Send one request of an outgoing hook now',
+        description:
+          'Sends what the saved hook sends, with the event kind `test`, also when the hook is disabled or its conditions are not met, and responds with the record. It is not retried and counts neither toward disabling the hook nor as a delivery of the action. A receiver that fails is not an error of this call: see `outcome`.',
+        params: Exactly({ hook_id: Uuid }),
+        body: testBody,
+        response: { 200: ref(hookTestSchema), ...errorResponses(400, 401, 403, 404, 422, 429, 503) },
+      },
+    },
+    async (request): Promise<Static<typeof hookTestSchema>> => {
+      const { hook_id: id } = request.params
+      takeTurn(`user ${callerOf(request).id}`, USER_LIMIT)
+      takeTurn(`hook ${id}`, HOOK_LIMIT)
+      const testing = { ...deps, signal: stopping.signal }
+      const sent = unwrap(await sendTest(testing, id, request.body.action_id, actorOf(request)))
+      const record = await readHookRequest(deps.db, sent.requestId, { withBodies: true, secretsOf })
+      return { ...record!, sample_action: sent.isSample }
+    },
+  )
+
+  function takeTurn(key: string, limit: typeof HOOK_LIMIT): void {
+    const seconds = limiter.take(key, limit, Date.now())
+    if (seconds === 0) return
+    throw new ApiError('too_many_requests', 'Too many tests. Try again later.', {
+      headers: { 'retry-after': String(seconds) },
+    })
+  }
+}
