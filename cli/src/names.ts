@@ -14,7 +14,13 @@ export type Kind =
   | 'outgoing_hook'
   | 'credential'
 
-export type Named = { type: Kind; id: number | string; name: string; path: string }
+export type Named = {
+  type: Kind
+  id: number | string
+  name: string
+  path: string
+  organization: { id: number; name: string }
+}
 
 const LABELS: Record<Kind, string> = {
   organization: 'organization',

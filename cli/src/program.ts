@@ -4,17 +4,20 @@ import { context, whoami } from './commands/account.ts'
 import { actions } from './commands/actions.ts'
 import { api } from './commands/api.ts'
 import { completion } from './commands/completion.ts'
+import { apply, exportProject } from './commands/document.ts'
 import { applications, credentials, hooks, members, pipelines, servers } from './commands/inventory.ts'
 import { login, logout } from './commands/login.ts'
 import { server } from './commands/server.ts'
 import { status } from './commands/status.ts'
 import { tokens } from './commands/tokens.ts'
+import { variables } from './commands/variables.ts'
 import { VERSION } from './version.ts'
 
 /** In the order in which help lists them. */
 const COMMANDS: [group: string, ...Register[]][] = [
   ['Runs', status, actions],
-  ['What is set up', pipelines, applications, servers, hooks, credentials, members, server],
+  ['What is set up', pipelines, applications, servers, hooks, credentials, members, server, variables],
+  ['gantry.yaml', apply, exportProject],
   ['Account', login, logout, whoami, context, tokens],
   ['For scripts', api, completion],
 ]
