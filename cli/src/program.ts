@@ -5,6 +5,7 @@ import { actions } from './commands/actions.ts'
 import { api } from './commands/api.ts'
 import { completion } from './commands/completion.ts'
 import { doctor } from './commands/doctor.ts'
+import { apply, exportProject } from './commands/document.ts'
 import { applications, credentials, hooks, members, pipelines, servers } from './commands/inventory.ts'
 import { login, logout } from './commands/login.ts'
 import { cancel, plan, retry, rollback, runPipeline } from './commands/run.ts'
@@ -12,12 +13,14 @@ import { server } from './commands/server.ts'
 import { status } from './commands/status.ts'
 import { tokens } from './commands/tokens.ts'
 import { logs, open, watch } from './commands/watch.ts'
+import { variables } from './commands/variables.ts'
 import { VERSION } from './version.ts'
 
 /** In the order in which help lists them. */
 const COMMANDS: [group: string, ...Register[]][] = [
   ['Runs', status, runPipeline, watch, logs, cancel, retry, rollback, plan, open, actions],
-  ['What is set up', pipelines, applications, servers, hooks, credentials, members, server],
+  ['What is set up', pipelines, applications, servers, hooks, credentials, members, server, variables],
+  ['gantry.yaml', apply, exportProject],
   ['Account', login, logout, whoami, context, tokens, doctor],
   ['For scripts', api, completion],
 ]

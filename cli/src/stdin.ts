@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import { usage } from './failure.ts'
 
 const MAX_BYTES = 2 * 1024 * 1024
@@ -12,4 +13,12 @@ export async function readInput(): Promise<string> {
     chunks.push(chunk)
   }
   return Buffer.concat(chunks).toString('utf8')
+}
+
+/** The text of a file; - is stdin. */
+export async function readFileOrInput(file: string, hint?: string): Promise<string> {
+  if (file === '-') return readInput()
+  return readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    throw usage(`Failed to read ${file}: ${error.code}.`, hint)
+  })
 }

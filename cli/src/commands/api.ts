@@ -1,8 +1,7 @@
-import { readFile } from 'node:fs/promises'
 import { examples, type Register, run } from '../command.ts'
 import { EXIT } from '../exit-codes.ts'
 import { exitCodeOf, usage } from '../failure.ts'
-import { readInput } from '../stdin.ts'
+import { readFileOrInput } from '../stdin.ts'
 
 type Options = { field: string[]; header: string[]; input?: string; paginate?: true }
 
@@ -32,7 +31,7 @@ export const api: Register = (program) => {
         const { request } = await cli.connect()
         const fields = field.map(parseField)
         const isQuery = method === 'GET' || method === 'HEAD' || method === 'DELETE'
-        const body = input === undefined ? bodyOf(isQuery ? [] : fields) : await readBody(input)
+        const body = input === undefined ? bodyOf(isQuery ? [] : fields) : await readFileOrInput(input)
         const url = addQuery(path, isQuery || input !== undefined ? fields : [])
         const headers = Object.fromEntries(header.map(parseHeader))
         const send = (at: string) => request(method, at, { headers, body, signal: cli.signal })
@@ -94,13 +93,6 @@ function parseHeader(given: string): [string, string] {
 
 const bodyOf = (fields: [string, unknown][]) =>
   fields.length === 0 ? undefined : JSON.stringify(Object.fromEntries(fields))
-
-async function readBody(file: string): Promise<string> {
-  if (file === '-') return readInput()
-  return readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    throw usage(`Failed to read ${file}: ${error.code}.`)
-  })
-}
 
 /** Only paths: the token goes to the instance and nowhere else. */
 function addQuery(path: string, fields: [string, unknown][]): string {
