@@ -12,8 +12,8 @@ import { cancel, plan, retry, rollback, runPipeline } from './commands/run.ts'
 import { server } from './commands/server.ts'
 import { status } from './commands/status.ts'
 import { tokens } from './commands/tokens.ts'
-import { logs, open, watch } from './commands/watch.ts'
 import { variables } from './commands/variables.ts'
+import { logs, open, watch } from './commands/watch.ts'
 import { VERSION } from './version.ts'
 
 /** In the order in which help lists them. */

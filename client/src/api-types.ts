@@ -768,6 +768,26 @@ export interface paths {
     patch?: never
     trace?: never
   }
+  '/hooks/outgoing/{hook_id}/stream': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * Stream the deliveries of an outgoing hook
+     * @description Sends each delivery (`delivery`) once it was attempted, whatever the receiver responded, and tests: for forwarding them to a receiver on your own machine. Bodies are masked like those of records and signed again with the secret of the hook, so that receivers can verify them. The first event is `ready`: every later delivery reaches you. Send `Accept: text/event-stream`. Each event has an `id`; to resume after a disconnect, send the last one as `Last-Event-ID`, as browsers do automatically, to any process of the installation. Comments keep quiet streams alive. The stream closes when the token or the permission is revoked, and when the service stops. After a disconnect a few may be repeated. The stream ends when the hook is removed.
+     */
+    get: operations['streamDeliveries']
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
   '/pipelines/{id}/hooks': {
     parameters: {
       query?: never
@@ -918,6 +938,46 @@ export interface paths {
     patch?: never
     trace?: never
   }
+  '/catalog/senders': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List the services that can call a hook
+     * @description Each with what to enter there, what to ask for, and the hook to create. The whole list, in the order of the guide.
+     */
+    get: operations['listSenders']
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/catalog/receivers': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List the services that a hook can notify
+     * @description Each with what to enter there, what to ask for, and the hook to create. The whole list, in the order of the guide.
+     */
+    get: operations['listReceivers']
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
   '/hooks/outgoing/{hook_id}/preview': {
     parameters: {
       query?: never
@@ -929,7 +989,7 @@ export interface paths {
     put?: never
     /**
      * Preview what an outgoing hook would send
-     * @description Uses the given action, or the newest one that matches the hook. Nothing is sent; the credential's token is masked.
+     * @description Uses the given action, or the newest one that matches the hook. `target_url` and `settings` preview a change before it is saved; they are validated as if they were. Nothing is sent or saved; the credential's token is masked.
      */
     post: operations['previewDelivery']
     delete?: never
@@ -1029,6 +1089,26 @@ export interface paths {
     patch?: never
     trace?: never
   }
+  '/hooks/outgoing/{hook_id}/test': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * Send one request of an outgoing hook now
+     * @description Sends what the saved hook sends, with the event kind `test`, also when the hook is disabled or its conditions are not met, and responds with the record. It is not retried and counts neither toward disabling the hook nor as a delivery of the action. A receiver that fails is not an error of this call: see `outcome`.
+     */
+    post: operations['testHook']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
   '/hooks/incoming/{hook_id}/dry-run': {
     parameters: {
       query?: never
@@ -1038,7 +1118,10 @@ export interface paths {
     }
     get?: never
     put?: never
-    /** Show what a call would do, without doing it */
+    /**
+     * Show what a call would do, without doing it
+     * @description Evaluates a given payload, or that of a recorded call, with the hook as it is stored or with unsaved `settings` and `trigger_when`. Starts and records nothing. With `sign`, the response contains the call as its sender would sign it, to send it to the URL of the hook.
+     */
     post: operations['dryRunHook']
     delete?: never
     options?: never
@@ -3263,6 +3346,38 @@ export interface components {
       status_reason_human_readable: string
     }
     StreamReady: Record<string, never>
+    Delivery: {
+      /** @description The `webhook-id`: the same for every attempt of a delivery. */
+      id: string
+      /**
+       * Format: uuid
+       * @description The record of this attempt.
+       */
+      hook_request_id: string
+      /** @description The action that it reports; null for the sample action of a test. */
+      action_id: number | null
+      /** @description The kind of event that it reports; `test` for a test. */
+      event: string | null
+      /** @description The number of the attempt. */
+      attempt: number
+      /** @description The HTTP method. */
+      method: string
+      /** @description Where it was sent to. */
+      target_url: string
+      /** @description The headers, with secrets masked, and a signature of `body` that is valid now. Headers that carry credentials, such as `Authorization`, are masked. */
+      headers: {
+        [key: string]: string
+      }
+      /** @description The body as recorded, with secrets masked; empty when there is none. */
+      body: string
+      /** @description Whether the record has only the beginning of the body (64 KiB). */
+      is_truncated: boolean
+      /**
+       * Format: date-time
+       * @description When the attempt was recorded.
+       */
+      created_at: string
+    }
     HookCondition: {
       /** @description Path of the value: `a.b.0.c`, `a["x.y"]`, `a\.b`. */
       path: string
@@ -3369,6 +3484,77 @@ export interface components {
        */
       updated_at: string
     }
+    CatalogSender: {
+      /** @description Identifies the entry; never changes. */
+      code: string
+      /** @description The name of the service. */
+      name: string
+      /** @description What the hook does, and what to know about the service. */
+      description: string
+      /** @description What to do at the service, one step per line, as plain text. `<url>` and `<secret>` stand for those of the hook. */
+      instructions: string
+      /** @description What to ask for. */
+      fields: {
+        /** @description The name in placeholders: `branch` for `<branch>`. */
+        name: string
+        /** @description The name to show to people. */
+        label: string
+        /** @description What to enter, and what happens without it. */
+        description: string
+        /** @description Whether the hook does not work without a value. */
+        required: boolean
+        /** @description The value to suggest; null: none. */
+        default_value: string | null
+        /** @description What a value looks like; null when the default value shows it. */
+        example: string | null
+        /** @description Whether the value is a secret: do not echo it. */
+        hidden: boolean
+      }[]
+      /** @description The events to select at the service; empty when there is nothing to select. */
+      events: string[]
+      /**
+       * @description `gantry`: enter the secret of the hook at the service. `sender`: the service shows its own, which is the field `secret`; it can be set later. Null: calls are not signed.
+       * @enum {string|null}
+       */
+      secret_source: 'gantry' | 'sender' | null
+      /** @description The body of `POST /pipelines/{id}/hooks/incoming`. `<name>` in any of its strings stands for the value of that field. Leave out a property that uses a field without a value. */
+      hook: {
+        [key: string]: unknown
+      }
+    }
+    CatalogReceiver: {
+      /** @description Identifies the entry; never changes. */
+      code: string
+      /** @description The name of the service. */
+      name: string
+      /** @description What the hook does, and what to know about the service. */
+      description: string
+      /** @description What to do at the service, one step per line, as plain text. `<url>` and `<secret>` stand for those of the hook. */
+      instructions: string
+      /** @description What to ask for. */
+      fields: {
+        /** @description The name in placeholders: `branch` for `<branch>`. */
+        name: string
+        /** @description The name to show to people. */
+        label: string
+        /** @description What to enter, and what happens without it. */
+        description: string
+        /** @description Whether the hook does not work without a value. */
+        required: boolean
+        /** @description The value to suggest; null: none. */
+        default_value: string | null
+        /** @description What a value looks like; null when the default value shows it. */
+        example: string | null
+        /** @description Whether the value is a secret: do not echo it. */
+        hidden: boolean
+      }[]
+      /** @description Whether the hook sends the token of the application's credential. To save such a hook you need `credential:run`. */
+      uses_access_token: boolean
+      /** @description The body of `POST /pipelines/{id}/hooks/outgoing`. `<name>` in any of its strings stands for the value of that field. Leave out a property that uses a field without a value. */
+      hook: {
+        [key: string]: unknown
+      }
+    }
     HookRequestRecord: {
       /**
        * Format: uuid
@@ -3423,6 +3609,8 @@ export interface components {
       attempt: number | null
       /** @description Why the delivery failed; null when it did not, and for calls. */
       error: string | null
+      /** @description The kind of event that a delivery reported; `test` for a test. Null for calls, for superseded deliveries and for older records. */
+      event: string | null
     }
     HookRequestDetail: {
       /**
@@ -3478,6 +3666,8 @@ export interface components {
       attempt: number | null
       /** @description Why the delivery failed; null when it did not, and for calls. */
       error: string | null
+      /** @description The kind of event that a delivery reported; `test` for a test. Null for calls, for superseded deliveries and for older records. */
+      event: string | null
       /**
        * @description Calls rejected for their signature: `header_missing`; `prefix`: another algorithm is named; `encoding`: neither hex nor base64 of the right length; `mismatch`: another secret or body; `timestamp`: missing or too old. Null otherwise, and for callers without `hook:edit`.
        * @enum {string|null}
@@ -3508,6 +3698,94 @@ export interface components {
        */
       response_body_encoding: 'utf-8' | 'base64'
     }
+    HookTest: {
+      /**
+       * Format: uuid
+       * @description The id of the call or of the attempt at a delivery.
+       */
+      id: string
+      /**
+       * Format: uuid
+       * @description The id of the hook.
+       */
+      hook_id: string
+      /** @description The id of the action that it started or reports on; null without one. */
+      action_id: number | null
+      /**
+       * Format: uuid
+       * @description The id of the call that this one replays, or of the first attempt of the delivery; null for an original.
+       */
+      retry_of: string | null
+      /** @description The network address of the sender or receiver; null when unknown. */
+      ip_address: string | null
+      /** @description The URL that was called, with secrets masked. */
+      url: string
+      /** @description The status of the response; null when there was none. */
+      response_status_code: number | null
+      /**
+       * Format: date-time
+       * @description When it was created.
+       */
+      created_at: string
+      /**
+       * Format: date-time
+       * @description When it last changed.
+       */
+      updated_at: string
+      /**
+       * @description `incoming`: a received call. `outgoing`: an attempt at a delivery.
+       * @enum {string}
+       */
+      type: 'incoming' | 'outgoing'
+      /** @description The HTTP method. */
+      method: string
+      /** @description The result. Calls: accepted, duplicate, ping, ignored, rejected_signature, rejected_payload, rejected_variables, rejected_state, rate_limited. Deliveries: delivered, refused, redirected, timed_out, unreachable, blocked, unrenderable, superseded, unrecorded. */
+      outcome: string
+      /** @description How long it took, in milliseconds; null when not measured. */
+      duration_ms: number | null
+      /**
+       * Format: date-time
+       * @description When the delivery is tried again; null when it is not.
+       */
+      next_attempt_at: string | null
+      /** @description The number of the attempt; null for calls. */
+      attempt: number | null
+      /** @description Why the delivery failed; null when it did not, and for calls. */
+      error: string | null
+      /** @description The kind of event that a delivery reported; `test` for a test. Null for calls, for superseded deliveries and for older records. */
+      event: string | null
+      /**
+       * @description Calls rejected for their signature: `header_missing`; `prefix`: another algorithm is named; `encoding`: neither hex nor base64 of the right length; `mismatch`: another secret or body; `timestamp`: missing or too old. Null otherwise, and for callers without `hook:edit`.
+       * @enum {string|null}
+       */
+      signature_problem: 'header_missing' | 'prefix' | 'encoding' | 'mismatch' | 'timestamp' | null
+      /** @description The size of the body of a call as received, before it was inflated. Null for deliveries, and for callers without `hook:edit`. */
+      body_bytes: number | null
+      /** @description The headers of the request, with secrets masked. Null when they are not stored, and for callers without `hook:edit`. */
+      request_headers: {
+        [key: string]: unknown
+      } | null
+      /** @description The body of the request. Inflated if it was sent with `Content-Encoding: gzip`. Null after it was pruned, when it could not be inflated, and for callers without `hook:edit`. */
+      request_body: string | null
+      /**
+       * @description Encoding of the body in this response.
+       * @enum {string}
+       */
+      request_body_encoding: 'utf-8' | 'base64'
+      /** @description The headers of the response, with secrets masked. Null when they are not stored, and for callers without `hook:edit`. */
+      response_headers: {
+        [key: string]: unknown
+      } | null
+      /** @description The first 16 KiB of the response of the receiver. Null for calls, when it is not stored, and for callers without `hook:edit`. */
+      response_body: string | null
+      /**
+       * @description Encoding of the body in this response.
+       * @enum {string}
+       */
+      response_body_encoding: 'utf-8' | 'base64'
+      /** @description Whether the request was about a sample action, because no action matches the hook yet. Its id is 0. */
+      sample_action: boolean
+    }
     CallAnswer: {
       /** @description What happened, as a sentence. */
       message: string
@@ -3532,6 +3810,16 @@ export interface components {
       status?: 'pending' | 'waiting' | 'queued' | 'in-progress' | 'completed' | 'failed' | 'skipped'
       /** @description The reason for `status`, for example `FAILED_TIMEOUT`. Present together with it. */
       status_reason_code?: string
+    }
+    SignedCall: {
+      /** @description The given headers and those of the signature. Valid now: some schemes sign the time. */
+      headers: {
+        [key: string]: string
+      }
+      /** @description Exactly what is signed: send it as it is. */
+      body: string
+      /** @description The header that the sender fills with the secret itself (scheme `token`): replace its value before you send the call. Null when the headers are complete. */
+      masked_header: string | null
     }
     DryRun: {
       /** @description The outcome of a correctly signed call with this payload. */
@@ -3571,6 +3859,8 @@ export interface components {
           description: string | null
         }[]
       }[]
+      /** @description The call as its sender would sign it; null unless you asked for it with `sign`. */
+      signed_call: components['schemas']['SignedCall'] | null
     }
     DeliveryPreview: {
       /** @description The id of the action that the delivery would report on. */
@@ -5128,8 +5418,35 @@ export interface components {
       }
     }
     PreviewDeliveryRequest: {
-      /** @description The action to report on. Default: the newest one that matches the hook. */
+      /** @description The action to report; default: the newest one that matches the hook. */
       action_id?: number
+      /** @description Instead of the stored one. */
+      target_url?: string
+      /** @description Instead of the stored ones, as a whole. */
+      settings?: {
+        /** @description Headers in addition to those that Gantry sends. */
+        request_headers?: {
+          /** @description The name of the header. */
+          name: string
+          /** @description The value; may contain templates. */
+          value: string
+        }[]
+        /** @description Sent as JSON; its texts may contain templates. Absent or null: `{event, action}`. */
+        request_body?: {
+          [key: string]: unknown
+        } | null
+        /**
+         * @description The HTTP method of the request.
+         * @default POST
+         * @enum {string}
+         */
+        request_method?: 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'GET'
+        /**
+         * @description How many seconds the receiver has to respond.
+         * @default 15
+         */
+        timeout_seconds?: number
+      }
     }
     RedeliverRequest: {
       /**
@@ -5153,13 +5470,46 @@ export interface components {
        */
       dry_run?: boolean
     }
+    TestHookRequest: {
+      /** @description The action to report; default: the newest one that matches the hook or, if there is none, a sample. */
+      action_id?: number
+    }
     DryRunHookRequest: {
-      /** @description The headers of the call, by name. */
+      /** @description The headers of the call; some senders put the event into one. */
       headers?: {
         [key: string]: string
       }
-      /** @description The payload, as JSON. */
-      body: unknown
+      /** @description The payload, as JSON. Required unless you name a recorded call. */
+      body?: unknown
+      /**
+       * Format: uuid
+       * @description A recorded call to this hook: evaluates its headers and body instead of given ones.
+       */
+      hook_request_id?: string
+      /** @description Evaluates with these settings instead of the stored ones; validated as if they were saved. */
+      settings?: {
+        /** @description The values that it reads from the payload, for steps and templates. */
+        variables?: components['schemas']['HookVariable'][]
+        /** @description How calls are signed. Default: scheme `body`. */
+        signature?: components['schemas']['HookSignature']
+        /** @description Calls beyond it get 429. Default: 1000 per second, 2000 at once. */
+        rate_limit?: {
+          /** @description Calls per second, on average. */
+          per_second: number
+          /** @description Calls that may come at once. */
+          burst: number
+        }
+      }
+      /** @description Evaluates with these conditions instead of the stored ones; validated as if they were saved. */
+      trigger_when?: {
+        /** @description All must match. */
+        conditions?: components['schemas']['HookCondition'][]
+      }
+      /**
+       * @description Sign the given body with the hook's secret, and return the call as `signed_call`.
+       * @default false
+       */
+      sign?: boolean
     }
     /** @description What the sender reports. The hook's variables and conditions read it. */
     HookPayload: unknown
@@ -7395,6 +7745,41 @@ export interface operations {
       503: components['responses']['Unavailable']
     }
   }
+  streamDeliveries: {
+    parameters: {
+      query?: never
+      header?: {
+        /** @description The `id` of the last event received: the stream resumes after it. */
+        'last-event-id'?: string
+      }
+      path: {
+        /** @description The id of the outgoing hook. */
+        hook_id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Server-sent events; the data of each is one of these, as one line of JSON */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'text/event-stream': components['schemas']['Delivery'] | components['schemas']['StreamReady']
+        }
+      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      422: components['responses']['Invalid']
+      429: components['responses']['TooManyRequests']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
+    }
+  }
   listHooks: {
     parameters: {
       query?: {
@@ -7813,6 +8198,58 @@ export interface operations {
       503: components['responses']['Unavailable']
     }
   }
+  listSenders: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['CatalogSender'][]
+        }
+      }
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      406: components['responses']['NotAcceptable']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
+    }
+  }
+  listReceivers: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['CatalogReceiver'][]
+        }
+      }
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      406: components['responses']['NotAcceptable']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
+    }
+  }
   previewDelivery: {
     parameters: {
       query?: never
@@ -8045,6 +8482,45 @@ export interface operations {
       503: components['responses']['Unavailable']
     }
   }
+  testHook: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /** @description The id of the outgoing hook. */
+        hook_id: string
+      }
+      cookie?: never
+    }
+    requestBody?: {
+      content: {
+        'application/json': components['schemas']['TestHookRequest']
+      }
+    }
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['HookTest']
+        }
+      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      408: components['responses']['RequestTimeout']
+      413: components['responses']['TooLarge']
+      415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      429: components['responses']['TooManyRequests']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
+    }
+  }
   dryRunHook: {
     parameters: {
       query?: never
@@ -8076,6 +8552,7 @@ export interface operations {
       404: components['responses']['NotFound']
       406: components['responses']['NotAcceptable']
       408: components['responses']['RequestTimeout']
+      409: components['responses']['Conflict']
       413: components['responses']['TooLarge']
       415: components['responses']['UnsupportedMediaType']
       422: components['responses']['Invalid']
