@@ -44,9 +44,9 @@ export async function* examine(
 function checkClock(there: number, asked: number, answered: number): Check {
   const skew = Math.max(asked - there, there - answered, 0)
   return skew <= MAX_SKEW_MS
-    ? ok('clock', 'This machine and the instance agree on the time.')
+    ? ok('your clock', 'This machine and the instance agree on the time.')
     : warning(
-        'clock',
+        'your clock',
         `The clocks differ by ${duration(skew / 1_000)}.`,
         'Set up time synchronization on both; signatures with a timestamp fail otherwise.',
       )

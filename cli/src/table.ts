@@ -4,7 +4,7 @@ import { plain, type Screen, type Style } from './screen.ts'
 export type Column<Row> = { title: string; text(row: Row): string; style?(row: Row): Style | undefined }
 
 const GAP = '  '
-const MIN_WIDTH = 6
+const MIN_WIDTH = 12
 
 /** On a terminal a table that fits; in a pipe one line per row, tab-separated and complete, without headings. */
 export function printTable<Row>(
@@ -49,15 +49,14 @@ export function printTable<Row>(
   })
 }
 
-/** Widths whose sum fits: the widest column shrinks first; columns for which nothing is left are dropped. */
+/** Widths whose sum fits: the widest column shrinks first, and when that is not enough the last one is dropped. */
 export function fit(natural: readonly number[], available: number): number[] {
   const widths = [...natural]
   const excess = () => widths.reduce((sum, width) => sum + width + GAP.length, -GAP.length) - available
   while (excess() > 0) {
     const widest = widths.lastIndexOf(Math.max(...widths))
     if (widths[widest]! > MIN_WIDTH) widths[widest]! -= 1
-    else if (widths.length > 1) widths.pop()
-    else break
+    else return widths.length > 1 ? fit(natural.slice(0, -1), available) : widths
   }
   return widths
 }
@@ -74,16 +73,20 @@ export function widthOf(text: string): number {
   return width
 }
 
+/** The end of a path says which one it is; of everything else, the beginning. */
 export function cut(text: string, width: number): string {
   if (widthOf(text) <= width) return text
-  let kept = ''
+  const isPath = /^\S+\/\S+$/.test(text)
+  const segments = [...segmenter.segment(text)].map(({ segment }) => segment)
+  if (isPath) segments.reverse()
+  const kept: string[] = []
   let used = 1
-  for (const { segment } of segmenter.segment(text)) {
+  for (const segment of segments) {
     used += widthOf(segment)
     if (used > width) break
-    kept += segment
+    kept.push(segment)
   }
-  return `${kept}…`
+  return isPath ? `…${kept.reverse().join('')}` : `${kept.join('')}…`
 }
 
 export function pad(text: string, width: number): string {
