@@ -24,13 +24,17 @@ export type DeliveryEvent = Event<'delivery', Delivery>
 export type Delivery = {
   id: string
   hook_request_id: string
+  /** Null for the sample action of a test. */
   action_id: number | null
-  event: string
+  /** The kind of event; `test` for a test. */
+  event: string | null
   attempt: number
   method: string
   target_url: string
   headers: Record<string, string>
   body: string
+  /** Whether the record has only the beginning of the body (64 KiB). */
+  is_truncated: boolean
   created_at: string
 }
 
