@@ -19,24 +19,7 @@ export type ActionEvent =
 export type ActionsEvent = Event<'ready', Schemas['StreamReady']> | Event<'action', Schemas['ActionMove']>
 
 /** An attempt of an outgoing hook, signed again with the hook's secret. */
-export type DeliveryEvent = Event<'delivery', Delivery>
-
-export type Delivery = {
-  id: string
-  hook_request_id: string
-  /** Null for the sample action of a test. */
-  action_id: number | null
-  /** The kind of event; `test` for a test. */
-  event: string | null
-  attempt: number
-  method: string
-  target_url: string
-  headers: Record<string, string>
-  body: string
-  /** Whether the record has only the beginning of the body (64 KiB). */
-  is_truncated: boolean
-  created_at: string
-}
+export type DeliveryEvent = Event<'delivery', Schemas['Delivery']>
 
 export type ActionsFilter = NonNullable<operations['streamActions']['parameters']['query']>
 
