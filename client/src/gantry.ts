@@ -136,8 +136,8 @@ export function createGantry({ url, ...options }: GantryOptions) {
 }
 
 /** A page of something else at the address, or of a proxy in front of it: Gantry names every request. */
-function isForeign({ headers }: Response): boolean {
-  return !headers.has('x-request-id') && !/\bjson\b/.test(headers.get('content-type') ?? '')
+function isForeign({ headers, status }: Response): boolean {
+  return status !== 204 && !headers.has('x-request-id') && !/\bjson\b/.test(headers.get('content-type') ?? '')
 }
 
 type ParseAs = 'json' | 'text' | 'blob' | 'arrayBuffer' | 'stream'

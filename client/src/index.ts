@@ -14,7 +14,7 @@ export {
   type Page,
 } from './gantry.ts'
 export type { StreamOptions } from './resume.ts'
-export type { ActionEvent, ActionsEvent, ActionsFilter, Delivery, DeliveryEvent } from './streams.ts'
+export type { ActionEvent, ActionsEvent, ActionsFilter, DeliveryEvent } from './streams.ts'
 export {
   type Delivered,
   VerificationError,

@@ -7,6 +7,8 @@ export type StreamOptions = {
   signal?: AbortSignal | undefined
   /** The `id` of an event: the stream resumes after it. */
   after?: string | undefined
+  /** Called when the connection is open, and each time that it is open again. */
+  onConnect?: (() => void) | undefined
   /** Called when the connection was lost; it is reopened after `delayMs`. */
   onReconnect?: ((lost: { error: Error; delayMs: number }) => void) | undefined
   /** A connection that is silent for this long is given up: Gantry sends a heartbeat every 15 seconds. */
@@ -32,7 +34,7 @@ const MAX_RETRY_MS = 30_000
  */
 export async function* resumeEvents(
   open: OpenStream,
-  { signal, after = '', onReconnect, silenceMs = 45_000, giveUpAfterMs = 300_000 }: StreamOptions,
+  { signal, after = '', onConnect, onReconnect, silenceMs = 45_000, giveUpAfterMs = 300_000 }: StreamOptions,
 ): AsyncGenerator<ServerSentEvent, void, undefined> {
   let lastEventId = after
   let retryMs = FIRST_RETRY_MS
@@ -47,6 +49,7 @@ export async function* resumeEvents(
       const response = await (isFirst ? opening : unlessSilent(opening, silenceMs))
       if (response.status === 204) return
       connectedAt = Date.now()
+      onConnect?.()
       const parser = createEventParser(lastEventId)
       for await (const text of readText(response, silenceMs)) {
         connectedAt = Date.now()

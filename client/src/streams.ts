@@ -19,20 +19,7 @@ export type ActionEvent =
 export type ActionsEvent = Event<'ready', Schemas['StreamReady']> | Event<'action', Schemas['ActionMove']>
 
 /** An attempt of an outgoing hook, signed again with the hook's secret. */
-export type DeliveryEvent = Event<'delivery', Delivery>
-
-export type Delivery = {
-  id: string
-  hook_request_id: string
-  action_id: number | null
-  event: string
-  attempt: number
-  method: string
-  target_url: string
-  headers: Record<string, string>
-  body: string
-  created_at: string
-}
+export type DeliveryEvent = Event<'delivery', Schemas['Delivery']>
 
 export type ActionsFilter = NonNullable<operations['streamActions']['parameters']['query']>
 

@@ -48,15 +48,22 @@ suite('following an action', () => {
     const proxy = await openProxy(t, url)
     const run = await createRun(db, tree)
     const lost: Error[] = []
+    let connections = 0
     const remote = createGantry({ url: proxy.url, token })
     proxy.cutAfter(1_500)
     const following = collect(
-      remote.followAction(run.actionId, { onReconnect: ({ error }) => lost.push(error) }),
+      remote.followAction(run.actionId, {
+        onConnect: () => {
+          connections += 1
+        },
+        onReconnect: ({ error }) => lost.push(error),
+      }),
     )
     await runThrough(run)
     const events = await following
     proxy.cutAfter(Number.POSITIVE_INFINITY)
     assert.ok(lost.length >= 3, `only ${lost.length} connections were lost`)
+    assert.equal(connections, lost.length + 1)
     assert.ok(lost.every((error) => error instanceof UnreachableError))
     assert.deepEqual(tale(events), tale(await collect(gantry.followAction(run.actionId))))
     const text = 'größer\ntwo\n🙂\n'

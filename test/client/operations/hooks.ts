@@ -1,15 +1,13 @@
 import assert from 'node:assert/strict'
+import { verifyDelivery } from '#client/index.ts'
 import type { openReceiver } from '#test/support/deliveries.ts'
 import { at, type Drive } from './recorder.ts'
 
 type Receiver = Awaited<ReturnType<typeof openReceiver>>
 
 /** A call that starts a run, and what is delivered about it. */
-export async function driveHooks(
-  { admin, anyone }: Drive,
-  pipelineId: number,
-  receiver: Receiver,
-): Promise<void> {
+export async function driveHooks(drive: Drive, pipelineId: number, receiver: Receiver): Promise<void> {
+  const { admin, anyone } = drive
   const pipeline = at({ id: pipelineId })
   const outgoing = await admin.post('/pipelines/{id}/hooks/outgoing', {
     ...pipeline,
@@ -21,11 +19,12 @@ export async function driveHooks(
     ...outgoingHook,
     body: { settings: { request_body: { status: '{{ action.status }}' } } },
   })
-  await admin.post('/hooks/outgoing/{hook_id}/rotate-secret', {
+  const { secret } = await admin.post('/hooks/outgoing/{hook_id}/rotate-secret', {
     ...outgoingHook,
     body: { overlap_seconds: 0 },
   })
   await admin.post('/hooks/outgoing/{hook_id}/preview', outgoingHook)
+  await driveTest(drive, outgoing.id, secret!)
 
   const incoming = await admin.post('/pipelines/{id}/hooks/incoming', {
     ...pipeline,
@@ -50,8 +49,9 @@ export async function driveHooks(
   const [call] = await admin.get('/hooks/incoming/{hook_id}/requests', incomingHook)
   await admin.get('/hook-requests/{id}', at({ id: call!.id }))
   const replayed = await admin.post('/hook-requests/{id}/replay', at({ id: call!.id }))
-  await receiver.until(1)
-  assert.equal(receiver.arrivals[0]!.json.status, 'completed')
+  // The test came first.
+  await receiver.until(2)
+  assert.equal(receiver.arrivals[1]!.json.status, 'completed')
   await admin.get('/hooks/outgoing/{hook_id}/requests', outgoingHook)
   await admin.get('/actions/{id}/hook-requests', at({ id: action_id! }))
   await admin.post('/hooks/outgoing/{hook_id}/redeliver', {
@@ -63,4 +63,20 @@ export async function driveHooks(
   await admin.post('/hooks/incoming/{hook_id}/rotate-secret', incomingHook)
   await admin.delete('/hooks/incoming/{hook_id}', incomingHook)
   await admin.delete('/hooks/outgoing/{hook_id}', outgoingHook)
+}
+
+/** A test reaches the receiver, and everybody who follows the deliveries, signed with the secret of the hook. */
+async function driveTest({ admin }: Drive, hookId: string, secret: string): Promise<void> {
+  await admin.get('/catalog/senders')
+  await admin.get('/catalog/receivers')
+  const connected = Promise.withResolvers<void>()
+  const deliveries = admin.followDeliveries(hookId, { onConnect: connected.resolve })
+  const first = deliveries.next()
+  await connected.promise
+  await admin.post('/hooks/outgoing/{hook_id}/test', at({ hook_id: hookId }))
+  const { data } = (await first).value!
+  assert.equal(data.event, 'test')
+  const { id } = await verifyDelivery({ headers: data.headers, body: data.body, secret })
+  assert.equal(id, data.id)
+  await deliveries.return()
 }
