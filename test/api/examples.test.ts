@@ -1,6 +1,7 @@
 // The examples of the OpenAPI document are recorded here, by using every operation of a running service with a worker,
 // so that they are true. The test fails when an answer differs from its stored example (UPDATE=1 stores them again).
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
 import { createHash, createHmac } from 'node:crypto'
 import { chmod, mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -19,6 +20,7 @@ import { openStream } from '#test/support/streams.ts'
 import { until } from '#test/support/until.ts'
 
 const FILE = fileURLToPath(new URL('../../server/platform/http/openapi-examples.json', import.meta.url))
+const BIOME = fileURLToPath(new URL('../../node_modules/.bin/biome', import.meta.url))
 
 /** Without an example: the answer is a document of its own. */
 const WITHOUT = ['readOpenApi', 'readDocumentSchema']
@@ -189,6 +191,9 @@ async function recordInventory() {
   // The account depends on who runs the test.
   record('checkServer', 200, body, JSON.parse(JSON.stringify(check).replaceAll(check.user, 'deploy')))
 
+  await by('inspectRepository', {
+    body: { repository: repository.address, environment_id: environmentId },
+  })
   const { id: applicationId } = await by('createApplication', {
     ...environment,
     body: {
@@ -347,6 +352,10 @@ async function recordResults(): Promise<void> {
   await call('readVersion')
   await call('checkAlive')
   await by('listDeadLetters')
+  const diagnostics = await prepare('readDiagnostics')
+  // Most checks say how things are at the moment.
+  const checks = diagnostics.checks.filter(({ name }: { name: string }) => name === 'clock')
+  record('readDiagnostics', 200, undefined, { ...diagnostics, checks })
   const metrics = await prepare('readMetrics')
   record(
     'readMetrics',
@@ -425,6 +434,10 @@ async function recordDocuments(): Promise<void> {
   await by('exportAllAuditEntries')
 }
 
+function format(json: string): string {
+  return execFileSync(BIOME, ['format', `--stdin-file-path=${FILE}`], { input: json, encoding: 'utf8' })
+}
+
 function inDays(days: number): string {
   return new Date(Date.now() + days * 86_400_000).toISOString()
 }
@@ -436,7 +449,7 @@ const sorted = (all: Examples) =>
 suite('the examples of the document', () => {
   test('are what the service answers (UPDATE=1 records them again)', async () => {
     const recorded = JSON.parse(JSON.stringify(sorted(examples)))
-    if (process.env.UPDATE === '1') await writeFile(FILE, `${JSON.stringify(recorded, null, 2)}\n`)
+    if (process.env.UPDATE === '1') await writeFile(FILE, format(JSON.stringify(recorded)))
     const stored = JSON.parse(await readFile(FILE, 'utf8'))
     const different = Object.keys(recorded).filter((name) => !isDeepStrictEqual(recorded[name], stored[name]))
     const only = (all: Examples) => Object.fromEntries(different.map((name) => [name, all[name]]))
