@@ -271,7 +271,7 @@ async function recordHooks() {
   await by('changeIncomingHook', { ...one, body: { name: 'Push to main' } })
   await by('dryRunHook', {
     ...one,
-    body: { headers: { 'x-github-event': 'push' }, body: { ref: 'refs/heads/main' } },
+    body: { headers: { 'x-github-event': 'push' }, body: { ref: 'refs/heads/main' }, sign: true },
   })
   const { secret } = await by('rotateIncomingHookSecret', { ...one, body: { overlap_seconds: 3600 } })
   const outgoing = await by('createOutgoingHook', {
@@ -288,6 +288,8 @@ async function recordHooks() {
   await by('changeOutgoingHook', { ...other, body: { settings: outgoing.settings } })
   await by('rotateOutgoingHookSecret', { ...other, body: { overlap_seconds: 3600 } })
   await by('listHooks', pipeline)
+  await by('listSenders')
+  await by('listReceivers')
   return { incoming, outgoing, secret, one, other }
 }
 
@@ -349,6 +351,14 @@ async function recordResults(): Promise<void> {
   await by('replayHookRequest', { path: { id: delivery.id } })
   const { hook_request_id } = await prepare('callHook', signed({ ref: 'refs/heads/feature' }))
   await by('replayHookRequest', { path: { id: hook_request_id } })
+  const forwarded = await openStream(`${url}/hooks/outgoing/${hooks.outgoing.id}/stream`, token)
+  await forwarded.until((events) => events.length > 0)
+  await by('testHook', { ...hooks.other, body: { action_id: runs.deployId } })
+  const isTest = ({ type, data }: (typeof forwarded.events)[number]) =>
+    type === 'delivery' && data.event === 'test'
+  await forwarded.until((events) => events.some(isTest))
+  record('streamDeliveries', 200, undefined, forwarded.events.find(isTest)!.data)
+  await forwarded.cut()
   await call('readVersion')
   await call('checkAlive')
   await by('listDeadLetters')

@@ -324,12 +324,15 @@ const second: Record<string, { first: number; wrong: number[] }> = {
 
 /** Not bound to one organization: test/api/token-restrictions.test.ts covers what they accept. */
 const ANYWHERE = /^POST \/users\/personal-access-tokens /
+/** A UUID: dry-run-inputs.test.ts tries those of other hooks. */
+const RECORDED_CALL = 'POST /hooks/incoming/{hook_id}/dry-run hook_request_id'
 
 test('every id field of every request body is covered', () => {
   const fields = operations.flatMap(({ method, path, operation }) =>
     idFields(bodyOf(operation)?.schema).map((field) => `${method} ${path} ${field}`),
   )
-  assert.deepEqual(fields.filter((field) => !ANYWHERE.test(field)).sort(), Object.keys(CASES).sort())
+  const covered = fields.filter((field) => !ANYWHERE.test(field) && field !== RECORDED_CALL)
+  assert.deepEqual(covered.sort(), Object.keys(CASES).sort())
 })
 
 for (const [title, { ids, url, body, names, works }] of Object.entries(CASES)) {
