@@ -115,3 +115,11 @@ suite('a compressed response', () => {
     assert.equal(refused.headers['content-encoding'], undefined)
   })
 })
+
+test('the OpenAPI document is not sent again to callers that have it', async () => {
+  const headers = { 'accept-encoding': 'br' }
+  const { headers: got } = await app.inject({ url: '/openapi.json', headers })
+  const again = { ...headers, 'if-none-match': String(got.etag) }
+  const { statusCode, rawPayload } = await app.inject({ url: '/openapi.json', headers: again })
+  assert.deepEqual([statusCode, rawPayload.length], [304, 0])
+})

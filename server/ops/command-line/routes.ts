@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises'
 import type { FastifyPluginAsync } from 'fastify'
 import { publicly } from '#access/authorization/enforce.ts'
 import { unavailable } from '#platform/http/errors.ts'
+import { sendFile, toFile } from '#platform/http/static-files.ts'
 import { installScript } from './install-script.ts'
 
 /** Where scripts/build-cli.mjs puts it. */
@@ -16,7 +17,7 @@ export const commandLineRoutes: FastifyPluginAsync<{ baseUrl: () => string; file
 ) => {
   const config = { access: publicly, notJson: true }
   const schema = { hide: true }
-  let built: Promise<{ bytes: Buffer; sha256: string } | undefined> | undefined
+  let built: ReturnType<typeof readBuilt> | undefined
 
   /** Read when first asked for: most processes never are. */
   async function commandLine() {
@@ -36,11 +37,8 @@ export const commandLineRoutes: FastifyPluginAsync<{ baseUrl: () => string; file
   )
 
   app.get('/cli/gantry.mjs', { config, schema }, async (request, reply) => {
-    const { bytes, sha256 } = await commandLine()
-    const etag = `"${sha256}"`
-    reply.header('etag', etag).header('cache-control', 'no-cache')
-    if (request.headers['if-none-match'] === etag) return reply.code(304).send()
-    return reply.type('text/javascript; charset=utf-8').send(bytes)
+    const { program } = await commandLine()
+    return sendFile(request, reply, program)
   })
 
   app.get('/cli/sha256', { config, schema }, async (_, reply) => {
@@ -54,5 +52,7 @@ export const commandLineRoutes: FastifyPluginAsync<{ baseUrl: () => string; file
 
 async function readBuilt(file: URL) {
   const bytes = await readFile(file).catch(() => undefined)
-  return bytes && { bytes, sha256: createHash('sha256').update(bytes).digest('hex') }
+  if (bytes === undefined) return undefined
+  const sha256 = createHash('sha256').update(bytes).digest('hex')
+  return { sha256, program: await toFile(bytes, 'text/javascript; charset=utf-8') }
 }

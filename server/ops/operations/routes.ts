@@ -12,6 +12,7 @@ import {
   TextOrNull,
   Timestamp,
 } from '#platform/http/schemas.ts'
+import { type StaticFile, sendFile, toFile } from '#platform/http/static-files.ts'
 
 /** The state of the service. */
 export type Health = {
@@ -157,10 +158,11 @@ export const operationsRoutes: FastifyPluginAsyncTypebox<{ health: Health; versi
     async () => health.deadLetters(100),
   )
 
+  let document: Promise<StaticFile> | undefined
   app.get(
     '/openapi.json',
     {
-      config: { access: publicly, compress: true },
+      config: { access: publicly },
       schema: {
         tags,
         operationId: 'readOpenApi',
@@ -169,6 +171,10 @@ export const operationsRoutes: FastifyPluginAsyncTypebox<{ health: Health; versi
         response: { 200: AnyObject(), ...errorResponses(406, 422) },
       },
     },
-    async () => ({ ...app.swagger() }),
+    async (request, reply) => {
+      // Half a megabyte that anybody may ask for, and that changes only with the version: written once.
+      document ??= toFile(Buffer.from(JSON.stringify(app.swagger())), 'application/json; charset=utf-8')
+      return sendFile(request, reply, await document)
+    },
   )
 }

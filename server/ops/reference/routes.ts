@@ -1,9 +1,9 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { publicly } from '#access/authorization/enforce.ts'
 import { notFound } from '#platform/http/errors.ts'
-import type { PageFile } from '#views/dashboard/built-pages.ts'
-import { CONTENT_SECURITY_POLICY, sendFile } from '#views/dashboard/page-routes.ts'
-import { readStaticFiles, toFile } from './files.ts'
+import { type StaticFile, sendFile, toFile } from '#platform/http/static-files.ts'
+import { CONTENT_SECURITY_POLICY } from '#views/dashboard/page-routes.ts'
+import { readStaticFiles } from './files.ts'
 import { referencePage } from './page.ts'
 
 /** The page and its files. They are the same for everybody, and change only with the version. */
@@ -12,7 +12,7 @@ export const referenceRoutes: FastifyPluginAsync = async (app) => {
   const modules = [...files.keys()].filter((name) => name.endsWith('.js') && name !== 'theme.js')
   const config = { access: publicly, notJson: true }
   const schema = { hide: true }
-  let page: Promise<PageFile> | undefined
+  let page: Promise<StaticFile> | undefined
 
   app.get('/docs', { config, schema }, async (request, reply) => {
     page ??= toFile(

@@ -4,8 +4,12 @@
 /** An error at an offset of the text. */
 type Found = { at: number; expected: string }
 
+/** Looking for an error takes ten times as long as `JSON.parse`, and anybody can send a megabyte. */
+const MAX_LENGTH = 128 * 1024
+
 /** `line 3, column 5: expected "," or "}"`, of a text that `JSON.parse` has rejected. Linear, without recursion. */
 export function describeJsonError(text: string): string {
+  if (text.length > MAX_LENGTH) return 'the position of an error is shown in up to 128 KiB'
   const { at, expected } = findJsonError(text) ?? { at: text.length, expected: 'expected valid JSON' }
   const before = text.slice(0, at)
   const line = before.split('\n').length

@@ -1,24 +1,13 @@
-import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { extname, join, relative, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { acceptedEncodings } from '#platform/http/encodings.ts'
+import { encodedFile, type StaticFile } from '#platform/http/static-files.ts'
 
 /** Where scripts/build-web.mjs puts them. */
 export const BUILT_PAGES = new URL('../../../web/dist/', import.meta.url)
 
-/** One file of the dashboard, in the encodings in which it can be sent. */
-export type PageFile = {
-  type: string
-  /** Its name changes with its content, so it may be cached forever. */
-  isHashed: boolean
-  encodings: EncodedFile[]
-}
-
-export type EncodedFile = { encoding: 'br' | 'gzip' | null; bytes: Buffer; etag: string }
-
 /** The files by their path. */
-export type BuiltPages = ReadonlyMap<string, PageFile>
+export type BuiltPages = ReadonlyMap<string, StaticFile>
 
 /** Best first. */
 const COMPRESSED = [
@@ -49,7 +38,7 @@ export async function readBuiltPages(folder: URL): Promise<BuiltPages | undefine
   if (!contents.has('index.html')) return undefined
   const files = [...contents].filter(([path]) => Object.hasOwn(TYPES, extname(path)))
   return new Map(
-    files.map(([path, bytes]): [string, PageFile] => {
+    files.map(([path, bytes]): [string, StaticFile] => {
       const encodings = COMPRESSED.flatMap(({ encoding, ending }) => {
         const smaller = contents.get(path + ending)
         return smaller ? [encodedFile(encoding, smaller)] : []
@@ -71,11 +60,6 @@ export async function readPagesVersion(folder = BUILT_PAGES): Promise<string | n
   return readFile(new URL('.version', folder), 'utf8').catch(() => null)
 }
 
-export function encodedFile(encoding: EncodedFile['encoding'], bytes: Buffer): EncodedFile {
-  const digest = createHash('sha256').update(bytes).digest('base64url').slice(0, 27)
-  return { encoding, bytes, etag: `"${digest}"` }
-}
-
 async function readAll(folder: string): Promise<Map<string, Buffer>> {
   try {
     const entries = await readdir(folder, { recursive: true, withFileTypes: true })
@@ -92,19 +76,4 @@ async function readAll(folder: string): Promise<Map<string, Buffer>> {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return new Map()
     throw error
   }
-}
-
-/** The best encoding that the client accepts; the plain file when in doubt. Pure. */
-export function chooseEncoding(
-  encodings: readonly EncodedFile[],
-  acceptEncoding: string | undefined,
-): EncodedFile {
-  const accepted = acceptedEncodings(acceptEncoding)
-  return encodings.find(({ encoding }) => encoding === null || accepted.has(encoding))!
-}
-
-/** Whether the client already has this encoding of the file (If-None-Match). Pure. */
-export function isCached({ etag }: EncodedFile, ifNoneMatch: string | undefined): boolean {
-  const known = (ifNoneMatch ?? '').split(',').map((tag) => tag.trim().replace(/^W\//, ''))
-  return known.includes('*') || known.includes(etag)
 }

@@ -1,14 +1,8 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { publicly } from '#access/authorization/enforce.ts'
 import { notFound } from '#platform/http/errors.ts'
-import {
-  BUILT_PAGES,
-  type BuiltPages,
-  chooseEncoding,
-  isCached,
-  type PageFile,
-  readBuiltPages,
-} from './built-pages.ts'
+import { type StaticFile, sendFile } from '#platform/http/static-files.ts'
+import { BUILT_PAGES, type BuiltPages, readBuiltPages } from './built-pages.ts'
 
 /** Everything from this origin; no inline scripts and no inline styles. */
 export const CONTENT_SECURITY_POLICY = [
@@ -59,18 +53,7 @@ export const pageRoutes: FastifyPluginAsync<{ folder?: URL }> = async (app, { fo
 }
 
 /** Paths without a file extension are views, which the page itself routes. */
-function fileFor(pages: BuiltPages, path: string): PageFile | undefined {
+function fileFor(pages: BuiltPages, path: string): StaticFile | undefined {
   const isView = !path.split('/').at(-1)!.includes('.')
   return pages.get(isView ? 'index.html' : path)
-}
-
-export function sendFile(request: FastifyRequest, reply: FastifyReply, file: PageFile): FastifyReply {
-  const encoded = chooseEncoding(file.encodings, request.headers['accept-encoding'])
-  reply
-    .header('etag', encoded.etag)
-    .header('vary', 'Accept-Encoding')
-    .header('cache-control', file.isHashed ? 'public, max-age=31536000, immutable' : 'no-cache')
-  if (isCached(encoded, request.headers['if-none-match'])) return reply.code(304).send()
-  if (encoded.encoding !== null) reply.header('content-encoding', encoded.encoding)
-  return reply.type(file.type).send(encoded.bytes)
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { chooseEncoding, type EncodedFile, isCached } from './built-pages.ts'
+import { chooseEncoding, type EncodedFile, isCached } from './static-files.ts'
 
 const encodedFile = (encoding: EncodedFile['encoding']): EncodedFile => ({
   encoding,
