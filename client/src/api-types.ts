@@ -10265,13 +10265,6 @@ export interface operations {
     }
     requestBody: {
       content: {
-        /**
-         * @example {
-         *       "repository": "https://github.com/acme/shop.git",
-         *       "credential_id": null,
-         *       "environment_id": 1
-         *     }
-         */
         'application/json': components['schemas']['InspectRepositoryRequest']
       }
     }
