@@ -389,6 +389,15 @@ async function recordStreams(): Promise<void> {
   const one = await openStream(`${url}/actions/${id}/stream`, token)
   await one.until((events) => events.at(-1)?.type === 'end')
   record('streamAction', 200, undefined, one.events.find(({ type }) => type === 'log')!.data)
+
+  const { hook_id } = hooks.other.path
+  const deliveries = await openStream(`${url}/hooks/outgoing/${hook_id}/stream`, token)
+  const isDelivery = ({ type }: { type: string }) => type === 'delivery'
+  await deliveries.until((events) => events.length > 0)
+  await by('testHook', { ...hooks.other, body: { action_id: runs.deployId } })
+  await deliveries.until((events) => events.some(isDelivery))
+  record('streamDeliveries', 200, undefined, deliveries.events.find(isDelivery)!.data)
+  await deliveries.cut()
 }
 
 async function recordMembers(): Promise<void> {

@@ -18,7 +18,7 @@ const hooks = Object.fromEntries(
   await Promise.all(
     Object.entries({
       incoming: { name: 'Push', requires_secret: true },
-      outgoing: { name: 'Notify', target_url: 'https://example.com/' },
+      outgoing: { name: 'Notify', target_url: 'https://receiver.invalid/' },
     }).map(async ([type, body]) => {
       const { body: hook } = await request('POST', `/pipelines/${tree.pipelineId}/hooks/${type}`, {
         token,
@@ -40,6 +40,7 @@ const COMMANDS: Record<string, [url: string, status: number, method?: string]> =
   rotateIncomingHookSecret: [`/hooks/incoming/${hooks.incoming}/rotate-secret`, 200],
   rotateOutgoingHookSecret: [`/hooks/outgoing/${hooks.outgoing}/rotate-secret`, 200],
   previewDelivery: [`/hooks/outgoing/${hooks.outgoing}/preview`, 200],
+  testHook: [`/hooks/outgoing/${hooks.outgoing}/test`, 200],
   checkServer: [`/servers/${tree.serverIds[0]}/check`, 200],
   checkCredential: [`/credentials/${tree.credentialId}/check`, 200],
   linkApplicationToServer: [
