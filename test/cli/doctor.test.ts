@@ -14,13 +14,18 @@ const shell = await openShell({ after }, { GANTRY_URL: url, GANTRY_TOKEN: admin.
 
 test('doctor checks connection, version, token and clock, then what the instance knows of itself', async () => {
   const { stdout, code } = await shell.gantry(['doctor'])
-  assert.match(stdout, /✓ connection: .* responds in \d+ ms\.\n! version: .*\n {2}curl .*\n✓ token: .*\n✓ clock: /)
+  assert.match(
+    stdout,
+    /✓ connection: .* responds in \d+ ms\.\n! version: .*\n {2}curl .*\n✓ token: .*\n✓ clock: /,
+  )
   assert.match(stdout, /✓ database: /)
   // No worker runs beside this test.
   assert.match(stdout, /[✗!] workers: .*\n {2}\S/)
   assert.equal(code, 1)
   const checks = JSON.parse((await shell.gantry(['doctor', '--json'])).stdout)
-  assert.ok(checks.every(({ status, remedy }: { status: string; remedy: string }) => status === 'ok' || remedy))
+  assert.ok(
+    checks.every(({ status, remedy }: { status: string; remedy: string }) => status === 'ok' || remedy),
+  )
 })
 
 test('somebody who is no administrator learns about their own side', async () => {
