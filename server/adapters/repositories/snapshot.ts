@@ -54,7 +54,7 @@ export async function takeSnapshot(request: SnapshotRequest): Promise<Taken> {
   const hashes = [...new Set(wanted.flatMap((name) => entries.files.get(name) ?? []))]
   const contents = await readBlobs(request, hashes)
   const missing = hashes.filter((hash) => !contents.has(hash))
-  // Hosts with partial clones hand out single files; where one does not, the names have to do.
+  // Hosts with partial clones hand out single files; where one does not, only the names count.
   if (missing.length > 0 && !(await fetchObjects(request, NO_FILES, missing)))
     for (const [hash, text] of await readBlobs(request, missing)) contents.set(hash, text)
   return { kind: 'taken', snapshot: describe(entries, wanted, contents) }
