@@ -68,6 +68,11 @@ test('the page, its style and its scripts are small, compressed, revalidated, an
   assert.ok(sent < 120_000, `${sent} bytes compressed`)
 })
 
+test('a slash at the end leads to the page', async () => {
+  const { status, headers } = await request('GET', '/docs/')
+  assert.deepEqual([status, headers.location], [302, '/docs'])
+})
+
 test('there is nothing else under /docs', async () => {
   for (const name of ['routes.ts', '..%2froutes.ts', '__proto__', 'style.css%00'])
     assert.equal((await request('GET', `/docs/${name}`)).status, 404, name)

@@ -128,7 +128,7 @@ export async function revokeSession(trx: Transaction, session: TokenFamily): Pro
 export async function pruneTokens(db: Database): Promise<void> {
   const yesterday = sql<string>`now() - interval '1 day'`
   await db.deleteFrom('tokens').where('expires_at', '<', yesterday).where('kind', '<>', 'personal').execute()
-  // A script that still sends one gets to know why it no longer works.
+  // Kept for a while: a script that still sends one gets `token_expired`.
   await sql`
     delete from tokens where kind = 'personal' and expires_at < now() - interval '30 days'`.execute(db)
   await sql`

@@ -7,8 +7,8 @@ import type { Database } from '#platform/database/connect.ts'
 export type ExpiredToken = 'cookie' | 'access' | 'personal'
 
 /**
- * Whether a token that finds no caller would, had it not expired. A revoked one, or one of a deactivated account, is as
- * good as unknown: its holder gets to know nothing.
+ * Whether a token that finds no caller would, had it not expired. A revoked one, or one of a deactivated account, counts
+ * as unknown: the response says nothing about it.
  */
 export async function findExpiredToken(db: Database, token: string): Promise<ExpiredToken | undefined> {
   if (!mayBeToken(token)) return undefined

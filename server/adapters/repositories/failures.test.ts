@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { readAddress } from './address.ts'
-import { explainDisk, explainFetch } from './failures.ts'
+import { explainDisk, explainFetch, explainLimited } from './failures.ts'
 
 const read = readAddress('https://h.example/acme/shop')
 const remote = read.kind === 'remote' ? read.remote : assert.fail()
@@ -85,4 +85,13 @@ test('disk errors are reported without a path, and other errors are no outcome',
     /usable\./,
   )
   assert.equal(explainDisk(new TypeError('x is undefined')), undefined)
+})
+
+test('git that reached its limits says that the repository is too large, in branches as in files', () => {
+  const context = { remote, hasCredential: false, hidden: [] }
+  for (const errors of ['fatal: Out of memory, realloc failed', 'fatal: write error: File too large']) {
+    assert.equal(explainLimited(errors, context).problem, 'too_large')
+    assert.equal(explainFetch(errors, context).problem, 'other')
+  }
+  assert.equal(explainLimited('fatal: Repository not found', context).problem, 'not_found')
 })

@@ -114,6 +114,21 @@ export function explainFetch(output: string, context: FetchContext): FetchFailur
   return { kind: 'unknown', problem: 'other', message }
 }
 
+/** The same for git that has limits of memory and disk. */
+export function explainLimited(output: string, context: FetchContext): FetchFailure {
+  const failure = explainFetch(output, context)
+  return failure.kind === 'unknown' && AT_LIMIT.test(output) ? TOO_LARGE : failure
+}
+
+/** How git ends at a limit. */
+const AT_LIMIT = /invalid index-pack output|index-pack died|File too large|out of memory|mmap failed/i
+
+const TOO_LARGE: FetchFailure = {
+  kind: 'refused',
+  problem: 'too_large',
+  message: 'The repository is too large to inspect, and its host does not serve parts of it.',
+}
+
 const ABSENT =
   /repository '.*' not found|Repository not found|returned error: 4(04|10)|does not appear to be a git repository|is this a git repository/i
 

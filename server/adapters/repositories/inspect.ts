@@ -42,7 +42,7 @@ export type Inspected =
   | { kind: 'opened'; branches: Branches; snapshot: Snapshot | null; problem: Problem | null }
 
 const MAX_BYTES = 64 * 1024 * 1024
-const MEMORY_BYTES = 1024 * 1024 * 1024
+const MEMORY_BYTES = 512 * 1024 * 1024
 const PREFIX = 'inspection-'
 const STALE_MS = 60 * 60 * 1_000
 

@@ -1,4 +1,4 @@
-import { explainFetch, type FetchContext, type FetchFailure } from './failures.ts'
+import { explainLimited, type FetchContext, type FetchFailure } from './failures.ts'
 import { type GitCall, readGit } from './git.ts'
 import { withSuffix } from './mirror.ts'
 import { readSource } from './source.ts'
@@ -26,7 +26,7 @@ export async function listBranches(
     const args = ['ls-remote', '--symref', '--end-of-options', address, 'HEAD', 'refs/heads/*']
     const { code, output, errors } = await readGit({ ...call, args, repository: '/nonexistent' })
     if (code === 0) return { kind: 'listed', branches: parseBranches(output), address }
-    return { kind: 'failed', failure: explainFetch(errors, context) }
+    return { kind: 'failed', failure: explainLimited(errors, context) }
   }
   const listed = await listAt(context.remote.address)
   if (listed.kind === 'listed' || listed.failure.kind !== 'moved') return listed

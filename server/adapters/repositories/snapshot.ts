@@ -1,4 +1,4 @@
-import { explainFetch, type FetchContext, type FetchFailure } from './failures.ts'
+import { explainFetch, explainLimited, type FetchContext, type FetchFailure } from './failures.ts'
 import { type GitCall, readGit } from './git.ts'
 
 // A look at the top folder of a commit, without its history and, where the host supports it, without most of its
@@ -38,8 +38,6 @@ const FETCH = [
 const TOP_ONLY = `combine:tree:2+blob:limit=${MAX_FILE_BYTES}`
 const NO_FILES = 'blob:none'
 const FETCHED = 'refs/inspected/branch'
-/** How git ends at a limit. */
-const AT_LIMIT = /invalid index-pack output|index-pack died|File too large|out of memory|mmap failed/i
 
 /** `repository` must be an empty folder. */
 export async function takeSnapshot(request: SnapshotRequest): Promise<Taken> {
@@ -56,7 +54,7 @@ export async function takeSnapshot(request: SnapshotRequest): Promise<Taken> {
   const hashes = [...new Set(wanted.flatMap((name) => entries.files.get(name) ?? []))]
   const contents = await readBlobs(request, hashes)
   const missing = hashes.filter((hash) => !contents.has(hash))
-  // Hosts with partial clones hand out single files; where one does not, the names have to do.
+  // Hosts with partial clones hand out single files; where one does not, only the names count.
   if (missing.length > 0 && !(await fetchObjects(request, NO_FILES, missing)))
     for (const [hash, text] of await readBlobs(request, missing)) contents.set(hash, text)
   return { kind: 'taken', snapshot: describe(entries, wanted, contents) }
@@ -70,14 +68,7 @@ async function fetchObjects(
   const args = [...FETCH, `--filter=${filter}`, '--end-of-options', request.address, ...names]
   const { code, errors } = await callGit(request, args, request.environment)
   if (code === 0) return undefined
-  const failure = explainFetch(errors, request.context)
-  return failure.kind === 'unknown' && AT_LIMIT.test(errors) ? TOO_LARGE : failure
-}
-
-const TOO_LARGE: FetchFailure = {
-  kind: 'refused',
-  problem: 'too_large',
-  message: 'The repository is too large to inspect, and its host does not serve parts of it.',
+  return explainLimited(errors, request.context)
 }
 
 type Entries = { files: Map<string, string>; folders: Set<string> }

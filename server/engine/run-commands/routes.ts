@@ -153,7 +153,7 @@ export const runRoutes: FastifyPluginAsyncTypebox<RunRoutes> = async (app, deps)
     if (waited === undefined || reply.raw.destroyed) return started
     reply.header('preference-applied', `wait=${seconds}`)
     try {
-      // Whoever has lost access meanwhile gets what they were allowed to see.
+      // A caller who has lost access meanwhile gets what they were allowed to see.
       const caller = await findAllowed()
       return caller ? await readRun(caller, environmentOf(request), started.id) : started
     } catch (error) {

@@ -1,4 +1,4 @@
-/** How many inspections run at once. Each takes a connection, a process and some disk, at the wish of any caller. */
+/** How many inspections run at once. Each takes a connection, a process and some disk. */
 export function createSlots(limits: { perProcess: number; perUser: number }) {
   const byUser = new Map<number, number>()
   let taken = 0

@@ -5,7 +5,6 @@ import { credentialFits } from '#adapters/repositories/credential-fits.ts'
 import { readSource } from '#adapters/repositories/source.ts'
 import { authorizeUse } from '#manage/credentials/credential-use.ts'
 import { readSharedPaths } from '#model/deploy/shared-paths.ts'
-import { LOCAL_ONLY } from '#model/inventory/local-servers.ts'
 import type { LockedEnvironment } from '#model/pipelines/lock-environment.ts'
 import type { Transaction } from '#platform/database/connect.ts'
 import { FieldErrors, type HttpProblem } from '#platform/http/problems.ts'
@@ -78,8 +77,11 @@ export function validateApplication(input: ApplicationChange, source: SourceInpu
 
 export function checkSourceAccess(caller: Caller, source: SourceInput | undefined): HttpProblem | undefined {
   if (!source || caller.is_instance_admin || !isOnThisMachine(source)) return undefined
-  return { kind: 'forbidden', reason: `A file: repository is on Gantry's own machine. ${LOCAL_ONLY}` }
+  return { kind: 'forbidden', reason: FILES_ARE_LOCAL }
 }
+
+const FILES_ARE_LOCAL =
+  "A file: repository is on Gantry's own machine: only instance administrators may use one."
 
 function isOnThisMachine({ repository, provider }: SourceInput): boolean {
   const read = readAddress(repository, provider)

@@ -60,7 +60,7 @@ export const SENDERS: readonly Sender[] = [
     code: 'unsigned',
     name: 'Without a signature',
     description:
-      'For senders that cannot sign. Whoever knows the URL can start the pipeline: keep it secret, and use https.',
+      'For senders that cannot sign. Anyone who knows the URL can start the pipeline: keep it secret, and use https.',
     events: [],
     secret_source: null,
     instructions: steps('Send JSON to <url>'),

@@ -92,7 +92,7 @@ export function workChecks({ db, isQueueWorking }: WorkDeps, caller: Caller): Ch
           ? ok('No server was unreachable at its last run of the last day.')
           : warning(
               `${counted(servers.length, 'server')} ${servers.length === 1 ? 'was' : 'were'} unreachable at the last run${namesOf(caller, 'server:view', servers)}.`,
-              'Check each with POST /servers/{id}/check, which tells the reason.',
+              'Check each with POST /servers/{id}/check, which reports the reason.',
             )
       },
     },

@@ -61,7 +61,7 @@ export const operationsRoutes: FastifyPluginAsyncTypebox<{ health: Health; versi
         operationId: 'readVersion',
         summary: 'Name and version',
         description:
-          'The first call of a client: it tells that this is Gantry, and which version runs. Needs no token, and answers without the database. Redirects browsers, which ask for `text/html`, to the dashboard at `/app`.',
+          'Identifies the service and its version: the first call of a client. Needs no token, and answers without the database. Redirects browsers, which ask for `text/html`, to the dashboard at `/app`.',
         security: [],
         response: {
           200: Exactly(

@@ -53,10 +53,10 @@ ${renderCode('TypeScript', `import { createGantry } from '@gantry/client'\n\ncon
 <ul class="points">
 <li><b>JSON</b> in and out, UTF-8. A field without a value is <code>null</code>, never left out. Unknown fields in a body are rejected. Timestamps are ISO 8601 in UTC.</li>
 <li><b>Lists</b> are arrays, newest first unless noted otherwise. <code>page</code> and <code>per_page</code> (1–100, default 25) select a page;
-the headers <code>Link</code> and <code>X-Total-Count</code> tell the other pages and the total.</li>
+the headers <code>Link</code> and <code>X-Total-Count</code> name the other pages and the total.</li>
 <li><b>Changes</b> with <code>PUT</code> replace the fields that you send and keep the others. Send the <code>ETag</code> of your last read as <code>If-Match</code>
 to get 412 instead of overwriting somebody else’s change.</li>
-<li><b>429 and 503</b> tell in <code>Retry-After</code> when to try again; nothing was accepted.</li>
+<li><b>429 and 503</b> say in <code>Retry-After</code> when to try again; nothing was accepted.</li>
 </ul>
 </div>
 </section>

@@ -24,6 +24,7 @@ export const referenceRoutes: FastifyPluginAsync = async (app) => {
   })
 
   app.get<{ Params: { file: string } }>('/docs/:file', { config, schema }, async (request, reply) => {
+    if (request.params.file === '') return reply.redirect('/docs')
     const file = files.get(request.params.file)
     if (!file) throw notFound()
     return sendFile(request, reply, file)

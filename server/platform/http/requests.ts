@@ -58,7 +58,7 @@ function parseRange(part: string): [range: string, accepted: boolean] {
 
 /**
  * One wide line per request, and its id in the response. The route is logged, not the URL: a URL can carry the token
- * of a hook. The command line is told the version, so that it can say when it is another one.
+ * of a hook. The command line gets the version, so that it can report a mismatch.
  */
 export function logRequests(
   app: FastifyInstance,

@@ -10,7 +10,7 @@ import { createRateLimiter } from '#platform/rate-limit.ts'
 import { readHookRequest, type SecretsOf } from './read-hook-requests.ts'
 import { hookRequestDetailSchema } from './schemas.ts'
 
-/** Enough for a person who tries things out, too little for a load on the receiver. */
+/** Enough for a person who tries out a hook, too little to put a load on the receiver. */
 const HOOK_LIMIT = { perSecond: 0.2, burst: 10 }
 const USER_LIMIT = { perSecond: 0.5, burst: 30 }
 

@@ -98,7 +98,7 @@ function createNameReader() {
   }
 }
 
-/** Takes the place of a name that cannot be shown: `project-7`. */
+/** Replaces a name that cannot be shown: `project-7`. */
 export function slugOfId({ type, id }: Pick<IndexedName, 'type' | 'id'>): string {
   return `${type.replace('_', '-')}-${id}`
 }
