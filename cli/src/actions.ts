@@ -1,7 +1,7 @@
 // How runs are shown.
 import type { components } from '@gantry/client'
-import { EXIT, type ExitCode } from './exit-codes.ts'
 import { usage } from './ending.ts'
+import { EXIT, type ExitCode } from './exit-codes.ts'
 import { slug } from './names.ts'
 import type { Style } from './screen.ts'
 

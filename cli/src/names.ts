@@ -1,7 +1,7 @@
 // Names instead of ids: `shop/production/web`, the beginning of it while that is unique, or `#42`.
 import type { components, Gantry } from '@gantry/client'
-import { EXIT } from './exit-codes.ts'
 import { Failure } from './ending.ts'
+import { EXIT } from './exit-codes.ts'
 
 export type Named = components['schemas']['NameEntry']
 export type Kind = Named['type']
@@ -29,13 +29,19 @@ export function chooseNamed(all: readonly Named[], kinds: readonly Kind[], given
   const matches = matching(all, given)
   if (matches.length === 1) return matches[0]!
   if (matches.length > 1) throw ambiguous(given, matches)
-  const label = kinds.map((kind) => LABELS[kind]).join(' or ')
+  const label = labelOf(kinds)
   const near = nearest(all, given)
   throw new Failure(`There is no ${label} "${given}", or you may not see it.`, {
     exit: EXIT.refused,
     hint: near.length > 0 ? `Did you mean:\n${listed(near)}` : `There is no ${label} yet that you may see.`,
   })
 }
+
+const labelOf = (kinds: readonly Kind[]) =>
+  kinds
+    .map((kind) => LABELS[kind])
+    .join(', ')
+    .replace(/, ([^,]*)$/, ' or $1')
 
 export const ambiguous = (given: string, matches: readonly Named[]) =>
   new Failure(`"${given}" names ${matches.length} things. Which one?`, {

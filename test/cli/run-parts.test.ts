@@ -51,7 +51,7 @@ test('a pipeline is found by its name, or by what it is the only one of', () => 
   assert.deepEqual(ids('deploy'), [11, 21])
   assert.deepEqual(ids('web'), [31])
   assert.deepEqual(ids('shop/production/web'), [11, 12])
-  assert.throws(() => ids('shop/production/wbe'), /There is no pipeline or application or server/)
+  assert.throws(() => ids('shop/production/wbe'), /There is no pipeline "/)
 })
 
 test('of control sequences in a log only colors reach a terminal that shows them', () => {
@@ -90,7 +90,7 @@ suite('a run on a terminal', () => {
       '  ✓ web-1  1/2  12 s',
       '    ✓ step-1  12 s',
       '    ⠋ step-2  12 s',
-      `      │ wide ${'寿司'.repeat(16)}寿…`,
+      `      │ wide ${'寿司'.repeat(16)}…`,
       '      │ last line',
     ])
   })

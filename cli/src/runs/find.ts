@@ -1,8 +1,8 @@
 // What commands about runs are given: pipelines by name or by what they run on, runs by number or by pipeline.
 import type { Gantry } from '@gantry/client'
 import { type Action, parseActionId } from '../actions.ts'
-import { EXIT } from '../exit-codes.ts'
 import { Failure } from '../ending.ts'
+import { EXIT } from '../exit-codes.ts'
 import { ambiguous, chooseNamed, type Kind, matching, type Named, readNames } from '../names.ts'
 
 const RUNNABLE: Kind[] = ['pipeline', 'application', 'server']
@@ -32,6 +32,14 @@ export function choosePipelines(all: readonly Named[], given: string): Named[] {
   const matches = matching(all, given)
   const direct = matches.filter(({ type }) => type === 'pipeline')
   if (direct.length > 0) return direct
+  if (matches.length === 0)
+    return [
+      chooseNamed(
+        all.filter(({ type }) => type === 'pipeline'),
+        ['pipeline'],
+        given,
+      ),
+    ]
   const owner = chooseNamed(all, RUNNABLE, given)
   return all.filter(
     ({ type, resource_type, resource_id }) =>

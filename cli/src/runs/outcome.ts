@@ -1,9 +1,9 @@
 // How a run ended, in words: what failed where, the end of its log, and what to do next.
 import type { Gantry } from '@gantry/client'
-import { type Action, exitCodeFor, stateOf, styleOf } from '../actions.ts'
+import { type Action, exitCodeFor, stateOf } from '../actions.ts'
 import type { Cli } from '../cli.ts'
-import { EXIT } from '../exit-codes.ts'
-import { plain, type Screen } from '../screen.ts'
+import { EXIT, type ExitCode } from '../exit-codes.ts'
+import { plain, type Screen, type Style } from '../screen.ts'
 import { took } from '../times.ts'
 import { logLine } from './log-text.ts'
 import { createTail } from './tail.ts'
@@ -12,7 +12,11 @@ type Target = Action['targets'][number]
 type Step = Target['steps'][number]
 
 const SHOWN_FAILURES = 3
-const ICONS = { completed: '✓', failed: '✗', skipped: '-' } as Record<string, string>
+const LOOKS: { [code in ExitCode]?: [icon: string, Style] } = {
+  [EXIT.completed]: ['✓', 'green'],
+  [EXIT.failed]: ['✗', 'red'],
+  [EXIT.ended]: ['-', 'yellow'],
+}
 
 /** Says how it ended, and makes it the exit code of the command. */
 export async function reportEnd(
@@ -23,7 +27,8 @@ export async function reportEnd(
 ): Promise<void> {
   const { screen } = cli
   cli.exitCode = exitCodeFor(action)
-  write(screen.style(styleOf(action) ?? 'bold', `${ICONS[action.status] ?? ''} ${headline(action)}`))
+  const [icon, style] = LOOKS[cli.exitCode]!
+  write(screen.style(style, `${icon} ${headline(action)}`))
   if (cli.exitCode !== EXIT.failed) return
   const failures = failuresOf(action)
   for (const { target, step } of failures.slice(0, SHOWN_FAILURES)) {
