@@ -56,7 +56,7 @@ export const apply: Register = (program) => {
         const applied = yes ? first : await send(false)
         const { printNewHooks, printNewKeys } = await import('../document/after-apply.ts')
         screen.note(`Applied: ${summaryOf(applied.changes, { isDone: true })}`)
-        printNewHooks(screen, applied)
+        await printNewHooks(screen, gantry, applied)
         await printNewKeys(screen, gantry, applied, document)
       }),
     )
@@ -82,7 +82,7 @@ type ExportOptions = { output?: string; force?: true }
 export const exportProject: Register = (program) => {
   const command = program
     .command('export')
-    .description('write a project as a gantry.yaml; with placeholders for secrets')
+    .description('write a project as a gantry.yaml, with placeholders for secrets')
     .argument('[project]', 'its name, or that of an organization with one project')
     .option('-o, --output <file>', 'write it to this file')
     .option('--force', 'overwrite the file')
