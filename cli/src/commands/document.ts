@@ -54,10 +54,11 @@ export const apply: Register = (program) => {
         if (!yes && !(await confirm('Apply these changes?')))
           throw new Failure('Nothing was changed.', { exit: EXIT.ended })
         const applied = yes ? first : await send(false)
-        const { printNewHooks, printNewKeys } = await import('../document/after-apply.ts')
+        const { printNewHooks, printNewKeys, printNextStep } = await import('../document/after-apply.ts')
         screen.note(`Applied: ${summaryOf(applied.changes, { isDone: true })}`)
         await printNewHooks(screen, gantry, applied)
         await printNewKeys(screen, gantry, applied, document)
+        printNextStep(screen, applied)
       }),
     )
   examples(

@@ -3,6 +3,7 @@ import type { components, Gantry } from '@gantry/client'
 import { parse } from 'yaml'
 import { instructionsFor, type Sender } from '../catalog.ts'
 import { printDetails } from '../details.ts'
+import { slug } from '../names.ts'
 import { plain, type Screen } from '../screen.ts'
 import { collect, organizationsOf } from '../walk.ts'
 import { type Change, placeOf } from './diff.ts'
@@ -16,7 +17,8 @@ export async function printNewHooks(
   { secrets, changes }: Applied,
 ): Promise<void> {
   if (secrets.length === 0) return
-  const senders = await gantry.get('/catalog/senders')
+  // The secrets are shown in any case: nobody can get them again.
+  const senders = await gantry.get('/catalog/senders').catch((): Sender[] => [])
   for (const { path, url, secret } of secrets) {
     const change = changes.find((one) => one.path === path) ?? unlisted(path)
     const direction = url === null ? 'outgoing' : 'incoming'
@@ -49,6 +51,14 @@ function senderOf({ name, fields }: Change, senders: readonly Sender[]): Sender 
     senders.find(({ hook }) => hook.name === name) ??
     (typeof header === 'string' ? senders.find(({ hook }) => hook.secret_header_name === header) : undefined)
   )
+}
+
+/** How to start what is new. */
+export function printNextStep(screen: Screen, { changes }: Applied): void {
+  const pipeline = changes.find(({ verb, type }) => verb === 'create' && type === 'pipeline')
+  if (!pipeline) return
+  const path = placeOf(pipeline).split('/').map(slug).join('/')
+  screen.note(`\nNext: gantry run ${path} --watch`)
 }
 
 /** Generated keys open nothing before their public half is authorized. */
