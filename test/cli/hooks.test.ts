@@ -9,6 +9,7 @@ import { after, suite, test } from 'node:test'
 import { Webhooks } from '@octokit/webhooks'
 import { Webhook } from 'standardwebhooks'
 import { createAddressGuard } from '#platform/addresses/guard.ts'
+import { openProxy } from '#test/client/proxy.ts'
 import { openShell } from '#test/support/cli.ts'
 import { openReceiver } from '#test/support/deliveries.ts'
 import { openTestApp } from '#test/support/harness.ts'
@@ -158,10 +159,13 @@ suite('an outgoing hook', () => {
     assert.match(stderr, /Stopped\. .* nothing is lost\.\n$/)
   })
 
-  test('prints each delivery as JSON, and says what the receiver answered', async (t) => {
-    const listening = shell.start(['listen', 'chat', '--json'])
+  test('prints each delivery as JSON, and none is missed when the connection is lost', async (t) => {
+    const connection = await openProxy(t, url)
+    const listening = shell.start(['listen', 'chat', '--json'], { env: { GANTRY_URL: connection.url } })
     later(t, async () => void listening.child.kill('SIGINT'))
-    await until('it is printed', 30_000, () => listening.output.stderr.includes('Listening to'))
+    await until('it listens', 30_000, () => listening.output.stderr.includes('Listening to'))
+    connection.cut()
+    await until('it has noticed', 30_000, () => listening.output.stderr.includes('connection was lost'))
     const failed = await shell.gantry(['hook', 'test', 'chat', '--send'])
     assert.deepEqual([failed.code, failed.stdout.startsWith('✗ POST ')], [1, true])
     await until('it is printed', 30_000, () => listening.output.stdout.endsWith('\n'))
