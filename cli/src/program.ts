@@ -6,7 +6,10 @@ import { api } from './commands/api.ts'
 import { completion } from './commands/completion.ts'
 import { doctor } from './commands/doctor.ts'
 import { apply, exportProject } from './commands/document.ts'
+import { hook } from './commands/hook.ts'
+import { init } from './commands/init.ts'
 import { applications, credentials, hooks, members, pipelines, servers } from './commands/inventory.ts'
+import { listen } from './commands/listen.ts'
 import { login, logout } from './commands/login.ts'
 import { cancel, plan, retry, rollback, runPipeline } from './commands/run.ts'
 import { server } from './commands/server.ts'
@@ -20,7 +23,8 @@ import { VERSION } from './version.ts'
 const COMMANDS: [group: string, ...Register[]][] = [
   ['Runs', status, runPipeline, watch, logs, cancel, retry, rollback, plan, open, actions],
   ['What is set up', pipelines, applications, servers, hooks, credentials, members, server, variables],
-  ['gantry.yaml', apply, exportProject],
+  ['gantry.yaml', init, apply, exportProject],
+  ['Webhooks', hook, listen],
   ['Account', login, logout, whoami, context, tokens, doctor],
   ['For scripts', api, completion],
 ]

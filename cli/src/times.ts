@@ -38,3 +38,11 @@ export function took(
   const end = completed_at === null ? now : Date.parse(completed_at)
   return duration((end - Date.parse(started_at)) / 1_000)
 }
+
+const SECONDS: Record<string, number> = { s: 1, m: 60, h: 3_600, d: 86_400 }
+
+/** '30m' → 1800; a number alone is seconds; null when it is neither. */
+export function parseSeconds(text: string): number | null {
+  const [, count, unit = 's'] = /^(\d{1,8})\s*([smhd])?$/.exec(text.trim()) ?? []
+  return count === undefined ? null : Number(count) * SECONDS[unit]!
+}

@@ -64,6 +64,8 @@ export async function openTestApp(
     databaseUid?: number
     refuseLocal?: AppDeps['refuseLocal']
     poolState?: AppDeps['poolState']
+    /** Where senders call hooks. */
+    baseUrl?: () => string
   } = {},
 ): Promise<TestApp> {
   const { settings, drop } = more.beside
@@ -104,7 +106,7 @@ export async function openTestApp(
     streams: more.live,
     waits: more.waits,
     version: '0.0.0-test',
-    baseUrl: () => TEST_BASE_URL,
+    baseUrl: more.baseUrl ?? (() => TEST_BASE_URL),
     log: more.log ?? pino({ level: 'silent' }),
     health: {
       checkDatabase: async () => {},

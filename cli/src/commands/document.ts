@@ -54,10 +54,11 @@ export const apply: Register = (program) => {
         if (!yes && !(await confirm('Apply these changes?')))
           throw new Failure('Nothing was changed.', { exit: EXIT.ended })
         const applied = yes ? first : await send(false)
-        const { printNewHooks, printNewKeys } = await import('../document/after-apply.ts')
+        const { printNewHooks, printNewKeys, printNextStep } = await import('../document/after-apply.ts')
         screen.note(`Applied: ${summaryOf(applied.changes, { isDone: true })}`)
-        printNewHooks(screen, applied)
+        await printNewHooks(screen, gantry, applied)
         await printNewKeys(screen, gantry, applied, document)
+        printNextStep(screen, applied)
       }),
     )
   examples(
@@ -82,7 +83,7 @@ type ExportOptions = { output?: string; force?: true }
 export const exportProject: Register = (program) => {
   const command = program
     .command('export')
-    .description('write a project as a gantry.yaml; with placeholders for secrets')
+    .description('write a project as a gantry.yaml, with placeholders for secrets')
     .argument('[project]', 'its name, or that of an organization with one project')
     .option('-o, --output <file>', 'write it to this file')
     .option('--force', 'overwrite the file')

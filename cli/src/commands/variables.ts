@@ -144,6 +144,7 @@ async function collectValues(
     const value = screen.isInteractive
       ? await (hidden ? askSecret(name) : askText(name))
       : (await readInput()).replace(/\r?\n$/, '')
+    if (value === '') throw usage(`There is no value for ${name} on stdin.`, `${name}= sets an empty one.`)
     values.set(name, value)
   }
   return values

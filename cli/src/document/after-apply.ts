@@ -1,7 +1,9 @@
 // What somebody has to do elsewhere after a document was applied: paste secrets, authorize keys.
 import type { components, Gantry } from '@gantry/client'
 import { parse } from 'yaml'
+import { instructionsFor, type Sender } from '../catalog.ts'
 import { printDetails } from '../details.ts'
+import { slug } from '../names.ts'
 import { plain, type Screen } from '../screen.ts'
 import { collect, organizationsOf } from '../walk.ts'
 import { type Change, placeOf } from './diff.ts'
@@ -9,29 +11,55 @@ import { type Change, placeOf } from './diff.ts'
 type Applied = components['schemas']['Applied']
 
 /** Secrets are shown here and never again. */
-export function printNewHooks(screen: Screen, { secrets, changes }: Applied): void {
+export async function printNewHooks(
+  screen: Screen,
+  gantry: Gantry,
+  { secrets, changes }: Applied,
+): Promise<void> {
+  if (secrets.length === 0) return
+  // The secrets are shown in any case: nobody can get them again.
+  const senders = await gantry.get('/catalog/senders').catch((): Sender[] => [])
   for (const { path, url, secret } of secrets) {
-    const change = changes.find((one) => one.path === path)!
-    const isIncoming = url !== null
+    const change = changes.find((one) => one.path === path) ?? unlisted(path)
+    const direction = url === null ? 'outgoing' : 'incoming'
     screen.print()
-    screen.print(
-      screen.style('bold', `New ${isIncoming ? 'incoming' : 'outgoing'} hook ${plain(placeOf(change))}`),
-    )
+    screen.print(screen.style('bold', `New ${direction} hook ${plain(placeOf(change))}`))
     printDetails(screen, [
       ['  URL', url],
       ['  Secret', secret],
     ])
-    screen.note(isIncoming ? pasteAtSender(secret) : pasteAtReceiver(secret))
+    if (secret !== null) screen.note('  The secret is shown only now.')
+    const sender = url === null ? undefined : senderOf(change, senders)
+    if (sender) {
+      screen.note(`  At ${sender.name}:`)
+      for (const line of instructionsFor(sender, { url, secret })) screen.note(`  ${line}`)
+    } else screen.note(NEXT[direction])
   }
 }
 
-const pasteAtSender = (secret: string | null) =>
-  secret === null
-    ? '  Enter the URL in the webhook settings of the sender. Anyone who knows it can start the pipeline.'
-    : '  Enter both in the webhook settings of the sender. The secret is shown only now.'
+const unlisted = (path: string): Change => ({ verb: 'create', type: 'hook', name: '', path, fields: [] })
 
-const pasteAtReceiver = (secret: string | null) =>
-  secret === null ? '' : '  The receiver verifies deliveries with this secret. It is shown only now.'
+const NEXT = {
+  incoming: '  Enter both in the webhook settings of the sender.',
+  outgoing: '  The receiver verifies deliveries with it.',
+}
+
+/** The name tells more than the header, which several senders share. */
+function senderOf({ name, fields }: Change, senders: readonly Sender[]): Sender | undefined {
+  const header = fields.find(({ field }) => field === 'secret_header_name')?.after
+  return (
+    senders.find(({ hook }) => hook.name === name) ??
+    (typeof header === 'string' ? senders.find(({ hook }) => hook.secret_header_name === header) : undefined)
+  )
+}
+
+/** How to start what is new. */
+export function printNextStep(screen: Screen, { changes }: Applied): void {
+  const pipeline = changes.find(({ verb, type }) => verb === 'create' && type === 'pipeline')
+  if (!pipeline) return
+  const path = placeOf(pipeline).split('/').map(slug).join('/')
+  screen.note(`\nNext: gantry run ${path} --watch`)
+}
 
 /** Generated keys open nothing before their public half is authorized. */
 export async function printNewKeys(

@@ -8,7 +8,13 @@ const PLACEHOLDER = /\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]{0,63})\}/g
 /** The values that a document needs; none when it is not YAML, about which the server says more. Pure. */
 export function findPlaceholders(text: string): Placeholder[] {
   const lineCounter = new LineCounter()
-  const document = parseDocument(text, { lineCounter, prettyErrors: false, logLevel: 'silent' })
+  const document = parseDocument(text, {
+    lineCounter,
+    prettyErrors: false,
+    logLevel: 'silent',
+    // Not an error here: the server says more about it.
+    uniqueKeys: false,
+  })
   const found = new Map<string, Placeholder>()
   if (document.errors.length > 0) return []
   visit(document, {

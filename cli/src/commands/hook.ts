@@ -1,0 +1,201 @@
+import { askSecret, choose } from '../ask.ts'
+import { collectFields, type Entry, expand, findEntry, instructionsFor } from '../catalog.ts'
+import type { Cli } from '../cli.ts'
+import { examples, type Register, run } from '../command.ts'
+import { printDetails } from '../details.ts'
+import { EXIT } from '../exit-codes.ts'
+import { usage } from '../failure.ts'
+import { findHook, HOOK } from '../hooks/find-hook.ts'
+import { findNamed, slug } from '../names.ts'
+import { plain } from '../screen.ts'
+import { readInput } from '../stdin.ts'
+import { printTable } from '../table.ts'
+import { ago, parseSeconds } from '../times.ts'
+import { collect } from '../walk.ts'
+import { registerTest } from './hook-test.ts'
+
+type CreateOptions = { from?: string; to?: string; name?: string; field?: string[]; json?: true }
+
+const every = (value: string, values: string[] = []) => [...values, value]
+
+export const hook: Register = (program) => {
+  const group = program.command('hook').description('create, test and replay webhooks')
+
+  const create = group
+    .command('create')
+    .description('create a webhook; prints its URL, its secret and where to enter them')
+    .argument('<pipeline>', 'a name such as shop/production/web/deploy, the beginning of one, or #id')
+    .option('--from <sender>', 'calls of this sender start the pipeline: github, gitlab, gitea, slack, …')
+    .option(
+      '--to <receiver>',
+      'this receiver is notified about runs: github_status, slack_message, generic, …',
+    )
+    .option('--name <name>', 'the name of the hook; by default that of the service')
+    .option('--field <name=value>', 'a setting of the service, such as branch=main; - is stdin', every)
+    .option('--json', 'print JSON')
+    .action(
+      run(async (cli, given: string, { from, to, name, field, json }: CreateOptions) => {
+        if (from !== undefined && to !== undefined)
+          throw usage('A hook has one direction.', 'Use --from or --to, not both.')
+        const { gantry } = await cli.connect()
+        const { id, path } = await findNamed(gantry, ['pipeline'], given)
+        const params = { path: { id: Number(id) } }
+        const isOutgoing = to !== undefined
+        const catalog = await gantry.get(isOutgoing ? '/catalog/receivers' : '/catalog/senders')
+        const entry = findEntry<Entry>(catalog, from ?? to ?? (await chooseSender(cli, catalog)))
+        const fields = await collectFields(cli, entry, field ?? [])
+        const body = { ...expand(entry.hook, fields), ...(name !== undefined && { name }) } as never
+        const created = isOutgoing
+          ? await gantry.post('/pipelines/{id}/hooks/outgoing', { params, body })
+          : await gantry.post('/pipelines/{id}/hooks/incoming', { params, body })
+        if (json) return cli.screen.json(created)
+        const { url, target_url, secret } = created
+        const ownSecret = 'secret_source' in entry && entry.secret_source === 'sender'
+        printDetails(cli.screen, [
+          ['Hook', `${path}/${slug(created.name)} (${created.id})`],
+          ['URL', url ?? target_url],
+          ['Secret', ownSecret ? null : secret],
+        ])
+        cli.screen.note(`\nAt ${entry.name}:`)
+        for (const line of instructionsFor(entry, { ...fields, url, secret })) cli.screen.note(line)
+        if (ownSecret && fields.secret === undefined)
+          cli.screen.note(`Then enter the secret that it shows: gantry hook secret ${created.id}`)
+        else if (secret !== null && !ownSecret) cli.screen.note('The secret is shown only now.')
+      }),
+    )
+  examples(
+    create,
+    ['gantry hook create shop/production/web/deploy --from github', 'pushes to main deploy'],
+    ['gantry hook create web/deploy --from linear --field state=Done', 'other settings'],
+    ['gantry hook create web/deploy --to slack_message --field webhook_url=- < url.txt', 'tell a channel'],
+  )
+
+  registerTest(group)
+
+  group
+    .command('requests')
+    .description('list the calls of an incoming hook, or the deliveries of an outgoing one')
+    .argument('<hook>', HOOK)
+    .option('--limit <number>', 'how many, newest first', '20')
+    .option('--json', 'print JSON')
+    .action(
+      run(async ({ connect, screen }, given: string, { limit, json }: { limit: string; json?: true }) => {
+        const count = Number(limit)
+        if (!Number.isInteger(count) || count < 1)
+          throw usage(`--limit takes a whole number, not "${limit}".`)
+        const { gantry } = await connect()
+        const { id, direction } = await findHook(gantry, given)
+        const params = { path: { hook_id: id }, query: { per_page: Math.min(count, 100) } }
+        const rows = await collect(
+          direction === 'incoming'
+            ? gantry.list('/hooks/incoming/{hook_id}/requests', { params })
+            : gantry.list('/hooks/outgoing/{hook_id}/requests', { params }),
+          count,
+        )
+        if (json) return screen.json(rows)
+        printTable(
+          screen,
+          rows,
+          [
+            { title: 'request', text: (row) => row.id },
+            {
+              title: 'when',
+              text: ({ created_at }) => (screen.isTerminal ? ago(created_at) : created_at),
+            },
+            {
+              title: 'outcome',
+              text: ({ outcome }) => outcome.replaceAll('_', ' '),
+              style: ({ outcome }) => (GOOD.includes(outcome) ? undefined : 'red'),
+            },
+            { title: 'status', text: (row) => String(row.response_status_code ?? '') },
+            { title: 'run', text: ({ action_id }) => (action_id === null ? '' : `#${action_id}`) },
+            { title: 'error', text: ({ error }) => error ?? '' },
+          ],
+          direction === 'incoming' ? 'No calls yet.' : 'No deliveries yet.',
+        )
+      }),
+    )
+
+  group
+    .command('replay')
+    .description('process a recorded call again, or send a recorded delivery again')
+    .argument('<request>', 'its id, as `gantry hook requests` shows it')
+    .option('--json', 'print JSON')
+    .action(
+      run(async (cli, id: string, { json }: { json?: true }) => {
+        if (!/^[0-9a-f-]{36}$/i.test(id))
+          throw usage(`"${id}" is not the id of a request.`, '`gantry hook requests <hook>` lists them.')
+        const { gantry } = await cli.connect()
+        const params = { path: { id } }
+        const { type } = await gantry.get('/hook-requests/{id}', { params })
+        const answer = await gantry.post('/hook-requests/{id}/replay', { params })
+        const hasStarted = type === 'incoming' && answer.action_id !== null
+        if (type === 'incoming' && !hasStarted) cli.exitCode = EXIT.ended
+        if (json) return cli.screen.json(answer)
+        cli.screen.print(plain(answer.message))
+        if (hasStarted)
+          cli.screen.note(`Run #${answer.action_id}. Follow it with \`gantry watch #${answer.action_id}\`.`)
+      }),
+    )
+
+  group
+    .command('rotate')
+    .description('replace the secret of a webhook; prints the new one once')
+    .argument('<hook>', HOOK)
+    .option('--overlap <duration>', 'for how long the old one stays valid, such as 30m, 24h or 0', '24h')
+    .option('--json', 'print JSON')
+    .action(
+      run(async ({ connect, screen }, given: string, options: { overlap: string; json?: true }) => {
+        const overlap_seconds = parseSeconds(options.overlap)
+        if (overlap_seconds === null)
+          throw usage(`--overlap takes a duration such as 30m or 24h, not "${options.overlap}".`)
+        const { gantry } = await connect()
+        const { id, direction, path } = await findHook(gantry, given)
+        const init = { params: { path: { hook_id: id } }, body: { overlap_seconds } }
+        const rotated =
+          direction === 'incoming'
+            ? await gantry.post('/hooks/incoming/{hook_id}/rotate-secret', init)
+            : await gantry.post('/hooks/outgoing/{hook_id}/rotate-secret', init)
+        if (options.json) return screen.json(rotated)
+        screen.print(rotated.secret ?? '')
+        screen.note(`The new secret of ${path}, shown only now.`)
+        screen.note(
+          overlap_seconds === 0
+            ? 'The old one is no longer valid.'
+            : `Enter it at the ${direction === 'incoming' ? 'sender' : 'receiver'} within ${options.overlap}; until then both are valid.`,
+        )
+      }),
+    )
+
+  const secret = group
+    .command('secret')
+    .description('use the secret that a sender shows; asks for it, or reads stdin')
+    .argument('<hook>', HOOK)
+    .action(
+      run(async (cli, given: string) => {
+        const { gantry } = await cli.connect()
+        const { id, direction, path } = await findHook(gantry, given)
+        if (direction === 'outgoing')
+          throw usage('Gantry makes the secrets of outgoing hooks.', 'See `gantry hook rotate`.')
+        const value = cli.screen.isInteractive ? await askSecret(`Secret of ${path}`) : await readInput()
+        const params = { path: { hook_id: id } }
+        await gantry.put('/hooks/incoming/{hook_id}', { params, body: { secret: value.trim() } })
+        cli.screen.note(`Calls to ${path} are now checked with this secret.`)
+      }),
+    )
+  examples(secret, ['gantry hook secret web/deploy/stripe < secret.txt', 'the one that Stripe shows'])
+}
+
+const GOOD = ['accepted', 'duplicate', 'ping', 'ignored', 'delivered', 'superseded']
+
+function chooseSender({ screen }: Cli, catalog: readonly Entry[]): Promise<string> {
+  if (!screen.isInteractive)
+    throw usage(
+      'Which sender or receiver?',
+      `Use --from, or --to for notifications. Senders: ${catalog.map(({ code }) => code).join(', ')}.`,
+    )
+  return choose(
+    'What calls the webhook',
+    catalog.map(({ code, name }) => ({ value: code, label: name })),
+  )
+}
