@@ -5,7 +5,10 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { it, type TestContext } from 'node:test'
+import { browserThatNotes } from '#test/support/browser-login.ts'
+import { CLI, openShell, USERS_NODE } from '#test/support/cli.ts'
 import { later } from '#test/support/later.ts'
+import { openTerminal } from '#test/support/terminal.ts'
 import { until } from '#test/support/until.ts'
 import type { AccountsWorld } from './accounts-world.ts'
 import { freePort, openPage, signIn } from './world.ts'
@@ -52,6 +55,23 @@ export async function startLogin(t: TestContext, name: string, { answer = 200, b
 const pathOf = (query: Record<string, string>) => `/app/authorize?${new URLSearchParams(query)}`
 
 export function testAuthorizePage(theWorld: () => AccountsWorld): void {
+  it('signs in `gantry login` at a real terminal', async (t) => {
+    const { createPerson, url } = theWorld()
+    const person = await createPerson('Tess Terminal')
+    const { env } = await openShell(t)
+    const browser = await browserThatNotes(t)
+    const command = [USERS_NODE, CLI, 'login', url]
+    const terminal = await openTerminal(t, command, { env: { ...env, BROWSER: browser.program } })
+    const address = await browser.opened()
+    const { page, errors, close } = await openPage(theWorld(), address.slice(url.length), person)
+    await page.getByRole('button', { name: 'Approve' }).click()
+    await page.getByText('return to the terminal').waitFor()
+    assert.equal(await terminal.ended, 0)
+    await terminal.sees(`Signed in to ${url} as ${person.email}.`)
+    assert.deepEqual(errors, [])
+    await close()
+  })
+
   it('shows who, where and what, and gives the command line a token; Back says how to go on', async (t) => {
     const { createPerson, callAs, url, log } = theWorld()
     const person = await createPerson('Ada Approver')

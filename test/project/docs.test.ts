@@ -16,6 +16,7 @@ import {
   temporaryHome,
 } from '#test/support/process.ts'
 import { makeRepository } from '#test/support/repository.ts'
+import { assertShown } from '#test/support/shown.ts'
 import { startSshd } from '#test/support/sshd.ts'
 import { configurationIn, renderConfiguration, withConfiguration } from '../../scripts/configuration-table.ts'
 
@@ -135,18 +136,9 @@ async function walk(stations: Station[], gantry: GantryProcess, folder: string) 
     folder,
   )
   stations.forEach(({ commands, expected }, index) => {
-    assert.match(shown[index] ?? '', pattern(at(expected)), `after typing:\n${commands}`)
+    assertShown(shown[index] ?? '', at(expected), `after typing:\n${commands}`)
   })
   assert.equal(await gantry.stop(), 0)
-}
-
-/** `…` stands for anything on its line, also for nothing. */
-function pattern(expected: string): RegExp {
-  const parts = expected
-    .trim()
-    .split('…')
-    .map((part) => RegExp.escape(part))
-  return new RegExp(`^${parts.join('[^\\n]*')}$`)
 }
 
 /** All blocks run in one shell; the first command that fails ends it. */

@@ -1,6 +1,6 @@
 // `gantry` as people run it: the built file, in a process of its own, on the Node that the machine has.
 import { spawn } from 'node:child_process'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -13,6 +13,14 @@ export const USERS_NODE = process.env.npm_node_execpath ?? process.execPath
 export type Ended = { code: number | null; stdout: string; stderr: string }
 
 type Options = { input?: string; env?: Record<string, string>; cwd?: string; signal?: AbortSignal }
+
+/** A folder for PATH in which `gantry` is the built file. */
+export async function installCommand(t: { after(fn: () => Promise<void>): void }): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'gantry-bin-'))
+  later(t, () => rm(folder, { recursive: true, force: true }))
+  await writeFile(join(folder, 'gantry'), `#!/bin/sh\nexec '${USERS_NODE}' '${CLI}' "$@"\n`, { mode: 0o755 })
+  return folder
+}
 
 /** Somebody's terminal without a terminal: a config folder of its own, and the environment given. */
 export async function openShell(
