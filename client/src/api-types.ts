@@ -33,7 +33,7 @@ export interface paths {
     }
     /**
      * Name and version
-     * @description The first call of a client: it tells that this is Gantry, and which version runs. Needs no token, and answers without the database. Redirects browsers, which ask for `text/html`, to the dashboard at `/app`.
+     * @description Identifies the service and its version: the first call of a client. Needs no token, and answers without the database. Redirects browsers, which ask for `text/html`, to the dashboard at `/app`.
      */
     get: operations['readVersion']
     put?: never
