@@ -3,11 +3,14 @@ import assert from 'node:assert/strict'
 import { after, suite, test } from 'node:test'
 import { Webhook } from 'standardwebhooks'
 import { credentialAad } from '#model/inventory/sealed-aad.ts'
+import { createSignal } from '#platform/queue/signal.ts'
 import { COMPLETED, IN_PROGRESS, openDeliveries, openReceiver } from '#test/support/deliveries.ts'
 import { openTestApp } from '#test/support/harness.ts'
 import { listen, openStream, type TestStream } from '#test/support/streams.ts'
 import { createMember, createTestTree, type TestTree } from '#test/support/world.ts'
 import { lowestIdAt } from '#views/streams/delivery-cursor.ts'
+import { STREAM_SETTINGS } from '#views/streams/settings.ts'
+import { streamDeliveries } from '#views/streams/stream-deliveries.ts'
 
 const world = await openDeliveries({ after })
 const { api, box, db, makeHook, move, request, startAction } = world
@@ -145,6 +148,37 @@ test('a delivery that is stored after a newer one is sent as well', async (t) =>
   const ids = deliveriesIn(stream).map(({ data }) => data.hook_request_id)
   assert.deepEqual(ids.slice(0, 2), [newer!.id, late])
   await stream.cut()
+})
+
+test('a stream that catches up looks at little more than it sends', async (t) => {
+  const tree = await createTestTree(db)
+  const receiver = await openReceiver(t)
+  const hook = await makeHook({ target_url: receiver.url }, tree)
+  await move(await startAction(tree), IN_PROGRESS)
+  const [newest] = await world.recorded(hook.id, 1)
+  const headers = { request_headers: JSON.stringify(newest!.request_headers), response_headers: null }
+  const past = Array.from({ length: 200 }, (_, n) => lowestIdAt(Date.now() - (n + 1) * 60_000))
+  await db
+    .insertInto('hook_requests')
+    .values(past.map((id) => ({ ...newest!, ...headers, id })))
+    .execute()
+  let found = 0
+  const counting = db.withPlugin({
+    transformQuery: ({ node }) => node,
+    async transformResult({ result }) {
+      for (const { ids } of result.rows) if (Array.isArray(ids)) found += ids.length
+      return result
+    },
+  })
+  const deps = { db: counting, box, wakeUp: createSignal(), signal: new AbortController().signal }
+  const position = { cursor: { from: 0, seen: new Set<string>() } }
+  const settings = { ...STREAM_SETTINGS, ...LIVE }
+  let sent = 0
+  for await (const event of streamDeliveries({ ...deps, settings }, hook.id, position)) {
+    if (event.includes('event: delivery')) sent += 1
+    if (sent === 201) break
+  }
+  assert.ok(found < 500, `${found} ids for ${sent} deliveries`)
 })
 
 suite('a stream of deliveries', () => {

@@ -62,7 +62,10 @@ export async function* streamDeliveries(
 
   /** Whether there may be more. */
   async function* sendPage(hook: OutgoingHook): AsyncGenerator<string, boolean> {
-    const { ids, now, isComplete } = await findIds(db, hookId, position.cursor.from)
+    const { from, seen } = position.cursor
+    // A page, and one more that shows whether there are others.
+    const enough = Math.min(seen.size + PAGE + 1, MAX_IDS)
+    const { ids, now, isComplete } = await findIds(db, hookId, from, enough)
     const unseen = ids.filter((id) => !isSeen(position.cursor, id)).slice(0, PAGE)
     for (const record of await loadRecords(db, unseen)) {
       position.cursor.seen.add(record.id)
@@ -82,19 +85,19 @@ export async function* streamDeliveries(
 /** The position now: what is stored counts as sent. What an attempt stores from now on does not, whenever it was made. */
 export async function currentPosition(db: Database, hookId: string): Promise<DeliveryCursor> {
   const from = Date.now() - LATE_MS
-  const { ids } = await findIds(db, hookId, from)
+  const { ids } = await findIds(db, hookId, from, MAX_IDS)
   return { from, seen: new Set(ids) }
 }
 
 const MAX_IDS = 10_000
 
-async function findIds(db: Database, hookId: string, from: number) {
+async function findIds(db: Database, hookId: string, from: number, limit: number) {
   const { rows } = await sql<{ now: number; ids: string[] }>`
     select (extract(epoch from now()) * 1000)::bigint as now, array(
       select id from hook_requests where hook_id = ${hookId} and id >= ${lowestIdAt(from)}::uuid
-      order by hook_id, id limit ${MAX_IDS}::int)::text[] as ids`.execute(db)
+      order by hook_id, id limit ${limit}::int)::text[] as ids`.execute(db)
   const { now, ids } = rows[0]!
-  return { now: Number(now), ids, isComplete: ids.length < MAX_IDS }
+  return { now: Number(now), ids, isComplete: ids.length < limit }
 }
 
 type DeliveryRecord = Awaited<ReturnType<typeof loadRecords>>[number]
