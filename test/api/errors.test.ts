@@ -158,7 +158,10 @@ suite('headers', () => {
     for (const { headers } of answers) {
       assert.equal(headers['x-content-type-options'], 'nosniff')
       assert.equal(headers['referrer-policy'], 'no-referrer')
-      assert.match(headers['content-security-policy']!, /^default-src '(self|none)';.*frame-ancestors 'none'$/)
+      assert.match(
+        headers['content-security-policy']!,
+        /^default-src '(self|none)';.*frame-ancestors 'none'$/,
+      )
       assert.match(headers['strict-transport-security']!, /max-age=\d+/)
       assert.equal(headers['x-powered-by'], undefined)
     }

@@ -218,7 +218,9 @@ suite('when the connection is lost', () => {
     proxy.cut()
     await terminal.sees('Connection lost, reconnecting…')
     await world.processes[0]!.stop()
-    await until('the pipe says so', 30_000, () => piped.output.stderr.includes('Connection lost, reconnecting…'))
+    await until('the pipe says so', 30_000, () =>
+      piped.output.stderr.includes('Connection lost, reconnecting…'),
+    )
     world.processes[0] = await world.start('api', { PORT: new URL(url).port })
     await gate.open()
     assert.equal(await terminal.ended, 0)
