@@ -162,7 +162,7 @@ suite('on a terminal', () => {
     const terminal = await onTerminal(t, ['run', 'live', '--watch'])
     await terminal.sees('│ line 7')
     const wide = terminal.shown()
-    assert.match(wide, /^#(\d+) {2}http:\S+\n[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] #\1 Custom shop\/environment-\d+\/box {2}\d+ s\n/)
+    assert.match(wide, /^#(\d+) {2}http:\S+\n[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] #\1 Live shop\/environment-\d+\/box {2}\d+ s\n/)
     assert.match(wide, /\n {4}✓ get-ready {2}\d+ s\n {4}[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] build {6}\d+ s\n/)
     assert.deepEqual(
       wide.match(/│ line \d of a log that is longer than forty columns$/gm)?.map((line) => line[7]),
