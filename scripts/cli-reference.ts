@@ -26,13 +26,21 @@ Jobs for GitHub Actions, GitLab CI and Woodpecker that wait for a deploy are in 
 
 Commands take names instead of ids: \`shop/production/web\` is the project, the environment and the application or server; a
 pipeline adds its own name. Any end (\`web/deploy\`) or beginning (\`shop/prod\`) does while it names one only, \`#42\` is an id, and an
-unknown name lists the nearest. Runs are named by their number: \`#42\` or \`42\`.
+unknown name lists the nearest. An application or a server stands for its pipeline when it has only one. Runs are named by
+their number, \`#42\` or \`42\`, or by a pipeline for its newest run.
 
 ## Output
 
 Results go to stdout, everything else to stderr. On a terminal lists are tables that fit it; in a pipe each item is one
 line, tab-separated and complete. \`--json\` prints what the API returns. Colors appear on terminals only, and never with
 \`NO_COLOR\` or \`--no-color\`.
+
+\`--watch\` shows every step of a run live on a terminal, and one line per change elsewhere; \`--wait\` is silent until the run
+has ended. Both survive lost connections and restarts of the instance. A failed run names the step and quotes the end of
+its log. Ctrl-C ends the watching, not the run.
+
+\`--ref\` takes what looks like a hash for a commit, what looks like a version for a tag, and everything else for a branch;
+\`heads/2.1\` and \`tags/nightly\` decide otherwise.
 
 ## Exit codes
 

@@ -93,6 +93,7 @@ export function pad(text: string, width: number): string {
   return text + ' '.repeat(Math.max(0, width - widthOf(text)))
 }
 
-function oneLine(text: string): string {
+/** Text of others that must not break a line. */
+export function oneLine(text: string): string {
   return plain(text).replaceAll(/\s+/g, ' ').trim()
 }

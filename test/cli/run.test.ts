@@ -1,7 +1,7 @@
 // Commands about runs, against a service with a worker: in scripts, in pipes and on terminals.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, suite, test } from 'node:test'
 import { promisify } from 'node:util'
@@ -162,7 +162,7 @@ suite('on a terminal', () => {
     const terminal = await onTerminal(t, ['run', 'live', '--watch'])
     await terminal.sees('│ line 7')
     const wide = terminal.shown()
-    assert.match(wide, /^#(\d+) {2}http:\S+\n[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] #\1 Custom shop\/environment-\d+\/box {2}\d+ s\n/)
+    assert.match(wide, /^#(\d+) {2}http:\S+\n[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] #\1 Live shop\/environment-\d+\/box {2}\d+ s\n/)
     assert.match(wide, /\n {4}✓ get-ready {2}\d+ s\n {4}[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] build {6}\d+ s\n/)
     assert.deepEqual(
       wide.match(/│ line \d of a log that is longer than forty columns$/gm)?.map((line) => line[7]),
@@ -272,7 +272,15 @@ suite('looking at runs', () => {
     assert.equal((await following.ended).stdout, 'half a line\n')
   })
 
-  test('open prints the address of a page', async () => {
+  test('open prints the address of a page, and opens it where there is a browser', async (t) => {
+    const browser = join(shell.folder, 'browser')
+    await writeFile(browser, `#!/bin/sh\nprintf '%s' "$1" > '${browser}.opened'\n`, { mode: 0o755 })
+    const terminal = await onTerminal(t, ['open', '#7'], {}, { BROWSER: browser })
+    assert.equal(await terminal.ended, 0)
+    await until('the browser is open', 10_000, async () => {
+      const opened = await readFile(`${browser}.opened`, 'utf8').catch(() => '')
+      return opened === `${url}/app/actions/7`
+    })
     assert.equal((await gantry(['open'])).stdout, `${url}/app\n`)
     assert.equal((await gantry(['open', '#7'])).stdout, `${url}/app/actions/7\n`)
     assert.equal((await gantry(['open', 'fine'])).stdout, `${url}/app/pipelines/${ok.pipelineId}\n`)

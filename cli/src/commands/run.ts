@@ -11,7 +11,7 @@ import { printTable } from '../table.ts'
 const PIPELINE = 'a pipeline such as shop/production/web/deploy, or an application that has only one'
 const ACTION = 'a run such as #42, or a pipeline for its newest run'
 
-const every = (value: string, values: string[]) => [...values, value]
+const every = (value: string, values: string[] = []) => [...values, value]
 
 const addRunOptions = (command: Command) =>
   command
@@ -20,9 +20,8 @@ const addRunOptions = (command: Command) =>
       '--var <name=value>',
       'a variable for the steps, which see it as GANTRY_VAR_<NAME>; repeatable',
       every,
-      [],
     )
-    .option('--server <name>', 'run on this server only; repeatable', every, [])
+    .option('--server <name>', 'run on this server only; repeatable', every)
 
 export const runPipeline: Register = (program) => {
   const command = addRunOptions(

@@ -1,6 +1,6 @@
 // A run as lines of a log, one for each change. Pure.
 import type { ActionEvent } from '@gantry/client'
-import { plain } from '../screen.ts'
+import { oneLine } from '../table.ts'
 import { duration } from '../times.ts'
 import { type RunState, type StepState, secondsOf, subjectOf } from './run-state.ts'
 
@@ -14,13 +14,13 @@ export function changeLine(run: RunState, event: ActionEvent): string | null {
   if (event.type === 'step' && data.status !== 'in-progress' && subject.startedAt === null) return null
   const seconds = subject.endedAt === null ? null : secondsOf(subject, subject.endedAt)
   const took = seconds === null ? '' : ` after ${duration(seconds)}`
-  return `${data.occurred_at} ${nameOf(run, event)}: ${plain(data.status_reason_human_readable)}${took}`
+  return `${data.occurred_at} ${nameOf(run, event)}: ${oneLine(data.status_reason_human_readable)}${took}`
 }
 
 function nameOf(run: RunState, event: ActionEvent): string {
   if (!('target_id' in event.data)) return `#${run.id}`
   const { target_id } = event.data
   const target = run.targets.find(({ id }) => id === target_id)!
-  if (event.type !== 'step') return plain(target.name)
-  return plain(`${target.name} ${(subjectOf(run, event) as StepState).name}`)
+  if (event.type !== 'step') return oneLine(target.name)
+  return oneLine(`${target.name} ${(subjectOf(run, event) as StepState).name}`)
 }

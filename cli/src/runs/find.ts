@@ -5,7 +5,7 @@ import { Failure } from '../ending.ts'
 import { EXIT } from '../exit-codes.ts'
 import { ambiguous, chooseNamed, type Kind, matching, type Named, readNames } from '../names.ts'
 
-const RUNNABLE: Kind[] = ['pipeline', 'application', 'server']
+export const RUNNABLE: Kind[] = ['pipeline', 'application', 'server']
 
 export type FoundPipeline = Named & { id: number }
 
@@ -17,7 +17,10 @@ export async function findPipeline(
 ): Promise<FoundPipeline> {
   const all = await readNames(gantry, RUNNABLE)
   const found = choosePipelines(all, given)
-  const pipelines = isDeploy && found.length > 1 ? await onlyDeploys(gantry, found) : found
+  return onlyOne(given, isDeploy && found.length > 1 ? await onlyDeploys(gantry, found) : found)
+}
+
+export function onlyOne(given: string, pipelines: readonly Named[]): FoundPipeline {
   if (pipelines.length > 1) throw ambiguous(given, pipelines)
   if (pipelines.length === 0)
     throw new Failure(`"${given}" has no pipeline.`, {

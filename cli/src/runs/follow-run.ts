@@ -11,6 +11,7 @@ type View = {
   /** After the event has been applied. */
   change(event: ActionEvent): void
   lost(): void
+  connected(): void
   end(): void
 }
 
@@ -24,12 +25,13 @@ export async function followRun(
   started: Action,
   { write, isLive }: { write(line: string): void; isLive: boolean },
 ): Promise<Action> {
-  const run = createRunState(started)
+  const run = createRunState(started, await readPipelineName(gantry, started))
   const canDraw = isLive && screen.isTerminal && !env.CI && env.TERM !== 'dumb'
   const view = canDraw ? openLiveView(run, screen.style) : createLineView(run, write, screen.note)
   const read = () => gantry.get('/actions/{action_id}', { params: { path: { action_id: run.id } }, signal })
   try {
-    for await (const event of gantry.followAction(run.id, { signal, onReconnect: view.lost })) {
+    const options = { signal, onConnect: view.connected, onReconnect: view.lost }
+    for await (const event of gantry.followAction(run.id, options)) {
       if (!subjectOf(run, event)) addMissing(run, await read())
       applyEvent(run, event)
       view.change(event)
@@ -40,6 +42,15 @@ export async function followRun(
   }
 }
 
+/** Says more than the type of the run, if it may be read: "Reindex" rather than "Custom". */
+function readPipelineName(gantry: Gantry, { pipeline_id, type_human_readable }: Action): Promise<string> {
+  const pipeline = gantry.get('/pipelines/{id}', { params: { path: { id: pipeline_id } } })
+  return pipeline.then(
+    ({ name }) => name,
+    () => type_human_readable,
+  )
+}
+
 function createLineView(run: RunState, write: (line: string) => void, note: (line: string) => void): View {
   return {
     change(event) {
@@ -47,6 +58,7 @@ function createLineView(run: RunState, write: (line: string) => void, note: (lin
       if (line !== null) write(line)
     },
     lost: () => note(LOST),
+    connected() {},
     end() {},
   }
 }
@@ -68,11 +80,12 @@ function openLiveView(run: RunState, style: Frame['style']): View {
   stdout.on('resize', draw)
   draw()
   return {
-    change() {
-      notice = undefined
-    },
+    change() {},
     lost() {
       notice = LOST
+    },
+    connected() {
+      notice = undefined
     },
     end() {
       clearInterval(timer)

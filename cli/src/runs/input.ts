@@ -5,12 +5,12 @@ import { chooseNamed, readNames } from '../names.ts'
 import type { FoundPipeline } from './find.ts'
 
 export type RunRequest = components['schemas']['RunRequest']
-export type RunOptions = { ref?: string; var: string[]; server: string[]; comment?: string }
+export type RunOptions = { ref?: string; var?: string[]; server?: string[]; comment?: string }
 
 export async function toRequest(
   gantry: Gantry,
   pipeline: FoundPipeline,
-  { ref, var: variables, server, comment }: RunOptions,
+  { ref, var: variables = [], server = [], comment }: RunOptions,
 ): Promise<RunRequest> {
   return {
     ...(ref !== undefined && parseRef(ref)),

@@ -1,6 +1,5 @@
 // A run as lines on a terminal of a certain size. Pure.
-import { plain } from '../screen.ts'
-import { cut, widthOf } from '../table.ts'
+import { cut, oneLine, widthOf } from '../table.ts'
 import { logLine } from './log-text.ts'
 import { progressLine, type Surface } from './progress-line.ts'
 import type { Progress, RunState, StepState, TargetState } from './run-state.ts'
@@ -47,7 +46,7 @@ export function renderEnded(run: RunState, frame: Frame): string[] {
 }
 
 function headLine(run: RunState, frame: Frame): string {
-  return progressLine(frame, run, { indent: '', text: `#${run.id} ${plain(run.title)}` })
+  return progressLine(frame, run, { indent: '', text: `#${run.id} ${oneLine(run.title)}` })
 }
 
 const isRunning = ({ status }: Progress) => status === 'in-progress'
@@ -68,12 +67,12 @@ function targetLines(target: TargetState, frame: Frame, level: Level): string[] 
   const steps = shownSteps(target, level)
   const done = target.steps.filter(({ status }) => status === 'completed').length
   const current = steps.length > 0 ? undefined : target.steps.find(isRunning)
-  const text = `${plain(target.name)}  ${done}/${target.steps.length}${current ? ` ${plain(current.name)}` : ''}`
-  const width = Math.min(NAME_WIDTH, Math.max(0, ...steps.map(({ name }) => widthOf(plain(name)))))
+  const text = `${oneLine(target.name)}  ${done}/${target.steps.length}${current ? ` ${oneLine(current.name)}` : ''}`
+  const width = Math.min(NAME_WIDTH, Math.max(0, ...steps.map(({ name }) => widthOf(oneLine(name)))))
   return [
     progressLine(frame, target, { indent: '  ', text }),
     ...steps.flatMap((step) => [
-      progressLine(frame, step, { indent: '    ', text: plain(step.name), width }),
+      progressLine(frame, step, { indent: '    ', text: oneLine(step.name), width }),
       ...tailOf(step, level).map((line) => quoteLine(line, frame)),
     ]),
   ]

@@ -5,7 +5,7 @@ import type { Cli } from '../cli.ts'
 import { Failure, Interrupted } from '../ending.ts'
 import { EXIT } from '../exit-codes.ts'
 import { slug } from '../names.ts'
-import { plain } from '../screen.ts'
+import { oneLine } from '../table.ts'
 import { logLine } from './log-text.ts'
 
 export type LogOptions = { follow?: true; step?: string; server?: string; failed?: true }
@@ -62,7 +62,7 @@ export function choose({ id, targets }: Action, { step, server, failed }: LogOpt
 const unknown = (kind: string, given: string, known: string[]) =>
   new Failure(`The run has no ${kind} "${given}".`, {
     exit: EXIT.refused,
-    hint: `It has: ${[...new Set(known)].map(plain).join(', ')}.`,
+    hint: `It has: ${[...new Set(known)].map(oneLine).join(', ')}.`,
   })
 
 async function follow(
@@ -88,8 +88,8 @@ async function follow(
 
 /** Whole lines. With several servers each line begins with the server's, with several steps each step has a heading. */
 function createPrinter({ screen }: Cli, chosen: Chosen[]) {
-  const servers = new Map(chosen.map(({ target }) => [target.id, plain(target.resource_data.name)]))
-  const steps = new Map(chosen.map(({ target, step }) => [`${target.id} ${step.order}`, plain(step.name)]))
+  const servers = new Map(chosen.map(({ target }) => [target.id, oneLine(target.resource_data.name)]))
+  const steps = new Map(chosen.map(({ target, step }) => [`${target.id} ${step.order}`, oneLine(step.name)]))
   const hasHeadings = new Set(steps.values()).size > 1
   const open = new Map<string, string>()
   const headed = new Map<number, string>()

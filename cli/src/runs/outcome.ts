@@ -3,7 +3,8 @@ import type { Gantry } from '@gantry/client'
 import { type Action, exitCodeFor, stateOf } from '../actions.ts'
 import type { Cli } from '../cli.ts'
 import { EXIT, type ExitCode } from '../exit-codes.ts'
-import { plain, type Screen, type Style } from '../screen.ts'
+import type { Screen, Style } from '../screen.ts'
+import { oneLine } from '../table.ts'
 import { took } from '../times.ts'
 import { logLine } from './log-text.ts'
 import { createTail } from './tail.ts'
@@ -52,7 +53,7 @@ export function headline(action: Action): string {
   if (status_reason_code === 'FAILED_CANCELLED') return `#${id} was canceled${time && ` after ${time}`}`
   if (status === 'skipped')
     return `#${id} was skipped: a run it depends on failed, or a newer run superseded it`
-  const reason = status_reason_code === 'FAILED' ? '' : ` (${plain(stateOf(action))})`
+  const reason = status_reason_code === 'FAILED' ? '' : ` (${oneLine(stateOf(action))})`
   return `#${id} failed${time && ` after ${time}`}${reason}`
 }
 
@@ -64,10 +65,10 @@ export function failuresOf({ targets }: Action): { target: Target; step: Step | 
 }
 
 function describeFailure({ resource_data, ...target }: Target, step: Step | undefined): string {
-  const server = plain(resource_data.name)
-  if (!step) return `Failed on ${server}: ${plain(stateOf(target))}`
-  const reason = step.status_reason_code === 'FAILED' ? '' : `: ${plain(stateOf(step))}`
-  return `Step "${plain(step.name)}" failed on ${server}${reason}`
+  const server = oneLine(resource_data.name)
+  if (!step) return `Failed on ${server}: ${oneLine(stateOf(target))}`
+  const reason = step.status_reason_code === 'FAILED' ? '' : `: ${oneLine(stateOf(step))}`
+  return `Step "${oneLine(step.name)}" failed on ${server}${reason}`
 }
 
 export function hintsFor({ id, status_reason_code, action_data }: Action, hasLog: boolean): string[] {
@@ -77,7 +78,7 @@ export function hintsFor({ id, status_reason_code, action_data }: Action, hasLog
   return [
     ...(status_reason_code === 'FAILED_SOURCE' && isNameOfRef && source_ref
       ? [
-          `"${plain(source_ref)}" was taken for a ${source_type}. If it is a ${source_type === 'branch' ? 'tag' : 'branch'}: --ref ${other}/${plain(source_ref)}`,
+          `"${oneLine(source_ref)}" was taken for a ${source_type}. If it is a ${source_type === 'branch' ? 'tag' : 'branch'}: --ref ${other}/${oneLine(source_ref)}`,
         ]
       : []),
     ...(hasLog ? [`See the whole log: gantry logs #${id} --failed`] : []),

@@ -1,6 +1,6 @@
 import { styleOf } from '../actions.ts'
-import { plain, type Screen } from '../screen.ts'
-import { cut, widthOf } from '../table.ts'
+import type { Screen } from '../screen.ts'
+import { cut, oneLine, widthOf } from '../table.ts'
 import { duration } from '../times.ts'
 import { type Progress, secondsOf } from './run-state.ts'
 
@@ -40,7 +40,7 @@ export function progressLine(
 function detailsOf(progress: Progress, now: number): string {
   const seconds = secondsOf(progress, now)
   return [
-    ...(isOrdinary(progress) ? [] : [plain(progress.state)]),
+    ...(isOrdinary(progress) ? [] : [oneLine(progress.state)]),
     ...(seconds === null ? [] : [duration(seconds)]),
   ].join('  ')
 }

@@ -20,15 +20,12 @@ export type RunState = Progress & { id: number; title: string; targets: TargetSt
 const NOT_STARTED: Progress = { status: 'pending', state: 'Pending', startedAt: null, endedAt: null }
 
 /** As it was before it began: the stream tells everything that has happened since. */
-export function createRunState(action: Action): RunState {
-  const run = { ...NOT_STARTED, id: action.id, title: titleOf(action), targets: [] }
+export function createRunState(action: Action, pipelineName: string): RunState {
+  const source = sourceOf(action)
+  const title = `${pipelineName} ${placeOf(action)}${source && `, ${source}`}`
+  const run = { ...NOT_STARTED, id: action.id, title, targets: [] }
   addMissing(run, action)
   return run
-}
-
-export function titleOf(action: Action): string {
-  const source = sourceOf(action)
-  return `${action.type_human_readable} ${placeOf(action)}${source && `, ${source}`}`
 }
 
 /** Targets and steps that the run has by now. */
