@@ -49,7 +49,7 @@ its log. Ctrl-C ends the watching, not the run.
 | 0 | the run completed; the command succeeded |
 | 1 | the run failed |
 | 2 | wrong usage |
-| 3 | the run was cancelled or skipped |
+| 3 | the run was canceled or skipped |
 | 4 | not signed in, or not allowed |
 | 5 | the instance cannot be reached |
 | 6 | refused by the server: not found, conflict, invalid, too many requests |

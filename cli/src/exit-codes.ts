@@ -3,7 +3,7 @@ export const EXIT = {
   completed: 0,
   failed: 1,
   usage: 2,
-  /** The run was cancelled or skipped. */
+  /** The run was canceled or skipped. */
   ended: 3,
   notAllowed: 4,
   unreachable: 5,
