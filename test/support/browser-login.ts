@@ -20,8 +20,10 @@ export async function browserThatNotes(t: { after(fn: () => Promise<void>): void
   }
 }
 
-/** What the page does when the administrator approves; test/pages has the page itself. */
-export async function approveLogin(url: string, address: string): Promise<void> {
+export type Login = { email: string; password: string }
+
+/** What the page does when somebody signs in and approves; test/pages has the page itself. */
+export async function approveLogin(url: string, address: string, login: Login = ADMIN): Promise<void> {
   const { redirect_uri, state, code_challenge, name } = Object.fromEntries(new URL(address).searchParams)
   const post = async (path: string, body: object, cookie = '') => {
     const headers = { 'content-type': 'application/json', 'x-gantry-request': '1', origin: url, cookie }
@@ -29,7 +31,7 @@ export async function approveLogin(url: string, address: string): Promise<void> 
     if (!answer.ok) throw new Error(`POST ${path}: ${answer.status} ${await answer.text()}`)
     return answer
   }
-  const cookie = (await post('/session', ADMIN)).headers
+  const cookie = (await post('/session', login)).headers
     .getSetCookie()
     .map((one) => one.split(';')[0])
     .join('; ')
