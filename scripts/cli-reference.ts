@@ -25,9 +25,10 @@ Jobs for GitHub Actions, GitLab CI and Woodpecker that wait for a deploy are in 
 ## Names
 
 Commands take names instead of ids: \`shop/production/web\` is the project, the environment and the application or server; a
-pipeline adds its own name. Any end (\`web/deploy\`) or beginning (\`shop/prod\`) does while it names one only, \`#42\` is an id, and an
-unknown name lists the nearest. An application or a server stands for its pipeline when it has only one. Runs are named by
-their number, \`#42\` or \`42\`, or by a pipeline for its newest run.
+pipeline adds its own name. Any end (\`web/deploy\`) or beginning (\`shop/prod\`) does while it names one only, and an unknown
+name lists the nearest. An application or a server stands for its pipeline when it has only one. Runs go by their number,
+\`42\`, or by a pipeline for its newest run. \`'#7'\` is what has the id 7; quote it, because shells take \`#\` for the beginning of
+a comment.
 
 ## Output
 

@@ -15,7 +15,7 @@ export function parseActionId(given: string): number {
   if (!id)
     throw usage(
       `"${given}" is not the number of a run.`,
-      'Runs are named like #42; `gantry actions ls` lists them.',
+      'Runs have numbers, such as 42; `gantry actions ls` lists them.',
     )
   return Number(id)
 }

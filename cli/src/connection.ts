@@ -10,8 +10,10 @@ const HEADERS = { 'user-agent': `gantry-cli/${VERSION}` }
 
 export const DEFAULT_URL = 'http://127.0.0.1:7070'
 
-/** `source` says where the choice comes from: a context's name, or the environment. */
-export type Target = { url: string; token: string | null; source: string }
+/**
+ * `source` says where the choice comes from: a context's name, or the environment. `expiresAt`: null when it is not known.
+ */
+export type Target = { url: string; token: string | null; source: string; expiresAt: string | null }
 
 export type Connection = Target & {
   gantry: Gantry
@@ -37,12 +39,18 @@ export function chooseTarget(
   if (env.GANTRY_URL && contextName === undefined) {
     const url = normalizeUrl(env.GANTRY_URL)
     const known = Object.values(config.contexts).find((other) => other.url === url)
-    return { url, token: env.GANTRY_TOKEN || known?.token || null, source: 'GANTRY_URL' }
+    if (env.GANTRY_TOKEN) return { url, token: env.GANTRY_TOKEN, source: 'GANTRY_URL', expiresAt: null }
+    return { url, token: known?.token ?? null, source: 'GANTRY_URL', expiresAt: known?.expires_at ?? null }
   }
   if (env.GANTRY_TOKEN && contextName === undefined)
-    return { url: context?.url ?? DEFAULT_URL, token: env.GANTRY_TOKEN, source: 'GANTRY_TOKEN' }
-  if (context) return { url: context.url, token: context.token, source: name! }
-  return { url: DEFAULT_URL, token: null, source: 'default' }
+    return {
+      url: context?.url ?? DEFAULT_URL,
+      token: env.GANTRY_TOKEN,
+      source: 'GANTRY_TOKEN',
+      expiresAt: null,
+    }
+  if (context) return { url: context.url, token: context.token, source: name!, expiresAt: context.expires_at }
+  return { url: DEFAULT_URL, token: null, source: 'default', expiresAt: null }
 }
 
 /** The address of an instance, without a trailing slash; people leave the scheme out. */

@@ -38,7 +38,11 @@ function report(error: unknown): number {
   if (error instanceof Interrupted || (error instanceof Error && error.name === 'AbortError'))
     return EXIT.interrupted
   // Commander has printed what is wrong, or the help that was asked for.
-  if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.completed : EXIT.usage
+  if (error instanceof CommanderError) {
+    if (error.code === 'commander.missingArgument' && error.message.includes("'action'"))
+      process.stderr.write('Shells take # for the beginning of a comment: write 42, not #42.\n')
+    return error.exitCode === 0 ? EXIT.completed : EXIT.usage
+  }
   const { message, hint, exit } = toFailure(error)
   const hasColor = usesColor(process.env, process.stderr.isTTY)
   process.stderr.write(`${hasColor ? paint('red', 'gantry:') : 'gantry:'} ${message}\n`)

@@ -88,12 +88,12 @@ wait $run; echo "interrupted: $?"
     )
     assert.match(stderr, /^✓ #\d+ completed in \d+ s$/m)
     assert.match(stderr, /^Step "migrate" failed on box\n {2}│ no table\n/m)
-    assert.match(stderr, /gantry logs #(\d+) --failed\nRun it again: gantry retry #\1$/m)
+    assert.match(stderr, /gantry logs (\d+) --failed\nRun it again: gantry retry \1$/m)
     assert.match(stderr, /^- #\d+ was canceled/m)
     assert.match(stderr, /There is no pipeline "fien".*\nDid you mean:\n.*fine/)
-    assert.match(stderr, /^Interrupted\. The run goes on; `gantry cancel #(\d+)` stops it\.$/m)
+    assert.match(stderr, /^Interrupted\. The run goes on; `gantry cancel (\d+)` stops it\.$/m)
     assert.doesNotMatch(stderr, /\n\s+at /)
-    const [, id] = /gantry cancel #(\d+)/.exec(stderr)!
+    const [, id] = /gantry cancel (\d+)/.exec(stderr)!
     assert.equal((await world.show(Number(id))).status, 'in-progress')
     await gates.interrupt.open()
     await world.completed(Number(id))
@@ -195,7 +195,7 @@ suite('on a terminal', () => {
     await gate.reached()
     terminal.press('ctrl-c')
     assert.equal(await terminal.ended, 130)
-    const [, id] = /The run goes on; `gantry cancel #(\d+)` stops it\.$/.exec(
+    const [, id] = /The run goes on; `gantry cancel (\d+)` stops it\.$/.exec(
       terminal.shown().replaceAll('\n', ' '),
     )!
     assert.equal((await world.show(Number(id))).status, 'in-progress')
@@ -245,7 +245,7 @@ suite('when the connection is lost', () => {
     assert.equal(code, 4)
     assert.match(
       stderr,
-      new RegExp(`#${id} may still be running: .gantry watch #${id}. follows it\\.\ngantry: .*token`),
+      new RegExp(`#${id} may still be running: .gantry watch ${id}. follows it\\.\ngantry: .*token`),
     )
     await gate.open()
     await world.completed(id)

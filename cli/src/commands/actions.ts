@@ -60,7 +60,7 @@ export const actions: Register = (program) => {
   group
     .command('show')
     .description('show a run with its servers and steps')
-    .argument('<action>', 'a run such as #42, or a pipeline for its newest run')
+    .argument('<action>', 'a run such as 42, or a pipeline for its newest run')
     .option('--json', 'print JSON')
     .action(
       run(async ({ connect, screen }, given: string, { json }: { json?: true }) => {

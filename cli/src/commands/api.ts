@@ -57,7 +57,7 @@ export const api: Register = (program) => {
   examples(
     command,
     ['gantry api GET /actions -f "filter[status]=failed"', 'with a filter'],
-    ['gantry api POST /pipelines/3/actions -f comment="from a script"', 'with a body'],
+    ['gantry api POST /pipelines/3/actions -f trigger_comment="from a script"', 'with a body'],
     ['gantry api GET /organizations/1/audit --paginate', 'everything'],
   )
 }

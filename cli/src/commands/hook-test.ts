@@ -21,7 +21,7 @@ export function registerTest(group: Command): void {
     .argument('<hook>', HOOK)
     .option('-f, --file <payload.json>', 'the payload of the call; - is stdin')
     .option('-H, --header <name: value>', 'a header of the call, such as X-GitHub-Event: push', every)
-    .option('--action <run>', 'outgoing hooks: report this run, such as #42')
+    .option('--action <run>', 'outgoing hooks: report this run, such as 42')
     .option('--send', 'really send it: a signed call to the hook, or one delivery to the receiver')
     .option('--json', 'print JSON')
     .action(
@@ -109,7 +109,7 @@ function printAnswer({ screen }: Cli, status: number, text: string): void {
   const line = `→ ${status} ${plain(answer.message ?? text.slice(0, 200))}`
   screen.print(screen.style(status < 400 ? 'green' : 'red', line))
   if (answer.action_id)
-    screen.note(`Run #${answer.action_id}. Follow it with \`gantry watch #${answer.action_id}\`.`)
+    screen.note(`Run #${answer.action_id}. Follow it with \`gantry watch ${answer.action_id}\`.`)
 }
 
 function parseAnswer(text: string): { message?: string; action_id?: number } {

@@ -6,7 +6,8 @@ import { printDetails } from '../details.ts'
 import { EXIT } from '../exit-codes.ts'
 import { usage } from '../failure.ts'
 import { findHook, HOOK } from '../hooks/find-hook.ts'
-import { findNamed, slug } from '../names.ts'
+import { slug } from '../names.ts'
+import { findPipeline } from '../runs/find.ts'
 import { plain } from '../screen.ts'
 import { readInput } from '../stdin.ts'
 import { printTable } from '../table.ts'
@@ -24,7 +25,7 @@ export const hook: Register = (program) => {
   const create = group
     .command('create')
     .description('create a webhook; prints its URL, its secret and where to enter them')
-    .argument('<pipeline>', 'a name such as shop/production/web/deploy, the beginning of one, or #id')
+    .argument('<pipeline>', 'a pipeline such as shop/production/web/deploy, or an application that has only one')
     .option('--from <sender>', 'calls of this sender start the pipeline: github, gitlab, gitea, slack, …')
     .option(
       '--to <receiver>',
@@ -38,8 +39,8 @@ export const hook: Register = (program) => {
         if (from !== undefined && to !== undefined)
           throw usage('A hook has one direction.', 'Use --from or --to, not both.')
         const { gantry } = await cli.connect()
-        const { id, path } = await findNamed(gantry, ['pipeline'], given)
-        const params = { path: { id: Number(id) } }
+        const { id, path } = await findPipeline(gantry, given)
+        const params = { path: { id } }
         const isOutgoing = to !== undefined
         const catalog = await gantry.get(isOutgoing ? '/catalog/receivers' : '/catalog/senders')
         const entry = findEntry<Entry>(catalog, from ?? to ?? (await chooseSender(cli, catalog)))
@@ -134,7 +135,7 @@ export const hook: Register = (program) => {
         if (json) return cli.screen.json(answer)
         cli.screen.print(plain(answer.message))
         if (hasStarted)
-          cli.screen.note(`Run #${answer.action_id}. Follow it with \`gantry watch #${answer.action_id}\`.`)
+          cli.screen.note(`Run #${answer.action_id}. Follow it with \`gantry watch ${answer.action_id}\`.`)
       }),
     )
 

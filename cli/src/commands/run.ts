@@ -9,7 +9,7 @@ import { addUntilOptions, seeThrough, type UntilOptions } from '../runs/until-en
 import { printTable } from '../table.ts'
 
 const PIPELINE = 'a pipeline such as shop/production/web/deploy, or an application that has only one'
-const ACTION = 'a run such as #42, or a pipeline for its newest run'
+const ACTION = 'a run such as 42, or a pipeline for its newest run'
 
 const every = (value: string, values: string[] = []) => [...values, value]
 

@@ -6,6 +6,7 @@ import { collect } from '../walk.ts'
 
 const SCOPES = ['read', 'run', 'hooks', 'manage'] as const
 type Scope = (typeof SCOPES)[number]
+const DEFAULT_DAYS = 90
 type CreateOptions = { scope?: string[]; days?: string; json?: true }
 
 export const tokens: Register = (program) => {
@@ -39,19 +40,24 @@ export const tokens: Register = (program) => {
     .description('create a token; it is printed once')
     .argument('<name>', 'what it is for')
     .option('--scope <scope...>', `what it may be used for: ${SCOPES.join(', ')}; by default everything`)
-    .option('--days <number>', 'for how long it is valid', '90')
+    .option(
+      '--days <number>',
+      'for how long it is valid; by default 90, and never longer than the token you are signed in with',
+    )
     .option('--json', 'print JSON')
     .action(
       run(async ({ connect, screen }, name: string, { scope, days, json }: CreateOptions) => {
-        const body = { name, scopes: parseScopes(scope), expires_at: parseDays(days!) }
-        const { gantry } = await connect()
+        const asked = days === undefined ? null : parseDays(days)
+        const scopes = parseScopes(scope)
+        const { gantry, expiresAt } = await connect()
+        const body = { name, scopes, expires_at: asked ?? earlier(inDays(DEFAULT_DAYS), expiresAt) }
         const token = await gantry.post('/users/personal-access-tokens', { body })
         if (json) return screen.json(token)
         screen.print(token.token)
         screen.note(`Shown only now. It expires on ${token.expires_at?.slice(0, 10)}.`)
       }),
     )
-  examples(create, ['gantry tokens create ci --scope read run --days 365', 'for a CI job that deploys'])
+  examples(create, ['gantry tokens create ci --scope read run', 'for a CI job that deploys'])
   group
     .command('revoke')
     .description('make a token invalid, at once')
@@ -84,5 +90,10 @@ function parseScopes(given: string[] | undefined): Scope[] | null {
 function parseDays(given: string): string {
   const days = Number(given)
   if (!Number.isInteger(days) || days < 1) throw usage(`--days takes a whole number, not "${given}".`)
-  return new Date(Date.now() + days * 86_400_000).toISOString()
+  return inDays(days)
 }
+
+const inDays = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString()
+
+const earlier = (one: string, other: string | null) =>
+  other !== null && Date.parse(other) < Date.parse(one) ? other : one

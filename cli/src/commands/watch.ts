@@ -6,7 +6,7 @@ import { type LogOptions, printLogs } from '../runs/logs.ts'
 import { pageFor } from '../runs/pages.ts'
 import { awaitEnd } from '../runs/until-end.ts'
 
-const ACTION = 'a run such as #42, or a pipeline for its newest run'
+const ACTION = 'a run such as 42, or a pipeline for its newest run'
 
 export const watch: Register = (program) => {
   const command = program
@@ -42,7 +42,7 @@ export const logs: Register = (program) => {
     )
   examples(
     command,
-    ['gantry logs #42 --failed', 'why it failed'],
+    ['gantry logs 42 --failed', 'why it failed'],
     ['gantry logs web/deploy -f --step migrate', 'one step of the newest run, as it is printed'],
   )
 }
@@ -51,7 +51,7 @@ export const open: Register = (program) => {
   const command = program
     .command('open')
     .description('open a page of the dashboard, and print its address')
-    .argument('[thing]', 'a run such as #42, a pipeline, an application or a hook; by default the first page')
+    .argument('[thing]', 'a run such as 42, a pipeline, an application or a hook; by default the first page')
     .action(
       run(async ({ connect, screen, env }, given: string | undefined) => {
         const { gantry, url } = await connect()
@@ -60,5 +60,5 @@ export const open: Register = (program) => {
         if (screen.isTerminal) await openBrowser(env, page)
       }),
     )
-  examples(command, ['gantry open #42', 'the page of a run'])
+  examples(command, ['gantry open 42', 'the page of a run'])
 }

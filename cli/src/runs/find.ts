@@ -80,7 +80,7 @@ export async function findActiveId(gantry: Gantry): Promise<number> {
   if (newest === undefined)
     throw new Failure('Nothing is running.', {
       exit: EXIT.refused,
-      hint: 'Name a run, for example `gantry watch #42`; `gantry actions ls` lists them.',
+      hint: 'Name a run, for example `gantry watch 42`; `gantry actions ls` lists them.',
     })
   return newest
 }

@@ -54,7 +54,7 @@ export function choose({ id, targets }: Action, { step, server, failed }: LogOpt
   if (chosen.length === 0)
     throw new Failure(`No step of #${id} has failed.`, {
       exit: EXIT.refused,
-      hint: `Everything it has printed: \`gantry logs #${id}\`.`,
+      hint: `Everything it has printed: \`gantry logs ${id}\`.`,
     })
   return chosen
 }

@@ -81,8 +81,8 @@ export function hintsFor({ id, status_reason_code, action_data }: Action, hasLog
           `"${oneLine(source_ref)}" was taken for a ${source_type}. If it is a ${source_type === 'branch' ? 'tag' : 'branch'}: --ref ${other}/${oneLine(source_ref)}`,
         ]
       : []),
-    ...(hasLog ? [`See the whole log: gantry logs #${id} --failed`] : []),
-    `Run it again: gantry retry #${id}`,
+    ...(hasLog ? [`See the whole log: gantry logs ${id} --failed`] : []),
+    `Run it again: gantry retry ${id}`,
   ]
 }
 

@@ -48,10 +48,10 @@ export async function awaitEnd(
       : await followRun(cli, gantry, action, { write, isLive: !json })
   } catch (error) {
     if (signal.aborted) {
-      screen.note(`Interrupted. The run goes on; \`gantry cancel #${action.id}\` stops it.`)
+      screen.note(`Interrupted. The run goes on; \`gantry cancel ${action.id}\` stops it.`)
       throw new Interrupted()
     }
-    screen.note(`#${action.id} may still be running: \`gantry watch #${action.id}\` follows it.`)
+    screen.note(`#${action.id} may still be running: \`gantry watch ${action.id}\` follows it.`)
     throw error
   }
   if (json) screen.json(ended)
