@@ -83,7 +83,7 @@ suite('the catalog', () => {
 })
 
 const HOOK =
-  /^```bash\ngantry \/pipelines\/1\/hooks\/\w+ -d (?:'(\{[\s\S]*?\n\})'|@- <<'JSON'\n(\{[\s\S]*?\n\})\nJSON)\n```$/m
+  /^```bash\napi \/pipelines\/1\/hooks\/\w+ -d (?:'(\{[\s\S]*?\n\})'|@- <<'JSON'\n(\{[\s\S]*?\n\})\nJSON)\n```$/m
 
 for (const [name, entries] of Object.entries(lists)) {
   const file = new URL(`../../docs/guides/${name}.md`, import.meta.url)

@@ -41,8 +41,7 @@ const UNREACHABLE: State = { status: 'failed', reason: 'FAILED_UNREACHABLE' }
 const sections = new Map(
   [...guide.matchAll(/^## (.+?)\n(.*?)(?=^## |$(?![\s\S]))/gms)].map(([, title, text]) => [title!, text!]),
 )
-const CREATION =
-  /^```bash\n(gantry \/pipelines\/1\/hooks\/outgoing -d @- <<'JSON'\n(\{\n.*?\n\})\nJSON\n)```$/ms
+const CREATION = /^```bash\n(api \/pipelines\/1\/hooks\/outgoing -d @- <<'JSON'\n(\{\n.*?\n\})\nJSON\n)```$/ms
 /** The sections that create a hook: the receiver → the JSON of its hook. */
 const hooksOfGuide = new Map(
   [...sections].flatMap(([title, text]) => {
@@ -453,13 +452,13 @@ test('the shell commands create the hook and reproduce the signature', async (t)
     return (await promisify(execFile)('bash', shell, options)).stdout
   }
   await world.app.listen({ host: '127.0.0.1', port: 0 })
-  const GANTRY = `http://127.0.0.1:${(world.app.server.address() as AddressInfo).port}`
+  const GANTRY_URL = `http://127.0.0.1:${(world.app.server.address() as AddressInfo).port}`
   const tree = await createTestTree(db)
   const create = CREATION.exec(sections.get(OWN)!)![1]!
     .replace('/pipelines/1/', `/pipelines/${tree.pipelineId}/`)
     .replace('https://deploys.example.com', endpoint.url)
-  const helper = /^gantry\(\) .+$/m.exec(guide)![0]
-  const hook = JSON.parse(await type(`${helper}\n${create}`, { GANTRY, TOKEN: tree.owner.token }))
+  const helper = /^api\(\) .+$/m.exec(guide)![0]
+  const hook = JSON.parse(await type(`${helper}\n${create}`, { GANTRY_URL, GANTRY_TOKEN: tree.owner.token }))
   assert.equal(hook.target_url, `${endpoint.url}/gantry`)
 
   await startAction(tree)
@@ -479,7 +478,7 @@ test('the commands for a preview and a redelivery work as printed', async (t) =>
   const hook = await makeHook(hookFor(OWN, endpoint.url), tree)
   const action = await startAction(tree)
   await world.untilIdle(hook.id)
-  const lines = [...guide.matchAll(/^gantry "(\/hooks\/outgoing\/\$HOOK\/\w+)" -d '(.+)'$/gm)]
+  const lines = [...guide.matchAll(/^api "(\/hooks\/outgoing\/\$HOOK\/\w+)" -d '(.+)'$/gm)]
   const answers = await Promise.all(
     lines.map(([, url, body]) =>
       world.request('POST', url!.replace('$HOOK', hook.id), {

@@ -277,7 +277,7 @@ const senders: Record<string, Sender> = {
 /** The sections of the guide that create a hook: the sender → the JSON of its hook. */
 const hooksOfGuide = new Map(
   [...guide.matchAll(/^## (.+?)\n(.*?)(?=^## |$(?![\s\S]))/gms)].flatMap(([, sender, section]) => {
-    const block = /^```bash\ngantry \/pipelines\/1\/hooks\/incoming -d '(\{\n.*?\n\})'\n```$/ms.exec(section!)
+    const block = /^```bash\napi \/pipelines\/1\/hooks\/incoming -d '(\{\n.*?\n\})'\n```$/ms.exec(section!)
     return block ? [[sender!, JSON.parse(block[1]!)] as const] : []
   }),
 )
@@ -337,7 +337,7 @@ for (const [name, sender] of Object.entries(senders)) {
 }
 
 test('a secret that the sender shows only later can be set later', async () => {
-  const line = /^gantry "\/hooks\/incoming\/\$HOOK" -X PUT -d '(.+)'$/m.exec(guide)?.[1]
+  const line = /^api "\/hooks\/incoming\/\$HOOK" -X PUT -d '(.+)'$/m.exec(guide)?.[1]
   const { secret: _later, ...input } = hooksOfGuide.get('Linear')
   const hook = await createHook(input)
   const change = JSON.parse(line!)
@@ -351,18 +351,18 @@ test('a secret that the sender shows only later can be set later', async () => {
 test('the script commands, run in a shell, create the hook, sign, and start the pipeline', async (t) => {
   const own = await openTestApp(t, { beside: api })
   await own.app.listen({ host: '127.0.0.1', port: 0 })
-  const GANTRY = `http://127.0.0.1:${(own.app.server.address() as AddressInfo).port}`
+  const GANTRY_URL = `http://127.0.0.1:${(own.app.server.address() as AddressInfo).port}`
   const section = /^## Your own script\n.*?(?=^## )/ms.exec(guide)![0]
   const [create, call] = [...section.matchAll(/^```bash\n(.*?)^```$/gms)].map(([, lines]) => lines!)
-  const helper = /^gantry\(\) .+$/m.exec(guide)![0]
+  const helper = /^api\(\) .+$/m.exec(guide)![0]
   const type = async (lines: string, env: Record<string, string>) => {
     const shell = ['--noprofile', '--norc', '-euo', 'pipefail', '-c', lines]
     const { stdout } = await promisify(execFile)('bash', shell, { env: { PATH: process.env.PATH, ...env } })
     return JSON.parse(stdout)
   }
   const mine = `${helper}\n${create!.replace('/pipelines/1/', `/pipelines/${tree.pipelineId}/`)}`
-  const hook = await type(mine, { GANTRY, TOKEN: tree.owner.token })
-  const URL_ = GANTRY + new URL(hook.url).pathname
+  const hook = await type(mine, { GANTRY_URL, GANTRY_TOKEN: tree.owner.token })
+  const URL_ = GANTRY_URL + new URL(hook.url).pathname
   const answer = await type(call!, { URL: URL_, SECRET: hook.secret })
   assert.equal(answer.message, 'The pipeline was started.')
   const [action] = await actionsOf(hook)

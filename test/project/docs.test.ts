@@ -1,12 +1,11 @@
 // The documentation is true: the settings table, the links, and the tours, typed line by line into a shell.
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { chmod, glob, mkdir, mkdtemp, readFile, realpath, rm, stat } from 'node:fs/promises'
+import { chmod, glob, mkdir, mkdtemp, readFile, realpath, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
-import { text } from 'node:stream/consumers'
 import { type TestContext, test } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
+import { approveLogin, browserThatNotes, type Login } from '#test/support/browser-login.ts'
 import { later } from '#test/support/later.ts'
 import {
   ADMIN,
@@ -18,6 +17,7 @@ import {
 import { makeRepository } from '#test/support/repository.ts'
 import { assertShown } from '#test/support/shown.ts'
 import { startSshd } from '#test/support/sshd.ts'
+import { openTerminal } from '#test/support/terminal.ts'
 import { configurationIn, renderConfiguration, withConfiguration } from '../../scripts/configuration-table.ts'
 
 const root = join(import.meta.dirname, '../..')
@@ -27,8 +27,12 @@ const ADDRESS = 'http://127.0.0.1:7070'
 const TYPED_WITHIN_MS = 120_000
 
 const tour = readStations(await readPage('docs/tour.md'))
-/** The guides start with the first stations of the tour: the address, the token, and how to call. */
-const LOGGED_IN = 3
+/** The guides start with the first stations of the tour: install, log in. */
+const LOGGED_IN = 2
+/** The one question that is answered, with yes. */
+const QUESTION = 'Apply these changes?'
+/** Wide enough for every line. */
+const COLUMNS = 1_000
 
 test('the table in docs/configuration.md is the one that the settings make', async () => {
   const page = await readPage('docs/configuration.md')
@@ -57,19 +61,37 @@ test('the tour shows what it says, line by line', async (t) => {
   const gantry = await startGantry(t, { GANTRY_HOME: await temporaryHome(t) })
   const password = /with the password (\S+) \(shown this once\)/.exec(gantry.output.join('\n'))?.[1]
   assert.ok(password, 'the first start shows a password')
-  const stations = fillIn(tour, { 'PASSWORD=': `'${password}'` })
-  assert.ok(stations.length >= 10, 'the tour was not found')
-  await walk(stations, gantry, await temporaryFolder(t))
+  assert.ok(tour.length >= 10, 'the tour was not found')
+  const login = { email: ADMIN.email, password }
+  await walk(t, tour, gantry, { folder: await temporaryFolder(t), login })
 })
 
-for (const guide of ['first-application', 'setting-up']) {
+for (const [guide, sites, web] of [
+  [
+    'first-application',
+    ['web/shop', 'here/store', 'web/store'],
+    (account, port) => ({ 'WEB=': `${account}@127.0.0.1:${port}` }),
+  ],
+  [
+    'setting-up',
+    ['here/shop', 'web/shop'],
+    (account, port) => ({ 'WEB_HOST=': '127.0.0.1', 'WEB_PORT=': port, 'WEB_ACCOUNT=': account }),
+  ],
+] as [guide: string, sites: string[], web: WebServer][]) {
   test(`an empty Gantry deploys an application to two servers as docs/guides/${guide}.md says`, async (t) => {
-    await deployFromScratch(t, readStations(await readPage(`docs/guides/${guide}.md`)))
+    const folder = await deployFromScratch(t, readStations(await readPage(`docs/guides/${guide}.md`)), web)
+    for (const site of sites) {
+      const page = await readFile(join(folder, site, 'current/index.html'), 'utf8')
+      assert.equal(page, 'Welcome to the shop')
+    }
   })
 }
 
-/** From an empty Gantry to a site on this machine and on one reached over SSH. */
-async function deployFromScratch(t: TestContext, stations: Station[]) {
+/** The lines that name the server reached over SSH. */
+type WebServer = (account: string, port: string) => Record<string, string>
+
+/** From an empty Gantry to sites on this machine and on one reached over SSH; the folder that has both. */
+async function deployFromScratch(t: TestContext, stations: Station[], web: WebServer): Promise<string> {
   assert.ok(stations.length >= 4, 'the stations were not found')
   const [folder, sshd, repository, gantry] = await Promise.all([
     temporaryFolder(t),
@@ -79,25 +101,18 @@ async function deployFromScratch(t: TestContext, stations: Station[]) {
       startGantry(t, { GANTRY_HOME: home, GANTRY_SAMPLE: 'false', ...ADMIN_ENVIRONMENT }),
     ),
   ])
-  const [here, web] = [join(folder, 'here'), join(folder, 'web')]
   // The account that logs in is another one under root.
-  await mkdir(web)
-  await chmod(web, 0o777)
+  await mkdir(join(folder, 'web'))
+  await chmod(join(folder, 'web'), 0o777)
   const own = {
-    'PASSWORD=': `'${ADMIN.password}'`,
     'REPOSITORY=': repository.address,
-    'HERE_ROOT=': here,
-    'WEB_HOST=': '127.0.0.1',
-    'WEB_PORT=': String(sshd.port),
-    'WEB_ACCOUNT=': sshd.accounts[0]!.name,
-    'WEB_ROOT=': web,
+    'HERE_ROOT=': join(folder, 'here'),
+    'WEB_ROOT=': join(folder, 'web'),
     'authorize() ': `{ cat >> '${sshd.authorizedKeys}'; }`,
+    ...web(sshd.accounts[0]!.name, String(sshd.port)),
   }
-  await walk(fillIn([...tour.slice(0, LOGGED_IN), ...stations], own), gantry, folder)
-  for (const site of [here, web]) {
-    const page = await readFile(join(site, 'shop/current/index.html'), 'utf8')
-    assert.equal(page, 'Welcome to the shop')
-  }
+  await walk(t, fillIn([...tour.slice(0, LOGGED_IN), ...stations], own), gantry, { folder })
+  return folder
 }
 
 type Station = { commands: string; expected: string }
@@ -128,12 +143,17 @@ function fillIn(stations: Station[], own: Record<string, string>): Station[] {
   return filled
 }
 
+type Visitor = { folder: string; login?: Login }
+
 /** Types everything, compares the output, and stops Gantry. */
-async function walk(stations: Station[], gantry: GantryProcess, folder: string) {
+async function walk(t: TestContext, stations: Station[], gantry: GantryProcess, { folder, login }: Visitor) {
   const at = (text: string) => text.replaceAll(ADDRESS, gantry.url!)
+  const browser = await browserThatNotes(t)
+  void browser.opened().then((address) => approveLogin(gantry.url!, address, login))
   const shown = await typeIntoShell(
+    t,
     stations.map(({ commands }) => at(commands)),
-    folder,
+    { folder, browser: browser.program },
   )
   stations.forEach(({ commands, expected }, index) => {
     assertShown(shown[index] ?? '', at(expected), `after typing:\n${commands}`)
@@ -141,20 +161,32 @@ async function walk(stations: Station[], gantry: GantryProcess, folder: string) 
   assert.equal(await gantry.stop(), 0)
 }
 
-/** All blocks run in one shell; the first command that fails ends it. */
-async function typeIntoShell(blocks: string[], folder: string): Promise<string[]> {
+/** All blocks run in one shell at a terminal; the first command that fails ends it. */
+async function typeIntoShell(
+  t: TestContext,
+  blocks: string[],
+  { folder, browser }: { folder: string; browser: string },
+): Promise<string[]> {
   const mark = '=== next block ==='
-  const shell = spawn('bash', ['--noprofile', '--norc'], {
+  const script = join(folder, '.session')
+  await writeFile(script, `set -eo pipefail\n${blocks.join(`\necho '${mark}'\n`)}`)
+  const env = {
+    PATH: `${process.env.PATH}:${dirname(process.execPath)}`,
+    HOME: join(folder, '.home'),
+    BROWSER: browser,
+  }
+  const terminal = await openTerminal(t, ['bash', '--noprofile', '--norc', script], {
     cwd: folder,
-    env: { PATH: `${process.env.PATH}:${dirname(process.execPath)}` },
-    stdio: ['pipe', 'pipe', 'inherit'],
-    detached: true,
+    env,
+    columns: COLUMNS,
+    rows: 50,
   })
-  // Kills the whole group: a command may be waiting for a run that never ends.
-  const deadline = setTimeout(() => process.kill(-shell.pid!, 'SIGKILL'), TYPED_WITHIN_MS)
-  shell.stdin.end(`set -eo pipefail\n${blocks.join(`\necho '${mark}'\n`)}`)
-  const [output, [code]] = await Promise.all([text(shell.stdout), once(shell, 'close')])
-  clearTimeout(deadline)
+  void terminal.sees(QUESTION, TYPED_WITHIN_MS).then(
+    () => terminal.press('left', 'enter'),
+    () => {},
+  )
+  const code = await Promise.race([terminal.ended, setTimeout(TYPED_WITHIN_MS, 'too late', { ref: false })])
+  const output = terminal.history()
   assert.equal(code, 0, `the shell failed after:\n${output}`)
   return output.split(mark).map((block) => block.trim())
 }
