@@ -25,7 +25,10 @@ export const hook: Register = (program) => {
   const create = group
     .command('create')
     .description('create a webhook; prints its URL, its secret and where to enter them')
-    .argument('<pipeline>', 'a pipeline such as shop/production/web/deploy, or an application that has only one')
+    .argument(
+      '<pipeline>',
+      'a pipeline such as shop/production/web/deploy, or an application that has only one',
+    )
     .option('--from <sender>', 'calls of this sender start the pipeline: github, gitlab, gitea, slack, …')
     .option(
       '--to <receiver>',
