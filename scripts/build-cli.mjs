@@ -51,8 +51,10 @@ function wrap(program) {
   return `#!/usr/bin/env node
 import { createRequire } from 'node:module'
 const [argument, ...others] = process.argv.slice(2)
-if (others.length === 0 && ['version', '--version', '-V'].includes(argument)) process.stdout.write('gantry ${version}\\n')
-else {
+if (others.length === 0 && ['version', '--version', '-V'].includes(argument)) {
+  process.stdout.on('error', ({ code }) => process.exit(code === 'EPIPE' ? 0 : 1))
+  process.stdout.write('gantry ${version}\\n')
+} else {
   const require = createRequire(import.meta.url)
   const module = { exports: {} }
   const program = require('node:vm').compileFunction(text(), ['require', 'module', 'exports'], { filename: 'gantry' })

@@ -9,7 +9,7 @@ import { usage } from './failure.ts'
 export type Context = {
   url: string
   token: string
-  /** The email address of whoever the token belongs to. */
+  /** The email address of the account that the token belongs to. */
   user: string
   expires_at: string | null
 }
@@ -30,7 +30,7 @@ export async function readConfig(folder: string): Promise<Config> {
     if (error.code === 'ENOENT') return null
     throw usage(`Failed to read ${file}: ${error.code}.`, 'Check the permissions of the file.')
   })
-  if (text === null) return { current: null, contexts: {} }
+  if (text === null) return { current: null, contexts: ownNames({}) }
   const config = parse(text)
   if (!config) throw usage(`${file} is damaged.`, 'Remove it, and sign in again with `gantry login`.')
   const { mode } = await stat(file)
@@ -59,10 +59,15 @@ function parse(text: string): Config | null {
   try {
     const { current, contexts } = JSON.parse(text)
     const isWhole = Object.values(contexts as Config['contexts']).every(
-      ({ url, token }) => typeof url === 'string' && typeof token === 'string',
+      ({ url, token, user }) => URL.canParse(url) && typeof token === 'string' && typeof user === 'string',
     )
-    return isWhole ? { current: typeof current === 'string' ? current : null, contexts } : null
+    if (!isWhole) return null
+    return { current: typeof current === 'string' ? current : null, contexts: ownNames(contexts) }
   } catch {
     return null
   }
 }
+
+/** Without a prototype, so that `constructor` is not a context. */
+const ownNames = (contexts: Config['contexts']): Config['contexts'] =>
+  Object.assign(Object.create(null), contexts)

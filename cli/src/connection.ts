@@ -36,16 +36,17 @@ export function chooseTarget(
       known.length > 0 ? `Known: ${known.join(', ')}.` : 'Sign in with `gantry login <url>`.',
     )
   }
+  const envToken = env.GANTRY_TOKEN?.trim()
   if (env.GANTRY_URL && contextName === undefined) {
     const url = normalizeUrl(env.GANTRY_URL)
     const known = Object.values(config.contexts).find((other) => other.url === url)
-    if (env.GANTRY_TOKEN) return { url, token: env.GANTRY_TOKEN, source: 'GANTRY_URL', expiresAt: null }
+    if (envToken) return { url, token: envToken, source: 'GANTRY_URL', expiresAt: null }
     return { url, token: known?.token ?? null, source: 'GANTRY_URL', expiresAt: known?.expires_at ?? null }
   }
-  if (env.GANTRY_TOKEN && contextName === undefined)
+  if (envToken && contextName === undefined)
     return {
       url: context?.url ?? DEFAULT_URL,
-      token: env.GANTRY_TOKEN,
+      token: envToken,
       source: 'GANTRY_TOKEN',
       expiresAt: null,
     }
@@ -59,7 +60,12 @@ export function normalizeUrl(given: string): string {
   const text = /^[a-z][a-z0-9+.-]*:\/\//i.test(given) ? given : `${isLocal ? 'http' : 'https'}://${given}`
   const url = URL.canParse(text) ? new URL(text) : null
   if (!url || !['http:', 'https:'].includes(url.protocol) || url.username || url.password)
-    throw usage(`"${given}" is not the address of an instance.`, 'For example: https://gantry.example.com')
+    throw usage(
+      url?.password
+        ? 'The address of an instance has no user name and password.'
+        : `"${given}" is not the address of an instance.`,
+      'For example: https://gantry.example.com',
+    )
   return `${url.origin}${url.pathname.replace(/\/+$/, '')}`
 }
 
@@ -69,6 +75,11 @@ export async function connect(env: NodeJS.ProcessEnv, contextName: string | unde
     throw new Failure('You are not signed in.', {
       exit: EXIT.notAllowed,
       hint: `Run \`gantry login ${target.url}\`, or set GANTRY_URL and GANTRY_TOKEN.`,
+    })
+  if (!isToken(target.token))
+    throw new Failure(`${env.GANTRY_TOKEN ? 'GANTRY_TOKEN' : 'What is saved'} is not a token.`, {
+      exit: EXIT.notAllowed,
+      hint: 'A token is one word, such as gty_pat_…; sign in with `gantry login` to get one.',
     })
   return {
     ...target,
@@ -86,6 +97,9 @@ export async function connect(env: NodeJS.ProcessEnv, contextName: string | unde
       ),
   }
 }
+
+/** Anything else cannot stand in a header, and the error about that would show it. */
+export const isToken = (text: string) => /^[\x21-\x7e]+$/.test(text)
 
 export function clientFor({ url, token }: Pick<Target, 'url' | 'token'>): Gantry {
   return createGantry({ url, ...optionsFor({ url, token }) })

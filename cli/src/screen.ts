@@ -22,11 +22,6 @@ export type Screen = {
 
 export function createScreen(env: NodeJS.ProcessEnv, wantsColor: boolean): Screen {
   const { stdin, stdout, stderr } = process
-  // A closed pipe (`gantry … | head`) is how a reader says that it has enough.
-  for (const stream of [stdout, stderr])
-    stream.on('error', (error: NodeJS.ErrnoException) => {
-      process.exit(error.code === 'EPIPE' ? 0 : 1)
-    })
   const hasColor = wantsColor && usesColor(env, stdout.isTTY)
   return {
     isTerminal: stdout.isTTY === true,

@@ -1,5 +1,6 @@
 // From the arguments to an exit code. An error is one or two sentences, never a stack trace.
 import { CommanderError } from 'commander'
+import { endWithReader } from './closed-output.ts'
 import { exitCodeOfCommand, interrupt } from './command.ts'
 import { EXIT } from './exit-codes.ts'
 import { Interrupted, toFailure } from './failure.ts'
@@ -7,10 +8,19 @@ import { createProgram } from './program.ts'
 import { paint, usesColor } from './screen.ts'
 import { versionNote } from './server-version.ts'
 
+const GRACE_MS = 250
+
+/** A command that watches its signal says how to go on; any other may wait for a response or for stdin. */
+function stop(): void {
+  interrupt()
+  setTimeout(() => process.exit(EXIT.interrupted), GRACE_MS).unref()
+}
+
 /** Returns the exit code. */
 export async function start(argv: string[]): Promise<number> {
-  process.once('SIGINT', interrupt)
-  process.once('SIGTERM', interrupt)
+  endWithReader()
+  process.once('SIGINT', stop)
+  process.once('SIGTERM', stop)
   const exitCode = await main(argv)
   const note = versionNote()
   if (note && process.stderr.isTTY) process.stderr.write(`${note}\n`)

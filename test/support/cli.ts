@@ -12,7 +12,14 @@ export const USERS_NODE = process.env.npm_node_execpath ?? process.execPath
 
 export type Ended = { code: number | null; stdout: string; stderr: string }
 
-type Options = { input?: string; env?: Record<string, string>; cwd?: string; signal?: AbortSignal }
+type Options = {
+  input?: string
+  /** Leaves stdin open, as a terminal does. */
+  keepsInput?: boolean
+  env?: Record<string, string>
+  cwd?: string
+  signal?: AbortSignal
+}
 
 /** A folder for PATH in which `gantry` is the built file. */
 export async function installCommand(t: { after(fn: () => Promise<void>): void }): Promise<string> {
@@ -49,7 +56,7 @@ export async function openShell(
         output[name] += text
       })
     child.stdin.on('error', () => {})
-    child.stdin.end(options.input ?? '')
+    if (!options.keepsInput) child.stdin.end(options.input ?? '')
     const { promise: ended, resolve, reject } = Promise.withResolvers<Ended>()
     child.on('error', reject)
     child.on('close', (code) => resolve({ code, ...output }))

@@ -5,7 +5,7 @@ import { awaitApproval } from '../browser-login.ts'
 import type { Cli } from '../cli.ts'
 import { examples, type Register, run } from '../command.ts'
 import { configFolder, readConfig, writeConfig } from '../config.ts'
-import { chooseTarget, clientFor, normalizeUrl } from '../connection.ts'
+import { chooseTarget, clientFor, isToken, normalizeUrl } from '../connection.ts'
 import { EXIT } from '../exit-codes.ts'
 import { Failure, Interrupted, toFailure, usage } from '../failure.ts'
 import { openBrowser } from '../open-browser.ts'
@@ -99,7 +99,7 @@ async function inBrowser({ env, screen, signal }: Cli, url: string): Promise<Sig
 
 async function withTokenFor({ screen }: Cli, url: string): Promise<SignedIn> {
   const token = screen.isInteractive ? await askForToken(url) : (await readInput()).trim()
-  if (!/^[\x21-\x7e]+$/.test(token))
+  if (!isToken(token))
     throw usage('There is no token on stdin.', 'For example: gantry login --with-token < token.txt')
   const gantry = clientFor({ url, token })
   const user: Data<'get', '/users/me'> = await gantry.get('/users/me')
