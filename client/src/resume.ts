@@ -46,12 +46,12 @@ export async function* resumeEvents(
     try {
       const isFirst = connectedAt === undefined
       const opening = open({ lastEventId, isFirst, signal: connection.signal })
-      const response = await (isFirst ? opening : unlessSilent(opening, silenceMs))
+      const response = await unlessSilent(opening, isFirst ? undefined : silenceMs, connection.signal)
       if (response.status === 204) return
       connectedAt = Date.now()
       onConnect?.()
       const parser = createEventParser(lastEventId)
-      for await (const text of readText(response, silenceMs)) {
+      for await (const text of readText(response, silenceMs, connection.signal)) {
         connectedAt = Date.now()
         for (const event of parser.push(text)) {
           failures = 0
@@ -75,12 +75,12 @@ export async function* resumeEvents(
   }
 }
 
-async function* readText(response: Response, silenceMs: number): AsyncGenerator<string> {
+async function* readText(response: Response, silenceMs: number, signal: AbortSignal): AsyncGenerator<string> {
   const decoder = new TextDecoder()
   const reader = response.body!.getReader()
   try {
     for (;;) {
-      const { done, value } = await unlessSilent(reader.read(), silenceMs)
+      const { done, value } = await unlessSilent(reader.read(), silenceMs, signal)
       if (done) return
       yield decoder.decode(value, { stream: true })
     }
@@ -94,17 +94,31 @@ async function* readText(response: Response, silenceMs: number): AsyncGenerator<
   }
 }
 
-/** Not one timer for the whole stream: it would also count the time that the consumer takes. */
-async function unlessSilent<Result>(result: Promise<Result>, ms: number): Promise<Result> {
+/**
+ * Not one timer for the whole stream: it would also count the time that the consumer takes. Watches the signal itself:
+ * `fetch` may miss it, because a cloned request forgets its signal when garbage is collected.
+ */
+async function unlessSilent<Result>(
+  result: Promise<Result>,
+  ms: number | undefined,
+  signal: AbortSignal,
+): Promise<Result> {
   let timer: ReturnType<typeof setTimeout> | undefined
+  let onAbort = () => {}
   const silence = new Promise<never>((_, reject) => {
-    const error = new UnreachableError(`The service sent nothing for ${ms / 1_000} s.`)
-    timer = setTimeout(reject, ms, error)
+    if (ms !== undefined) {
+      const error = new UnreachableError(`The service sent nothing for ${ms / 1_000} s.`)
+      timer = setTimeout(reject, ms, error)
+    }
+    onAbort = () => reject(signal.reason)
+    if (signal.aborted) onAbort()
+    else signal.addEventListener('abort', onAbort, { once: true })
   })
   try {
     return await Promise.race([result, silence])
   } finally {
     clearTimeout(timer)
+    signal.removeEventListener('abort', onAbort)
     // What is abandoned here fails once its connection is closed.
     result.catch(() => {})
   }

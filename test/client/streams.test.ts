@@ -1,6 +1,8 @@
 // The client follows runs over real connections, which a proxy breaks.
 import assert from 'node:assert/strict'
 import { after, suite, test } from 'node:test'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { type ActionEvent, createGantry, GantryError, UnreachableError } from '#client/index.ts'
 import { openTestApp } from '#test/support/harness.ts'
 import { createRun, listen, logsIn, tale } from '#test/support/streams.ts'
@@ -138,6 +140,32 @@ suite('following an action', () => {
     await events.next()
     await proxy.close()
     await assert.rejects(collect(events), UnreachableError)
+  })
+
+  test('aborting ends it also after garbage was collected', async () => {
+    setFlagsFromString('--expose-gc')
+    const collectGarbage = runInNewContext('gc') as () => void
+    const aborting = new AbortController()
+    // A stream on which nothing happens, not even heartbeats.
+    const proxy = await openProxy({ after }, url)
+    const quiet = createGantry({ url: proxy.url, token })
+    const events = quiet.followActions({ signal: aborting.signal })
+    await events.next()
+    const next = events.next().then(
+      () => 'an event',
+      ({ message }: Error) => message,
+    )
+    proxy.stall()
+    for (let times = 0; times < 5; times += 1) {
+      await new Promise(setImmediate)
+      collectGarbage()
+    }
+    aborting.abort(new Error('enough'))
+    const late = AbortSignal.timeout(5_000)
+    const lateness = new Promise<string>((resolve) => {
+      late.addEventListener('abort', () => resolve('nothing'))
+    })
+    assert.equal(await Promise.race([next, lateness]), 'enough')
   })
 
   test('aborting ends it at once, with the reason', async () => {
