@@ -136,7 +136,7 @@ test('in a pipe: the same, without questions and with an exit code for each end'
   assert.match(failed.stderr, /Source not found.*\n.*│ The repository has no branch "nowhere"\.\n/s)
   const mistyped = await gantry(['run', 'sight', '--wait'])
   assert.equal(mistyped.code, 6)
-  assert.match(mistyped.stderr, /Did you mean:\n {2}shop\/production\/site /)
+  assert.match(mistyped.stderr, /Did you mean:\n.* {2}shop\/production\/site\/deploy /s)
 
   assert.equal((await gantry(['rollback', 'site', '--watch'])).code, 0)
   assert.equal(await live('site'), 'First version')
