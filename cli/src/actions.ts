@@ -36,7 +36,7 @@ export const isOver = ({ status }: { status: Action['status'] }) =>
   ['completed', 'failed', 'skipped'].includes(status)
 
 /** 'shop/production/web' */
-export const placeOf = ({
+export const pathOf = ({
   project,
   environment,
   resource,

@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net'
 import { EXIT } from './exit-codes.ts'
 import { Failure, Interrupted } from './failure.ts'
 
-const PATIENCE_MS = 5 * 60_000
+const TIMEOUT_MS = 5 * 60_000
 
 export type Approval = { code: string; code_verifier: string; redirect_uri: string }
 
@@ -48,8 +48,12 @@ function awaitCode(
     const failure = (message: string, hint: string) =>
       reject(new Failure(message, { exit: EXIT.notAllowed, hint }))
     const timer = setTimeout(
-      () => failure('Nobody approved within 5 minutes.', 'Try again, or use `gantry login --with-token`.'),
-      PATIENCE_MS,
+      () =>
+        failure(
+          'The request was not approved within 5 minutes.',
+          'Try again, or use `gantry login --with-token`.',
+        ),
+      TIMEOUT_MS,
     )
     const onAbort = () => reject(new Interrupted())
     if (signal.aborted) onAbort()

@@ -15,7 +15,7 @@ export async function* examine(
   { url, version, now = Date.now }: { url: string; version: string; now?: () => number },
 ): AsyncGenerator<Check> {
   const startedAt = now()
-  const info = await settle(gantry.get('/'))
+  const info = await attempt(gantry.get('/'))
   if (info.kind === 'failed')
     return yield failed('connection', info.message, info.hint ?? 'Check the address.')
   yield ok('connection', `${url} responds in ${now() - startedAt} ms.`)
@@ -26,13 +26,13 @@ export async function* examine(
         `The instance runs ${info.data.version}, this is ${version}.`,
         `curl -fsSL ${url}/cli/install.sh | sh`,
       )
-  const me = await settle(gantry.get('/users/me'))
+  const me = await attempt(gantry.get('/users/me'))
   if (me.kind === 'failed')
     return yield failed('token', me.message, me.hint ?? 'Sign in with `gantry login`.')
   yield ok('token', `You are ${me.data.email}.`)
   yield* checkExpiry(gantry, now())
   const asked = now()
-  const diagnostics = await settle(gantry.get('/diagnostics'))
+  const diagnostics = await attempt(gantry.get('/diagnostics'))
   if (diagnostics.kind === 'failed')
     return yield diagnostics.exit === EXIT.notAllowed
       ? warning('instance', 'Only instance administrators see more.', 'Ask one to run `gantry doctor`.')
@@ -54,7 +54,7 @@ function checkClock(there: number, asked: number, answered: number): Check {
 
 /** The tokens of the account, if this one may list them: which of them expire soon. */
 async function* checkExpiry(gantry: Gantry, now: number): AsyncGenerator<Check> {
-  const tokens = await settle(gantry.get('/users/personal-access-tokens'))
+  const tokens = await attempt(gantry.get('/users/personal-access-tokens'))
   if (tokens.kind === 'failed') return
   for (const { name, expires_at } of tokens.data) {
     const left = expires_at === null ? Number.POSITIVE_INFINITY : Date.parse(expires_at) - now
@@ -67,11 +67,11 @@ async function* checkExpiry(gantry: Gantry, now: number): AsyncGenerator<Check> 
   }
 }
 
-type Settled<Data> =
+type Attempt<Data> =
   | { kind: 'ok'; data: Data }
   | { kind: 'failed'; message: string; hint: string | undefined; exit: number }
 
-async function settle<Data>(call: Promise<Data>): Promise<Settled<Data>> {
+async function attempt<Data>(call: Promise<Data>): Promise<Attempt<Data>> {
   try {
     return { kind: 'ok', data: await call }
   } catch (error) {

@@ -22,7 +22,12 @@ function refusal(error: GantryError): Failure {
   const fields = Object.entries(error.errors).flatMap(([field, problems]) =>
     problems.map((problem) => `  ${field}: ${problem}`),
   )
-  const message = [error.message, ...fields].join('\n')
+  // What the API says about its own body does not help here.
+  const heading = fields.length > 0 && error.code === 'invalid' ? 'The request was rejected:' : error.message
+  const message = [
+    error.status === 401 ? 'The token is not valid, or has expired.' : heading,
+    ...fields,
+  ].join('\n')
   return new Failure(message, { exit: exitCodeOf(error), hint: hintFor(error) })
 }
 

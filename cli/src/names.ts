@@ -20,7 +20,7 @@ const LABELS: Record<Kind, string> = {
 
 const SHOWN = 5
 
-/** The one thing of these kinds that `given` names. */
+/** The one resource of these kinds that `given` names. */
 export async function findNamed(gantry: Gantry, kinds: readonly Kind[], given: string): Promise<Named> {
   return chooseNamed(await readNames(gantry, kinds), kinds, given)
 }
@@ -44,7 +44,7 @@ const labelOf = (kinds: readonly Kind[]) =>
     .replace(/, ([^,]*)$/, ' or $1')
 
 export const ambiguous = (given: string, matches: readonly Named[]) =>
-  new Failure(`"${given}" names ${matches.length} things. Which one?`, {
+  new Failure(`"${given}" matches ${matches.length} names. Which one?`, {
     exit: EXIT.refused,
     hint: listed(matches),
   })
@@ -58,23 +58,25 @@ export async function readNames(gantry: Gantry, kinds: readonly Kind[]): Promise
 
 /**
  * From exact to loose: an id, the whole path, its end, its beginning, then every word as the beginning of a part, in
- * order. The first rule that matches anything decides, so a name never becomes ambiguous because a longer one is added.
+ * order, then an id without its #. The first rule that matches anything decides, so a name never becomes ambiguous because a longer one is added.
  */
-export function matching<Thing extends Pick<Named, 'id' | 'path' | 'name'>>(
-  all: readonly Thing[],
+export function matching<Entry extends Pick<Named, 'id' | 'path' | 'name'>>(
+  all: readonly Entry[],
   given: string,
-): Thing[] {
+): Entry[] {
   const id = /^#?([0-9a-f-]+)$/i.exec(given)?.[1]
   const wanted = partsOf(given)
-  const rules: ((thing: Thing, parts: string[]) => boolean)[] = [
-    (thing) => id !== undefined && String(thing.id) === id && (given.startsWith('#') || id.length === 36),
+  const rules: ((entry: Entry, parts: string[]) => boolean)[] = [
+    (entry) => id !== undefined && String(entry.id) === id && (given.startsWith('#') || id.length === 36),
     (_, parts) => same(parts, wanted),
     (_, parts) => same(parts.slice(-wanted.length), wanted),
     (_, parts) => same(parts.slice(0, wanted.length), wanted),
     (_, parts) => isLoosely(parts, wanted),
+    // Shells take an unquoted # for a comment.
+    (entry) => String(entry.id) === id,
   ]
   for (const rule of rules) {
-    const found = all.filter((thing) => rule(thing, partsOf(thing.path)))
+    const found = all.filter((entry) => rule(entry, partsOf(entry.path)))
     if (found.length > 0) return found
   }
   return []
@@ -115,15 +117,15 @@ function isLoosely(parts: string[], wanted: string[]): boolean {
 }
 
 /** What somebody may have meant: the fewest changed characters, of the whole path or of its last part. */
-export function nearest<Thing extends Pick<Named, 'path'>>(all: readonly Thing[], given: string): Thing[] {
+export function nearest<Entry extends Pick<Named, 'path'>>(all: readonly Entry[], given: string): Entry[] {
   const wanted = partsOf(given).join('/')
-  const distanceTo = ({ path }: Thing) =>
+  const distanceTo = ({ path }: Entry) =>
     Math.min(distance(path, wanted), distance(path.split('/').at(-1)!, wanted.split('/').at(-1) ?? ''))
   return all
-    .map((thing) => ({ thing, distance: distanceTo(thing) }))
+    .map((entry) => ({ entry, distance: distanceTo(entry) }))
     .sort((one, other) => one.distance - other.distance)
     .slice(0, SHOWN)
-    .map(({ thing }) => thing)
+    .map(({ entry }) => entry)
 }
 
 function distance(one: string, other: string): number {
@@ -139,8 +141,8 @@ function distance(one: string, other: string): number {
   return previous[other.length]!
 }
 
-const listed = (things: readonly Named[]) =>
+const listed = (entries: readonly Named[]) =>
   [
-    ...things.slice(0, SHOWN).map(({ path, id }) => `  ${path}  (#${id})`),
-    ...(things.length > SHOWN ? [`  and ${things.length - SHOWN} more`] : []),
+    ...entries.slice(0, SHOWN).map(({ path, id }) => `  ${path}  (#${id})`),
+    ...(entries.length > SHOWN ? [`  and ${entries.length - SHOWN} more`] : []),
   ].join('\n')

@@ -22,11 +22,11 @@ import { VERSION } from './version.ts'
 /** In the order in which help lists them. */
 const COMMANDS: [group: string, ...Register[]][] = [
   ['Runs', status, runPipeline, watch, logs, cancel, retry, rollback, plan, open, actions],
-  ['What is set up', pipelines, applications, servers, hooks, credentials, members, server, variables],
+  ['Resources', pipelines, applications, servers, hooks, credentials, members, server, variables],
   ['gantry.yaml', init, apply, exportProject],
   ['Webhooks', hook, listen],
   ['Account', login, logout, whoami, context, tokens, doctor],
-  ['For scripts', api, completion],
+  ['Scripting', api, completion],
 ]
 
 export function createProgram(): Command {

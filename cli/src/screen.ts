@@ -51,7 +51,7 @@ export function paint(style: Style, text: string): string {
 /** Text of others, shown on a terminal: without control characters, which could move the cursor or hide text. */
 export function plain(text: string): string {
   return text.replaceAll(
-    /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g,
+    /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g,
     '',
   )
 }

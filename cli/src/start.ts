@@ -5,7 +5,7 @@ import { exitCodeOfCommand, interrupt } from './command.ts'
 import { EXIT } from './exit-codes.ts'
 import { Interrupted, toFailure } from './failure.ts'
 import { createProgram } from './program.ts'
-import { paint, usesColor } from './screen.ts'
+import { paint, plain, usesColor } from './screen.ts'
 import { versionNote } from './server-version.ts'
 
 const GRACE_MS = 250
@@ -38,11 +38,27 @@ async function main(argv: string[]): Promise<number> {
   }
 }
 
-/** Commander ends the process itself by default; subcommands do not inherit the override once they exist. */
+/**
+ * Commander ends the process itself by default, and words its errors in its own way; subcommands do not inherit what
+ * is set after they exist.
+ */
 function overrideExit(command: ReturnType<typeof createProgram>): void {
-  command.exitOverride()
+  command.exitOverride().configureOutput({
+    outputError: (text, write) => write(`${text.replace(/^error: /, `${heading()} `)}${hintFor(command)}`),
+  })
   for (const child of command.commands) overrideExit(child)
 }
+
+function hintFor(command: ReturnType<typeof createProgram>): string {
+  const names = []
+  for (let each: typeof command | null = command; each; each = each.parent) names.unshift(each.name())
+  return `\`${names.join(' ')} --help\` shows what it takes.\n`
+}
+
+const heading = () =>
+  usesColor(process.env, process.stderr.isTTY) && !process.argv.includes('--no-color')
+    ? paint('red', 'gantry:')
+    : 'gantry:'
 
 function report(error: unknown): number {
   if (error instanceof Interrupted || (error instanceof Error && error.name === 'AbortError'))
@@ -54,9 +70,8 @@ function report(error: unknown): number {
     return error.exitCode === 0 ? EXIT.completed : EXIT.usage
   }
   const { message, hint, exit } = toFailure(error)
-  const hasColor = usesColor(process.env, process.stderr.isTTY)
-  process.stderr.write(`${hasColor ? paint('red', 'gantry:') : 'gantry:'} ${message}\n`)
-  if (hint) process.stderr.write(`${hint}\n`)
+  process.stderr.write(`${heading()} ${plain(message)}\n`)
+  if (hint) process.stderr.write(`${plain(hint)}\n`)
   if (process.env.GANTRY_DEBUG && error instanceof Error) process.stderr.write(`${error.stack}\n`)
   return exit
 }

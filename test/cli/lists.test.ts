@@ -1,9 +1,10 @@
-// Commands that show things, against a running service.
+// Commands that list and show, against a running service.
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { after, suite, test } from 'node:test'
 import { CLI, openShell, USERS_NODE } from '#test/support/cli.ts'
 import { openTestApp } from '#test/support/harness.ts'
+import { openTerminal } from '#test/support/terminal.ts'
 import { createAction, createPerson, createTestTree } from '#test/support/world.ts'
 
 const api = await openTestApp({ after })
@@ -28,6 +29,15 @@ suite('lists', () => {
     assert.match(shown.stdout, new RegExp(`Run +#${first} `))
   })
 
+  test('a run in color has no remains of control sequences, and takes its number without #', async (t) => {
+    const [{ id }] = await json('actions', 'ls')
+    const env = { ...shell.env, FORCE_COLOR: '1' }
+    const terminal = await openTerminal(t, [USERS_NODE, CLI, 'actions', 'show', String(id)], { env })
+    assert.equal(await terminal.ended, 0)
+    assert.match(terminal.history(), new RegExp(`^Run +#${id} `))
+    assert.doesNotMatch(terminal.history(), /\[\d+m/)
+  })
+
   test('everything that is set up', async () => {
     for (const kind of ['applications', 'servers', 'credentials', 'members']) {
       const items = await json(kind, 'ls')
@@ -42,7 +52,7 @@ suite('lists', () => {
   test('what is running, failed and undeliverable', async () => {
     const { code, stdout } = await shell.gantry(['status'])
     assert.equal(code, 0)
-    assert.match(stdout, /Running at .*Failed lately\n.*Undeliverable\n/s)
+    assert.match(stdout, /Running at .*Recent failures\n.*Undeliverable\n/s)
   })
 })
 

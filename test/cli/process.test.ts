@@ -102,3 +102,20 @@ test('a damaged configuration is named, whatever is wrong with it', async (t) =>
     assert.match(stderr, /config\.json is damaged\.\nRemove it, and sign in again/)
   }
 })
+
+test('wrong arguments are a usage error that names the help', async (t) => {
+  const shell = await openShell(t, { GANTRY_URL: silentUrl, GANTRY_TOKEN: 'x' })
+  for (const [args, message] of [
+    [['nosuch'], /^gantry: unknown command 'nosuch'\n`gantry --help` shows/],
+    [['actions', 'show'], /^gantry: missing required argument 'action'\n`gantry actions show --help` shows/],
+    [['run', 'web', '--watch', '--wait'], /^gantry: option '--watch' cannot be used with option '--wait'\n/],
+    [['tokens', 'create', 'ci', '--days', '99999999'], /^gantry: --days takes a whole number up to 3650/],
+    [['api', 'GET', '/', '--input', '-'], /^gantry: GET takes no body/],
+    [['api', 'GET', '/', '-H', 'a b: s3cret'], /^gantry: "a b" is not a header/],
+  ] as const) {
+    const { code, stderr } = await shell.gantry([...args])
+    assert.equal(code, 2, args.join(' '))
+    assert.match(stderr, message)
+    assert.doesNotMatch(stderr, /s3cret/)
+  }
+})

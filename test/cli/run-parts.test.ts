@@ -60,6 +60,17 @@ test('of control sequences in a log only colors reach a terminal that shows them
   assert.equal(logLine(text, true), 'a\u001b[31mred\u001b[0m[2Jb\u001b[0m')
 })
 
+test('of a progress bar in a log the last state is shown', () => {
+  assert.equal(logLine('10%\r50%\r100%\r', false), '100%')
+})
+
+test('the end of a log is kept short, however long its lines are', () => {
+  const tail = createTail()
+  tail.append(`${'x'.repeat(1_000_000)}\nend\n`)
+  assert.ok(tail.lines()[0]!.length < 10_000)
+  assert.equal(tail.lines()[1], 'end')
+})
+
 suite('a run on a terminal', () => {
   const style = (_: string, text: string) => text
   const at = { startedAt: 1_000, endedAt: null }

@@ -1,7 +1,7 @@
 import { type Register, run } from '../command.ts'
 import { configFolder, readConfig, writeConfig } from '../config.ts'
 import { usage } from '../failure.ts'
-import { printTable } from '../table.ts'
+import { oneLine, printTable } from '../table.ts'
 
 export const whoami: Register = (program) => {
   program
@@ -13,7 +13,7 @@ export const whoami: Register = (program) => {
         const { gantry, url } = await cli.connect()
         const user = await gantry.get('/users/me')
         if (json) return cli.screen.json({ url, user })
-        cli.screen.print(`${user.email} (${user.name}) at ${url}`)
+        cli.screen.print(`${user.email} (${oneLine(user.name)}) at ${url}`)
       }),
     )
 }

@@ -1,9 +1,10 @@
-import { type ActionListItem, placeOf, sourceOf, stateOf, styleOf } from '../actions.ts'
+import { type ActionListItem, pathOf, sourceOf, stateOf, styleOf } from '../actions.ts'
 import { examples, type Register, run } from '../command.ts'
 import { printDetails } from '../details.ts'
 import { usage } from '../failure.ts'
 import { findNamed } from '../names.ts'
 import { findActionId } from '../runs/find.ts'
+import { plain } from '../screen.ts'
 import { type Column, printTable } from '../table.ts'
 import { ago, took } from '../times.ts'
 import { collect } from '../walk.ts'
@@ -14,7 +15,7 @@ const columns = (isTerminal: boolean): Column<ActionListItem>[] => [
   { title: 'run', text: ({ id }) => `#${id}` },
   { title: 'status', text: stateOf, style: styleOf },
   { title: 'what', text: ({ type_human_readable }) => type_human_readable },
-  { title: 'where', text: placeOf },
+  { title: 'where', text: pathOf },
   { title: 'source', text: sourceOf },
   { title: 'by', text: ({ triggered_from }) => triggered_from.name ?? '' },
   { title: 'started', text: ({ created_at }) => (isTerminal ? ago(created_at) : created_at) },
@@ -54,7 +55,7 @@ export const actions: Register = (program) => {
     )
   examples(
     list,
-    ['gantry actions ls --status failed', 'what went wrong lately'],
+    ['gantry actions ls --status failed', 'what went wrong recently'],
     ['gantry actions ls --json | jq -r ".[].id"', 'the numbers of the newest runs'],
   )
   group
@@ -70,8 +71,8 @@ export const actions: Register = (program) => {
         if (json) return screen.json(action)
         const { commit } = action.action_data
         printDetails(screen, [
-          ['Run', `#${action.id} ${action.type_human_readable} ${placeOf(action)}`],
-          ['Status', screen.style(styleOf(action) ?? 'bold', stateOf(action))],
+          ['Run', `#${action.id} ${action.type_human_readable} ${pathOf(action)}`],
+          ['Status', stateOf(action), styleOf(action)],
           ['Source', sourceOf(action)],
           ['Commit', commit?.message],
           ['Release', action.action_data.release_name],
@@ -84,7 +85,7 @@ export const actions: Register = (program) => {
         for (const target of action.targets) {
           screen.print()
           screen.print(
-            `${target.resource_data.name}: ${screen.style(styleOf(target) ?? 'bold', stateOf(target))}`,
+            `${plain(target.resource_data.name)}: ${screen.style(styleOf(target) ?? 'bold', stateOf(target))}`,
           )
           printTable(
             screen,

@@ -1,5 +1,4 @@
 import { examples, type Register, run } from '../command.ts'
-import { EXIT } from '../exit-codes.ts'
 import { exitCodeOf, usage } from '../failure.ts'
 import { readFileOrInput } from '../stdin.ts'
 
@@ -28,9 +27,11 @@ export const api: Register = (program) => {
         const method = givenMethod.toUpperCase()
         if (!METHODS.includes(method))
           throw usage(`"${givenMethod}" is not a method.`, `Methods: ${METHODS.join(', ')}.`)
-        const { request } = await cli.connect()
+        const { request, url: instance } = await cli.connect()
         const fields = field.map(parseField)
         const isQuery = method === 'GET' || method === 'HEAD' || method === 'DELETE'
+        if (input !== undefined && (method === 'GET' || method === 'HEAD'))
+          throw usage(`${method} takes no body.`, 'Use -f for the query.')
         const body = input === undefined ? bodyOf(isQuery ? [] : fields) : await readFileOrInput(input)
         const url = addQuery(path, isQuery || input !== undefined ? fields : [])
         const headers = Object.fromEntries(header.map(parseHeader))
@@ -45,10 +46,9 @@ export const api: Register = (program) => {
           items.push(...data)
           const next = /<([^>]+)>;\s*rel="next"/.exec(page.headers.get('link') ?? '')?.[1]
           if (!next) return cli.screen.json(items)
-          const { pathname, search } = new URL(next, 'http://gantry')
-          page = await send(pathname + search)
+          page = await send(pathOfNext(next, instance))
           if (!page.ok) {
-            cli.exitCode = EXIT.refused
+            cli.exitCode = exitCodeOf({ status: page.status, code: '' })
             return copy(page)
           }
         }
@@ -60,6 +60,13 @@ export const api: Register = (program) => {
     ['gantry api POST /pipelines/3/actions -f trigger_comment="from a script"', 'with a body'],
     ['gantry api GET /organizations/1/audit --paginate', 'everything'],
   )
+}
+
+/** A proxy may serve the instance below a path, which is part of its address already. */
+function pathOfNext(link: string, instance: string): string {
+  const { pathname, search } = new URL(link, `${instance}/`)
+  const below = new URL(instance).pathname.replace(/\/$/, '')
+  return (below !== '' && pathname.startsWith(`${below}/`) ? pathname.slice(below.length) : pathname) + search
 }
 
 async function copy(response: Response): Promise<void> {
@@ -88,7 +95,14 @@ function parseValue(text: string): unknown {
 function parseHeader(given: string): [string, string] {
   const at = given.indexOf(':')
   if (at < 1) throw usage(`-H takes "name: value", not "${given}".`)
-  return [given.slice(0, at), given.slice(at + 1).trim()]
+  const [name, value] = [given.slice(0, at), given.slice(at + 1).trim()]
+  try {
+    new Headers([[name, value]])
+  } catch {
+    // Without the value: it may be a secret.
+    throw usage(`"${name}" is not a header, or has a value that no header can have.`)
+  }
+  return [name, value]
 }
 
 const bodyOf = (fields: [string, unknown][]) =>

@@ -3,7 +3,7 @@ import { examples, type Register, run } from '../command.ts'
 import { complete, SCRIPTS, SHELLS } from '../completion.ts'
 import { readNames } from '../names.ts'
 
-const PATIENCE_MS = 1_500
+const TIMEOUT_MS = 1_500
 
 export const completion: Register = (program) => {
   const command = program
@@ -40,7 +40,7 @@ async function namesOf(
   cli: Parameters<Parameters<typeof run>[0]>[0],
   kinds: Parameters<typeof readNames>[1],
 ) {
-  const tooLate = new Promise<never[]>((resolve) => setTimeout(resolve, PATIENCE_MS, []).unref())
+  const tooLate = new Promise<never[]>((resolve) => setTimeout(resolve, TIMEOUT_MS, []).unref())
   const found = cli.connect().then(({ gantry }) => readNames(gantry, kinds))
   return (await Promise.race([found, tooLate]).catch(() => [])).map(({ path }) => path)
 }

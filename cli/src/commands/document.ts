@@ -35,7 +35,10 @@ export const apply: Register = (program) => {
       run(async (cli, { file, envFile, dryRun, prune, yes, json }: ApplyOptions) => {
         const { screen } = cli
         if (!yes && !dryRun && (json || !screen.isInteractive))
-          throw usage('There is nobody to ask.', 'Use --yes to apply the file, or --dry-run to look first.')
+          throw usage(
+            'Confirming needs a terminal.',
+            'Use --yes to apply without confirming, or --dry-run to see what would change.',
+          )
         const document = await readFileOrInput(file, 'Write one with `gantry init`, or name one with -f.')
         const { gantry } = await cli.connect()
         const { collectValues } = await import('../document/values.ts')

@@ -76,7 +76,7 @@ async function testCall(cli: Cli, gantry: Gantry, hook_id: string, options: Opti
 
 type Call = { headers: Record<string, string>; body: string; masked_header: string | null }
 
-/** Senders that put the secret itself into a header: only they and whoever set it up know it. */
+/** Senders that put the secret itself into a header: only they and the account that set it up know it. */
 async function completeCall({ screen }: Cli, { headers, body, masked_header }: Call) {
   if (masked_header === null) return { headers, body }
   if (!screen.isInteractive)

@@ -71,7 +71,7 @@ export const hook: Register = (program) => {
     create,
     ['gantry hook create shop/production/web/deploy --from github', 'pushes to main deploy'],
     ['gantry hook create web/deploy --from linear --field state=Done', 'other settings'],
-    ['gantry hook create web/deploy --to slack_message --field webhook_url=- < url.txt', 'tell a channel'],
+    ['gantry hook create web/deploy --to slack_message --field webhook_url=- < url.txt', 'notify a channel'],
   )
 
   registerTest(group)

@@ -86,14 +86,14 @@ export const applications: Register = (program) => {
       const rows = await eachAtOnce(environments, async ({ id, name, project }) => {
         const params = { path: { id } }
         const found = await collect(gantry.list('/environments/{id}/applications', { params }))
-        return found.map((application) => ({ application, place: [project.name, name, application.name] }))
+        return found.map((application) => ({ application, path: [project.name, name, application.name] }))
       })
       if (json) return screen.json(rows.map(({ application }) => application))
       printTable(
         screen,
         rows,
         [
-          { title: 'application', text: ({ place }) => place.map(slug).join('/') },
+          { title: 'application', text: ({ path }) => path.map(slug).join('/') },
           { title: 'id', text: ({ application }) => `#${application.id}` },
           {
             title: 'live',
@@ -147,14 +147,14 @@ export const servers: Register = (program) => {
       const environments = await environmentsOf(gantry, scope)
       const rows = await eachAtOnce(environments, async ({ id, name, project }) => {
         const found = await collect(gantry.list('/environments/{id}/servers', { params: { path: { id } } }))
-        return found.map((server) => ({ server, place: [project.name, name, server.name] }))
+        return found.map((server) => ({ server, path: [project.name, name, server.name] }))
       })
       if (json) return screen.json(rows.map(({ server }) => server))
       printTable(
         screen,
         rows,
         [
-          { title: 'server', text: ({ place }) => place.map(slug).join('/') },
+          { title: 'server', text: ({ path }) => path.map(slug).join('/') },
           { title: 'id', text: ({ server }) => `#${server.id}` },
           { title: 'address', text: ({ server }) => addressOf(server) },
           { title: 'root', text: ({ server }) => server.root_directory },

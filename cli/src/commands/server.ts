@@ -2,11 +2,12 @@ import { type Register, run } from '../command.ts'
 import { printDetails } from '../details.ts'
 import { EXIT } from '../exit-codes.ts'
 import { findNamed } from '../names.ts'
+import { plain } from '../screen.ts'
 
 type Options = { pinHostKey?: true; json?: true }
 
 export const server: Register = (program) => {
-  const group = program.command('server').description('look after a server')
+  const group = program.command('server').description('check a server')
   group
     .command('check')
     .description('connect to a server and see whether pipelines can run there')
@@ -24,7 +25,7 @@ export const server: Register = (program) => {
         if (!check.ok) cli.exitCode = EXIT.failed
         if (json) return cli.screen.json(check)
         cli.screen.print(
-          `${check.ok ? cli.screen.style('green', '✓') : cli.screen.style('red', '✗')} ${path}: ${check.message}`,
+          `${check.ok ? cli.screen.style('green', '✓') : cli.screen.style('red', '✗')} ${path}: ${plain(check.message)}`,
         )
         printDetails(cli.screen, [
           ['User', check.user],

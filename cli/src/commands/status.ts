@@ -7,7 +7,7 @@ import { ago, took } from '../times.ts'
 
 type Run = components['schemas']['OverviewRun']
 
-const RUN: Column<Run>[] = [
+const columns = (isTerminal: boolean): Column<Run>[] => [
   { title: 'run', text: ({ id }) => `#${id}` },
   { title: 'status', text: stateOf, style: styleOf },
   {
@@ -16,7 +16,7 @@ const RUN: Column<Run>[] = [
       [project.name, environment.name, resource_name, pipeline.name].map(slug).join('/'),
   },
   { title: 'by', text: ({ trigger_name }) => trigger_name ?? '' },
-  { title: 'started', text: ({ created_at }) => ago(created_at) },
+  { title: 'started', text: ({ created_at }) => (isTerminal ? ago(created_at) : created_at) },
   { title: 'took', text: (one) => took(one) },
 ]
 
@@ -33,10 +33,10 @@ export const status: Register = (program) => {
         const { running, failures, deliveries, workers } = overview
         const heading = (text: string) => screen.print(screen.style('bold', text))
         heading(`Running at ${url}`)
-        printTable(screen, running, RUN, 'Nothing is running.')
+        printTable(screen, running, columns(screen.isTerminal), 'Nothing is running.')
         screen.print()
-        heading('Failed lately')
-        printTable(screen, failures, RUN, 'Nothing has failed.')
+        heading('Recent failures')
+        printTable(screen, failures, columns(screen.isTerminal), 'No failures.')
         screen.print()
         heading('Undeliverable')
         printTable(
@@ -45,14 +45,17 @@ export const status: Register = (program) => {
           [
             { title: 'hook', text: ({ name }) => name },
             { title: 'failures', text: ({ failures_in_a_row }) => `${failures_in_a_row} in a row` },
-            { title: 'since', text: ({ failing_since }) => ago(failing_since) },
+            {
+              title: 'since',
+              text: ({ failing_since }) => (screen.isTerminal ? ago(failing_since) : (failing_since ?? '')),
+            },
             {
               title: 'state',
               text: ({ disabled_reason, disabled_at }) =>
                 disabled_at ? `off: ${disabled_reason}` : 'retrying',
             },
           ],
-          'Everything is delivered.',
+          'Nothing: everything was delivered.',
         )
         if (workers.alive === 0)
           screen.note('No worker is alive: nothing runs until one starts. `gantry doctor` says more.')

@@ -7,6 +7,7 @@ import { collect } from '../walk.ts'
 const SCOPES = ['read', 'run', 'hooks', 'manage'] as const
 type Scope = (typeof SCOPES)[number]
 const DEFAULT_DAYS = 90
+const MAX_DAYS = 3_650
 type CreateOptions = { scope?: string[]; days?: string; json?: true }
 
 export const tokens: Register = (program) => {
@@ -66,7 +67,9 @@ export const tokens: Register = (program) => {
       run(async ({ connect, screen }, given: string) => {
         const { gantry } = await connect()
         const all = await collect(gantry.list('/users/personal-access-tokens'))
-        const found = all.filter(({ id, name }) => name === given || `#${id}` === given)
+        const found = all.filter(
+          ({ id, name }) => name === given || `#${id}` === given || String(id) === given,
+        )
         if (found.length !== 1)
           throw usage(
             found.length === 0
@@ -89,7 +92,8 @@ function parseScopes(given: string[] | undefined): Scope[] | null {
 
 function parseDays(given: string): string {
   const days = Number(given)
-  if (!Number.isInteger(days) || days < 1) throw usage(`--days takes a whole number, not "${given}".`)
+  if (!Number.isInteger(days) || days < 1 || days > MAX_DAYS)
+    throw usage(`--days takes a whole number up to ${MAX_DAYS}, not "${given}".`)
   return inDays(days)
 }
 

@@ -51,7 +51,7 @@ export const open: Register = (program) => {
   const command = program
     .command('open')
     .description('open a page of the dashboard, and print its address')
-    .argument('[thing]', 'a run such as 42, a pipeline, an application or a hook; by default the first page')
+    .argument('[name]', 'a run such as 42, a pipeline, an application or a hook; by default the first page')
     .action(
       run(async ({ connect, screen, env }, given: string | undefined) => {
         const { gantry, url } = await connect()

@@ -6,7 +6,7 @@ import { printDetails } from '../details.ts'
 import { slug } from '../names.ts'
 import { plain, type Screen } from '../screen.ts'
 import { collect, organizationsOf } from '../walk.ts'
-import { type Change, placeOf } from './diff.ts'
+import { type Change, pathOf } from './diff.ts'
 
 type Applied = components['schemas']['Applied']
 
@@ -23,7 +23,7 @@ export async function printNewHooks(
     const change = changes.find((one) => one.path === path) ?? unlisted(path)
     const direction = url === null ? 'outgoing' : 'incoming'
     screen.print()
-    screen.print(screen.style('bold', `New ${direction} hook ${plain(placeOf(change))}`))
+    screen.print(screen.style('bold', `New ${direction} hook ${plain(pathOf(change))}`))
     printDetails(screen, [
       ['  URL', url],
       ['  Secret', secret],
@@ -57,7 +57,7 @@ function senderOf({ name, fields }: Change, senders: readonly Sender[]): Sender 
 export function printNextStep(screen: Screen, { changes }: Applied): void {
   const pipeline = changes.find(({ verb, type }) => verb === 'create' && type === 'pipeline')
   if (!pipeline) return
-  const path = placeOf(pipeline).split('/').map(slug).join('/')
+  const path = pathOf(pipeline).split('/').map(slug).join('/')
   screen.note(`\nNext: gantry run ${path} --watch`)
 }
 

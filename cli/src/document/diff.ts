@@ -13,7 +13,7 @@ const MAX_TEXT = 200
 export function describeChanges(changes: readonly Change[]): Line[] {
   return changes.flatMap((change) => {
     const { verb, type, fields } = change
-    const head = { text: `${SIGNS[verb]} ${type} ${plain(placeOf(change))}`, style: STYLES[verb] }
+    const head = { text: `${SIGNS[verb]} ${type} ${plain(pathOf(change))}`, style: STYLES[verb] }
     const details = verb === 'change' ? fields.flatMap(describeField) : []
     return [head, ...details]
   })
@@ -23,7 +23,7 @@ const SECTION =
   /(?:^|\.)(?:credentials|environments|servers|applications|variables|pipelines|steps|hooks\.incoming|hooks\.outgoing)\./g
 
 /** 'environments.production.servers.web-1' → 'production/web-1' */
-export function placeOf({ path, name, type }: Pick<Change, 'path' | 'name' | 'type'>): string {
+export function pathOf({ path, name, type }: Pick<Change, 'path' | 'name' | 'type'>): string {
   if (type === 'organization' || type === 'project') return name
   return path.replaceAll(SECTION, '/').replace(/^\//, '')
 }

@@ -1,4 +1,4 @@
-// The values of a document's placeholders: from --env-file, then from the environment, then from whoever sits here.
+// The values of a document's placeholders: from --env-file, then from the environment, then from a prompt.
 import { askSecret } from '../ask.ts'
 import type { Cli } from '../cli.ts'
 import { readEnvFile } from '../env-file.ts'

@@ -10,7 +10,7 @@ export function changeLine(run: RunState, event: ActionEvent): string | null {
   const subject = subjectOf(run, event)
   if (!subject) return null
   const { data } = event
-  // One that never ran is told by the state of its server.
+  // The state of the server says that it never ran.
   if (event.type === 'step' && data.status !== 'in-progress' && subject.startedAt === null) return null
   const seconds = subject.endedAt === null ? null : secondsOf(subject, subject.endedAt)
   const took = seconds === null ? '' : ` after ${duration(seconds)}`

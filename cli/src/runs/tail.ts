@@ -12,7 +12,8 @@ export function createTail() {
     append(text: string): void {
       const parts = (open + text).split('\n')
       open = parts.pop()!.slice(-KEPT_CHARACTERS)
-      ended = [...ended, ...parts.slice(-KEPT_LINES)].slice(-KEPT_LINES)
+      const fresh = parts.slice(-KEPT_LINES).map((line) => line.slice(0, KEPT_CHARACTERS))
+      ended = [...ended, ...fresh].slice(-KEPT_LINES)
     },
     /** At most so many, the newest last. */
     lines: (count: number = KEPT_LINES) => (open === '' ? ended : [...ended, open]).slice(-count),
