@@ -28,7 +28,7 @@ export type GantryProcess = {
 }
 
 const MAIN = fileURLToPath(new URL('../../server/main.ts', import.meta.url))
-const READY_WITHIN_MS = 30_000
+const READY_WITHIN_MS = 60_000
 
 export async function temporaryHome(t: Closer): Promise<string> {
   const home = await mkdtemp(join(tmpdir(), 'gantry-home-'))
