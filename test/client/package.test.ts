@@ -4,17 +4,17 @@ import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { basename, join } from 'node:path'
+import { join } from 'node:path'
 import { after, suite, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { signDelivery, signingKey } from '#adapters/http-client/sign.ts'
 import { USERS_NODE } from '#test/support/cli.ts'
+import { pack } from '#test/support/npm.ts'
 import { openRunWorld } from '#test/support/run-world.ts'
 
 const run = promisify(execFile)
 const inProject = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url))
-const npm = process.env.npm_execpath ? [USERS_NODE, process.env.npm_execpath] : ['npm']
 const TSC = inProject('client/node_modules/typescript/bin/tsc')
 const STRICT = [
   ...['--strict', '--exactOptionalPropertyTypes', '--noUncheckedIndexedAccess', '--skipLibCheck', 'false'],
@@ -28,12 +28,9 @@ await install()
 
 /** Without a network: the tarball is unpacked, and its dependencies are those of this checkout. */
 async function install(): Promise<void> {
-  const [program, ...args] = [...npm, 'pack', '--workspace=client', `--pack-destination=${folder}`, '--json']
-  const { stdout } = await run(program!, args, { cwd: inProject('.') })
-  // What `prepack` prints comes first.
-  const [{ filename }] = JSON.parse(stdout.slice(stdout.indexOf('[\n')))
+  const { tarball } = await pack('client', folder)
   await mkdir(installed, { recursive: true })
-  await run('tar', ['-xzf', join(folder, basename(filename)), '-C', installed, '--strip-components=1'])
+  await run('tar', ['-xzf', tarball, '-C', installed, '--strip-components=1'])
   const { dependencies } = JSON.parse(await readFile(join(installed, 'package.json'), 'utf8'))
   for (const name of [...Object.keys(dependencies), '@types/node', 'undici-types']) {
     await mkdir(join(folder, 'node_modules', name, '..'), { recursive: true })
