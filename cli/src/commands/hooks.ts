@@ -1,0 +1,58 @@
+import { type Register, run } from '../command.ts'
+import { printDetails } from '../details.ts'
+import { findNamed, type Kind, readNames } from '../names.ts'
+import { printTable } from '../table.ts'
+import { type ListOptions, list, type ShowOptions, show } from './list-and-show.ts'
+
+const HOOKS: Kind[] = ['incoming_hook', 'outgoing_hook']
+
+export const hooks: Register = (program) => {
+  const group = program.command('hooks').description('webhooks, in both directions')
+  list(group, 'list webhooks').action(
+    run(async ({ connect, screen }, { json }: ListOptions) => {
+      const { gantry } = await connect()
+      const rows = await readNames(gantry, HOOKS)
+      if (json) return screen.json(rows)
+      printTable(
+        screen,
+        rows,
+        [
+          { title: 'hook', text: ({ path }) => path },
+          { title: 'direction', text: ({ type }) => (type === 'incoming_hook' ? 'incoming' : 'outgoing') },
+          { title: 'id', text: ({ id }) => String(id) },
+        ],
+        'No webhooks yet. `gantry hook create` makes one.',
+      )
+    }),
+  )
+  show(group, 'show a webhook', '<hook>').action(
+    run(async ({ connect, screen }, given: string, { json }: ShowOptions) => {
+      const { gantry } = await connect()
+      const { id, path, type } = await findNamed(gantry, HOOKS, given)
+      const params = { path: { hook_id: String(id) } }
+      const hook =
+        type === 'incoming_hook'
+          ? await gantry.get('/hooks/incoming/{hook_id}', { params })
+          : await gantry.get('/hooks/outgoing/{hook_id}', { params })
+      if (json) return screen.json(hook)
+      printDetails(screen, [
+        ['Hook', `${path} (${hook.id})`],
+        ['Direction', hook.type],
+        ['State', hook.active ? 'on' : `off${hook.disabled_reason ? `: ${hook.disabled_reason}` : ''}`],
+        ['URL', hook.url ?? hook.target_url],
+        [
+          'Signed',
+          hook.requires_secret === null
+            ? null
+            : hook.requires_secret
+              ? `yes, ${hook.secret_header_name}`
+              : 'no',
+        ],
+        [
+          'Trigger when',
+          Object.keys(hook.trigger_when).length > 0 ? JSON.stringify(hook.trigger_when) : null,
+        ],
+      ])
+    }),
+  )
+}
