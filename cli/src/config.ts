@@ -19,7 +19,16 @@ export type Config = { current: string | null; contexts: Record<string, Context>
 export function configFolder(env: NodeJS.ProcessEnv, platform = process.platform): string {
   if (env.GANTRY_CONFIG_DIR) return env.GANTRY_CONFIG_DIR
   if (platform === 'win32' && env.APPDATA) return join(env.APPDATA, 'gantry')
-  return join(env.XDG_CONFIG_HOME || join(homedir(), '.config'), 'gantry')
+  return join(env.XDG_CONFIG_HOME || join(homeFolder(), '.config'), 'gantry')
+}
+
+/** An account without a home, as containers have, signs in by its environment. */
+function homeFolder(): string {
+  try {
+    return homedir()
+  } catch {
+    return '/'
+  }
 }
 
 const fileIn = (folder: string) => join(folder, 'config.json')
@@ -27,7 +36,7 @@ const fileIn = (folder: string) => join(folder, 'config.json')
 export async function readConfig(folder: string): Promise<Config> {
   const file = fileIn(folder)
   const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return null
+    if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return null
     throw usage(`Failed to read ${file}: ${error.code}.`, 'Check the permissions of the file.')
   })
   if (text === null) return { current: null, contexts: ownNames({}) }

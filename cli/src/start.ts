@@ -8,7 +8,7 @@ import { createProgram } from './program.ts'
 import { paint, plain, usesColor } from './screen.ts'
 import { versionNote } from './server-version.ts'
 
-const GRACE_MS = 250
+const GRACE_MS = 1_000
 
 /** A command that watches its signal says how to go on; any other may wait for a response or for stdin. */
 function stop(): void {

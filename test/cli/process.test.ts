@@ -3,9 +3,11 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
+import { constants } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { openShell } from '#test/support/cli.ts'
+import { until } from '#test/support/until.ts'
 
 const STACK = /\n\s+at |node:internal/
 
@@ -42,11 +44,13 @@ test('Ctrl-C ends a command whose request never gets a response', async (t) => {
 test('Ctrl-C ends a command that reads stdin', async (t) => {
   const shell = await openShell(t, { GANTRY_URL: silentUrl, GANTRY_TOKEN: 'x' })
   const { child, ended } = shell.start(['variables', 'set', 'web', 'NAME'], { keepsInput: true })
-  await once(child, 'spawn')
-  // Until it has installed its handler, the signal ends it too, without an exit code.
-  const timer = setInterval(() => child.kill('SIGINT'), 700)
+  await until('the command handles SIGINT', 30_000, async () => {
+    const status = await readFile(`/proc/${child.pid}/status`, 'utf8')
+    const caught = Number.parseInt(/^SigCgt:\s+([0-9a-f]+)$/m.exec(status)![1]!.slice(-8), 16)
+    return (caught & (1 << (constants.signals.SIGINT - 1))) !== 0
+  })
+  child.kill('SIGINT')
   const { code, stderr } = await ended
-  clearInterval(timer)
   assert.deepEqual([code, stderr], [130, ''])
 })
 
@@ -81,6 +85,13 @@ test('a context is only ever one that was signed in to', async (t) => {
     assert.equal((await shell.gantry(['--context', name, 'whoami'])).code, 2)
   }
   assert.equal(JSON.parse(await readFile(file, 'utf8')).current, 'here')
+})
+
+test('without a folder for the configuration there is nothing to read, which is no error', async (t) => {
+  const shell = await openShell(t, { GANTRY_CONFIG_DIR: '/dev/null/gantry' })
+  const { code, stderr } = await shell.gantry(['whoami'])
+  assert.equal(code, 4)
+  assert.match(stderr, /^gantry: You are not signed in\./)
 })
 
 test('a damaged configuration is named, whatever is wrong with it', async (t) => {
