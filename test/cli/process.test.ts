@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { createServer as createHttpServer } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
-import { constants } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { openShell } from '#test/support/cli.ts'
-import { until } from '#test/support/until.ts'
+import { later } from '#test/support/later.ts'
 
 const STACK = /\n\s+at |node:internal/
 
@@ -42,13 +42,19 @@ test('Ctrl-C ends a command whose request never gets a response', async (t) => {
 })
 
 test('Ctrl-C ends a command that reads stdin', async (t) => {
-  const shell = await openShell(t, { GANTRY_URL: silentUrl, GANTRY_TOKEN: 'x' })
-  const { child, ended } = shell.start(['variables', 'set', 'web', 'NAME'], { keepsInput: true })
-  await until('the command handles SIGINT', 30_000, async () => {
-    const status = await readFile(`/proc/${child.pid}/status`, 'utf8')
-    const caught = Number.parseInt(/^SigCgt:\s+([0-9a-f]+)$/m.exec(status)![1]!.slice(-8), 16)
-    return (caught & (1 << (constants.signals.SIGINT - 1))) !== 0
+  const instance = createHttpServer((_, response) =>
+    response.writeHead(200, { 'content-type': 'application/json' }).end('{"name":"Gantry"}'),
+  ).listen(0, '127.0.0.1')
+  later(t, async () => {
+    instance.close()
+    instance.closeAllConnections()
   })
+  await once(instance, 'listening')
+  const shell = await openShell(t)
+  const asked = once(instance, 'request')
+  const address = `http://127.0.0.1:${(instance.address() as AddressInfo).port}`
+  const { child, ended } = shell.start(['login', address, '--with-token'], { keepsInput: true })
+  await asked
   child.kill('SIGINT')
   const { code, stderr } = await ended
   assert.deepEqual([code, stderr], [130, ''])
