@@ -95,7 +95,8 @@ async function parseFields(fields: readonly Field[], code: string, given: readon
     const field = fields.find((one) => one.name === name)
     if (!field)
       throw usage(
-        `--field takes name=value, not "${text.slice(0, 40)}".`,
+        // Never the value, which may be a secret.
+        at < 1 ? '--field takes name=value.' : `${code} has no field "${name}".`,
         `Fields of ${code}: ${fields.map((one) => one.name).join(', ') || 'none'}.`,
       )
     const value = text.slice(at + 1)

@@ -71,6 +71,9 @@ suite('an incoming hook', () => {
     const args = ['hook', 'create', 'deploy', '--from', 'linear', '--field']
     const inline = await shell.gantry([...args, 'secret=of-the-sender'])
     assert.deepEqual([inline.code, inline.stderr.includes('--field secret=-')], [2, true])
+    const unknown = await shell.gantry([...args, 'secrets=s3cret-value'])
+    assert.match(unknown.stderr, /^gantry: linear has no field "secrets"\.\nFields of linear: .*secret/)
+    assert.doesNotMatch(unknown.stderr, /s3cret/)
     const piped = await shell.gantry([...args, 'secret=-'], { input: 'the secret of the sender\n' })
     assert.equal(piped.code, 0, piped.stderr)
     assert.doesNotMatch(`${piped.stdout}${piped.stderr}`, /secret of the sender/)
