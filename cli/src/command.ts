@@ -19,6 +19,9 @@ export function examples(command: Command, ...list: [command: string, what: stri
   return command.addHelpText('after', `\nExamples:\n${text}`)
 }
 
+/** Collects the values of an option that may be repeated. */
+export const every = (value: string, values: string[] = []) => [...values, value]
+
 const interruption = new AbortController()
 
 /** What Ctrl-C does: commands see it as their signal. */

@@ -3,7 +3,7 @@ import { examples, type Register, run } from '../command.ts'
 import { printDetails } from '../details.ts'
 import { usage } from '../failure.ts'
 import { findNamed } from '../names.ts'
-import { findActionId } from '../runs/find.ts'
+import { ACTION, findActionId } from '../runs/find.ts'
 import { plain } from '../screen.ts'
 import { type Column, printTable } from '../table.ts'
 import { ago, took } from '../times.ts'
@@ -61,7 +61,7 @@ export const actions: Register = (program) => {
   group
     .command('show')
     .description('show a run with its servers and steps')
-    .argument('<action>', 'a run such as 42, or a pipeline for its newest run')
+    .argument('<action>', ACTION)
     .option('--json', 'print JSON')
     .action(
       run(async ({ connect, screen }, given: string, { json }: { json?: true }) => {

@@ -1,11 +1,10 @@
-import { examples, type Register, run } from '../command.ts'
+import { every, examples, type Register, run } from '../command.ts'
 import { exitCodeOf, usage } from '../failure.ts'
 import { readFileOrInput } from '../stdin.ts'
 
 type Options = { field: string[]; header: string[]; input?: string; paginate?: true }
 
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD']
-const every = (value: string, values: string[]) => [...values, value]
 
 export const api: Register = (program) => {
   const command = program

@@ -2,7 +2,7 @@ import type { Gantry } from '@gantry/client'
 import type { Command } from 'commander'
 import { askSecret } from '../ask.ts'
 import type { Cli } from '../cli.ts'
-import { examples, run } from '../command.ts'
+import { every, examples, run } from '../command.ts'
 import { EXIT } from '../exit-codes.ts'
 import { exitCodeOf, Failure, usage } from '../failure.ts'
 import { exitCodeOfVerdict, explainVerdict } from '../hooks/explain.ts'
@@ -11,8 +11,6 @@ import { plain } from '../screen.ts'
 import { readFileOrInput } from '../stdin.ts'
 
 type Options = { file?: string; header?: string[]; send?: true; action?: string; json?: true }
-
-const every = (value: string, values: string[] = []) => [...values, value]
 
 export function registerTest(group: Command): void {
   const test = group

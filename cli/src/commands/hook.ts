@@ -1,7 +1,7 @@
 import { askSecret, choose } from '../ask.ts'
 import { collectFields, type Entry, expand, findEntry, instructionsFor } from '../catalog.ts'
 import type { Cli } from '../cli.ts'
-import { examples, type Register, run } from '../command.ts'
+import { every, examples, type Register, run } from '../command.ts'
 import { printDetails } from '../details.ts'
 import { EXIT } from '../exit-codes.ts'
 import { usage } from '../failure.ts'
@@ -16,8 +16,6 @@ import { collect } from '../walk.ts'
 import { registerTest } from './hook-test.ts'
 
 type CreateOptions = { from?: string; to?: string; name?: string; field?: string[]; json?: true }
-
-const every = (value: string, values: string[] = []) => [...values, value]
 
 export const hook: Register = (program) => {
   const group = program.command('hook').description('create, test and replay webhooks')

@@ -1,17 +1,14 @@
 // Commands that start, repeat and end runs.
 import type { Command } from 'commander'
 import { stateOf } from '../actions.ts'
-import { examples, type Register, run } from '../command.ts'
+import { every, examples, type Register, run } from '../command.ts'
 import { printDetails } from '../details.ts'
-import { findActionId, findPipeline } from '../runs/find.ts'
+import { ACTION, findActionId, findPipeline } from '../runs/find.ts'
 import { type RunOptions, type RunRequest, toRequest } from '../runs/input.ts'
 import { addUntilOptions, seeThrough, type UntilOptions } from '../runs/until-end.ts'
 import { printTable } from '../table.ts'
 
 const PIPELINE = 'a pipeline such as shop/production/web/deploy, or an application that has only one'
-const ACTION = 'a run such as 42, or a pipeline for its newest run'
-
-const every = (value: string, values: string[] = []) => [...values, value]
 
 const addRunOptions = (command: Command) =>
   command

@@ -1,12 +1,10 @@
 // Commands that look at runs: progress, logs, and their pages.
 import { examples, type Register, run } from '../command.ts'
 import { openBrowser } from '../open-browser.ts'
-import { findActionId, findActiveId, readAction } from '../runs/find.ts'
+import { ACTION, findActionId, findActiveId, readAction } from '../runs/find.ts'
 import { type LogOptions, printLogs } from '../runs/logs.ts'
 import { pageFor } from '../runs/pages.ts'
 import { awaitEnd } from '../runs/until-end.ts'
-
-const ACTION = 'a run such as 42, or a pipeline for its newest run'
 
 export const watch: Register = (program) => {
   const command = program

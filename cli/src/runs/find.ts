@@ -60,6 +60,9 @@ async function onlyDeploys(gantry: Gantry, found: Named[]): Promise<Named[]> {
   return found.filter(({ id }) => deploys.has(id))
 }
 
+/** How help describes what `findActionId` takes. */
+export const ACTION = 'a run such as 42, or a pipeline for its newest run'
+
 /** '#42', '42', or a pipeline for its newest run. */
 export async function findActionId(gantry: Gantry, given: string): Promise<number> {
   if (/^#?\d+$/.test(given)) return parseActionId(given)
