@@ -15,8 +15,11 @@ const SOURCES = [
 ]
 const expected = fingerprint(SOURCES)
 
-if (!isBuilt(stamp, expected) && !build())
+if (!isBuilt(stamp, expected) && !build()) {
   console.error('gantry: failed to build the command line; see above. Everything else works without it.')
+  // A package without it, or with an old one, is worse than none.
+  if (process.env.npm_lifecycle_event === 'prepack') process.exitCode = 1
+}
 
 function build() {
   const program = join(root, 'cli', `.dist-${process.pid}.cjs`)

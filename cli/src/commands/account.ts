@@ -22,7 +22,7 @@ export const context: Register = (program) => {
   const group = program.command('context').description('switch between the instances that you use')
   group
     .command('ls')
-    .description('list them; * marks the current one')
+    .description('list the instances you are signed in to; * marks the current one')
     .option('--json', 'print JSON')
     .action(
       run(async (cli, { json }: { json?: true }) => {
@@ -50,7 +50,7 @@ export const context: Register = (program) => {
     )
   group
     .command('use')
-    .description('make one the current one')
+    .description('send commands to another instance from now on')
     .argument('<name>', 'as `gantry context ls` shows it')
     .action(
       run(async (cli, name: string) => {

@@ -171,7 +171,7 @@ export const hook: Register = (program) => {
 
   const secret = group
     .command('secret')
-    .description('use the secret that a sender shows; asks for it, or reads stdin')
+    .description('set the secret that a sender has generated; asks for it, or reads stdin')
     .argument('<hook>', HOOK)
     .action(
       run(async (cli, given: string) => {

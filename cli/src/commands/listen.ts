@@ -12,7 +12,10 @@ export const listen: Register = (program) => {
     .description(
       'show the deliveries of an outgoing webhook as they happen, and forward them to this machine',
     )
-    .argument('<hook>', 'a name such as shop/production/web/deploy/chat, the beginning of one, or its id')
+    .argument(
+      '<hook>',
+      'a name such as shop/production/web/deploy/chat, the end or beginning of one, or its id',
+    )
     .option('--forward <url>', 'send each one here too, with a valid signature')
     .option('--json', 'print one line of JSON per delivery')
     .action(

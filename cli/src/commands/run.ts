@@ -12,7 +12,10 @@ const PIPELINE = 'a pipeline such as shop/production/web/deploy, or an applicati
 
 const addRunOptions = (command: Command) =>
   command
-    .option('--ref <ref>', 'the branch, tag or commit to deploy; heads/… and tags/… say which')
+    .option(
+      '--ref <ref>',
+      'the branch, tag or commit to deploy, if not the default branch; heads/x is always a branch, tags/x a tag',
+    )
     .option(
       '--var <name=value>',
       'a variable for the steps, which see it as GANTRY_VAR_<NAME>; repeatable',
@@ -22,7 +25,10 @@ const addRunOptions = (command: Command) =>
 
 export const runPipeline: Register = (program) => {
   const command = addRunOptions(
-    program.command('run').description('run a pipeline').argument('<pipeline>', PIPELINE),
+    program
+      .command('run')
+      .description('start a pipeline: deploy, or whatever its steps do')
+      .argument('<pipeline>', PIPELINE),
   ).option('--comment <text>', 'why, for people who look at the run later')
   addUntilOptions(command).action(
     run(async (cli, given: string, options: RunOptions & UntilOptions) => {
@@ -50,7 +56,7 @@ export const runPipeline: Register = (program) => {
 export const retry: Register = (program) => {
   const command = program
     .command('retry')
-    .description('run it again, with the same commit and the current steps')
+    .description('start a run again, with the same commit and the current steps')
     .argument('<action>', ACTION)
   addUntilOptions(command).action(
     run(async (cli, given: string, options: UntilOptions) => {
@@ -65,7 +71,7 @@ export const retry: Register = (program) => {
 export const rollback: Register = (program) => {
   const command = program
     .command('rollback')
-    .description('return to the release before the live one, or to another earlier one')
+    .description('make the previous release live again, or another earlier one')
     .argument('<pipeline>', 'a deploy pipeline, or an application that has only one')
     .option(
       '--to <release>',
@@ -91,7 +97,7 @@ export const rollback: Register = (program) => {
 export const cancel: Register = (program) => {
   program
     .command('cancel')
-    .description('stop a run: running steps are ended, others never start')
+    .description('stop a run: running steps end, the others never start')
     .argument('<action>', ACTION)
     .option('--json', 'print the run as JSON')
     .action(

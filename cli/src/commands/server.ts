@@ -11,7 +11,10 @@ export const server: Register = (program) => {
   group
     .command('check')
     .description('connect to a server and see whether pipelines can run there')
-    .argument('<server>', 'a name such as shop/production/web-1, the beginning of one, or #id')
+    .argument(
+      '<server>',
+      "a name such as shop/production/web-1, the end or beginning of one, or its id as '#7'",
+    )
     .option('--pin-host-key', 'pin the key that the host presents, if none is pinned yet')
     .option('--json', 'print JSON')
     .action(

@@ -61,8 +61,8 @@ export const tokens: Register = (program) => {
   examples(create, ['gantry tokens create ci --scope read run', 'for a CI job that deploys'])
   group
     .command('revoke')
-    .description('make a token invalid, at once')
-    .argument('<token>', 'its name or #id')
+    .description('revoke a token; it stops working at once')
+    .argument('<token>', "its name, or its id as '#7'")
     .action(
       run(async ({ connect, screen }, given: string) => {
         const { gantry } = await connect()

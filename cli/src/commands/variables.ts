@@ -19,9 +19,12 @@ export const variables: Register = (program) => {
     group
       .command(name)
       .description(description)
-      .argument('<application>', 'a name such as shop/production/web, the beginning of one, or #id')
+      .argument(
+        '<application>',
+        "a name such as shop/production/web, the end or beginning of one, or its id as '#7'",
+      )
 
-  verb('ls', 'list them; hidden values are never shown')
+  verb('ls', 'list the variables of an application; hidden values are masked')
     .option('--json', 'print JSON')
     .action(
       run(async (cli, application: string, { json }: { json?: true }) => {
@@ -77,7 +80,7 @@ export const variables: Register = (program) => {
     ['gantry variables set web --hidden --env-file .env', 'everything in a file'],
   )
 
-  verb('unset', 'remove variables')
+  verb('unset', 'remove variables from an application')
     .argument('<names...>', 'their names')
     .action(
       run(async (cli, application: string, names: string[]) => {

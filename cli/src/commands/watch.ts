@@ -25,12 +25,12 @@ export const watch: Register = (program) => {
 export const logs: Register = (program) => {
   const command = program
     .command('logs')
-    .description('print what the steps of a run have printed')
+    .description('print the logs of a run')
     .argument('<action>', ACTION)
-    .option('-f, --follow', 'go on until the run has ended')
-    .option('--step <name>', 'only of this step')
-    .option('--server <name>', 'only of this server')
-    .option('--failed', 'only of steps that have failed')
+    .option('-f, --follow', 'keep printing until the run has ended')
+    .option('--step <name>', 'only this step')
+    .option('--server <name>', 'only this server')
+    .option('--failed', 'only steps that failed')
     .action(
       run(async (cli, given: string, options: LogOptions) => {
         const { gantry } = await cli.connect()

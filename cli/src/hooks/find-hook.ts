@@ -1,7 +1,7 @@
 import type { Gantry } from '@gantry/client'
 import { findNamed } from '../names.ts'
 
-export const HOOK = 'a name such as shop/production/web/deploy/github, the beginning of one, or its id'
+export const HOOK = 'a name such as shop/production/web/deploy/github, the end or beginning of one, or its id'
 
 export type FoundHook = { id: string; direction: 'incoming' | 'outgoing'; path: string }
 

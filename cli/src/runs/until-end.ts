@@ -14,7 +14,7 @@ export type UntilOptions = { watch?: true; wait?: true; json?: true }
 export function addUntilOptions(command: Command): Command {
   return command
     .addOption(new Option('--watch', 'show its progress until it has ended').conflicts('wait'))
-    .addOption(new Option('--wait', 'print nothing more until it has ended'))
+    .addOption(new Option('--wait', 'wait until it has ended; the exit code says how'))
     .option('--json', 'print the run as JSON')
 }
 
