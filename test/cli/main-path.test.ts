@@ -78,6 +78,7 @@ test('typed at a terminal: login, init, apply, run, logs, rollback', async (t) =
   await run('gantry run shop --watch --comment "Sell more"')
   assert.equal(await live('shop'), 'Second version')
   await run('gantry logs 2 --step get-new-release')
+  await run('gantry logs #2')
   await run('gantry rollback shop --watch; echo "exit code $?"')
   assert.equal(await live('shop'), 'First version')
   await run('gantry apply')

@@ -27,6 +27,6 @@ export const show = (group: Command, description: string, argument: string) =>
     .description(description)
     .argument(
       argument,
-      `a name such as ${EXAMPLES[argument]}, the end or beginning of one, or its id as '#7'`,
+      `a name such as ${EXAMPLES[argument]}, the end or beginning of one, or ${argument === '<hook>' ? 'its id' : "its id as '#7'"}`,
     )
     .option('--json', 'print JSON')
