@@ -3,6 +3,7 @@ import { createFetch, createGantry, type Gantry } from '@gantry/client'
 import { type Config, configFolder, readConfig } from './config.ts'
 import { EXIT } from './exit-codes.ts'
 import { Failure, usage } from './failure.ts'
+import { httpFetch } from './http-fetch.ts'
 import { noticeVersion } from './server-version.ts'
 import { VERSION } from './version.ts'
 
@@ -108,7 +109,7 @@ export function clientFor({ url, token }: Pick<Target, 'url' | 'token'>): Gantry
 function optionsFor({ url, token }: Pick<Target, 'url' | 'token'>) {
   return {
     headers: HEADERS,
-    fetch: async (request: Request) => noticeVersion(url, await fetch(request)),
+    fetch: async (request: Request) => noticeVersion(url, await httpFetch(request)),
     ...(token !== null && { token }),
   }
 }
