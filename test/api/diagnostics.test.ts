@@ -1,4 +1,4 @@
-// GET /diagnostics on a real database: a healthy installation, what goes wrong in one, and who is told.
+// GET /diagnostics on a real database: a healthy installation, what can fail in one, and who may see it.
 import assert from 'node:assert/strict'
 import { randomUUIDv7 } from 'node:crypto'
 import { chmod, rm, writeFile } from 'node:fs/promises'

@@ -195,7 +195,7 @@ const CASES: Record<string, Case> = {
     works: 200,
   },
   'POST /repositories/inspect environment_id': {
-    // Callers choose the environment: one of another organization is wrong only for those who cannot see it.
+    // Callers choose the environment: one of another organization is invalid only to callers without access to it.
     ids: {
       right: ours.environmentId,
       wrong: { 'a removed one': environments.wrong['a removed one']!, ...NOTHING },

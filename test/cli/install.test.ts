@@ -87,7 +87,7 @@ test('an address with quotes is only ever an address', () => {
   )
 })
 
-test('only the command line is told the version of the instance', async () => {
+test('only the command line receives the version of the instance', async () => {
   const asked = await fetch(`${url}/healthz`, { headers: { 'user-agent': 'gantry-cli/0.0.1' } })
   assert.match(asked.headers.get('x-gantry-version') ?? '', /^\d+\.\d+\.\d+/)
   assert.equal((await fetch(`${url}/healthz`)).headers.get('x-gantry-version'), null)
