@@ -17,6 +17,15 @@ const InvitationPage = lazy(() => import('./session/invitation-page.tsx'))
 const ResetPasswordPage = lazy(() => import('./session/reset-password-page.tsx'))
 const AuthorizePage = lazy(() => import('./session/authorize-page.tsx'))
 const AccountPage = lazy(() => import('./account/account-page.tsx'))
+const ApplicationsPage = lazy(() => import('./applications/applications-page.tsx'))
+const ApplicationPage = lazy(() => import('./applications/application-page.tsx'))
+const ServersPage = lazy(() => import('./servers/servers-page.tsx'))
+const ServerPage = lazy(() => import('./servers/server-page.tsx'))
+const CredentialsPage = lazy(() => import('./credentials/credentials-page.tsx'))
+const SettingsPage = lazy(() => import('./settings/settings-page.tsx'))
+const AuditPage = lazy(() => import('./audit/audit-page.tsx'))
+const UsersPage = lazy(() => import('./users/users-page.tsx'))
+const NewApplicationPage = lazy(() => import('./first-run/new-application-page.tsx'))
 const MembersPage = lazy(() => import('./members/members-page.tsx'))
 
 export function App() {
@@ -49,6 +58,15 @@ function SignedInPages() {
             <Route path="/hooks/:type/:id">
               {({ type, id }) => <HookPage key={id} type={type} id={id} />}
             </Route>
+            <Route path="/applications" component={ApplicationsPage} />
+            <Route path="/applications/:id">{({ id }) => <ApplicationPage key={id} id={id} />}</Route>
+            <Route path="/servers" component={ServersPage} />
+            <Route path="/servers/:id">{({ id }) => <ServerPage key={id} id={id} />}</Route>
+            <Route path="/credentials" component={CredentialsPage} />
+            <Route path="/settings" component={SettingsPage} />
+            <Route path="/audit" component={AuditPage} />
+            <Route path="/users" component={UsersPage} />
+            <Route path="/new" component={NewApplicationPage} />
             <Route path="/members" component={MembersPage} />
             <Route path="/account" component={AccountPage} />
             <Route>

@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useLocation } from 'wouter'
 import { useApi } from '../api/services.ts'
 import classes from '../ui/shell.module.css'
-import { isScopedPage, useScope } from './scope.ts'
+import { isOrganizationPage, isScopedPage, useScope } from './scope.ts'
 import { projectsQuery, useEnvironment, useEnvironments, useOrganizations, useProject } from './tree.ts'
 
 type Option = { id: number; name: string }
@@ -32,8 +32,7 @@ export function ScopeSwitcher() {
         unlisted={unlistedProject?.organization}
         select={(id) => setScope({ organization: id })}
       />
-      {/* Members belong to organizations. */}
-      {location !== '/members' && (
+      {!isOrganizationPage(location) && (
         <>
           <Level
             name="Project"

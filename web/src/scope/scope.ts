@@ -23,9 +23,17 @@ export function scopeSearch(scope: Scope, extra: Record<string, string> = {}): s
   return search.size === 0 ? '' : `?${search}`
 }
 
-/** Pages that list what is in a scope; the others show one object, which has its own. */
+const SCOPED = /^\/(overview|actions|applications|servers|pipelines|hooks|new)$/
+const OF_ORGANIZATION = /^\/(credentials|members|settings|audit)$/
+
+/** Pages about the selected organization as a whole. */
+export function isOrganizationPage(location: string): boolean {
+  return OF_ORGANIZATION.test(location)
+}
+
+/** Pages that show what is in a scope; the others show one object, which has its own. */
 export function isScopedPage(location: string): boolean {
-  return /^\/(overview|actions|pipelines|hooks|members)$/.test(location)
+  return SCOPED.test(location) || isOrganizationPage(location)
 }
 
 export function scopeFilters({ organization, project, environment }: Scope) {

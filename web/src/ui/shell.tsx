@@ -10,7 +10,7 @@ import { ScopeSwitcher } from '../scope/scope-switcher.tsx'
 import { useSession } from '../session/session.ts'
 import classes from './shell.module.css'
 
-const PAGES = ['overview', 'actions', 'pipelines', 'hooks', 'members']
+const PAGES = ['overview', 'actions', 'applications', 'servers', 'pipelines', 'hooks', 'members']
 const REFETCH_INTERVAL_MS = 3_000
 
 export function Shell({ children }: { children: ReactNode }) {
