@@ -39,6 +39,9 @@ export type Item<Path extends GetPath> = Data<'get', Path> extends (infer One)[]
 /** One page of a list. `total` is the service's count: `10000+` where it stopped counting. */
 export type Page<One> = { items: One[]; total: string; hasNext: boolean }
 
+/** Data and its `ETag`; null where the route has none. */
+export type Versioned<Value> = { data: Value; etag: string | null }
+
 export type StepLogOptions = { after?: number | undefined; signal?: AbortSignal | undefined }
 
 export type Gantry = ReturnType<typeof createGantry>
@@ -68,6 +71,14 @@ export function createGantry({ url, ...options }: GantryOptions) {
 
   const get = call('get')
 
+  async function getVersioned<Path extends GetPath, Init extends GetInit<Path>>(
+    path: Path,
+    ...[init]: InitParam<Init>
+  ): Promise<Versioned<Data<'get', Path, Init>>> {
+    const { data, response } = await send('get', path, init)
+    return { data, etag: response.headers.get('etag') }
+  }
+
   async function page<Path extends GetPath, Init extends GetInit<Path>>(
     path: Path,
     ...[init]: InitParam<Init>
@@ -92,6 +103,9 @@ export function createGantry({ url, ...options }: GantryOptions) {
     put: call('put'),
     patch: call('patch'),
     delete: call('delete'),
+
+    /** With its version: send it as `If-Match`, and the change is rejected (412) if somebody else was faster. */
+    getVersioned,
 
     page,
 

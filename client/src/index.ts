@@ -12,6 +12,7 @@ export {
   type InitParam,
   type Item,
   type Page,
+  type Versioned,
 } from './gantry.ts'
 export type { StreamOptions } from './resume.ts'
 export type { ActionEvent, ActionsEvent, ActionsFilter, DeliveryEvent } from './streams.ts'

@@ -20,6 +20,7 @@ import {
 } from '#test/support/process.ts'
 import { until } from '#test/support/until.ts'
 import { openBrowser } from './browser.ts'
+import { recordWrites } from './writes.ts'
 
 type Closer = { after(fn: () => Promise<void>): void }
 export type Login = { email: string; password: string }
@@ -193,6 +194,7 @@ export async function openPage(
 ): Promise<{ page: Page; errors: string[]; close(): Promise<void> }> {
   const context = await contextOf(world, login)
   const page = await context.newPage()
+  recordWrites(world.browser, page)
   const errors: string[] = []
   page.on('pageerror', (error) => errors.push(error.message))
   page.on('console', (message) => {

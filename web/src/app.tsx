@@ -2,6 +2,7 @@ import { lazy, Suspense } from 'react'
 import { Route, Switch } from 'wouter'
 import { Landing } from './session/landing.tsx'
 import { SessionGate } from './session/session-gate.tsx'
+import { LeaveDialog } from './ui/form/leave-dialog.tsx'
 import { Loading, NotFound } from './ui/page.tsx'
 import { Shell } from './ui/shell.tsx'
 
@@ -44,6 +45,7 @@ export function App() {
 function SignedInPages() {
   return (
     <SessionGate>
+      <LeaveDialog />
       <Shell>
         <Suspense fallback={<Loading what="page" />}>
           <Switch>

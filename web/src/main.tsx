@@ -15,6 +15,7 @@ import { createEmitter } from './api/signals.ts'
 import { createActionEvents } from './api/streams.ts'
 import { App } from './app.tsx'
 import { captureLinkToken } from './session/link-token.ts'
+import { askBeforeNavigating, watchLeaving } from './ui/form/leave-guard.ts'
 
 const theme = createTheme({ components: { Paper: Paper.extend({ defaultProps: { radius: 'md' } }) } })
 const connection = createConnection()
@@ -37,6 +38,7 @@ const services: Services = {
 }
 
 captureLinkToken()
+watchLeaving()
 // Another link opened in this tab: only the fragment changes.
 addEventListener('hashchange', captureLinkToken)
 
@@ -52,7 +54,7 @@ createRoot(document.getElementById('root')!).render(
       <Notifications position="bottom-right" />
       <QueryClientProvider client={createQueryClient()}>
         <ServicesContext value={services}>
-          <Router base="/app">
+          <Router base="/app" aroundNav={askBeforeNavigating}>
             <App />
           </Router>
         </ServicesContext>

@@ -11,6 +11,8 @@ export const queryKeys = {
   visitor: ['visitor'],
   invitation: (token: string | null) => ['invitation', token],
   passwordReset: (token: string | null) => ['password-reset', token],
+  permissions: ['permissions'],
+  namesWithin: (within: string | undefined) => ['names-within', within],
   sessions: ['sessions'],
   personalTokens: ['personal-tokens'],
   identities: ['identities'],

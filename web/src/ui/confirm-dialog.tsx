@@ -11,6 +11,7 @@ type ConfirmDialogProps = {
   dismiss?: string | undefined
   color?: string | undefined
   isPending: boolean
+  isDisabled?: boolean
   error: Error | null
   confirm(): void
   close(): void
@@ -24,6 +25,7 @@ export function ConfirmDialog({
   dismiss = 'Cancel',
   color,
   isPending,
+  isDisabled = false,
   error,
   confirm,
   close,
@@ -36,7 +38,7 @@ export function ConfirmDialog({
         <Button variant="default" onClick={close}>
           {dismiss}
         </Button>
-        <Button color={color} loading={isPending} onClick={() => confirm()} data-autofocus>
+        <Button color={color} loading={isPending} disabled={isDisabled} onClick={() => confirm()} data-autofocus>
           {button}
         </Button>
       </Group>

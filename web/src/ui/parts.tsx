@@ -132,16 +132,20 @@ export function Dialog({ close, isPersistent = false, ...rest }: DialogProps) {
   )
 }
 
-type CopyButtonProps = Pick<ButtonProps, 'size' | 'disabled' | 'className'> & { text(): string }
+type CopyButtonProps = Pick<ButtonProps, 'size' | 'disabled' | 'className'> & {
+  text(): string
+  /** Where a page has several: "Copy URL". */
+  label?: string
+}
 
-export function CopyButton({ text, ...rest }: CopyButtonProps) {
+export function CopyButton({ text, label, ...rest }: CopyButtonProps) {
   const { copy, copied, error } = useClipboard()
   // Browsers offer the clipboard only to pages from HTTPS or from this machine.
   if (!navigator.clipboard) return null
   const result = error ? 'Copy failed' : copied ? 'Copied' : ''
   return (
     <>
-      <Button {...rest} variant="default" onClick={() => copy(text())}>
+      <Button {...rest} variant="default" onClick={() => copy(text())} aria-label={result ? undefined : label}>
         {result || 'Copy'}
       </Button>
       <VisuallyHidden role="status">{result}</VisuallyHidden>

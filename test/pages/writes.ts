@@ -1,0 +1,66 @@
+// Which tests of the pages perform which writing operations of the API. `assertWrites` proves it for each file, and
+// writes.browser.ts that no operation is missing.
+import assert from 'node:assert/strict'
+import type { Browser, Page } from 'playwright-core'
+
+/** By file, the ids of the operations that its browser performs with success. */
+export const WRITES: Record<string, readonly string[]> = {
+}
+
+/** Operations that are not for people in a browser. */
+export const EXCEPTED: Record<string, string> = {
+  callHook: 'Called by other services, not by people.',
+  logIn: 'The pages sign in with a session cookie (openSession).',
+  refreshToken: 'The pages have a session cookie, not tokens.',
+  logOut: 'The pages end their session with closeSession.',
+  exchangeLoginAuthorization: 'Called by the command line after a person approved its login.',
+}
+
+const performed = new WeakMap<Browser, Set<string>>()
+
+/** Remembers each change that the page requests and the API accepts, as `POST /servers/12/check`. */
+export function recordWrites(browser: Browser, page: Page): void {
+  const writes = performed.get(browser) ?? new Set()
+  performed.set(browser, writes)
+  page.on('response', (response) => {
+    const method = response.request().method()
+    if (!WRITING.includes(method.toLowerCase()) || response.status() >= 400) return
+    writes.add(`${method} ${new URL(response.url()).pathname}`)
+  })
+}
+
+type Document = { paths: Record<string, Record<string, { operationId?: string }>> }
+type Operation = { id: string; pattern: RegExp; placeholders: number }
+
+const WRITING = ['post', 'put', 'patch', 'delete']
+
+/** The writing operations of the OpenAPI document, and what their requests look like. The most specific come first. */
+export async function writingOperations(url: string): Promise<Operation[]> {
+  const { paths } = (await (await fetch(`${url}/openapi.json`)).json()) as Document
+  const operations = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).flatMap(([method, { operationId: id }]): Operation[] => {
+      if (!WRITING.includes(method) || id === undefined) return []
+      const source = path.replaceAll(/\{\w+\}/g, '[^/]+')
+      const placeholders = path.split('{').length
+      return [{ id, pattern: new RegExp(`^${method.toUpperCase()} ${source}$`), placeholders }]
+    }),
+  )
+  return operations.sort((one, other) => one.placeholders - other.placeholders)
+}
+
+/** The last test of a file: its browser did what WRITES says. */
+export async function assertWrites(world: { url: string; browser: Browser }, file: string): Promise<void> {
+  const operations = await writingOperations(world.url)
+  const done = new Set(
+    [...(performed.get(world.browser) ?? [])].map(
+      (write) => operations.find(({ pattern }) => pattern.test(write))?.id,
+    ),
+  )
+  const listed = WRITES[file]
+  assert.ok(listed, `${file} is not listed in writes.ts`)
+  assert.deepEqual(
+    listed.filter((id) => !done.has(id)),
+    [],
+    `${file} does not perform these operations, although writes.ts says so`,
+  )
+}

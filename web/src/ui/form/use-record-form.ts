@@ -1,0 +1,173 @@
+// The state of a form that creates or changes a record: values, errors of the API at their inputs, a draft in the tab,
+// and what to do when somebody else changed the record meanwhile.
+import { useMutation } from '@tanstack/react-query'
+import { useEffect, useRef, useState } from 'react'
+import { GantryError } from '#client/index.ts'
+import { useSession } from '../../session/session.ts'
+import { changedFields, inputFor } from './changes.ts'
+import { dropDraft, readDraft, writeDraft } from './drafts.ts'
+import { holdBack } from './leave-guard.ts'
+
+export type FieldErrors = Record<string, string | null | undefined>
+
+export type RecordFormOptions<Values extends object, Saved> = {
+  /** Names the draft: `server-12`, `server-new-3`. */
+  id: string
+  initial: Values
+  validate?(values: Values): FieldErrors
+  /** Fields that are never kept in the draft. */
+  secrets?: readonly (keyof Values & string)[]
+  /** The ETag of the record that is changed. */
+  version?: string | null | undefined
+  /** The input that shows the API's error for a field; by default the one of its name, or of its first part. */
+  fields?(field: string): (keyof Values & string) | undefined
+  save(values: Values, ifMatch: string | undefined): Promise<Saved>
+  /** The record as it is now, after somebody else changed it. */
+  reload?(): Promise<Stored<Values>>
+  onSaved(saved: Saved, values: Values): void
+}
+
+export type Stored<Values> = { values: Values; version: string | null }
+
+export type RecordForm<Values extends object> = ReturnType<typeof useRecordForm<Values, unknown>>
+
+export function useRecordForm<Values extends object, Saved>(options: RecordFormOptions<Values, Saved>) {
+  const { initial, validate, secrets = [], fields, save, reload, onSaved } = options
+  const draftKey = `draft:${useSession().user.id}:${options.id}`
+  const [base, setBase] = useState<Stored<Values>>({ values: initial, version: options.version ?? null })
+  const [draft] = useState(() => readDraft(draftKey, initial))
+  const [isRestored, setRestored] = useState(draft !== undefined)
+  const [values, setValues] = useState<Values>({ ...initial, ...draft })
+  const [invalid, setInvalid] = useState<FieldErrors>({})
+  const [theirs, setTheirs] = useState<Stored<Values>>()
+  const release = useRef<() => void>(undefined)
+
+  const changed = changedFields(base.values, values)
+  const isDirty = Object.keys(changed).length > 0
+
+  // The record was loaded again, and the person has changed nothing yet.
+  const latest = options.version ?? null
+  if (latest !== null && latest !== base.version && !isDirty && !theirs) {
+    setBase({ values: initial, version: latest })
+    setValues(initial)
+  }
+
+  useEffect(() => {
+    release.current = isDirty ? holdBack() : undefined
+    return () => release.current?.()
+  }, [isDirty])
+  useEffect(() => {
+    if (isDirty) writeDraft(draftKey, changed, secrets)
+    else dropDraft(draftKey)
+  })
+
+  const mutation = useMutation({
+    // What it returns may be a secret that is shown once.
+    gcTime: 0,
+    mutationFn: ({ sent, version }: { sent: Values; version: string | null }) =>
+      save(sent, version ?? undefined),
+    onSuccess(saved, { sent }) {
+      dropDraft(draftKey)
+      release.current?.()
+      // A form that stays on the page goes on with what it saved; the new version arrives when it is loaded again.
+      setBase((before) => ({ values: sent, version: before.version }))
+      setRestored(false)
+      onSaved(saved, sent)
+    },
+    async onError(error) {
+      if (error instanceof GantryError && error.status === 412 && reload) setTheirs(await reload())
+    },
+  })
+
+  function submit(): void {
+    const found = withoutEmpty(validate?.(values) ?? {})
+    setInvalid(found)
+    if (Object.keys(found).length === 0 && !mutation.isPending)
+      mutation.mutate({ sent: values, version: base.version })
+  }
+
+  function set<Name extends keyof Values & string>(name: Name, value: Values[Name]): void {
+    setValues((before) => ({ ...before, [name]: value }))
+    setInvalid((before) => ({ ...before, [name]: undefined }))
+  }
+
+  function discard(): void {
+    setValues(base.values)
+    setInvalid({})
+    setRestored(false)
+    mutation.reset()
+  }
+
+  /** The person's changes on top of what is stored now. */
+  function keepMine(): void {
+    if (!theirs) return
+    const merged = { ...theirs.values, ...changed }
+    setBase(theirs)
+    setValues(merged)
+    setTheirs(undefined)
+    mutation.mutate({ sent: merged, version: theirs.version })
+  }
+
+  function takeTheirs(): void {
+    if (!theirs) return
+    setBase(theirs)
+    setValues(theirs.values)
+    setTheirs(undefined)
+    mutation.reset()
+  }
+
+  const names = Object.keys(values)
+  const answer = errorsOf(mutation.error, (field) => fields?.(field) ?? inputFor(field, names))
+  const errors: FieldErrors = { ...answer.errors, ...withoutEmpty(invalid) }
+  return {
+    values,
+    errors,
+    /** What no input shows. */
+    error: theirs ? null : answer.rest,
+    isDirty,
+    isSaving: mutation.isPending,
+    isRestored,
+    conflict: theirs && { theirs: theirs.values, keepMine, takeTheirs },
+    set,
+    submit,
+    discard,
+    /** Props of an input. */
+    field<Name extends keyof Values & string>(name: Name, kind: 'value' | 'checkbox' = 'value') {
+      const onChange = (input: unknown) => set(name, valueOf(input, kind) as Values[Name])
+      const error = errors[name] ?? undefined
+      // biome-ignore lint/suspicious/noExplicitAny: every input has its own type of value
+      const shown: any = kind === 'checkbox' ? { checked: values[name] } : { value: values[name] }
+      return { ...shown, name, error, onChange }
+    },
+  }
+}
+
+/** Inputs pass an event or the value itself. */
+function valueOf(input: unknown, kind: 'value' | 'checkbox'): unknown {
+  if (typeof input !== 'object' || input === null || !('currentTarget' in input)) return input
+  const target = input.currentTarget as HTMLInputElement
+  return kind === 'checkbox' ? target.checked : target.value
+}
+
+function withoutEmpty(errors: FieldErrors): Record<string, string> {
+  return Object.fromEntries(Object.entries(errors).filter(([, text]) => text)) as Record<string, string>
+}
+
+/** Each message of the API at its input; the rest, if there is any, as a whole. */
+function errorsOf(error: Error | null, inputOf: (field: string) => string | undefined) {
+  if (!(error instanceof GantryError)) return { errors: {}, rest: error }
+  const errors: Record<string, string> = {}
+  let isCovered = Object.keys(error.errors).length > 0
+  for (const [field, problems] of Object.entries(error.errors)) {
+    const input = inputOf(field)
+    if (!input) isCovered = false
+    else errors[input] = [errors[input], sentence(field, input, problems.join('; '))].filter(Boolean).join(' ')
+  }
+  return { errors, rest: isCovered ? null : error }
+}
+
+/** The API's messages continue the field's name: "must be at least 8 characters". */
+function sentence(field: string, input: string, text: string): string {
+  if (field !== input) return `${field.slice(input.length + 1)}: ${text}.`
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`
+}

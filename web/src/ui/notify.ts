@@ -1,0 +1,13 @@
+// Toasts: what happened, and what went wrong where no form shows it.
+import { notifications } from '@mantine/notifications'
+
+const PROBLEM_CLOSES_AFTER_MS = 10_000
+
+export const notify = {
+  done(message: string): void {
+    notifications.show({ message, color: 'teal' })
+  },
+  problem(error: Error): void {
+    notifications.show({ message: error.message, color: 'red', autoClose: PROBLEM_CLOSES_AFTER_MS })
+  },
+}
