@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import helmet from '@fastify/helmet'
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
+import { ownPermissionsSchema } from '#access/accounts/own-permissions.ts'
 import { accountRoutes } from '#access/accounts/routes.ts'
 import { keepSessionsAlive, sessionSchema } from '#access/accounts/session-routes.ts'
 import { signedInSchema } from '#access/accounts/signed-in.ts'
@@ -141,6 +142,7 @@ const API_BODY_LIMIT = 1024 * 1024
 const schemas = [
   errorSchema,
   userSchema,
+  ownPermissionsSchema,
   sessionSchema,
   signedInSchema,
   userAccountSchema,

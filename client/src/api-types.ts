@@ -175,6 +175,26 @@ export interface paths {
     patch?: never
     trace?: never
   }
+  '/users/me/permissions': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List your permissions
+     * @description What your roles allow, by the organization, project or environment that they are granted in. Entries add up. Being an instance administrator gives no permissions in organizations.
+     */
+    get: operations['listOwnPermissions']
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
   '/users/me/password': {
     parameters: {
       query?: never
@@ -2190,9 +2210,72 @@ export interface components {
        */
       updated_at: string
     }
+    OwnPermissions: {
+      /** @description The id of the organization. */
+      organization_id: number
+      /** @description The id of the project that they are limited to; null: not limited to one. */
+      project_id: number | null
+      /** @description The id of the environment that they are limited to; null: not limited to one. */
+      environment_id: number | null
+      /** @description What all your roles in this scope allow together, there and in everything below. */
+      permissions: (
+        | 'organization:view'
+        | 'organization:add'
+        | 'organization:edit'
+        | 'organization:remove'
+        | 'organization:run'
+        | 'project:view'
+        | 'project:add'
+        | 'project:edit'
+        | 'project:remove'
+        | 'project:run'
+        | 'environment:view'
+        | 'environment:add'
+        | 'environment:edit'
+        | 'environment:remove'
+        | 'environment:run'
+        | 'credential:view'
+        | 'credential:add'
+        | 'credential:edit'
+        | 'credential:remove'
+        | 'credential:run'
+        | 'application:view'
+        | 'application:add'
+        | 'application:edit'
+        | 'application:remove'
+        | 'application:run'
+        | 'server:view'
+        | 'server:add'
+        | 'server:edit'
+        | 'server:remove'
+        | 'server:run'
+        | 'pipeline:view'
+        | 'pipeline:add'
+        | 'pipeline:edit'
+        | 'pipeline:remove'
+        | 'pipeline:run'
+        | 'hook:view'
+        | 'hook:add'
+        | 'hook:edit'
+        | 'hook:remove'
+        | 'hook:run'
+        | 'action:view'
+        | 'action:add'
+        | 'action:edit'
+        | 'action:remove'
+        | 'action:run'
+        | 'member:view'
+        | 'member:add'
+        | 'member:edit'
+        | 'member:remove'
+        | 'member:run'
+      )[]
+    }
     Session: {
       /** @description Who is signed in. */
       user: components['schemas']['User']
+      /** @description Whether they may administer this installation of Gantry. */
+      is_instance_admin: boolean
       /**
        * Format: date-time
        * @description Extended by use, for up to 30 days; null for a token that does not expire.
@@ -6591,6 +6674,32 @@ export interface operations {
       412: components['responses']['PreconditionFailed']
       413: components['responses']['TooLarge']
       415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
+    }
+  }
+  listOwnPermissions: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['OwnPermissions'][]
+        }
+      }
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      406: components['responses']['NotAcceptable']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
       503: components['responses']['Unavailable']

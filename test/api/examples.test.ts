@@ -402,6 +402,7 @@ async function recordStreams(): Promise<void> {
 
 async function recordMembers(): Promise<void> {
   const organization = { path: { id: shop.organizationId } }
+  await by('listOwnPermissions')
   const { id: roleId } = await by('createRole', {
     ...organization,
     body: { name: 'Release manager', permissions: ['pipeline:view', 'pipeline:run', 'action:view'] },

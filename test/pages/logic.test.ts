@@ -14,7 +14,7 @@ import { PLAIN, parseLine, stripColors } from '../../web/src/log/ansi.ts'
 import { createLogLines } from '../../web/src/log/log-lines.ts'
 import { EMPTY_INPUT, toBody } from '../../web/src/pipelines/run-input.ts'
 import { median, successRate } from '../../web/src/pipelines/run-stats.ts'
-import { canRun } from '../../web/src/session/permissions.ts'
+import { isGranted } from '../../web/src/session/permissions.ts'
 import { formatAge, formatDuration, safeUrl } from '../../web/src/ui/format.ts'
 import { outcomeLabel, triggerLabel } from '../../web/src/ui/status.ts'
 
@@ -220,21 +220,26 @@ describe('an action', () => {
 })
 
 describe('a person', () => {
-  it('may run pipelines where a role allows it', () => {
-    const grant = { id: 1, role: null, role_id: null, role_name: '', project_id: null, environment_id: null }
-    const scope = { organizationId: 1, projectId: 2, environmentId: 3 }
-    const may = (more: object, permissions: string[] = []) =>
-      canRun(
-        [{ ...grant, source: 'manual', created_at: '', ...more }],
-        [{ id: 7, organization_id: 1, name: '', permissions, created_at: '', updated_at: '' }],
+  it('may do what a grant allows, in its scope and below', () => {
+    const scope = { organization: 1, project: 2, environment: 3 }
+    const may = (more: object, where = scope) => {
+      const grant = { organization_id: 1, project_id: null, environment_id: null, ...more }
+      return isGranted([{ ...grant, permissions: ['pipeline:run'] }], 'pipeline:run', where)
+    }
+    assert.equal(may({}), true)
+    assert.equal(may({ organization_id: 9 }), false)
+    assert.equal(may({ project_id: 9 }), false)
+    assert.equal(may({ project_id: 2 }), true)
+    assert.equal(may({ project_id: 2, environment_id: 3 }), true)
+    assert.equal(may({ project_id: 2, environment_id: 4 }), false)
+    assert.equal(
+      isGranted(
+        [{ organization_id: 1, project_id: null, environment_id: null, permissions: [] }],
+        'hook:add',
         scope,
-      )
-    assert.equal(may({ role: 'developer' }), true)
-    assert.equal(may({ role: 'viewer' }), false)
-    assert.equal(may({ role: 'admin', project_id: 9 }), false)
-    assert.equal(may({ role: 'admin', project_id: 2, environment_id: 3 }), true)
-    assert.equal(may({ role_id: 7 }, ['pipeline:run']), true)
-    assert.equal(may({ role_id: 7 }, ['pipeline:view']), false)
+      ),
+      false,
+    )
   })
 
   it('sends only what differs from the defaults of the pipeline', () => {

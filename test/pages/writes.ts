@@ -4,8 +4,7 @@ import assert from 'node:assert/strict'
 import type { Browser, Page } from 'playwright-core'
 
 /** By file, the ids of the operations that its browser performs with success. */
-export const WRITES: Record<string, readonly string[]> = {
-}
+export const WRITES: Record<string, readonly string[]> = {}
 
 /** Operations that are not for people in a browser. */
 export const EXCEPTED: Record<string, string> = {

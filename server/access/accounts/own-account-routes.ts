@@ -25,6 +25,7 @@ import { changePassword } from './change-password.ts'
 import { changeProfile } from './change-profile.ts'
 import { tooManyAttempts } from './login.ts'
 import { endAllSessions, endSession, listSessions } from './manage-sessions.ts'
+import { ownPermissionsSchema, permissionsByScope } from './own-permissions.ts'
 import { operation } from './session-routes.ts'
 import { currentPassword, newPassword, userSchema } from './user-schema.ts'
 
@@ -73,6 +74,16 @@ export const ownAccountRoutes: FastifyPluginAsyncTypebox<{
       reply.header('etag', `"${version}"`)
       return user
     },
+  )
+
+  app.get(
+    '/users/me/permissions',
+    operation(signedIn, 'listOwnPermissions', 'List your permissions', {
+      description:
+        'What your roles allow, by the organization, project or environment that they are granted in. Entries add up. Being an instance administrator gives no permissions in organizations.',
+      response: { 200: Type.Array(ref(ownPermissionsSchema)), ...errorResponses(401) },
+    }),
+    async (request) => permissionsByScope(callerOf(request).grants),
   )
 
   app.post(

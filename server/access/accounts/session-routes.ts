@@ -21,7 +21,7 @@ import { renewCookieSession, type TokenLifetimes } from './sessions.ts'
 import { signInWithPassword } from './sign-in.ts'
 import { setSessionCookie } from './signed-in.ts'
 import { clientOf } from './start-session.ts'
-import { loadUser, userSchema } from './user-schema.ts'
+import { isInstanceAdmin, loadUser, userSchema } from './user-schema.ts'
 
 type SessionRoutes = { db: Database; lifetimes: TokenLifetimes; baseUrl: () => string }
 
@@ -43,6 +43,9 @@ export const sessionSchema = named(
   'Session',
   Exactly({
     user: described(ref(userSchema), 'Who is signed in.'),
+    is_instance_admin: Type.Boolean({
+      description: 'Whether they may administer this installation of Gantry.',
+    }),
     expires_at: TextOrNull({
       format: 'date-time',
       description: 'Extended by use, for up to 30 days; null for a token that does not expire.',
@@ -85,7 +88,11 @@ export const cookieSessionRoutes: FastifyPluginAsyncTypebox<SessionRoutes> = asy
       const session = await signInWithPassword(db, request.body, client, lifetimes)
       setSessionCookie(reply, session.token, lifetimes, baseUrl())
       reply.header('cache-control', 'no-store')
-      return { user: await loadUser(db, session.userId), expires_at: session.expiresAt }
+      const [user, is_instance_admin] = await Promise.all([
+        loadUser(db, session.userId),
+        isInstanceAdmin(db, session.userId),
+      ])
+      return { user, is_instance_admin, expires_at: session.expiresAt }
     },
   )
 
@@ -95,14 +102,14 @@ export const cookieSessionRoutes: FastifyPluginAsyncTypebox<SessionRoutes> = asy
       response: { 200: ref(sessionSchema), ...errorResponses(401) },
     }),
     async (request, reply) => {
-      const { id, token } = callerOf(request)
+      const { id, is_instance_admin, token } = callerOf(request)
       reply.header('cache-control', 'no-store')
       const { expires_at } = await db
         .selectFrom('tokens')
         .select('expires_at')
         .where('id', '=', token.id)
         .executeTakeFirstOrThrow()
-      return { user: await loadUser(db, id), expires_at }
+      return { user: await loadUser(db, id), is_instance_admin, expires_at }
     },
   )
 

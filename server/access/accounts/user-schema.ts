@@ -34,3 +34,8 @@ export const userColumns = Object.keys(userSchema.properties) as (keyof User)[]
 export async function loadUser(db: Database, id: number): Promise<User> {
   return db.selectFrom('users').select(userColumns).where('id', '=', id).executeTakeFirstOrThrow()
 }
+
+export async function isInstanceAdmin(db: Database, id: number): Promise<boolean> {
+  const columns = db.selectFrom('users').select('is_instance_admin')
+  return (await columns.where('id', '=', id).executeTakeFirstOrThrow()).is_instance_admin
+}

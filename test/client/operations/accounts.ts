@@ -90,6 +90,7 @@ export async function driveSessions({ anyone, recorder }: Drive): Promise<void> 
 
   const { refresh_token } = await anyone.post('/users/login', { body: ADMIN })
   await anyone.post('/users/refresh-token', { body: { refresh_token } })
+  await browser.get('/users/me/permissions')
   const sessions = await browser.get('/users/me/sessions')
   const other = sessions.find(({ current }) => !current)!
   await browser.delete('/users/me/sessions/{id}', at({ id: other.id }))

@@ -7,7 +7,7 @@ import { type SubscribeToLogs, useStepLog } from '../log/use-step-log.ts'
 import { usePipeline } from '../pipelines/pipelines.ts'
 import { useSearch } from '../scope/scope.ts'
 import { ScopeBreadcrumbs } from '../scope/scope-breadcrumbs.tsx'
-import { useCanRun } from '../session/permissions.ts'
+import { usePermission } from '../session/permissions.ts'
 import { logFileName } from '../ui/format.ts'
 import { Loaded, PageHeader } from '../ui/page.tsx'
 import { Section, StatusBadge } from '../ui/parts.tsx'
@@ -30,10 +30,10 @@ export default function ActionPage({ id }: { id: string }) {
 type ActionProps = { action: Action; subscribeToLogs: SubscribeToLogs }
 
 function LoadedAction({ action, subscribeToLogs }: ActionProps) {
-  const canRun = useCanRun({
-    organizationId: action.organization.id,
-    projectId: action.project.id,
-    environmentId: action.environment.id,
+  const { allowed: canRun } = usePermission('pipeline:run', {
+    organization: action.organization.id,
+    project: action.project.id,
+    environment: action.environment.id,
   })
   const [search, update] = useSearch()
   const [isFollowing, setFollowing] = useState(!search.has('step'))

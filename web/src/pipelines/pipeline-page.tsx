@@ -1,9 +1,9 @@
-import { Button, Code, DataList, List, Stack } from '@mantine/core'
+import { Code, DataList, List, Stack } from '@mantine/core'
 import { useState } from 'react'
 import type { Pipeline, PipelineStep } from '../api/types.ts'
 import { ScopeBreadcrumbs } from '../scope/scope-breadcrumbs.tsx'
 import { useEnvironment } from '../scope/tree.ts'
-import { useCanRun } from '../session/permissions.ts'
+import { GuardedButton } from '../ui/guarded-button.tsx'
 import { Loaded, PageHeader } from '../ui/page.tsx'
 import { Fact, SectionCard } from '../ui/parts.tsx'
 import { PipelineLink } from './pipeline-link.tsx'
@@ -20,17 +20,17 @@ export default function PipelinePage({ id }: { id: string }) {
 }
 
 function PipelineDetails({ pipeline }: { pipeline: Pipeline }) {
-  const { environment_id: environmentId, project_id: projectId } = pipeline
-  const { data, error } = useEnvironment(environmentId)
-  // Grants belong to the organization, which not everyone may see.
-  const scope = data && { organizationId: data.project.organization.id, projectId, environmentId }
-  const canRun = useCanRun(scope ?? (error ? 'unknown' : undefined))
+  const { environment_id: environment, project_id: project } = pipeline
+  const { data } = useEnvironment(environment)
+  const scope = data && { organization: data.project.organization.id, project, environment }
   const [isRunning, setRunning] = useState(false)
   return (
     <>
       <ScopeBreadcrumbs page="/pipelines" environment={data} />
       <PageHeader title={pipeline.name}>
-        {canRun && <Button onClick={() => setRunning(true)}>Run</Button>}
+        <GuardedButton permission="pipeline:run" scope={scope} onClick={() => setRunning(true)}>
+          Run
+        </GuardedButton>
       </PageHeader>
       {isRunning && <RunDialog pipeline={pipeline} close={() => setRunning(false)} />}
       <div className="columns">

@@ -38,7 +38,13 @@ export function ConfirmDialog({
         <Button variant="default" onClick={close}>
           {dismiss}
         </Button>
-        <Button color={color} loading={isPending} disabled={isDisabled} onClick={() => confirm()} data-autofocus>
+        <Button
+          color={color}
+          loading={isPending}
+          disabled={isDisabled}
+          onClick={() => confirm()}
+          data-autofocus
+        >
           {button}
         </Button>
       </Group>

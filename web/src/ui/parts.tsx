@@ -145,7 +145,12 @@ export function CopyButton({ text, label, ...rest }: CopyButtonProps) {
   const result = error ? 'Copy failed' : copied ? 'Copied' : ''
   return (
     <>
-      <Button {...rest} variant="default" onClick={() => copy(text())} aria-label={result ? undefined : label}>
+      <Button
+        {...rest}
+        variant="default"
+        onClick={() => copy(text())}
+        aria-label={result ? undefined : label}
+      >
         {result || 'Copy'}
       </Button>
       <VisuallyHidden role="status">{result}</VisuallyHidden>

@@ -2,9 +2,7 @@
 
 /** The fields of `values` that differ from those of `base`. */
 export function changedFields<Values extends object>(base: Values, values: Values): Partial<Values> {
-  const changed = Object.entries(values).filter(
-    ([name, value]) => !isSame(value, base[name as keyof Values]),
-  )
+  const changed = Object.entries(values).filter(([name, value]) => !isSame(value, base[name as keyof Values]))
   return Object.fromEntries(changed) as Partial<Values>
 }
 
@@ -31,6 +29,9 @@ export function inputFor(field: string, names: readonly string[]): string | unde
 
 /** `login_name` → `Login name`. */
 export function labelOf(field: string): string {
-  const words = field.replaceAll(/[._]/g, ' ').replaceAll(/([a-z])([A-Z])/g, '$1 $2').toLowerCase()
+  const words = field
+    .replaceAll(/[._]/g, ' ')
+    .replaceAll(/([a-z])([A-Z])/g, '$1 $2')
+    .toLowerCase()
   return words.charAt(0).toUpperCase() + words.slice(1)
 }

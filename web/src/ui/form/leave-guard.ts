@@ -16,7 +16,10 @@ export function holdBack(): () => void {
 
 /** At once, or after confirmation if anything is unsaved. */
 export function leave(go: () => void): void {
-  if (unsaved.size === 0) return go()
+  if (unsaved.size === 0) {
+    go()
+    return
+  }
   pending = go
   changed.emit()
 }

@@ -133,7 +133,7 @@ export function useRecordForm<Values extends object, Saved>(options: RecordFormO
     discard,
     /** Props of an input. */
     field<Name extends keyof Values & string>(name: Name, kind: 'value' | 'checkbox' = 'value') {
-      const onChange = (input: unknown) => set(name, valueOf(input, kind) as Values[Name])
+      const onChange = (input: unknown) => set(name, enteredValue(input, kind) as Values[Name])
       const error = errors[name] ?? undefined
       // biome-ignore lint/suspicious/noExplicitAny: every input has its own type of value
       const shown: any = kind === 'checkbox' ? { checked: values[name] } : { value: values[name] }
@@ -143,7 +143,7 @@ export function useRecordForm<Values extends object, Saved>(options: RecordFormO
 }
 
 /** Inputs pass an event or the value itself. */
-function valueOf(input: unknown, kind: 'value' | 'checkbox'): unknown {
+function enteredValue(input: unknown, kind: 'value' | 'checkbox'): unknown {
   if (typeof input !== 'object' || input === null || !('currentTarget' in input)) return input
   const target = input.currentTarget as HTMLInputElement
   return kind === 'checkbox' ? target.checked : target.value
@@ -161,7 +161,8 @@ function errorsOf(error: Error | null, inputOf: (field: string) => string | unde
   for (const [field, problems] of Object.entries(error.errors)) {
     const input = inputOf(field)
     if (!input) isCovered = false
-    else errors[input] = [errors[input], sentence(field, input, problems.join('; '))].filter(Boolean).join(' ')
+    else
+      errors[input] = [errors[input], sentence(field, input, problems.join('; '))].filter(Boolean).join(' ')
   }
   return { errors, rest: isCovered ? null : error }
 }

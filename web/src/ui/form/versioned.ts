@@ -8,7 +8,10 @@ export function useVersioned<Path extends GetPath>(queryKey: QueryKey, path: Pat
   return useQuery({
     queryKey: [...queryKey, 'versioned'],
     queryFn: async ({ signal }) => {
-      const { data, etag } = await api.getVersioned(path, ...([{ ...init, signal }] as InitParam<GetInit<Path>>))
+      const { data, etag } = await api.getVersioned(
+        path,
+        ...([{ ...init, signal }] as InitParam<GetInit<Path>>),
+      )
       return { record: data as Data<'get', Path>, version: etag }
     },
   })

@@ -1,0 +1,35 @@
+import { type Static, Type } from 'typebox'
+import { type Grant, PERMISSIONS, type Permission } from '#access/authorization/permissions.ts'
+import { idOf, idOrNullOf, namedObject, Word } from '#platform/http/schemas.ts'
+
+export const ownPermissionsSchema = namedObject('OwnPermissions', {
+  organization_id: idOf('organization'),
+  project_id: idOrNullOf('project that they are limited to', 'null: not limited to one'),
+  environment_id: idOrNullOf('environment that they are limited to', 'null: not limited to one'),
+  permissions: Type.Array(Word(PERMISSIONS as readonly Permission[]), {
+    description: 'What all your roles in this scope allow together, there and in everything below.',
+  }),
+})
+export type OwnPermissions = Static<typeof ownPermissionsSchema>
+
+/** One entry for each scope that has grants, wider scopes first. */
+export function permissionsByScope(grants: readonly Grant[]): OwnPermissions[] {
+  const scopes = Map.groupBy(grants, (grant) => orderOf(grant).join())
+  return [...scopes.values()]
+    .map((held) => {
+      const { organization_id, project_id, environment_id } = held[0]!
+      const permissions = PERMISSIONS.filter((permission) =>
+        held.some((grant) => grant.permissions.has(permission)),
+      )
+      return { organization_id, project_id, environment_id, permissions }
+    })
+    .sort((a, b) => compare(orderOf(a), orderOf(b)))
+}
+
+function orderOf({ organization_id, project_id, environment_id }: Omit<Grant, 'permissions'>) {
+  return [organization_id, project_id ?? 0, environment_id ?? 0]
+}
+
+function compare(a: number[], b: number[]): number {
+  return a.map((id, index) => id - b[index]!).find((difference) => difference !== 0) ?? 0
+}

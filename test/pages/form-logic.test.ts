@@ -1,0 +1,43 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { changedFields, differences, inputFor, labelOf } from '../../web/src/ui/form/changes.ts'
+import { dropDraft, readDraft, writeDraft } from '../../web/src/ui/form/drafts.ts'
+
+describe('a form', () => {
+  it('knows what was changed, also inside of lists', () => {
+    const base = { name: 'web', ports: [80, 443], note: null as string | null }
+    assert.deepEqual(changedFields(base, { ...base, ports: [80, 443] }), {})
+    assert.deepEqual(changedFields(base, { ...base, ports: [443, 80], note: '' }), {
+      ports: [443, 80],
+      note: '',
+    })
+  })
+
+  it('shows both versions of what differs', () => {
+    const found = differences({ name: 'mine', host: 'a' }, { name: 'theirs', host: 'a' })
+    assert.deepEqual(found, [{ field: 'name', mine: 'mine', theirs: 'theirs' }])
+  })
+
+  it('shows the error of a part at the input of the whole', () => {
+    const inputs = ['name', 'settings.variables', 'settings']
+    assert.equal(inputFor('name', inputs), 'name')
+    assert.equal(inputFor('settings.variables.3.path', inputs), 'settings.variables')
+    assert.equal(inputFor('settings.request_body', inputs), 'settings')
+    assert.equal(inputFor('host', inputs), undefined)
+  })
+
+  it('names fields as people do', () => {
+    assert.equal(labelOf('login_name'), 'Login name')
+    assert.equal(labelOf('rootDirectory'), 'Root directory')
+  })
+
+  it('keeps unsaved input, but neither secrets nor fields that are gone', () => {
+    const initial = { name: '', token: '' }
+    writeDraft('draft:1:new', { name: 'GitHub', token: 'secret' }, ['token'])
+    assert.deepEqual(readDraft('draft:1:new', initial), { name: 'GitHub' })
+    assert.equal(readDraft('draft:1:new', { host: '' }), undefined)
+    writeDraft('draft:1:new', { token: 'secret' } as { name?: string; token?: string }, ['token'])
+    assert.equal(readDraft('draft:1:new', initial), undefined)
+    dropDraft('draft:1:new')
+  })
+})
