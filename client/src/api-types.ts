@@ -7720,6 +7720,10 @@ export interface operations {
         type?: string
         /** @description Words, separated by spaces or `/`, that all occur in the path or in the names that it is made of. Case-insensitive; every character stands for itself. */
         q?: string
+        /** @description Only what belongs to this one, such as `application:12`: its pipelines and their hooks. Empty when you may not read it. */
+        within?: string
+        /** @description Ids, comma-separated, at most 100; together with exactly one `type`. */
+        'filter[id]'?: string
         /** @description Page number, starting at 1. */
         page?: number
         /** @description Items per page. */

@@ -253,6 +253,82 @@ suite('a search', () => {
   })
 })
 
+suite('what belongs to one of them', () => {
+  test('is everything below it, not itself', async () => {
+    const within = (type: string, id: number | string) => paths({ within: `${type}:${id}` })
+    const deploy = 'shop/production/shop/deploy'
+    const ofPipeline = [`outgoing_hook ${deploy}/commit-status`, `incoming_hook ${deploy}/push-to-main`]
+    const ofApplication = [`pipeline ${deploy}`, ...ofPipeline]
+    const ofServers = [
+      'server shop/production/web-1',
+      'pipeline shop/production/web-1/restart',
+      'server shop/production/web-2',
+    ]
+    const ofEnvironment = ['application shop/production/shop', ...ofApplication, ...ofServers]
+    assert.deepEqual(await within('pipeline', pipelineId), ofPipeline)
+    assert.deepEqual(await within('application', applicationId), ofApplication)
+    assert.deepEqual(await within('server', firstServerId!), [ofServers[1]])
+    assert.deepEqual(await within('environment', environmentId), ofEnvironment)
+    const ofProject = await within('project', projectId)
+    assert.equal(ofProject.length, ofEnvironment.length + 2 + 5)
+    assert.deepEqual(await within('organization', organizationId), [
+      'project shop',
+      ...ofProject,
+      'credential source',
+    ])
+    assert.deepEqual(await within('incoming_hook', hooks.incoming), [])
+  })
+
+  test('can be narrowed by type and search, and is counted', async () => {
+    const query = `within=environment:${environmentId}&type=pipeline&q=restart&per_page=1`
+    const answer = await request('GET', `/names?${query}`, { token })
+    assert.deepEqual(pathsOf(answer.body), ['pipeline shop/production/web-1/restart'])
+    assert.equal(answer.headers['x-total-count'], '1')
+  })
+
+  test('is nothing when the one does not exist, or cannot be read', async () => {
+    const { token: as } = await withRole(['hook:view'])
+    assert.equal((await find({}, as)).length, 2)
+    assert.deepEqual(await find({ within: `pipeline:${pipelineId}` }, as), [])
+    for (const within of [
+      'environment:999999999',
+      `environment:${elsewhere.environmentId}`,
+      `organization:${elsewhere.organizationId}`,
+    ])
+      assert.deepEqual(await find({ within }), [])
+  })
+
+  test('must be asked for by type and id', async () => {
+    for (const within of ['', '12', 'application', 'application:0', 'application:', 'role:1', 'server:1,2'])
+      assertInvalid(await request('GET', `/names?${new URLSearchParams({ within })}`, { token }), 'within')
+  })
+})
+
+suite('ids', () => {
+  test('select items of one type', async () => {
+    const ids = [...tree.serverIds, applicationId, 999_999_999].join()
+    const found = await find({ type: 'server', 'filter[id]': ids })
+    assert.deepEqual(
+      found.map(({ id }) => id),
+      tree.serverIds,
+    )
+    const [hook] = await find({ type: 'incoming_hook', 'filter[id]': hooks.incoming.toUpperCase() })
+    assert.equal(hook?.id, hooks.incoming)
+    const foreign = { type: 'pipeline', 'filter[id]': String(elsewhere.pipelineId) }
+    assert.deepEqual(await find(foreign), [])
+  })
+
+  test('require exactly one type, and are at most 100', async () => {
+    const ask = (query: Record<string, string>) =>
+      request('GET', `/names?${new URLSearchParams(query)}`, { token })
+    assertInvalid(await ask({ 'filter[id]': '1' }), 'filter[id]')
+    assertInvalid(await ask({ 'filter[id]': '1', type: 'server,application' }), 'filter[id]')
+    const many = Array.from({ length: 101 }, (_, index) => index + 1).join()
+    for (const ids of ['', ',', '1,', '0', 'x', many])
+      assertInvalid(await ask({ type: 'server', 'filter[id]': ids }), 'filter[id]')
+  })
+})
+
 suite('a caller', () => {
   const ROUTES: Record<NameEntry['type'], string> = {
     organization: '/organizations',

@@ -2,18 +2,23 @@ import type { Caller } from '#access/authorization/caller.ts'
 import type { Extent, Page } from '#platform/http/pagination.ts'
 import type { IndexedName } from './indexed-names.ts'
 import type { NameIndex } from './name-index.ts'
-import type { NamedType, NameEntry } from './schemas.ts'
+import { entriesWithin, type NameQuery } from './name-query.ts'
+import type { NameEntry } from './schemas.ts'
 import { searchNames } from './search-names.ts'
 import { visibleNames } from './visible-names.ts'
 
 export async function listNames(
   readIndex: NameIndex,
   caller: Caller,
-  { types, text }: { types: ReadonlySet<NamedType>; text: string },
+  { types, text, ids, within }: NameQuery,
   { limit, offset }: Page,
 ): Promise<{ items: NameEntry[]; extent: Extent }> {
-  const entries = (await readIndex(caller)).filter(({ type }) => types.has(type))
-  const found = searchNames(visibleNames(entries, caller), text)
+  const index = await readIndex(caller)
+  const isWanted = ({ type, id }: IndexedName) => types.has(type) && (ids?.has(String(id)) ?? true)
+  const entries = within
+    ? entriesWithin(visibleNames(index, caller), within).filter(isWanted)
+    : visibleNames(index.filter(isWanted), caller)
+  const found = searchNames(entries, text)
   const items = found.slice(offset, offset + limit).map(present)
   return { items, extent: { total: found.length, hasMore: offset + limit < found.length } }
 }

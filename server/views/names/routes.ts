@@ -7,7 +7,8 @@ import { DEFAULT_PER_PAGE, describePage, pageOf, pageQuery } from '#platform/htt
 import { Exactly, errorResponses, ref } from '#platform/http/schemas.ts'
 import { listNames } from './list-names.ts'
 import { createNameIndex } from './name-index.ts'
-import { NAMED_TYPES, type NamedType, nameEntrySchema } from './schemas.ts'
+import { IDS_PATTERN, MAX_IDS_LENGTH, nameQueryOf, TYPES_PATTERN, WITHIN_PATTERN } from './name-query.ts'
+import { NAMED_TYPES, nameEntrySchema } from './schemas.ts'
 import { VIEWED_WITH } from './visible-names.ts'
 
 const MAX_PER_PAGE = 1_000
@@ -15,7 +16,7 @@ const MAX_PER_PAGE = 1_000
 const nameQuery = {
   type: Type.Optional(
     Type.String({
-      pattern: `^(${NAMED_TYPES.join('|')})(,(${NAMED_TYPES.join('|')}))*$`,
+      pattern: TYPES_PATTERN,
       'x-hint': `must be any of: ${NAMED_TYPES.join(', ')}`,
       description: `Any of ${NAMED_TYPES.join(', ')}; comma-separated. Without it: all of them.`,
     }),
@@ -25,6 +26,22 @@ const nameQuery = {
       maxLength: 200,
       description:
         'Words, separated by spaces or `/`, that all occur in the path or in the names that it is made of. Case-insensitive; every character stands for itself.',
+    }),
+  ),
+  within: Type.Optional(
+    Type.String({
+      pattern: WITHIN_PATTERN,
+      'x-hint': 'must be a type and an id, such as application:12',
+      description:
+        'Only what belongs to this one, such as `application:12`: its pipelines and their hooks. Empty when you may not read it.',
+    }),
+  ),
+  'filter[id]': Type.Optional(
+    Type.String({
+      maxLength: MAX_IDS_LENGTH,
+      pattern: IDS_PATTERN,
+      'x-hint': 'must list up to 100 ids',
+      description: 'Ids, comma-separated, at most 100; together with exactly one `type`.',
     }),
   ),
   page: pageQuery.page,
@@ -58,10 +75,13 @@ export const nameRoutes: FastifyPluginAsyncTypebox<NameRoutes> = async (app, { d
       },
     },
     async (request, reply) => {
-      const { type, q = '' } = request.query
-      const types = new Set((type?.split(',') ?? NAMED_TYPES) as readonly NamedType[])
       const page = pageOf(request.query)
-      const { items, extent } = await listNames(readIndex, callerOf(request), { types, text: q }, page)
+      const { items, extent } = await listNames(
+        readIndex,
+        callerOf(request),
+        nameQueryOf(request.query),
+        page,
+      )
       describePage(request, reply, baseUrl(), page, extent)
       return items
     },
