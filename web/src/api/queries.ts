@@ -16,6 +16,7 @@ export const queryKeys = {
   sessions: ['sessions'],
   personalTokens: ['personal-tokens'],
   identities: ['identities'],
+  setup: (...parts: unknown[]) => ['setup', ...parts],
   overview: (scope?: Scope) => (scope ? ['overview', scope] : ['overview']),
   runningCount: ['running-count'],
   actions: (query?: string) => (query ? ['actions', query] : ['actions']),

@@ -4,6 +4,7 @@ import { Link } from 'wouter'
 import { queryKeys } from '../api/queries.ts'
 import { useApi, useRefetchOnActionEvents } from '../api/services.ts'
 import type { FailingHook, Overview, OverviewRun } from '../api/types.ts'
+import { SetupChecklist } from '../first-run/setup-checklist.tsx'
 import { scopeFilters, scopeSearch, useScope } from '../scope/scope.ts'
 import { Loaded, PageHeader } from '../ui/page.tsx'
 import { SectionCard, StatusBadge } from '../ui/parts.tsx'
@@ -27,6 +28,7 @@ export default function OverviewPage() {
   return (
     <>
       <PageHeader title="Overview" />
+      <SetupChecklist />
       <Loaded query={query} what="overview">
         {(overview) => <OverviewDetails overview={overview} />}
       </Loaded>

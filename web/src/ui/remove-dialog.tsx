@@ -15,6 +15,8 @@ type RemoveDialogProps = {
   name: string
   /** What it contains goes with it. */
   within?: { type: string; id: number | string }
+  /** Whether the name has to be typed when much goes with it. */
+  isTyped?: boolean
   /** What else happens. */
   children?: ReactNode
   remove(): Promise<unknown>
@@ -27,7 +29,8 @@ const MAX_UNTYPED = 5
 const MAX_LISTED = 8
 
 /** Asks before something is removed, and names what goes with it. */
-export function RemoveDialog({ what, name, within, children, remove, onRemoved, close }: RemoveDialogProps) {
+export function RemoveDialog(props: RemoveDialogProps) {
+  const { what, name, within, isTyped = true, children, remove, onRemoved, close } = props
   const api = useApi()
   const [typed, setTyped] = useState('')
   const contents = useQuery({
@@ -47,7 +50,7 @@ export function RemoveDialog({ what, name, within, children, remove, onRemoved, 
     },
   })
   const { items = [], total = '0' } = contents.data ?? {}
-  const mustType = items.length > MAX_UNTYPED
+  const mustType = isTyped && items.length > MAX_UNTYPED
   return (
     <ConfirmDialog
       title={`Remove ${name}?`}

@@ -1,0 +1,97 @@
+import { Button, CloseButton, Group, Paper, Progress, Text, Title, VisuallyHidden } from '@mantine/core'
+import { useQueryClient } from '@tanstack/react-query'
+import { Circle, CircleCheck, Rocket } from 'lucide-react'
+import { useState } from 'react'
+import { Link } from 'wouter'
+import { useApi } from '../api/services.ts'
+import { RemoveDialog } from '../ui/remove-dialog.tsx'
+import type { Task } from './checklist.ts'
+import classes from './first-run.module.css'
+import { useSetup } from './use-setup.ts'
+
+const HIDDEN = 'gantry-setup-hidden'
+
+/** On the overview, until something has been deployed or the person hides it. */
+export function SetupChecklist() {
+  const { sample, tasks } = useSetup()
+  const [isHidden, setHidden] = useState(() => localStorage.getItem(HIDDEN) !== null)
+  const hide = () => {
+    localStorage.setItem(HIDDEN, '1')
+    setHidden(true)
+  }
+  return (
+    <>
+      {tasks && !isHidden && <Checklist tasks={tasks} hide={hide} />}
+      {sample && <SampleNotice sample={sample} />}
+    </>
+  )
+}
+
+function Checklist({ tasks, hide }: { tasks: Task[]; hide(): void }) {
+  const done = tasks.filter(({ isDone }) => isDone).length
+  const next = tasks.find(({ isDone }) => !isDone)
+  return (
+    <Paper component="section" withBorder p="md" mb="md" aria-labelledby="setup">
+      <Group justify="space-between" wrap="nowrap" align="flex-start">
+        <div>
+          <Title order={2} size="h4" id="setup">
+            Deploy on push, in five steps
+          </Title>
+          <Text size="sm" className="dimmed">
+            {done} of {tasks.length} done
+          </Text>
+        </div>
+        <CloseButton aria-label="Hide checklist" onClick={hide} />
+      </Group>
+      <Progress value={(done / tasks.length) * 100} my="sm" aria-label="Setup progress" />
+      <ol className={`plain-list ${classes.tasks}`}>
+        {tasks.map((task) => (
+          <li key={task.name} data-done={task.isDone || undefined}>
+            {task.isDone ? <CircleCheck size={18} aria-hidden /> : <Circle size={18} aria-hidden />}
+            <div>
+              {task.isDone ? <s>{task.name}</s> : <Link href={task.to}>{task.name}</Link>}
+              {task.isDone && <VisuallyHidden> (done)</VisuallyHidden>}
+              <div className="dimmed">{task.description}</div>
+            </div>
+          </li>
+        ))}
+      </ol>
+      {next && (
+        <Button component={Link} href={next.to} mt="sm" leftSection={<Rocket size={16} aria-hidden />}>
+          {done === 0 ? 'Add your first application' : next.name}
+        </Button>
+      )}
+    </Paper>
+  )
+}
+
+function SampleNotice({ sample }: { sample: { id: number; name: string } }) {
+  const api = useApi()
+  const queries = useQueryClient()
+  const [isRemoving, setRemoving] = useState(false)
+  return (
+    <Paper withBorder px="md" py="xs" mb="md">
+      <Group justify="space-between" gap="xs">
+        <Text size="sm">
+          <strong>{sample.name}</strong> is there to try things out. It deploys a small page to this machine.
+        </Text>
+        <Button size="xs" variant="default" onClick={() => setRemoving(true)}>
+          Remove the sample
+        </Button>
+      </Group>
+      {isRemoving && (
+        <RemoveDialog
+          what="organization"
+          name={sample.name}
+          within={{ type: 'organization', id: sample.id }}
+          isTyped={false}
+          remove={() => api.delete('/organizations/{id}', { params: { path: { id: sample.id } } })}
+          onRemoved={() => void queries.invalidateQueries()}
+          close={() => setRemoving(false)}
+        >
+          Your own organizations are not affected.
+        </RemoveDialog>
+      )}
+    </Paper>
+  )
+}
