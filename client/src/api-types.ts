@@ -828,6 +828,26 @@ export interface paths {
     patch?: never
     trace?: never
   }
+  '/environments/{id}/hooks': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List the hooks of an environment
+     * @description Incoming and outgoing, of all its pipelines, newest first.
+     */
+    get: operations['listEnvironmentHooks']
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
   '/pipelines/{id}/hooks/incoming': {
     parameters: {
       query?: never
@@ -1828,6 +1848,26 @@ export interface paths {
      * @description Runs that have already started are not affected. Built-in steps cannot be removed. If the pipeline runs on a local server, only instance administrators can do this.
      */
     delete: operations['removeStep']
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/environments/{id}/pipelines': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List the pipelines of an environment
+     * @description Those of all its applications and servers, newest first, each with its steps.
+     */
+    get: operations['listEnvironmentPipelines']
+    put?: never
+    post?: never
+    delete?: never
     options?: never
     head?: never
     patch?: never
@@ -3543,6 +3583,8 @@ export interface components {
       disabled_reason: string | null
       /** @description The id of the pipeline. */
       pipeline_id: number
+      /** @description The name of the pipeline; null for callers without `pipeline:view` and `action:view`. */
+      pipeline_name: string | null
       /**
        * @description The kind of resource of the pipeline.
        * @enum {string}
@@ -3550,6 +3592,8 @@ export interface components {
       resource_type: 'application' | 'server'
       /** @description The id of the resource of the pipeline. */
       resource_id: number
+      /** @description The name of the resource; null for callers who can read neither it (`application:view`, `server:view`) nor actions. */
+      resource_name: string | null
       /** @description The id of the project. */
       project_id: number
       /** @description The id of the environment. */
@@ -4193,6 +4237,8 @@ export interface components {
       resource_type_human_readable: string
       /** @description The id of the application or server that it runs on. */
       resource_id: number
+      /** @description The name of the application or server; null for callers who can read neither it (`application:view`, `server:view`) nor actions. */
+      resource_name: string | null
       /** @description The id of the environment. */
       environment_id: number
       /** @description The id of the project. */
@@ -7935,6 +7981,50 @@ export interface operations {
       503: components['responses']['Unavailable']
     }
   }
+  listEnvironmentHooks: {
+    parameters: {
+      query?: {
+        /** @description Page number, starting at 1. */
+        page?: number
+        /** @description Items per page. */
+        per_page?: number
+        /** @description Only hooks of this type. */
+        'filter[type]'?: 'incoming' | 'outgoing'
+        /** @description Only active or disabled hooks. */
+        'filter[active]'?: boolean
+        /** @description Part of the name of the hook, its pipeline, or its application or server; case-insensitive. */
+        q?: string
+      }
+      header?: never
+      path: {
+        /** @description The id of the environment. */
+        id: number
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          Link: components['headers']['Link']
+          'X-Total-Count': components['headers']['X-Total-Count']
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['Hook'][]
+        }
+      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
+    }
+  }
   createIncomingHook: {
     parameters: {
       query?: never
@@ -10788,6 +10878,46 @@ export interface operations {
       406: components['responses']['NotAcceptable']
       409: components['responses']['Conflict']
       412: components['responses']['PreconditionFailed']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
+    }
+  }
+  listEnvironmentPipelines: {
+    parameters: {
+      query?: {
+        /** @description Page number, starting at 1. */
+        page?: number
+        /** @description Items per page. */
+        per_page?: number
+        /** @description Part of the name of the pipeline, or of its application or server; case-insensitive. */
+        q?: string
+      }
+      header?: never
+      path: {
+        /** @description The id of the environment. */
+        id: number
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          Link: components['headers']['Link']
+          'X-Total-Count': components['headers']['X-Total-Count']
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['Pipeline'][]
+        }
+      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
       503: components['responses']['Unavailable']

@@ -96,19 +96,21 @@ type Check<Path extends string, Schema extends TSchema, Report extends TSchema> 
   ) => Promise<{ kind: 'checked' | 'tried'; check: Static<Report> } | HttpProblem>
 }
 
-/** The query parameter `filter[name]` of lists. */
-const nameFilter = {
-  'filter[name]': Type.Optional(
+/** A query parameter of lists. */
+export function searchText(what: string) {
+  return Type.Optional(
     Type.String({
       minLength: 1,
       maxLength: 255,
       // The one character that PostgreSQL's text cannot contain.
       pattern: '^[^\\u0000]*$',
       'x-hint': 'must be text',
-      description: 'Part of the name; case-insensitive.',
+      description: `${what}; case-insensitive.`,
     }),
-  ),
+  )
 }
+
+const nameFilter = { 'filter[name]': searchText('Part of the name') }
 
 const KEEPS =
   'Fields that you omit keep their value. Send `If-Match` with the `ETag` of your last read to avoid overwriting a concurrent change.'

@@ -288,6 +288,9 @@ async function recordHooks() {
   await by('changeOutgoingHook', { ...other, body: { settings: outgoing.settings } })
   await by('rotateOutgoingHookSecret', { ...other, body: { overlap_seconds: 3600 } })
   await by('listHooks', pipeline)
+  const { environment_id } = outgoing
+  await by('listEnvironmentHooks', { path: { id: environment_id }, query: { q: 'chat' } })
+  await by('listEnvironmentPipelines', { path: { id: environment_id }, query: { q: 'restart' } })
   await by('listSenders')
   await by('listReceivers')
   return { incoming, outgoing, secret, one, other }

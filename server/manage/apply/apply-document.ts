@@ -169,7 +169,8 @@ export async function presentApplied(
   // A dry run rolled its hooks back.
   const saved = dryRun ? [] : hooks
   const rows = saved.map(({ row }) => row)
-  const presented = await presentHooks(db, rows, { baseUrl: baseUrl(), box, mayEdit: true })
+  const names = { pipeline: true, application: true, server: true }
+  const presented = await presentHooks(db, rows, { baseUrl: baseUrl(), box, mayEdit: true, names })
   return {
     dry_run: dryRun,
     changes,

@@ -1,8 +1,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { callerOf, permissions, scopeOf, sufficientPermissions } from '#access/authorization/enforce.ts'
+import { knownNames } from '#access/authorization/known-names.ts'
 import { seesHookSecrets } from '#access/authorization/token-limits.ts'
-import { type Context, type ResourceDeps, resourceRoutes } from '#access/resource-routes.ts'
+import { type Context, type ResourceDeps, resourceRoutes, searchText } from '#access/resource-routes.ts'
 import { type HookRow, presentHooks } from '#model/hooks/present-hook.ts'
 import {
   hookSchema,
@@ -14,6 +15,7 @@ import {
 } from '#model/hooks/schemas.ts'
 import type { AddressGuard } from '#platform/addresses/guard.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
+import type { HookType } from '#platform/database/tables.ts'
 import { DEFAULT_PER_PAGE, describePage, pageOf, pageQuery } from '#platform/http/pagination.ts'
 import { Exactly, errorResponses, Id, ref, Word } from '#platform/http/schemas.ts'
 import type { HookChange } from './hook-columns.ts'
@@ -25,7 +27,7 @@ import {
   removeHookOf,
   rotateSecret,
 } from './manage-hooks.ts'
-import { findHook, listHooks } from './read-hooks.ts'
+import { findHook, type HookFilters, listHooks } from './read-hooks.ts'
 import { checkReceiver } from './validate-hook.ts'
 
 export type HookRoutes = ResourceDeps & {
@@ -50,6 +52,17 @@ const TYPES = [
   },
 ] as const
 
+const hookFilters = {
+  'filter[type]': Type.Optional(
+    Word(['incoming', 'outgoing'] as const, { description: 'Only hooks of this type.' }),
+  ),
+  'filter[active]': Type.Optional(Type.Boolean({ description: 'Only active or disabled hooks.' })),
+}
+
+function filtersOf(query: { 'filter[type]'?: HookType; 'filter[active]'?: boolean }): HookFilters {
+  return { type: query['filter[type]'], active: query['filter[active]'] }
+}
+
 export const hookRoutes: FastifyPluginAsyncTypebox<HookRoutes> = async (app, deps) => {
   const { db, box, guard, baseUrl } = deps
 
@@ -72,10 +85,7 @@ export const hookRoutes: FastifyPluginAsyncTypebox<HookRoutes> = async (app, dep
               description: 'Items per page. Absent: all on one page.',
             }),
           ),
-          'filter[type]': Type.Optional(
-            Word(['incoming', 'outgoing'] as const, { description: 'Only hooks of this type.' }),
-          ),
-          'filter[active]': Type.Optional(Type.Boolean({ description: 'Only active or disabled hooks.' })),
+          ...hookFilters,
         }),
         response: { 200: Type.Array(ref(hookSchema)), ...errorResponses(401, 403, 404, 422) },
       },
@@ -86,10 +96,41 @@ export const hookRoutes: FastifyPluginAsyncTypebox<HookRoutes> = async (app, dep
       const page = paged
         ? pageOf({ page: query.page, per_page: query.per_page ?? DEFAULT_PER_PAGE })
         : { limit: MOST_HOOKS_PER_PIPELINE, offset: 0 }
-      const filters = { type: query['filter[type]'], active: query['filter[active]'] }
-      const { rows, extent } = await listHooks(db, request.params.id, filters, page)
+      const of = { column: 'pipeline_id', id: request.params.id } as const
+      const { rows, extent } = await listHooks(db, of, filtersOf(query), page)
       describePage(request, reply, baseUrl(), page, extent)
       return present({ caller: callerOf(request), scope: scopeOf(request) }, rows)
+    },
+  )
+
+  app.get(
+    '/environments/:id/hooks',
+    {
+      config: { access: permissions('environment', 'id', 'hook:view') },
+      schema: {
+        tags: ['Hooks'],
+        operationId: 'listEnvironmentHooks',
+        summary: 'List the hooks of an environment',
+        description: 'Incoming and outgoing, of all its pipelines, newest first.',
+        params: Exactly({ id: Id }),
+        querystring: Exactly({
+          ...pageQuery,
+          ...hookFilters,
+          q: searchText('Part of the name of the hook, its pipeline, or its application or server'),
+        }),
+        response: { 200: Type.Array(ref(hookSchema)), ...errorResponses(401, 403, 404, 422) },
+      },
+    },
+    async (request, reply) => {
+      const { query } = request
+      const context = { caller: callerOf(request), scope: scopeOf(request) }
+      const names = knownNames(context.caller, context.scope)
+      const search = query.q === undefined ? undefined : { text: query.q, names }
+      const page = pageOf(query)
+      const of = { column: 'environment_id', id: request.params.id } as const
+      const { rows, extent } = await listHooks(db, of, { ...filtersOf(query), search }, page)
+      describePage(request, reply, baseUrl(), page, extent)
+      return present(context, rows)
     },
   )
 
@@ -161,7 +202,8 @@ export const hookRoutes: FastifyPluginAsyncTypebox<HookRoutes> = async (app, dep
     result?: { secret?: string; wasOffSince?: string },
   ) {
     const mayEdit = result !== undefined || seesHookSecrets(caller, scope)
-    return presentHooks(db, rows, { baseUrl: baseUrl(), box, mayEdit, secret: result?.secret })
+    const names = knownNames(caller, scope)
+    return presentHooks(db, rows, { baseUrl: baseUrl(), box, mayEdit, names, secret: result?.secret })
   }
 
   async function receiverErrors(body: object) {

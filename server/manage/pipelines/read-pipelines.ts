@@ -1,10 +1,12 @@
 import { sql } from 'kysely'
 import { loadUsers } from '#access/accounts/load-users.ts'
+import type { KnownNames } from '#access/authorization/known-names.ts'
 import type { ResourceName } from '#model/inventory/local-servers.ts'
 import { type Pipeline, pipelineSchema } from '#model/pipelines/schemas.ts'
 import { loadSteps, presentSteps } from '#model/pipelines/steps.ts'
 import { anyOf, byId } from '#platform/database/any-of.ts'
 import type { Database } from '#platform/database/connect.ts'
+import { anyContains } from '#platform/database/contains.ts'
 import { findById, rowVersion } from '#platform/database/rows.ts'
 import type { Page } from '#platform/http/pagination.ts'
 import { readPage } from '#platform/http/read-page.ts'
@@ -18,8 +20,11 @@ function selectPipelines(db: Database) {
   return db
     .selectFrom('pipelines')
     .innerJoin('environments', 'environments.id', 'pipelines.environment_id')
+    .leftJoin('applications', 'applications.id', 'pipelines.application_id')
+    .leftJoin('servers', 'servers.id', 'pipelines.server_id')
     .selectAll('pipelines')
     .select((eb) => [
+      eb.fn.coalesce('applications.name', 'servers.name').$notNull().as('resource_name'),
       'environments.project_id',
       eb.fn.coalesce('pipelines.application_id', 'pipelines.server_id').$notNull().as('resource_id'),
       sql<number[]>`array(select after_pipeline_id from pipeline_run_after
@@ -48,7 +53,26 @@ export function listPipelines(
   return readPage(query, 'pipelines', page, name)
 }
 
-export async function presentPipelines(db: Database, rows: readonly PipelineRow[]): Promise<Pipeline[]> {
+/** The pipelines of an environment, newest first. `text`: part of their name, or of that of their resource. */
+export function listEnvironmentPipelines(
+  db: Database,
+  environmentId: number,
+  search: { text: string; names: KnownNames } | undefined,
+  page: Page,
+) {
+  const resources = (['application', 'server'] as const).filter((type) => search?.names[type])
+  const columns = ['pipelines.name', ...resources.map((type) => `${type}s.name`)]
+  const query = selectPipelines(db)
+    .where('pipelines.environment_id', '=', environmentId)
+    .$if(search !== undefined, (pipelines) => pipelines.where(anyContains(columns, search!.text)))
+  return readPage(query, 'pipelines', page)
+}
+
+export async function presentPipelines(
+  db: Database,
+  rows: readonly PipelineRow[],
+  names: KnownNames,
+): Promise<Pipeline[]> {
   const creators = rows.map((row) => row.created_by)
   const ids = rows.map((row) => row.id)
   const users = byId(await loadUsers(db, creators))
@@ -56,6 +80,7 @@ export async function presentPipelines(db: Database, rows: readonly PipelineRow[
   return rows.map((row) =>
     pickFields(pipelineSchema, {
       ...row,
+      resource_name: names[row.resource_type] ? row.resource_name : null,
       operation: row.operation as Operation,
       operation_human_readable: OPERATIONS[row.operation as Operation],
       resource_type_human_readable: RESOURCE_TYPES[row.resource_type],

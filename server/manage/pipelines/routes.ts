@@ -1,10 +1,19 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { permissions } from '#access/authorization/enforce.ts'
-import { type ResourceDeps, resourceRoutes } from '#access/resource-routes.ts'
+import { Type } from 'typebox'
+import { callerOf, permissions, scopeOf } from '#access/authorization/enforce.ts'
+import { knownNames } from '#access/authorization/known-names.ts'
+import { type ResourceDeps, resourceRoutes, searchText } from '#access/resource-routes.ts'
 import { pipelineBody, pipelineChange, pipelineSchema } from '#model/pipelines/schemas.ts'
-import { cascadeQuery } from '#platform/http/schemas.ts'
+import { describePage, pageOf, pageQuery } from '#platform/http/pagination.ts'
+import { cascadeQuery, Exactly, errorResponses, Id, ref } from '#platform/http/schemas.ts'
 import { changePipeline, createPipeline } from './manage-pipelines.ts'
-import { findPipeline, listPipelines, type PipelineRow, presentPipelines } from './read-pipelines.ts'
+import {
+  findPipeline,
+  listEnvironmentPipelines,
+  listPipelines,
+  type PipelineRow,
+  presentPipelines,
+} from './read-pipelines.ts'
 import { removePipeline } from './remove-pipelines.ts'
 import { stepRoutes } from './step-routes.ts'
 
@@ -30,8 +39,37 @@ export const pipelineRoutes: FastifyPluginAsyncTypebox<ResourceDeps> = async (ap
     tag: 'Pipelines',
     name: 'pipeline',
     record: pipelineSchema,
-    present: (_, rows: readonly PipelineRow[]) => presentPipelines(db, rows),
+    present: ({ caller, scope }, rows: readonly PipelineRow[]) =>
+      presentPipelines(db, rows, knownNames(caller, scope)),
   })
+
+  app.get(
+    '/environments/:id/pipelines',
+    {
+      config: { access: permissions('environment', 'id', 'pipeline:view'), compress: true },
+      schema: {
+        tags: ['Pipelines'],
+        operationId: 'listEnvironmentPipelines',
+        summary: 'List the pipelines of an environment',
+        description: 'Those of all its applications and servers, newest first, each with its steps.',
+        params: Exactly({ id: Id }),
+        querystring: Exactly({
+          ...pageQuery,
+          q: searchText('Part of the name of the pipeline, or of its application or server'),
+        }),
+        response: { 200: Type.Array(ref(pipelineSchema)), ...errorResponses(401, 403, 404, 422) },
+      },
+    },
+    async (request, reply) => {
+      const { q } = request.query
+      const names = knownNames(callerOf(request), scopeOf(request))
+      const page = pageOf(request.query)
+      const search = q === undefined ? undefined : { text: q, names }
+      const { rows, extent } = await listEnvironmentPipelines(db, request.params.id, search, page)
+      describePage(request, reply, deps.baseUrl(), page, extent)
+      return presentPipelines(db, rows, names)
+    },
+  )
 
   for (const { type, word, creating } of RESOURCES) {
     pipelines.list(`/pipelines/${type}/:resource_id`, {

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { loadUsers } from '#access/accounts/load-users.ts'
 import type { User } from '#access/accounts/user-schema.ts'
+import type { KnownNames } from '#access/authorization/known-names.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import { byId } from '#platform/database/any-of.ts'
 import type { Database } from '#platform/database/connect.ts'
@@ -18,8 +19,12 @@ export function selectHooks(db: Database) {
     .selectFrom('hooks')
     .innerJoin('pipelines', 'pipelines.id', 'hooks.pipeline_id')
     .innerJoin('environments', 'environments.id', 'pipelines.environment_id')
+    .leftJoin('applications', 'applications.id', 'pipelines.application_id')
+    .leftJoin('servers', 'servers.id', 'pipelines.server_id')
     .selectAll('hooks')
     .select((eb) => [
+      'pipelines.name as pipeline_name',
+      eb.fn.coalesce('applications.name', 'servers.name').$notNull().as('resource_name'),
       'pipelines.resource_type',
       'pipelines.operation',
       'environments.project_id',
@@ -49,6 +54,7 @@ export type PresentOptions = {
   box: SecretBox
   /** Callers who may not edit a hook see neither full URLs, incoming or outgoing, nor what the hook sends. */
   mayEdit: boolean
+  names: KnownNames
   /** The plain secret, in the one response that may show it. */
   secret?: string
 }
@@ -82,8 +88,10 @@ function presentHook(row: HookRow, created_by_user: User, options: PresentOption
     disabled_at: row.disabled_at,
     disabled_reason: row.disabled_reason,
     pipeline_id: row.pipeline_id,
+    pipeline_name: options.names.pipeline ? row.pipeline_name : null,
     resource_type: row.resource_type,
     resource_id: row.resource_id,
+    resource_name: options.names[row.resource_type] ? row.resource_name : null,
     project_id: row.project_id,
     environment_id: row.environment_id,
     created_by_user,

@@ -308,8 +308,15 @@ export const hookSchema = namedObject('Hook', {
   ),
   disabled_reason: TextOrNull({ description: 'Why Gantry disabled it; null otherwise.' }),
   pipeline_id: idOf('pipeline'),
+  pipeline_name: TextOrNull({
+    description: 'The name of the pipeline; null for callers without `pipeline:view` and `action:view`.',
+  }),
   resource_type: Word(Object.keys(RESOURCE_TYPES), { description: 'The kind of resource of the pipeline.' }),
   resource_id: described(Id, 'The id of the resource of the pipeline.'),
+  resource_name: TextOrNull({
+    description:
+      'The name of the resource; null for callers who can read neither it (`application:view`, `server:view`) nor actions.',
+  }),
   project_id: idOf('project'),
   environment_id: idOf('environment'),
   created_by_user: described(ref(userSchema), 'Who created the hook.'),

@@ -169,6 +169,10 @@ export const pipelineSchema = namedObject('Pipeline', {
   resource_type: Word(Object.keys(RESOURCE_TYPES), { description: 'The kind of resource that it runs on.' }),
   resource_type_human_readable: humanReadable('resource_type'),
   resource_id: described(Id, 'The id of the application or server that it runs on.'),
+  resource_name: TextOrNull({
+    description:
+      'The name of the application or server; null for callers who can read neither it (`application:view`, `server:view`) nor actions.',
+  }),
   environment_id: idOf('environment'),
   project_id: idOf('project'),
   max_parallel_actions: Type.Integer({

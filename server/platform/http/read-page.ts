@@ -1,4 +1,5 @@
 import { type SelectQueryBuilder, sql } from 'kysely'
+import { anyContains } from '#platform/database/contains.ts'
 import type { Extent, Page } from './pagination.ts'
 
 /**
@@ -11,10 +12,7 @@ export async function readPage<Tables, Table extends keyof Tables, Row>(
   page: Page,
   name?: string,
 ): Promise<{ rows: Row[]; extent: Extent }> {
-  const chosen =
-    name === undefined
-      ? query
-      : query.where(sql<boolean>`strpos(lower(${sql.ref(`${table}.name`)}), lower(${name}::text)) > 0`)
+  const chosen = name === undefined ? query : query.where(anyContains([`${table}.name`], name))
   const { total } = await chosen
     .clearSelect()
     .select(sql<number>`count(*)`.as('total'))

@@ -1,3 +1,4 @@
+import { knowsName } from '#access/authorization/known-names.ts'
 import { can, type Grant, type Permission, type Scope } from '#access/authorization/permissions.ts'
 import { type IndexedName, joinPath, slugOfId } from './indexed-names.ts'
 import { NAMED_TYPES, type NamedType } from './schemas.ts'
@@ -51,18 +52,10 @@ export function visibleNames(entries: readonly IndexedName[], caller: User): Ind
 /** What can be above something else in a path. */
 const ANCESTORS = ['project', 'environment', 'application', 'server', 'pipeline'] as const
 
-/** An action shows the names of everything that it belongs to, an environment that of its project. */
 function visibilityIn(scope: Scope, caller: User): Visibility {
-  const may = (permission: Permission, where = scope) => can(caller, permission, where)
-  const { organization_id, project_id } = scope
-  const mayKnow = (type: (typeof ANCESTORS)[number]) =>
-    may('action:view') ||
-    (type === 'project'
-      ? may('environment:view') || may('project:view', { organization_id, project_id })
-      : may(VIEWED_WITH[type]))
   return {
-    shown: new Set(NAMED_TYPES.filter((type) => may(VIEWED_WITH[type]))),
-    unnamed: new Set(ANCESTORS.filter((type) => !mayKnow(type))),
+    shown: new Set(NAMED_TYPES.filter((type) => can(caller, VIEWED_WITH[type], scope))),
+    unnamed: new Set(ANCESTORS.filter((type) => !knowsName(caller, type, scope))),
     starts: new Map(),
   }
 }

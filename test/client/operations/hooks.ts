@@ -31,7 +31,9 @@ export async function driveHooks(drive: Drive, pipelineId: number, receiver: Rec
     body: { name: 'Push', settings: { variables: [{ name: 'branch', type: 'string', required: true }] } },
   })
   const incomingHook = at({ hook_id: incoming.id })
-  await admin.get('/pipelines/{id}/hooks', pipeline)
+  const { environment_id } = (await admin.get('/pipelines/{id}/hooks', pipeline))[0]!
+  await admin.get('/environments/{id}/hooks', at({ id: environment_id }))
+  await admin.get('/environments/{id}/pipelines', at({ id: environment_id }))
   await admin.get('/hooks/incoming/{hook_id}', incomingHook)
   await admin.put('/hooks/incoming/{hook_id}', { ...incomingHook, body: { name: 'Pushed' } })
   const { verdict } = await admin.post('/hooks/incoming/{hook_id}/dry-run', {
