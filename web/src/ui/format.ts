@@ -1,4 +1,4 @@
-// Durations, ages and URLs as people read them. Pure.
+// Durations, ages, sizes and URLs as people read them. Pure.
 
 export function formatDuration(ms: number): string {
   if (ms < 1_000) return `${Math.max(0, Math.round(ms))} ms`
@@ -31,6 +31,15 @@ export function formatDate(iso: string): string {
 
 export function formatDateTime(iso: string): string {
   return dateTime.format(new Date(iso))
+}
+
+const SIZES = ['B', 'KB', 'MB', 'GB', 'TB']
+
+/** `3.2 GB`. */
+export function formatBytes(bytes: number): string {
+  const power = bytes < 1_000 ? 0 : Math.min(SIZES.length - 1, Math.floor(Math.log10(bytes) / 3))
+  const value = bytes / 1_000 ** power
+  return `${power === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${SIZES[power]}`
 }
 
 /** The URL if it is safe to link to: a repository could name `javascript:`. */

@@ -1,0 +1,102 @@
+// Where an application comes from: repository, credential, branch. Gantry looks at the repository and fills in the rest.
+import { Alert, Autocomplete, Group, Loader, Stack, Text, TextInput } from '@mantine/core'
+import { ScanSearch } from 'lucide-react'
+import { CredentialField } from '../credentials/credential-field.tsx'
+import { usePermission } from '../session/permissions.ts'
+import type { RecordForm } from '../ui/form/use-record-form.ts'
+import { ReasonedButton } from '../ui/guarded-button.tsx'
+import { ErrorAlert } from '../ui/page.tsx'
+import { plural } from '../ui/status.ts'
+import type { ApplicationValues, Inspection } from './application-input.ts'
+import { useInspection } from './use-inspection.ts'
+
+type RepositoryFieldsProps = {
+  form: RecordForm<ApplicationValues>
+  organizationId: number
+  projectId: number
+  environmentId: number
+}
+
+export function RepositoryFields({ form, organizationId, projectId, environmentId }: RepositoryFieldsProps) {
+  const scope = { organization: organizationId, project: projectId, environment: environmentId }
+  const { allowed, reason } = usePermission('application:add', scope)
+  const { inspect, isPending, error, found } = useInspection(form, environmentId)
+  const { repository, credential_id } = form.values
+  return (
+    <Stack gap="md">
+      <Group gap="xs" align="flex-end" wrap="nowrap">
+        <TextInput
+          flex={1}
+          label="Repository"
+          placeholder="https://github.com/acme/shop.git"
+          type="text"
+          inputMode="url"
+          autoComplete="off"
+          spellCheck={false}
+          data-autofocus
+          {...form.field('repository')}
+          onBlur={() => allowed && inspect({ repository, credential_id }, { isRepeated: false })}
+        />
+        <ReasonedButton
+          variant="default"
+          reason={allowed ? (repository.trim() === '' ? 'Enter the repository first.' : undefined) : reason}
+          loading={isPending}
+          leftSection={<ScanSearch size={16} strokeWidth={1.75} aria-hidden="true" />}
+          onClick={() => inspect({ repository, credential_id }, { isRepeated: true })}
+        >
+          Inspect
+        </ReasonedButton>
+      </Group>
+      <CredentialField
+        organizationId={organizationId}
+        repository={repository}
+        value={credential_id}
+        error={form.errors.credential_id ?? undefined}
+        onChange={(id) => {
+          form.set('credential_id', id)
+          if (allowed) inspect({ repository, credential_id: id }, { isRepeated: false })
+        }}
+      />
+      <div role="status">
+        {isPending && (
+          <Group gap="xs">
+            <Loader size="xs" aria-hidden="true" />
+            <Text size="sm">Reading the repository…</Text>
+          </Group>
+        )}
+        {!isPending && found && <InspectionResult found={found} />}
+      </div>
+      {error && <ErrorAlert error={error} />}
+      <Autocomplete
+        label="Branch"
+        description="What a deploy takes unless it names something else"
+        placeholder="main"
+        data={[...new Set(found?.branches ?? [])]}
+        limit={50}
+        maxDropdownHeight={240}
+        comboboxProps={{ withinPortal: true, transitionProps: { duration: 0 } }}
+        autoComplete="off"
+        spellCheck={false}
+        {...form.field('default_branch')}
+      />
+    </Stack>
+  )
+}
+
+export function InspectionResult({ found }: { found: Inspection }) {
+  if (!found.reachable)
+    return (
+      <Alert color="orange" title="Gantry cannot read this repository">
+        {found.message}
+      </Alert>
+    )
+  const what = [found.framework, found.language, found.package_manager].filter(Boolean)
+  return (
+    <Alert color="teal" title="Repository found">
+      {plural(found.branches.length, 'branch').replace('branchs', 'branches')}
+      {found.more_branches && ' or more'}
+      {what.length > 0 && <>. Detected: {[...new Set(what)].join(', ')}</>}
+      {found.problem !== null && <>. {found.message}</>}
+    </Alert>
+  )
+}

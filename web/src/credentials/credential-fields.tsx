@@ -1,0 +1,133 @@
+// The inputs of a credential: only those that its provider has.
+import {
+  NativeSelect,
+  PasswordInput,
+  SegmentedControl,
+  Stack,
+  Switch,
+  Textarea,
+  TextInput,
+} from '@mantine/core'
+import type { RecordForm } from '../ui/form/use-record-form.ts'
+import { MoreOptions } from '../ui/more-options.tsx'
+import { type CredentialValues, PROVIDERS, type Provider, withProvider } from './credential-input.ts'
+
+type CredentialFieldsProps = {
+  form: RecordForm<CredentialValues>
+  /** Its provider cannot be changed, and its secret is replaced only when one is typed. */
+  isStored?: boolean
+}
+
+export function CredentialFields({ form, isStored = false }: CredentialFieldsProps) {
+  const { values } = form
+  const { url, hasUsername } = PROVIDERS[values.provider_code]
+  const choose = (code: Provider) => {
+    const after = withProvider(values, code)
+    form.set('provider_code', after.provider_code)
+    form.set('name', after.name)
+  }
+  return (
+    <Stack gap="md">
+      {!isStored && (
+        <NativeSelect
+          label="Provider"
+          data-autofocus
+          data={Object.entries(PROVIDERS).map(([value, { label }]) => ({ value, label }))}
+          {...form.field('provider_code')}
+          onChange={(event) => choose(event.currentTarget.value as Provider)}
+        />
+      )}
+      <TextInput label="Name" autoComplete="off" spellCheck={false} {...form.field('name')} />
+      {url === 'required' && <UrlField form={form} />}
+      {hasUsername && (
+        <TextInput
+          label="Username (optional)"
+          autoComplete="off"
+          spellCheck={false}
+          {...form.field('username')}
+        />
+      )}
+      {values.provider_code === 'ssh' ? (
+        <PrivateKeyField form={form} isStored={isStored} />
+      ) : (
+        <TokenField form={form} isStored={isStored} />
+      )}
+      {url === 'optional' && (
+        <MoreOptions isOpen={Boolean(form.errors.base_url)}>
+          <UrlField form={form} />
+        </MoreOptions>
+      )}
+      {isStored && (
+        <Switch
+          label="Active"
+          description="An inactive credential cannot be used by runs and hooks."
+          {...form.field('active', 'checkbox')}
+        />
+      )}
+    </Stack>
+  )
+}
+
+type FieldProps = { form: RecordForm<CredentialValues> }
+
+function UrlField({ form }: FieldProps) {
+  const { url, label } = PROVIDERS[form.values.provider_code]
+  return (
+    <TextInput
+      label={url === 'required' ? 'URL' : 'URL (optional)'}
+      description={
+        url === 'required'
+          ? 'Where it is: https://git.example.com. The token is sent only there.'
+          : `If you host ${label} yourself: https://git.example.com. The token is sent only there.`
+      }
+      type="url"
+      autoComplete="off"
+      {...form.field('base_url')}
+    />
+  )
+}
+
+function TokenField({ form, isStored }: FieldProps & { isStored: boolean }) {
+  return (
+    <PasswordInput
+      label={isStored ? 'New token (optional)' : 'Token'}
+      description={
+        isStored
+          ? 'Leave it empty to keep the current one.'
+          : (PROVIDERS[form.values.provider_code].tokenHint ??
+            'A token or password. Leave it empty for public repositories.')
+      }
+      autoComplete="off"
+      {...form.field('token')}
+    />
+  )
+}
+
+function PrivateKeyField({ form, isStored }: FieldProps & { isStored: boolean }) {
+  const { generate } = form.values
+  return (
+    <Stack gap="xs">
+      <SegmentedControl
+        fullWidth
+        aria-label="Private key"
+        transitionDuration={0}
+        value={generate ? 'generate' : 'paste'}
+        onChange={(source) => form.set('generate', source === 'generate')}
+        data={[
+          { value: 'generate', label: isStored ? 'Generate a new key' : 'Generate a key' },
+          { value: 'paste', label: isStored ? 'Keep or replace the key' : 'Use an existing key' },
+        ]}
+      />
+      {!generate && (
+        <Textarea
+          label={isStored ? 'New private key (optional)' : 'Private key'}
+          description={`In OpenSSH or PEM format, without a passphrase.${isStored ? ' Leave it empty to keep the current one.' : ''}`}
+          rows={5}
+          autoComplete="off"
+          spellCheck={false}
+          {...form.field('private_key')}
+        />
+      )}
+    </Stack>
+  )
+}

@@ -1,0 +1,127 @@
+// The inputs of a server. Used where a server is added or changed, and in the guided setup of an application.
+import { NumberInput, SegmentedControl, Stack, Text, TextInput } from '@mantine/core'
+import { KeyField } from '../credentials/key-field.tsx'
+import { useSession } from '../session/session.ts'
+import type { RecordForm } from '../ui/form/use-record-form.ts'
+import { MoreOptions } from '../ui/more-options.tsx'
+import { type ServerValues, withRoot } from './server-input.ts'
+import classes from './servers.module.css'
+
+type ServerFieldsProps = {
+  form: RecordForm<ServerValues>
+  organizationId: number
+  /** The connection of an existing server cannot be changed. */
+  isNew?: boolean
+}
+
+export function ServerFields({ form, organizationId, isNew = false }: ServerFieldsProps) {
+  const { values } = form
+  const isSsh = values.provider_code === 'ssh'
+  const change = (changed: Partial<ServerValues>) => {
+    const after = withRoot(values, changed)
+    for (const [name, value] of Object.entries(changed)) form.set(name as 'name', value as string)
+    form.set('root_directory', after.root_directory)
+  }
+  return (
+    <Stack gap="md">
+      {isNew && (
+        <ConnectionField value={values.provider_code} onChange={(code) => change({ provider_code: code })} />
+      )}
+      <TextInput label="Name" autoComplete="off" spellCheck={false} data-autofocus {...form.field('name')} />
+      {isSsh && (
+        <>
+          <div className={classes.hostRow}>
+            <TextInput
+              label="Host"
+              description="A host name or an IP address"
+              autoComplete="off"
+              spellCheck={false}
+              {...form.field('host')}
+            />
+            <TextInput
+              label="Login"
+              description="The account that runs your commands"
+              autoComplete="off"
+              spellCheck={false}
+              {...form.field('login_name')}
+              onChange={(event) => change({ login_name: event.currentTarget.value })}
+            />
+          </div>
+          <KeyField
+            organizationId={organizationId}
+            value={values.credential_id}
+            onChange={(id) => form.set('credential_id', id)}
+            error={form.errors.credential_id ?? undefined}
+            serverName={values.name}
+            login={values.login_name}
+          />
+        </>
+      )}
+      <TextInput
+        label="Root directory"
+        description="Applications are deployed below it. Gantry creates it if the account may."
+        autoComplete="off"
+        spellCheck={false}
+        {...form.field('root_directory')}
+      />
+      <MoreOptions isOpen={['port', 'host_key', 'max_parallel_actions'].some((name) => form.errors[name])}>
+        {isSsh && (
+          <>
+            <NumberInput
+              label="Port"
+              min={1}
+              max={65_535}
+              allowDecimal={false}
+              hideControls
+              {...form.field('port')}
+            />
+            <TextInput
+              label="Host key (optional)"
+              description="A public key (ssh-ed25519 AAAA…) or a fingerprint (SHA256:…). Without it, the key of the first connection is pinned."
+              autoComplete="off"
+              spellCheck={false}
+              {...form.field('host_key')}
+            />
+          </>
+        )}
+        <NumberInput
+          label="Max concurrent runs"
+          description="0: no limit"
+          min={0}
+          max={10_000}
+          allowDecimal={false}
+          {...form.field('max_parallel_actions')}
+        />
+      </MoreOptions>
+    </Stack>
+  )
+}
+
+type ConnectionFieldProps = {
+  value: ServerValues['provider_code']
+  onChange(value: ServerValues['provider_code']): void
+}
+
+function ConnectionField({ value, onChange }: ConnectionFieldProps) {
+  const isAdmin = (useSession() as { isInstanceAdmin?: boolean }).isInstanceAdmin !== false
+  return (
+    <div>
+      <SegmentedControl
+        fullWidth
+        aria-label="Connection"
+        transitionDuration={0}
+        value={value}
+        onChange={(next) => onChange(next as ServerValues['provider_code'])}
+        data={[
+          { value: 'ssh', label: 'Over SSH' },
+          { value: 'local', label: 'This machine', disabled: !isAdmin },
+        ]}
+      />
+      {!isAdmin && (
+        <Text size="xs" className="dimmed" mt={4}>
+          Only instance administrators add the machine that Gantry runs on.
+        </Text>
+      )}
+    </div>
+  )
+}
