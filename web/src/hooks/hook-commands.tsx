@@ -2,8 +2,8 @@
 import { Box, Code, Text, Title } from '@mantine/core'
 import type { ReactNode } from 'react'
 import type { Hook } from '../api/types.ts'
+import { curlCommand } from '../copy-as/curl.ts'
 import { CopyButton, Section } from '../ui/parts.tsx'
-import { curlCommand } from './curl.ts'
 
 type CommandProps = { title: string; method: string; path: string; body?: unknown }
 

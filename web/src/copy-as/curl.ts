@@ -1,7 +1,7 @@
-type Request = { base: string; method: string; path: string; body?: unknown }
+export type CurlRequest = { method: string; path: string; body?: unknown }
 
 /** Everything is single-quoted: nothing in a URL or a body can end the quotes. Pure. */
-export function curlCommand({ base, method, path, body }: Request): string {
+export function curlCommand({ base, method, path, body }: CurlRequest & { base: string }): string {
   const lines = [
     `curl -X ${method} ${quote(base + path)}`,
     '-H "Authorization: Bearer $GANTRY_TOKEN"',
@@ -12,6 +12,7 @@ export function curlCommand({ base, method, path, body }: Request): string {
   return lines.join(' \\\n  ')
 }
 
-function quote(text: string): string {
+/** One word of a shell. */
+export function quote(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`
 }
