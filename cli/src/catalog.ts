@@ -1,5 +1,5 @@
 // Senders and receivers that the instance knows, each with the hook that it needs: see GET /catalog/senders.
-import type { components } from '@gantry/client'
+import { type components, entrySteps } from '@gantry/client'
 import { askSecret, askText } from './ask.ts'
 import type { Cli } from './cli.ts'
 import { usage } from './failure.ts'
@@ -29,31 +29,9 @@ export function findEntry<One extends Entry>(entries: readonly One[], given: str
   )
 }
 
-/** `<name>` → the value of that field; what uses a field without a value is left out. Pure. */
-export function expand<Template>(template: Template, values: Record<string, string>): Template {
-  const fill = (part: unknown): unknown => {
-    if (typeof part === 'string') return fillText(part)
-    if (Array.isArray(part)) return part.map(fill)
-    if (typeof part !== 'object' || part === null) return part
-    const entries = Object.entries(part).map(([key, value]) => [key, fill(value)] as const)
-    return Object.fromEntries(entries.filter(([, value]) => value !== undefined))
-  }
-  const fillText = (text: string): string | undefined => {
-    const names = [...text.matchAll(PLACEHOLDER)].map(([, name]) => name!)
-    if (names.some((name) => values[name] === undefined)) return undefined
-    return text.replaceAll(PLACEHOLDER, (_, name: string) => values[name]!)
-  }
-  return fill(template) as Template
-}
-
-const PLACEHOLDER = /<([a-z_]+)>/g
-
 /** What to do at the service, with the URL and the secret of the hook; lines that need what is missing stay generic. */
-export function instructionsFor({ instructions }: Entry, values: Record<string, string | null>): string[] {
-  return instructions.split('\n').map((line, index) => {
-    const text = line.replaceAll(PLACEHOLDER, (whole, name: string) => values[name] ?? whole)
-    return `  ${index + 1}. ${plain(text)}`
-  })
+export function instructionsFor(entry: Entry, values: Record<string, string | null>): string[] {
+  return entrySteps(entry, values).map((step, index) => `  ${index + 1}. ${plain(step)}`)
 }
 
 /**

@@ -1,4 +1,5 @@
 export type { components, operations, paths } from './api-types.ts'
+export { entrySteps, expandEntry } from './catalog.ts'
 export { GantryError, UnreachableError } from './errors.ts'
 export { createFetch } from './fetch.ts'
 export {

@@ -4,9 +4,10 @@
 import assert from 'node:assert/strict'
 import { readFile, writeFile } from 'node:fs/promises'
 import { after, suite, test } from 'node:test'
+import { expandEntry } from '#client/index.ts'
 import { RECEIVERS } from '#manage/catalog/receivers.ts'
 import { SENDERS } from '#manage/catalog/senders.ts'
-import { exampleValues, expand } from '#test/support/catalog.ts'
+import { exampleValues } from '#test/support/catalog.ts'
 import { openTestApp } from '#test/support/harness.ts'
 import { createPerson, createTestTree } from '#test/support/world.ts'
 
@@ -66,7 +67,7 @@ suite('the catalog', () => {
   for (const { code, fields, hook, secret_source } of SENDERS)
     test(`the hook for the sender ${code} can be created with and without what is optional`, async () => {
       for (const onlyRequired of [false, true]) {
-        const body = expand(hook, exampleValues(fields, { onlyRequired }))
+        const body = expandEntry(hook, exampleValues(fields, { onlyRequired }))
         const {
           status,
           body: made,
@@ -113,7 +114,7 @@ for (const [name, entries] of Object.entries(lists)) {
     for (const { title, text } of sectionsOf(await readFile(file, 'utf8'))) {
       const { hook, fields } = entries.find((entry) => entry.name === title)!
       const [, quoted, here] = HOOK.exec(text)!
-      assert.deepEqual(JSON.parse((quoted ?? here)!), expand(hook, exampleValues(fields)), title)
+      assert.deepEqual(JSON.parse((quoted ?? here)!), expandEntry(hook, exampleValues(fields)), title)
       assert.ok(text.startsWith(written(title)), `${title}: run this test with UPDATE=1`)
     }
   })

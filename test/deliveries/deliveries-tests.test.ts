@@ -2,10 +2,11 @@
 import assert from 'node:assert/strict'
 import { after, suite, test } from 'node:test'
 import { Webhook } from 'standardwebhooks'
+import { expandEntry } from '#client/index.ts'
 import { RECEIVERS } from '#manage/catalog/receivers.ts'
 import { credentialAad } from '#model/inventory/sealed-aad.ts'
 import { createAddressGuard } from '#platform/addresses/guard.ts'
-import { exampleValues, expand } from '#test/support/catalog.ts'
+import { exampleValues } from '#test/support/catalog.ts'
 import { COMPLETED, IN_PROGRESS, openDeliveries, openReceiver } from '#test/support/deliveries.ts'
 import { openTestApp } from '#test/support/harness.ts'
 import { createMember, createTestTree, type TestTree } from '#test/support/world.ts'
@@ -107,7 +108,7 @@ suite('a preview of an unsaved change', () => {
       const tree = await openTree()
       const hook = await makeHook({ target_url: 'https://example.com/' }, tree)
       await startAction(tree, { commit: '1f0c5e7a9b3d4c2e8f6a7b5c4d3e2f1a0b9c8d7e' })
-      const { target_url, settings } = expand(template, exampleValues(fields))
+      const { target_url, settings } = expandEntry(template, exampleValues(fields))
       const answer = await ask('preview', hook.id, { target_url, settings }, tree)
       assert.equal(answer.status, 200, answer.text)
       const { url, body, access_token } = answer.body

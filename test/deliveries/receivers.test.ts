@@ -187,6 +187,15 @@ const receivers: Record<string, Receiver> = {
       }
     },
   },
+  Mattermost: {
+    path: '/hooks/xxxxxxxxxxxxxxxxxxxxxxxxxx',
+    headers: {},
+    states: chatStates,
+    body: (state, { id, environment, words }) => ({
+      username: 'Gantry',
+      text: `${state} Shop, ${environment}: ${words}\n${MESSAGE.replaceAll('@', '＠').replaceAll('<', '＜')}\n[Action ${id}](${permalink(id)})`,
+    }),
+  },
 }
 const OWN = 'Your own receiver'
 

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { after, suite, test } from 'node:test'
 import { Webhooks } from '@octokit/webhooks'
 import { Webhook } from 'standardwebhooks'
+import { expandEntry } from '#client/index.ts'
 import { SENDERS } from '#manage/catalog/senders.ts'
 import {
   assertRejected,
@@ -12,7 +13,7 @@ import {
   SIGNED,
   withVariables,
 } from '#test/support/calls.ts'
-import { exampleValues, expand } from '#test/support/catalog.ts'
+import { exampleValues } from '#test/support/catalog.ts'
 import { createHook, createHookRequest } from '#test/support/world.ts'
 
 const calls = await openCalls({ after })
@@ -120,7 +121,7 @@ suite('a signed call', () => {
 
   for (const { code, hook: template, fields } of signedSenders)
     test(`is accepted from a hook for ${code}, and its secret stays hidden`, async () => {
-      const input = expand(template, exampleValues(fields))
+      const input = expandEntry(template, exampleValues(fields))
       const settings = { ...input.settings, variables: [] }
       const hook = (await makeHook({ ...input, settings, trigger_when: {} })) as Hook & { secret: string }
       const body = { text: 'Ünïcode', id: 1 }
@@ -152,7 +153,7 @@ suite('a signed call', () => {
     assert.ok(await webhooks.verify(signed_call.body, signed_call.headers['x-hub-signature-256']))
 
     const { hook, fields } = SENDERS.find(({ code }) => code === 'standard_webhooks')!
-    const standard = await makeHook(expand(hook, exampleValues(fields)))
+    const standard = await makeHook(expandEntry(hook, exampleValues(fields)))
     const given = await dryRun(standard, { body: payload, sign: true, headers: { 'Webhook-Id': 'msg_mine' } })
     assert.equal(given.signed_call.headers['webhook-id'], 'msg_mine')
     const verified = new Webhook(standard.secret!).verify(given.signed_call.body, given.signed_call.headers)

@@ -1,5 +1,6 @@
+import { expandEntry } from '@gantry/client'
 import { askSecret, choose } from '../ask.ts'
-import { collectFields, type Entry, expand, findEntry, instructionsFor } from '../catalog.ts'
+import { collectFields, type Entry, findEntry, instructionsFor } from '../catalog.ts'
 import type { Cli } from '../cli.ts'
 import { every, examples, type Register, run } from '../command.ts'
 import { printDetails } from '../details.ts'
@@ -46,7 +47,7 @@ export const hook: Register = (program) => {
         const catalog = await gantry.get(isOutgoing ? '/catalog/receivers' : '/catalog/senders')
         const entry = findEntry<Entry>(catalog, from ?? to ?? (await chooseSender(cli, catalog)))
         const fields = await collectFields(cli, entry, field ?? [])
-        const body = { ...expand(entry.hook, fields), ...(name !== undefined && { name }) } as never
+        const body = { ...expandEntry(entry.hook, fields), ...(name !== undefined && { name }) } as never
         const created = isOutgoing
           ? await gantry.post('/pipelines/{id}/hooks/outgoing', { params, body })
           : await gantry.post('/pipelines/{id}/hooks/incoming', { params, body })

@@ -1,7 +1,8 @@
 import { basename } from 'node:path'
+import { expandEntry } from '@gantry/client'
 import { InvalidArgumentError } from 'commander'
 import { askText, type Choice, choose, confirm } from '../ask.ts'
-import { expand, findEntry, type Sender } from '../catalog.ts'
+import { findEntry, type Sender } from '../catalog.ts'
 import { examples, type Register, run } from '../command.ts'
 import { usage } from '../failure.ts'
 import type { Answers, Server } from '../init/build-document.ts'
@@ -181,7 +182,7 @@ async function chooseHook(
     if (hidden) return [name, `\${WEBHOOK_${name.toUpperCase()}}`]
     return [name, name === 'branch' ? branch : (default_value ?? '')]
   })
-  return expand(hook, Object.fromEntries(values)) as NonNullable<Answers['hook']>
+  return expandEntry(hook, Object.fromEntries(values)) as NonNullable<Answers['hook']>
 }
 
 function chooseSender(senders: readonly Sender[], detected: string): Promise<string> {

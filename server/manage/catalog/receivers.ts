@@ -24,6 +24,9 @@ const GITHUB_STATE =
   "{% case action.status %}{% when 'completed' %}success{% when 'failed' %}{% if action.status_reason_code == 'FAILED' %}failure{% else %}error{% endif %}{% when 'skipped' %}error{% else %}pending{% endcase %}"
 const SIGN =
   "{% case action.status %}{% when 'completed' %}✅{% when 'failed' %}❌{% else %}⏳{% endcase %} {{ application.name }}, {{ environment.name }}: {{ action.status_reason_human_readable }}"
+/** Mattermost reads `<!channel>` like Slack, and mentions in every text. */
+const PLAIN_MESSAGE =
+  "{{ action.action_data.commit.message | truncate: 200 | replace: '@', '＠' | replace: '<', '＜' }}"
 const MESSAGE = '{{ action.action_data.commit.message | truncate: 200 }}'
 
 const baseUrl = (more: Partial<CatalogField>): CatalogField => ({
@@ -227,6 +230,29 @@ export const RECEIVERS: readonly Receiver[] = [
       target_url: '<webhook_url>',
       settings: { request_body: { type: 'message', attachments: [adaptiveCard()] } },
       trigger_when: { events: ['action.completed', 'action.failed'] },
+    },
+  },
+  {
+    code: 'mattermost_message',
+    name: 'Mattermost',
+    description:
+      'Posts in-progress, completed and failed runs to a channel. In the commit message @ and < are replaced by their fullwidth forms, so it cannot mention anyone.',
+    uses_access_token: false,
+    instructions: steps(
+      'Open the product menu → Integrations → Incoming Webhooks → Add Incoming Webhook.',
+      'Select the channel, save, and copy the URL.',
+    ),
+    fields: [channelUrl('https://mattermost.example.com/hooks/xxxxxxxxxxxxxxxxxxxxxxxxxx')],
+    hook: {
+      name: 'Mattermost',
+      target_url: '<webhook_url>',
+      settings: {
+        request_body: {
+          username: 'Gantry',
+          text: `${SIGN}\n${PLAIN_MESSAGE}\n[Action {{ action.id }}]({{ action.url_web_permalink }})`,
+        },
+      },
+      trigger_when: CHAT,
     },
   },
   {
