@@ -13,6 +13,7 @@ const ActionPage = lazy(() => import('./action/action-page.tsx'))
 const PipelinesPage = lazy(() => import('./pipelines/pipelines-page.tsx'))
 const PipelinePage = lazy(() => import('./pipelines/pipeline-page.tsx'))
 const HooksPage = lazy(() => import('./hooks/hooks-page.tsx'))
+const NewHookPage = lazy(() => import('./hooks/new-hook-page.tsx'))
 const HookPage = lazy(() => import('./hooks/hook-page.tsx'))
 const InvitationPage = lazy(() => import('./session/invitation-page.tsx'))
 const ResetPasswordPage = lazy(() => import('./session/reset-password-page.tsx'))
@@ -57,6 +58,7 @@ function SignedInPages() {
             <Route path="/pipelines" component={PipelinesPage} />
             <Route path="/pipelines/:id">{({ id }) => <PipelinePage key={id} id={id} />}</Route>
             <Route path="/hooks" component={HooksPage} />
+            <Route path="/hooks/new" component={NewHookPage} />
             <Route path="/hooks/:type/:id">
               {({ type, id }) => <HookPage key={id} type={type} id={id} />}
             </Route>

@@ -12,6 +12,7 @@ export const queryKeys = {
   invitation: (token: string | null) => ['invitation', token],
   passwordReset: (token: string | null) => ['password-reset', token],
   permissions: ['permissions'],
+  names: (query: object) => ['names', query],
   namesWithin: (within: string | undefined) => ['names-within', within],
   sessions: ['sessions'],
   personalTokens: ['personal-tokens'],
