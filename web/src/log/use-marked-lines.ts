@@ -34,7 +34,7 @@ export function useMarkedLines({ marked, mark, count, frame, rows }: MarkedLines
 
   const lineOf = (event: { target: EventTarget }) => {
     const link = event.target instanceof Element ? event.target.closest<HTMLElement>('[data-line]') : null
-    return link ? Number(link.dataset['line']) : undefined
+    return link ? Number(link.dataset.line) : undefined
   }
 
   function focusLine(line: number): void {
