@@ -9,7 +9,6 @@ import { type SubscribeToLogs, useStepLog } from '../log/use-step-log.ts'
 import { usePipeline } from '../pipelines/pipelines.ts'
 import { useSearch } from '../scope/scope.ts'
 import { ScopeBreadcrumbs } from '../scope/scope-breadcrumbs.tsx'
-import { usePermission } from '../session/permissions.ts'
 import { logFileName } from '../ui/format.ts'
 import { Loaded, PageHeader } from '../ui/page.tsx'
 import { Section, StatusBadge } from '../ui/parts.tsx'
@@ -32,11 +31,6 @@ export default function ActionPage({ id }: { id: string }) {
 type ActionProps = { action: Action; subscribeToLogs: SubscribeToLogs }
 
 function LoadedAction({ action, subscribeToLogs }: ActionProps) {
-  const { allowed: canRun } = usePermission('pipeline:run', {
-    organization: action.organization.id,
-    project: action.project.id,
-    environment: action.environment.id,
-  })
   const [search, update] = useSearch()
   const [isFollowing, setFollowing] = useState(!search.has('step'))
   const [link] = useLogLink()
@@ -60,7 +54,9 @@ function LoadedAction({ action, subscribeToLogs }: ActionProps) {
           </span>
         }
       >
-        {canRun && <RunControls action={action} />}
+        <Group gap="xs">
+          <RunControls action={action} />
+        </Group>
       </PageHeader>
       <Text mb="md">{stateSummary(action)}</Text>
       <ActionDetails action={action} />
