@@ -12,7 +12,6 @@ import { curlCommand } from '../../web/src/copy-as/curl.ts'
 import { healthSummary } from '../../web/src/hooks/hook-health.ts'
 import { PLAIN, parseLine, stripColors } from '../../web/src/log/ansi.ts'
 import { createLogLines } from '../../web/src/log/log-lines.ts'
-import { EMPTY_INPUT, toBody } from '../../web/src/pipelines/run-input.ts'
 import { median, successRate } from '../../web/src/pipelines/run-stats.ts'
 import { isGranted } from '../../web/src/session/permissions.ts'
 import { formatAge, formatDuration, safeUrl } from '../../web/src/ui/format.ts'
@@ -240,27 +239,6 @@ describe('a person', () => {
       ),
       false,
     )
-  })
-
-  it('sends only what differs from the defaults of the pipeline', () => {
-    assert.deepEqual(toBody(EMPTY_INPUT, true, [1, 2]), {})
-    const input = {
-      ...EMPTY_INPUT,
-      sourceRef: ' v1 ',
-      excluded: [2],
-      comment: 'why',
-      variables: 'a=b=c\nnonsense',
-    }
-    assert.deepEqual(toBody({ ...input, sourceType: 'tag' }, true, [1, 2]), {
-      source_type: 'tag',
-      source_ref: 'v1',
-      servers: [1],
-      trigger_comment: 'why',
-      variables: { a: 'b=c' },
-    })
-    assert.deepEqual(toBody({ ...EMPTY_INPUT, type: 'rollback', sourceRef: 'x' }, true, []), {
-      type: 'rollback',
-    })
   })
 
   it('gets commands that no URL or body can break out of', () => {

@@ -2,12 +2,13 @@
 import { Group, Text } from '@mantine/core'
 import { useState } from 'react'
 import type { Action } from '../api/types.ts'
+import { logLinkHash } from '../log/log-link.ts'
 import { LogView } from '../log/log-view.tsx'
+import { useLogLink } from '../log/use-log-link.ts'
 import { type SubscribeToLogs, useStepLog } from '../log/use-step-log.ts'
 import { usePipeline } from '../pipelines/pipelines.ts'
 import { useSearch } from '../scope/scope.ts'
 import { ScopeBreadcrumbs } from '../scope/scope-breadcrumbs.tsx'
-import { usePermission } from '../session/permissions.ts'
 import { logFileName } from '../ui/format.ts'
 import { Loaded, PageHeader } from '../ui/page.tsx'
 import { Section, StatusBadge } from '../ui/parts.tsx'
@@ -30,18 +31,15 @@ export default function ActionPage({ id }: { id: string }) {
 type ActionProps = { action: Action; subscribeToLogs: SubscribeToLogs }
 
 function LoadedAction({ action, subscribeToLogs }: ActionProps) {
-  const { allowed: canRun } = usePermission('pipeline:run', {
-    organization: action.organization.id,
-    project: action.project.id,
-    environment: action.environment.id,
-  })
   const [search, update] = useSearch()
   const [isFollowing, setFollowing] = useState(!search.has('step'))
-  const selected = selectStep(action.targets, isFollowing ? null : search.get('step'))
+  const [link] = useLogLink()
+  const wanted = link ? stepParam(link) : isFollowing ? null : search.get('step')
+  const selected = selectStep(action.targets, wanted)
 
   function select(step: StepRef): void {
     setFollowing(false)
-    update({ step: `${step.targetId}.${step.order}` }, true)
+    update({ step: stepParam(step) }, true)
   }
 
   return (
@@ -56,7 +54,9 @@ function LoadedAction({ action, subscribeToLogs }: ActionProps) {
           </span>
         }
       >
-        {canRun && <RunControls action={action} />}
+        <Group gap="xs">
+          <RunControls action={action} />
+        </Group>
       </PageHeader>
       <Text mb="md">{stateSummary(action)}</Text>
       <ActionDetails action={action} />
@@ -65,7 +65,7 @@ function LoadedAction({ action, subscribeToLogs }: ActionProps) {
       </Section>
       {selected && (
         <StepLog
-          key={`${selected.targetId}.${selected.order}`}
+          key={stepParam(selected)}
           action={action}
           selected={selected}
           subscribeToLogs={subscribeToLogs}
@@ -74,6 +74,10 @@ function LoadedAction({ action, subscribeToLogs }: ActionProps) {
       <NotificationsSection action={action} />
     </>
   )
+}
+
+function stepParam({ targetId, order }: StepRef): string {
+  return `${targetId}.${order}`
 }
 
 /** By its pipeline's name; by operation and resource where the person may not see the pipeline. */
@@ -87,6 +91,7 @@ function StepLog({ action, selected, subscribeToLogs }: ActionProps & { selected
   const found = findStep(action.targets, selected)
   const isRunning = found?.step.status === 'in-progress'
   const log = useStepLog({ actionId: action.id, ...selected }, isRunning, subscribeToLogs)
+  const [link, setLink] = useLogLink()
   if (!found) return null
   const { step, target } = found
   const server = serverName(target)
@@ -108,6 +113,9 @@ function StepLog({ action, selected, subscribeToLogs }: ActionProps & { selected
         step={step}
         name={`${step.name} on ${server}`}
         fileName={logFileName(action.id, step.name, server)}
+        marked={link && stepParam(link) === stepParam(selected) ? link : undefined}
+        mark={(range) => setLink(range && { ...selected, ...range })}
+        hashOf={(range) => logLinkHash({ ...selected, ...range })}
       />
     </Section>
   )

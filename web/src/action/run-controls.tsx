@@ -1,108 +1,129 @@
-import { Button, Group, Text } from '@mantine/core'
-import { notifications } from '@mantine/notifications'
+import { Text } from '@mantine/core'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { RotateCcw, Square, Undo2 } from 'lucide-react'
 import { useState } from 'react'
 import { useLocation } from 'wouter'
 import { queryKeys } from '../api/queries.ts'
 import { useApi } from '../api/services.ts'
 import type { Action } from '../api/types.ts'
-import { usePlan } from '../pipelines/pipelines.ts'
+import { usePipeline } from '../pipelines/pipelines.ts'
+import { RollbackDialog } from '../pipelines/rollback-dialog.tsx'
+import { useAnnounceRun } from '../pipelines/use-announce-run.ts'
 import { ConfirmDialog } from '../ui/confirm-dialog.tsx'
+import { GuardedButton } from '../ui/guarded-button.tsx'
+import { notify } from '../ui/notify.ts'
 import { hasEnded } from '../ui/status.ts'
 
 type Command = 'retry' | 'cancel' | 'rollback'
 
-const TEXTS: Record<
-  Command,
-  { button: string; title: string; text: string; dismiss?: string; color?: string }
-> = {
+const BUTTONS = {
+  retry: { text: 'Retry', Icon: RotateCcw },
+  cancel: { text: 'Cancel', Icon: Square },
+  rollback: { text: 'Roll back', Icon: Undo2 },
+}
+
+const CONFIRMATIONS = {
   retry: {
-    button: 'Retry',
     title: 'Retry this run?',
     text: 'Starts a new run on the same servers with the same commit and variables, and with the current steps.',
   },
   cancel: {
-    button: 'Cancel',
     title: 'Cancel this run?',
     text: 'Stops running steps immediately and starts no more. Completed steps are not undone.',
     dismiss: 'Keep running',
     color: 'red',
   },
-  rollback: {
-    button: 'Roll back',
-    title: 'Roll back to the previous release?',
-    text: 'Starts a new run that makes the previous release live again on every server of the pipeline.',
-  },
 }
 
-const ROLLBACK = { type: 'rollback' } as const
-
+/** What can be done with a run in its state. */
 export function RunControls({ action }: { action: Action }) {
   const [command, setCommand] = useState<Command>()
+  const { data: pipeline } = usePipeline(action.pipeline_id)
+  const close = () => setCommand(undefined)
   const commands: Command[] = !hasEnded(action.status)
     ? ['cancel']
-    : action.type === 'deploy'
+    : action.type === 'deploy' && pipeline
       ? ['retry', 'rollback']
       : ['retry']
+  const scope = {
+    organization: action.organization.id,
+    project: action.project.id,
+    environment: action.environment.id,
+  }
   return (
-    <Group gap="xs">
-      {commands.map((one) => (
-        <Button
-          key={one}
-          variant={TEXTS[one].color ? 'outline' : 'default'}
-          color={TEXTS[one].color}
-          onClick={() => setCommand(one)}
-        >
-          {TEXTS[one].button}
-        </Button>
-      ))}
-      {command && <Confirmation command={command} action={action} close={() => setCommand(undefined)} />}
-    </Group>
+    <>
+      {commands.map((one) => {
+        const { text, Icon } = BUTTONS[one]
+        return (
+          <GuardedButton
+            key={one}
+            permission="pipeline:run"
+            scope={scope}
+            variant={one === 'cancel' ? 'outline' : 'default'}
+            {...(one === 'cancel' && { color: 'red' })}
+            leftSection={<Icon size={16} strokeWidth={1.75} aria-hidden />}
+            onClick={() => setCommand(one)}
+          >
+            {text}
+          </GuardedButton>
+        )
+      })}
+      {command === 'rollback' && pipeline && (
+        <RollbackDialog pipeline={pipeline} comment={`Roll back after #${action.id}`} close={close} />
+      )}
+      {(command === 'retry' || command === 'cancel') && (
+        <Confirmation
+          command={command}
+          action={action}
+          name={pipeline?.name ?? action.type_human_readable}
+          close={close}
+        />
+      )}
+    </>
   )
 }
 
-type ConfirmationProps = { command: Command; action: Action; close(): void }
+type ConfirmationProps = {
+  command: keyof typeof CONFIRMATIONS
+  action: Action
+  /** Of the pipeline. */
+  name: string
+  close(): void
+}
 
-function Confirmation({ command, action, close }: ConfirmationProps) {
+function Confirmation({ command, action, name, close }: ConfirmationProps) {
   const api = useApi()
   const queries = useQueryClient()
   const [, navigate] = useLocation()
-  const { button, title, text, dismiss, color } = TEXTS[command]
-  const plan = usePlan(action.pipeline_id, ROLLBACK, command === 'rollback')
+  const announce = useAnnounceRun()
+  const { text, ...texts } = CONFIRMATIONS[command]
   const { mutate, isPending, error } = useMutation({
-    mutationFn: () =>
-      command === 'rollback'
-        ? api.post('/pipelines/{id}/actions', {
-            params: { path: { id: action.pipeline_id } },
-            body: { ...ROLLBACK, trigger_comment: `Roll back after #${action.id}` },
-          })
-        : api.post(`/actions/{id}/${command}`, { params: { path: { id: action.id } }, body: {} }),
-    onSuccess({ id }) {
+    mutationFn: () => {
+      const init = { params: { path: { id: action.id } }, body: {} }
+      return command === 'retry'
+        ? api.post('/actions/{id}/retry', init)
+        : api.post('/actions/{id}/cancel', init)
+    },
+    onSuccess(answer) {
       close()
       void queries.invalidateQueries({ queryKey: queryKeys.actions() })
       void queries.invalidateQueries({ queryKey: queryKeys.action(action.id) })
-      notifications.show({ message: command === 'cancel' ? `Canceling #${id}` : `Started #${id}` })
-      if (command !== 'cancel') navigate(`/actions/${id}`)
+      if (command === 'cancel')
+        return notify.done(`${hasEnded(answer.status) ? 'Canceled' : 'Canceling'} ${name} #${action.id}`)
+      announce(answer, name)
+      navigate(`/actions/${answer.id}`)
     },
   })
-  const source = plan.data?.source
   return (
     <ConfirmDialog
-      title={title}
-      button={button}
-      dismiss={dismiss}
-      color={color}
+      {...texts}
+      button={BUTTONS[command].text}
       isPending={isPending}
-      error={error ?? plan.error}
+      error={error}
       confirm={mutate}
       close={close}
     >
       <Text size="sm">{text}</Text>
-      {source && (
-        <Text size="sm" my="xs">
-          Release <code>{source.release_name}</code>, commit <code>{source.commit_hash?.slice(0, 8)}</code>
-        </Text>
-      )}
     </ConfirmDialog>
   )
 }

@@ -1,22 +1,36 @@
 import { Button, Group, TextInput } from '@mantine/core'
+import { useClipboard } from '@mantine/hooks'
 import { useVirtualizer } from '@tanstack/react-virtual'
-import { memo, useDeferredValue, useEffect, useMemo, useRef, useState } from 'react'
+import { useDeferredValue, useEffect, useMemo, useRef, useState } from 'react'
 import type { Step } from '../api/types.ts'
 import { CopyButton } from '../ui/parts.tsx'
-import { parseLine, type Span, type Style, stripColors } from './ansi.ts'
+import { stripColors } from './ansi.ts'
 import classes from './log.module.css'
+import { LogLine } from './log-line.tsx'
+import { type LineRange, rangeLabel } from './log-link.ts'
+import { useMarkedLines } from './use-marked-lines.ts'
 import type { StepLogState } from './use-step-log.ts'
 
 const LINE_HEIGHT = 20
 
-/** `fileName`: of the download. */
-type LogViewProps = { log: StepLogState; step: Step; name: string; fileName: string }
+type LogViewProps = {
+  log: StepLogState
+  step: Step
+  name: string
+  /** Of the download. */
+  fileName: string
+  /** The lines that the URL links to. */
+  marked: LineRange | undefined
+  mark(range: LineRange | undefined): void
+  /** The hash of the URL that links to these lines. */
+  hashOf(range: LineRange): string
+}
 
-export function LogView({ log, step, name, fileName }: LogViewProps) {
+export function LogView({ log, step, name, fileName, marked, mark, hashOf }: LogViewProps) {
   const { lines, version } = log
   const isRunning = step.status === 'in-progress'
   const frame = useRef<HTMLDivElement>(null)
-  const [isFollowing, setFollowing] = useState(true)
+  const [isFollowing, setFollowing] = useState(marked === undefined)
   const [isWrapping, setWrapping] = useState(true)
   const [query, setQuery] = useState('')
   const [current, setCurrent] = useState(0)
@@ -30,6 +44,7 @@ export function LogView({ log, step, name, fileName }: LogViewProps) {
     estimateSize: () => LINE_HEIGHT,
     overscan: 30,
   })
+  const { tabStop, ...lineEvents } = useMarkedLines({ marked, mark, count, frame, rows })
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: `version` says that there is more to follow
   useEffect(() => {
@@ -78,6 +93,9 @@ export function LogView({ log, step, name, fileName }: LogViewProps) {
         >
           Download
         </Button>
+        {marked && !log.isLoading && (
+          <MarkedLines range={marked} isPrinted={marked.from <= count} clear={() => mark(undefined)} />
+        )}
       </Group>
       <section
         className={classes.frame}
@@ -86,6 +104,8 @@ export function LogView({ log, step, name, fileName }: LogViewProps) {
         tabIndex={0}
         aria-label={`Log of ${name}`}
         data-wraps={isWrapping}
+        onClick={lineEvents.onClick}
+        onKeyDown={lineEvents.onKeyDown}
         onWheel={(event) => {
           if (event.deltaY < 0) setFollowing(false)
         }}
@@ -101,15 +121,49 @@ export function LogView({ log, step, name, fileName }: LogViewProps) {
                 data-index={item.index}
                 className={classes.line}
                 data-match={matches.length > 0 && matches[current] === item.index ? '' : undefined}
+                data-marked={isMarked(marked, item.index + 1) ? '' : undefined}
                 style={{ transform: `translateY(${item.start}px)` }}
               >
-                <LogLine number={item.index + 1} {...lines.line(item.index)} query={searched} />
+                <LogLine
+                  number={item.index + 1}
+                  href={hashOf({ from: item.index + 1, to: item.index + 1 })}
+                  isTabStop={tabStop === item.index + 1}
+                  {...lines.line(item.index)}
+                  query={searched}
+                />
               </div>
             ))}
           </div>
         )}
       </section>
     </div>
+  )
+}
+
+function isMarked(range: LineRange | undefined, line: number): boolean {
+  return range !== undefined && range.from <= line && line <= range.to
+}
+
+type MarkedLinesProps = { range: LineRange; isPrinted: boolean; clear(): void }
+
+/** Which lines the URL links to. Without a clipboard the address bar has the link. */
+function MarkedLines({ range, isPrinted, clear }: MarkedLinesProps) {
+  const { copy, copied } = useClipboard()
+  return (
+    <Group gap="xs" role="status" className={classes.marks}>
+      <span>
+        {rangeLabel(range)}
+        {!isPrinted && <span className="dimmed"> not printed</span>}
+      </span>
+      {navigator.clipboard && (
+        <Button size="xs" variant="light" onClick={() => copy(window.location.href)}>
+          {copied ? 'Link copied' : 'Copy link'}
+        </Button>
+      )}
+      <Button size="xs" variant="subtle" onClick={clear}>
+        Unmark
+      </Button>
+    </Group>
   )
 }
 
@@ -134,54 +188,4 @@ function download(text: string, name: string): void {
   link.download = name
   link.click()
   URL.revokeObjectURL(url)
-}
-
-type LogLineProps = { number: number; text: string; style: Style; query: string }
-
-const LogLine = memo(function LogLine({ number, text, style, query }: LogLineProps) {
-  return (
-    <>
-      <span className={classes.number} aria-hidden="true">
-        {number}
-      </span>
-      <span className={classes.text}>
-        {parseLine(text, style).spans.map((span, index) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: spans have no identity but their position
-          <LogSpan key={index} span={span} query={query} />
-        ))}
-      </span>
-    </>
-  )
-})
-
-function LogSpan({ span, query }: { span: Span; query: string }) {
-  const text = query === '' ? span.text : highlight(span.text, query)
-  const { foreground, background, ...flags } = span.style
-  if (Object.keys(span.style).length === 0) return text
-  return (
-    <span
-      className={Object.keys(flags)
-        .map((flag) => classes[flag])
-        .join(' ')}
-      style={{ color: cssColor(foreground), background: cssColor(background) }}
-    >
-      {text}
-    </span>
-  )
-}
-
-function cssColor(color: number | string | undefined): string | undefined {
-  return typeof color === 'number' ? `var(--terminal-${color})` : color
-}
-
-function highlight(text: string, query: string) {
-  const parts = []
-  const lower = text.toLowerCase()
-  const wanted = query.toLowerCase()
-  let from = 0
-  for (let at = lower.indexOf(wanted); at !== -1; at = lower.indexOf(wanted, from)) {
-    parts.push(text.slice(from, at), <mark key={at}>{text.slice(at, at + wanted.length)}</mark>)
-    from = at + wanted.length
-  }
-  return [...parts, text.slice(from)]
 }

@@ -1,15 +1,13 @@
-import { Code, DataList, List, Stack } from '@mantine/core'
-import { useState } from 'react'
+import { Code, DataList, Group, List, Stack } from '@mantine/core'
 import type { Pipeline, PipelineStep } from '../api/types.ts'
 import { ScopeBreadcrumbs } from '../scope/scope-breadcrumbs.tsx'
 import { useEnvironment } from '../scope/tree.ts'
-import { GuardedButton } from '../ui/guarded-button.tsx'
 import { Loaded, PageHeader } from '../ui/page.tsx'
 import { Fact, SectionCard } from '../ui/parts.tsx'
 import { PipelineLink } from './pipeline-link.tsx'
 import { usePipeline } from './pipelines.ts'
 import { RecentRuns } from './recent-runs.tsx'
-import { RunDialog } from './run-dialog.tsx'
+import { RunButtons } from './run-buttons.tsx'
 
 export default function PipelinePage({ id }: { id: string }) {
   return (
@@ -23,16 +21,14 @@ function PipelineDetails({ pipeline }: { pipeline: Pipeline }) {
   const { environment_id: environment, project_id: project } = pipeline
   const { data } = useEnvironment(environment)
   const scope = data && { organization: data.project.organization.id, project, environment }
-  const [isRunning, setRunning] = useState(false)
   return (
     <>
       <ScopeBreadcrumbs page="/pipelines" environment={data} />
       <PageHeader title={pipeline.name}>
-        <GuardedButton permission="pipeline:run" scope={scope} onClick={() => setRunning(true)}>
-          Run
-        </GuardedButton>
+        <Group gap="xs">
+          <RunButtons pipeline={pipeline} scope={scope} />
+        </Group>
       </PageHeader>
-      {isRunning && <RunDialog pipeline={pipeline} close={() => setRunning(false)} />}
       <div className="columns">
         <SectionCard id="steps" title="Steps">
           {pipeline.steps.length === 0 ? (

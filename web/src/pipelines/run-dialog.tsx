@@ -1,140 +1,186 @@
-import { Button, Checkbox, Group, NativeSelect, Paper, Stack, Textarea, TextInput } from '@mantine/core'
-import { type UseFormReturnType, useForm } from '@mantine/form'
-import { notifications } from '@mantine/notifications'
+import { Button, Checkbox, Group, NativeSelect, Stack, Textarea, TextInput } from '@mantine/core'
+import { useDebouncedValue } from '@mantine/hooks'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { useDeferredValue } from 'react'
+import { useRef, useState } from 'react'
 import { useLocation } from 'wouter'
 import { queryKeys } from '../api/queries.ts'
 import { useApi } from '../api/services.ts'
-import type { Pipeline, RunBody, RunPlan } from '../api/types.ts'
+import type { Pipeline } from '../api/types.ts'
+import { splitErrors } from '../ui/field-errors.ts'
 import { ErrorAlert } from '../ui/page.tsx'
 import { Dialog } from '../ui/parts.tsx'
-import { plural } from '../ui/status.ts'
 import { usePlan } from './pipelines.ts'
-import { EMPTY_INPUT, type RunInput, toBody } from './run-input.ts'
+import classes from './run.module.css'
+import { EMPTY_INPUT, inputOf, inputProblems, type RunInput, toBody } from './run-input.ts'
+import { RunPlanPanel } from './run-plan.tsx'
+import { useAnnounceRun } from './use-announce-run.ts'
 
+const PLAN_DELAY_MS = 250
+
+/** `close` also before the page of the run opens. */
 export function RunDialog({ pipeline, close }: { pipeline: Pipeline; close(): void }) {
-  const api = useApi()
-  const queries = useQueryClient()
-  const [, navigate] = useLocation()
-  const form = useForm<RunInput>({ initialValues: EMPTY_INPUT })
   const isDeploy = pipeline.operation === 'deploy'
-  const servers = usePlan(pipeline.id, {}).data?.targets ?? []
+  const form = useRef<HTMLFormElement>(null)
+  const [input, setInput] = useState(EMPTY_INPUT)
+  const [isChecked, setChecked] = useState(false)
+  const set = (values: Partial<RunInput>) => setInput((before) => ({ ...before, ...values }))
+
+  const usual = usePlan(pipeline.id, {}).data
+  const servers = usual?.targets ?? []
   const ids = servers.map((target) => target.resource_id)
-  const body = toBody(form.values, isDeploy, ids)
-  const run = useMutation({
-    mutationFn: () => api.post('/pipelines/{id}/actions', { params: { path: { id: pipeline.id } }, body }),
-    onSuccess({ id }) {
-      void queries.invalidateQueries({ queryKey: queryKeys.recentRuns(pipeline.id) })
-      notifications.show({ message: `Started ${pipeline.name} #${id}` })
-      navigate(`/actions/${id}`)
-    },
-  })
+  const problems = inputProblems(input, isDeploy, ids)
+  const isValid = Object.values(problems).every((problem) => problem === undefined)
+  const body = toBody(input, isDeploy, ids)
+  const [planned] = useDebouncedValue(body, PLAN_DELAY_MS)
+  const plan = usePlan(pipeline.id, planned, planned.servers?.length !== 0)
+  const run = useRun(pipeline, close)
+
+  const { errors, rest } = splitErrors(run.error ?? plan.error, inputOf)
+  const errorOf = (name: keyof RunInput) =>
+    errors[name] ?? (isChecked ? problems[name as keyof typeof problems] : undefined)
+
+  function submit(): void {
+    setChecked(true)
+    if (isValid) run.mutate(body)
+    // Once the errors are rendered.
+    else
+      requestAnimationFrame(() => form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus())
+  }
+
   return (
-    <Dialog close={close} title={`Run ${pipeline.name}`} size="lg">
-      <form onSubmit={form.onSubmit(() => run.mutate())}>
-        <Stack gap="sm">
-          {isDeploy && <SourceFields form={form} />}
-          {servers.length > 1 && (
-            <Checkbox.Group
-              label="Servers"
-              value={ids.filter((id) => !form.values.excluded.includes(id)).map(String)}
-              onChange={(selected) =>
-                form.setFieldValue(
-                  'excluded',
-                  ids.filter((id) => !selected.includes(String(id))),
-                )
-              }
-            >
-              <Group gap="md">
-                {servers.map(({ resource_id, resource_data }) => (
-                  <Checkbox key={resource_id} value={String(resource_id)} label={resource_data.name} />
-                ))}
-              </Group>
-            </Checkbox.Group>
-          )}
-          <TextInput label="Comment" maxLength={255} {...form.getInputProps('comment')} />
-          <Textarea
-            label="Variables"
-            description="One name=value per line. Steps see each as GANTRY_VAR_NAME."
-            rows={2}
-            {...form.getInputProps('variables')}
-          />
-          <Preview pipelineId={pipeline.id} body={body} />
-          {run.error && <ErrorAlert error={run.error} />}
-          <Group justify="flex-end">
-            <Button variant="default" onClick={close}>
-              Cancel
-            </Button>
-            <Button type="submit" loading={run.isPending} disabled={body.servers?.length === 0}>
-              Run
-            </Button>
-          </Group>
-        </Stack>
+    <Dialog close={close} title={`Run ${pipeline.name}`} size="52rem">
+      <form
+        ref={form}
+        noValidate
+        onSubmit={(event) => {
+          event.preventDefault()
+          submit()
+        }}
+        onChange={() => run.reset()}
+      >
+        <div className={classes.columns}>
+          <Stack gap="sm">
+            {isDeploy && (
+              <SourceFields
+                input={input}
+                set={set}
+                errorOf={errorOf}
+                defaultBranch={usual?.source?.source_ref ?? undefined}
+              />
+            )}
+            {servers.length > 1 && (
+              <Checkbox.Group
+                label="Servers"
+                error={errorOf('excluded')}
+                value={ids.filter((id) => !input.excluded.includes(id)).map(String)}
+                onChange={(selected) => set({ excluded: ids.filter((id) => !selected.includes(String(id))) })}
+              >
+                <Group gap="md" mt={4}>
+                  {servers.map(({ resource_id, resource_data }) => (
+                    <Checkbox key={resource_id} value={String(resource_id)} label={resource_data.name} />
+                  ))}
+                </Group>
+              </Checkbox.Group>
+            )}
+            <TextInput
+              label="Comment (optional)"
+              placeholder="Why it runs"
+              maxLength={255}
+              data-autofocus={!isDeploy || undefined}
+              value={input.comment}
+              onChange={(event) => set({ comment: event.currentTarget.value })}
+              error={errorOf('comment')}
+            />
+            <Textarea
+              label="Variables (optional)"
+              description="One name=value per line. Steps see each as GANTRY_VAR_NAME."
+              placeholder="greeting=hello"
+              rows={3}
+              resize="vertical"
+              spellCheck={false}
+              className={classes.variables}
+              value={input.variables}
+              onChange={(event) => set({ variables: event.currentTarget.value })}
+              onBlur={() => input.variables !== '' && setChecked(true)}
+              error={errorOf('variables')}
+            />
+          </Stack>
+          <RunPlanPanel pipeline={pipeline} plan={plan.data} error={run.error ? null : rest} />
+        </div>
+        {run.error && rest && <ErrorAlert error={rest} />}
+        <Group justify="flex-end" mt="md">
+          <Button variant="default" onClick={close}>
+            Cancel
+          </Button>
+          <Button type="submit" loading={run.isPending}>
+            Run
+          </Button>
+        </Group>
       </form>
     </Dialog>
   )
 }
 
-function SourceFields({ form }: { form: UseFormReturnType<RunInput> }) {
-  return (
-    <Group grow align="end">
-      <NativeSelect
-        label="Type"
-        data={[
-          { value: 'deploy', label: 'Deploy' },
-          { value: 'redeploy', label: 'Redeploy the live commit' },
-          { value: 'rollback', label: 'Roll back' },
-        ]}
-        {...form.getInputProps('type')}
-      />
-      {form.values.type === 'deploy' && (
-        <>
-          <NativeSelect
-            label="Source"
-            data={['branch', 'tag', 'commit']}
-            {...form.getInputProps('sourceType')}
-          />
-          <TextInput label="Name" placeholder="default branch" {...form.getInputProps('sourceRef')} />
-        </>
-      )}
-    </Group>
-  )
+/** Starts a run, says what became of it, and opens its page. */
+export function useRun(pipeline: Pick<Pipeline, 'id' | 'name'>, close: () => void) {
+  const api = useApi()
+  const queries = useQueryClient()
+  const [, navigate] = useLocation()
+  const announce = useAnnounceRun()
+  return useMutation({
+    mutationFn: (body: ReturnType<typeof toBody>) =>
+      api.post('/pipelines/{id}/actions', { params: { path: { id: pipeline.id } }, body }),
+    onSuccess(action) {
+      void queries.invalidateQueries({ queryKey: queryKeys.recentRuns(pipeline.id) })
+      void queries.invalidateQueries({ queryKey: queryKeys.actions() })
+      close()
+      announce(action, pipeline.name)
+      navigate(`/actions/${action.id}`)
+    },
+  })
 }
 
-function Preview({ pipelineId, body }: { pipelineId: number; body: RunBody }) {
-  const { data, error } = usePlan(pipelineId, useDeferredValue(body))
-  return (
-    <Paper withBorder p="sm" role="status">
-      {error ? <ErrorAlert error={error} /> : data ? <Plan plan={data} /> : 'Planning…'}
-    </Paper>
-  )
+type SourceFieldsProps = {
+  input: RunInput
+  set(values: Partial<RunInput>): void
+  errorOf(name: keyof RunInput): string | undefined
+  defaultBranch: string | undefined
 }
 
-function Plan({ plan }: { plan: RunPlan }) {
-  const { source, targets } = plan
-  const batches = new Set(targets.map((target) => target.batch)).size
-  const steps = targets[0]?.steps ?? []
+function SourceFields({ input, set, errorOf, defaultBranch }: SourceFieldsProps) {
   return (
     <>
-      <strong>
-        {plural(targets.length, 'server')}
-        {batches > 1 && ` in ${batches} batches`}, {plural(steps.length, 'step')} each
-      </strong>
-      {source?.source_ref && (
-        <div>
-          {source.type} {source.source_type} <code>{source.source_ref}</code>{' '}
-          {source.commit_hash && <code>{source.commit_hash.slice(0, 8)}</code>}
-        </div>
+      <NativeSelect
+        label="Source"
+        value={input.type === 'redeploy' ? 'redeploy' : input.sourceType}
+        onChange={({ currentTarget: { value } }) =>
+          set(
+            value === 'redeploy'
+              ? { type: 'redeploy' }
+              : { type: 'deploy', sourceType: value as RunInput['sourceType'] },
+          )
+        }
+        data={[
+          { value: 'branch', label: 'Branch' },
+          { value: 'tag', label: 'Tag' },
+          { value: 'commit', label: 'Commit' },
+          { value: 'redeploy', label: 'The live commit again' },
+        ]}
+        error={errorOf('type') ?? errorOf('sourceType')}
+      />
+      {input.type === 'deploy' && (
+        <TextInput
+          label={SOURCE_LABELS[input.sourceType]}
+          placeholder={input.sourceType === 'branch' ? defaultBranch : undefined}
+          data-autofocus
+          spellCheck={false}
+          value={input.sourceRef}
+          onChange={(event) => set({ sourceRef: event.currentTarget.value })}
+          error={errorOf('sourceRef')}
+        />
       )}
-      {plan.would_wait !== null && (
-        <div>
-          Will queue behind earlier runs{' '}
-          {plan.would_wait === 'WAITING_CONCURRENCY_TARGET' ? 'on the server' : 'of this pipeline'}
-        </div>
-      )}
-      <div className="dimmed">{targets.map((target) => target.resource_data.name).join(', ')}</div>
-      <div className="dimmed">{steps.map((step) => step.name).join(' → ')}</div>
     </>
   )
 }
+
+const SOURCE_LABELS = { branch: 'Branch (optional)', tag: 'Tag', commit: 'Commit' }

@@ -1,8 +1,9 @@
 // The values of the run dialog, and the request body they become. Pure.
 import type { RunBody } from '../api/types.ts'
+import { readVariables, variablesError } from './run-variables.ts'
 
 export type RunInput = {
-  type: 'deploy' | 'redeploy' | 'rollback'
+  type: 'deploy' | 'redeploy'
   sourceType: 'branch' | 'tag' | 'commit'
   sourceRef: string
   /** Ids of servers to leave out. */
@@ -25,7 +26,7 @@ export const EMPTY_INPUT: RunInput = {
 export function toBody(input: RunInput, isDeploy: boolean, servers: number[]): RunBody {
   const ref = input.sourceRef.trim()
   const comment = input.comment.trim()
-  const variables = parseVariables(input.variables)
+  const { variables } = readVariables(input.variables)
   return {
     ...(isDeploy && input.type !== 'deploy' && { type: input.type }),
     ...(isDeploy &&
@@ -37,12 +38,29 @@ export function toBody(input: RunInput, isDeploy: boolean, servers: number[]): R
   }
 }
 
-function parseVariables(text: string): Record<string, string> {
-  const lines = text.split('\n').filter((line) => line.includes('='))
-  return Object.fromEntries(
-    lines.map((line) => {
-      const at = line.indexOf('=')
-      return [line.slice(0, at).trim(), line.slice(at + 1).trim()]
-    }),
-  )
+/** What can be said without asking the API, by input. */
+export function inputProblems(input: RunInput, isDeploy: boolean, servers: number[]) {
+  const needsRef = isDeploy && input.type === 'deploy' && input.sourceType !== 'branch'
+  return {
+    sourceRef: needsRef && input.sourceRef.trim() === '' ? `Enter a ${input.sourceType}.` : undefined,
+    excluded:
+      servers.length > 0 && servers.every((id) => input.excluded.includes(id))
+        ? 'Select at least one server.'
+        : undefined,
+    variables: variablesError(input.variables),
+  }
+}
+
+/** Which input shows the API's error for a field of the body. */
+export function inputOf(field: string): keyof RunInput | undefined {
+  return INPUTS[field.split('.')[0]!]
+}
+
+const INPUTS: Record<string, keyof RunInput> = {
+  type: 'type',
+  source_type: 'sourceType',
+  source_ref: 'sourceRef',
+  servers: 'excluded',
+  trigger_comment: 'comment',
+  variables: 'variables',
 }

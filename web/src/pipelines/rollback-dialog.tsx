@@ -1,0 +1,143 @@
+import { Badge, Button, Group, Radio, Stack, Text, TextInput } from '@mantine/core'
+import { useState } from 'react'
+import type { Pipeline, RunBody } from '../api/types.ts'
+import { splitErrors } from '../ui/field-errors.ts'
+import { ErrorAlert, Loaded } from '../ui/page.tsx'
+import { Dialog } from '../ui/parts.tsx'
+import { Age } from '../ui/time.tsx'
+import { usePlan } from './pipelines.ts'
+import { type Release, useLiveRelease, useReleases } from './releases.ts'
+import classes from './run.module.css'
+import { useRun } from './run-dialog.tsx'
+import { RunPlanPanel } from './run-plan.tsx'
+
+type RollbackDialogProps = {
+  /** Of an application that it deploys. */
+  pipeline: Pipeline
+  /** The comment that is proposed. */
+  comment?: string
+  close(): void
+}
+
+/** A release to return to, and what that would do. Proposes the one before the live one. */
+export function RollbackDialog({ pipeline, comment: proposed = '', close }: RollbackDialogProps) {
+  const [pages, setPages] = useState(1)
+  const [chosen, setChosen] = useState<string>()
+  const [comment, setComment] = useState(proposed)
+  const applicationId = pipeline.resource_id
+  const releases = useReleases(applicationId, pages)
+  const live = useLiveRelease(applicationId).data
+  const previous = usePlan(pipeline.id, { type: 'rollback' })
+  const name = chosen ?? previous.data?.source?.release_name ?? undefined
+  const plan = usePlan(pipeline.id, bodyOf(chosen, ''))
+  const run = useRun(pipeline, close)
+  const { errors, rest } = splitErrors(run.error ?? plan.error, (field) =>
+    field === 'trigger_comment' ? 'comment' : undefined,
+  )
+  return (
+    <Dialog close={close} title={`Roll back ${pipeline.name}`} size="56rem">
+      <form
+        noValidate
+        onSubmit={(event) => {
+          event.preventDefault()
+          run.mutate(bodyOf(name, comment))
+        }}
+      >
+        <div className={classes.columns}>
+          <Stack gap="sm">
+            <Loaded query={releases} what="releases">
+              {({ releases: all, hasMore }) => (
+                <>
+                  <Releases releases={all} live={live} chosen={name} choose={setChosen} />
+                  {hasMore && (
+                    <Button size="xs" variant="subtle" onClick={() => setPages(pages + 1)}>
+                      Show older releases
+                    </Button>
+                  )}
+                </>
+              )}
+            </Loaded>
+            <TextInput
+              label="Comment (optional)"
+              maxLength={255}
+              value={comment}
+              onChange={(event) => setComment(event.currentTarget.value)}
+              error={errors.comment}
+            />
+          </Stack>
+          <RunPlanPanel pipeline={pipeline} plan={plan.data} error={run.error ? null : rest} />
+        </div>
+        {run.error && rest && <ErrorAlert error={rest} />}
+        <Group justify="flex-end" mt="md">
+          <Button variant="default" onClick={close}>
+            Cancel
+          </Button>
+          <Button type="submit" loading={run.isPending} disabled={!plan.data || plan.error !== null}>
+            Roll back
+          </Button>
+        </Group>
+      </form>
+    </Dialog>
+  )
+}
+
+function bodyOf(name: string | undefined, comment: string): RunBody {
+  return {
+    type: 'rollback',
+    ...(name !== undefined && { release_name: name }),
+    ...(comment.trim() !== '' && { trigger_comment: comment.trim() }),
+  }
+}
+
+type ReleasesProps = {
+  releases: Release[]
+  live: string | null | undefined
+  chosen: string | undefined
+  choose(name: string): void
+}
+
+function Releases({ releases, live, chosen, choose }: ReleasesProps) {
+  if (releases.length === 0)
+    return (
+      <Text className="dimmed" size="sm">
+        No deploy of this application has completed yet.
+      </Text>
+    )
+  return (
+    <Radio.Group label="Release" value={chosen ?? null} onChange={choose}>
+      <div className={classes.releases}>
+        {releases.map((release) => (
+          <ReleaseCard key={release.name} release={release} isLive={release.name === live} />
+        ))}
+      </div>
+    </Radio.Group>
+  )
+}
+
+function ReleaseCard({ release, isLive }: { release: Release; isLive: boolean }) {
+  const { name, commit, deployedAt, deployedBy } = release
+  return (
+    <Radio.Card value={name} disabled={isLive} className={classes.release} aria-label={`Release ${name}`}>
+      <Group wrap="nowrap" align="flex-start" gap="sm">
+        <Radio.Indicator disabled={isLive} mt={3} />
+        <div className="wrap">
+          <Group gap="xs">
+            <code>{name}</code>
+            {isLive && (
+              <Badge size="sm" variant="light" color="teal">
+                Live
+              </Badge>
+            )}
+          </Group>
+          <Text size="sm">
+            <code>{commit.hash.slice(0, 8)}</code> {commit.message}
+          </Text>
+          <Text size="xs" className="dimmed">
+            <Age of={deployedAt} />
+            {deployedBy && ` by ${deployedBy}`}
+          </Text>
+        </div>
+      </Group>
+    </Radio.Card>
+  )
+}
