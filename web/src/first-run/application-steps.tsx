@@ -1,0 +1,122 @@
+import { Button, Group, Stack } from '@mantine/core'
+import { useQueryClient } from '@tanstack/react-query'
+import { type ReactNode, useEffect, useRef } from 'react'
+import { queryKeys } from '../api/queries.ts'
+import { useApi } from '../api/services.ts'
+import type { Environment } from '../api/types.ts'
+import {
+  type ApplicationValues,
+  applicationBody,
+  NEW_APPLICATION,
+} from '../applications/application-input.ts'
+import { RepositoryFields } from '../applications/repository-fields.tsx'
+import { useSearch } from '../scope/scope.ts'
+import { useRecordForm } from '../ui/form/use-record-form.ts'
+import { notify } from '../ui/notify.ts'
+import { plural } from '../ui/status.ts'
+import { BuildStep } from './build-step.tsx'
+import { ServersStep } from './servers-step.tsx'
+import { StepCard } from './step-card.tsx'
+import { LATER_STEPS, readStep, type StepName, stateOf, stepWithError } from './steps.ts'
+
+/** Repository, servers and commands: one form in three steps, which creates the application and its pipeline. */
+export function ApplicationSteps({ environment }: { environment: Environment }) {
+  const api = useApi()
+  const queries = useQueryClient()
+  const [search, update] = useSearch()
+  const step = readStep(search.get('step'))
+  const go = (next: StepName) => update({ step: next })
+  const { id, project } = environment
+  // The pipeline may fail after the application was created; it is not created twice.
+  const created = useRef<number>(undefined)
+
+  const form = useRecordForm<ApplicationValues, number>({
+    id: `setup-application-${id}`,
+    initial: NEW_APPLICATION,
+    async save(values) {
+      const body = applicationBody(values)
+      created.current ??= (
+        await api.post('/environments/{id}/applications', { params: { path: { id } }, body })
+      ).id
+      const params = { path: { resource_id: created.current } }
+      const pipeline = { name: `Deploy ${body.name}`.slice(0, 255), operation: 'deploy' as const }
+      return (await api.post('/pipelines/application/{resource_id}', { params, body: pipeline })).id
+    },
+    onSaved(pipeline, { name }) {
+      void queries.invalidateQueries({ queryKey: queryKeys.setup() })
+      notify.done(`Application ${name.trim()} added.`)
+      update({ pipeline, step: 'hook' })
+    },
+  })
+  const rejected = stepWithError(form.errors)
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only when an error appears
+  useEffect(() => {
+    if (rejected && rejected !== step) go(rejected)
+  }, [rejected])
+
+  const { repository, default_branch, linked_resources } = form.values
+  return (
+    <>
+      <StepCard
+        number={2}
+        title={LATER_STEPS[0]}
+        state={stateOf('repository', step)}
+        summary={`${repository} · ${default_branch || 'main'}`}
+        change={() => go('repository')}
+      >
+        <StepForm isReady={repository.trim() !== ''} next={() => go('servers')}>
+          <RepositoryFields
+            form={form}
+            organizationId={project.organization.id}
+            projectId={project.id}
+            environmentId={id}
+          />
+        </StepForm>
+      </StepCard>
+      <StepCard
+        number={3}
+        title={LATER_STEPS[1]}
+        state={stateOf('servers', step)}
+        summary={plural(linked_resources.length, 'server')}
+        change={() => go('servers')}
+      >
+        <ServersStep
+          environment={environment}
+          selected={linked_resources}
+          select={(ids) => form.set('linked_resources', ids)}
+          next={() => go('build')}
+        />
+      </StepCard>
+      <StepCard number={4} title={LATER_STEPS[2]} state={stateOf('build', step)}>
+        <BuildStep form={form} />
+      </StepCard>
+      <StepCard number={5} title={LATER_STEPS[3]} state="later">
+        {null}
+      </StepCard>
+    </>
+  )
+}
+
+type StepFormProps = { isReady: boolean; next(): void; children: ReactNode }
+
+/** Continues with Enter, too. */
+function StepForm({ isReady, next, children }: StepFormProps) {
+  return (
+    <form
+      noValidate
+      onSubmit={(event) => {
+        event.preventDefault()
+        if (isReady) next()
+      }}
+    >
+      <Stack gap="md">
+        {children}
+        <Group justify="flex-end">
+          <Button type="submit" disabled={!isReady}>
+            Continue
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  )
+}

@@ -1,0 +1,136 @@
+import { Button, Checkbox, Group, Stack, Text } from '@mantine/core'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { Plus } from 'lucide-react'
+import { useState } from 'react'
+import { queryKeys } from '../api/queries.ts'
+import { useApi } from '../api/services.ts'
+import type { Environment } from '../api/types.ts'
+import { ConnectionCheck } from '../servers/check-result.tsx'
+import { ServerFields } from '../servers/server-fields.tsx'
+import { NEW_SERVER, type ServerRecord, type ServerValues, serverBody } from '../servers/server-input.ts'
+import { RecordForm } from '../ui/form/record-form.tsx'
+import { useRecordForm } from '../ui/form/use-record-form.ts'
+import { Loaded } from '../ui/page.tsx'
+
+type ServersStepProps = {
+  environment: Environment
+  /** Ids as text. */
+  selected: string[]
+  select(ids: string[]): void
+  next(): void
+}
+
+/** The servers that the application runs on; new ones are added and tested here. */
+export function ServersStep({ environment, selected, select, next }: ServersStepProps) {
+  const api = useApi()
+  const query = useQuery({
+    queryKey: queryKeys.servers(environment.id),
+    queryFn: ({ signal }) =>
+      api.all('/environments/{id}/servers', { params: { path: { id: environment.id } }, signal }),
+  })
+  const [isAdding, setAdding] = useState(false)
+  const [added, setAdded] = useState<number[]>([])
+  return (
+    <Loaded query={query} what="servers">
+      {(servers) => {
+        const known = selected.filter((id) => servers.some((server) => String(server.id) === id))
+        return (
+          <Stack gap="md">
+            {servers.length > 0 && (
+              <Checkbox.Group label="Runs on" value={known} onChange={select}>
+                <Stack gap="sm" mt="xs">
+                  {servers.map((server) => (
+                    <ServerChoice
+                      key={server.id}
+                      server={server}
+                      environment={environment}
+                      isNew={added.includes(server.id)}
+                    />
+                  ))}
+                </Stack>
+              </Checkbox.Group>
+            )}
+            {isAdding || servers.length === 0 ? (
+              <AddServer
+                environment={environment}
+                cancel={servers.length === 0 ? undefined : () => setAdding(false)}
+                onAdded={(server) => {
+                  setAdding(false)
+                  setAdded([...added, server.id])
+                  select([...known, String(server.id)])
+                }}
+              />
+            ) : (
+              <Group justify="space-between">
+                <Button
+                  variant="default"
+                  leftSection={<Plus size={16} aria-hidden="true" />}
+                  onClick={() => setAdding(true)}
+                >
+                  Add another server
+                </Button>
+                <Button onClick={next} disabled={known.length === 0}>
+                  Continue
+                </Button>
+              </Group>
+            )}
+          </Stack>
+        )
+      }}
+    </Loaded>
+  )
+}
+
+type ServerChoiceProps = { server: ServerRecord; environment: Environment; isNew: boolean }
+
+function ServerChoice({ server, environment, isNew }: ServerChoiceProps) {
+  const { project } = environment
+  const scope = { organization: project.organization.id, project: project.id, environment: environment.id }
+  const where = server.provider_code === 'local' ? 'This machine' : `${server.login_name}@${server.host}`
+  return (
+    <Stack gap="xs">
+      <Checkbox
+        value={String(server.id)}
+        label={server.name}
+        description={`${where}, ${server.root_directory}`}
+      />
+      {isNew && (
+        <div>
+          <ConnectionCheck server={server} scope={scope} isAutomatic />
+        </div>
+      )}
+    </Stack>
+  )
+}
+
+type AddServerProps = {
+  environment: Environment
+  cancel: (() => void) | undefined
+  onAdded(server: ServerRecord): void
+}
+
+function AddServer({ environment, cancel, onAdded }: AddServerProps) {
+  const api = useApi()
+  const queries = useQueryClient()
+  const form = useRecordForm<ServerValues, ServerRecord>({
+    id: `server-new-${environment.id}`,
+    initial: NEW_SERVER,
+    save: (values) =>
+      api.post('/environments/{id}/servers', {
+        params: { path: { id: environment.id } },
+        body: serverBody(values),
+      }),
+    async onSaved(server) {
+      await queries.invalidateQueries({ queryKey: queryKeys.servers(environment.id) })
+      onAdded(server)
+    },
+  })
+  return (
+    <RecordForm form={form} submit="Add server" cancel={cancel}>
+      <Text size="sm" className="dimmed">
+        Gantry connects to the server, or uses the machine it runs on, and deploys into a folder there.
+      </Text>
+      <ServerFields form={form} organizationId={environment.project.organization.id} isNew />
+    </RecordForm>
+  )
+}
