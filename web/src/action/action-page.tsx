@@ -15,7 +15,8 @@ import { Section, StatusBadge } from '../ui/parts.tsx'
 import { ActionDetails } from './action-details.tsx'
 import { NotificationsSection } from './notifications-section.tsx'
 import { RunControls } from './run-controls.tsx'
-import { findStep, type StepRef, selectStep, serverName, stateSummary } from './steps.ts'
+import { StateText } from './state-text.tsx'
+import { findStep, type StepRef, selectStep, serverName } from './steps.ts'
 import { Timeline } from './timeline.tsx'
 import { useAction } from './use-action.ts'
 
@@ -58,7 +59,7 @@ function LoadedAction({ action, subscribeToLogs }: ActionProps) {
           <RunControls action={action} />
         </Group>
       </PageHeader>
-      <Text mb="md">{stateSummary(action)}</Text>
+      <StateText action={action} />
       <ActionDetails action={action} />
       <Section id="timeline" title="Targets and steps">
         <Timeline action={action} selected={selected} select={select} />
