@@ -2,6 +2,7 @@
 import { Group, Text } from '@mantine/core'
 import { useState } from 'react'
 import type { Action } from '../api/types.ts'
+import { CopyAs } from '../copy-as/copy-as.tsx'
 import { logLinkHash } from '../log/log-link.ts'
 import { LogView } from '../log/log-view.tsx'
 import { useLogLink } from '../log/use-log-link.ts'
@@ -56,6 +57,10 @@ function LoadedAction({ action, subscribeToLogs }: ActionProps) {
         }
       >
         <Group gap="xs">
+          <CopyAs
+            command={`gantry actions show ${action.id}`}
+            curl={{ method: 'GET', path: `/actions/${action.id}` }}
+          />
           <RunControls action={action} />
         </Group>
       </PageHeader>

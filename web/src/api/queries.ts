@@ -41,7 +41,6 @@ export const queryKeys = {
   pipelines: (resourceType: string, resourceId: Id) => ['pipelines', resourceType, resourceId],
   pipeline: (id: Id) => ['pipeline', String(id)],
   recentRuns: (pipelineId: Id) => ['recent-runs', pipelineId],
-  names: (query: unknown) => ['names', query],
   people: (organizationId: Id | undefined, search: string) => ['people', organizationId, search],
   blockers: (waiting: unknown) => ['blockers', waiting],
   liveRelease: (applicationId: Id) => ['live-release', applicationId],
