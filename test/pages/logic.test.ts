@@ -129,8 +129,10 @@ describe('the list of actions', () => {
 
   it('ignores invalid parameters of the URL', () => {
     const search = new URLSearchParams('page=-1&per_page=7&pipeline=x&hook=1&organization=zero&status=failed')
-    const query = toQuery(readFilters(search))
+    const query = toQuery(readFilters(search), 0)
     assert.deepEqual(JSON.parse(JSON.stringify(query)), { 'filter[status]': 'failed', page: 1, per_page: 25 })
+    const odd = new URLSearchParams('since=toString&resource=pipeline:1&user=1;2&pipeline=1,')
+    assert.deepEqual(JSON.parse(JSON.stringify(toQuery(readFilters(odd), 0))), { page: 1, per_page: 25 })
   })
 })
 

@@ -1,6 +1,8 @@
 // The logic of starting and watching runs, without a browser.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { isFiltered, matches, NO_FILTERS, readFilters, toQuery } from '../../web/src/actions/filters.ts'
+import { namesOf, withinScope } from '../../web/src/actions/named-filters.ts'
 import { logLinkHash, markLine, readLogLink } from '../../web/src/log/log-link.ts'
 import { busyOn } from '../../web/src/pipelines/blockers.ts'
 import { toReleases } from '../../web/src/pipelines/releases.ts'
@@ -129,5 +131,38 @@ describe('a link to lines of a log', () => {
     assert.deepEqual(markLine({ from: 5, to: 9 }, 2, true), { from: 2, to: 9 })
     assert.deepEqual(markLine({ from: 5, to: 9 }, 7, false), { from: 7, to: 7 })
     assert.equal(markLine({ from: 7, to: 7 }, 7, false), undefined)
+  })
+})
+
+describe('filters of the list of actions', () => {
+  const filters = readFilters(new URLSearchParams('since=24h&pipeline=1,2&resource=application:5&user=7'))
+
+  it('become filters of the API, the time as of when the list is read', () => {
+    const now = Date.parse('2026-01-02T00:00:00Z')
+    assert.deepEqual(JSON.parse(JSON.stringify(toQuery(filters, now))), {
+      'filter[created_after]': '2026-01-01T00:00:00.000Z',
+      'filter[pipeline_id]': '1,2',
+      'filter[resource_type]': 'application',
+      'filter[resource_id]': '5',
+      'filter[user_id]': '7',
+      page: 1,
+      per_page: 25,
+    })
+    assert.equal(isFiltered(filters), true)
+    assert.equal(isFiltered({ ...filters, ...NO_FILTERS }), false)
+  })
+
+  it('decide whether a new action is listed', () => {
+    const action = { status: 'queued', environmentId: 1, pipelineId: 2, resource: 'application:5', userId: 7 }
+    assert.equal(matches(filters, action), true)
+    assert.equal(matches(filters, { ...action, pipelineId: 3 }), false)
+    assert.equal(matches(filters, { ...action, resource: 'server:5' }), false)
+    assert.equal(matches(filters, { ...action, userId: null }), false)
+  })
+
+  it('are named, and searched within the selected scope', () => {
+    assert.equal(namesOf('1,2', [{ id: 2, name: '<b>Deploy</b>' }]), '#1, <b>Deploy</b>')
+    assert.equal(withinScope({ organization: 1, project: 2 }), 'project:2')
+    assert.equal(withinScope({}), undefined)
   })
 })

@@ -256,6 +256,14 @@ export async function focusIsOn(page: Page, button: string): Promise<void> {
   await until(`${button} has the focus`, 20_000, async () => (await page.evaluate(focused)) === button)
 }
 
+/** The button is there for everyone; without the permission it says what is missing, and does nothing. */
+export async function isDisabledWithReason(page: Page, name: string): Promise<void> {
+  const button = page.getByRole('button', { name: new RegExp(`^${name}`) })
+  await button.getByText('Your role does not include').waitFor({ state: 'attached' })
+  await button.click({ force: true })
+  if ((await page.getByRole('dialog').count()) > 0) throw new Error(`${name} opens a dialog`)
+}
+
 /** A folder that any account that runs steps can read. */
 async function createGates(t: Closer): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'gantry-gates-'))

@@ -2,6 +2,7 @@
 import { Group, Text } from '@mantine/core'
 import { useState } from 'react'
 import type { Action } from '../api/types.ts'
+import { CopyAs } from '../copy-as/copy-as.tsx'
 import { logLinkHash } from '../log/log-link.ts'
 import { LogView } from '../log/log-view.tsx'
 import { useLogLink } from '../log/use-log-link.ts'
@@ -15,7 +16,8 @@ import { Section, StatusBadge } from '../ui/parts.tsx'
 import { ActionDetails } from './action-details.tsx'
 import { NotificationsSection } from './notifications-section.tsx'
 import { RunControls } from './run-controls.tsx'
-import { findStep, type StepRef, selectStep, serverName, stateSummary } from './steps.ts'
+import { StateText } from './state-text.tsx'
+import { findStep, type StepRef, selectStep, serverName } from './steps.ts'
 import { Timeline } from './timeline.tsx'
 import { useAction } from './use-action.ts'
 
@@ -55,10 +57,14 @@ function LoadedAction({ action, subscribeToLogs }: ActionProps) {
         }
       >
         <Group gap="xs">
+          <CopyAs
+            command={`gantry actions show ${action.id}`}
+            curl={{ method: 'GET', path: `/actions/${action.id}` }}
+          />
           <RunControls action={action} />
         </Group>
       </PageHeader>
-      <Text mb="md">{stateSummary(action)}</Text>
+      <StateText action={action} />
       <ActionDetails action={action} />
       <Section id="timeline" title="Targets and steps">
         <Timeline action={action} selected={selected} select={select} />

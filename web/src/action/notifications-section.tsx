@@ -1,4 +1,4 @@
-import { Table, Text } from '@mantine/core'
+import { Group, Table, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
 import { Link } from 'wouter'
@@ -12,6 +12,7 @@ import { DataTable, Section, StatusBadge } from '../ui/parts.tsx'
 import { outcomeLabel } from '../ui/status.ts'
 import { Age, NextAttempt } from '../ui/time.tsx'
 import { deliveriesSummary, groupDeliveries } from './deliveries.ts'
+import { RedeliverButton, ReplayButton } from './replay-button.tsx'
 
 const REFETCH_INTERVAL_MS = 4_000
 /** Deliveries about the last status follow it. */
@@ -39,7 +40,14 @@ export function NotificationsSection({ action }: { action: Action }) {
     },
   })
   const hooks = useQuery({ ...hooksQuery(api, pipeline_id), enabled: data !== undefined }).data
-  const nameOf = (hookId: string) => hooks?.find((hook) => hook.id === hookId)?.name
+  const nameOf = ({ hook_id, type }: HookRequestRecord) =>
+    hooks?.find((hook) => hook.id === hook_id)?.name ??
+    (type === 'incoming' ? 'Incoming hook' : 'Outgoing hook')
+  const scope = {
+    organization: action.organization.id,
+    project: action.project.id,
+    environment: action.environment.id,
+  }
   const call = data?.find((request) => request.type === 'incoming')
   const deliveries = groupDeliveries(data ?? [])
   const summary =
@@ -54,13 +62,25 @@ export function NotificationsSection({ action }: { action: Action }) {
       {(call || deliveries.length > 0) && (
         <DataTable columns={['State', 'Hook', 'Outcome', 'Time', 'Request']}>
           {deliveries.map(({ id, state, attempts, last }) => (
-            <RequestRow key={id} request={last} state={state} attempts={attempts} name={nameOf(last.hook_id)}>
-              <code>{last.url}</code>
+            <RequestRow
+              key={id}
+              request={last}
+              state={state}
+              attempts={attempts}
+              name={nameOf(last)}
+              place={<code>{last.url}</code>}
+            >
+              <RedeliverButton request={last} hookName={nameOf(last)} scope={scope} />
             </RequestRow>
           ))}
           {call && (
-            <RequestRow request={call} state="received" name={nameOf(call.hook_id)}>
-              <span className="dimmed">from {call.ip_address ?? 'an unknown address'}</span>
+            <RequestRow
+              request={call}
+              state="received"
+              name={nameOf(call)}
+              place={<span className="dimmed">from {call.ip_address ?? 'an unknown address'}</span>}
+            >
+              <ReplayButton request={call} hookName={nameOf(call)} scope={scope} />
             </RequestRow>
           )}
         </DataTable>
@@ -73,22 +93,22 @@ type RequestRowProps = {
   request: HookRequestRecord
   state: keyof typeof BADGES
   attempts?: number
-  name: string | undefined
+  name: string
   /** Where it went, or came from. */
+  place: ReactNode
+  /** What can be done about it. */
   children: ReactNode
 }
 
-function RequestRow({ request, state, attempts = 1, name, children }: RequestRowProps) {
+function RequestRow({ request, state, attempts = 1, name, place, children }: RequestRowProps) {
   const { type, hook_id, error, next_attempt_at } = request
   return (
     <Table.Tr>
       <Table.Td>{BADGES[state]}</Table.Td>
       <Table.Td>
-        <Link href={`/hooks/${type}/${hook_id}`}>
-          {name ?? (type === 'incoming' ? 'Incoming hook' : 'Outgoing hook')}
-        </Link>
+        <Link href={`/hooks/${type}/${hook_id}`}>{name}</Link>
         <br />
-        {children}
+        {place}
       </Table.Td>
       <Table.Td>
         {outcomeLabel(request)}
@@ -100,7 +120,10 @@ function RequestRow({ request, state, attempts = 1, name, children }: RequestRow
         <Age of={request.created_at} />
       </Table.Td>
       <Table.Td>
-        <HookRequestButton id={request.id} />
+        <Group gap={6} wrap="nowrap">
+          <HookRequestButton id={request.id} />
+          {children}
+        </Group>
       </Table.Td>
     </Table.Tr>
   )

@@ -1,9 +1,11 @@
-import { Button, NativeSelect, VisuallyHidden } from '@mantine/core'
-import type { Ref } from 'react'
+import { Button, Group, NativeSelect, Pill, VisuallyHidden } from '@mantine/core'
+import type { ReactNode, Ref } from 'react'
 import type { UpdateSearch } from '../scope/scope.ts'
 import { STATUS_LABELS, TRIGGER_LABELS } from '../ui/status.ts'
 import classes from './actions.module.css'
 import { type Filters, isFiltered, NO_FILTERS } from './filters.ts'
+import { NameFilter, PersonFilter } from './named-filter.tsx'
+import { useNamesOf, usePeopleNames } from './named-filters.ts'
 
 const TYPES =
   'deploy configure provision start stop restart reload get_status rotate_key check_provisioned remove delete custom'
@@ -18,6 +20,7 @@ const SELECTS = [
     options: [
       { value: '', label: 'Any status' },
       { value: 'pending,waiting,queued,in-progress', label: 'Active' },
+      { value: 'pending,waiting,queued', label: 'Not started' },
       ...toOptions(STATUS_LABELS),
     ],
   },
@@ -34,45 +37,106 @@ const SELECTS = [
     label: 'Trigger',
     options: [{ value: '', label: 'Any trigger' }, ...toOptions(TRIGGER_LABELS)],
   },
+  {
+    name: 'since',
+    label: 'Time',
+    options: [
+      { value: '', label: 'Any time' },
+      { value: '1h', label: 'Last hour' },
+      { value: '24h', label: 'Last 24 hours' },
+      { value: '7d', label: 'Last 7 days' },
+      { value: '30d', label: 'Last 30 days' },
+    ],
+  },
 ] as const
 
 type FilterBarProps = { filters: Filters; change: UpdateSearch; ref: Ref<HTMLFieldSetElement> }
 
 export function FilterBar({ filters, change, ref }: FilterBarProps) {
   return (
-    <fieldset className={classes.filters} ref={ref}>
-      <VisuallyHidden component="legend">Filters</VisuallyHidden>
-      {SELECTS.map(({ name, label, options }) => {
-        const value = filters[name]
-        const isListed = options.some((option) => option.value === value)
-        return (
-          <NativeSelect
-            key={name}
-            size="xs"
-            aria-label={label}
-            value={value}
-            onChange={(event) => change({ [name]: event.currentTarget.value })}
-            data={isListed ? [...options] : [...options, { value, label: value }]}
-          />
-        )
-      })}
-      {filters.pipeline !== '' && (
-        <FilterButton label={`Pipeline ${filters.pipeline}`} clear={() => change({ pipeline: '' })} />
-      )}
-      {filters.hook !== '' && <FilterButton label="One hook" clear={() => change({ hook: '' })} />}
-      {isFiltered(filters) && (
-        <Button variant="subtle" size="xs" onClick={() => change(NO_FILTERS)}>
-          Clear
-        </Button>
-      )}
-    </fieldset>
+    <>
+      <fieldset className={classes.filters} ref={ref}>
+        <VisuallyHidden component="legend">Filters</VisuallyHidden>
+        {SELECTS.map(({ name, label, options }) => {
+          const value = filters[name]
+          const isListed = options.some((option) => option.value === value)
+          return (
+            <NativeSelect
+              key={name}
+              size="xs"
+              aria-label={label}
+              value={value}
+              onChange={(event) => change({ [name]: event.currentTarget.value })}
+              data={isListed ? [...options] : [...options, { value, label: value }]}
+            />
+          )
+        })}
+        <NameFilter
+          label="Pipeline"
+          type="pipeline"
+          scope={filters.scope}
+          choose={(pipeline) => change({ pipeline })}
+        />
+        <NameFilter
+          label="Application or server"
+          type="application,server"
+          scope={filters.scope}
+          choose={(resource) => change({ resource })}
+        />
+        <PersonFilter label="Person" choose={(user) => change({ user })} />
+      </fieldset>
+      {isFiltered(filters) && <ActiveFilters filters={filters} change={change} />}
+    </>
   )
 }
 
-function FilterButton({ label, clear }: { label: string; clear(): void }) {
+/** Those that no select shows, each with a button that removes it, and one that clears everything. */
+function ActiveFilters({ filters, change }: Omit<FilterBarProps, 'ref'>) {
+  const { pipeline, resource, user, hook } = filters
+  const pipelineNames = useNamesOf('pipeline', pipeline)
+  const resourceName = useNamesOf('application,server', resource)
+  const people = usePeopleNames(user)
+  const isServer = resource.startsWith('server:')
   return (
-    <Button variant="light" size="xs" onClick={clear} aria-label={`Clear filter: ${label}`}>
-      {label} ✕
-    </Button>
+    <Group gap="xs" mb="sm">
+      {pipeline !== '' && (
+        <FilterPill label="Pipeline" remove={() => change({ pipeline: '' })}>
+          {pipelineNames}
+        </FilterPill>
+      )}
+      {resource !== '' && (
+        <FilterPill label={isServer ? 'Server' : 'Application'} remove={() => change({ resource: '' })}>
+          {resourceName}
+        </FilterPill>
+      )}
+      {user !== '' && (
+        <FilterPill label="Person" remove={() => change({ user: '' })}>
+          {people}
+        </FilterPill>
+      )}
+      {hook !== '' && (
+        <FilterPill label="Hook" remove={() => change({ hook: '' })}>
+          one
+        </FilterPill>
+      )}
+      <Button variant="subtle" size="compact-sm" onClick={() => change(NO_FILTERS)}>
+        Clear
+      </Button>
+    </Group>
+  )
+}
+
+type FilterPillProps = { label: string; remove(): void; children: ReactNode }
+
+function FilterPill({ label, remove, children }: FilterPillProps) {
+  return (
+    <Pill
+      size="md"
+      withRemoveButton
+      onRemove={remove}
+      removeButtonProps={{ 'aria-label': `Remove filter: ${label}`, 'aria-hidden': false, tabIndex: 0 }}
+    >
+      <span className="dimmed">{label}:</span> {children}
+    </Pill>
   )
 }

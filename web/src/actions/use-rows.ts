@@ -19,14 +19,17 @@ const REFETCH_DELAY_MS = 3_000
 export function useRows(filters: Filters) {
   const { api, actionEvents } = useServices()
   const queries = useQueryClient()
-  const key = JSON.stringify(toQuery(filters))
+  const key = JSON.stringify(filters)
 
   const query = useQuery({
     queryKey: queryKeys.actions(key),
     placeholderData: keepPreviousData,
     structuralSharing: false,
     queryFn: async ({ signal }): Promise<Rows> => {
-      const { items, ...page } = await api.page('/actions', { params: { query: toQuery(filters) }, signal })
+      const { items, ...page } = await api.page('/actions', {
+        params: { query: toQuery(filters, Date.now()) },
+        signal,
+      })
       const before = queries.getQueryData<Rows>(queryKeys.actions(key))?.rows
       return { ...page, rows: reuseRows(before, items.map(toRow)) }
     },
@@ -89,6 +92,8 @@ function createLiveList({ api, queries, queryKey, filters }: LiveListDeps) {
         type: value.type,
         trigger: value.triggered_from.trigger_type,
         pipelineId: value.pipeline_id,
+        resource: `${value.resource.type}:${value.resource.id}`,
+        userId: value.triggered_from.user_id,
         hookId: value.triggered_from.hook_id,
         organizationId: value.organization.id,
         projectId: value.project.id,

@@ -41,6 +41,7 @@ export const queryKeys = {
   pipelines: (resourceType: string, resourceId: Id) => ['pipelines', resourceType, resourceId],
   pipeline: (id: Id) => ['pipeline', String(id)],
   recentRuns: (pipelineId: Id) => ['recent-runs', pipelineId],
+  people: (organizationId: Id | undefined, search: string) => ['people', organizationId, search],
   blockers: (waiting: unknown) => ['blockers', waiting],
   liveRelease: (applicationId: Id) => ['live-release', applicationId],
   releases: (applicationId: Id, page: number) => ['releases', applicationId, page],

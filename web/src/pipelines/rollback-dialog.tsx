@@ -1,5 +1,5 @@
 import { Badge, Button, Group, Radio, Stack, Text, TextInput } from '@mantine/core'
-import { useState } from 'react'
+import { useEffect, useRef, useState } from 'react'
 import type { Pipeline, RunBody } from '../api/types.ts'
 import { splitErrors } from '../ui/field-errors.ts'
 import { ErrorAlert, Loaded } from '../ui/page.tsx'
@@ -97,6 +97,13 @@ type ReleasesProps = {
 }
 
 function Releases({ releases, live, chosen, choose }: ReleasesProps) {
+  const list = useRef<HTMLDivElement>(null)
+  const isProposed = chosen !== undefined
+  // The dialog opens before there is anything to choose from.
+  useEffect(() => {
+    const proposed = list.current?.querySelector<HTMLElement>('[role="radio"][aria-checked="true"]')
+    if (isProposed && document.activeElement?.tagName !== 'INPUT') proposed?.focus()
+  }, [isProposed])
   if (releases.length === 0)
     return (
       <Text className="dimmed" size="sm">
@@ -105,7 +112,7 @@ function Releases({ releases, live, chosen, choose }: ReleasesProps) {
     )
   return (
     <Radio.Group label="Release" value={chosen ?? null} onChange={choose}>
-      <div className={classes.releases}>
+      <div className={classes.releases} ref={list}>
         {releases.map((release) => (
           <ReleaseCard key={release.name} release={release} isLive={release.name === live} />
         ))}

@@ -1,0 +1,313 @@
+// Starting runs, rolling back, finding runs, and looking at them, in a real browser in front of a real Gantry.
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import type { Page } from 'playwright-core'
+import { until } from '#test/support/until.ts'
+import { findViolations } from './axe.ts'
+import {
+  focusIsOn,
+  goTo,
+  isDisabledWithReason,
+  isLoaded,
+  openPage,
+  openPagesWorld,
+  type PagesWorld,
+} from './world.ts'
+import { assertWrites } from './writes.ts'
+
+const LOOKS = [
+  { colorScheme: 'light', width: 1200, height: 800 },
+  { colorScheme: 'dark', width: 360, height: 740 },
+] as const
+
+describe('runs in the browser', () => {
+  let world: PagesWorld
+  const ends: (() => Promise<void>)[] = []
+  before(async () => {
+    world = await openPagesWorld({ after: (end) => ends.push(end) })
+  })
+  after(async () => {
+    for (const end of ends) await end()
+  })
+
+  it('start only when every variable is valid; the errors name their lines', async () => {
+    await world.openAll()
+    const { page, errors, close } = await openPage(world, `/app/pipelines/${world.pipelineId}?run=1`)
+    const dialog = page.getByRole('dialog', { name: 'Run Two steps' })
+    await dialog.getByText('1 server, 2 steps each').waitFor()
+    await dialog.getByLabel('Comment').fill('from the dialog')
+    await dialog.getByLabel('Variables').fill('greeting=hello\nno equals sign\nGreeting=again')
+    await dialog.getByRole('button', { name: 'Run' }).click()
+    await dialog.getByText('Line 2 is not name=value. Line 3 repeats Greeting, which line 1 has').waitFor()
+    await isAccessible(page, 'the run dialog with errors')
+    assert.equal(await page.evaluate('document.activeElement.tagName'), 'TEXTAREA')
+    assert.match(page.url(), /\?run=1$/)
+
+    await dialog.getByLabel('Variables').fill('greeting=hello\nother=<b>1</b>')
+    await dialog.getByText('Variables: greeting, other').waitFor()
+    await dialog.getByRole('button', { name: 'Run' }).click()
+    const toast = page
+      .getByRole('alert')
+      .getByText(/^(Queued|Started) Two steps #\d+$|^Two steps #\d+ completed$/)
+    await toast.waitFor()
+    await page.getByText('All targets completed.').waitFor()
+    await page.getByText('from the dialog').waitFor()
+    assert.deepEqual(errors, [])
+    await close()
+  })
+
+  it('say what they wait for: in the plan, in the toast and on their page', async () => {
+    await limitTo(world, 1)
+    await world.close('speak')
+    const first = await world.callHook({})
+    await hasStatus(world, first, 'in-progress')
+    const { page, errors, close } = await openPage(world, `/app/pipelines/${world.pipelineId}`)
+    await page.getByRole('button', { name: 'Run' }).click()
+    await page.getByRole('dialog').getByText(`Will queue behind #${first}`).waitFor()
+    await isAccessible(page, 'a plan that waits')
+    await page.getByRole('dialog').getByRole('button', { name: 'Run' }).click()
+    await page.getByText(new RegExp(`^Two steps #\\d+ is waiting for #${first}$`)).waitFor()
+    await page
+      .getByText(`Waiting for other runs of this pipeline to finish. Running now: #${first}.`)
+      .waitFor()
+    assert.equal(await page.getByText(/^Started/).count(), 0)
+
+    const run = new URL(page.url()).pathname
+    await goTo(page, '/app/overview')
+    await page.getByRole('region', { name: 'Waiting' }).getByText('Waiting: pipeline busy').waitFor()
+    await goTo(page, run)
+    await page.getByRole('button', { name: 'Cancel' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click()
+    await page.getByText(/^Cancel(ed|ing) Two steps #\d+$/).waitFor()
+    await world.openAll()
+    await page.getByRole('button', { name: 'Retry' }).press('Enter')
+    await page.getByRole('dialog').getByText('Starts a new run').waitFor()
+    await page.keyboard.press('Enter')
+    await page.getByText('All targets completed.').waitFor()
+    await page.getByText('Retry of').waitFor()
+    await limitTo(world, 0)
+    assert.deepEqual(errors, [])
+    await close()
+  })
+
+  it('deploy another branch, whose name the API checks at its input', async () => {
+    const { page, close } = await openPage(world, '/app/pipelines/1?run=1')
+    const dialog = page.getByRole('dialog')
+    await dialog.getByText('Deploys branch main').waitFor()
+    await dialog.getByLabel('Branch').fill('no..such name')
+    await until('the input is invalid', 20_000, async () => {
+      return (await dialog.getByLabel('Branch').getAttribute('aria-invalid')) === 'true'
+    })
+    await dialog.getByLabel('Source').selectOption('tag')
+    await dialog.getByLabel('Tag').fill('')
+    await dialog.getByRole('button', { name: 'Run' }).click()
+    await dialog.getByText('Enter a tag.').waitFor()
+    await close()
+  })
+
+  it('roll back to a chosen release, by keyboard alone', async () => {
+    const first = await world.deploy()
+    const { page, errors, close } = await openPage(world, `/app/actions/${first.id}`)
+    await page.getByRole('button', { name: 'Roll back' }).press('Enter')
+    const dialog = page.getByRole('dialog', { name: 'Roll back Deploy Hello Gantry' })
+    await dialog.getByText('no release before the live one').waitFor()
+    await page.keyboard.press('Escape')
+    await focusIsOn(page, 'Roll back')
+
+    const second = await world.deploy()
+    const third = await world.deploy()
+    await goTo(page, '/app/pipelines/1?rollback=1')
+    await dialog.getByText(`Back to ${second.release}`).waitFor()
+    const radio = (release: string) => dialog.getByRole('radio', { name: `Release ${release}` })
+    assert.equal(await radio(third.release).isDisabled(), true)
+    await until('the proposed release has the focus', 20_000, async () => {
+      const focused = await page.evaluate('document.activeElement?.getAttribute("aria-label")')
+      return focused === `Release ${second.release}`
+    })
+    await isAccessible(page, 'the rollback dialog')
+    await page.keyboard.press('ArrowDown')
+    await dialog.getByText(`Back to ${first.release}`).waitFor()
+    await page.keyboard.press('Tab')
+    await page.keyboard.type('the one before broke')
+    await page.keyboard.press('Enter')
+    await page.getByText('All targets completed.').waitFor()
+    await page.getByText('the one before broke').waitFor()
+    await page.getByText(first.release).first().waitFor()
+    await page.goBack()
+    await page.getByRole('heading', { name: 'Deploy Hello Gantry', exact: true }).waitFor()
+    assert.equal(await page.getByRole('dialog').count(), 0)
+    assert.deepEqual(errors, [])
+    await close()
+  })
+
+  it('are found by pipeline, application, person and time; each filter is in the URL and can be removed', async () => {
+    const { page, errors, close } = await openPage(world, '/app/actions')
+    await page.locator('[data-action]').first().waitFor()
+    const total = await page.locator('[data-action]').count()
+    await page.getByLabel('Pipeline').fill('hello')
+    await page.getByRole('option', { name: 'Deploy Hello Gantry' }).click()
+    await page.getByText('Pipeline: Deploy Hello Gantry').waitFor()
+    await rowsAre(page, 4)
+    await page.getByLabel('Person').click()
+    await page.getByRole('option', { name: /\(you\)/ }).click()
+    await page.getByText('Person: Administrator').waitFor()
+    await page.getByLabel('Time').selectOption('24h')
+    await page.getByLabel('Application or server').fill('this mach')
+    await page.getByRole('option', { name: 'This machine' }).click()
+    await page.getByText('No actions match these filters').waitFor()
+    assert.match(page.url(), /pipeline=1&user=1&since=24h&resource=server%3A1/)
+    await page.reload()
+    await page.getByText('Server: This machine').waitFor()
+    await page.getByRole('button', { name: 'Remove filter: Server' }).click()
+    await rowsAre(page, 4)
+    for (const look of LOOKS) {
+      await page.emulateMedia(look)
+      await page.setViewportSize(look)
+      await isAccessible(page, 'the filters')
+    }
+    await page.getByRole('button', { name: 'Clear' }).click()
+    await rowsAre(page, total)
+    assert.equal(new URL(page.url()).search, '')
+    assert.equal(await page.locator('style').count(), 0)
+    assert.deepEqual(errors, [])
+    await close()
+  })
+
+  it('have links to lines of their logs, by mouse and by keyboard, through 60,000 lines', async () => {
+    const id = await world.runWithLongLog()
+    await hasStatus(world, id, 'completed')
+    const { page, errors, close } = await openPage(world, `/app/actions/${id}`)
+    const log = page.getByLabel(/^Log of/)
+    await log.getByRole('link', { name: 'Line 3', exact: true }).click()
+    await until('the URL links to it', 20_000, async () => /#step:\d+\.1:3$/.test(page.url()))
+    await log.getByRole('link', { name: 'Line 5', exact: true }).click({ modifiers: ['Shift'] })
+    await page.getByText('Lines 3–5').waitFor()
+    assert.equal(await log.locator('[data-marked]').count(), 3)
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('Enter')
+    await page.getByText('Line 6', { exact: true }).waitFor()
+    await isAccessible(page, 'marked lines')
+
+    const link = page.url().replace(/:6$/, ':60000-60010')
+    await page.goto('/app/overview')
+    await page.goto(link)
+    const line = log.getByRole('link', { name: 'Line 60000' })
+    await line.waitFor()
+    await until('the line is in sight', 20_000, () => isInView(page, 'Line 60000'))
+    assert.equal(await log.locator('[data-marked]').count(), 11)
+    assert.ok((await log.locator('[data-index]').count()) < 300, 'only visible lines are rendered')
+    assert.deepEqual(errors, [])
+    await close()
+  })
+
+  it('show their notifications, which can be sent again, and the call, which can be replayed', async () => {
+    await world.openAll()
+    const id = await world.callHook({ greeting: 'once more' })
+    const { page, errors, close } = await openPage(world, `/app/actions/${id}`)
+    await page.getByText('All targets completed.').waitFor()
+    await page.getByRole('button', { name: 'Redeliver' }).first().click()
+    await page.getByText('Sending the notification to Unreachable receiver again.').waitFor()
+    await page.getByRole('button', { name: 'Replay' }).press('Enter')
+    await page.getByRole('dialog').getByText('Starts a new run').waitFor()
+    await page.keyboard.press('Enter')
+    await page.getByText(/^The call to External service was replayed as #\d+\.$/).waitFor()
+    await until('the new run is shown', 20_000, async () => !page.url().endsWith(`/${id}`))
+    await page.getByText('greeting = once more').waitFor()
+    assert.deepEqual(errors, [])
+    await close()
+  })
+
+  it('are counted truly on the overview, whose tiles and lists lead to the same filter', async () => {
+    const failing = await createFailing(world, 22)
+    const { page, errors, close } = await openPage(world, '/app/overview')
+    await isLoaded(page)
+    await until('22 failed', 20_000, async () => {
+      return (
+        await page.getByRole('link', { name: 'Failed (24 h)' }).locator('xpath=../..').innerText()
+      ).includes('22')
+    })
+    await page.getByRole('link', { name: '20 of 22' }).click()
+    await rowsAre(page, 22)
+    assert.match(page.url(), /status=failed/)
+    assert.match(page.url(), /since=24h/)
+    assert.equal(failing.length, 22)
+    assert.deepEqual(errors, [])
+    await close()
+  })
+
+  it('are out of reach for viewers and roles without the permission, with the reason', async () => {
+    const role = await world.api('POST', '/organizations/1/roles', {
+      name: 'Hook editors',
+      permissions: [
+        'organization:view',
+        'project:view',
+        'environment:view',
+        'pipeline:view',
+        'action:view',
+        'hook:view',
+        'hook:edit',
+      ],
+    })
+    const editor = await world.invite('hooks@example.com', { name: 'Hedda Hooks', role_id: role.body.id })
+    const id = await world.callHook({})
+    await hasStatus(world, id, 'completed')
+    for (const [login, disabled] of [
+      [world.viewer, ['Retry', 'Redeliver', 'Replay']],
+      [editor, ['Retry', 'Replay']],
+    ] as const) {
+      const { page, errors, close } = await openPage(world, `/app/actions/${id}`, login)
+      await page
+        .getByRole('button', { name: /^Redeliver/ })
+        .first()
+        .waitFor()
+      for (const name of disabled) await isDisabledWithReason(page, name)
+      await goTo(page, '/app/pipelines/1?run=1')
+      await isDisabledWithReason(page, 'Run')
+      await isDisabledWithReason(page, 'Roll back')
+      assert.deepEqual(errors, [])
+      await close()
+    }
+  })
+
+  it('perform the writing operations that this file stands for', () => assertWrites(world, 'runs.browser.ts'))
+})
+
+async function isAccessible(page: Page, what: string): Promise<void> {
+  assert.deepEqual(await findViolations(page), [], what)
+  const isTooWide = await page.evaluate('document.documentElement.scrollWidth > window.innerWidth')
+  assert.equal(isTooWide, false, `${what}: wider than the window`)
+}
+
+async function isInView(page: Page, label: string): Promise<boolean> {
+  const box = await page.getByLabel(label, { exact: true }).boundingBox()
+  return box !== null && box.y > 0 && box.y < page.viewportSize()!.height
+}
+
+async function hasStatus(world: PagesWorld, id: number, status: string): Promise<void> {
+  await until(`#${id} is ${status}`, 20_000, async () => {
+    return (await world.api('GET', `/actions/${id}`)).body.status === status
+  })
+}
+
+async function limitTo(world: PagesWorld, max_parallel_actions: number): Promise<void> {
+  await world.api('PUT', `/pipelines/${world.pipelineId}`, { max_parallel_actions })
+}
+
+/** A pipeline that fails, and this many runs of it. */
+async function createFailing(world: PagesWorld, count: number): Promise<number[]> {
+  const pipeline = await world.api('POST', '/pipelines/server/1', {
+    name: 'Always fails',
+    operation: 'custom',
+    max_parallel_actions: 0,
+  })
+  await world.api('POST', `/pipelines/${pipeline.body.id}/steps`, { name: 'fail', command: 'exit 3' })
+  const ids: number[] = []
+  for (let run = 0; run < count; run++)
+    ids.push((await world.api('POST', `/pipelines/${pipeline.body.id}/actions`, {})).body.id)
+  for (const id of ids) await hasStatus(world, id, 'failed')
+  return ids
+}
+
+async function rowsAre(page: Page, count: number): Promise<void> {
+  await until(`${count} rows`, 20_000, async () => (await page.locator('[data-action]').count()) === count)
+}

@@ -1,0 +1,114 @@
+// Filters by something that has a name: options to choose from, and the names of those in the URL.
+import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import { queryKeys } from '../api/queries.ts'
+import { useApi } from '../api/services.ts'
+import type { NameEntry } from '../api/types.ts'
+import type { Scope } from '../scope/scope.ts'
+import { useOrganizationId } from '../scope/use-organization-id.ts'
+import { useSession } from '../session/session.ts'
+
+export type Option = { value: string; label: string; details: string }
+
+const MAX_OPTIONS = 20
+const CACHED = { staleTime: 30_000, placeholderData: keepPreviousData }
+
+/** Pure. The innermost level that is selected. */
+export function withinScope({ organization, project, environment }: Scope): string | undefined {
+  if (environment !== undefined) return `environment:${environment}`
+  if (project !== undefined) return `project:${project}`
+  return organization === undefined ? undefined : `organization:${organization}`
+}
+
+export type NameType = 'pipeline' | 'application,server'
+
+export function useNameOptions(type: NameType, scope: Scope, search: string, isOpen: boolean): Option[] {
+  const api = useApi()
+  const query = { type, q: search.slice(0, 200), within: withinScope(scope), per_page: MAX_OPTIONS }
+  const { data } = useQuery({
+    ...CACHED,
+    queryKey: queryKeys.names(query),
+    enabled: isOpen,
+    queryFn: ({ signal }) => api.get('/names', { params: { query }, signal }),
+  })
+  return (data ?? []).map((entry) => ({
+    value: type === 'pipeline' ? String(entry.id) : `${entry.type}:${entry.id}`,
+    label: entry.name,
+    details: entry.path,
+  }))
+}
+
+/** `value`: ids of pipelines, or one `application:5`. The number stands for what has no visible name. */
+export function useNamesOf(type: NameType, value: string): string {
+  const api = useApi()
+  const [kind, ids] = type === 'pipeline' ? (['pipeline', value] as const) : splitResource(value)
+  const query = { type: kind, 'filter[id]': ids }
+  const { data } = useQuery({
+    ...CACHED,
+    queryKey: queryKeys.names(query),
+    enabled: value !== '',
+    queryFn: ({ signal }) => api.get('/names', { params: { query }, signal }),
+  })
+  return namesOf(ids, data)
+}
+
+function splitResource(value: string): ['application' | 'server', string] {
+  const [kind, id = ''] = value.split(':')
+  return [kind as 'application' | 'server', id]
+}
+
+/** Pure. */
+export function namesOf(ids: string, entries: Pick<NameEntry, 'id' | 'name'>[] | undefined): string {
+  return ids
+    .split(',')
+    .map((id) => entries?.find((entry) => String(entry.id) === id)?.name ?? `#${id}`)
+    .join(', ')
+}
+
+/** The members of the selected organization, as far as the person may see them; the person first. */
+export function usePeopleOptions(search: string, isOpen: boolean): Option[] {
+  const api = useApi()
+  const { user } = useSession()
+  const id = useOrganizationId()
+  const query = { 'filter[name]': search.slice(0, 200) || undefined, per_page: MAX_OPTIONS }
+  const { data } = useQuery({
+    ...CACHED,
+    queryKey: queryKeys.people(id, search),
+    enabled: isOpen && id !== undefined,
+    retry: false,
+    queryFn: ({ signal }) =>
+      api.get('/organizations/{id}/members', { params: { path: { id: id! }, query }, signal }),
+  })
+  const others = (data ?? []).filter((member) => member.user_id !== user.id).map((member) => member.user)
+  return [
+    ...(`${user.name} ${user.email}`.toLowerCase().includes(search.toLowerCase()) ? [user] : []),
+    ...others,
+  ].map((one) => ({
+    value: String(one.id),
+    label: one.id === user.id ? `${one.name} (you)` : one.name,
+    details: one.email,
+  }))
+}
+
+/** `value`: ids of users. */
+export function usePeopleNames(value: string): string {
+  const api = useApi()
+  const { user } = useSession()
+  const organization = useOrganizationId()
+  const ids = value.split(',')
+  const { data } = useQuery({
+    ...CACHED,
+    queryKey: queryKeys.people(organization, `#${value}`),
+    enabled: value !== '' && organization !== undefined && value !== String(user.id),
+    retry: false,
+    queryFn: async ({ signal }) => {
+      const read = (id: string) =>
+        api.get('/organizations/{id}/members/{user_id}', {
+          params: { path: { id: organization!, user_id: Number(id) } },
+          signal,
+        })
+      const found = await Promise.allSettled(ids.slice(0, MAX_OPTIONS).map(read))
+      return found.flatMap((result) => (result.status === 'fulfilled' ? [result.value.user] : []))
+    },
+  })
+  return namesOf(value, [user, ...(data ?? [])])
+}
