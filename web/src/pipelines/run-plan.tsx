@@ -30,7 +30,7 @@ export function RunPlanPanel({ pipeline, plan, error }: RunPlanPanelProps) {
   )
 }
 
-function Plan({ pipeline, plan }: { pipeline: Pipeline; plan: RunPlan }) {
+export function Plan({ pipeline, plan }: { pipeline: Pipeline; plan: RunPlan }) {
   const { targets, variables } = plan
   const batches = [...Map.groupBy(targets, ({ batch }) => batch).values()]
   const steps = targets[0]?.steps ?? []

@@ -95,6 +95,8 @@ export function useRecordForm<Values extends object, Saved>(options: RecordFormO
     setValues(base.values)
     setInvalid({})
     setRestored(false)
+    // The form may be gone before it renders again.
+    dropDraft(draftKey)
     mutation.reset()
   }
 

@@ -1,0 +1,23 @@
+// What the built-in steps of a deploy run: it is set on the application.
+import { useQuery } from '@tanstack/react-query'
+import { queryKeys } from '../api/queries.ts'
+import { useApi } from '../api/services.ts'
+import type { Pipeline } from '../api/types.ts'
+
+/** By the name of the step; empty for people who may not see the application. */
+export function useBuiltInCommands(pipeline: Pipeline): Readonly<Record<string, string | null>> {
+  const api = useApi()
+  const { data } = useQuery({
+    queryKey: queryKeys.builtInCommands(pipeline.resource_id),
+    enabled: pipeline.operation === 'deploy' && pipeline.resource_type === 'application',
+    queryFn: async ({ signal }) => {
+      const path = { id: pipeline.resource_id }
+      const application = await api.get('/applications/{id}', { params: { path }, signal })
+      return {
+        'install-dependencies': application.install_dependencies_command,
+        'build-application': application.build_command,
+      }
+    },
+  })
+  return data ?? {}
+}

@@ -1,0 +1,48 @@
+// What a new pipeline is called and does, unless a person says otherwise. Pure.
+import type { Pipeline } from '../api/types.ts'
+
+export type Operation = Pipeline['operation']
+
+/** What they run on, as `GET /names` lists it. */
+export type Resource = { type: 'application' | 'server'; id: number; name: string }
+
+export const OPERATION_LABELS: Record<Operation, string> = {
+  deploy: 'Deploy',
+  configure: 'Configure',
+  provision: 'Provision',
+  start: 'Start',
+  stop: 'Stop',
+  restart: 'Restart',
+  reload: 'Reload',
+  get_status: 'Get status',
+  rotate_key: 'Rotate key',
+  check_provisioned: 'Check provisioned',
+  remove: 'Remove',
+  delete: 'Delete',
+  custom: 'Custom',
+}
+
+const MAX_NAME_LENGTH = 255
+
+/** Only applications are deployed. */
+export function operationsOf(type: Resource['type']): Operation[] {
+  const all = Object.keys(OPERATION_LABELS) as Operation[]
+  return type === 'application' ? all : all.filter((operation) => operation !== 'deploy')
+}
+
+export const defaultOperation = (type: Resource['type']): Operation =>
+  type === 'application' ? 'deploy' : 'custom'
+
+export function defaultName(operation: Operation, resource: string): string {
+  const verb = operation === 'custom' ? 'Commands on' : OPERATION_LABELS[operation]
+  return `${verb} ${resource}`.slice(0, MAX_NAME_LENGTH)
+}
+
+/** `application:12`. */
+export const resourceKey = ({ type, id }: Pick<Resource, 'type' | 'id'>): string => `${type}:${id}`
+
+/** Undefined for anything that is not such a key: it comes from the URL. */
+export function parseResourceKey(key: string | null): Pick<Resource, 'type' | 'id'> | undefined {
+  const [, type, id] = key?.match(/^(application|server):([1-9]\d{0,14})$/) ?? []
+  return type === undefined ? undefined : { type: type as Resource['type'], id: Number(id) }
+}

@@ -1,0 +1,119 @@
+import { Group, MultiSelect, NativeSelect, NumberInput, TextInput } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { queryKeys } from '../api/queries.ts'
+import { useApi } from '../api/services.ts'
+import type { Pipeline } from '../api/types.ts'
+import type { RecordForm } from '../ui/form/use-record-form.ts'
+import { OPERATION_LABELS, operationsOf, type Resource } from './new-pipeline.ts'
+import { QUEUE_POLICIES, type SettingsValues } from './settings-input.ts'
+
+type SettingsFieldsProps = { form: RecordForm<SettingsValues>; pipeline: Pipeline }
+
+export function SettingsFields({ form, pipeline }: SettingsFieldsProps) {
+  const operations = operationsOf(pipeline.resource_type as Resource['type'])
+  return (
+    <>
+      <TextInput label="Name" data-autofocus autoComplete="off" {...form.field('name')} />
+      <Group gap="md" align="start" grow>
+        <NumberInput
+          label="Max concurrent runs"
+          description="0 means unlimited."
+          min={0}
+          max={10_000}
+          clampBehavior="none"
+          allowDecimal={false}
+          allowNegative={false}
+          {...form.field('max_parallel_actions')}
+        />
+        <NativeSelect
+          label="When busy"
+          description="What happens to one more run."
+          data={options(QUEUE_POLICIES)}
+          {...form.field('queue_policy')}
+        />
+      </Group>
+      <RolloutFields form={form} />
+      <RunAfterField form={form} pipeline={pipeline} />
+      <NativeSelect
+        label="Operation"
+        description="Fixed once the pipeline has runs or hooks."
+        data={operations.map((value) => ({ value, label: OPERATION_LABELS[value] }))}
+        {...form.field('operation')}
+      />
+    </>
+  )
+}
+
+function RolloutFields({ form }: Pick<SettingsFieldsProps, 'form'>) {
+  return (
+    <>
+      <NativeSelect
+        label="Rollout"
+        data={[
+          { value: 'all', label: 'All servers at once' },
+          { value: 'batches', label: 'In batches, one after another' },
+        ]}
+        {...form.field('rollout')}
+      />
+      {form.values.rollout === 'batches' && (
+        <Group gap="md" align="start" grow>
+          <TextInput
+            label="Batch size"
+            description="Servers, or a share such as 25%."
+            autoComplete="off"
+            {...form.field('batch')}
+          />
+          <NumberInput
+            label="Failures allowed"
+            description="Servers that may fail before the rest is skipped."
+            min={0}
+            max={10_000}
+            clampBehavior="none"
+            allowDecimal={false}
+            allowNegative={false}
+            {...form.field('max_failed')}
+          />
+        </Group>
+      )}
+    </>
+  )
+}
+
+/** Pipelines of the same environment. One that is chosen but not listed keeps its id as its name. */
+function RunAfterField({ form, pipeline }: SettingsFieldsProps) {
+  const api = useApi()
+  const { data = [] } = useQuery({
+    queryKey: queryKeys.environmentPipelines(pipeline.environment_id, 'names'),
+    queryFn: async ({ signal }) => {
+      const query = {
+        within: `environment:${pipeline.environment_id}`,
+        type: 'pipeline' as const,
+        per_page: 100,
+      }
+      return api.get('/names', { params: { query }, signal })
+    },
+  })
+  const known = data.filter(({ id }) => id !== pipeline.id)
+  const listed = new Set(known.map(({ id }) => String(id)))
+  return (
+    <MultiSelect
+      label="Run after (optional)"
+      description="A completed run of any of these starts this pipeline."
+      placeholder={form.values.run_after.length === 0 ? 'No other pipeline' : undefined}
+      searchable
+      hidePickedOptions
+      nothingFoundMessage="No other pipeline in this environment"
+      data={[
+        ...known.map(({ id, name }) => ({ value: String(id), label: name })),
+        ...form.values.run_after
+          .filter((id) => !listed.has(id))
+          .map((id) => ({ value: id, label: `#${id}` })),
+      ]}
+      {...form.field('run_after')}
+    />
+  )
+}
+
+function options(labels: Readonly<Record<string, string>>) {
+  return Object.entries(labels).map(([value, label]) => ({ value, label }))
+}

@@ -1,0 +1,78 @@
+// The values of a pipeline's settings, and the request body they become. Pure.
+import type { Pipeline } from '../api/types.ts'
+
+export type SettingsValues = {
+  name: string
+  operation: Pipeline['operation']
+  max_parallel_actions: number | string
+  queue_policy: Pipeline['queue_policy']
+  rollout: 'all' | 'batches'
+  /** A number of servers, or a percentage. */
+  batch: string
+  max_failed: number | string
+  /** Ids, as the select has them. */
+  run_after: string[]
+}
+
+export const QUEUE_POLICIES = {
+  queue: 'Queue the run',
+  latest: 'Queue the run, skip older queued hook runs',
+  reject: 'Reject the run',
+} as const
+
+export function valuesOfPipeline(pipeline: Pipeline): SettingsValues {
+  const { name, operation, max_parallel_actions, queue_policy, rollout, run_after } = pipeline
+  return {
+    name,
+    operation,
+    max_parallel_actions,
+    queue_policy,
+    rollout: rollout === null ? 'all' : 'batches',
+    batch: String(rollout?.batch ?? 1),
+    max_failed: rollout?.max_failed ?? 0,
+    run_after: run_after.map(String),
+  }
+}
+
+export function bodyOfSettings(values: SettingsValues) {
+  const { name, operation, queue_policy, run_after } = values
+  return {
+    name: name.trim(),
+    operation,
+    max_parallel_actions: Number(values.max_parallel_actions),
+    queue_policy,
+    rollout:
+      values.rollout === 'all'
+        ? null
+        : { batch: parseBatch(values.batch), max_failed: Number(values.max_failed) },
+    run_after: run_after.map(Number),
+  }
+}
+
+/** `2` is a number of servers, `25%` a share of them. What is neither goes to the API, which says so. */
+function parseBatch(text: string): number | string {
+  const trimmed = text.trim()
+  return /^\d+$/.test(trimmed) ? Number(trimmed) : trimmed.replace(/\s+%$/, '%')
+}
+
+export function checkSettings(values: SettingsValues) {
+  const number = (value: number | string) => (value === '' ? 'Enter a number.' : undefined)
+  return {
+    max_parallel_actions: number(values.max_parallel_actions),
+    max_failed: values.rollout === 'batches' ? number(values.max_failed) : undefined,
+  }
+}
+
+/** The input that shows the API's error for a field. */
+export function settingsField(field: string): keyof SettingsValues | undefined {
+  if (field === 'rollout.max_failed') return 'max_failed'
+  return field.startsWith('rollout') ? 'batch' : undefined
+}
+
+/** `batches of 25%, none may fail`. */
+export function rolloutText(rollout: Pipeline['rollout']): string {
+  if (rollout === null) return 'all servers at once'
+  const { batch, max_failed } = rollout
+  const size = typeof batch === 'string' ? batch : batch === 1 ? '1 server' : `${batch} servers`
+  return `batches of ${size}, ${max_failed === 0 ? 'stops at the first failure' : `at most ${max_failed} may fail`}`
+}

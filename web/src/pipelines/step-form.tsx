@@ -1,0 +1,54 @@
+import { Title } from '@mantine/core'
+import { type ReactNode, useEffect, useRef } from 'react'
+import { leave } from '../ui/form/leave-guard.ts'
+import { RecordForm } from '../ui/form/record-form.tsx'
+import type { RecordForm as FormState } from '../ui/form/use-record-form.ts'
+import classes from './pipelines.module.css'
+
+/** The form that is open: another one takes its place only after a question. */
+export type OpenedForm = { current: { isDirty: boolean; discard(): void } | undefined }
+
+export type StepFormProps = {
+  opened: OpenedForm
+  /** Why nothing can be saved. */
+  reason: string | undefined
+  close(): void
+}
+
+type Props<Values extends object> = StepFormProps & {
+  title: string
+  submit: string
+  form: FormState<Values>
+  labels?: Partial<Record<keyof Values & string, string>>
+  children: ReactNode
+}
+
+/** A form in the place of its step. */
+export function StepForm<Values extends object>(props: Props<Values>) {
+  const { title, form, opened, close, children, ...rest } = props
+  const section = useRef<HTMLElement>(null)
+  useEffect(() => {
+    opened.current = form
+    return () => {
+      opened.current = undefined
+    }
+  })
+  useEffect(() => {
+    section.current?.querySelector('input')?.focus()
+    section.current?.scrollIntoView({ block: 'nearest' })
+  }, [])
+  const discard = () => {
+    form.discard()
+    close()
+  }
+  return (
+    <section ref={section} aria-label={title} className={classes.form}>
+      <Title order={3} size="h6" mb="sm" className="wrap">
+        {title}
+      </Title>
+      <RecordForm form={form} cancel={() => (form.isDirty ? leave(discard) : close())} {...rest}>
+        {children}
+      </RecordForm>
+    </section>
+  )
+}

@@ -1,0 +1,104 @@
+import { ActionIcon, Menu } from '@mantine/core'
+import {
+  ArrowDown,
+  ArrowUp,
+  BetweenHorizontalEnd,
+  BetweenHorizontalStart,
+  Copy,
+  Ellipsis,
+  Trash2,
+} from 'lucide-react'
+import type { PipelineStep } from '../api/types.ts'
+import type { PermissionScope } from '../session/permissions.ts'
+import { GuardedButton, GuardedMenuItem } from '../ui/guarded-button.tsx'
+import type { OpenForm } from './open-form.ts'
+import { positionBefore } from './step-order.ts'
+
+const ICON = { size: 16, strokeWidth: 1.75, 'aria-hidden': true } as const
+
+type StepMenuProps = {
+  step: PipelineStep
+  steps: readonly PipelineStep[]
+  scope: PermissionScope | undefined
+  open(form: OpenForm): void
+  move(id: number, to: number): void
+  remove(step: PipelineStep): void
+}
+
+export function StepMenu({ step, steps, scope, open, move, remove }: StepMenuProps) {
+  const { id, name, built_in } = step
+  const index = steps.findIndex((one) => one.id === id)
+  const guard = { permission: 'pipeline:edit', scope }
+  const add = (position: ReturnType<typeof positionBefore>, copyOf?: number) =>
+    open({ kind: 'add', position, copyOf })
+  return (
+    <>
+      <GuardedButton
+        {...guard}
+        size="compact-sm"
+        variant="subtle"
+        aria-label={`Edit ${name}`}
+        data-edit
+        onClick={() => open({ kind: 'change', id })}
+      >
+        Edit
+      </GuardedButton>
+      <Menu position="bottom-end">
+        <Menu.Target>
+          <ActionIcon variant="subtle" color="gray" aria-label={`More actions for ${name}`}>
+            <Ellipsis {...ICON} />
+          </ActionIcon>
+        </Menu.Target>
+        <Menu.Dropdown>
+          <GuardedMenuItem
+            {...guard}
+            leftSection={<BetweenHorizontalEnd {...ICON} />}
+            onClick={() => add(positionBefore(steps, id))}
+          >
+            Add step before
+          </GuardedMenuItem>
+          <GuardedMenuItem
+            {...guard}
+            leftSection={<BetweenHorizontalStart {...ICON} />}
+            onClick={() => add(id)}
+          >
+            Add step after
+          </GuardedMenuItem>
+          {!built_in && (
+            <>
+              <GuardedMenuItem {...guard} leftSection={<Copy {...ICON} />} onClick={() => add(id, id)}>
+                Duplicate
+              </GuardedMenuItem>
+              <Menu.Divider />
+              <GuardedMenuItem
+                {...guard}
+                disabled={index === 0}
+                leftSection={<ArrowUp {...ICON} />}
+                onClick={() => move(id, index - 1)}
+              >
+                Move up
+              </GuardedMenuItem>
+              <GuardedMenuItem
+                {...guard}
+                disabled={index === steps.length - 1}
+                leftSection={<ArrowDown {...ICON} />}
+                onClick={() => move(id, index + 1)}
+              >
+                Move down
+              </GuardedMenuItem>
+              <Menu.Divider />
+              <GuardedMenuItem
+                {...guard}
+                color="red"
+                leftSection={<Trash2 {...ICON} />}
+                onClick={() => remove(step)}
+              >
+                Remove
+              </GuardedMenuItem>
+            </>
+          )}
+        </Menu.Dropdown>
+      </Menu>
+    </>
+  )
+}

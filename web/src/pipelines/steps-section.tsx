@@ -1,0 +1,140 @@
+import { Paper, VisuallyHidden } from '@mantine/core'
+import { ListPlus, Plus } from 'lucide-react'
+import { Fragment, type ReactNode, useEffect, useRef, useState } from 'react'
+import type { Pipeline, PipelineStep } from '../api/types.ts'
+import { type PermissionScope, usePermission } from '../session/permissions.ts'
+import { EmptyState } from '../ui/empty-state.tsx'
+import { GuardedButton } from '../ui/guarded-button.tsx'
+import { Section } from '../ui/parts.tsx'
+import { AddStepForm } from './add-step-form.tsx'
+import { useBuiltInCommands } from './built-in-commands.ts'
+import { ChangeStepForm } from './change-step-form.tsx'
+import classes from './pipelines.module.css'
+import { RemoveStepDialog } from './remove-step-dialog.tsx'
+import { SortableSteps } from './sortable-steps.tsx'
+import { copyOf } from './step-input.ts'
+import { StepMenu } from './step-menu.tsx'
+import { indexOfNew } from './step-order.ts'
+import { StepRow } from './step-row.tsx'
+import { useOpenForm } from './use-open-form.ts'
+import { useMoveStep } from './use-pipeline-changes.ts'
+
+type StepsSectionProps = { pipeline: Pipeline; scope: PermissionScope | undefined }
+
+/** The steps in their order, and the form of the one that is being edited or added. */
+export function StepsSection({ pipeline, scope }: StepsSectionProps) {
+  const { id: pipelineId, steps } = pipeline
+  const list = useRef<HTMLDivElement>(null)
+  const { form, opened, open, close } = useOpenForm(list)
+  const { move, announcement } = useMoveStep(pipeline)
+  const [removing, setRemoving] = useState<PipelineStep>()
+  const commands = useBuiltInCommands(pipeline)
+  const { allowed, reason } = usePermission('pipeline:edit', scope)
+  useFocusAfterRemoval(list, steps.length)
+
+  const shared = { opened, close, reason: allowed ? undefined : reason }
+  const openedId = form?.kind === 'change' ? form.id : undefined
+  const change = openedId !== undefined && (
+    <li data-step={openedId}>
+      <ChangeStepForm key={openedId} {...shared} pipelineId={pipelineId} id={openedId} />
+    </li>
+  )
+  const copied = form?.kind === 'add' ? steps.find(({ id }) => id === form.copyOf) : undefined
+  const add = form?.kind === 'add' && (
+    <li>
+      <AddStepForm
+        key={`${form.position}-${form.copyOf}`}
+        {...shared}
+        pipeline={pipeline}
+        position={form.position}
+        values={copied && copyOf(copied, steps)}
+      />
+    </li>
+  )
+  const newIndex = form?.kind === 'add' ? indexOfNew(steps, form.position) : undefined
+  const isRemoved = !steps.some(({ id }) => id === openedId)
+  const addLast = () => open({ kind: 'add', position: 'last', copyOf: undefined })
+
+  return (
+    <Section id="steps" title="Steps">
+      <div ref={list}>
+        {steps.length === 0 && !form ? (
+          <NoSteps>
+            <AddButton scope={scope} add={addLast} isFilled />
+          </NoSteps>
+        ) : (
+          <Paper withBorder>
+            <SortableSteps steps={steps} openedId={openedId} move={move}>
+              <ol className={`plain-list ${classes.steps}`}>
+                {steps.map((step, index) => (
+                  <Fragment key={step.id}>
+                    {index === newIndex && add}
+                    {step.id === openedId ? (
+                      change
+                    ) : (
+                      <StepRow
+                        step={step}
+                        command={step.command ?? commands[step.name] ?? null}
+                        canMove={allowed && !step.built_in && steps.length > 1}
+                      >
+                        <StepMenu {...{ step, steps, scope, open, move, remove: setRemoving }} />
+                      </StepRow>
+                    )}
+                  </Fragment>
+                ))}
+                {newIndex === steps.length && add}
+                {/* Removed meanwhile: what was typed can still be copied. */}
+                {isRemoved && change}
+              </ol>
+            </SortableSteps>
+            {form?.kind !== 'add' && (
+              <div className={classes.footer}>
+                <AddButton scope={scope} add={addLast} />
+              </div>
+            )}
+          </Paper>
+        )}
+      </div>
+      <VisuallyHidden role="status">{announcement}</VisuallyHidden>
+      {removing && (
+        <RemoveStepDialog pipelineId={pipelineId} step={removing} close={() => setRemoving(undefined)} />
+      )}
+    </Section>
+  )
+}
+
+type AddButtonProps = { scope: PermissionScope | undefined; add(): void; isFilled?: boolean }
+
+function AddButton({ scope, add, isFilled = false }: AddButtonProps) {
+  return (
+    <GuardedButton
+      permission="pipeline:edit"
+      scope={scope}
+      size={isFilled ? 'sm' : 'compact-sm'}
+      variant={isFilled ? 'filled' : 'subtle'}
+      leftSection={<Plus size={16} strokeWidth={1.75} aria-hidden="true" />}
+      onClick={add}
+      data-add
+    >
+      Add step
+    </GuardedButton>
+  )
+}
+
+function NoSteps({ children }: { children: ReactNode }) {
+  return (
+    <EmptyState icon={ListPlus} title="No steps yet" action={children}>
+      A step is a command that runs on each server. This pipeline can run once it has one.
+    </EmptyState>
+  )
+}
+
+/** The button that removed a step is gone with it. */
+function useFocusAfterRemoval(list: { current: HTMLElement | null }, count: number): void {
+  const before = useRef(count)
+  useEffect(() => {
+    if (count < before.current && document.activeElement === document.body)
+      list.current?.querySelector<HTMLElement>('[data-add]')?.focus()
+    before.current = count
+  }, [list, count])
+}

@@ -1,0 +1,35 @@
+import { type RefObject, useEffect, useRef } from 'react'
+import { useSearch } from '../scope/scope.ts'
+import { leave } from '../ui/form/leave-guard.ts'
+import { type OpenForm, openFormSearch, readOpenForm } from './open-form.ts'
+import type { OpenedForm } from './step-form.tsx'
+
+/** One form at a time. `list` is where the focus returns to when it closes. */
+export function useOpenForm(list: RefObject<HTMLElement | null>) {
+  const [search, update] = useSearch()
+  const form = readOpenForm(search)
+  const opened: OpenedForm = useRef(undefined)
+  const before = useRef<OpenForm>(undefined)
+
+  const show = (next: OpenForm) => update(openFormSearch(next), true)
+  function open(next: OpenForm): void {
+    const current = opened.current
+    if (!current?.isDirty) show(next)
+    else
+      leave(() => {
+        current.discard()
+        show(next)
+      })
+  }
+
+  useEffect(() => {
+    if (!form && before.current) {
+      const place =
+        before.current.kind === 'change' ? `[data-step="${before.current.id}"] [data-edit]` : '[data-add]'
+      list.current?.querySelector<HTMLElement>(place)?.focus()
+    }
+    before.current = form
+  })
+
+  return { form, opened, open, close: () => show(undefined) }
+}
