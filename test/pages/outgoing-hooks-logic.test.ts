@@ -1,0 +1,165 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { compileRequest } from '#adapters/templates/compile.ts'
+import { renderRequest } from '#adapters/templates/render.ts'
+import { RECEIVERS } from '#manage/catalog/receivers.ts'
+import { EVENT_KINDS } from '#model/events/event-kinds.ts'
+import { templateNames } from '#model/hooks/template-names.ts'
+import type { Hook } from '../../web/src/api/types.ts'
+import { hasRoundedNumber, parseBody } from '../../web/src/hooks/outgoing/body-text.ts'
+import { formatValues, parseValues, toConditions } from '../../web/src/hooks/outgoing/conditions.ts'
+import { EVENTS, eventLabel } from '../../web/src/hooks/outgoing/events.ts'
+import { changeOf, settingsOf, validateValues, valuesOf } from '../../web/src/hooks/outgoing/hook-values.ts'
+import {
+  hookOf,
+  initialValues,
+  inputOf,
+  validateReceiver,
+} from '../../web/src/hooks/outgoing/receiver-values.ts'
+import { localTime, rangeStart } from '../../web/src/hooks/outgoing/redeliver-range.ts'
+import { lineAndColumn, scanJson } from '../../web/src/hooks/outgoing/scan-json.ts'
+import { TEMPLATE_NAMES } from '../../web/src/hooks/outgoing/template-names.ts'
+
+const entry = (code: string) => RECEIVERS.find((one) => one.code === code)!
+
+const hook = {
+  name: 'Chat',
+  target_url: 'https://chat.example.com/x',
+  action_type: 'deploy',
+  verify_ssl: true,
+  settings: {
+    request_headers: [],
+    request_body: { text: '{{ action.status }}' },
+    request_method: 'POST',
+    timeout_seconds: 15,
+  },
+  trigger_when: { events: ['action.failed'], conditions: [], scope: 'pipeline' },
+} as unknown as Hook
+
+describe('the body template of an outgoing hook', () => {
+  it('is a JSON object, or empty for the event itself', () => {
+    assert.deepEqual(parseBody(' \n'), { kind: 'default' })
+    assert.deepEqual(parseBody('{"a": 1}'), { kind: 'body', body: { a: 1 } })
+    assert.equal(parseBody('[1]').kind, 'invalid')
+    assert.equal(parseBody('12345678901234567890').kind, 'invalid')
+    assert.match((parseBody('{\n  "a": oops\n}') as { message: string }).message, /line 2, column 8/)
+  })
+
+  it('keeps the digits of large integers on the way to the API', () => {
+    const text = '{"id": 12345678901234567890}'
+    const parsed = parseBody(text)
+    assert.equal(parsed.kind === 'body' && JSON.stringify(parsed.body), text.replace(' ', ''))
+  })
+
+  it('is not saved when the browser rounded it as it was read', () => {
+    const rounded = JSON.parse('{"a": [{"id": 12345678901234567890}]}')
+    assert.equal(hasRoundedNumber(rounded), true)
+    assert.equal(hasRoundedNumber({ a: [1, 0.5, 1e15], b: null }), false)
+    const base = valuesOf({ ...hook, settings: { ...hook.settings, request_body: rounded } })
+    const errorOf = (values: typeof base) => validateValues(base, values, rounded)['settings.request_body']
+    assert.equal(errorOf({ ...base, name: 'Renamed' }), null)
+    assert.match(errorOf({ ...base, 'settings.timeout_seconds': 3 })!, /browsers round/)
+  })
+
+  it('shows where a problem is', () => {
+    const text = '{\n  "text": "a, [b]",\n  "blocks": [\n    {"x": {"y": "deep"}},\n    -1.5e3\n  ]\n}'
+    const scanned = scanJson(text)
+    assert.ok(scanned.kind === 'valid')
+    const at = (path: string) => lineAndColumn(text, scanned.starts.get(path)!)
+    assert.equal(at('text'), 'line 2, column 11')
+    assert.equal(at('blocks.0.x.y'), 'line 4, column 17')
+    assert.equal(at('blocks.1'), 'line 5, column 5')
+    assert.equal(scanned.starts.has('blocks.2'), false)
+    for (const wrong of ['', '{', '{"a" 1}', '[1,]', '{"a": 01}', '"\\x"', '[1] 2', '{,}', "{'a': 1}"]) {
+      assert.throws(() => JSON.parse(wrong))
+      assert.equal(scanJson(wrong).kind, 'invalid', wrong)
+    }
+  })
+})
+
+describe('the names that the template editor completes', () => {
+  it('all render', () => {
+    const body = Object.fromEntries(TEMPLATE_NAMES.map(({ label }) => [label, `{{ ${label} }}`]))
+    const settings = { request_headers: [], request_body: body, request_method: 'POST' }
+    const compiled = compileRequest({ target_url: 'https://example.com/', settings }, templateNames())
+    assert.ok(compiled.kind === 'compiled', JSON.stringify(compiled))
+    const rendered = renderRequest(compiled.request, { event: {}, action: {} })
+    assert.equal(rendered.kind, 'rendered')
+  })
+})
+
+describe('the form of an outgoing hook', () => {
+  const base = valuesOf(hook)
+
+  it('sends what changed, and objects as a whole', () => {
+    assert.deepEqual(changeOf(base, base), {})
+    assert.deepEqual(changeOf(base, { ...base, name: ' Alerts ' }), { name: 'Alerts' })
+    assert.deepEqual(changeOf(base, { ...base, 'settings.timeout_seconds': '5' }), {
+      settings: { ...hook.settings, timeout_seconds: 5 },
+    })
+    assert.deepEqual(changeOf(base, { ...base, 'trigger_when.scope': 'resource' }), {
+      trigger_when: { events: ['action.failed'], scope: 'resource', conditions: [] },
+    })
+  })
+
+  it('sends an empty body as the default, and no empty headers', () => {
+    const headers = [
+      { name: '', value: '' },
+      { name: 'X-A', value: '' },
+    ]
+    const values = { ...base, 'settings.request_body': '', 'settings.request_headers': headers }
+    assert.deepEqual(settingsOf(values)?.request_body, null)
+    assert.deepEqual(settingsOf(values)?.request_headers, [{ name: 'X-A', value: '' }])
+    assert.equal(settingsOf({ ...base, 'settings.request_body': '{' }), undefined)
+  })
+
+  it('offers every event of the API', () => {
+    assert.deepEqual(EVENTS.map(({ value }) => value).toSorted(), [...EVENT_KINDS].toSorted())
+    assert.equal(eventLabel('test'), 'Test')
+    assert.equal(eventLabel('action.invented'), 'action.invented')
+  })
+
+  it('reads accepted values as JSON where they are JSON, and writes them so that they are read the same', () => {
+    assert.deepEqual(parseValues('failed, 3, "3", true, null'), ['failed', 3, '3', true, null])
+    const lists = [
+      ['a, b', 'c'],
+      ['"x"', '[y]', ' z '],
+      ['true', true],
+      [null, 'null'],
+      [{ a: [1, 2] }, 'b'],
+      [''],
+    ]
+    for (const values of lists) assert.deepEqual(parseValues(formatValues(values)), values)
+    assert.deepEqual(toConditions([{ path: ' ', values: '' }]), [])
+  })
+})
+
+describe('a tile of the gallery', () => {
+  it('becomes a hook with the fields that differ', () => {
+    const gitea = entry('gitea_status')
+    const values = { ...initialValues(gitea), 'fields.base_url': 'https://git.example.com/ ' }
+    const made = hookOf(gitea, values)
+    assert.match(made.target_url, /^https:\/\/git\.example\.com\/api\/v1/)
+    assert.equal(made.name, 'Gitea status')
+    assert.equal(initialValues(entry('gitlab_status'))['fields.base_url'], 'https://gitlab.com')
+  })
+
+  it('asks for what is missing, and shows errors of the API at the field they are about', () => {
+    const slack = entry('slack_message')
+    const found = validateReceiver(slack, { ...initialValues(slack), name: ' ' })
+    assert.deepEqual(found, { name: 'Enter a name.', 'fields.webhook_url': 'Webhook URL is missing.' })
+    assert.equal(inputOf(slack, 'target_url'), 'fields.webhook_url')
+    assert.equal(inputOf(slack, 'settings'), undefined)
+    assert.equal(inputOf(slack, 'name'), 'name')
+  })
+})
+
+describe('redelivering', () => {
+  it('starts at a time in the past', () => {
+    const now = Date.parse('2026-01-02T00:00:00Z')
+    assert.equal(rangeStart('24', '', now), '2026-01-01T00:00:00.000Z')
+    assert.equal(rangeStart('custom', '', now), undefined)
+    assert.equal(rangeStart('custom', localTime(now + 60_000), now), undefined)
+    assert.equal(rangeStart('custom', localTime(now - 60_000), now), '2026-01-01T23:59:00.000Z')
+  })
+})
