@@ -51,7 +51,11 @@ export const queryKeys = {
   plan: (pipelineId: Id, ...body: unknown[]) => ['plan', pipelineId, ...body],
   hooks: (pipelineId: Id) => ['hooks', pipelineId],
   hook: (type: string, id: Id) => ['hook', type, id],
-  hookRequests: (hookId: Id, page: number) => ['hook-requests', hookId, page],
+  hookRequests: (hookId: Id, page?: number) =>
+    page ? ['hook-requests', hookId, page] : ['hook-requests', hookId],
+  dryRun: (hookId: Id, ...of: unknown[]) => ['dry-run', hookId, ...of],
+  environmentHooks: (environmentId: Id, ...of: unknown[]) => ['environment-hooks', environmentId, ...of],
+  senders: ['senders'],
   hookRequest: (id: Id) => ['hook-request', id],
 } as const
 

@@ -1,5 +1,5 @@
-import { SegmentedControl, Stack } from '@mantine/core'
-import { lazy, Suspense, useCallback } from 'react'
+import { Group, SegmentedControl, Stack } from '@mantine/core'
+import { lazy, Suspense, useCallback, useState } from 'react'
 import { useSearch } from '../scope/scope.ts'
 import { Loading, PageHeader } from '../ui/page.tsx'
 import { PipelineField, useChosenPipeline } from './pipeline-field.tsx'
@@ -18,20 +18,31 @@ export default function NewHookPage() {
   const type = search.get('type') === 'outgoing' ? 'outgoing' : 'incoming'
   const pipeline = useChosenPipeline(Number(search.get('pipeline')) || undefined)
   const choose = useCallback((id: number | undefined) => update({ pipeline: id }, true), [update])
-  const NewHook = type === 'incoming' ? NewIncomingHook : NewOutgoingHook
+  // What is shown once must not be lost by another choice.
+  const [isCreated, setCreated] = useState(false)
   return (
     <>
       <PageHeader title="Add hook" />
       <Stack gap="lg">
-        <SegmentedControl
-          aria-label="Direction"
-          data={DIRECTIONS}
-          value={type}
-          onChange={(next) => update({ type: next }, true)}
-        />
-        <PipelineField chosen={pipeline} choose={choose} />
+        {!isCreated && (
+          <>
+            <Group>
+              <SegmentedControl
+                aria-label="Direction"
+                data={DIRECTIONS}
+                value={type}
+                onChange={(next) => update({ type: next }, true)}
+              />
+            </Group>
+            <PipelineField chosen={pipeline} choose={choose} />
+          </>
+        )}
         <Suspense fallback={<Loading what="catalog" />}>
-          <NewHook pipeline={pipeline} />
+          {type === 'incoming' ? (
+            <NewIncomingHook pipeline={pipeline} onCreated={() => setCreated(true)} />
+          ) : (
+            <NewOutgoingHook pipeline={pipeline} />
+          )}
         </Suspense>
       </Stack>
     </>

@@ -20,7 +20,7 @@ export type RecordFormOptions<Values extends object, Saved> = {
   /** The ETag of the record that is changed. */
   version?: string | null | undefined
   /** The input that shows the API's error for a field; by default the one of its name, or of its first part. */
-  fields?(field: string): (keyof Values & string) | undefined
+  fields?(field: string): string | undefined
   save(values: Values, ifMatch: string | undefined): Promise<Saved>
   /** The record as it is now, after somebody else changed it. */
   reload?(): Promise<Stored<Values>>
@@ -171,6 +171,6 @@ function errorsOf(error: Error | null, inputOf: (field: string) => string | unde
 
 /** The API's messages continue the field's name: "must be at least 8 characters". */
 function sentence(field: string, input: string, text: string): string {
-  if (field !== input) return `${field.slice(input.length + 1)}: ${text}.`
+  if (field.startsWith(`${input}.`)) return `${field.slice(input.length + 1)}: ${text}.`
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`
 }

@@ -1,0 +1,143 @@
+// One received call: its verdict, headers and body; and what the hook, with its unsaved changes, would do with it.
+import { Group, Text } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { Link } from 'wouter'
+import { queryKeys } from '../../api/queries.ts'
+import { useApi } from '../../api/services.ts'
+import type { Hook, HookRequestDetail } from '../../api/types.ts'
+import { type PermissionScope, usePermission } from '../../session/permissions.ts'
+import { formatDateTime } from '../../ui/format.ts'
+import { Loaded } from '../../ui/page.tsx'
+import { StatusBadge } from '../../ui/parts.tsx'
+import { RequestDrawer } from '../request-drawer.tsx'
+import classes from './call-drawer.module.css'
+import { PayloadTree } from './payload-tree.tsx'
+import { ReplayButton } from './replay-button.tsx'
+import { TryOut } from './try-out.tsx'
+import type { HookForm } from './use-hook-form.ts'
+import { payloadText, SIGNATURE_PROBLEMS, verdictLabel, verdictStatus } from './verdict.ts'
+
+type CallDrawerProps = {
+  callId: string
+  hook: Hook
+  form: HookForm
+  scope: PermissionScope | undefined
+  close(): void
+}
+
+export function CallDrawer({ callId, close, ...rest }: CallDrawerProps) {
+  const api = useApi()
+  const query = useQuery({
+    queryKey: queryKeys.hookRequest(callId),
+    queryFn: ({ signal }) => api.get('/hook-requests/{id}', { params: { path: { id: callId } }, signal }),
+  })
+  return (
+    <RequestDrawer title="Received call" close={close}>
+      <Loaded query={query} what="call">
+        {(call) => <Call call={call} {...rest} />}
+      </Loaded>
+    </RequestDrawer>
+  )
+}
+
+type CallProps = Omit<CallDrawerProps, 'callId' | 'close'> & { call: HookRequestDetail }
+
+function Call({ call, hook, form, scope }: CallProps) {
+  const { allowed } = usePermission('hook:edit', scope)
+  const text = payloadText(call)
+  const { verdict, reason } = verdictLabel(call)
+  return (
+    <>
+      <Group justify="space-between" mb="md" gap="sm" align="start">
+        <div>
+          <Group gap="xs">
+            <StatusBadge status={verdictStatus(call.outcome)} label={verdict} />
+            {reason && <span>{capitalized(reason)}</span>}
+            {call.action_id !== null && (
+              <Link href={`/actions/${call.action_id}`}>Run #{call.action_id}</Link>
+            )}
+          </Group>
+          {call.signature_problem && (
+            <Text size="sm" mt={6}>
+              {SIGNATURE_PROBLEMS[call.signature_problem]}
+            </Text>
+          )}
+          <Text size="sm" className="dimmed" mt={6}>
+            {factsOf(call)}
+          </Text>
+        </div>
+        <ReplayButton call={call} isUnsaved={form.isDirty} scope={scope} />
+      </Group>
+      <div className={classes.columns}>
+        <div className={classes.column}>
+          <Body call={call} text={text} form={form} mayEdit={allowed} />
+          <Headers call={call} />
+        </div>
+        {allowed && text !== null && (
+          <div className={classes.column}>
+            <TryOut hook={hook} form={form} source={{ hook_request_id: call.id }} />
+          </div>
+        )}
+      </div>
+    </>
+  )
+}
+
+function Body({
+  call,
+  text,
+  form,
+  mayEdit,
+}: {
+  call: HookRequestDetail
+  text: string | null
+  form: HookForm
+  mayEdit: boolean
+}) {
+  if (!mayEdit)
+    return (
+      <Text size="sm" className="dimmed">
+        Headers and body are shown to people whose role includes hook:edit.
+      </Text>
+    )
+  if (text === null || text === '')
+    return (
+      <Text size="sm" className="dimmed">
+        {text === '' ? 'The body is empty.' : 'Body not stored'}
+      </Text>
+    )
+  return <PayloadTree key={call.id} text={text} form={form} />
+}
+
+function Headers({ call }: { call: HookRequestDetail }) {
+  const headers = Object.entries(call.request_headers ?? {})
+  if (headers.length === 0) return null
+  return (
+    <details className={classes.headers} open>
+      <summary>Headers ({headers.length})</summary>
+      <dl>
+        {headers.map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{String(value)}</dd>
+          </div>
+        ))}
+      </dl>
+    </details>
+  )
+}
+
+function factsOf(call: HookRequestDetail): string {
+  return [
+    formatDateTime(call.created_at),
+    call.response_status_code !== null && `answered ${call.response_status_code}`,
+    call.duration_ms !== null && `${call.duration_ms} ms`,
+    call.body_bytes !== null && `${call.body_bytes.toLocaleString('en-US')} bytes`,
+  ]
+    .filter(Boolean)
+    .join(' · ')
+}
+
+function capitalized(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1)
+}

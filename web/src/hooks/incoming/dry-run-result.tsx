@@ -1,0 +1,105 @@
+import { Alert, Loader } from '@mantine/core'
+import { useDebouncedValue } from '@mantine/hooks'
+import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import type { Data } from '#client/index.ts'
+import { queryKeys } from '../../api/queries.ts'
+import { useApi } from '../../api/services.ts'
+import type { Hook } from '../../api/types.ts'
+import { PipelineLink } from '../../pipelines/pipeline-link.tsx'
+import { ErrorAlert } from '../../ui/page.tsx'
+import { plural } from '../../ui/status.ts'
+import classes from './call-drawer.module.css'
+import { type HookValues, receptionOf } from './hook-values.ts'
+
+type DryRun = Data<'post', '/hooks/incoming/{hook_id}/dry-run'>
+
+/** A recorded call, or a payload. */
+export type DryRunSource = { hook_request_id: string } | { body: unknown }
+
+const DELAY_MS = 350
+
+type DryRunResultProps = { hook: Hook; values: HookValues; source: DryRunSource }
+
+/** Follows what is typed. Nothing starts, nothing is recorded. */
+export function DryRunResult({ hook, values, source }: DryRunResultProps) {
+  const api = useApi()
+  const reception = JSON.stringify(receptionOf(values))
+  const [settled] = useDebouncedValue(reception, DELAY_MS)
+  const { data, error, isFetching } = useQuery({
+    queryKey: queryKeys.dryRun(hook.id, source, settled),
+    placeholderData: keepPreviousData,
+    queryFn: ({ signal }) =>
+      api.post('/hooks/incoming/{hook_id}/dry-run', {
+        params: { path: { hook_id: hook.id } },
+        body: { ...source, ...JSON.parse(settled) },
+        signal,
+      }),
+  })
+  const isStale = isFetching || settled !== reception
+  return (
+    <div className={classes.result} aria-live="polite" aria-busy={isStale}>
+      {error ? (
+        <ErrorAlert error={error} title="These changes cannot be tried" />
+      ) : data ? (
+        <Verdict run={data} hook={hook} isStale={isStale} />
+      ) : (
+        <Loader size="sm" aria-label="Trying" />
+      )}
+    </div>
+  )
+}
+
+const COLORS: Record<string, string> = { accepted: 'teal', ignored: 'gray', ping: 'gray' }
+
+const TITLES: Record<string, string> = {
+  accepted: 'Would start a run',
+  ignored: 'Would be ignored',
+  ping: 'Ping',
+}
+
+function Verdict({ run, hook, isStale }: { run: DryRun; hook: Hook; isStale: boolean }) {
+  const variables = Object.entries(run.variables ?? {})
+  const [first] = run.targets
+  return (
+    <Alert
+      color={COLORS[run.verdict] ?? 'red'}
+      title={TITLES[run.verdict] ?? 'Would be rejected'}
+      style={{ opacity: isStale ? 0.7 : 1 }}
+    >
+      {run.verdict === 'accepted' && first ? (
+        <>
+          <PipelineLink id={hook.pipeline_id} />
+          {run.source && ` from ${run.source.source_type} ${run.source.source_ref}`} on{' '}
+          {run.targets.length === 1 ? first.resource_name : plural(run.targets.length, 'server')},{' '}
+          {plural(first.steps.length, 'step')}
+        </>
+      ) : (
+        run.message
+      )}
+      {run.errors && <Values of={Object.entries(run.errors).map(([name, all]) => [name, all.join('; ')])} />}
+      {variables.length > 0 && <Values of={variables.map(([name, value]) => [name, shown(value)])} />}
+    </Alert>
+  )
+}
+
+function Values({ of }: { of: [string, string][] }) {
+  return (
+    <table className={classes.values} aria-label="Variables of this call">
+      <tbody>
+        {of.map(([name, value]) => (
+          <tr key={name}>
+            <th scope="row">{name}</th>
+            <td>{value}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  )
+}
+
+const MAX_SHOWN = 300
+
+function shown(value: unknown): string {
+  const text = typeof value === 'string' ? value : JSON.stringify(value)
+  return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text
+}

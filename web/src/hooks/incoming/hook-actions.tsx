@@ -1,0 +1,107 @@
+import { ActionIcon, Group, Menu } from '@mantine/core'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { Ellipsis, KeyRound, Pause, Play, Trash2 } from 'lucide-react'
+import { useState } from 'react'
+import { useLocation } from 'wouter'
+import { queryKeys } from '../../api/queries.ts'
+import { useApi } from '../../api/services.ts'
+import type { Hook } from '../../api/types.ts'
+import { CopyAs } from '../../copy-as/copy-as.tsx'
+import { scopeSearch } from '../../scope/scope.ts'
+import type { PermissionScope } from '../../session/permissions.ts'
+import { GuardedButton, GuardedMenuItem } from '../../ui/guarded-button.tsx'
+import { notify } from '../../ui/notify.ts'
+import { RemoveDialog } from '../../ui/remove-dialog.tsx'
+import { RotateDialog } from './rotate-dialog.tsx'
+
+const ICON = { size: 16, strokeWidth: 1.75, 'aria-hidden': true } as const
+
+type HookActionsProps = {
+  hook: Hook
+  scope: PermissionScope | undefined
+  showSecret(secret: string): void
+}
+
+export function HookActions({ hook, scope, showSecret }: HookActionsProps) {
+  const api = useApi()
+  const queries = useQueryClient()
+  const [, navigate] = useLocation()
+  const [open, setOpen] = useState<'rotate' | 'remove'>()
+  const params = { path: { hook_id: hook.id } }
+  const activate = useMutation({
+    mutationFn: (active: boolean) => api.put('/hooks/incoming/{hook_id}', { params, body: { active } }),
+    onSuccess: ({ name, active }) => notify.done(`Hook ${name} ${active ? 'enabled' : 'paused'}.`),
+    onError: notify.problem,
+    onSettled: () => queries.invalidateQueries({ queryKey: queryKeys.hook('incoming', hook.id) }),
+  })
+  return (
+    <Group gap="xs">
+      <GuardedButton
+        variant="default"
+        permission="hook:edit"
+        scope={scope}
+        loading={activate.isPending}
+        leftSection={hook.active ? <Pause {...ICON} /> : <Play {...ICON} />}
+        onClick={() => activate.mutate(!hook.active)}
+      >
+        {hook.active ? 'Pause' : 'Enable'}
+      </GuardedButton>
+      {scope && (
+        <CopyAs
+          resource={{
+            type: 'incoming_hook',
+            id: hook.id,
+            name: hook.name,
+            organizationId: scope.organization,
+          }}
+        />
+      )}
+      <Menu position="bottom-end" width={240}>
+        <Menu.Target>
+          <ActionIcon variant="default" size={36} aria-label="More actions">
+            <Ellipsis {...ICON} />
+          </ActionIcon>
+        </Menu.Target>
+        <Menu.Dropdown>
+          {hook.requires_secret && (
+            <GuardedMenuItem
+              permission="hook:edit"
+              scope={scope}
+              leftSection={<KeyRound {...ICON} />}
+              onClick={() => setOpen('rotate')}
+            >
+              Rotate secret
+            </GuardedMenuItem>
+          )}
+          <GuardedMenuItem
+            permission="hook:remove"
+            scope={scope}
+            color="red"
+            leftSection={<Trash2 {...ICON} />}
+            onClick={() => setOpen('remove')}
+          >
+            Remove hook
+          </GuardedMenuItem>
+        </Menu.Dropdown>
+      </Menu>
+      {open === 'rotate' && (
+        <RotateDialog hook={hook} showSecret={showSecret} close={() => setOpen(undefined)} />
+      )}
+      {open === 'remove' && (
+        <RemoveDialog
+          what="hook"
+          name={hook.name}
+          remove={() => api.delete('/hooks/incoming/{hook_id}', { params })}
+          onRemoved={() => navigate(`/hooks${scope ? scopeSearch(scopeOf(scope)) : ''}`)}
+          close={() => setOpen(undefined)}
+        >
+          Calls to its URL get 404. Past calls and runs remain.
+        </RemoveDialog>
+      )}
+    </Group>
+  )
+}
+
+function scopeOf({ organization, project, environment }: PermissionScope) {
+  return { organization, project: project ?? undefined, environment: environment ?? undefined }
+}

@@ -1,0 +1,49 @@
+import { Alert, Stack } from '@mantine/core'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { RotateCcw } from 'lucide-react'
+import { Link } from 'wouter'
+import { queryKeys } from '../../api/queries.ts'
+import { useApi } from '../../api/services.ts'
+import type { HookRequestDetail } from '../../api/types.ts'
+import { type PermissionScope, usePermission } from '../../session/permissions.ts'
+import { ReasonedButton } from '../../ui/guarded-button.tsx'
+import { ErrorAlert } from '../../ui/page.tsx'
+import { whyNotReplayable } from './verdict.ts'
+
+type ReplayButtonProps = {
+  call: HookRequestDetail
+  /** The hook has unsaved changes, which a replay does not know. */
+  isUnsaved: boolean
+  scope: PermissionScope | undefined
+}
+
+/** Runs a call again, with the hook as it is stored, on behalf of the person. */
+export function ReplayButton({ call, isUnsaved, scope }: ReplayButtonProps) {
+  const api = useApi()
+  const queries = useQueryClient()
+  const { allowed, reason } = usePermission('pipeline:run', scope)
+  const { mutate, isPending, data, error } = useMutation({
+    mutationFn: () => api.post('/hook-requests/{id}/replay', { params: { path: { id: call.id } } }),
+    onSettled: () => queries.invalidateQueries({ queryKey: queryKeys.hookRequests(call.hook_id) }),
+  })
+  const unsaved = isUnsaved ? 'A replay takes the saved hook: save your changes first.' : undefined
+  return (
+    <Stack gap="xs" align="flex-end">
+      <ReasonedButton
+        loading={isPending}
+        leftSection={<RotateCcw size={16} strokeWidth={1.75} aria-hidden="true" />}
+        reason={whyNotReplayable(call) ?? (allowed ? unsaved : reason)}
+        onClick={mutate}
+      >
+        Replay
+      </ReasonedButton>
+      {data && (
+        <Alert color={data.action_id === null ? 'gray' : 'teal'} role="status">
+          {data.message}{' '}
+          {data.action_id !== null && <Link href={`/actions/${data.action_id}`}>Run #{data.action_id}</Link>}
+        </Alert>
+      )}
+      {error && <ErrorAlert error={error} />}
+    </Stack>
+  )
+}

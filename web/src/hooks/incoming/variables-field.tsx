@@ -1,0 +1,101 @@
+import { ActionIcon, Button, Checkbox, Group, NativeSelect, Text, TextInput } from '@mantine/core'
+import { Plus, Trash2 } from 'lucide-react'
+import classes from './hook-form.module.css'
+import type { VariableRow } from './hook-values.ts'
+import type { HookForm } from './use-hook-form.ts'
+
+const TYPES = ['string', 'integer', 'boolean', 'array'] as const
+const NEW: VariableRow = { name: '', path: '', type: 'string', required: true, default: '' }
+
+type Fields = { form: HookForm; isDisabled?: boolean }
+
+/** The values that the hook reads from the payload. */
+export function VariablesField({ form, isDisabled = false }: Fields) {
+  const rows = form.values.variables
+  const set = (next: VariableRow[]) => form.set('variables', next)
+  return (
+    <fieldset className={classes.rows} disabled={isDisabled}>
+      <Text component="legend" size="sm" fw={500}>
+        Variables
+      </Text>
+      <Text size="xs" className="dimmed" mb="xs">
+        Values from the payload. Steps read them as <code>GANTRY_VAR_NAME</code>; <code>branch</code>,{' '}
+        <code>tag</code> and <code>commit</code> choose what is deployed.
+      </Text>
+      {form.errors.variables && <Text className={classes.error}>{form.errors.variables}</Text>}
+      {rows.map((row, index) => (
+        <Variable
+          // biome-ignore lint/suspicious/noArrayIndexKey: a variable has no identity but its position
+          key={index}
+          row={row}
+          number={index + 1}
+          error={(name) => form.errors[`variables.${index}.${name}`]}
+          change={(changed) => set(rows.with(index, { ...row, ...changed }))}
+          remove={() => set(rows.toSpliced(index, 1))}
+        />
+      ))}
+      <Button
+        size="compact-sm"
+        variant="default"
+        leftSection={<Plus size={14} aria-hidden="true" />}
+        onClick={() => set([...rows, NEW])}
+      >
+        Add variable
+      </Button>
+    </fieldset>
+  )
+}
+
+type VariableProps = {
+  row: VariableRow
+  number: number
+  error(name: keyof VariableRow): string | null | undefined
+  change(changed: Partial<VariableRow>): void
+  remove(): void
+}
+
+function Variable({ row, number, error, change, remove }: VariableProps) {
+  const text = (name: 'name' | 'path' | 'default', label: string, placeholder: string) => (
+    <TextInput
+      size="xs"
+      className={classes[name]}
+      label={label}
+      aria-label={`${label} of variable ${number}`}
+      placeholder={placeholder}
+      value={row[name]}
+      error={error(name)}
+      onChange={(event) => change({ [name]: event.currentTarget.value })}
+      autoComplete="off"
+      spellCheck={false}
+    />
+  )
+  return (
+    <div className={classes.variable}>
+      {text('name', 'Name', 'branch')}
+      {text('path', 'Path', row.name || 'ref')}
+      <NativeSelect
+        size="xs"
+        className={classes.type}
+        label="Type"
+        aria-label={`Type of variable ${number}`}
+        data={TYPES}
+        value={row.type}
+        error={error('type')}
+        onChange={(event) => change({ type: event.currentTarget.value as VariableRow['type'] })}
+      />
+      {text('default', 'Default', 'none')}
+      <Group className={classes.end} gap="xs" wrap="nowrap">
+        <Checkbox
+          size="xs"
+          label="Required"
+          aria-label={`Variable ${number} is required`}
+          checked={row.required}
+          onChange={(event) => change({ required: event.currentTarget.checked })}
+        />
+        <ActionIcon variant="subtle" color="gray" aria-label={`Remove variable ${number}`} onClick={remove}>
+          <Trash2 size={16} strokeWidth={1.75} aria-hidden="true" />
+        </ActionIcon>
+      </Group>
+    </div>
+  )
+}
