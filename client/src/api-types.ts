@@ -3535,6 +3535,27 @@ export interface components {
       /** @description For `timestamp`: fills `{id}` in the template. */
       id_header?: string | null
     }
+    HookHealth: {
+      /**
+       * @description `active`: enabled, and the last attempt succeeded, if there was one. `failing`: enabled, but nothing has been delivered since attempts began to fail. `paused`: the same, and nothing is sent for a moment, to spare the receiver. `disabled`: Gantry disabled it because deliveries kept failing. `inactive`: a person disabled it.
+       * @enum {string}
+       */
+      state: 'active' | 'failing' | 'paused' | 'disabled' | 'inactive'
+      /** @description How many attempts have failed in a row, at least; 0 unless it is failing or paused. */
+      failures_in_a_row: number
+      /**
+       * Format: date-time
+       * @description When its attempts began to fail; null unless it is failing or paused.
+       */
+      failing_since: string | null
+      /**
+       * Format: date-time
+       * @description When the next attempt is due, after any pause; null unless it is failing or paused and something is to be sent.
+       */
+      next_attempt_at: string | null
+      /** @description Why the last attempt failed; null for hooks that do not fail, or were disabled by a person. */
+      last_error: string | null
+    }
     Hook: {
       /**
        * Format: uuid
@@ -3581,6 +3602,8 @@ export interface components {
       disabled_at: string | null
       /** @description Why Gantry disabled it; null otherwise. */
       disabled_reason: string | null
+      /** @description How its deliveries are doing; null for incoming hooks. */
+      health: components['schemas']['HookHealth'] | null
       /** @description The id of the pipeline. */
       pipeline_id: number
       /** @description The name of the pipeline; null for callers without `pipeline:view` and `action:view`. */
@@ -3729,7 +3752,7 @@ export interface components {
       duration_ms: number | null
       /**
        * Format: date-time
-       * @description When the delivery is tried again; null when it is not.
+       * @description When the delivery is tried again, after any pause of the hook; null when it is not, or already was.
        */
       next_attempt_at: string | null
       /** @description The number of the attempt; null for calls. */
@@ -3786,7 +3809,7 @@ export interface components {
       duration_ms: number | null
       /**
        * Format: date-time
-       * @description When the delivery is tried again; null when it is not.
+       * @description When the delivery is tried again, after any pause of the hook; null when it is not, or already was.
        */
       next_attempt_at: string | null
       /** @description The number of the attempt; null for calls. */
@@ -3872,7 +3895,7 @@ export interface components {
       duration_ms: number | null
       /**
        * Format: date-time
-       * @description When the delivery is tried again; null when it is not.
+       * @description When the delivery is tried again, after any pause of the hook; null when it is not, or already was.
        */
       next_attempt_at: string | null
       /** @description The number of the attempt; null for calls. */
@@ -4863,6 +4886,8 @@ export interface components {
       disabled_at: string | null
       /** @description Why Gantry disabled it; null otherwise. */
       disabled_reason: string | null
+      /** @description The same as in the hook. */
+      health: components['schemas']['HookHealth']
     }
     OverviewDeliveries: {
       /** @description Outgoing hooks whose receivers fail, or that were disabled for it; at most 50. */

@@ -1,5 +1,6 @@
 import { CompiledQuery, sql } from 'kysely'
 import type { ActionRow } from '#model/actions/present.ts'
+import { IS_NEXT, sameOrder, UNORDERED } from '#model/hooks/delivery-order.ts'
 import { int4s, uuids } from '#platform/database/binary-arrays.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { ReasonCode, Status } from '#platform/database/tables.ts'
@@ -8,28 +9,6 @@ import { OPENS_AFTER } from './breaker.ts'
 /** Longer than any attempt may take. After this, another process takes over a delivery whose process died. */
 const LEASE_MS = 45_000
 const LEASE = `interval '${LEASE_MS} milliseconds'`
-
-/** Replayed by a user: sent without waiting for its turn. */
-const UNORDERED = 'asked_by is not null'
-/**
- * Deliveries are ordered per hook and action: `other` is pending in the same order as `one`. The hook is compared in a way
- * that no index serves: without statistics the planner would use the index by hook and read everything that is pending.
- */
-const sameOrder = (one: string, other: string) =>
-  `${other}.action_id = ${one}.action_id and ${other}.hook_id is not distinct from ${one}.hook_id
-    and ${other}.state = 'pending' and not ${other}.${UNORDERED}`
-
-/**
- * The first of its hook and action, or a final one whose predecessors have failed: it supersedes them. A failed
- * predecessor is not retried once a final one is pending. A replay is sent immediately.
- */
-const IS_NEXT = `(d.${UNORDERED} or (
-  coalesce((
-    select d.is_final and before.attempts > 0 and coalesce(before.leased_until < now(), true)
-    from deliveries before where ${sameOrder('d', 'before')} and before.event_id < d.event_id
-    order by before.event_id limit 1), true)
-  and not (d.attempts > 0 and not d.is_final and exists (
-    select from deliveries later where ${sameOrder('d', 'later')} and later.event_id > d.event_id and later.is_final))))`
 
 const IS_DUE = `d.state = 'pending' and d.due_at <= now() and (d.leased_until is null or d.leased_until < now())`
 

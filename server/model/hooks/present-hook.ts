@@ -1,12 +1,13 @@
 import { sql } from 'kysely'
 import { loadUsers } from '#access/accounts/load-users.ts'
-import type { User } from '#access/accounts/user-schema.ts'
 import type { KnownNames } from '#access/authorization/known-names.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import { byId } from '#platform/database/any-of.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { isLargeInteger } from '#platform/exact-json.ts'
 import { MASK, maskPath } from '#platform/masking/masked.ts'
+import { healthOf } from './health.ts'
+import { loadHealth } from './load-health.ts'
 import type { Hook } from './schemas.ts'
 
 /** Additional authenticated data of sealed values; the same for the current and the previous secret. */
@@ -65,11 +66,28 @@ export async function presentHooks(
   options: PresentOptions,
 ): Promise<Hook[]> {
   const creatorIds = rows.map((row) => row.created_by)
-  const users = byId(await loadUsers(db, creatorIds))
-  return rows.map((row) => presentHook(row, users.get(row.created_by)!, options))
+  const outgoingIds = rows.filter((row) => row.type === 'outgoing').map((row) => row.id)
+  const [users, health] = await Promise.all([
+    loadUsers(db, creatorIds).then(byId),
+    loadHealth(db, outgoingIds),
+  ])
+  return rows.map((row) =>
+    presentHook(
+      row,
+      {
+        created_by_user: users.get(row.created_by)!,
+        health: row.type === 'outgoing' ? healthOf(row, health.get(row.id)) : null,
+      },
+      options,
+    ),
+  )
 }
 
-function presentHook(row: HookRow, created_by_user: User, options: PresentOptions): Hook {
+function presentHook(
+  row: HookRow,
+  { created_by_user, health }: Pick<Hook, 'created_by_user' | 'health'>,
+  options: PresentOptions,
+): Hook {
   return {
     id: row.id,
     name: row.name,
@@ -87,6 +105,7 @@ function presentHook(row: HookRow, created_by_user: User, options: PresentOption
     trigger_when: row.trigger_when,
     disabled_at: row.disabled_at,
     disabled_reason: row.disabled_reason,
+    health,
     pipeline_id: row.pipeline_id,
     pipeline_name: options.names.pipeline ? row.pipeline_name : null,
     resource_type: row.resource_type,

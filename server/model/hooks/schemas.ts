@@ -13,6 +13,7 @@ import {
   Name,
   namedObject,
   ref,
+  refOrNull,
   TextOrNull,
   TimestampOrNull,
   timestamps,
@@ -20,6 +21,7 @@ import {
   Word,
 } from '#platform/http/schemas.ts'
 import { OPERATIONS, type Operation, RESOURCE_TYPES } from '#platform/vocabulary.ts'
+import { hookHealthSchema } from './health.ts'
 import { SCHEME_NAMES } from './signature-schemes.ts'
 
 export const ALGORITHMS = ['sha256', 'sha512', 'sha384', 'sha1'] as const
@@ -307,6 +309,7 @@ export const hookSchema = namedObject('Hook', {
     'When Gantry disabled it because deliveries failed; null otherwise.',
   ),
   disabled_reason: TextOrNull({ description: 'Why Gantry disabled it; null otherwise.' }),
+  health: described(refOrNull(hookHealthSchema), 'How its deliveries are doing; null for incoming hooks.'),
   pipeline_id: idOf('pipeline'),
   pipeline_name: TextOrNull({
     description: 'The name of the pipeline; null for callers without `pipeline:view` and `action:view`.',
@@ -324,4 +327,4 @@ export const hookSchema = namedObject('Hook', {
 })
 export type Hook = Static<typeof hookSchema>
 
-export const hookSchemas = [conditionSchema, variableSchema, signatureSchema, hookSchema]
+export const hookSchemas = [conditionSchema, variableSchema, signatureSchema, hookHealthSchema, hookSchema]

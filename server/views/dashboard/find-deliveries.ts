@@ -1,4 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
+import { healthOf } from '#model/hooks/health.ts'
+import { loadHealth } from '#model/hooks/load-health.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { COUNT_LIMIT } from '#platform/http/pagination.ts'
 import type { FailingHook, OverviewDeliveries } from './schemas.ts'
@@ -26,14 +28,21 @@ export async function findDeliveries(
 
 /** Hooks whose receiver fails, and hooks that were disabled for it: longest first. */
 async function findFailing(db: Database, ofHooks: RawBuilder<unknown>): Promise<FailingHook[]> {
-  const { rows } = await sql<FailingHook>`
-    select h.id as hook_id, h.name, h.pipeline_id, h.environment_id, s.failing_since,
+  const { rows } = await sql<Omit<FailingHook, 'health'> & { active: boolean }>`
+    select h.id as hook_id, h.name, h.pipeline_id, h.environment_id, s.failing_since, h.active,
       coalesce(s.failures_in_a_row, 0) as failures_in_a_row, s.open_until, h.disabled_at, h.disabled_reason
     from hooks h left join hook_health s on s.hook_id = h.id
     where ${ofHooks}
       and (h.disabled_at is not null or (h.active and (s.failing_since is not null or s.failures_in_a_row > 0)))
     order by coalesce(s.failing_since, h.disabled_at), h.id limit ${MAX_FAILING}::bigint`.execute(db)
-  return rows
+  const health = await loadHealth(
+    db,
+    rows.map((row) => row.hook_id),
+  )
+  return rows.map(({ active, ...row }) => ({
+    ...row,
+    health: healthOf({ ...row, active }, health.get(row.hook_id)),
+  }))
 }
 
 async function countDeliveries(

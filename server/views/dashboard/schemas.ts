@@ -6,6 +6,7 @@ import {
   statusFields,
   typeFields,
 } from '#model/actions/summary-schemas.ts'
+import { hookHealthSchema } from '#model/hooks/health.ts'
 import {
   described,
   Exactly,
@@ -70,6 +71,7 @@ const failingHookSchema = namedObject('FailingHook', {
     'When Gantry disabled it because deliveries failed; null otherwise.',
   ),
   disabled_reason: TextOrNull({ description: 'Why Gantry disabled it; null otherwise.' }),
+  health: described(ref(hookHealthSchema), 'The same as in the hook.'),
 })
 export type FailingHook = Static<typeof failingHookSchema>
 

@@ -5,6 +5,7 @@ import type { Extent, Page } from '#platform/http/pagination.ts'
 import { readLargePage } from '#platform/http/read-large-page.ts'
 import { createMask } from '#platform/masking/mask.ts'
 import { maskPath } from '#platform/masking/masked.ts'
+import { withNextAttempts } from './next-attempts.ts'
 import type { HookRequestDetail, HookRequestRecord } from './schemas.ts'
 
 const columns = [
@@ -39,7 +40,8 @@ export async function listHookRequests(
     .select(columns)
     .where((eb) => eb.and(of))
   const { rows, extent } = await readLargePage(db, query, page)
-  return { rows: options.withUrls ? rows : rows.map(withoutPath), extent }
+  const shown = await withNextAttempts(db, rows)
+  return { rows: options.withUrls ? shown : shown.map(withoutPath), extent }
 }
 
 /** The URL of a call is stored without its token; the URL of a delivery can contain a key. */
@@ -59,13 +61,14 @@ export async function readHookRequest(
   id: string,
   options: { withBodies: boolean; secretsOf: SecretsOf },
 ): Promise<HookRequestDetail | undefined> {
-  const row = await db
+  const stored = await db
     .selectFrom('hook_requests')
     .select([...columns, 'request_headers', 'request_body', 'response_headers', 'response_body'])
     .select(['signature_problem', bodyBytes])
     .where('id', '=', id)
     .executeTakeFirst()
-  if (!row) return undefined
+  if (!stored) return undefined
+  const [row] = (await withNextAttempts(db, [stored])) as [typeof stored]
   const { request_headers, request_body, response_headers, response_body, ...rest } = row
   const { signature_problem, body_bytes, ...record } = rest
   const { withBodies } = options

@@ -23,7 +23,10 @@ const recordFields = {
       'The result. Calls: accepted, duplicate, ping, ignored, rejected_signature, rejected_payload, rejected_variables, rejected_state, rate_limited. Deliveries: delivered, refused, redirected, timed_out, unreachable, blocked, unrenderable, superseded, unrecorded.',
   }),
   duration_ms: IntegerOrNull({ description: 'How long it took, in milliseconds; null when not measured.' }),
-  next_attempt_at: described(TimestampOrNull, 'When the delivery is tried again; null when it is not.'),
+  next_attempt_at: described(
+    TimestampOrNull,
+    'When the delivery is tried again, after any pause of the hook; null when it is not, or already was.',
+  ),
   attempt: IntegerOrNull({ description: 'The number of the attempt; null for calls.' }),
   error: TextOrNull({ description: 'Why the delivery failed; null when it did not, and for calls.' }),
   event: TextOrNull({

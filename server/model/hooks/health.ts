@@ -1,0 +1,83 @@
+import { type Static, Type } from 'typebox'
+import { described, namedObject, TextOrNull, TimestampOrNull, Word } from '#platform/http/schemas.ts'
+
+// How the deliveries of an outgoing hook are doing: one rule for everything that shows it. Pure.
+
+const STATES = ['active', 'failing', 'paused', 'disabled', 'inactive'] as const
+
+export const hookHealthSchema = namedObject('HookHealth', {
+  state: Word(STATES, {
+    description:
+      '`active`: enabled, and the last attempt succeeded, if there was one. `failing`: enabled, but nothing has been delivered since attempts began to fail. `paused`: the same, and nothing is sent for a moment, to spare the receiver. `disabled`: Gantry disabled it because deliveries kept failing. `inactive`: a person disabled it.',
+  }),
+  failures_in_a_row: Type.Integer({
+    minimum: 0,
+    description: 'How many attempts have failed in a row, at least; 0 unless it is failing or paused.',
+  }),
+  failing_since: described(
+    TimestampOrNull,
+    'When its attempts began to fail; null unless it is failing or paused.',
+  ),
+  next_attempt_at: described(
+    TimestampOrNull,
+    'When the next attempt is due, after any pause; null unless it is failing or paused and something is to be sent.',
+  ),
+  last_error: TextOrNull({
+    description:
+      'Why the last attempt failed; null for hooks that do not fail, or were disabled by a person.',
+  }),
+})
+export type HookHealth = Static<typeof hookHealthSchema>
+
+/** What is stored about a hook that fails, or was disabled for it. Healthy hooks have none. */
+export type HealthRow = {
+  failures_in_a_row: number
+  failed_deliveries: number
+  failing_since: string | null
+  /** Nothing is sent before. */
+  open_until: string | null
+  /** Of the delivery that is sent next. */
+  due_at: string | null
+  /** The last attempt that failed, if it is still on record. */
+  last: { error: string | null; status: number | null } | null
+  now: string
+}
+
+/** `stored` may outlive the failures of a hook that was switched off meanwhile. */
+export function healthOf(
+  { active, disabled_at }: { active: boolean; disabled_at: string | null },
+  stored: HealthRow | undefined,
+): HookHealth {
+  const state = stateOf({ active, disabled_at }, stored)
+  if (!stored || (state !== 'failing' && state !== 'paused')) {
+    const last_error = state === 'disabled' ? errorOf(stored?.last) : null
+    return { state, failures_in_a_row: 0, failing_since: null, next_attempt_at: null, last_error }
+  }
+  return {
+    state,
+    // The circuit breaker counts neither every response nor what came before it closed: both are lower bounds.
+    failures_in_a_row: Math.max(1, stored.failures_in_a_row, stored.failed_deliveries),
+    failing_since: stored.failing_since,
+    next_attempt_at: stored.due_at && later(stored.due_at, stored.open_until),
+    last_error: errorOf(stored.last),
+  }
+}
+
+function stateOf(
+  { active, disabled_at }: { active: boolean; disabled_at: string | null },
+  stored: HealthRow | undefined,
+): HookHealth['state'] {
+  if (!active) return disabled_at === null ? 'inactive' : 'disabled'
+  if (!stored || (stored.failures_in_a_row === 0 && stored.failing_since === null)) return 'active'
+  return stored.open_until !== null && stored.open_until > stored.now ? 'paused' : 'failing'
+}
+
+function errorOf(last: HealthRow['last'] | undefined): string | null {
+  if (!last) return null
+  return last.error ?? (last.status === null ? null : `The receiver returned ${last.status}.`)
+}
+
+/** Of two times in ISO 8601, UTC; null does not count. */
+export function later(one: string, other: string | null): string {
+  return other !== null && other > one ? other : one
+}
