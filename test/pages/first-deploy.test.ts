@@ -1,0 +1,88 @@
+// From an empty installation to a deployed push, with nothing but the browser and one signed call.
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { appendFile, readFile, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { it } from 'node:test'
+import { Webhooks } from '@octokit/webhooks'
+import { ADMIN, ADMIN_ENVIRONMENT, startGantry, temporaryHome } from '#test/support/process.ts'
+import { makeRepository } from '#test/support/repository.ts'
+import { startSshd } from '#test/support/sshd.ts'
+import { openBrowser } from './browser.ts'
+import { openPage, signIn } from './world.ts'
+
+it('a new user gets from an empty installation to a deployed push in the browser', async (t) => {
+  const environment = { ...ADMIN_ENVIRONMENT, GANTRY_HOME: await temporaryHome(t), GANTRY_SAMPLE: 'false' }
+  const [{ url }, sshd, repository] = await Promise.all([
+    startGantry(t, environment),
+    startSshd(t),
+    makeRepository(t, { files: { 'index.html': 'First version', 'build.sh': 'echo built >built.txt' } }),
+  ])
+  const account = sshd.accounts[0]!
+  const root = join(account.home, `apps-${randomUUID()}`)
+  t.after(() => rm(root, { recursive: true, force: true }))
+  const browser = await openBrowser()
+  t.after(() => browser.close())
+
+  const { page, errors } = await openPage({ url: url!, browser }, '/app', null)
+  const press = (name: string) => page.getByRole('button', { name, exact: true }).click()
+  const enter = (label: string, text: string) => page.getByLabel(label, { exact: true }).fill(text)
+  await signIn(page, ADMIN)
+  await page.getByText('0 of 5 done').waitFor()
+  await page.getByRole('link', { name: 'Add your first application' }).click()
+  await press('Continue')
+
+  await enter('Repository', repository.address)
+  await press('Inspect')
+  await page.getByText('Repository found').waitFor()
+  await press('Continue')
+
+  await enter('Name', 'web-1')
+  await enter('Host', '127.0.0.1')
+  await enter('Login', account.name)
+  await press('Generate key')
+  const publicKey = await page.getByLabel('Public key', { exact: true }).inputValue()
+  await appendFile(sshd.authorizedKeys, `${publicKey}\n`)
+  await enter('Root directory', root)
+  await page.getByText('More options').click()
+  await enter('Port', String(sshd.port))
+  await press('Add server')
+  await page.getByText('Gantry can deploy to this server.').waitFor()
+  await page.getByText(/^Host key SHA256:/).waitFor()
+  await press('Pin this host key')
+  await page.getByText(/^Host key SHA256:.*, pinned$/).waitFor()
+  await press('Continue')
+
+  await page.getByLabel('Build command').fill('sh build.sh')
+  await page.getByText('Copies main into a new folder').waitFor()
+  await press('Create application and pipeline')
+
+  await page.getByRole('button', { name: /^GitHub/ }).click()
+  await press('Create hook')
+  const hookUrl = await page.getByLabel('URL', { exact: true }).inputValue()
+  const secret = await page.getByLabel('Secret', { exact: true }).inputValue()
+  await page.getByText('Waiting for the first call…').waitFor()
+
+  const after = await repository.commit({ 'index.html': 'Second version' }, { message: 'Sell more' })
+  const push = JSON.stringify({ ref: 'refs/heads/main', after })
+  const response = await fetch(hookUrl, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      'x-github-event': 'push',
+      'x-hub-signature-256': await new Webhooks({ secret }).sign(push),
+    },
+    body: push,
+  })
+  assert.equal(response.status, 202)
+  await page.getByText('First call received').waitFor()
+  await page.getByRole('link', { name: /^Run #/ }).click()
+  await page.getByText('All targets completed.').waitFor()
+  assert.equal(await readFile(join(root, 'shop/current/index.html'), 'utf8'), 'Second version')
+  assert.equal(await readFile(join(root, 'shop/current/built.txt'), 'utf8'), 'built\n')
+
+  await page.getByRole('link', { name: 'Overview' }).first().click()
+  await page.getByText('Nothing is running').waitFor()
+  assert.equal(await page.getByText('Deploy on push, in five steps').count(), 0, 'the checklist is complete')
+  assert.deepEqual(errors, [])
+})
