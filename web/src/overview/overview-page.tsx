@@ -1,20 +1,24 @@
-import { Paper, VisuallyHidden } from '@mantine/core'
+import { Paper, Stack, VisuallyHidden } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
+import { lazy, Suspense } from 'react'
 import { Link } from 'wouter'
 import { queryKeys } from '../api/queries.ts'
 import { useApi, useRefetchOnActionEvents } from '../api/services.ts'
-import type { FailingHook, Overview, OverviewRun } from '../api/types.ts'
+import type { FailingHook, Overview } from '../api/types.ts'
 import { SetupChecklist } from '../first-run/setup-checklist.tsx'
 import { scopeFilters, scopeSearch, useScope } from '../scope/scope.ts'
 import { Loaded, PageHeader } from '../ui/page.tsx'
-import { SectionCard, StatusBadge } from '../ui/parts.tsx'
+import { SectionCard } from '../ui/parts.tsx'
 import { plural } from '../ui/status.ts'
-import { Age, Duration, NextAttempt } from '../ui/time.tsx'
-import { DurationChart, RunsChart } from './charts.tsx'
+import { Age, NextAttempt } from '../ui/time.tsx'
 import classes from './overview.module.css'
+import { countLabel, OverviewRuns } from './overview-runs.tsx'
 
 const MIN_REFETCH_INTERVAL_MS = 1_500
 const MAX_REFETCH_INTERVAL_MS = 15_000
+
+const RunsChart = lazy(async () => ({ default: (await import('./charts.tsx')).RunsChart }))
+const DurationChart = lazy(async () => ({ default: (await import('./charts.tsx')).DurationChart }))
 
 export default function OverviewPage() {
   const api = useApi()
@@ -38,21 +42,25 @@ export default function OverviewPage() {
 
 function OverviewDetails({ overview }: { overview: Overview }) {
   const { running, failures, deliveries, workers, queue } = overview
+  const waiting: typeof running = []
+  const counts = { running: running.length, waiting: 0, failed_last_day: failures.length }
   const [scope] = useScope()
-  const actions = (status: string) => `/actions${scopeSearch(scope, { status })}`
+  const to = (filters: Record<string, string>) => `/actions${scopeSearch(scope, filters)}`
+  const lists = {
+    running: to({ status: 'in-progress' }),
+    waiting: to({ status: 'pending,waiting,queued' }),
+    failed: to({ status: 'failed', since: '24h' }),
+  }
+  const failed = counts.failed_last_day
   const ready = queue.depths.reduce((total, depth) => total + depth.ready, 0)
   const dead = queue.depths.reduce((total, depth) => total + depth.dead, 0)
   const { failing, pending, failed_last_day: undelivered } = deliveries
   return (
     <>
       <dl className={classes.tiles}>
-        <Tile name="Running" value={running.length} to={actions('in-progress')} />
-        <Tile
-          name="Failed (24 h)"
-          value={failures.length}
-          to={actions('failed')}
-          isBad={failures.length > 0}
-        />
+        <Tile name="Running" value={counts.running} to={lists.running} />
+        <Tile name="Waiting" value={counts.waiting} to={lists.waiting} />
+        <Tile name="Failed (24 h)" value={failed} to={lists.failed} isBad={failed > 0} />
         <Tile name="Failing hooks" value={failing.length} isBad={failing.length > 0} />
         <Tile name="Pending deliveries" value={pending} />
         <Tile name="Undelivered (24 h)" value={undelivered} isBad={undelivered > 0} />
@@ -61,17 +69,41 @@ function OverviewDetails({ overview }: { overview: Overview }) {
         {dead > 0 && <Tile name="Dead letters" value={dead} isBad />}
       </dl>
       <div className={`columns ${classes.sections}`}>
-        <SectionCard id="running" title="Running">
-          <Runs runs={running} empty="Nothing is running" />
-        </SectionCard>
-        <SectionCard id="failures" title="Failed (24 h)">
-          <Runs runs={failures} empty="No failures in the last 24 hours" />
-        </SectionCard>
+        <Stack gap="sm">
+          <OverviewRuns
+            id="running"
+            title="Running"
+            runs={running}
+            count={counts.running}
+            empty="Nothing is running"
+            to={lists.running}
+          />
+          <OverviewRuns
+            id="waiting"
+            title="Waiting"
+            runs={waiting}
+            count={counts.waiting}
+            empty="Nothing is waiting"
+            to={lists.waiting}
+          />
+        </Stack>
+        <OverviewRuns
+          id="failures"
+          title="Failed (24 h)"
+          runs={failures}
+          count={failed}
+          empty="No failures in the last 24 hours"
+          to={lists.failed}
+        />
         <SectionCard id="days" title="Runs per day">
-          <RunsChart days={overview.runs_per_day} />
+          <Suspense fallback={<div className={classes.placeholder} />}>
+            <RunsChart days={overview.runs_per_day} />
+          </Suspense>
         </SectionCard>
         <SectionCard id="durations" title="Median duration">
-          <DurationChart days={overview.median_duration_seconds_per_day} />
+          <Suspense fallback={<div className={classes.placeholder} />}>
+            <DurationChart days={overview.median_duration_seconds_per_day} />
+          </Suspense>
         </SectionCard>
       </div>
       {failing.length > 0 && (
@@ -91,37 +123,21 @@ type TileProps = { name: string; value: number; to?: string; isBad?: boolean }
 
 function Tile({ name, value, to, isBad }: TileProps) {
   return (
-    <Paper withBorder px="md" py="xs" data-bad={isBad || undefined}>
-      <dt className="dimmed">{to ? <Link href={to}>{name}</Link> : name}</dt>
+    <Paper withBorder px="md" py="xs" className={classes.tile} data-bad={isBad || undefined}>
+      <dt className="dimmed">
+        {to ? (
+          <Link href={to} className={classes.tileLink}>
+            {name}
+          </Link>
+        ) : (
+          name
+        )}
+      </dt>
       <dd className="numeric">
-        {value >= 10_000 ? '10000+' : value}
+        {countLabel(value)}
         {isBad && <VisuallyHidden> (needs attention)</VisuallyHidden>}
       </dd>
     </Paper>
-  )
-}
-
-function Runs({ runs, empty }: { runs: OverviewRun[]; empty: string }) {
-  if (runs.length === 0) return <span className="dimmed">{empty}</span>
-  return (
-    <ul className={`plain-list ${classes.list}`}>
-      {runs.map((run) => (
-        <li key={run.id}>
-          <StatusBadge status={run.status} label={run.status_reason_human_readable} />{' '}
-          <Link href={`/actions/${run.id}`}>
-            {run.pipeline.name} #{run.id}
-          </Link>{' '}
-          <span className="dimmed">
-            {run.resource_name} · {run.project.name} / {run.environment.name} ·{' '}
-            {run.completed_at === null ? (
-              <Duration from={run.started_at} to={null} />
-            ) : (
-              <Age of={run.completed_at} />
-            )}
-          </span>
-        </li>
-      ))}
-    </ul>
   )
 }
 

@@ -76,6 +76,8 @@ export function usePlan(pipelineId: number, body: RunBody, enabled = true) {
   return useQuery({
     queryKey: queryKeys.plan(pipelineId, planned),
     enabled,
+    // What it would wait for changes all the time.
+    staleTime: 0,
     placeholderData: keepPreviousData,
     retry: false,
     queryFn: ({ signal }) =>

@@ -46,6 +46,8 @@ export function useReleases(applicationId: number, pages: number) {
   const api = useApi()
   return useQuery({
     queryKey: queryKeys.releases(applicationId, pages),
+    // A deploy may have completed since the dialog was open last.
+    staleTime: 0,
     placeholderData: keepPreviousData,
     queryFn: async ({ signal }) => {
       const query = {
@@ -67,6 +69,7 @@ export function useLiveRelease(applicationId: number) {
   const api = useApi()
   return useQuery({
     queryKey: queryKeys.liveRelease(applicationId),
+    staleTime: 0,
     queryFn: async ({ signal }) => {
       const path = { id: applicationId }
       const application = await api.get('/applications/{id}', { params: { path }, signal })

@@ -101,7 +101,6 @@ export function RunDialog({ pipeline, close }: { pipeline: Pipeline; close(): vo
               className={classes.variables}
               value={input.variables}
               onChange={(event) => set({ variables: event.currentTarget.value })}
-              onBlur={() => input.variables !== '' && setChecked(true)}
               error={errorOf('variables')}
             />
           </Stack>
