@@ -35,6 +35,10 @@ export const queryKeys = {
   servers: (environmentId: Id) => ['servers', environmentId],
   application: (id: Id) => ['application', String(id)],
   applications: (environmentId: Id) => ['applications', environmentId],
+  resourceRuns: (pipelineIds?: readonly Id[]) =>
+    pipelineIds ? ['resource-runs', pipelineIds] : ['resource-runs'],
+  latestRuns: (environmentId?: Id, resourceType?: string) =>
+    environmentId === undefined ? ['latest-runs'] : ['latest-runs', environmentId, resourceType],
   variables: (applicationId: Id) => ['variables', String(applicationId)],
   grants: (organizationId: Id | undefined, userId: Id) => ['grants', organizationId, userId],
   resources: (environmentId: Id) => ['resources', environmentId],

@@ -1,5 +1,155 @@
-import { PageHeader } from '../ui/page.tsx'
+import { Code, DataList, Group } from '@mantine/core'
+import { Pencil, Trash2 } from 'lucide-react'
+import { useState } from 'react'
+import { Link, useLocation } from 'wouter'
+import { queryKeys } from '../api/queries.ts'
+import { useApi } from '../api/services.ts'
+import { ResourcePipelines } from '../pipelines/resource-pipelines.tsx'
+import { scopeSearch } from '../scope/scope.ts'
+import { ScopeBreadcrumbs } from '../scope/scope-breadcrumbs.tsx'
+import { useEnvironment } from '../scope/tree.ts'
+import { useInventoryChanged } from '../servers/servers.ts'
+import { useVersioned } from '../ui/form/versioned.ts'
+import { GuardedButton, GuardedMenuItem } from '../ui/guarded-button.tsx'
+import { MoreMenu } from '../ui/more-menu.tsx'
+import { Loaded, PageHeader } from '../ui/page.tsx'
+import { Fact, SectionCard } from '../ui/parts.tsx'
+import { RemoveDialog } from '../ui/remove-dialog.tsx'
+import { Age } from '../ui/time.tsx'
+import { ApplicationHooks } from './application-hooks.tsx'
+import type { ApplicationRecord } from './application-input.ts'
+import { ApplicationServers } from './application-servers.tsx'
+import { EditApplicationDialog } from './edit-application-dialog.tsx'
+import { Releases } from './releases.tsx'
+import { VariablesSection } from './variables/variables-section.tsx'
 
 export default function ApplicationPage({ id }: { id: string }) {
-  return <PageHeader title={`Application #${id}`} />
+  const params = { path: { id: Number(id) } }
+  const query = useVersioned(queryKeys.application(id), '/applications/{id}', { params })
+  return (
+    <Loaded query={query} what="application">
+      {({ record, version }) => <ApplicationDetails application={record} version={version} />}
+    </Loaded>
+  )
+}
+
+type ApplicationDetailsProps = { application: ApplicationRecord; version: string | null }
+
+function ApplicationDetails({ application, version }: ApplicationDetailsProps) {
+  const api = useApi()
+  const changed = useInventoryChanged()
+  const [, navigate] = useLocation()
+  const [open, setOpen] = useState<'edit' | 'remove'>()
+  const { data: environment } = useEnvironment(application.environment_id)
+  const organization = environment?.project.organization.id
+  const scope = organization
+    ? { organization, project: application.project_id, environment: application.environment_id }
+    : undefined
+  return (
+    <>
+      <ScopeBreadcrumbs page="/applications" environment={environment} />
+      <PageHeader title={application.name}>
+        <Group gap="xs">
+          <GuardedButton
+            variant="default"
+            permission="application:edit"
+            scope={scope}
+            leftSection={<Pencil size={16} strokeWidth={1.75} aria-hidden="true" />}
+            onClick={() => setOpen('edit')}
+          >
+            Edit
+          </GuardedButton>
+          <MoreMenu>
+            <GuardedMenuItem
+              color="red"
+              permission="application:remove"
+              scope={scope}
+              leftSection={<Trash2 size={16} strokeWidth={1.75} aria-hidden="true" />}
+              onClick={() => setOpen('remove')}
+            >
+              Remove
+            </GuardedMenuItem>
+          </MoreMenu>
+        </Group>
+      </PageHeader>
+      <div className="columns">
+        <Source application={application} organizationId={organization} />
+        <Releases application={application} />
+      </div>
+      <ResourcePipelines type="application" id={application.id} />
+      <ApplicationServers application={application} scope={scope} />
+      <VariablesSection applicationId={application.id} scope={scope} />
+      <ApplicationHooks applicationId={application.id} />
+      {open === 'edit' && organization && (
+        <EditApplicationDialog
+          application={application}
+          version={version}
+          organizationId={organization}
+          close={() => setOpen(undefined)}
+        />
+      )}
+      {open === 'remove' && (
+        <RemoveDialog
+          what="application"
+          name={application.name}
+          within={{ type: 'application', id: application.id }}
+          remove={() =>
+            api.delete('/applications/{id}', {
+              params: { path: { id: application.id }, query: { cascade: true } },
+            })
+          }
+          onRemoved={() => {
+            void changed()
+            navigate(`/applications${scopeSearch(scope ?? {})}`)
+          }}
+          close={() => setOpen(undefined)}
+        >
+          Its variables are deleted. Past runs, and files on servers, remain.
+        </RemoveDialog>
+      )}
+    </>
+  )
+}
+
+type SourceProps = { application: ApplicationRecord; organizationId: number | undefined }
+
+function Source({ application, organizationId }: SourceProps) {
+  const { credential, programming_language_human_readable: language } = application
+  const kind = [language, application.engine_version, application.framework_human_readable].filter(Boolean)
+  return (
+    <SectionCard id="source" title="Source">
+      <DataList labelWidth="8rem">
+        <Fact label="Repository">{application.repository}</Fact>
+        <Fact label="Branch">{application.default_branch}</Fact>
+        <Fact label="Folder">{application.root_directory}</Fact>
+        <Fact label="Credential">
+          {credential && (
+            <Link href={`/credentials${scopeSearch({ organization: organizationId! })}`}>
+              {credential.name}
+            </Link>
+          )}
+        </Fact>
+        <Fact label="Built with">{kind.join(' · ')}</Fact>
+        <Fact label="Install">
+          <Command text={application.install_dependencies_command} />
+        </Fact>
+        <Fact label="Build">
+          <Command text={application.build_command} />
+        </Fact>
+        <Fact label="Shared paths">{application.shared_paths.join(', ')}</Fact>
+        <Fact label="Added">
+          <Age of={application.created_at} />
+        </Fact>
+      </DataList>
+    </SectionCard>
+  )
+}
+
+function Command({ text }: { text: string | null }) {
+  if (text === null) return <span className="dimmed">nothing to run</span>
+  return (
+    <Code block mah="8rem" tabIndex={0} aria-label="Command">
+      {text}
+    </Code>
+  )
 }

@@ -5,7 +5,7 @@ import { scopeSearch } from './scope.ts'
 
 type ScopeBreadcrumbsProps = {
   /** The page that lists what else is in each scope. */
-  page: '/actions' | '/pipelines' | '/hooks'
+  page: '/actions' | '/applications' | '/servers' | '/pipelines' | '/hooks'
   /** Undefined while, or where, it cannot be read. */
   environment: Environment | undefined
 }

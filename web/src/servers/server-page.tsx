@@ -1,5 +1,172 @@
-import { PageHeader } from '../ui/page.tsx'
+import { DataList, Group, Stack, Text } from '@mantine/core'
+import { Pencil, Trash2 } from 'lucide-react'
+import { useState } from 'react'
+import { Link, useLocation } from 'wouter'
+import { useHistoryState } from 'wouter/use-browser-location'
+import { queryKeys } from '../api/queries.ts'
+import { useApi } from '../api/services.ts'
+import { useCredentials } from '../credentials/credentials.ts'
+import { ResourcePipelines } from '../pipelines/resource-pipelines.tsx'
+import { scopeSearch } from '../scope/scope.ts'
+import { ScopeBreadcrumbs } from '../scope/scope-breadcrumbs.tsx'
+import { useEnvironment } from '../scope/tree.ts'
+import type { PermissionScope } from '../session/permissions.ts'
+import { CopyField } from '../ui/copy-field.tsx'
+import { useVersioned } from '../ui/form/versioned.ts'
+import { GuardedButton, GuardedMenuItem } from '../ui/guarded-button.tsx'
+import { MoreMenu } from '../ui/more-menu.tsx'
+import { Loaded, PageHeader } from '../ui/page.tsx'
+import { Fact, SectionCard } from '../ui/parts.tsx'
+import { RemoveDialog } from '../ui/remove-dialog.tsx'
+import { Age } from '../ui/time.tsx'
+import { ConnectionCheck } from './check-result.tsx'
+import { EditServerDialog } from './edit-server-dialog.tsx'
+import { ServerApplications } from './server-applications.tsx'
+import type { ServerRecord } from './server-input.ts'
+import { useInventoryChanged } from './servers.ts'
 
 export default function ServerPage({ id }: { id: string }) {
-  return <PageHeader title={`Server #${id}`} />
+  const query = useVersioned(queryKeys.server(id), '/servers/{id}', { params: { path: { id: Number(id) } } })
+  return (
+    <Loaded query={query} what="server">
+      {({ record, version }) => <ServerDetails server={record} version={version} />}
+    </Loaded>
+  )
+}
+
+type ServerDetailsProps = { server: ServerRecord; version: string | null }
+
+function ServerDetails({ server, version }: ServerDetailsProps) {
+  const api = useApi()
+  const changed = useInventoryChanged()
+  const [, navigate] = useLocation()
+  const [open, setOpen] = useState<'edit' | 'remove'>()
+  const { data: environment } = useEnvironment(server.environment_id)
+  const organization = environment?.project.organization.id
+  const scope = organization
+    ? { organization, project: server.project_id, environment: server.environment_id }
+    : undefined
+  return (
+    <>
+      <ScopeBreadcrumbs page="/servers" environment={environment} />
+      <PageHeader title={server.name}>
+        <Group gap="xs">
+          <GuardedButton
+            variant="default"
+            permission="server:edit"
+            scope={scope}
+            leftSection={<Pencil size={16} strokeWidth={1.75} aria-hidden="true" />}
+            onClick={() => setOpen('edit')}
+          >
+            Edit
+          </GuardedButton>
+          <MoreMenu>
+            <GuardedMenuItem
+              color="red"
+              permission="server:remove"
+              scope={scope}
+              leftSection={<Trash2 size={16} strokeWidth={1.75} aria-hidden="true" />}
+              onClick={() => setOpen('remove')}
+            >
+              Remove
+            </GuardedMenuItem>
+          </MoreMenu>
+        </Group>
+      </PageHeader>
+      <div className="columns">
+        <Facts server={server} organizationId={organization} />
+        <Connection server={server} organizationId={organization} scope={scope} />
+      </div>
+      <ServerApplications server={server} scope={scope} />
+      <ResourcePipelines type="server" id={server.id} />
+      {open === 'edit' && organization && (
+        <EditServerDialog
+          server={server}
+          version={version}
+          organizationId={organization}
+          close={() => setOpen(undefined)}
+        />
+      )}
+      {open === 'remove' && (
+        <RemoveDialog
+          what="server"
+          name={server.name}
+          within={{ type: 'server', id: server.id }}
+          remove={() =>
+            api.delete('/servers/{id}', {
+              params: { path: { id: server.id }, query: { cascade: true } },
+            })
+          }
+          onRemoved={() => {
+            void changed()
+            navigate(`/servers${scopeSearch(scope ?? {})}`)
+          }}
+          close={() => setOpen(undefined)}
+        >
+          Applications are no longer deployed to it. Past runs, and files on the server, remain.
+        </RemoveDialog>
+      )}
+    </>
+  )
+}
+
+type PartProps = { server: ServerRecord; organizationId: number | undefined }
+
+function Facts({ server, organizationId }: PartProps) {
+  const { data } = useCredentials(organizationId)
+  const key = data?.find(({ id }) => id === server.credential_id)
+  const isSsh = server.provider_code === 'ssh'
+  const limit = server.max_parallel_actions
+  return (
+    <SectionCard id="details" title="Details">
+      <DataList labelWidth="10rem">
+        <Fact label="Connection">{isSsh ? 'SSH' : 'The machine that Gantry runs on'}</Fact>
+        <Fact label="Host">{isSsh && `${server.host}${server.port === 22 ? '' : `:${server.port}`}`}</Fact>
+        <Fact label="Login">{server.login_name}</Fact>
+        <Fact label="SSH key">
+          {key && <Link href={`/credentials?organization=${organizationId}`}>{key.name}</Link>}
+        </Fact>
+        <Fact label="Root directory">
+          <code>{server.root_directory}</code>
+        </Fact>
+        <Fact label="Max concurrent runs">{limit === 0 ? 'unlimited' : limit}</Fact>
+        <Fact label="Added">
+          <Age of={server.created_at} /> by {server.created_by_user.name}
+        </Fact>
+      </DataList>
+    </SectionCard>
+  )
+}
+
+function Connection({ server, organizationId, scope }: PartProps & { scope: PermissionScope | undefined }) {
+  const { data } = useCredentials(organizationId)
+  const isNew = useHistoryState<{ isNew?: boolean } | null>()?.isNew === true
+  const key = data?.find(({ id }) => id === server.credential_id)
+  return (
+    <SectionCard id="connection" title="Connection">
+      <Stack gap="md">
+        {key?.public_key && (
+          <CopyField
+            label="Public key"
+            description={`Goes into ~/.ssh/authorized_keys of ${server.login_name} on the server.`}
+            value={key.public_key}
+          />
+        )}
+        {server.provider_code === 'ssh' && (
+          <Text size="sm" className="wrap">
+            {server.host_key_fingerprint ? (
+              <>
+                Pinned host key <code>{server.host_key_fingerprint}</code>
+              </>
+            ) : (
+              <span className="dimmed">
+                No host key is pinned yet. The first run pins the one that it sees.
+              </span>
+            )}
+          </Text>
+        )}
+        {scope && <ConnectionCheck server={server} scope={scope} isAutomatic={isNew} />}
+      </Stack>
+    </SectionCard>
+  )
 }

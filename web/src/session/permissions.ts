@@ -44,6 +44,16 @@ export function usePermission(
   }
 }
 
+/** Whether there is any scope in which the person may do it. */
+export function usePermissionAnywhere(permission: string): { allowed: boolean; reason: string } {
+  const { data } = useGrants()
+  if (!data) return { allowed: false, reason: 'Checking your permissions…' }
+  return {
+    allowed: data.some(({ permissions }) => permissions.some((one) => one === permission)),
+    reason: `Your role does not include ${permission}. Ask an administrator of the organization for it.`,
+  }
+}
+
 const FRESH_FOR_MS = 30_000
 
 function useGrants() {

@@ -1,0 +1,260 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import {
+  type ApplicationRecord,
+  applicationBody,
+  applicationChange,
+  applicationValues,
+  type Inspection,
+  NEW_APPLICATION,
+  nameOf,
+  withDetected,
+} from '../../web/src/applications/application-input.ts'
+import {
+  credentialBody,
+  credentialChange,
+  newCredential,
+  providerOf,
+  withProvider,
+} from '../../web/src/credentials/credential-input.ts'
+import type { Credential } from '../../web/src/credentials/credentials.ts'
+import { environmentChoices } from '../../web/src/scope/environment-choice.ts'
+import { checkItems } from '../../web/src/servers/check.ts'
+import {
+  NEW_SERVER,
+  type ServerRecord,
+  serverBody,
+  serverChange,
+  serverValues,
+  withRoot,
+} from '../../web/src/servers/server-input.ts'
+
+const SERVER = {
+  name: 'web-1',
+  provider_code: 'ssh',
+  host: 'web-1.example.com',
+  port: 22,
+  login_name: 'deploy',
+  credential_id: 3,
+  host_key: 'SHA256:abc',
+  root_directory: '/srv/apps',
+  max_parallel_actions: 1,
+} as ServerRecord
+
+describe('the form of a server', () => {
+  it('sends nothing about SSH for this machine', () => {
+    const values = { ...NEW_SERVER, provider_code: 'local' as const, name: ' here ', host: 'left over' }
+    assert.deepEqual(serverBody(values), {
+      name: 'here',
+      provider_code: 'local',
+      root_directory: '/srv/apps',
+      max_parallel_actions: 1,
+    })
+  })
+
+  it('proposes a folder that the account can write to, until the person chooses one', () => {
+    const named = withRoot(NEW_SERVER, { login_name: 'deploy' })
+    assert.equal(named.root_directory, '/home/deploy/apps')
+    assert.equal(withRoot(named, { login_name: 'root' }).root_directory, '/srv/apps')
+    const chosen = { ...named, root_directory: '/opt/sites' }
+    assert.equal(withRoot(chosen, { login_name: 'web' }).root_directory, '/opt/sites')
+  })
+
+  it('sends only what was changed, so that a new host clears the pinned key', () => {
+    assert.deepEqual(serverChange(SERVER, serverValues(SERVER)), {})
+    const moved = { ...serverValues(SERVER), host: 'web-2.example.com' }
+    assert.deepEqual(serverChange(SERVER, moved), { host: 'web-2.example.com' })
+  })
+})
+
+describe('the test of a connection', () => {
+  const check = {
+    ok: true,
+    message: 'fine',
+    host_key_fingerprint: 'SHA256:abc',
+    pinned: false,
+    user: 'deploy',
+    free_disk_bytes: 3_200_000_000,
+    root_directory_writable: true,
+    checked_at: '2026-01-01T00:00:00.000Z',
+  }
+
+  it('lists each check', () => {
+    assert.deepEqual(
+      checkItems(check, true, '/srv').map(({ state, text }) => `${state}: ${text}`),
+      [
+        'passed: Host key SHA256:abc, not pinned yet',
+        'passed: Logged in as deploy',
+        'passed: /srv can be written',
+        'passed: 3.2 GB free on its disk',
+      ],
+    )
+  })
+
+  it('says why the server was not reached', () => {
+    const failed = {
+      ...check,
+      ok: false,
+      message: 'Login refused.',
+      user: null,
+      root_directory_writable: null,
+    }
+    assert.deepEqual(
+      checkItems(failed, true, '/srv').map(({ state, text }) => `${state}: ${text}`),
+      ['unknown: Host key SHA256:abc, not pinned yet', 'failed: Login refused.'],
+    )
+  })
+})
+
+const FOUND = {
+  reachable: true,
+  default_branch: 'trunk',
+  language: 'nodejs',
+  framework: 'nextjs',
+  engine_version: '22',
+  install_dependencies_command: 'npm ci',
+  build_command: 'npm run build',
+  shared_paths: ['.env', 'storage/'],
+} as Inspection
+
+describe('the form of an application', () => {
+  it('fills in what was detected, but nothing that the person wrote', () => {
+    const before = {
+      ...NEW_APPLICATION,
+      repository: 'git@github.com:acme/shop.git',
+      build_command: 'make',
+    }
+    const after = withDetected(before, FOUND, undefined)
+    assert.equal(after.name, 'shop')
+    assert.equal(after.default_branch, 'trunk')
+    assert.equal(after.install_dependencies_command, 'npm ci')
+    assert.equal(after.build_command, 'make')
+    assert.equal(after.shared_paths, '.env\nstorage/')
+    const other = { ...FOUND, default_branch: 'main', install_dependencies_command: null }
+    const again = withDetected(after, other, FOUND)
+    assert.equal(again.default_branch, 'main')
+    assert.equal(again.install_dependencies_command, '')
+    assert.equal(again.build_command, 'make')
+  })
+
+  it('leaves what it has when the repository cannot be reached', () => {
+    const before = { ...NEW_APPLICATION, repository: 'acme/shop', default_branch: 'trunk' }
+    const after = withDetected(before, { ...FOUND, reachable: false }, FOUND)
+    assert.deepEqual(after, { ...before, name: 'shop' })
+  })
+
+  it('sends lists and numbers as the API takes them', () => {
+    const values = {
+      ...NEW_APPLICATION,
+      name: 'shop',
+      repository: 'acme/shop',
+      shared_paths: ' .env\n\nstorage/ ',
+      linked_resources: ['2', '7'],
+      deployments_keep: '' as const,
+    }
+    const body = applicationBody(values)
+    assert.deepEqual(body.shared_paths, ['.env', 'storage/'])
+    assert.deepEqual(body.linked_resources, [
+      { resource_type: 'server', resource_id: 2 },
+      { resource_type: 'server', resource_id: 7 },
+    ])
+    assert.equal(body.deployments_keep, 5)
+    assert.equal(body.build_command, null)
+  })
+
+  it('sends only what was changed', () => {
+    const application = {
+      name: 'shop',
+      repository: 'acme/shop',
+      credential: null,
+      default_branch: 'main',
+      shared_paths: ['.env'],
+      deployments_keep: 5,
+      linked_resources: [{ resource_type: 'server', resource_id: 2 }],
+    } as unknown as ApplicationRecord
+    const values = applicationValues(application)
+    assert.deepEqual(applicationChange(application, { ...values, build_command: 'make' }), {
+      build_command: 'make',
+    })
+  })
+
+  it('names an application after its repository', () => {
+    assert.equal(nameOf('https://github.com/acme/shop.git'), 'shop')
+    assert.equal(nameOf('git@github.com:shop.git'), 'shop')
+    assert.equal(nameOf('file:///srv/git/商店/'), '商店')
+    assert.equal(nameOf(''), '')
+  })
+})
+
+describe('the form of a credential', () => {
+  it('sends only the fields that its provider has', () => {
+    const values = { ...newCredential('github'), token: 'abc', username: 'left over' }
+    assert.deepEqual(credentialBody(values), {
+      provider_code: 'github',
+      name: 'GitHub',
+      base_url: null,
+      active: true,
+      token: 'abc',
+    })
+    assert.deepEqual(credentialBody({ ...values, provider_code: 'ssh' }), {
+      provider_code: 'ssh',
+      name: 'GitHub',
+      active: true,
+      generate: true,
+    })
+  })
+
+  it('keeps a secret that was not typed', () => {
+    const stored = {
+      name: 'GitHub',
+      provider: { code: 'github' },
+      base_url: null,
+      username: null,
+      active: true,
+    } as Credential
+    const values = { ...newCredential('github'), generate: false }
+    assert.deepEqual(credentialChange(stored, values), {})
+    assert.deepEqual(credentialChange(stored, { ...values, token: ' new ', active: false }), {
+      token: 'new',
+      active: false,
+    })
+  })
+
+  it('names itself after its provider until the person writes a name', () => {
+    assert.equal(withProvider(newCredential('github'), 'gitlab').name, 'GitLab')
+    assert.equal(withProvider({ ...newCredential('github'), name: 'Shop' }, 'gitlab').name, 'Shop')
+  })
+
+  it('is guessed from the repository', () => {
+    assert.deepEqual(providerOf('https://github.com/acme/shop'), { provider: 'github', base_url: '' })
+    assert.deepEqual(providerOf('git@github.com:acme/shop.git'), { provider: 'ssh', base_url: '' })
+    assert.deepEqual(providerOf('https://git.example.com/acme/shop'), {
+      provider: 'git',
+      base_url: 'https://git.example.com',
+    })
+    assert.deepEqual(providerOf('acme/shop'), { provider: 'github', base_url: '' })
+  })
+})
+
+describe('the choice of an environment', () => {
+  const entry = (type: string, id: number, name: string, archived = false) => ({
+    type,
+    id,
+    name,
+    organization: { id: 1, name: 'Acme' },
+    project_id: 5,
+    environment_id: type === 'environment' ? id : null,
+    archived,
+  })
+
+  it('names the project, and leaves out archived environments', () => {
+    const names = [
+      entry('project', 5, 'Shop'),
+      entry('environment', 8, 'Production'),
+      entry('environment', 9, 'Old', true),
+    ] as never
+    assert.deepEqual(environmentChoices(names), [
+      { organization: 1, project: 5, environment: 8, label: 'Shop / Production' },
+    ])
+  })
+})

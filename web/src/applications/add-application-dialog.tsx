@@ -1,0 +1,103 @@
+import { Text, TextInput } from '@mantine/core'
+import { Link, useLocation } from 'wouter'
+import { useApi } from '../api/services.ts'
+import type { EnvironmentChoice } from '../scope/environment-choice.ts'
+import { EnvironmentField } from '../scope/environment-field.tsx'
+import { useEnvironmentChoice } from '../scope/use-environment-choice.ts'
+import { useInventoryChanged, useServers } from '../servers/servers.ts'
+import { FormDialog } from '../ui/form/form-dialog.tsx'
+import { useRecordForm } from '../ui/form/use-record-form.ts'
+import { notify } from '../ui/notify.ts'
+import { Loading } from '../ui/page.tsx'
+import { Dialog } from '../ui/parts.tsx'
+import { AdvancedFields, CommandFields, ServersField } from './application-fields.tsx'
+import {
+  APPLICATION_LABELS,
+  type ApplicationRecord,
+  type ApplicationValues,
+  applicationBody,
+  NEW_APPLICATION,
+} from './application-input.ts'
+import { RepositoryFields } from './repository-fields.tsx'
+
+type AddApplicationDialogProps = {
+  /** Otherwise that of the scope, or the first one. */
+  environmentId?: number | undefined
+  close(): void
+}
+
+export function AddApplicationDialog({ environmentId, close }: AddApplicationDialogProps) {
+  const { choices, choice, setChosen } = useEnvironmentChoice('application:add', environmentId)
+  if (!choices || !choice)
+    return (
+      <Dialog title="Add application" close={close} size="lg">
+        {choices ? (
+          <Text>There is no environment that you can add an application to.</Text>
+        ) : (
+          <Loading what="environments" />
+        )}
+      </Dialog>
+    )
+  return <AddApplicationForm choices={choices} choice={choice} choose={setChosen} close={close} />
+}
+
+type AddApplicationFormProps = {
+  choices: EnvironmentChoice[]
+  choice: EnvironmentChoice
+  choose(environment: number): void
+  close(): void
+}
+
+function AddApplicationForm({ choices, choice, choose, close }: AddApplicationFormProps) {
+  const api = useApi()
+  const changed = useInventoryChanged()
+  const [, navigate] = useLocation()
+  const { data: servers } = useServers(choice.environment)
+  const form = useRecordForm<ApplicationValues, ApplicationRecord>({
+    id: 'application-new',
+    initial: NEW_APPLICATION,
+    save: (values) =>
+      api.post('/environments/{id}/applications', {
+        params: { path: { id: choice.environment } },
+        body: applicationBody(values),
+      }),
+    onSaved({ id, name }) {
+      close()
+      notify.done(`Application ${name} added.`)
+      void changed()
+      navigate(`/applications/${id}`)
+    },
+  })
+  return (
+    <FormDialog
+      title="Add application"
+      form={form}
+      submit="Add application"
+      labels={APPLICATION_LABELS}
+      close={close}
+    >
+      <EnvironmentField
+        choices={choices}
+        choice={choice}
+        onChange={(environment) => {
+          // Servers belong to one environment.
+          form.set('linked_resources', [])
+          choose(environment)
+        }}
+      />
+      <RepositoryFields
+        form={form}
+        organizationId={choice.organization}
+        projectId={choice.project}
+        environmentId={choice.environment}
+      />
+      <TextInput label="Name" autoComplete="off" spellCheck={false} {...form.field('name')} />
+      <ServersField form={form} servers={servers} />
+      <CommandFields form={form} />
+      <AdvancedFields form={form} />
+      <Text size="sm" className="dimmed">
+        With a pipeline and a hook as well: <Link href="/new">set it up step by step</Link>
+      </Text>
+    </FormDialog>
+  )
+}

@@ -1,0 +1,98 @@
+// The inputs of an application besides its repository.
+import { Checkbox, NumberInput, Stack, Text, Textarea, TextInput } from '@mantine/core'
+import type { RecordForm } from '../ui/form/use-record-form.ts'
+import { MoreOptions } from '../ui/more-options.tsx'
+import type { ApplicationValues } from './application-input.ts'
+
+type FieldsProps = { form: RecordForm<ApplicationValues> }
+
+export function CommandFields({ form }: FieldsProps) {
+  return (
+    <>
+      <Textarea
+        label="Install command (optional)"
+        description="Runs in every new release, on the server"
+        rows={2}
+        className="code-input"
+        spellCheck={false}
+        {...form.field('install_dependencies_command')}
+      />
+      <Textarea
+        label="Build command (optional)"
+        description="Runs after the install command"
+        rows={2}
+        className="code-input"
+        spellCheck={false}
+        {...form.field('build_command')}
+      />
+    </>
+  )
+}
+
+const ADVANCED = [
+  'root_directory',
+  'shared_paths',
+  'deployments_keep',
+  'programming_language',
+  'framework',
+  'engine_version',
+]
+
+export function AdvancedFields({ form }: FieldsProps) {
+  return (
+    <MoreOptions isOpen={ADVANCED.some((name) => form.errors[name])}>
+      <TextInput
+        label="Folder (optional)"
+        description="Deploys only this folder of the repository: apps/shop"
+        autoComplete="off"
+        spellCheck={false}
+        {...form.field('root_directory')}
+      />
+      <Textarea
+        label="Shared paths (optional)"
+        description="Kept from release to release, one in each line: storage/ is a folder, .env a file"
+        rows={3}
+        className="code-input"
+        spellCheck={false}
+        {...form.field('shared_paths')}
+      />
+      <NumberInput
+        label="Releases to keep"
+        description="On each server, so that you can roll back to them"
+        min={1}
+        max={100}
+        allowDecimal={false}
+        {...form.field('deployments_keep')}
+      />
+      <TextInput label="Language (optional)" autoComplete="off" {...form.field('programming_language')} />
+      <TextInput label="Framework (optional)" autoComplete="off" {...form.field('framework')} />
+      <TextInput label="Engine version (optional)" autoComplete="off" {...form.field('engine_version')} />
+    </MoreOptions>
+  )
+}
+
+type ServersFieldProps = FieldsProps & { servers: { id: number; name: string }[] | undefined }
+
+export function ServersField({ form, servers }: ServersFieldProps) {
+  const { errors, values } = form
+  return (
+    <Checkbox.Group
+      label="Servers"
+      description="Where it is deployed"
+      value={values.linked_resources}
+      onChange={(ids) => form.set('linked_resources', ids)}
+      error={errors.linked_resources}
+    >
+      <Stack gap="xs" mt="xs">
+        {servers?.map(({ id, name }) => (
+          <Checkbox key={id} value={String(id)} label={<span className="wrap">{name}</span>} />
+        ))}
+        {servers?.length === 0 && (
+          <Text size="sm" className="dimmed">
+            This environment has no servers yet. You can link them later.
+          </Text>
+        )}
+      </Stack>
+    </Checkbox.Group>
+  )
+}

@@ -1,0 +1,67 @@
+import { TextInput } from '@mantine/core'
+import { useApi } from '../api/services.ts'
+import { useInventoryChanged } from '../servers/servers.ts'
+import { FormDialog } from '../ui/form/form-dialog.tsx'
+import { useRecordForm } from '../ui/form/use-record-form.ts'
+import { notify } from '../ui/notify.ts'
+import { AdvancedFields, CommandFields } from './application-fields.tsx'
+import {
+  APPLICATION_LABELS,
+  type ApplicationRecord,
+  type ApplicationValues,
+  applicationChange,
+  applicationValues,
+} from './application-input.ts'
+import { RepositoryFields } from './repository-fields.tsx'
+
+type EditApplicationDialogProps = {
+  application: ApplicationRecord
+  version: string | null
+  organizationId: number
+  close(): void
+}
+
+export function EditApplicationDialog(props: EditApplicationDialogProps) {
+  const { application, version, organizationId, close } = props
+  const api = useApi()
+  const changed = useInventoryChanged()
+  const { id } = application
+  const form = useRecordForm<ApplicationValues, ApplicationRecord>({
+    id: `application-${id}`,
+    initial: applicationValues(application),
+    version,
+    save: (values, ifMatch) =>
+      api.put('/applications/{id}', {
+        params: { path: { id }, header: { 'If-Match': ifMatch } },
+        body: applicationChange(application, values),
+      }),
+    async reload() {
+      const { data, etag } = await api.getVersioned('/applications/{id}', { params: { path: { id } } })
+      return { values: applicationValues(data), version: etag }
+    },
+    onSaved({ name }) {
+      close()
+      notify.done(`Application ${name} saved.`)
+      void changed()
+    },
+  })
+  return (
+    <FormDialog
+      title={`Edit ${application.name}`}
+      form={form}
+      submit="Save changes"
+      labels={APPLICATION_LABELS}
+      close={close}
+    >
+      <TextInput label="Name" autoComplete="off" spellCheck={false} {...form.field('name')} />
+      <RepositoryFields
+        form={form}
+        organizationId={organizationId}
+        projectId={application.project_id}
+        environmentId={application.environment_id}
+      />
+      <CommandFields form={form} />
+      <AdvancedFields form={form} />
+    </FormDialog>
+  )
+}

@@ -1,0 +1,72 @@
+import { DataList } from '@mantine/core'
+import { Link } from 'wouter'
+import { safeUrl } from '../ui/format.ts'
+import { Fact, SectionCard, StatusBadge } from '../ui/parts.tsx'
+import { Age } from '../ui/time.tsx'
+import type { ApplicationRecord } from './application-input.ts'
+
+type Deployment = NonNullable<ApplicationRecord['last_deployments']['live']>
+
+/** What its servers serve, and what was deployed last. */
+export function Releases({ application }: { application: ApplicationRecord }) {
+  const { live, latest } = application.last_deployments
+  return (
+    <SectionCard id="releases" title="Live release">
+      <DataList labelWidth="8rem">
+        {live ? (
+          <Release deployment={live} />
+        ) : (
+          <DataList.Item>
+            <DataList.ItemValue className="dimmed">Nothing has been deployed yet.</DataList.ItemValue>
+          </DataList.Item>
+        )}
+        {latest && latest.id !== live?.id && (
+          <Fact label="Latest deploy">
+            <Link href={`/actions/${latest.id}`}>#{latest.id}</Link> <StatusBadge status={latest.status} />{' '}
+            <span className="dimmed">
+              <Age of={latest.created_at} />
+            </span>
+          </Fact>
+        )}
+        <Fact label="Releases kept">{application.deployments_keep} on each server</Fact>
+        <Fact label="Folder on servers">
+          <code>{application.folder}</code>
+        </Fact>
+      </DataList>
+    </SectionCard>
+  )
+}
+
+function Release({ deployment }: { deployment: Deployment }) {
+  const { release_name, commit, deployment: requested } = deployment.action_data
+  const url = safeUrl(commit?.url)
+  const hash = commit?.hash?.slice(0, 8)
+  return (
+    <>
+      <Fact label="Release">
+        <code>{release_name}</code>
+      </Fact>
+      <Fact label="Commit">
+        {hash && (
+          <>
+            {url ? (
+              <a href={url} target="_blank" rel="noreferrer">
+                <code>{hash}</code>
+              </a>
+            ) : (
+              <code>{hash}</code>
+            )}{' '}
+            {commit?.message?.split('\n')[0]?.slice(0, 200)}
+          </>
+        )}
+      </Fact>
+      <Fact label="From">{requested?.source_ref && `${requested.source_type} ${requested.source_ref}`}</Fact>
+      <Fact label="Deployed">
+        <Link href={`/actions/${deployment.id}`}>#{deployment.id}</Link>{' '}
+        <span className="dimmed">
+          <Age of={deployment.created_at} />
+        </span>
+      </Fact>
+    </>
+  )
+}

@@ -1,0 +1,56 @@
+import { useApi } from '../api/services.ts'
+import { FormDialog } from '../ui/form/form-dialog.tsx'
+import { useRecordForm } from '../ui/form/use-record-form.ts'
+import { notify } from '../ui/notify.ts'
+import { ServerFields } from './server-fields.tsx'
+import {
+  SERVER_LABELS,
+  type ServerRecord,
+  type ServerValues,
+  serverChange,
+  serverValues,
+} from './server-input.ts'
+import { useInventoryChanged } from './servers.ts'
+
+type EditServerDialogProps = {
+  server: ServerRecord
+  version: string | null
+  organizationId: number
+  close(): void
+}
+
+export function EditServerDialog({ server, version, organizationId, close }: EditServerDialogProps) {
+  const api = useApi()
+  const changed = useInventoryChanged()
+  const { id } = server
+  const form = useRecordForm<ServerValues, ServerRecord>({
+    id: `server-${id}`,
+    initial: serverValues(server),
+    version,
+    save: (values, ifMatch) =>
+      api.put('/servers/{id}', {
+        params: { path: { id }, header: { 'If-Match': ifMatch } },
+        body: serverChange(server, values),
+      }),
+    async reload() {
+      const { data, etag } = await api.getVersioned('/servers/{id}', { params: { path: { id } } })
+      return { values: serverValues(data), version: etag }
+    },
+    onSaved({ name }) {
+      close()
+      notify.done(`Server ${name} saved.`)
+      void changed()
+    },
+  })
+  return (
+    <FormDialog
+      title={`Edit ${server.name}`}
+      form={form}
+      submit="Save changes"
+      labels={SERVER_LABELS}
+      close={close}
+    >
+      <ServerFields form={form} organizationId={organizationId} />
+    </FormDialog>
+  )
+}
