@@ -73,7 +73,7 @@ export function AddPipelineDialog({ within, resource: given, close }: AddPipelin
         {...form.field('operation')}
         value={operation}
       />
-      <TextInput label="Name" autoComplete="off" {...form.field('name')} value={name} />
+      <TextInput label="Name" data-autofocus autoComplete="off" {...form.field('name')} value={name} />
     </FormDialog>
   )
 }

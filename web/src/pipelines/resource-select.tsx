@@ -15,7 +15,7 @@ export function ResourceSelect({ resources, chosen, choose, error }: ResourceSel
   return (
     <Select
       label="Runs on"
-      data-autofocus
+      openOnFocus={false}
       placeholder="An application or a server"
       searchable
       searchValue={resources.search}

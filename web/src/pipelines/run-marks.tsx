@@ -6,6 +6,7 @@ import { useRecentRuns } from './recent-runs.tsx'
 import type { Run } from './run-stats.ts'
 
 const SHOWN = 10
+const MARK = 10
 
 /** The last runs of a pipeline in one line. */
 export function RunMarks({ pipelineId }: { pipelineId: number }) {
@@ -15,7 +16,6 @@ export function RunMarks({ pipelineId }: { pipelineId: number }) {
   if (!last) return <span className="dimmed">No runs yet</span>
   return (
     <div className={classes.marks}>
-      <Marks runs={data.slice(0, SHOWN).toReversed()} />
       <Link href={`/actions/${last.id}`}>#{last.id}</Link>
       <span className="dimmed">
         <span data-status={last.status} className={classes.ended} aria-hidden="true">
@@ -23,6 +23,7 @@ export function RunMarks({ pipelineId }: { pipelineId: number }) {
         </span>{' '}
         {STATUS_LABELS[last.status]} <Age of={last.createdAt} />
       </span>
+      <Marks runs={data.slice(0, SHOWN).toReversed()} />
     </div>
   )
 }
@@ -31,17 +32,10 @@ export function RunMarks({ pipelineId }: { pipelineId: number }) {
 function Marks({ runs }: { runs: Run[] }) {
   const failed = runs.filter(({ status }) => status === 'failed').length
   return (
-    <svg viewBox={`0 0 ${SHOWN * 10} 14`} role="img">
+    <svg width={runs.length * MARK} height={14} role="img">
       <title>{`Last ${plural(runs.length, 'run')}: ${failed} failed`}</title>
       {runs.map((run, index) => (
-        <rect
-          key={run.id}
-          data-status={run.status}
-          x={(SHOWN - runs.length + index) * 10}
-          width={7}
-          height={14}
-          rx={1.5}
-        >
+        <rect key={run.id} data-status={run.status} x={index * MARK} width={7} height={14} rx={1.5}>
           <title>
             #{run.id} {STATUS_LABELS[run.status]}
           </title>
