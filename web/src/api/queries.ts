@@ -44,6 +44,7 @@ export const queryKeys = {
   resources: (environmentId: Id) => ['resources', environmentId],
   pipelines: (resourceType: string, resourceId: Id) => ['pipelines', resourceType, resourceId],
   environmentPipelines: (...parts: unknown[]) => ['environment-pipelines', ...parts],
+  offeredResources: (...parts: unknown[]) => ['offered-resources', ...parts],
   pipeline: (id: Id) => ['pipeline', String(id)],
   step: (pipelineId: Id, id: Id) => ['pipeline', String(pipelineId), 'step', id],
   builtInCommands: (applicationId: Id) => ['application', String(applicationId), 'commands'],

@@ -6,7 +6,7 @@ import type { Environment } from '../api/types.ts'
 import { EachEnvironment } from '../scope/each-environment.tsx'
 import { LatestRun } from '../scope/latest-run.tsx'
 import { useLatestRuns } from '../scope/latest-runs.ts'
-import { usePermissionAnywhere } from '../session/permissions.ts'
+import { useAnyPermission } from '../session/permissions.ts'
 import { EmptyState } from '../ui/empty-state.tsx'
 import { GuardedButton, ReasonedButton } from '../ui/guarded-button.tsx'
 import { Loaded, PageHeader } from '../ui/page.tsx'
@@ -19,7 +19,7 @@ type Adding = { environmentId?: number }
 
 export default function ApplicationsPage() {
   const [adding, setAdding] = useState<Adding>()
-  const { allowed, reason } = usePermissionAnywhere('application:add')
+  const { allowed, reason } = useAnyPermission('application:add', {})
   return (
     <>
       <PageHeader title="Applications">

@@ -38,6 +38,20 @@ export function defaultName(operation: Operation, resource: string): string {
   return `${verb} ${resource}`.slice(0, MAX_NAME_LENGTH)
 }
 
+/** What the person entered; an empty resource and operation and no name stand for what is proposed. */
+export type NewPipelineValues = { resource: string; operation: Operation | ''; name: string | null }
+
+/** What is sent: what was entered, else what is proposed. The first known resource is proposed. */
+export function fillIn<Known extends Resource>(
+  { resource, operation: entered, name }: NewPipelineValues,
+  known: ReadonlyMap<string, Known>,
+): { resource: Known | undefined; operation: Operation; name: string } {
+  const chosen = resource === '' ? known.values().next().value : known.get(resource)
+  const type = chosen?.type ?? 'application'
+  const operation = entered !== '' && operationsOf(type).includes(entered) ? entered : defaultOperation(type)
+  return { resource: chosen, operation, name: name ?? (chosen ? defaultName(operation, chosen.name) : '') }
+}
+
 /** `application:12`. */
 export const resourceKey = ({ type, id }: Pick<Resource, 'type' | 'id'>): string => `${type}:${id}`
 

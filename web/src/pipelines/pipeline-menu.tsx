@@ -8,7 +8,7 @@ import { scopeSearch } from '../scope/scope.ts'
 import type { PermissionScope } from '../session/permissions.ts'
 import { GuardedMenuItem } from '../ui/guarded-button.tsx'
 import { RemoveDialog } from '../ui/remove-dialog.tsx'
-import { useRefreshPipeline } from './use-pipeline-changes.ts'
+import { useRefreshPipelines } from './use-pipeline-changes.ts'
 
 const ICON = { size: 16, strokeWidth: 1.75, 'aria-hidden': true } as const
 
@@ -44,7 +44,7 @@ export function PipelineMenu({ pipeline, scope }: PipelineMenuProps) {
 function RemovePipelineDialog({ pipeline, close }: { pipeline: Pipeline; close(): void }) {
   const api = useApi()
   const [, navigate] = useLocation()
-  const refresh = useRefreshPipeline(pipeline.id)
+  const refresh = useRefreshPipelines()
   const { id, name, project_id: project, environment_id: environment } = pipeline
   return (
     <RemoveDialog

@@ -5,6 +5,7 @@ import { useRefetchOnActionEvents } from '../api/services.ts'
 import type { Pipeline } from '../api/types.ts'
 import { ErrorAlert, Loading } from '../ui/page.tsx'
 import { SectionCard } from '../ui/parts.tsx'
+import classes from './pipelines.module.css'
 import { usePlan } from './pipelines.ts'
 import { Plan } from './run-plan.tsx'
 
@@ -17,7 +18,8 @@ export function PlanSection({ pipeline }: { pipeline: Pipeline }) {
   const cannotRun = error instanceof GantryError && error.status === 409
   return (
     <SectionCard id="plan" title="Plan">
-      <div aria-live="polite">
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls */}
+      <div aria-live="polite" className={classes.plan} tabIndex={0}>
         {cannotRun ? (
           <Text size="sm">Cannot run yet. {error.message}</Text>
         ) : error ? (

@@ -10,10 +10,10 @@ import { median, type Run, successRate, toRun } from './run-stats.ts'
 
 const SHOWN = 20
 
-/** The recent runs as bars, as high as they took long, and what they add up to. */
-export function RecentRuns({ pipelineId }: { pipelineId: number }) {
+/** Newest first. */
+export function useRecentRuns(pipelineId: number) {
   const api = useApi()
-  const { data } = useQuery({
+  return useQuery({
     queryKey: queryKeys.recentRuns(pipelineId),
     staleTime: 15_000,
     queryFn: async ({ signal }) => {
@@ -21,6 +21,11 @@ export function RecentRuns({ pipelineId }: { pipelineId: number }) {
       return (await api.get('/actions', { params: { query }, signal })).map(toRun)
     },
   })
+}
+
+/** The recent runs as bars, as high as they took long, and what they add up to. */
+export function RecentRuns({ pipelineId }: { pipelineId: number }) {
+  const { data } = useRecentRuns(pipelineId)
   if (!data) return <span className="dimmed">Loading runs…</span>
   if (data.length === 0) return <span className="dimmed">No runs yet</span>
   const rate = successRate(data)

@@ -3,12 +3,15 @@ import type { ActionListItem } from '../api/types.ts'
 
 export type Run = { id: number; status: ActionListItem['status']; seconds: number | null }
 
-export function toRun({ id, status, started_at, completed_at }: ActionListItem): Run {
+export type DatedRun = Run & { createdAt: string }
+
+export function toRun(action: ActionListItem): DatedRun {
+  const { id, status, created_at: createdAt, started_at, completed_at } = action
   const seconds =
     started_at !== null && completed_at !== null
       ? (Date.parse(completed_at) - Date.parse(started_at)) / 1_000
       : null
-  return { id, status, seconds }
+  return { id, status, seconds, createdAt }
 }
 
 /** Of completed and failed runs; null without any. Skipped runs say nothing about the pipeline. */

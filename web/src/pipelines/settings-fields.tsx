@@ -65,7 +65,7 @@ function RolloutFields({ form }: Pick<SettingsFieldsProps, 'form'>) {
           />
           <NumberInput
             label="Failures allowed"
-            description="Servers that may fail before the rest is skipped."
+            description="More than that skips the rest."
             min={0}
             max={10_000}
             clampBehavior="none"

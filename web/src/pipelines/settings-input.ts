@@ -15,9 +15,9 @@ export type SettingsValues = {
 }
 
 export const QUEUE_POLICIES = {
-  queue: 'Queue the run',
-  latest: 'Queue the run, skip older queued hook runs',
-  reject: 'Reject the run',
+  queue: 'Queue',
+  latest: 'Queue, skip older hook runs',
+  reject: 'Reject',
 } as const
 
 export function valuesOfPipeline(pipeline: Pipeline): SettingsValues {
@@ -69,10 +69,10 @@ export function settingsField(field: string): keyof SettingsValues | undefined {
   return field.startsWith('rollout') ? 'batch' : undefined
 }
 
-/** `batches of 25%, none may fail`. */
+/** `Batches of 25%, at most 2 may fail`. */
 export function rolloutText(rollout: Pipeline['rollout']): string {
-  if (rollout === null) return 'all servers at once'
+  if (rollout === null) return 'All servers at once'
   const { batch, max_failed } = rollout
   const size = typeof batch === 'string' ? batch : batch === 1 ? '1 server' : `${batch} servers`
-  return `batches of ${size}, ${max_failed === 0 ? 'stops at the first failure' : `at most ${max_failed} may fail`}`
+  return `Batches of ${size}, ${max_failed === 0 ? 'stops at the first failure' : `at most ${max_failed} may fail`}`
 }

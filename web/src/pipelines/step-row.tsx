@@ -57,9 +57,9 @@ export function StepRow({ step, command, canMove, children }: StepRowProps) {
           )}
         </div>
         <Details step={step} />
-        {command !== null && <Command text={command} name={step.name} />}
       </div>
       <div className={classes.buttons}>{children}</div>
+      {command !== null && <Command text={command} name={step.name} />}
     </li>
   )
 }

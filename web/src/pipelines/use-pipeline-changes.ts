@@ -7,12 +7,23 @@ import type { Pipeline } from '../api/types.ts'
 import { notify } from '../ui/notify.ts'
 import { moveStep, precedingId } from './step-order.ts'
 
+/** Where pages list pipelines. */
+export function useRefreshPipelines(): () => void {
+  const queries = useQueryClient()
+  return () => {
+    for (const queryKey of [queryKeys.environmentPipelines(), ['pipelines']])
+      void queries.invalidateQueries({ queryKey })
+  }
+}
+
 /** The pipeline, its steps and its plan, also where other pages list them. */
 export function useRefreshPipeline(id: number): () => void {
   const queries = useQueryClient()
+  const refreshLists = useRefreshPipelines()
   return () => {
-    const keys = [queryKeys.pipeline(id), queryKeys.plan(id), queryKeys.environmentPipelines(), ['pipelines']]
-    for (const queryKey of keys) void queries.invalidateQueries({ queryKey })
+    for (const queryKey of [queryKeys.pipeline(id), queryKeys.plan(id)])
+      void queries.invalidateQueries({ queryKey })
+    refreshLists()
   }
 }
 

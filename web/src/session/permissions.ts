@@ -40,18 +40,39 @@ export function usePermission(
   if (!data || !scope) return { allowed: false, reason: 'Checking your permissions…' }
   return {
     allowed: isGranted(data, permission, scope),
-    reason: `Your role does not include ${permission}. Ask an administrator of the organization for it.`,
+    reason: reasonFor(permission),
   }
 }
 
-/** Whether there is any scope in which the person may do it. */
-export function usePermissionAnywhere(permission: string): { allowed: boolean; reason: string } {
+/** Somewhere in a scope, of which levels may be left open. For pages that list what is in several environments. */
+export function useAnyPermission(
+  permission: string,
+  scope: Partial<PermissionScope>,
+): { allowed: boolean; reason: string } {
   const { data } = useGrants()
   if (!data) return { allowed: false, reason: 'Checking your permissions…' }
-  return {
-    allowed: data.some(({ permissions }) => permissions.some((one) => one === permission)),
-    reason: `Your role does not include ${permission}. Ask an administrator of the organization for it.`,
-  }
+  return { allowed: isGrantedWithin(data, permission, scope), reason: reasonFor(permission) }
+}
+
+/** Pure. A level that is not given, or that a grant does not name, matches all. */
+export function isGrantedWithin(
+  grants: Grants,
+  permission: string,
+  scope: Partial<PermissionScope>,
+): boolean {
+  const meets = (wanted: number | null | undefined, granted: number | null) =>
+    wanted === undefined || wanted === null || granted === null || wanted === granted
+  return grants.some(
+    (grant) =>
+      grant.permissions.some((one) => one === permission) &&
+      meets(scope.organization, grant.organization_id) &&
+      meets(scope.project, grant.project_id) &&
+      meets(scope.environment, grant.environment_id),
+  )
+}
+
+function reasonFor(permission: string): string {
+  return `Your role does not include ${permission}. Ask an administrator of the organization for it.`
 }
 
 const FRESH_FOR_MS = 30_000

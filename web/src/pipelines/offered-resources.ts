@@ -1,0 +1,60 @@
+// What a new pipeline may run on.
+import { useDebouncedValue } from '@mantine/hooks'
+import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import { useRef, useState } from 'react'
+import type { Data } from '#client/index.ts'
+import { queryKeys } from '../api/queries.ts'
+import { useApi } from '../api/services.ts'
+import type { PermissionScope } from '../session/permissions.ts'
+import { type Resource, resourceKey } from './new-pipeline.ts'
+
+export type OfferedResource = Resource & { label: string; scope: PermissionScope }
+export type KnownResources = ReturnType<typeof useKnownResources>
+
+const MAX_OFFERED = 50
+const SEARCH_DEBOUNCE_MS = 200
+
+/** Applications come first: most pipelines deploy one. With `given`, only that one is offered. */
+export function useKnownResources(
+  within: string | undefined,
+  given: Pick<Resource, 'type' | 'id'> | undefined,
+) {
+  const api = useApi()
+  const [search, setSearch] = useState('')
+  const [text] = useDebouncedValue(search, SEARCH_DEBOUNCE_MS)
+  // All that were ever offered: what was chosen stays known while the person searches for another one.
+  const known = useRef(new Map<string, OfferedResource>()).current
+  // The select shows the chosen one as the text of its search.
+  const isLabel = [...known.values()].some(({ label }) => label === text)
+  const q = given || isLabel ? '' : text.trim()
+  const { data } = useQuery({
+    queryKey: queryKeys.offeredResources(given ?? within, q),
+    placeholderData: keepPreviousData,
+    queryFn: async ({ signal }) => {
+      const query = {
+        per_page: MAX_OFFERED,
+        ...(given ? { 'filter[id]': String(given.id) } : within && { within }),
+        ...(q !== '' && { q }),
+      }
+      const types = given ? [given.type] : (['application', 'server'] as const)
+      const read = (type: Resource['type']) =>
+        api.get('/names', { params: { query: { ...query, type } }, signal })
+      return (await Promise.all(types.map(read))).flat().map(toResource)
+    },
+  })
+  const offered = data ?? []
+  for (const one of offered) known.set(resourceKey(one), one)
+  return { offered, known, isLoaded: data !== undefined, search, setSearch }
+}
+
+function toResource(entry: Data<'get', '/names'>[number]): OfferedResource {
+  const { type, id, name, path, organization, project_id, environment_id } = entry
+  const parents = path.split('/').slice(0, -1).join('/')
+  return {
+    type: type as Resource['type'],
+    id: Number(id),
+    name,
+    label: parents === '' ? name : `${name} (${parents})`,
+    scope: { organization: organization.id, project: project_id, environment: environment_id },
+  }
+}
