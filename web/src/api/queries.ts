@@ -62,6 +62,13 @@ export const queryKeys = {
   environmentHooks: (environmentId: Id, ...of: unknown[]) => ['environment-hooks', environmentId, ...of],
   senders: ['senders'],
   hookRequest: (id: Id) => ['hook-request', id],
+  scopeNames: (organizationId: Id) => ['scope-names', organizationId],
+  member: (organizationId: Id, userId: Id) => ['member', organizationId, userId],
+  role: (id: Id) => ['role', id],
+  users: (query?: object) => (query ? ['users', query] : ['users']),
+  audit: (organizationId: Id | null, query: object) => ['audit', organizationId, query],
+  auditNames: (entryId: Id) => ['audit-names', entryId],
+  auditPeople: (organizationId: Id | null) => ['audit-people', organizationId],
 } as const
 
 export function createQueryClient(): QueryClient {

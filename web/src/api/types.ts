@@ -3,6 +3,7 @@ import type { components } from '#client/index.ts'
 
 type Schemas = components['schemas']
 
+export type AuditEntry = Schemas['AuditEntry']
 export type Action = Schemas['Action']
 export type ActionListItem = Schemas['ActionListItem']
 export type ActionMove = Schemas['ActionMove']
@@ -14,6 +15,7 @@ export type Hook = Schemas['Hook']
 export type HookRequestDetail = Schemas['HookRequestDetail']
 export type HookRequestRecord = Schemas['HookRequestRecord']
 export type Invitation = Schemas['Invitation']
+export type Member = Schemas['Member']
 export type LogText = Schemas['LogText']
 export type NameEntry = Schemas['NameEntry']
 export type Organization = Schemas['Organization']
@@ -26,6 +28,7 @@ export type Role = Schemas['Role']
 export type RunPlan = Schemas['RunPlan']
 export type Step = Schemas['Step']
 export type Target = Schemas['Target']
+export type UserAccount = Schemas['UserAccount']
 
 export type RunBody = Schemas['RunRequest']
 export type TokenBody = Schemas['CreatePersonalAccessTokenRequest']

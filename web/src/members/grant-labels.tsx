@@ -1,22 +1,17 @@
-import { useEnvironment, useProject } from '../scope/tree.ts'
+import { roleLabel, type ScopeNames, type StoredGrant, scopeName } from './grant-input.ts'
 
-type Grant = { role_name: string; project_id: number | null; environment_id: number | null }
+type GrantLabelsProps = { grants: (StoredGrant & { source?: string })[]; names: ScopeNames }
 
-export function GrantLabels({ grants }: { grants: Grant[] }) {
-  return grants.map((grant, index) => (
-    <span key={`${grant.role_name} ${grant.project_id} ${grant.environment_id}`}>
-      {index > 0 && ', '}
-      <GrantLabel grant={grant} />
-    </span>
-  ))
-}
-
-/** With the names of its scope, once they are known and if the person may see them. */
-function GrantLabel({ grant: { role_name, environment_id, project_id } }: { grant: Grant }) {
-  const environment = useEnvironment(environment_id).data
-  const project = useProject(project_id).data
-  if (environment) return `${role_name} in ${environment.project.name} / ${environment.name}`
-  if (environment_id !== null) return `${role_name} in environment ${environment_id}`
-  if (project_id !== null) return `${role_name} in ${project?.name ?? `project ${project_id}`}`
-  return role_name
+/** "Developer in Web shop / Production", one below the other. */
+export function GrantLabels({ grants, names }: GrantLabelsProps) {
+  return grants.map((grant) => {
+    const scope = scopeName(grant, names)
+    return (
+      <div key={`${grant.role ?? grant.role_id} ${grant.project_id} ${grant.environment_id}`}>
+        {roleLabel(grant)}
+        {scope !== undefined && <span className="dimmed"> in {scope}</span>}
+        {grant.source === 'oidc' && <span className="dimmed"> (from single sign-on)</span>}
+      </div>
+    )
+  })
 }

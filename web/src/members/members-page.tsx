@@ -1,94 +1,96 @@
-// Who may do what. Members and roles are managed through the API; pending invitations can be removed here.
-import { DataList, Table, Text } from '@mantine/core'
-import { useQuery } from '@tanstack/react-query'
+// Who belongs to the selected organization and may do what there: members, invitations and roles.
+import { Group, Stack, Text } from '@mantine/core'
+import { UserPlus } from 'lucide-react'
+import { useState } from 'react'
 import { GantryError } from '#client/index.ts'
-import { queryKeys } from '../api/queries.ts'
-import { useApi } from '../api/services.ts'
-import type { Role } from '../api/types.ts'
+import type { Invitation } from '../api/types.ts'
+import { CopyAs } from '../copy-as/copy-as.tsx'
 import { NoOrganization } from '../scope/each-environment.tsx'
-import { useScope } from '../scope/scope.ts'
 import { useOrganizations } from '../scope/tree.ts'
+import { useOrganizationId } from '../scope/use-organization-id.ts'
+import { GuardedButton } from '../ui/guarded-button.tsx'
 import { Loaded, PageHeader } from '../ui/page.tsx'
-import { DataTable, Fact, Section } from '../ui/parts.tsx'
-import { GrantLabels } from './grant-labels.tsx'
+import { Section } from '../ui/parts.tsx'
+import { InviteDialog } from './invite-dialog.tsx'
+import { MembersTable } from './members-table.tsx'
 import { PendingInvitations } from './pending-invitations.tsx'
+import { RolesSection } from './roles-section.tsx'
+import { useMembers, useScopeNames } from './use-organization-roles.ts'
 
 export default function MembersPage() {
-  const [scope] = useScope()
+  const organizationId = useOrganizationId()
+  const organizations = useOrganizations()
+  if (organizationId !== undefined) return <OrganizationMembers key={organizationId} id={organizationId} />
   return (
     <>
       <PageHeader title="Members" />
-      <Loaded query={useOrganizations()} what="organizations">
-        {(all) => {
-          const shown = all.filter(({ id }) => scope.organization === undefined || id === scope.organization)
-          if (shown.length === 0) return <NoOrganization />
-          return shown.map(({ id, name, owner }) => (
-            <Section key={id} id={`organization-${id}`} title={name}>
-              <Text mb="xs" className="dimmed">
-                Owned by {owner.name}
-              </Text>
-              <OrganizationMembers organizationId={id} />
-            </Section>
-          ))
-        }}
+      <Loaded query={organizations} what="organizations">
+        {() => <NoOrganization />}
       </Loaded>
     </>
   )
 }
 
-function OrganizationMembers({ organizationId }: { organizationId: number }) {
-  const api = useApi()
-  const query = useQuery({
-    queryKey: queryKeys.members(organizationId),
-    queryFn: async ({ signal }) => {
-      const input = { params: { path: { id: organizationId } }, signal }
-      const [members, invitations, roles] = await Promise.all([
-        api.all('/organizations/{id}/members', input),
-        api.all('/organizations/{id}/invitations', input),
-        api.all('/organizations/{id}/roles', input),
-      ])
-      return { members, invitations, roles }
-    },
-  })
-  if (query.error instanceof GantryError && query.error.status === 403)
-    return <p className="dimmed">You do not have permission to see the members of this organization.</p>
-  return (
-    <Loaded query={query} what="members">
-      {({ members, invitations, roles }) => (
-        <>
-          <DataTable columns={['Name', 'Email', 'Roles']}>
-            {members.map(({ user, grants }) => (
-              <Table.Tr key={user.id}>
-                <Table.Td>{user.name}</Table.Td>
-                <Table.Td className="wrap">{user.email}</Table.Td>
-                <Table.Td>
-                  <GrantLabels grants={grants} />
-                </Table.Td>
-              </Table.Tr>
-            ))}
-          </DataTable>
-          <PendingInvitations organizationId={organizationId} invitations={invitations} />
-          <CustomRoles roles={roles} />
-        </>
-      )}
-    </Loaded>
-  )
-}
+/** False: nobody; true: somebody new; else again. */
+type Inviting = boolean | Invitation
 
-function CustomRoles({ roles }: { roles: Role[] }) {
-  if (roles.length === 0)
-    return (
-      <Text className="dimmed" mt="xs">
-        No custom roles
-      </Text>
-    )
+function OrganizationMembers({ id }: { id: number }) {
+  const query = useMembers(id)
+  const names = useScopeNames(id)
+  const organization = useOrganizations().data?.find((one) => one.id === id)
+  const [inviting, setInviting] = useState<Inviting>(false)
   return (
-    <DataList orientation="vertical" mt="md">
-      {roles.map((role) => (
-        <Fact key={role.id} label={role.name}>
-          {role.permissions.join(', ')}
-        </Fact>
-      ))}
-    </DataList>
+    <>
+      <PageHeader title="Members">
+        <Group gap="sm">
+          <CopyAs
+            command="gantry members ls"
+            curl={{ method: 'GET', path: `/organizations/${id}/members` }}
+          />
+          <GuardedButton
+            permission="member:add"
+            scope={{ organization: id }}
+            leftSection={<UserPlus size={16} strokeWidth={1.75} aria-hidden="true" />}
+            onClick={() => setInviting(true)}
+          >
+            Invite
+          </GuardedButton>
+        </Group>
+      </PageHeader>
+      {query.error instanceof GantryError && query.error.status === 403 ? (
+        <p className="dimmed">You do not have permission to see the members of this organization.</p>
+      ) : (
+        <Loaded query={query} what="members">
+          {({ members, invitations, roles }) => (
+            <Stack gap="lg">
+              <Section id="people" title={organization?.name ?? 'People'}>
+                {organization && (
+                  <Text mb="xs" size="sm" className="dimmed">
+                    Owned by {organization.owner.name}
+                  </Text>
+                )}
+                <MembersTable organizationId={id} members={members} roles={roles} names={names} />
+              </Section>
+              <PendingInvitations
+                organizationId={id}
+                invitations={invitations}
+                names={names}
+                inviteAgain={setInviting}
+              />
+              <RolesSection organizationId={id} roles={roles} members={members} invitations={invitations} />
+              {inviting !== false && (
+                <InviteDialog
+                  organizationId={id}
+                  earlier={inviting === true ? undefined : inviting}
+                  roles={roles}
+                  names={names}
+                  close={() => setInviting(false)}
+                />
+              )}
+            </Stack>
+          )}
+        </Loaded>
+      )}
+    </>
   )
 }

@@ -1,87 +1,111 @@
-import { Button, Paper, Text, Title } from '@mantine/core'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { Badge, Group, Table } from '@mantine/core'
 import { useState } from 'react'
 import { queryKeys } from '../api/queries.ts'
 import { useApi } from '../api/services.ts'
 import type { Invitation } from '../api/types.ts'
-import { ConfirmDialog } from '../ui/confirm-dialog.tsx'
+import { ConfirmChange } from '../ui/confirm-change.tsx'
 import { formatDate } from '../ui/format.ts'
-import { Item, ItemList } from '../ui/item-list.tsx'
+import { GuardedButton } from '../ui/guarded-button.tsx'
+import { DataTable, Section } from '../ui/parts.tsx'
+import type { ScopeNames } from './grant-input.ts'
 import { GrantLabels } from './grant-labels.tsx'
+import classes from './members.module.css'
 
-type PendingInvitationsProps = { organizationId: number; invitations: Invitation[] }
+type PendingInvitationsProps = {
+  organizationId: number
+  invitations: Invitation[]
+  names: ScopeNames
+  inviteAgain(invitation: Invitation): void
+}
 
 /** People who are invited and have not joined yet. */
-export function PendingInvitations({ organizationId, invitations }: PendingInvitationsProps) {
-  const [removing, setRemoving] = useState<Invitation>()
+export function PendingInvitations(props: PendingInvitationsProps) {
+  const { organizationId, invitations, names, inviteAgain } = props
+  const [revoking, setRevoking] = useState<Invitation>()
   if (invitations.length === 0) return null
+  const scope = { organization: organizationId }
   return (
-    <>
-      <Title order={3} size="h6" mt="md" mb="xs">
-        Pending invitations
-      </Title>
-      <Paper withBorder px="sm">
-        <ItemList>
-          {invitations.map((invitation) => (
-            <Item
-              key={invitation.id}
-              title={invitation.email}
-              action={
-                <Button
-                  variant="default"
-                  size="xs"
-                  onClick={() => setRemoving(invitation)}
-                  aria-label={`Remove the invitation of ${invitation.email}`}
-                >
-                  Remove
-                </Button>
-              }
-            >
-              <GrantLabels grants={invitation.grants} />
-              {` · expires ${formatDate(invitation.expires_at)}`}
-            </Item>
-          ))}
-        </ItemList>
-      </Paper>
-      {removing && (
-        <RemoveInvitation
+    <Section id="invitations" title="Pending invitations">
+      <DataTable columns={['Email', 'Roles', 'Expires', 'Actions']} aria-label="Pending invitations">
+        {invitations.map((invitation) => {
+          const { id, email, grants, created_by_user, expires_at } = invitation
+          const isExpired = Date.parse(expires_at) <= Date.now()
+          return (
+            <Table.Tr key={id}>
+              <Table.Td className={classes.person}>
+                <span className={classes.name}>{email}</span>
+                <div className="dimmed wrap">Invited by {created_by_user.name}</div>
+              </Table.Td>
+              <Table.Td>
+                <GrantLabels grants={grants} names={names} />
+              </Table.Td>
+              <Table.Td className="numeric">
+                {isExpired ? (
+                  <Badge variant="light" color="orange">
+                    Expired
+                  </Badge>
+                ) : (
+                  <time dateTime={expires_at}>{formatDate(expires_at)}</time>
+                )}
+              </Table.Td>
+              <Table.Td className={classes.actions}>
+                <Group gap="xs" justify="flex-end" wrap="nowrap">
+                  <GuardedButton
+                    permission="member:add"
+                    scope={scope}
+                    variant="default"
+                    size="xs"
+                    aria-label={`Invite ${email} again`}
+                    onClick={() => inviteAgain(invitation)}
+                  >
+                    Invite again
+                  </GuardedButton>
+                  <GuardedButton
+                    permission="member:remove"
+                    scope={scope}
+                    variant="default"
+                    size="xs"
+                    aria-label={`Revoke the invitation of ${email}`}
+                    onClick={() => setRevoking(invitation)}
+                  >
+                    Revoke
+                  </GuardedButton>
+                </Group>
+              </Table.Td>
+            </Table.Tr>
+          )
+        })}
+      </DataTable>
+      {revoking && (
+        <RevokeInvitation
           organizationId={organizationId}
-          invitation={removing}
-          close={() => setRemoving(undefined)}
+          invitation={revoking}
+          close={() => setRevoking(undefined)}
         />
       )}
-    </>
+    </Section>
   )
 }
 
-type RemoveInvitationProps = { organizationId: number; invitation: Invitation; close(): void }
+type RevokeInvitationProps = { organizationId: number; invitation: Invitation; close(): void }
 
-function RemoveInvitation({ organizationId, invitation, close }: RemoveInvitationProps) {
+function RevokeInvitation({ organizationId, invitation, close }: RevokeInvitationProps) {
   const api = useApi()
-  const queries = useQueryClient()
-  const { mutate, isPending, error } = useMutation({
-    mutationFn: () =>
-      api.delete('/organizations/{id}/invitations/{invitation_id}', {
-        params: { path: { id: organizationId, invitation_id: invitation.id } },
-      }),
-    onSuccess() {
-      close()
-      void queries.invalidateQueries({ queryKey: queryKeys.members(organizationId) })
-    },
-  })
   return (
-    <ConfirmDialog
-      title="Remove this invitation?"
-      button="Remove"
+    <ConfirmChange
+      title="Revoke this invitation?"
+      button="Revoke"
       color="red"
-      isPending={isPending}
-      error={error}
-      confirm={mutate}
+      done={`Invitation of ${invitation.email} revoked.`}
+      invalidates={queryKeys.members(organizationId)}
+      change={() =>
+        api.delete('/organizations/{id}/invitations/{invitation_id}', {
+          params: { path: { id: organizationId, invitation_id: invitation.id } },
+        })
+      }
       close={close}
     >
-      <Text size="sm" className="wrap">
-        The link that was sent to {invitation.email} stops working at once.
-      </Text>
-    </ConfirmDialog>
+      The link that was sent to {invitation.email} stops working at once.
+    </ConfirmChange>
   )
 }

@@ -15,8 +15,7 @@ import { SignInForm, SignInPage } from './sign-in.tsx'
 type State =
   | { kind: 'unknown' }
   | { kind: 'signed-out' }
-  | { kind: 'signed-in'; user: SessionUser }
-  | { kind: 'ended'; user: SessionUser }
+  | { kind: 'signed-in' | 'ended'; user: SessionUser; isInstanceAdmin: boolean }
 
 export function SessionGate({ children }: { children: ReactNode }) {
   const { api, connection, actionEvents, onSessionEnded } = useServices()
@@ -28,7 +27,9 @@ export function SessionGate({ children }: { children: ReactNode }) {
     if (state.kind !== 'unknown' || !isReachable) return
     api
       .get('/session')
-      .then(({ user }) => setState({ kind: 'signed-in', user }))
+      .then(({ user, is_instance_admin }) =>
+        setState({ kind: 'signed-in', user, isInstanceAdmin: is_instance_admin }),
+      )
       .catch((error: unknown) => {
         if (!(error instanceof UnreachableError)) setState({ kind: 'signed-out' })
       })
@@ -36,9 +37,7 @@ export function SessionGate({ children }: { children: ReactNode }) {
 
   useEffect(
     () =>
-      onSessionEnded(() =>
-        setState((now) => (now.kind === 'signed-in' ? { kind: 'ended', user: now.user } : now)),
-      ),
+      onSessionEnded(() => setState((now) => (now.kind === 'signed-in' ? { ...now, kind: 'ended' } : now))),
     [onSessionEnded],
   )
 
@@ -52,11 +51,11 @@ export function SessionGate({ children }: { children: ReactNode }) {
 
   const signIn = useCallback(
     async (email: string, password: string) => {
-      const { user } = await api.post('/session', { body: { email, password } })
+      const { user, is_instance_admin } = await api.post('/session', { body: { email, password } })
       // What another person loaded must not be shown to this one.
       setState((now) => {
         if (now.kind !== 'ended' || now.user.id !== user.id) queries.clear()
-        return { kind: 'signed-in', user }
+        return { kind: 'signed-in', user, isInstanceAdmin: is_instance_admin }
       })
       await queries.invalidateQueries()
     },
@@ -86,7 +85,9 @@ export function SessionGate({ children }: { children: ReactNode }) {
     )
   if (state.kind === 'signed-out') return <SignInPage signIn={signIn} />
   return (
-    <SessionContext value={{ user: state.user, signOut, leave, setUser }}>
+    <SessionContext
+      value={{ user: state.user, isInstanceAdmin: state.isInstanceAdmin, signOut, leave, setUser }}
+    >
       {children}
       <Modal
         opened={state.kind === 'ended'}

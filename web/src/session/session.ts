@@ -4,6 +4,7 @@ import type { Data } from '#client/index.ts'
 export type SessionUser = Data<'get', '/session'>['user']
 type Session = {
   user: SessionUser
+  isInstanceAdmin: boolean
   signOut(): Promise<void>
   /** The session is over already: back to the sign-in page. */
   leave(): void

@@ -1,0 +1,116 @@
+import { Button, Group, Stack, Text, TextInput } from '@mantine/core'
+import { useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { queryKeys } from '../api/queries.ts'
+import { useApi } from '../api/services.ts'
+import type { Invitation } from '../api/types.ts'
+import { SecretOnce } from '../ui/copy-field.tsx'
+import { FormDialog } from '../ui/form/form-dialog.tsx'
+import { useRecordForm } from '../ui/form/use-record-form.ts'
+import { formatDateTime } from '../ui/format.ts'
+import { MoreOptions } from '../ui/more-options.tsx'
+import { Dialog } from '../ui/parts.tsx'
+import { type GrantChoices, RoleSelect, ScopeSelect } from './grant-fields.tsx'
+import { NEW_GRANT, toGrantBody, toGrantInput } from './grant-input.ts'
+
+type InviteDialogProps = GrantChoices & {
+  organizationId: number
+  /** An earlier invitation, which the new one replaces. */
+  earlier?: Invitation | undefined
+  close(): void
+}
+
+export function InviteDialog({ organizationId, earlier, close, roles, names }: InviteDialogProps) {
+  const api = useApi()
+  const queries = useQueryClient()
+  const [created, setCreated] = useState<Invitation>()
+  const offered = earlier?.grants[0]
+  const form = useRecordForm({
+    id: earlier ? `invitation-${earlier.id}` : `invitation-new-${organizationId}`,
+    initial: {
+      email: earlier?.email ?? '',
+      name: earlier?.name ?? '',
+      ...(offered ? toGrantInput(offered) : NEW_GRANT),
+    },
+    // The API names what a role or a scope is made of.
+    fields: (field) => (/^role/.test(field) ? 'role' : /_id$/.test(field) ? 'scope' : undefined),
+    save: ({ email, name, ...grant }) =>
+      api.post('/organizations/{id}/invitations', {
+        params: { path: { id: organizationId } },
+        body: {
+          email: email.trim(),
+          ...(name.trim() !== '' && { name: name.trim() }),
+          ...toGrantBody(grant),
+        },
+      }),
+    onSaved(invitation) {
+      setCreated(invitation)
+      void queries.invalidateQueries({ queryKey: queryKeys.members(organizationId) })
+    },
+  })
+  if (created) return <CreatedDialog invitation={created} close={close} />
+  return (
+    <FormDialog
+      title={earlier ? 'Invite again' : 'Invite to the organization'}
+      form={form}
+      submit="Create link"
+      labels={{ scope: 'Access to' }}
+      close={close}
+    >
+      {earlier && (
+        <Text size="sm" className="dimmed">
+          You get a new link. The earlier one stops working.
+        </Text>
+      )}
+      <TextInput
+        label="Email"
+        type="email"
+        autoComplete="off"
+        readOnly={earlier !== undefined}
+        data-autofocus
+        {...form.field('email')}
+      />
+      <RoleSelect
+        label="Role"
+        isDescribed
+        value={form.values.role}
+        roles={roles}
+        error={form.errors.role ?? undefined}
+        change={(role) => form.set('role', role)}
+      />
+      <ScopeSelect
+        label="Access to"
+        value={form.values.scope}
+        names={names}
+        error={form.errors.scope ?? undefined}
+        change={(scope) => form.set('scope', scope)}
+      />
+      <MoreOptions isOpen={form.values.name !== ''}>
+        <TextInput
+          label="Name (optional)"
+          description="Suggested to a person who has no account yet."
+          maxLength={255}
+          autoComplete="off"
+          {...form.field('name')}
+        />
+      </MoreOptions>
+    </FormDialog>
+  )
+}
+
+function CreatedDialog({ invitation, close }: { invitation: Invitation; close(): void }) {
+  return (
+    <Dialog title={`Invitation of ${invitation.email}`} size="lg" close={close} isPersistent>
+      <Stack gap="md">
+        <SecretOnce label="Invitation link" value={invitation.url ?? ''} />
+        <Text size="sm" className="wrap">
+          Send it to {invitation.email}, and to nobody else: whoever opens it first gets the role. It works
+          once, until {formatDateTime(invitation.expires_at)}.
+        </Text>
+        <Group justify="flex-end">
+          <Button onClick={close}>Done</Button>
+        </Group>
+      </Stack>
+    </Dialog>
+  )
+}

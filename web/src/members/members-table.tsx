@@ -1,0 +1,138 @@
+import { ActionIcon, Badge, Menu, Table, TextInput } from '@mantine/core'
+import { Ellipsis, UserMinus, UserPen } from 'lucide-react'
+import { useState } from 'react'
+import { queryKeys } from '../api/queries.ts'
+import { useApi } from '../api/services.ts'
+import type { Member } from '../api/types.ts'
+import { useSession } from '../session/session.ts'
+import { ConfirmChange } from '../ui/confirm-change.tsx'
+import { GuardedMenuItem } from '../ui/guarded-button.tsx'
+import { DataTable } from '../ui/parts.tsx'
+import { ChangeMemberDialog } from './change-member-dialog.tsx'
+import type { GrantChoices } from './grant-fields.tsx'
+import { GrantLabels } from './grant-labels.tsx'
+import classes from './members.module.css'
+
+type MembersTableProps = GrantChoices & { organizationId: number; members: Member[] }
+
+/** More are worth a search. */
+const MAX_UNSEARCHED = 10
+
+export function MembersTable({ organizationId, members, ...choices }: MembersTableProps) {
+  const { user: me } = useSession()
+  const [text, setText] = useState('')
+  const [changing, setChanging] = useState<Member>()
+  const [removing, setRemoving] = useState<Member>()
+  const shown = members.filter(({ user }) =>
+    `${user.name}\n${user.email}`.toLowerCase().includes(text.trim().toLowerCase()),
+  )
+  return (
+    <>
+      {members.length > MAX_UNSEARCHED && (
+        <TextInput
+          className={classes.search}
+          size="xs"
+          mb="xs"
+          placeholder="Search by name or email"
+          aria-label="Search members"
+          value={text}
+          onChange={(event) => setText(event.currentTarget.value)}
+        />
+      )}
+      <DataTable columns={['Name', 'Roles', 'Actions']} aria-label="Members">
+        {shown.map((member) => {
+          const { user, grants } = member
+          return (
+            <Table.Tr key={user.id}>
+              <Table.Td className={classes.person}>
+                <span className={classes.name}>{user.name}</span>{' '}
+                {user.id === me.id && (
+                  <Badge variant="light" size="sm">
+                    You
+                  </Badge>
+                )}
+                {!user.active && (
+                  <Badge variant="light" size="sm" color="orange">
+                    Deactivated
+                  </Badge>
+                )}
+                <div className="dimmed wrap">{user.email}</div>
+              </Table.Td>
+              <Table.Td>
+                <GrantLabels grants={grants} names={choices.names} />
+              </Table.Td>
+              <Table.Td className={classes.actions}>
+                <Menu position="bottom-end">
+                  <Menu.Target>
+                    <ActionIcon variant="subtle" color="gray" aria-label={`Actions for ${user.name}`}>
+                      <Ellipsis size={16} strokeWidth={1.75} aria-hidden="true" />
+                    </ActionIcon>
+                  </Menu.Target>
+                  <Menu.Dropdown>
+                    <GuardedMenuItem
+                      permission="member:edit"
+                      scope={{ organization: organizationId }}
+                      leftSection={<UserPen size={16} strokeWidth={1.75} aria-hidden="true" />}
+                      onClick={() => setChanging(member)}
+                    >
+                      Change roles
+                    </GuardedMenuItem>
+                    <GuardedMenuItem
+                      permission="member:remove"
+                      scope={{ organization: organizationId }}
+                      color="red"
+                      leftSection={<UserMinus size={16} strokeWidth={1.75} aria-hidden="true" />}
+                      onClick={() => setRemoving(member)}
+                    >
+                      Remove
+                    </GuardedMenuItem>
+                  </Menu.Dropdown>
+                </Menu>
+              </Table.Td>
+            </Table.Tr>
+          )
+        })}
+      </DataTable>
+      {shown.length === 0 && <p className="dimmed">Nobody matches “{text.trim()}”.</p>}
+      {changing && (
+        <ChangeMemberDialog
+          organizationId={organizationId}
+          userId={changing.user.id}
+          name={changing.user.name}
+          close={() => setChanging(undefined)}
+          {...choices}
+        />
+      )}
+      {removing && (
+        <RemoveMember
+          organizationId={organizationId}
+          member={removing}
+          close={() => setRemoving(undefined)}
+        />
+      )}
+    </>
+  )
+}
+
+type RemoveMemberProps = { organizationId: number; member: Member; close(): void }
+
+function RemoveMember({ organizationId, member: { user }, close }: RemoveMemberProps) {
+  const api = useApi()
+  return (
+    <ConfirmChange
+      title={`Remove ${user.name}?`}
+      button="Remove member"
+      color="red"
+      done={`${user.name} removed.`}
+      invalidates={queryKeys.members(organizationId)}
+      change={() =>
+        api.delete('/organizations/{id}/members/{user_id}', {
+          params: { path: { id: organizationId, user_id: user.id } },
+        })
+      }
+      close={close}
+    >
+      {user.name} ({user.email}) loses all roles in this organization at once. The account itself stays.
+    </ConfirmChange>
+  )
+}

@@ -1,0 +1,138 @@
+import { ActionIcon, Badge, Menu, Table } from '@mantine/core'
+import { Ellipsis, Pencil, Plus, Trash2 } from 'lucide-react'
+import { useState } from 'react'
+import { queryKeys } from '../api/queries.ts'
+import { useApi } from '../api/services.ts'
+import type { Invitation, Member, Role } from '../api/types.ts'
+import { ConfirmChange } from '../ui/confirm-change.tsx'
+import { GuardedButton, GuardedMenuItem } from '../ui/guarded-button.tsx'
+import { DataTable, Section } from '../ui/parts.tsx'
+import classes from './members.module.css'
+import { ChangeRoleDialog, NewRoleDialog } from './role-dialog.tsx'
+import { BUILT_IN_ROLES, summarizePermissions } from './roles.ts'
+
+type RolesSectionProps = {
+  organizationId: number
+  roles: Role[]
+  members: Member[]
+  invitations: Invitation[]
+}
+
+export function RolesSection({ organizationId, roles, members, invitations }: RolesSectionProps) {
+  const [isAdding, setAdding] = useState(false)
+  const [changing, setChanging] = useState<Role>()
+  const [removing, setRemoving] = useState<Role>()
+  const holders = (isHeld: (grant: Member['grants'][number]) => boolean) =>
+    members.filter(({ grants }) => grants.some(isHeld)).map(({ user }) => user.name)
+  return (
+    <Section id="roles" title="Roles">
+      <DataTable columns={['Role', 'Allows', 'Members', 'Actions']} aria-label="Roles">
+        {BUILT_IN_ROLES.map(({ role, label, description }) => (
+          <Table.Tr key={role}>
+            <Table.Td className={classes.person}>
+              <span className={classes.name}>{label}</span>{' '}
+              <Badge variant="default" size="sm">
+                Built-in
+              </Badge>
+            </Table.Td>
+            <Table.Td className={classes.allows}>{description}</Table.Td>
+            <Table.Td>
+              <Holders names={holders((grant) => grant.role === role)} />
+            </Table.Td>
+            <Table.Td />
+          </Table.Tr>
+        ))}
+        {roles.map((role) => (
+          <Table.Tr key={role.id}>
+            <Table.Td className={classes.person}>
+              <span className={classes.name}>{role.name}</span>
+            </Table.Td>
+            <Table.Td className={classes.allows}>{summarizePermissions(role.permissions)}</Table.Td>
+            <Table.Td>
+              <Holders names={holders((grant) => grant.role_id === role.id)} />
+              <Offers
+                count={
+                  invitations.filter((one) => one.grants.some((grant) => grant.role_id === role.id)).length
+                }
+              />
+            </Table.Td>
+            <Table.Td className={classes.actions}>
+              <Menu position="bottom-end">
+                <Menu.Target>
+                  <ActionIcon variant="subtle" color="gray" aria-label={`Actions for the role ${role.name}`}>
+                    <Ellipsis size={16} strokeWidth={1.75} aria-hidden="true" />
+                  </ActionIcon>
+                </Menu.Target>
+                <Menu.Dropdown>
+                  <GuardedMenuItem
+                    permission="member:edit"
+                    scope={{ organization: organizationId }}
+                    leftSection={<Pencil size={16} strokeWidth={1.75} aria-hidden="true" />}
+                    onClick={() => setChanging(role)}
+                  >
+                    Edit role
+                  </GuardedMenuItem>
+                  <GuardedMenuItem
+                    permission="member:remove"
+                    scope={{ organization: organizationId }}
+                    color="red"
+                    leftSection={<Trash2 size={16} strokeWidth={1.75} aria-hidden="true" />}
+                    onClick={() => setRemoving(role)}
+                  >
+                    Remove
+                  </GuardedMenuItem>
+                </Menu.Dropdown>
+              </Menu>
+            </Table.Td>
+          </Table.Tr>
+        ))}
+      </DataTable>
+      <GuardedButton
+        permission="member:add"
+        scope={{ organization: organizationId }}
+        variant="default"
+        size="xs"
+        mt="sm"
+        leftSection={<Plus size={14} strokeWidth={1.75} aria-hidden="true" />}
+        onClick={() => setAdding(true)}
+      >
+        Add role
+      </GuardedButton>
+      {isAdding && <NewRoleDialog organizationId={organizationId} close={() => setAdding(false)} />}
+      {changing && <ChangeRoleDialog role={changing} close={() => setChanging(undefined)} />}
+      {removing && <RemoveRole role={removing} close={() => setRemoving(undefined)} />}
+    </Section>
+  )
+}
+
+const MAX_HOLDERS = 3
+
+function Holders({ names }: { names: string[] }) {
+  if (names.length === 0) return <span className="dimmed">Nobody</span>
+  const rest = names.length - MAX_HOLDERS
+  const shown = names.slice(0, MAX_HOLDERS).join(', ')
+  return <span title={names.join(', ')}>{rest > 0 ? `${shown} and ${rest} more` : shown}</span>
+}
+
+function Offers({ count }: { count: number }) {
+  if (count === 0) return null
+  return <div className="dimmed">{count === 1 ? '1 invitation' : `${count} invitations`}</div>
+}
+
+/** The API says who has it, if anybody does. */
+function RemoveRole({ role, close }: { role: Role; close(): void }) {
+  const api = useApi()
+  return (
+    <ConfirmChange
+      title={`Remove ${role.name}?`}
+      button="Remove role"
+      color="red"
+      done={`Role ${role.name} removed.`}
+      invalidates={queryKeys.members(role.organization_id)}
+      change={() => api.delete('/roles/{id}', { params: { path: { id: role.id } } })}
+      close={close}
+    >
+      A role can be removed once no member has it and no invitation offers it.
+    </ConfirmChange>
+  )
+}
