@@ -4898,8 +4898,19 @@ export interface components {
       failed_last_day: number
     }
     Overview: {
+      /** @description How many runs there are of each kind: the lists below are shortened. */
+      counts: {
+        /** @description Runs in progress; 10000 means 10000 or more. */
+        running: number
+        /** @description Runs that have not started: pending, queued or waiting; 10000 means 10000 or more. */
+        waiting: number
+        /** @description Runs that failed within 24 hours; 10000 means 10000 or more. */
+        failed_last_day: number
+      }
       /** @description In progress, newest first; at most 50. */
       running: components['schemas']['OverviewRun'][]
+      /** @description Pending, queued or waiting, oldest first, with the reason in their status; at most 50. */
+      waiting: components['schemas']['OverviewRun'][]
       /** @description Failed within 24 hours, latest failure first; at most 20. */
       failures: components['schemas']['OverviewRun'][]
       /** @description By the day on which they ended; the last 30 days, today last. */

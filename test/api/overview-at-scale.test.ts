@@ -5,7 +5,7 @@ import { sql } from 'kysely'
 import type { Database } from '#platform/database/connect.ts'
 import { openOverview } from '#test/support/overview.ts'
 import { createTestTree, type TestTree } from '#test/support/world.ts'
-import { findFailures, findRunning } from '#views/dashboard/find-runs.ts'
+import { findFailures, findRunning, findWaiting } from '#views/dashboard/find-runs.ts'
 import { countEndedRuns, readRunDays } from '#views/dashboard/run-days.ts'
 
 const { db, statements, overviewOf } = await openOverview({ after })
@@ -104,6 +104,8 @@ suite('with fifty thousand actions', () => {
     assert.ok(statements.length <= 12, statements.join('\n'))
     const environmentIds = [busy.environmentId, small.environmentId]
     assert.ok((await rowsRead((trx) => findRunning(trx, environmentIds))) < 200)
+    assert.ok((await rowsRead((trx) => findWaiting(trx, environmentIds))) < 200)
+    // Nothing is counted that has not failed within a day.
     assert.ok((await rowsRead((trx) => findFailures(trx, environmentIds))) < 200)
     assert.ok((await rowsRead((trx) => readRunDays(trx, environmentIds))) < 200)
   })

@@ -33,7 +33,9 @@ suite('the overview', () => {
   test('of a user who may see nothing is empty and complete', async () => {
     const overview = await overviewOf(await createPerson(db))
     assert.deepEqual(Object.keys(overview), [
+      'counts',
       'running',
+      'waiting',
       'failures',
       'runs_per_day',
       'median_duration_seconds_per_day',
@@ -41,7 +43,8 @@ suite('the overview', () => {
       'workers',
       'queue',
     ])
-    assert.deepEqual(overview.running, [])
+    assert.deepEqual(overview.counts, { running: 0, waiting: 0, failed_last_day: 0 })
+    assert.deepEqual([overview.running, overview.waiting], [[], []])
     assert.deepEqual(overview.deliveries, { failing: [], pending: 0, failed_last_day: 0 })
     assert.equal(overview.runs_per_day.length, 30)
     assert.equal(overview.median_duration_seconds_per_day.length, 30)
@@ -78,6 +81,47 @@ suite('the overview', () => {
     await create(tree, failedAt(ago(25 * 60)))
     await create(tree)
     assert.deepEqual(idsOf((await overviewOf(tree.owner)).failures), [latest, earlier])
+  })
+
+  test('shows runs that have not started, oldest first, with the reason', async () => {
+    const tree = await createTestTree(db)
+    const unstarted = { started_at: null, completed_at: null } as const
+    const busy = { status: 'waiting', status_reason_code: 'WAITING_CONCURRENCY_PIPELINE' } as const
+    const waiting = await create(tree, { ...unstarted, ...busy })
+    const ofServer = { pipeline_id: tree.serverPipelineId, type: 'restart' }
+    const pending = { ...unstarted, status: 'pending', status_reason_code: 'PENDING' } as const
+    const second = await create(tree, { ...pending, ...ofServer })
+    const queued = await create(tree, { ...unstarted, status: 'queued', status_reason_code: 'QUEUED' })
+    await create(tree, RUNNING)
+    await create(tree)
+    const overview = await overviewOf(tree.owner)
+    assert.deepEqual(idsOf(overview.waiting), [waiting, second, queued])
+    assert.equal(overview.waiting[0].status_reason_human_readable, 'Waiting: pipeline busy')
+    assert.deepEqual(overview.counts, { running: 1, waiting: 3, failed_last_day: 0 })
+  })
+
+  test('counts more runs than it shows', async () => {
+    const tree = await createTestTree(db)
+    const add = (count: number, status: string, reason: string, [started, ended]: [boolean, boolean]) =>
+      sql`
+        insert into actions (environment_id, pipeline_id, type, status, status_reason_code, trigger_type,
+          started_at, completed_at)
+        select ${tree.environmentId}, ${tree.pipelineId}, 'deploy', ${status}, ${reason}, 'manual',
+          case when ${started}::boolean then now() end, case when ${ended}::boolean then now() end
+        from generate_series(1, ${count}::int)`.execute(db)
+    await add(60, 'in-progress', 'IN_PROGRESS', [true, false])
+    await add(70, 'queued', 'QUEUED', [false, false])
+    await add(10_001, 'failed', 'FAILED', [true, true])
+    await create(tree, failedAt(ago(25 * 60)))
+    const { counts, running, waiting, failures } = await overviewOf(tree.owner)
+    assert.deepEqual([running.length, waiting.length, failures.length], [50, 50, 20])
+    assert.deepEqual(counts, { running: 60, waiting: 70, failed_last_day: 10_000 })
+    assert.deepEqual(
+      idsOf(waiting),
+      idsOf(waiting).toSorted((one, other) => one - other),
+    )
+    const elsewhere = await overviewOf(tree.owner, '?filter[environment_id]=999999999')
+    assert.deepEqual(elsewhere.counts, { running: 0, waiting: 0, failed_last_day: 0 })
   })
 
   test('shows at most twenty failures across all environments', async () => {

@@ -34,10 +34,24 @@ export function newestInPartition(
   { ids, where = [], limit }: PartitionOptions,
 ): RawBuilder<unknown> {
   const conditions = [...(isAnyId(ids) ? inPartition(key) : inIdRange(key, ids)), ...where]
-  const newestFirst = sql.join([...key, 'id'].map((column) => sql`${sql.ref(`a.${column}`)} desc`))
+  return firstInPartition(key, conditions, sql`desc`, limit)
+}
+
+/** The same, with the oldest actions. */
+export function oldestInPartition(key: PartitionKey, limit: number): RawBuilder<unknown> {
+  return firstInPartition(key, inPartition(key), sql`asc`, limit)
+}
+
+function firstInPartition(
+  key: PartitionKey,
+  conditions: RawBuilder<unknown>[],
+  direction: RawBuilder<unknown>,
+  limit: number,
+): RawBuilder<unknown> {
+  const order = sql.join([...key, 'id'].map((column) => sql`${sql.ref(`a.${column}`)} ${direction}`))
   return sql`(
     select a.id from actions a where ${sql.join(conditions, sql` and `)}
-    order by ${newestFirst} limit (select ${limit}::bigint))`
+    order by ${order} limit (select ${limit}::bigint))`
 }
 
 function isAnyId({ from, upTo }: PartitionOptions['ids']): boolean {

@@ -1,5 +1,5 @@
-import { sql } from 'kysely'
-import { ANY_ID, newestInPartition } from '#model/actions/partition.ts'
+import { type RawBuilder, sql } from 'kysely'
+import { ANY_ID, newestInPartition, oldestInPartition } from '#model/actions/partition.ts'
 import {
   type ActionRow,
   permalink,
@@ -9,9 +9,12 @@ import {
 } from '#model/actions/present.ts'
 import type { Visibility } from '#model/actions/visibility.ts'
 import type { Database } from '#platform/database/connect.ts'
+import type { Status } from '#platform/database/tables.ts'
+import { COUNT_LIMIT } from '#platform/http/pagination.ts'
 import type { OverviewRun } from './schemas.ts'
 
 const MAX_RUNNING = 50
+const MAX_WAITING = 50
 const MAX_FAILURES = 20
 
 const COLUMNS = [
@@ -32,28 +35,72 @@ type RunRow = Pick<ActionRow, (typeof COLUMNS)[number]>
 
 const SELECTED = sql.join(COLUMNS.map((column) => sql.ref(`a.${column}`)))
 
+/** Some of the runs, and how many there are: exact up to the limit of counting. */
+type Found = { rows: RunRow[]; count: number }
+
 /** Runs in progress, newest first. */
-export async function findRunning(db: Database, environmentIds: readonly number[]): Promise<RunRow[]> {
+export async function findRunning(db: Database, environmentIds: readonly number[]): Promise<Found> {
+  const partitions = partitionsOf(environmentIds, ['in-progress'])
   const heads = newestInPartition(['pipeline_id', 'status'], { ids: ANY_ID, limit: MAX_RUNNING })
   const { rows } = await sql<RunRow>`
     select ${SELECTED} from actions a where a.id = any(array(
-      select heads.id from (
-        select p.id as pipeline_id, 'in-progress'::text as status from pipelines p
-        where p.environment_id = any(${environmentIds}::bigint[])) as partition, lateral ${heads} as heads
-      order by heads.id desc limit ${MAX_RUNNING}::bigint
+      select heads.id from ${partitions}, lateral ${heads} as heads order by heads.id desc limit ${MAX_RUNNING}::bigint
     )) order by a.id desc`.execute(db)
-  return rows
+  return { rows, count: await countOf(rows, MAX_RUNNING, () => countRuns(db, partitions)) }
+}
+
+/** Runs that have not started, oldest first: each waits for a reason, which its status tells. */
+export async function findWaiting(db: Database, environmentIds: readonly number[]): Promise<Found> {
+  const partitions = partitionsOf(environmentIds, ['pending', 'queued', 'waiting'])
+  const heads = oldestInPartition(['pipeline_id', 'status'], MAX_WAITING)
+  const { rows } = await sql<RunRow>`
+    select ${SELECTED} from actions a where a.id = any(array(
+      select heads.id from ${partitions}, lateral ${heads} as heads order by heads.id limit ${MAX_WAITING}::bigint
+    )) order by a.id`.execute(db)
+  return { rows, count: await countOf(rows, MAX_WAITING, () => countRuns(db, partitions)) }
+}
+
+function partitionsOf(environmentIds: readonly number[], statuses: Status[]): RawBuilder<unknown> {
+  return sql`(
+    select p.id as pipeline_id, s.status from pipelines p, unnest(${statuses}::text[]) as s (status)
+    where p.environment_id = any(${environmentIds}::bigint[])) as partition`
+}
+
+/** A list that is not full has them all. */
+async function countOf(rows: readonly RunRow[], limit: number, count: () => Promise<number>) {
+  return rows.length < limit ? rows.length : count()
+}
+
+async function countRuns(db: Database, partitions: RawBuilder<unknown>): Promise<number> {
+  const heads = newestInPartition(['pipeline_id', 'status'], { ids: ANY_ID, limit: COUNT_LIMIT })
+  const { rows } = await sql<{ found: number }>`
+    select count(*) as found from (
+      select from ${partitions}, lateral ${heads} as heads limit ${COUNT_LIMIT}::bigint) as counted`.execute(
+    db,
+  )
+  return rows[0]!.found
 }
 
 /** Runs that failed within a day, latest failure first. One index scan per environment (see partition.ts). */
-export async function findFailures(db: Database, environmentIds: readonly number[]): Promise<RunRow[]> {
+export async function findFailures(db: Database, environmentIds: readonly number[]): Promise<Found> {
   const { rows } = await sql<RunRow>`
     select ${SELECTED} from unnest(${environmentIds}::bigint[]) as partition (environment_id), lateral (
       select * from actions a where a.environment_id = any(array[partition.environment_id]) and a.status = 'failed'
         and a.completed_at >= now() - interval '1 day'
       order by a.environment_id desc, a.completed_at desc limit (select ${MAX_FAILURES}::bigint)) as a
     order by a.completed_at desc, a.id desc limit ${MAX_FAILURES}::bigint`.execute(db)
-  return rows
+  return { rows, count: await countOf(rows, MAX_FAILURES, () => countFailures(db, environmentIds)) }
+}
+
+async function countFailures(db: Database, environmentIds: readonly number[]): Promise<number> {
+  const { rows } = await sql<{ found: number }>`
+    select count(*) as found from (
+      select from unnest(${environmentIds}::bigint[]) as partition (environment_id), lateral (
+        select from actions a where a.environment_id = any(array[partition.environment_id]) and a.status = 'failed'
+          and a.completed_at >= now() - interval '1 day'
+        order by a.environment_id desc, a.completed_at desc limit (select ${COUNT_LIMIT}::bigint)) as a
+      limit ${COUNT_LIMIT}::bigint) as counted`.execute(db)
+  return rows[0]!.found
 }
 
 export async function presentRuns(

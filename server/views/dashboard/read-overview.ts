@@ -6,7 +6,7 @@ import type { Tree } from '#model/inventory/tree.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { QueueDepth } from '#platform/queue/queue-depths.ts'
 import { findDeliveries } from './find-deliveries.ts'
-import { findFailures, findRunning, presentRuns } from './find-runs.ts'
+import { findFailures, findRunning, findWaiting, presentRuns } from './find-runs.ts'
 import { readRunDays } from './run-days.ts'
 import type { Overview } from './schemas.ts'
 import { countOnline } from './workers.ts'
@@ -27,17 +27,21 @@ export async function readOverview(
   const visibility = await visibilityOf(tree, caller)
   const withActions = environmentsMatching(filters, visibility.visible)
   const withHooks = environmentsMatching(filters, environmentsWhere(caller, 'hook:view', visibility.scopes))
-  const [running, failures, days, deliveries, alive, depths] = await Promise.all([
+  const [running, waiting, failures, days, deliveries, alive, depths] = await Promise.all([
     findRunning(db, withActions),
+    findWaiting(db, withActions),
     findFailures(db, withActions),
     readRunDays(db, withActions),
     findDeliveries(db, withHooks),
     countOnline(db),
     queueDepths(),
   ])
+  const present = (found: typeof running) => presentRuns(visibility, baseUrl(), found.rows)
   return {
-    running: await presentRuns(visibility, baseUrl(), running),
-    failures: await presentRuns(visibility, baseUrl(), failures),
+    counts: { running: running.count, waiting: waiting.count, failed_last_day: failures.count },
+    running: await present(running),
+    waiting: await present(waiting),
+    failures: await present(failures),
     runs_per_day: days.map(({ median_duration_seconds: _, ...day }) => day),
     median_duration_seconds_per_day: days.map((day) => ({
       date: day.date,

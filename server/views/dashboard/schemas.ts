@@ -93,7 +93,18 @@ const queueDepth = Exactly({
 })
 
 export const overviewSchema = namedObject('Overview', {
+  counts: Exactly(
+    {
+      running: Count('Runs in progress; 10000 means 10000 or more.'),
+      waiting: Count('Runs that have not started: pending, queued or waiting; 10000 means 10000 or more.'),
+      failed_last_day: Count('Runs that failed within 24 hours; 10000 means 10000 or more.'),
+    },
+    { description: 'How many runs there are of each kind: the lists below are shortened.' },
+  ),
   running: Type.Array(ref(overviewRunSchema), { description: 'In progress, newest first; at most 50.' }),
+  waiting: Type.Array(ref(overviewRunSchema), {
+    description: 'Pending, queued or waiting, oldest first, with the reason in their status; at most 50.',
+  }),
   failures: Type.Array(ref(overviewRunSchema), {
     description: 'Failed within 24 hours, latest failure first; at most 20.',
   }),
