@@ -98,7 +98,7 @@ type ReleasesProps = {
 
 function Releases({ releases, live, chosen, choose }: ReleasesProps) {
   const list = useRef<HTMLDivElement>(null)
-  const isProposed = chosen !== undefined
+  const isProposed = releases.some(({ name }) => name === chosen)
   // The dialog opens before there is anything to choose from.
   useEffect(() => {
     const proposed = list.current?.querySelector<HTMLElement>('[role="radio"][aria-checked="true"]')
@@ -114,17 +114,30 @@ function Releases({ releases, live, chosen, choose }: ReleasesProps) {
     <Radio.Group label="Release" value={chosen ?? null} onChange={choose}>
       <div className={classes.releases} ref={list}>
         {releases.map((release) => (
-          <ReleaseCard key={release.name} release={release} isLive={release.name === live} />
+          <ReleaseCard
+            key={release.name}
+            release={release}
+            isLive={release.name === live}
+            isChosen={release.name === chosen}
+          />
         ))}
       </div>
     </Radio.Group>
   )
 }
 
-function ReleaseCard({ release, isLive }: { release: Release; isLive: boolean }) {
+type ReleaseCardProps = { release: Release; isLive: boolean; isChosen: boolean }
+
+function ReleaseCard({ release, isLive, isChosen }: ReleaseCardProps) {
   const { name, commit, deployedAt, deployedBy } = release
   return (
-    <Radio.Card value={name} disabled={isLive} className={classes.release} aria-label={`Release ${name}`}>
+    <Radio.Card
+      value={name}
+      disabled={isLive}
+      className={classes.release}
+      aria-label={`Release ${name}`}
+      data-autofocus={isChosen || undefined}
+    >
       <Group wrap="nowrap" align="flex-start" gap="sm">
         <Radio.Indicator disabled={isLive} mt={3} />
         <div className="wrap">
