@@ -35,7 +35,7 @@ export function RollbackDialog({ pipeline, comment: proposed = '', close }: Roll
     field === 'trigger_comment' ? 'comment' : undefined,
   )
   return (
-    <Dialog close={close} title={`Roll back ${pipeline.name}`} size="56rem">
+    <Dialog close={close} title={<span className="wrap">Roll back {pipeline.name}</span>} size="56rem">
       <form
         noValidate
         onSubmit={(event) => {
@@ -144,7 +144,7 @@ function ReleaseCard({ release, isLive, isChosen }: ReleaseCardProps) {
           <Group gap="xs">
             <code>{name}</code>
             {isLive && (
-              <Badge size="sm" variant="light" color="teal">
+              <Badge size="sm" variant="light" color="teal" tt="none">
                 Live
               </Badge>
             )}
