@@ -11,6 +11,7 @@ import { hooksQuery } from '../pipelines/pipelines.ts'
 import { DataTable, Section, StatusBadge } from '../ui/parts.tsx'
 import { outcomeLabel } from '../ui/status.ts'
 import { Age, NextAttempt } from '../ui/time.tsx'
+import classes from './action.module.css'
 import { deliveriesSummary, groupDeliveries } from './deliveries.ts'
 import { RedeliverButton, ReplayButton } from './replay-button.tsx'
 
@@ -60,7 +61,7 @@ export function NotificationsSection({ action }: { action: Action }) {
     <Section id="notifications" title="Notifications">
       <Text mb="xs">{summary}</Text>
       {(call || deliveries.length > 0) && (
-        <DataTable columns={['State', 'Hook', 'Outcome', 'Time', 'Request']}>
+        <DataTable columns={['State', 'Hook', 'Outcome', 'Time', 'Request']} className={classes.requests}>
           {deliveries.map(({ id, state, attempts, last }) => (
             <RequestRow
               key={id}
@@ -105,7 +106,7 @@ function RequestRow({ request, state, attempts = 1, name, place, children }: Req
   return (
     <Table.Tr>
       <Table.Td>{BADGES[state]}</Table.Td>
-      <Table.Td>
+      <Table.Td className="wrap">
         <Link href={`/hooks/${type}/${hook_id}`}>{name}</Link>
         <br />
         {place}

@@ -35,7 +35,7 @@ export function RollbackDialog({ pipeline, comment: proposed = '', close }: Roll
     field === 'trigger_comment' ? 'comment' : undefined,
   )
   return (
-    <Dialog close={close} title={`Roll back ${pipeline.name}`} size="56rem">
+    <Dialog close={close} title={<span className="wrap">Roll back {pipeline.name}</span>} size="56rem">
       <form
         noValidate
         onSubmit={(event) => {
@@ -98,7 +98,7 @@ type ReleasesProps = {
 
 function Releases({ releases, live, chosen, choose }: ReleasesProps) {
   const list = useRef<HTMLDivElement>(null)
-  const isProposed = chosen !== undefined
+  const isProposed = releases.some(({ name }) => name === chosen)
   // The dialog opens before there is anything to choose from.
   useEffect(() => {
     const proposed = list.current?.querySelector<HTMLElement>('[role="radio"][aria-checked="true"]')
@@ -114,24 +114,37 @@ function Releases({ releases, live, chosen, choose }: ReleasesProps) {
     <Radio.Group label="Release" value={chosen ?? null} onChange={choose}>
       <div className={classes.releases} ref={list}>
         {releases.map((release) => (
-          <ReleaseCard key={release.name} release={release} isLive={release.name === live} />
+          <ReleaseCard
+            key={release.name}
+            release={release}
+            isLive={release.name === live}
+            isChosen={release.name === chosen}
+          />
         ))}
       </div>
     </Radio.Group>
   )
 }
 
-function ReleaseCard({ release, isLive }: { release: Release; isLive: boolean }) {
+type ReleaseCardProps = { release: Release; isLive: boolean; isChosen: boolean }
+
+function ReleaseCard({ release, isLive, isChosen }: ReleaseCardProps) {
   const { name, commit, deployedAt, deployedBy } = release
   return (
-    <Radio.Card value={name} disabled={isLive} className={classes.release} aria-label={`Release ${name}`}>
+    <Radio.Card
+      value={name}
+      disabled={isLive}
+      className={classes.release}
+      aria-label={`Release ${name}`}
+      data-autofocus={isChosen || undefined}
+    >
       <Group wrap="nowrap" align="flex-start" gap="sm">
         <Radio.Indicator disabled={isLive} mt={3} />
         <div className="wrap">
           <Group gap="xs">
             <code>{name}</code>
             {isLive && (
-              <Badge size="sm" variant="light" color="teal">
+              <Badge size="sm" variant="light" color="teal" tt="none">
                 Live
               </Badge>
             )}

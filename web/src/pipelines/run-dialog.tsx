@@ -48,7 +48,7 @@ export function RunDialog({ pipeline, close }: { pipeline: Pipeline; close(): vo
   }
 
   return (
-    <Dialog close={close} title={`Run ${pipeline.name}`} size="52rem">
+    <Dialog close={close} title={<span className="wrap">Run {pipeline.name}</span>} size="52rem">
       <form
         ref={form}
         noValidate
