@@ -5,6 +5,10 @@ import type { Browser, Page } from 'playwright-core'
 
 /** By file, the ids of the operations that its browser performs with success. */
 export const WRITES: Record<string, readonly string[]> = {
+  'pipelines.browser.ts': [
+    ...['createApplicationPipeline', 'createServerPipeline', 'changePipeline', 'removePipeline'],
+    ...['createStep', 'changeStep', 'removeStep', 'planPipeline'],
+  ],
   'runs.browser.ts': ['runPipeline', 'planPipeline', 'cancelAction', 'retryAction', 'replayHookRequest'],
 }
 
