@@ -121,6 +121,7 @@ suite('filters', () => {
     assert.deepEqual(await found(`filter[user_id]=${admin.id}`), ['created Filtered'])
     assert.deepEqual(await found('filter[subject_type]=role'), ['created Filtered'])
     assert.deepEqual(await found('filter[subject_type]=role&filter[verb]=removed'), [])
+    assert.deepEqual(await found('filter[verb]=secret%20rotated'), [])
     assert.ok((await found(`filter[created_after]=${entry.occurred_at}`)).includes('created Filtered'))
     assert.ok(!(await found(`filter[created_before]=${entry.occurred_at}`)).includes('created Filtered'))
   })

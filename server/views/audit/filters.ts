@@ -5,8 +5,8 @@ import { described, Id } from '#platform/http/schemas.ts'
 const word = (description: string) =>
   Type.Optional(
     Type.String({
-      pattern: '^[a-z_-]{1,60}$',
-      'x-hint': 'must consist of lowercase letters, _ or -',
+      pattern: '^[a-z _-]{1,60}$',
+      'x-hint': 'must consist of lowercase letters, spaces, _ or -',
       description,
     }),
   )

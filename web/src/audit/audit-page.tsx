@@ -1,5 +1,158 @@
-import { PageHeader } from '../ui/page.tsx'
+// Who changed what: the audit log of the selected organization or, for instance administrators, of everything.
+import { Anchor, Button, Group, Table } from '@mantine/core'
+import { Download, ScrollText, ShieldAlert } from 'lucide-react'
+import { useState } from 'react'
+import type { AuditEntry } from '../api/types.ts'
+import { CopyAs } from '../copy-as/copy-as.tsx'
+import { NoOrganization } from '../scope/each-environment.tsx'
+import { type UpdateSearch, useSearch } from '../scope/scope.ts'
+import { useOrganizations } from '../scope/tree.ts'
+import { useOrganizationId } from '../scope/use-organization-id.ts'
+import { usePermission } from '../session/permissions.ts'
+import { useSession } from '../session/session.ts'
+import { EmptyState } from '../ui/empty-state.tsx'
+import { formatDateTime } from '../ui/format.ts'
+import { Loaded, Loading, PageHeader } from '../ui/page.tsx'
+import { DataTable, Pager } from '../ui/parts.tsx'
+import classes from './audit.module.css'
+import { EntryDialog } from './entry-dialog.tsx'
+import { describeEntry } from './entry-text.ts'
+import { FilterBar } from './filter-bar.tsx'
+import { type AuditFilters, exportPath, isFiltered, readAuditFilters, toAuditQuery } from './filters.ts'
+import { useAuditPage } from './use-audit.ts'
 
 export default function AuditPage() {
-  return <PageHeader title="Audit" />
+  const [search, change] = useSearch()
+  const { isInstanceAdmin } = useSession()
+  const organizationId = useOrganizationId()
+  const organizations = useOrganizations()
+  const filters = readAuditFilters(search)
+  if (filters.isEverything && isInstanceAdmin)
+    return <AuditLog organizationId={null} filters={filters} change={change} />
+  if (organizationId !== undefined)
+    return (
+      <OrganizationLog
+        organizationId={organizationId}
+        filters={{ ...filters, isEverything: false }}
+        change={change}
+      />
+    )
+  return (
+    <>
+      <PageHeader title="Audit" />
+      <Loaded query={organizations} what="organizations">
+        {() => <NoOrganization />}
+      </Loaded>
+    </>
+  )
+}
+
+type LogProps = { filters: AuditFilters; change: UpdateSearch }
+
+function OrganizationLog({ organizationId, ...rest }: LogProps & { organizationId: number }) {
+  const { allowed, reason } = usePermission('organization:edit', { organization: organizationId })
+  const { isInstanceAdmin } = useSession()
+  if (allowed) return <AuditLog organizationId={organizationId} {...rest} />
+  return (
+    <>
+      <PageHeader title="Audit" />
+      {reason.startsWith('Checking') ? (
+        <Loading what="permissions" />
+      ) : (
+        <>
+          {isInstanceAdmin && <FilterBar organizationId={organizationId} {...rest} />}
+          <EmptyState icon={ShieldAlert} title="You cannot read this audit log">
+            {reason}
+          </EmptyState>
+        </>
+      )}
+    </>
+  )
+}
+
+function AuditLog({ organizationId, filters, change }: LogProps & { organizationId: number | null }) {
+  const query = toAuditQuery(filters, Date.now())
+  const entries = useAuditPage(organizationId, query, filters.page)
+  const path = organizationId === null ? '/audit' : `/organizations/${organizationId}/audit`
+  return (
+    <>
+      <PageHeader title="Audit">
+        <Group gap="sm">
+          <CopyAs command={`gantry api GET ${path} --paginate`} curl={{ method: 'GET', path }} />
+          <Button
+            component="a"
+            variant="default"
+            href={exportPath(organizationId, query)}
+            download="audit.ndjson"
+            leftSection={<Download size={16} strokeWidth={1.75} aria-hidden="true" />}
+          >
+            Export
+          </Button>
+        </Group>
+      </PageHeader>
+      <FilterBar organizationId={organizationId} filters={filters} change={change} />
+      <Loaded query={entries} what="audit entries">
+        {({ items, total, hasNext }) =>
+          items.length === 0 && filters.page === 1 ? (
+            <EmptyState icon={ScrollText} title={isFiltered(filters) ? 'Nothing matches' : 'No entries yet'}>
+              {isFiltered(filters)
+                ? 'No entry of the audit log matches these filters.'
+                : 'Every change leaves an entry here.'}
+            </EmptyState>
+          ) : (
+            <>
+              <Entries items={items} isEverything={organizationId === null} />
+              <Pager
+                label="Pages of the audit log"
+                page={filters.page}
+                total={total}
+                hasNext={hasNext}
+                go={(page) => change({ page: page === 1 ? undefined : page })}
+              />
+            </>
+          )
+        }
+      </Loaded>
+    </>
+  )
+}
+
+function Entries({ items, isEverything }: { items: AuditEntry[]; isEverything: boolean }) {
+  const [open, setOpen] = useState<AuditEntry>()
+  const organizations = useOrganizations().data
+  const organizationOf = ({ organization_id: id }: AuditEntry) =>
+    id === null ? undefined : (organizations?.find((one) => one.id === id)?.name ?? `Organization ${id}`)
+  const columns = ['Time', 'Person', 'Change', ...(isEverything ? ['Organization'] : []), 'IP address']
+  return (
+    <>
+      <DataTable columns={columns} aria-label="Audit entries" highlightOnHover>
+        {items.map((entry) => (
+          <Table.Tr key={entry.id}>
+            <Table.Td className="numeric">
+              <time dateTime={entry.occurred_at}>{formatDateTime(entry.occurred_at)}</time>
+            </Table.Td>
+            <Table.Td>
+              {entry.user ? (
+                <span title={entry.user.email}>{entry.user.name}</span>
+              ) : (
+                <span className="dimmed">Nobody</span>
+              )}
+            </Table.Td>
+            <Table.Td className={classes.change}>
+              <Anchor component="button" size="sm" onClick={() => setOpen(entry)}>
+                {describeEntry(entry)} <strong>{entry.subject_name}</strong>
+              </Anchor>
+            </Table.Td>
+            {isEverything && (
+              <Table.Td>{organizationOf(entry) ?? <span className="dimmed">–</span>}</Table.Td>
+            )}
+            <Table.Td className="numeric dimmed">{entry.ip_address}</Table.Td>
+          </Table.Tr>
+        ))}
+      </DataTable>
+      {open && (
+        <EntryDialog entry={open} organization={organizationOf(open)} close={() => setOpen(undefined)} />
+      )}
+    </>
+  )
 }
