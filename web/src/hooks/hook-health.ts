@@ -9,8 +9,9 @@ export function healthSummary(requests: HookRequestRecord[]): string {
   const noun = newest.type === 'incoming' ? 'call' : 'attempt'
   const failed = requests.filter(({ outcome }) => !isSuccess(outcome) && !isNeutral(outcome))
   if (failed.length === 0) return `No failures in the last ${plural(requests.length, noun)}`
-  const firstSuccess = requests.findIndex(({ outcome }) => isSuccess(outcome))
-  const streak = firstSuccess === -1 ? requests.length : firstSuccess
+  const judged = requests.filter(({ outcome }) => !isNeutral(outcome))
+  const firstSuccess = judged.findIndex(({ outcome }) => isSuccess(outcome))
+  const streak = firstSuccess === -1 ? judged.length : firstSuccess
   const tail = streak > 1 ? `, the latest ${streak} in a row` : ''
   return `${failed.length} of the last ${plural(requests.length, noun)} failed${tail}`
 }

@@ -1,104 +1,71 @@
-// Hooks and their state. Read-only: hooks are managed through the API, and the page shows the commands.
-import { Group, Paper, Text, Title } from '@mantine/core'
-import { useQueries } from '@tanstack/react-query'
-import { Link } from 'wouter'
-import { combineQueries } from '../api/queries.ts'
-import { useApi } from '../api/services.ts'
-import type { Hook } from '../api/types.ts'
-import { hooksQuery, type ResourcePipeline, usePipelines } from '../pipelines/pipelines.ts'
+// Hooks of both kinds, environment by environment.
+import { Group, SegmentedControl, TextInput } from '@mantine/core'
+import { useDebouncedValue } from '@mantine/hooks'
+import { Plus, Search } from 'lucide-react'
+import { useEffect, useState } from 'react'
+import { useLocation } from 'wouter'
 import { EachEnvironment } from '../scope/each-environment.tsx'
-import { Loaded, PageHeader } from '../ui/page.tsx'
-import { HookBadge } from '../ui/parts.tsx'
-import { Command, TokenHint } from './hook-commands.tsx'
+import { scopeSearch, useScope, useSearch } from '../scope/scope.ts'
+import { usePermissionAnywhere } from '../session/permissions.ts'
+import { ReasonedButton } from '../ui/guarded-button.tsx'
+import { PageHeader } from '../ui/page.tsx'
+import { EnvironmentHooks, type HookFilter } from './environment-hooks.tsx'
+
+const TYPES = [
+  { value: 'all', label: 'All' },
+  { value: 'incoming', label: 'Incoming' },
+  { value: 'outgoing', label: 'Outgoing' },
+]
+const SEARCH_DELAY_MS = 250
 
 export default function HooksPage() {
+  const [search, update] = useSearch()
+  const type = TYPES.find(({ value }) => value === search.get('type'))?.value ?? 'all'
+  const [text, setText] = useState(search.get('q') ?? '')
+  const [q] = useDebouncedValue(text, SEARCH_DELAY_MS)
+  useEffect(() => update({ q }, true), [q, update])
+  const filter: HookFilter = { q, type: type === 'all' ? undefined : (type as HookFilter['type']) }
   return (
     <>
-      <PageHeader title="Hooks" />
-      <EachEnvironment>{({ id }) => <EnvironmentHooks environmentId={id} />}</EachEnvironment>
+      <PageHeader title="Hooks">
+        <AddHookButton />
+      </PageHeader>
+      <Group gap="sm" mb="md">
+        <TextInput
+          aria-label="Filter hooks"
+          placeholder="Filter by name, pipeline or application"
+          leftSection={<Search size={16} strokeWidth={1.75} aria-hidden="true" />}
+          w="20rem"
+          maw="100%"
+          value={text}
+          onChange={(event) => setText(event.currentTarget.value)}
+        />
+        <SegmentedControl
+          aria-label="Type of hooks"
+          data={TYPES}
+          value={type}
+          onChange={(next) => update({ type: next === 'all' ? undefined : next }, true)}
+        />
+      </Group>
+      <EachEnvironment>
+        {({ id }) => <EnvironmentHooks key={`${id} ${type} ${q}`} environmentId={id} filter={filter} />}
+      </EachEnvironment>
     </>
   )
 }
 
-function EnvironmentHooks({ environmentId }: { environmentId: number }) {
+/** The next page asks which kind, which pipeline and which service. */
+export function AddHookButton() {
+  const [scope] = useScope()
+  const [, navigate] = useLocation()
+  const { allowed, reason } = usePermissionAnywhere('hook:add')
   return (
-    <Loaded query={usePipelines(environmentId)} what="pipelines">
-      {(pipelines) => <PipelineHooks pipelines={pipelines} />}
-    </Loaded>
-  )
-}
-
-function PipelineHooks({ pipelines }: { pipelines: ResourcePipeline[] }) {
-  const api = useApi()
-  const query = useQueries({
-    queries: pipelines.map(({ pipeline }) => hooksQuery(api, pipeline.id)),
-    combine: combineQueries,
-  })
-  return (
-    <Loaded query={query} what="hooks">
-      {(lists) => (
-        <>
-          {lists.flat().length === 0 && <span className="dimmed">No hooks yet</span>}
-          <ul className="plain-list cards">
-            {lists.flatMap((hooks, index) =>
-              hooks.map((hook) => <HookCard key={hook.id} hook={hook} {...pipelines[index]!} />),
-            )}
-          </ul>
-          {pipelines[0] && <CreateCommands pipelineId={pipelines[0].pipeline.id} />}
-        </>
-      )}
-    </Loaded>
-  )
-}
-
-function HookCard({ hook, pipeline, resource }: ResourcePipeline & { hook: Hook }) {
-  const isIncoming = hook.type === 'incoming'
-  return (
-    <Paper component="li" withBorder p="md" className="wrap">
-      <Group gap="xs">
-        <Title order={3} size="h5">
-          <span aria-hidden="true">{isIncoming ? '→ ' : '← '}</span>
-          <Link href={`/hooks/${hook.type}/${hook.id}`}>{hook.name}</Link>
-        </Title>
-        <HookBadge hook={hook} />
-      </Group>
-      <Text size="sm" my="xs">
-        {isIncoming ? 'Triggers' : 'Notifies about'}{' '}
-        <Link href={`/pipelines/${pipeline.id}`}>{pipeline.name}</Link>{' '}
-        <span className="dimmed">{resource.name}</span>
-      </Text>
-      <code>{isIncoming ? hook.url : hook.target_url}</code>
-      {hook.disabled_reason && <Text size="sm">{hook.disabled_reason}</Text>}
-    </Paper>
-  )
-}
-
-function CreateCommands({ pipelineId }: { pipelineId: number }) {
-  return (
-    <details className="section">
-      <summary>Create a hook</summary>
-      <TokenHint>The response shows the secret only once.</TokenHint>
-      <Command
-        title="Incoming: triggers the pipeline"
-        method="POST"
-        path={`/pipelines/${pipelineId}/hooks/incoming`}
-        body={{
-          name: 'Push',
-          requires_secret: true,
-          settings: { variables: [{ name: 'branch', path: 'ref', type: 'string', required: false }] },
-        }}
-      />
-      <Command
-        title="Outgoing: notifies another service"
-        method="POST"
-        path={`/pipelines/${pipelineId}/hooks/outgoing`}
-        body={{
-          name: 'Chat',
-          target_url: 'https://chat.example.com/hook',
-          settings: { request_body: { text: '{{ application.name }}: {{ action.status }}' } },
-          trigger_when: { events: ['action.status_changed'] },
-        }}
-      />
-    </details>
+    <ReasonedButton
+      reason={allowed ? undefined : reason}
+      leftSection={<Plus size={16} strokeWidth={1.75} aria-hidden="true" />}
+      onClick={() => navigate(`/hooks/new${scopeSearch(scope)}`)}
+    >
+      Add hook
+    </ReasonedButton>
   )
 }

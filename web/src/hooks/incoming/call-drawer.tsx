@@ -15,7 +15,7 @@ import { PayloadTree } from './payload-tree.tsx'
 import { ReplayButton } from './replay-button.tsx'
 import { TryOut } from './try-out.tsx'
 import type { HookForm } from './use-hook-form.ts'
-import { payloadText, SIGNATURE_PROBLEMS, verdictLabel, verdictStatus } from './verdict.ts'
+import { capitalized, payloadText, SIGNATURE_PROBLEMS, verdictLabel, verdictStatus } from './verdict.ts'
 
 type CallDrawerProps = {
   callId: string
@@ -75,7 +75,7 @@ function Call({ call, hook, form, scope }: CallProps) {
         </div>
         {allowed && text !== null && (
           <div className={classes.column}>
-            <TryOut hook={hook} form={form} source={{ hook_request_id: call.id }} />
+            <TryOut what="call" hook={hook} form={form} source={{ hook_request_id: call.id }} />
           </div>
         )}
       </div>
@@ -106,7 +106,14 @@ function Body({
         {text === '' ? 'The body is empty.' : 'Body not stored'}
       </Text>
     )
-  return <PayloadTree key={call.id} text={text} form={form} />
+  return (
+    <section aria-labelledby="body">
+      <Text component="h3" id="body" fw={600} mb="xs">
+        Body
+      </Text>
+      <PayloadTree key={call.id} text={text} form={form} />
+    </section>
+  )
 }
 
 function Headers({ call }: { call: HookRequestDetail }) {
@@ -136,8 +143,4 @@ function factsOf(call: HookRequestDetail): string {
   ]
     .filter(Boolean)
     .join(' · ')
-}
-
-function capitalized(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1)
 }

@@ -11,7 +11,7 @@ import { Loaded } from '../../ui/page.tsx'
 import { DataTable, Pager, Section, StatusBadge } from '../../ui/parts.tsx'
 import { Age } from '../../ui/time.tsx'
 import { healthSummary } from '../hook-health.ts'
-import { verdictLabel, verdictStatus } from './verdict.ts'
+import { capitalized, verdictLabel, verdictStatus } from './verdict.ts'
 
 const PER_PAGE = 25
 const REFETCH_INTERVAL_MS = 5_000
@@ -87,7 +87,7 @@ function CallRow({ call, open }: { call: HookRequestRecord; open(): void }) {
         <StatusBadge status={verdictStatus(call.outcome)} label={verdict} />
       </Table.Td>
       <Table.Td className="dimmed">
-        {reason}
+        {reason && capitalized(reason)}
         {call.retry_of && <div>Replay</div>}
       </Table.Td>
       <Table.Td className="numeric">

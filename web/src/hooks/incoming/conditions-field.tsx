@@ -10,7 +10,7 @@ export function ConditionsField({ form, isDisabled = false }: { form: HookForm; 
   const set = (next: ConditionRow[]) => form.set('conditions', next)
   return (
     <fieldset className={classes.rows} disabled={isDisabled}>
-      <Text component="legend" size="sm" fw={500}>
+      <Text component="legend" size="sm" fw={600}>
         Conditions
       </Text>
       <Text size="xs" className="dimmed" mb="xs">
@@ -43,15 +43,16 @@ export function ConditionsField({ form, isDisabled = false }: { form: HookForm; 
             error={form.errors[`conditions.${index}.values`]}
             onChange={(values) => set(rows.with(index, { ...row, values }))}
           />
-          <ActionIcon
-            className={classes.end}
-            variant="subtle"
-            color="gray"
-            aria-label={`Remove condition ${index + 1}`}
-            onClick={() => set(rows.toSpliced(index, 1))}
-          >
-            <Trash2 size={16} strokeWidth={1.75} aria-hidden="true" />
-          </ActionIcon>
+          <div className={classes.end}>
+            <ActionIcon
+              variant="subtle"
+              color="gray"
+              aria-label={`Remove condition ${index + 1}`}
+              onClick={() => set(rows.toSpliced(index, 1))}
+            >
+              <Trash2 size={16} strokeWidth={1.75} aria-hidden="true" />
+            </ActionIcon>
+          </div>
         </div>
       ))}
       <Button

@@ -56,7 +56,7 @@ export function HookActions({ hook, scope, showSecret }: HookActionsProps) {
           }}
         />
       )}
-      <Menu position="bottom-end" width={240}>
+      <Menu position="bottom-end" width={240} withInitialFocusPlaceholder={false}>
         <Menu.Target>
           <ActionIcon variant="default" size={36} aria-label="More actions">
             <Ellipsis {...ICON} />
@@ -76,7 +76,7 @@ export function HookActions({ hook, scope, showSecret }: HookActionsProps) {
           <GuardedMenuItem
             permission="hook:remove"
             scope={scope}
-            color="red"
+            c="var(--mantine-color-error)"
             leftSection={<Trash2 {...ICON} />}
             onClick={() => setOpen('remove')}
           >

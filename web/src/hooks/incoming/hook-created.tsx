@@ -27,7 +27,7 @@ export function HookCreated({ hook, sender, values, done }: HookCreatedProps) {
   const needsSecret = sender.secret_source === 'sender' && given.secret === undefined
   return (
     <Stack>
-      <SectionCard id="created" title={`${hook.name} is ready to be called`}>
+      <SectionCard id="created" title={`Hook ${hook.name} is ready`}>
         <Stack gap="md">
           <CopyField label="URL" value={hook.url ?? ''} />
           {secret && <SecretOnce label="Secret" value={secret} />}

@@ -8,13 +8,13 @@ import { HOOK_LABELS } from './hook-values.ts'
 import type { HookForm } from './use-hook-form.ts'
 import { VariablesField } from './variables-field.tsx'
 
-type TryOutProps = { hook: Hook; form: HookForm; source: DryRunSource }
+type TryOutProps = { what: 'call' | 'payload'; hook: Hook; form: HookForm; source: DryRunSource }
 
-export function TryOut({ hook, form, source }: TryOutProps) {
+export function TryOut({ what, hook, form, source }: TryOutProps) {
   return (
     <section aria-labelledby="try-out">
       <Text component="h3" id="try-out" fw={600} mb="xs">
-        {form.isDirty ? 'This call, with your changes' : 'This call, with the hook as it is now'}
+        {`This ${what}, with ${form.isDirty ? 'your changes' : 'the hook as it is now'}`}
       </Text>
       <DryRunResult hook={hook} values={form.values} source={source} />
       <RecordForm form={form} submit="Save changes" labels={HOOK_LABELS}>

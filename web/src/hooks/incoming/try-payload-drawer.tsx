@@ -40,7 +40,9 @@ export function TryPayloadDrawer({ hook, form, close }: { hook: Hook; form: Hook
           )}
         </div>
         <div className={classes.column}>
-          {parsed.kind === 'json' && <TryOut hook={hook} form={form} source={{ body: parsed.value }} />}
+          {parsed.kind === 'json' && (
+            <TryOut what="payload" hook={hook} form={form} source={{ body: parsed.value }} />
+          )}
         </div>
       </div>
     </RequestDrawer>

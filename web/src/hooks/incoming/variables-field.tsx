@@ -15,7 +15,7 @@ export function VariablesField({ form, isDisabled = false }: Fields) {
   const set = (next: VariableRow[]) => form.set('variables', next)
   return (
     <fieldset className={classes.rows} disabled={isDisabled}>
-      <Text component="legend" size="sm" fw={500}>
+      <Text component="legend" size="sm" fw={600}>
         Variables
       </Text>
       <Text size="xs" className="dimmed" mb="xs">
