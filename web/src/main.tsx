@@ -9,7 +9,7 @@ import { createRoot } from 'react-dom/client'
 import { Router } from 'wouter'
 import { createApi } from './api/api.ts'
 import { createConnection } from './api/connection.ts'
-import { createQueryClient } from './api/queries.ts'
+import { createQueryClient, queryKeys } from './api/queries.ts'
 import { type Services, ServicesContext } from './api/services.ts'
 import { createEmitter } from './api/signals.ts'
 import { createActionEvents } from './api/streams.ts'
@@ -18,6 +18,7 @@ import { captureLinkToken } from './session/link-token.ts'
 import { askBeforeNavigating, watchLeaving } from './ui/form/leave-guard.ts'
 
 const theme = createTheme({ components: { Paper: Paper.extend({ defaultProps: { radius: 'md' } }) } })
+const queries = createQueryClient()
 const connection = createConnection()
 const sessionEnded = createEmitter()
 const truncatedLists = new Set<string>()
@@ -28,6 +29,7 @@ const services: Services = {
   api: createApi(location.origin, {
     onUnreachable: connection.markUnreachable,
     onSessionEnded: sessionEnded.emit,
+    onForbidden: () => void queries.invalidateQueries({ queryKey: queryKeys.permissions }),
     onTruncated({ url, shown, total }) {
       if (truncatedLists.has(url)) return
       truncatedLists.add(url)
@@ -52,7 +54,7 @@ createRoot(document.getElementById('root')!).render(
       withGlobalClasses={false}
     >
       <Notifications position="bottom-right" />
-      <QueryClientProvider client={createQueryClient()}>
+      <QueryClientProvider client={queries}>
         <ServicesContext value={services}>
           <Router base="/app" aroundNav={askBeforeNavigating}>
             <App />

@@ -11,6 +11,8 @@ import {
 export type ApiListener = {
   onUnreachable(): void
   onSessionEnded(): void
+  /** A permission was missing: it may have been taken away since the page was loaded. */
+  onForbidden(): void
   /** A list has more items than `all` loads. */
   onTruncated(list: { url: string; shown: number; total: string }): void
 }
@@ -69,5 +71,6 @@ async function observe(request: Request, listener: ApiListener): Promise<Respons
   // Signing in is the one request whose 401 says nothing about a session.
   const isSignIn = request.method === 'POST' && new URL(request.url).pathname === '/session'
   if (response.status === 401 && !isSignIn) listener.onSessionEnded()
+  if (response.status === 403) listener.onForbidden()
   return response
 }
