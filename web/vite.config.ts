@@ -4,7 +4,7 @@ import { defineConfig } from 'vite'
 // The API behind the development server: `npx vite web` next to `npm start`.
 const API = process.env.GANTRY_URL ?? 'http://127.0.0.1:7070'
 const API_PATHS =
-  /^\/(session|overview|actions|pipelines|hooks|hook-requests|organizations|projects|environments|users|healthz)(\/|\?|$)/
+  /^\/(session|overview|names|applications|servers|credentials|catalog|repositories|permissions|actions|pipelines|hooks|hook-requests|organizations|projects|environments|users|healthz)(\/|\?|$)/
 
 export default defineConfig({
   root: import.meta.dirname,

@@ -3028,6 +3028,8 @@ export interface components {
       project: components['schemas']['Project']
       /** @description The environment that it runs in. */
       environment: components['schemas']['Environment']
+      /** @description The id of the pipeline; only with `include=pipeline_id`. */
+      pipeline_id?: number
     }
     ActionRef: {
       /** @description The id of the action. */
@@ -7527,6 +7529,8 @@ export interface operations {
         'filter[created_after]'?: string
         /** @description Created before this ISO 8601 time. */
         'filter[created_before]'?: string
+        /** @description What each action has in addition: `pipeline_id`, the pipeline that it runs. */
+        include?: 'pipeline_id'
       }
       header?: never
       path?: never

@@ -110,6 +110,19 @@ describe('an action on a server', () => {
     }
   })
 
+  test('include the pipeline only when asked to', async () => {
+    const { token } = tree.owner
+    const pipelineId = tree.serverPipelineId
+    const id = await createAction(db, { ...tree, pipelineId, serverIds: [] }, { type: 'restart' })
+    const list = async (query: string) => {
+      const { body } = await request('GET', `/actions?${query}`, { token })
+      return body.find((one: { id: number }) => one.id === id)
+    }
+    assert.equal('pipeline_id' in (await list('')), false)
+    assert.equal((await list('include=pipeline_id')).pipeline_id, pipelineId)
+    assert.equal((await request('GET', '/actions?include=everything', { token })).status, 422)
+  })
+
   test('on this machine shows a local server', async () => {
     const { id: serverId } = await db
       .insertInto('servers')

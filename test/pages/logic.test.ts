@@ -69,6 +69,7 @@ describe('a log', () => {
 describe('the list of actions', () => {
   const row = (id: number, more: Partial<Row> = {}): Row => ({
     id,
+    pipelineId: 1,
     status: 'queued',
     reason: 'Queued',
     type: 'Deploy',

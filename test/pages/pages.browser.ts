@@ -7,6 +7,7 @@ import { until } from '#test/support/until.ts'
 import { findViolations } from './axe.ts'
 import { testRunPage } from './run-page.ts'
 import { testScopes } from './scopes.ts'
+import { chooseInAccountMenu } from './shell-steps.ts'
 import {
   focusIsOn,
   goTo,
@@ -41,7 +42,7 @@ describe('the pages', () => {
     await page.getByRole('heading', { name: 'Actions' }).waitFor()
     assert.equal(new URL(page.url()).search, '?status=failed')
     assert.equal(await page.getByLabel('Status').inputValue(), 'failed')
-    await page.getByRole('button', { name: 'Sign out' }).click()
+    await chooseInAccountMenu(page, 'Sign out')
     await page.getByLabel('Email').waitFor()
     assert.deepEqual(errors, [])
     await close()
@@ -251,8 +252,11 @@ describe('the pages', () => {
       }
       assert.equal(await page.locator('style').count(), 0, `${path} has a style element`)
     }
-    for (const next of ['light', 'dark', 'auto'])
-      await page.getByRole('button', { name: `Switch to ${next}` }).click()
+    await page.setViewportSize(LOOKS[0])
+    await page.getByRole('button', { name: /^Account menu of/ }).click()
+    for (const next of ['Light', 'Dark', 'Like the system'])
+      await page.getByRole('menuitemradio', { name: next }).click()
+    assert.equal(await page.locator('style').count(), 0, 'a color scheme has a style element')
     assert.deepEqual(errors, [])
     await close()
   })

@@ -2,9 +2,9 @@ import { lazy, Suspense } from 'react'
 import { Route, Switch } from 'wouter'
 import { Landing } from './session/landing.tsx'
 import { SessionGate } from './session/session-gate.tsx'
+import { Shell } from './shell/shell.tsx'
 import { LeaveDialog } from './ui/form/leave-dialog.tsx'
 import { Loading, NotFound } from './ui/page.tsx'
-import { Shell } from './ui/shell.tsx'
 
 // One chunk per page: a permalink loads that page and nothing else.
 const OverviewPage = lazy(() => import('./overview/overview-page.tsx'))

@@ -132,7 +132,12 @@ const listItem = {
   environment: described(ref(environmentSchema), 'The environment that it runs in.'),
 }
 
-export const actionListItemSchema = namedObject('ActionListItem', listItem)
+export const actionListItemSchema = namedObject('ActionListItem', {
+  ...listItem,
+  pipeline_id: Type.Optional(
+    Type.Integer({ description: 'The id of the pipeline; only with `include=pipeline_id`.' }),
+  ),
+})
 export type ActionListItem = Static<typeof actionListItemSchema>
 
 const actionRefSchema = namedObject('ActionRef', {

@@ -14,17 +14,20 @@ import { findPage, type LargeLists } from './find-page.ts'
 
 type ListDeps = { db: Database; tree: Tree; baseUrl: string; largeLists: LargeLists }
 
+export type ListRequest = { filters: ActionFilters; page: Page; hasPipelineId: boolean }
+
 /** The actions in every environment where the caller may view actions. */
 export async function listActions(
   deps: ListDeps,
   caller: Caller,
-  filters: ActionFilters,
-  page: Page,
+  { filters, page, hasPipelineId }: ListRequest,
 ): Promise<{ items: ActionListItem[]; extent: Extent }> {
   const visibility = await visibilityOf(deps.tree, caller)
   const environmentIds = environmentsMatching(filters, visibility.visible)
   const { rows, extent } = await findPage(deps.db, environmentIds, filters, page, deps.largeLists)
-  return { items: await presentRows(deps, visibility, rows), extent }
+  const items = await presentRows(deps, visibility, rows)
+  if (!hasPipelineId) return { items, extent }
+  return { items: items.map((item, index) => ({ ...item, pipeline_id: rows[index]!.pipeline_id })), extent }
 }
 
 /** Related data is loaded once for all rows: the number of statements does not grow with the page. */

@@ -17,6 +17,14 @@ import { listActions } from './list-actions.ts'
 
 const tags = ['Actions']
 
+const includeQuery = {
+  include: Type.Optional(
+    Type.Literal('pipeline_id', {
+      description: 'What each action has in addition: `pipeline_id`, the pipeline that it runs.',
+    }),
+  ),
+}
+
 export type ActionRoutes = { db: Database; tree: Tree; baseUrl: () => string }
 
 export const actionRoutes: FastifyPluginAsyncTypebox<ActionRoutes> = async (app, { db, tree, baseUrl }) => {
@@ -32,7 +40,7 @@ export const actionRoutes: FastifyPluginAsyncTypebox<ActionRoutes> = async (app,
         operationId: 'listActions',
         summary: 'List actions',
         description: 'The actions of every environment where you have `action:view`, newest first.',
-        querystring: Exactly({ ...pageQuery, ...filterQuery }),
+        querystring: Exactly({ ...pageQuery, ...filterQuery, ...includeQuery }),
         response: { 200: Type.Array(ref(actionListItemSchema)), ...errorResponses(401, 422) },
       },
     },
@@ -40,7 +48,8 @@ export const actionRoutes: FastifyPluginAsyncTypebox<ActionRoutes> = async (app,
       const filters = filtersOf(request.query)
       const page = pageOf(request.query as { page?: number; per_page?: number })
       const deps = { db, tree, largeLists, baseUrl: baseUrl() }
-      const { items, extent } = await listActions(deps, callerOf(request), filters, page)
+      const hasPipelineId = (request.query as { include?: string }).include !== undefined
+      const { items, extent } = await listActions(deps, callerOf(request), { filters, page, hasPipelineId })
       describePage(request, reply, baseUrl(), page, extent)
       return sendJson(reply, items)
     },

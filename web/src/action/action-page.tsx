@@ -7,7 +7,8 @@ import { logLinkHash } from '../log/log-link.ts'
 import { LogView } from '../log/log-view.tsx'
 import { useLogLink } from '../log/use-log-link.ts'
 import { type SubscribeToLogs, useStepLog } from '../log/use-step-log.ts'
-import { usePipeline } from '../pipelines/pipelines.ts'
+import { usePipelineNames } from '../pipelines/pipeline-names.ts'
+import { runTitle } from '../pipelines/run-title.ts'
 import { useSearch } from '../scope/scope.ts'
 import { ScopeBreadcrumbs } from '../scope/scope-breadcrumbs.tsx'
 import { logFileName } from '../ui/format.ts'
@@ -86,11 +87,9 @@ function stepParam({ targetId, order }: StepRef): string {
   return `${targetId}.${order}`
 }
 
-/** By its pipeline's name; by operation and resource where the person may not see the pipeline. */
-function useTitle({ id, pipeline_id, type_human_readable, resource }: Action): string {
-  const { data, isPending } = usePipeline(pipeline_id)
-  if (isPending) return `Run #${id}`
-  return `${data?.name ?? `${type_human_readable} ${resource.data?.name ?? ''}`} #${id}`
+/** By the name of its pipeline, where the person may see it. */
+function useTitle({ id, pipeline_id }: Action): string {
+  return runTitle(usePipelineNames([pipeline_id]).get(pipeline_id), id)
 }
 
 function StepLog({ action, selected, subscribeToLogs }: ActionProps & { selected: StepRef }) {

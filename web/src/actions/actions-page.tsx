@@ -1,14 +1,13 @@
-import { Button, Kbd, NativeSelect, Paper, Table, Text } from '@mantine/core'
-import { memo, type RefObject, useCallback, useEffect, useMemo, useRef } from 'react'
-import { Link } from 'wouter'
+import { Button, Kbd, NativeSelect, Paper, Text } from '@mantine/core'
+import { type RefObject, useCallback, useEffect, useMemo, useRef } from 'react'
+import { usePipelineNames } from '../pipelines/pipeline-names.ts'
 import { type UpdateSearch, useSearch } from '../scope/scope.ts'
 import { Loaded, PageHeader } from '../ui/page.tsx'
-import { DataTable, Pager, StatusBadge } from '../ui/parts.tsx'
-import { Age, Duration } from '../ui/time.tsx'
+import { DataTable, Pager } from '../ui/parts.tsx'
+import { ActionRow, COLUMNS } from './action-row.tsx'
 import classes from './actions.module.css'
 import { FilterBar } from './filter-bar.tsx'
 import { isFiltered, NO_FILTERS, PAGE_SIZES, readFilters } from './filters.ts'
-import type { Row } from './rows.ts'
 import { useRows } from './use-rows.ts'
 
 export default function ActionsPage() {
@@ -18,6 +17,8 @@ export default function ActionsPage() {
   const list = useRef<HTMLTableSectionElement>(null)
   useListKeys(list, () => filterBar.current?.querySelector('select')?.focus())
   // Other filters, other pages.
+  const query = useRows(filters)
+  const names = usePipelineNames(query.data?.rows.map(({ pipelineId }) => pipelineId) ?? [])
   const filter: UpdateSearch = useCallback((values) => update({ page: '', ...values }), [update])
   return (
     <>
@@ -27,7 +28,7 @@ export default function ActionsPage() {
         </Text>
       </PageHeader>
       <FilterBar ref={filterBar} filters={filters} change={filter} />
-      <Loaded query={useRows(filters)} what="actions">
+      <Loaded query={query} what="actions">
         {({ rows, total, hasNext }) => (
           <>
             {rows.length === 0 ? (
@@ -41,7 +42,7 @@ export default function ActionsPage() {
                 aria-label="Actions, newest first"
               >
                 {rows.map((row) => (
-                  <ActionRow key={row.id} row={row} />
+                  <ActionRow key={row.id} row={row} pipelineName={names.get(row.pipelineId)} />
                 ))}
               </DataTable>
             )}
@@ -66,37 +67,6 @@ export default function ActionsPage() {
     </>
   )
 }
-
-const COLUMNS = ['Action', 'Status', 'Resource', 'Environment', 'Triggered by', 'Duration', 'Created']
-
-/** Renders again only when its row changes. */
-const ActionRow = memo(function ActionRow({ row }: { row: Row }) {
-  return (
-    <Table.Tr className={classes.row} data-action={row.id}>
-      <Table.Td>
-        <Link href={`/actions/${row.id}`} className={classes.link}>
-          #{row.id}
-        </Link>
-      </Table.Td>
-      <Table.Td>
-        <StatusBadge status={row.status} label={row.reason} />
-      </Table.Td>
-      <Table.Td>
-        <strong>{row.resource}</strong> <span className="dimmed">{row.type}</span>
-      </Table.Td>
-      <Table.Td>
-        {row.environment} <span className="dimmed">{row.project}</span>
-      </Table.Td>
-      <Table.Td>{row.trigger}</Table.Td>
-      <Table.Td>
-        <Duration from={row.startedAt} to={row.completedAt} />
-      </Table.Td>
-      <Table.Td className="numeric">
-        <Age of={row.createdAt} />
-      </Table.Td>
-    </Table.Tr>
-  )
-})
 
 function Empty({ isFiltered, clear }: { isFiltered: boolean; clear(): void }) {
   return (

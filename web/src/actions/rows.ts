@@ -11,6 +11,7 @@ export function toRow(action: ActionListItem) {
   const from = action.triggered_from
   return {
     id: action.id,
+    pipelineId: action.pipeline_id!,
     status: action.status,
     reason: action.status_reason_human_readable,
     type: action.type_human_readable,

@@ -26,10 +26,8 @@ export function useRows(filters: Filters) {
     placeholderData: keepPreviousData,
     structuralSharing: false,
     queryFn: async ({ signal }): Promise<Rows> => {
-      const { items, ...page } = await api.page('/actions', {
-        params: { query: toQuery(filters, Date.now()) },
-        signal,
-      })
+      const query = { ...toQuery(filters, Date.now()), include: 'pipeline_id' as const }
+      const { items, ...page } = await api.page('/actions', { params: { query }, signal })
       const before = queries.getQueryData<Rows>(queryKeys.actions(key))?.rows
       return { ...page, rows: reuseRows(before, items.map(toRow)) }
     },

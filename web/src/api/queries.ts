@@ -48,6 +48,7 @@ export const queryKeys = {
   pipeline: (id: Id) => ['pipeline', String(id)],
   step: (pipelineId: Id, id: Id) => ['pipeline', String(pipelineId), 'step', id],
   builtInCommands: (applicationId: Id) => ['application', String(applicationId), 'commands'],
+  pipelineNames: (ids: string) => ['pipeline-names', ids],
   recentRuns: (pipelineId: Id) => ['recent-runs', pipelineId],
   people: (organizationId: Id | undefined, search: string) => ['people', organizationId, search],
   blockers: (waiting: unknown) => ['blockers', waiting],

@@ -1,5 +1,6 @@
 import { Link } from 'wouter'
 import type { OverviewRun } from '../api/types.ts'
+import { runTitle } from '../pipelines/run-title.ts'
 import { SectionCard, StatusBadge } from '../ui/parts.tsx'
 import { Age, Duration } from '../ui/time.tsx'
 import classes from './overview.module.css'
@@ -47,9 +48,7 @@ function RunItem({ run }: { run: OverviewRun }) {
   return (
     <li>
       <StatusBadge status={run.status} label={run.status_reason_human_readable} />{' '}
-      <Link href={`/actions/${run.id}`}>
-        {run.pipeline.name} #{run.id}
-      </Link>{' '}
+      <Link href={`/actions/${run.id}`}>{runTitle(run.pipeline.name, run.id)}</Link>{' '}
       <span className="dimmed">
         {run.resource_name} · {run.project.name} / {run.environment.name} · <RunTime run={run} />
       </span>

@@ -1,6 +1,6 @@
 // The organization, project and environment that a person is looking at. It is part of the URL, so that links can be
 // shared, and is carried from page to page.
-import { useCallback, useState } from 'react'
+import { useCallback, useMemo, useState } from 'react'
 import { useLocation, useSearchParams } from 'wouter'
 
 export type Scope = { organization?: number; project?: number; environment?: number }
@@ -74,12 +74,20 @@ export function useScope(): [Scope, (scope: Scope) => void] {
 }
 
 /** What links to other pages carry: the scope in the URL or, on the page of one object, the last one. */
-export function useCarriedScope(): string {
+export function useCarriedScope(): Scope {
   const [location] = useLocation()
   const [search] = useSearchParams()
   const here = scopeSearch(readScope(search))
   const [last, setLast] = useState(here)
-  if (!isScopedPage(location)) return last
-  if (here !== last) setLast(here)
-  return here
+  const isScoped = isScopedPage(location)
+  if (isScoped && here !== last) setLast(here)
+  const carried = isScoped ? here : last
+  return useMemo(() => readScope(new URLSearchParams(carried)), [carried])
+}
+
+/** Where another scope is shown: on this page, on the list that this object is in, or on the overview. */
+export function placeForScope(location: string, scope: Scope): string {
+  const section = `/${location.split('/')[1]}`
+  if (isOrganizationPage(section) && scope.project === undefined) return section
+  return SCOPED.test(section) ? section : '/overview'
 }

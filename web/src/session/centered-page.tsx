@@ -1,6 +1,6 @@
 import { Center, Paper, PasswordInput, type PasswordInputProps, Title } from '@mantine/core'
 import { type ReactNode, useEffect } from 'react'
-import { ConnectionBanner } from '../ui/shell.tsx'
+import { ConnectionBanner } from '../shell/connection-banner.tsx'
 
 type CenteredPageProps = { title: string; heading: string; children: ReactNode }
 

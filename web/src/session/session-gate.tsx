@@ -6,8 +6,9 @@ import { type ReactNode, useCallback, useEffect, useState } from 'react'
 import { GantryError, UnreachableError } from '#client/index.ts'
 import { useIsReachable } from '../api/connection.ts'
 import { useServices } from '../api/services.ts'
+import { ConnectionBanner } from '../shell/connection-banner.tsx'
+import { forgetRecent } from '../shell/palette/recent.ts'
 import { Loading } from '../ui/page.tsx'
-import { ConnectionBanner } from '../ui/shell.tsx'
 import { forgetRememberedPage } from './return-to.ts'
 import { SessionContext, type SessionUser } from './session.ts'
 import { SignInForm, SignInPage } from './sign-in.tsx'
@@ -64,6 +65,7 @@ export function SessionGate({ children }: { children: ReactNode }) {
 
   const leave = useCallback(() => {
     queries.clear()
+    forgetRecent()
     setState({ kind: 'signed-out' })
   }, [queries])
 

@@ -6,6 +6,8 @@ import { Link } from 'wouter'
 import { GantryError, UnreachableError } from '#client/index.ts'
 import { type QueryState, queryKeys } from '../api/queries.ts'
 import { useApi } from '../api/services.ts'
+import { setFavicon } from './favicon.ts'
+import classes from './page.module.css'
 import { STATUS_ICONS, type Status } from './status.ts'
 
 type LoadedProps<Data> = {
@@ -79,21 +81,24 @@ export function NotFound({ what }: { what: string }) {
   )
 }
 
+/** Names may have 255 characters. */
+const LONG_TITLE = 60
+
 type PageHeaderProps = { title: string; status?: Status; badge?: ReactNode; children?: ReactNode }
 
 /** `children` are the page's actions, on the right. */
 export function PageHeader({ title, status, badge, children }: PageHeaderProps) {
   return (
-    <Group justify="space-between" gap="xs" mb="md">
+    <header className={classes.header}>
       <PageTitle title={title} status={status} />
-      <Group gap="sm">
-        <Title order={1} size="h2" className="wrap">
+      <div className={classes.title}>
+        <Title order={1} size={title.length > LONG_TITLE ? 'h4' : 'h2'} className="wrap">
           {title}
         </Title>
         {badge}
-      </Group>
-      {children}
-    </Group>
+      </div>
+      {children && <Group gap="xs">{children}</Group>}
+    </header>
   )
 }
 
@@ -119,22 +124,4 @@ function PageTitle({ title, status }: { title: string; status?: Status | undefin
     setFavicon(status ?? (running > 0 ? 'in-progress' : 'idle'))
   }, [title, status, running])
   return null
-}
-
-function stroke(path: string): string {
-  return `<path d="${path}" fill="none" stroke="#fff" stroke-width="4" stroke-linecap="round" stroke-linejoin="round"/>`
-}
-
-const IDLE = { color: '#6b6478', shape: stroke('M7 9h18M11 9v15M21 9v8') }
-const FAVICONS: Record<string, typeof IDLE> = {
-  'in-progress': { color: '#0b6cbd', shape: '<path d="M11 8l14 8-14 8z" fill="#fff"/>' },
-  completed: { color: '#0b7a5b', shape: stroke('M8 17l5 5 11-12') },
-  failed: { color: '#c24400', shape: stroke('M10 10l12 12M22 10L10 22') },
-}
-
-function setFavicon(state: string): void {
-  const { color, shape } = FAVICONS[state] ?? IDLE
-  const svg = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="7" fill="${color}"/>${shape}</svg>`
-  const link = document.querySelector<HTMLLinkElement>('link[rel="icon"]')
-  if (link) link.href = `data:image/svg+xml,${encodeURIComponent(svg)}`
 }

@@ -14,10 +14,11 @@ import {
   VisuallyHidden,
 } from '@mantine/core'
 import { useClipboard } from '@mantine/hooks'
-import { type ReactNode, type Ref, useEffect, useState } from 'react'
+import type { ReactNode, Ref } from 'react'
 import type { Hook } from '../api/types.ts'
 import { STATUS_ICONS, STATUS_LABELS, type Status } from './status.ts'
 import classes from './status-badge.module.css'
+import { useReturnFocus } from './use-return-focus.ts'
 
 type SectionProps = { id: string; title: ReactNode; size?: 'h4' | 'h5'; children: ReactNode }
 
@@ -110,14 +111,7 @@ type DialogProps = Pick<ModalProps, 'title' | 'size' | 'centered' | 'children'> 
 
 /** Open for as long as it is rendered. Closing it returns the focus to where it was. */
 export function Dialog({ close, isPersistent = false, ...rest }: DialogProps) {
-  const [opener] = useState(() => document.activeElement)
-  useEffect(
-    () => () => {
-      // Mantine returns the focus only for dialogs that stay mounted while they are closed.
-      if (opener instanceof HTMLElement && opener.isConnected) opener.focus({ preventScroll: true })
-    },
-    [opener],
-  )
+  useReturnFocus()
   // Locking the scroll would inject a style element, which the content security policy blocks.
   return (
     <Modal
@@ -167,7 +161,7 @@ export function StatusBadge({ status, label, icon = STATUS_ICONS[status] }: Stat
     <Badge
       variant="status"
       size="lg"
-      className={classes.badge}
+      classNames={{ root: classes.badge!, label: classes.label! }}
       data-status={status}
       leftSection={<span aria-hidden="true">{icon}</span>}
     >

@@ -1,0 +1,120 @@
+// Search and commands, by keyboard: jump to anything that has a name, or do something.
+import { Modal, TextInput, VisuallyHidden } from '@mantine/core'
+import { useDebouncedValue } from '@mantine/hooks'
+import { Search } from 'lucide-react'
+import { type KeyboardEvent, useId, useState } from 'react'
+import type { Scope } from '../../scope/scope.ts'
+import { useSession } from '../../session/session.ts'
+import { plural } from '../../ui/status.ts'
+import { useReturnFocus } from '../../ui/use-return-focus.ts'
+import type { Item } from './items.ts'
+import classes from './palette.module.css'
+import { PaletteOption } from './palette-option.tsx'
+import { addRecent, readRecent } from './recent.ts'
+import { useChoose } from './use-choose.ts'
+import { useGroups } from './use-groups.ts'
+
+const TYPING_MS = 120
+
+export default function Palette({ scope, close }: { scope: Scope; close(): void }) {
+  useReturnFocus()
+  const { user } = useSession()
+  const choose = useChoose()
+  const id = useId()
+  const [input, setInput] = useState('')
+  const [recent] = useState(() => readRecent(user.id))
+  const [settled] = useDebouncedValue(input, TYPING_MS)
+  const { groups, isFetching, hasMore } = useGroups(settled, scope, recent)
+  const items = groups.flatMap((group) => group.items)
+  const [active, setActive] = useState(0)
+  const selected = Math.min(active, items.length - 1)
+  const isSettled = settled === input && !isFetching
+
+  function pick(item: Item | undefined): void {
+    if (!item) return
+    if (item.choice.kind !== 'sign-out') addRecent(user.id, item)
+    close()
+    choose(item)
+  }
+
+  function onKeyDown(event: KeyboardEvent): void {
+    if (event.key === 'ArrowDown') setActive((selected + 1) % Math.max(items.length, 1))
+    else if (event.key === 'ArrowUp') setActive((selected - 1 + items.length) % Math.max(items.length, 1))
+    // What is listed may not be what was typed yet.
+    else if (event.key === 'Enter') isSettled && pick(items[selected])
+    else return
+    event.preventDefault()
+  }
+
+  let index = 0
+  return (
+    <Modal.Root
+      opened
+      onClose={close}
+      lockScroll={false}
+      size="40rem"
+      yOffset="12dvh"
+      transitionProps={{ duration: 0 }}
+    >
+      <Modal.Overlay />
+      <Modal.Content aria-label="Search and commands" radius="lg">
+        <TextInput
+          size="md"
+          variant="unstyled"
+          className={classes.input!}
+          leftSection={<Search size={18} strokeWidth={1.75} aria-hidden="true" />}
+          placeholder="Search, or type a command: run, roll back, #42…"
+          role="combobox"
+          aria-label="Search and commands"
+          aria-expanded="true"
+          aria-autocomplete="list"
+          aria-controls={`${id}-list`}
+          aria-activedescendant={items.length > 0 ? `${id}-${selected}` : undefined}
+          autoComplete="off"
+          spellCheck={false}
+          maxLength={300}
+          data-autofocus
+          value={input}
+          onChange={(event) => {
+            setInput(event.currentTarget.value)
+            setActive(0)
+          }}
+          onKeyDown={onKeyDown}
+        />
+        <div
+          className={classes.list}
+          role="listbox"
+          id={`${id}-list`}
+          aria-label="Results"
+          aria-busy={!isSettled}
+        >
+          {groups.map(({ title, items: ofGroup }, position) => (
+            // biome-ignore lint/suspicious/noArrayIndexKey: two groups may have the same title
+            // biome-ignore lint/a11y/useSemanticElements: a fieldset cannot be part of a listbox
+            <div key={position} role="group" aria-label={title}>
+              <div className={classes.title} aria-hidden="true">
+                {title}
+              </div>
+              {ofGroup.map((item) => {
+                const here = index++
+                return (
+                  <PaletteOption
+                    key={item.key}
+                    id={`${id}-${here}`}
+                    item={item}
+                    isActive={here === selected}
+                    activate={() => setActive(here)}
+                    pick={() => pick(item)}
+                  />
+                )
+              })}
+            </div>
+          ))}
+        </div>
+        {isSettled && items.length === 0 && <div className={classes.note}>Nothing found</div>}
+        {hasMore && <div className={classes.note}>There are more: type more of the name.</div>}
+        <VisuallyHidden role="status">{isSettled ? plural(items.length, 'result') : ''}</VisuallyHidden>
+      </Modal.Content>
+    </Modal.Root>
+  )
+}

@@ -1,0 +1,88 @@
+// What surrounds every page: the sidebar or, where there is no room for it, a bar that opens it as a drawer; the
+// palette; and whether the service is reachable.
+import { ActionIcon, Burger, Drawer } from '@mantine/core'
+import { useDisclosure, useHotkeys, useMediaQuery } from '@mantine/hooks'
+import { Search } from 'lucide-react'
+import { lazy, type ReactNode, Suspense, useEffect } from 'react'
+import { useLocation } from 'wouter'
+import { queryKeys } from '../api/queries.ts'
+import { useRefetchOnActionEvents } from '../api/services.ts'
+import { scopeSearch, useCarriedScope } from '../scope/scope.ts'
+import { usePermissions } from '../session/permissions.ts'
+import { ConnectionBanner } from './connection-banner.tsx'
+import classes from './shell.module.css'
+import { Brand, Sidebar } from './sidebar.tsx'
+import { useFocusOnNavigation } from './use-focus-on-navigation.ts'
+
+const Palette = lazy(() => import('./palette/palette.tsx'))
+
+const REFETCH_INTERVAL_MS = 3_000
+
+export function Shell({ children }: { children: ReactNode }) {
+  useRefetchOnActionEvents(queryKeys.runningCount, REFETCH_INTERVAL_MS)
+  // Loaded before a page needs them: its buttons are usable as soon as they appear.
+  usePermissions()
+  const [location] = useLocation()
+  useFocusOnNavigation(location)
+  const scope = useCarriedScope()
+  const isWide = useMediaQuery('(min-width: 62em)', true, { getInitialValueInEffect: false })
+  const [isDrawerOpen, drawer] = useDisclosure()
+  const [isPaletteOpen, palette] = useDisclosure()
+  // Also while typing: the palette is the way out of a form.
+  useHotkeys([['mod+K', palette.toggle]], [], true)
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another page is why it closes
+  useEffect(drawer.close, [location])
+
+  function openPalette(): void {
+    drawer.close()
+    palette.open()
+  }
+
+  return (
+    <>
+      <a className={classes.skip} href="#content">
+        Skip to content
+      </a>
+      <div className={classes.frame}>
+        {isWide ? (
+          <aside className={classes.side} aria-label="Sidebar">
+            <Sidebar scope={scope} openPalette={openPalette} />
+          </aside>
+        ) : (
+          <header className={classes.bar}>
+            <Burger
+              size="sm"
+              opened={isDrawerOpen}
+              onClick={drawer.toggle}
+              aria-label="Navigation"
+              aria-expanded={isDrawerOpen}
+            />
+            <Brand scope={scopeSearch(scope)} />
+            <ActionIcon variant="subtle" color="gray" size="lg" onClick={openPalette} aria-label="Search">
+              <Search size={18} strokeWidth={1.75} aria-hidden="true" />
+            </ActionIcon>
+          </header>
+        )}
+        <div className={classes.page}>
+          <ConnectionBanner />
+          <main id="content" className={classes.content} tabIndex={-1}>
+            {children}
+          </main>
+        </div>
+      </div>
+      {!isWide && (
+        <Drawer.Root opened={isDrawerOpen} onClose={drawer.close} size="18rem" lockScroll={false}>
+          <Drawer.Overlay />
+          <Drawer.Content aria-label="Navigation" className={classes.drawer!}>
+            <Sidebar scope={scope} openPalette={openPalette} />
+          </Drawer.Content>
+        </Drawer.Root>
+      )}
+      {isPaletteOpen && (
+        <Suspense fallback={null}>
+          <Palette scope={scope} close={palette.close} />
+        </Suspense>
+      )}
+    </>
+  )
+}

@@ -1,0 +1,85 @@
+// Where the focus and the scroll position are after a navigation: at the heading of the next page or, on the way back,
+// at the link that was followed.
+import { useEffect, useRef } from 'react'
+import { findLink, findVisible, type LinkMark, markLink } from './link-marks.ts'
+
+type Place = { link: LinkMark | undefined; scroll: number }
+type NavigationApi = EventTarget & { currentEntry: { key: string } | null }
+
+/** Content that is still loading may take this long to appear. */
+const PATIENCE_MS = 5_000
+const INTERACTIONS = ['pointerdown', 'keydown', 'wheel'] as const
+
+/** Where the browser has no Navigation API, Back leads to the heading as well. */
+export function useFocusOnNavigation(location: string): void {
+  const places = useRef(new Map<string, Place>())
+  const isTraversal = useRef(false)
+  const last = useRef(location)
+
+  useEffect(() => {
+    const { navigation } = window as { navigation?: NavigationApi }
+    let followed: Element | null = null
+    const onClick = ({ target }: Event) => {
+      followed = target instanceof Element ? target.closest('a[href]') : null
+    }
+    const onNavigate = (event: Event) => {
+      const { navigationType } = event as Event & { navigationType: string }
+      const key = navigation?.currentEntry?.key
+      if (navigationType === 'replace' || !key) return
+      isTraversal.current = navigationType === 'traverse'
+      const link = isTraversal.current ? places.current.get(key)?.link : markLink(followed)
+      places.current.set(key, { link, scroll: scrollY })
+      followed = null
+    }
+    addEventListener('click', onClick, true)
+    navigation?.addEventListener('navigate', onNavigate)
+    return () => {
+      removeEventListener('click', onClick, true)
+      navigation?.removeEventListener('navigate', onNavigate)
+    }
+  }, [])
+
+  useEffect(() => {
+    if (last.current === location) return
+    last.current = location
+    const { navigation } = window as { navigation?: NavigationApi }
+    const key = isTraversal.current ? navigation?.currentEntry?.key : undefined
+    const place = key === undefined ? undefined : places.current.get(key)
+    if (!place) scrollTo(0, 0)
+    return whenPresent(
+      () => (place?.link ? findLink(place.link) : findVisible('main h1')[0]),
+      (element) => {
+        if (element.matches('h1')) element.tabIndex = -1
+        element.focus({ preventScroll: true })
+        if (place) scrollTo(0, place.scroll)
+        // A list that is still loading is not yet long enough.
+        return !place || scrollY >= place.scroll - 1
+      },
+    )
+  }, [location])
+}
+
+/** Again whenever the page changes, until `act` succeeds or the person does something else. */
+function whenPresent(
+  find: () => HTMLElement | undefined,
+  act: (element: HTMLElement) => boolean,
+): () => void {
+  const stopped = new AbortController()
+  const observer = new MutationObserver(attempt)
+  stopped.signal.addEventListener('abort', () => observer.disconnect())
+  const timer = setTimeout(() => stopped.abort(), PATIENCE_MS)
+  for (const type of INTERACTIONS)
+    addEventListener(type, () => stopped.abort(), { signal: stopped.signal, capture: true, passive: true })
+
+  function attempt(): void {
+    const element = find()
+    if (element && act(element)) stopped.abort()
+  }
+
+  observer.observe(document.body, { childList: true, subtree: true })
+  attempt()
+  return () => {
+    clearTimeout(timer)
+    stopped.abort()
+  }
+}

@@ -1,0 +1,26 @@
+// The icon of the tab: the logo, or the status of the run that the page shows, in shapes that differ without color.
+const LOGO = `${stroke('M5 9.5h22M9 9.5v14.5M23 9.5v14.5M16 9.5v4.5', 3)}<rect x="12" y="14" width="8" height="7" rx="1.5" fill="#fff"/>`
+
+const IDLE = { color: '#0b63b0', shape: LOGO }
+const WAITING = { color: '#6b6478', shape: stroke('M16 8v9l6 4', 4) }
+const ICONS: Record<string, typeof IDLE> = {
+  pending: WAITING,
+  waiting: WAITING,
+  queued: WAITING,
+  'in-progress': { color: '#0b6cbd', shape: '<path d="M11 8l14 8-14 8z" fill="#fff"/>' },
+  completed: { color: '#0b7a5b', shape: stroke('M8 17l5 5 11-12', 4) },
+  failed: { color: '#c24400', shape: stroke('M10 10l12 12M22 10L10 22', 4) },
+  skipped: { color: '#6b6478', shape: stroke('M9 16h14', 4) },
+}
+
+function stroke(path: string, width: number): string {
+  return `<path d="${path}" fill="none" stroke="#fff" stroke-width="${width}" stroke-linecap="round" stroke-linejoin="round"/>`
+}
+
+/** `state` is a status, or `idle`. */
+export function setFavicon(state: string): void {
+  const { color, shape } = ICONS[state] ?? IDLE
+  const svg = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="8" fill="${color}"/>${shape}</svg>`
+  const link = document.querySelector<HTMLLinkElement>('link[rel="icon"]')
+  if (link) link.href = `data:image/svg+xml,${encodeURIComponent(svg)}`
+}
