@@ -7523,6 +7523,8 @@ export interface operations {
         'filter[trigger_type]'?: string
         /** @description UUIDs of hooks, comma-separated. */
         'filter[hook_id]'?: string
+        /** @description Ids of users, comma-separated: runs that they started, retried, rolled back, or replayed a call for. */
+        'filter[user_id]'?: string
         /** @description Created at this ISO 8601 time or later. */
         'filter[created_after]'?: string
         /** @description Created before this ISO 8601 time. */
@@ -7908,6 +7910,8 @@ export interface operations {
         'filter[trigger_type]'?: string
         /** @description UUIDs of hooks, comma-separated. */
         'filter[hook_id]'?: string
+        /** @description Ids of users, comma-separated: runs that they started, retried, rolled back, or replayed a call for. */
+        'filter[user_id]'?: string
         /** @description Created at this ISO 8601 time or later. */
         'filter[created_after]'?: string
         /** @description Created before this ISO 8601 time. */
