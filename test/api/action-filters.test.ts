@@ -30,6 +30,7 @@ type Known = {
   type: string
   trigger_type: string
   hook_id: string | null
+  user_id: number | null
   created_at: string
 }
 
@@ -62,6 +63,8 @@ async function createNth(number: number): Promise<void> {
   // Ids and times do not rise together: an action is created by a transaction that began before.
   const created_at = new Date(START + number * HOUR - (number % 5) * 0.7 * HOUR).toISOString()
   const hooked = trigger_type === 'hook' || (trigger_type === 'retry' && number % 3 === 0)
+  // A replayed call has both.
+  const user_id = number % 4 === 1 ? ours.owner.id : number % 4 === 2 ? theirs.owner.id : null
   const id = await createAction(
     db,
     { ...place, pipelineId: onServer ? place.serverPipelineId : place.pipelineId, serverIds: [] },
@@ -77,6 +80,7 @@ async function createNth(number: number): Promise<void> {
       trigger_type,
       hook_id: hooked ? hook.id : null,
       hook_request_id: hooked ? hook.requestId : null,
+      triggered_by: user_id,
       created_at,
       started_at: ['in-progress', 'completed', 'failed'].includes(status) ? created_at : null,
       completed_at: ['completed', 'failed', 'skipped'].includes(status) ? created_at : null,
@@ -94,6 +98,7 @@ async function createNth(number: number): Promise<void> {
     type: onServer ? 'restart' : 'deploy',
     trigger_type,
     hook_id: hooked ? hook.id : null,
+    user_id,
     created_at,
   })
 }
@@ -147,6 +152,7 @@ describe('each filter by itself', () => {
     ['trigger_type', 'hook', (one) => one.trigger_type === 'hook'],
     ['trigger_type', 'retry', (one) => one.trigger_type === 'retry'],
     ['hook_id', hookIds[1]!, (one) => one.hook_id === hookIds[1]],
+    ['user_id', `${theirs.owner.id}`, (one) => one.user_id === theirs.owner.id],
     ['created_after', moments[1]!, (one) => one.created_at >= moments[1]!],
     ['created_before', moments[1]!, (one) => one.created_at < moments[1]!],
   ]
@@ -173,6 +179,7 @@ describe('comma-separated values mean any of them', () => {
     ['trigger_type', ['manual', 'pipeline'], 'trigger_type'],
     ['trigger_type', ['manual', 'hook'], 'trigger_type'],
     ['hook_id', [hookIds[0]!, hookIds[2]!, hookIds[0]!.toUpperCase()], 'hook_id'],
+    ['user_id', [ours.owner.id, theirs.owner.id, 999_999], 'user_id'],
   ]
   for (const [name, values, field] of cases) {
     test(`filter[${name}] of ${values.length} values`, async () => {
@@ -225,6 +232,7 @@ test('any combination of filters lists exactly the actions that match all of the
       operation: some('deploy', 'restart', 'stop'),
       trigger_type: some(...TRIGGER_TYPES),
       hook_id: some(...hookIds),
+      user_id: some(ours.owner.id, theirs.owner.id),
       created_after: fc.constantFrom(...moments),
       created_before: fc.constantFrom(...moments),
     },
@@ -268,6 +276,7 @@ describe('an invalid filter', () => {
       'operation',
       'trigger_type',
       'hook_id',
+      'user_id',
       'created_after',
       'created_before',
     ]) {

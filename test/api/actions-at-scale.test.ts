@@ -62,12 +62,13 @@ async function loadKnown(): Promise<void> {
 before(async () => {
   // Half in the first environment, a third in the second, a sixth in the third; times waver by a minute.
   await sql`
-    insert into actions (environment_id, pipeline_id, type, status, status_reason_code, trigger_type, hook_id,
+    insert into actions (environment_id, pipeline_id, type, status, status_reason_code, trigger_type, triggered_by, hook_id,
       hook_request_id, credential_id, started_at, completed_at, created_at)
     select environment_id, case when on_server then server_pipeline_id else pipeline_id end,
       case when on_server then 'restart' else 'deploy' end,
       case when failed then 'failed' else 'completed' end, case when failed then 'FAILED' else 'COMPLETED' end,
       case when hooked then 'hook' when number % 11 = 0 then 'pipeline' else 'manual' end,
+      case when not hooked and number % 11 <> 0 then ${first.owner.id}::bigint end,
       case when hooked then ${hookId}::uuid end, case when hooked then ${callId}::uuid end,
       case when not on_server then credential_id end, moment, moment, moment
     from generate_series(1, ${ACTIONS}::int) as number, lateral (
@@ -372,9 +373,12 @@ describe('the cost of a page', () => {
 
   test('a small environment among large ones costs only its own actions, even with generic plans', async (t) => {
     const small = await addEnvironment(db, third.owner.id, third.projectId, third.credentialId)
-    for (let number = 0; number < 5; number++) await createAction(db, { ...small, serverIds: [] })
+    for (let number = 0; number < 5; number++)
+      await createAction(db, { ...small, serverIds: [] }, { triggered_by: first.owner.id })
     // After five runs PostgreSQL may plan a prepared statement once and for all.
-    for (const filters of [{}, { status: ['completed'] }, { trigger_type: ['manual'] }] as ActionFilters[]) {
+    const user_id = [first.owner.id, third.owner.id]
+    const some: ActionFilters[] = [{}, { status: ['completed'] }, { trigger_type: ['manual'] }, { user_id }]
+    for (const filters of some) {
       const { read, scans } = await readsOf(async (trx) => {
         for (let run = 0; run < 8; run++)
           await findPage(trx, [small.environmentId], filters, { limit: 25, offset: 0 })
@@ -392,6 +396,7 @@ describe('the cost of a page', () => {
       'per_page=100&page=500',
       'filter[status]=failed&filter[type]=deploy',
       `filter[hook_id]=${hookId}`,
+      `filter[user_id]=${first.owner.id}`,
       'filter[trigger_type]=pipeline',
       'filter[trigger_type]=hook,manual',
       `filter[created_after]=${early}&filter[created_before]=${late}`,

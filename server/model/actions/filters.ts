@@ -17,6 +17,8 @@ export type ActionFilters = {
   type?: string[]
   trigger_type?: string[]
   hook_id?: string[]
+  /** Who started it. */
+  user_id?: number[]
   created_after?: string
   created_before?: string
 }
@@ -39,6 +41,11 @@ const FILTERS: Record<string, Parser> = {
   operation: { ...anyOf(Object.keys(OPERATIONS)), description: 'The same as `filter[type]`.' },
   trigger_type: anyOf(TRIGGER_TYPES),
   hook_id: { description: 'UUIDs of hooks, comma-separated.', parse: parseUuids },
+  user_id: {
+    description:
+      'Ids of users, comma-separated: runs that they started, retried, rolled back, or replayed a call for.',
+    parse: parseIds,
+  },
   created_after: { description: 'Created at this ISO 8601 time or later.', parse: parseTime },
   created_before: { description: 'Created before this ISO 8601 time.', parse: parseTime },
 }

@@ -6,6 +6,7 @@ export type PartitionKey = readonly (
   | 'pipeline_id'
   | 'status'
   | 'trigger_type'
+  | 'triggered_by'
   | 'hook_id'
   | 'credential_id'
 )[]

@@ -87,18 +87,31 @@ function partitionsFor(environmentIds: readonly number[], filters: ActionFilters
   if (filters.created_after) rest.push(sql`a.created_at >= ${filters.created_after}`)
   if (filters.created_before) rest.push(sql`a.created_at < ${filters.created_before}`)
   const ofTrigger = filters.trigger_type && sql`a.trigger_type = any(${filters.trigger_type})`
-  const { pipeline_id, resource_type, resource_id, type, status, hook_id } = filters
+  const { pipeline_id, resource_type, resource_id, type, status, hook_id, user_id } = filters
 
-  if (hook_id) {
+  if (hook_id || user_id) {
     if (pipeline_id) rest.push(sql`a.pipeline_id = any(${pipeline_id}::bigint[])`)
     if (resource_type || resource_id || type)
       rest.push(sql`a.pipeline_id in (select p.id from pipelines p where ${ofPipeline(filters)})`)
     if (status) rest.push(sql`a.status = any(${status})`)
     if (ofTrigger) rest.push(ofTrigger)
+  }
+  if (hook_id) {
+    if (user_id) rest.push(sql`a.triggered_by = any(${user_id}::bigint[])`)
     rest.push(sql`a.hook_id is not null and a.environment_id = any(${environments})`)
     return {
       from: sql`unnest(${hook_id}::uuid[]) as partition (hook_id)`,
       key: ['hook_id'],
+      ids,
+      where: rest,
+    }
+  }
+  if (user_id) {
+    rest.push(sql`a.triggered_by is not null`)
+    return {
+      from: sql`(select * from unnest(${environments}) as e (environment_id),
+        unnest(${user_id}::bigint[]) as u (triggered_by)) as partition`,
+      key: ['environment_id', 'triggered_by'],
       ids,
       where: rest,
     }

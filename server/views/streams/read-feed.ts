@@ -8,6 +8,7 @@ import { NO_END, type Ranges } from './ranges.ts'
 /** A move of an action, with what decides who may see it and which filters it matches. */
 export type ActionMove = Selectable<Tables['events']> &
   Pick<ActionRow, 'environment_id' | 'pipeline_id' | 'type' | 'trigger_type' | 'hook_id' | 'created_at'> & {
+    user_id: number | null
     resource_type: string
     resource_id: number
   }
@@ -17,8 +18,8 @@ export async function readMoves(db: Database, ranges: Ranges, limit: number): Pr
   if (ranges.length === 0) return []
   const [from, to] = [ranges.map((range) => range[0]), ranges.map((range) => range[1])]
   const { rows } = await sql<ActionMove>`
-    select e.*, a.environment_id, a.pipeline_id, a.type, a.trigger_type, a.hook_id, a.created_at, p.resource_type,
-      coalesce(p.application_id, p.server_id) as resource_id
+    select e.*, a.environment_id, a.pipeline_id, a.type, a.trigger_type, a.hook_id, a.created_at,
+      a.triggered_by as user_id, p.resource_type, coalesce(p.application_id, p.server_id) as resource_id
     from (
       select e.* from unnest(${from}::bigint[], ${to}::bigint[]) as range (low, high), lateral (
         select * from events where id between low and high order by id limit ${limit}::int) e

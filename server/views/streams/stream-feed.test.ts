@@ -17,6 +17,7 @@ const MOVE: ActionMove = {
   trigger_type: 'hook',
   hook_id: '01890000-0000-7000-8000-000000000000',
   created_at: '2026-11-15T07:00:00.000Z',
+  user_id: 6,
   resource_type: 'application',
   resource_id: 5,
 }
@@ -29,6 +30,7 @@ const MATCHING: ActionFilters = {
   type: ['deploy'],
   trigger_type: ['hook'],
   hook_id: [MOVE.hook_id!],
+  user_id: [6],
   created_after: '2026-11-15T07:00:00.000Z',
   created_before: '2026-11-15T07:00:00.001Z',
 }
@@ -41,6 +43,7 @@ const OTHERS: ActionFilters = {
   type: [],
   trigger_type: ['manual'],
   hook_id: ['01890000-0000-7000-8000-000000000001'],
+  user_id: [5],
   created_after: '2026-11-15T07:00:00.001Z',
   created_before: '2026-11-15T07:00:00.000Z',
 }
@@ -60,6 +63,10 @@ test('all filters must match', () => {
 test('a status matches the move that reaches it and the move that leaves it', () => {
   assert.equal(matchesFilters({ status: ['queued'] }, MOVE), true)
   assert.equal(matchesFilters({ status: ['queued'] }, { ...MOVE, previous_status: null }), false)
+})
+
+test('a run that nobody started matches no user', () => {
+  assert.equal(matchesFilters({ user_id: [6] }, { ...MOVE, user_id: null }), false)
 })
 
 test('a run that no hook triggered matches no hook', () => {

@@ -132,7 +132,15 @@ export function matchesFilters(filters: ActionFilters, move: ActionMove): boolea
   )
 }
 
-const COMPARED = ['pipeline_id', 'resource_type', 'resource_id', 'type', 'trigger_type', 'hook_id'] as const
+const COMPARED = [
+  'pipeline_id',
+  'resource_type',
+  'resource_id',
+  'type',
+  'trigger_type',
+  'hook_id',
+  'user_id',
+] as const
 
 function isAnyOf<Value>(wanted: readonly Value[] | undefined, value: Value | null): boolean {
   return wanted === undefined || (value !== null && wanted.includes(value))
