@@ -12,7 +12,7 @@ export function testRunPage(theWorld: () => PagesWorld): void {
     const { page, errors, close } = await openPage(world, `/app/actions/${id}`)
     await page.getByText('No output').waitFor()
     for (const name of ['Copy', 'Download'])
-      assert.equal(await page.getByRole('button', { name }).isDisabled(), true, name)
+      assert.equal(await page.getByRole('button', { name, exact: true }).isDisabled(), true, name)
 
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
     await page.getByRole('button', { name: /^speak/ }).click()
