@@ -305,6 +305,26 @@ suite('removing credentials', () => {
     assert.match(body.message, /1 application \(Shop\) uses it/)
   })
 
+  test('used_by names what uses it, as far as the caller may see that', async () => {
+    const url = `/credentials/${tree.credentialId}`
+    const uses = [{ resource_type: 'application', resource_id: tree.applicationId, name: 'Shop' }]
+    assert.deepEqual((await send('GET', url)).body.used_by, uses)
+    const person = await createPerson(db)
+    const role = await db
+      .insertInto('roles')
+      .values({
+        organization_id: tree.organizationId,
+        name: 'Credentials only',
+        permissions: ['credential:view'],
+      })
+      .returning('id')
+      .executeTakeFirstOrThrow()
+    const grant = { user_id: person.id, role_id: role.id, organization_id: tree.organizationId }
+    await db.insertInto('grants').values(grant).execute()
+    const { status, body } = await send('GET', url, undefined, person)
+    assert.deepEqual([status, body.used_by], [200, []])
+  })
+
   test('removing a credential erases its secret and keeps its runs', async () => {
     const made = await create({ provider_code: 'github', token: TOKEN })
     const actionId = await createAction(db, tree, { credential_id: made.id })

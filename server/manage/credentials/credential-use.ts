@@ -1,7 +1,8 @@
 import { sql } from 'kysely'
 import type { Caller } from '#access/authorization/caller.ts'
 import { can, type Scope } from '#access/authorization/permissions.ts'
-import type { Transaction } from '#platform/database/connect.ts'
+import { anyOf } from '#platform/database/any-of.ts'
+import type { Database, Transaction } from '#platform/database/connect.ts'
 import type { ResourceType } from '#platform/database/tables.ts'
 import { conflict, type HttpProblem } from '#platform/http/problems.ts'
 import type { CredentialProvider } from './schemas.ts'
@@ -43,7 +44,32 @@ export async function authorizeUse(
   return active ? { kind: 'usable', credential } : { kind: 'invalid', errors: { [field]: ['is inactive'] } }
 }
 
-type Use = Scope & { type: ResourceType; name: string }
+type Use = Scope & { credential_id: number; type: ResourceType; id: number; name: string }
+
+/** Everything that uses one of these credentials, by type and name. */
+async function loadUses(db: Database, credentialIds: readonly number[]): Promise<Use[]> {
+  if (credentialIds.length === 0) return []
+  const { rows } = await sql<Use>`
+    select used.credential_id, used.type, used.id, used.name, p.organization_id, e.project_id, used.environment_id
+    from (
+      select 'application' as type, id, name, environment_id, credential_id, deleted_at from applications
+      union all
+      select 'server', id, name, environment_id, credential_id, deleted_at from servers
+    ) used
+    join environments e on e.id = used.environment_id join projects p on p.id = e.project_id
+    where ${anyOf('used.credential_id', credentialIds)} and used.deleted_at is null
+    order by used.type, used.name, used.id`.execute(db)
+  return rows
+}
+
+/** By credential, what the caller may see of what uses it. */
+export async function loadVisibleUses(db: Database, caller: Caller, credentialIds: readonly number[]) {
+  const uses = await loadUses(db, credentialIds)
+  return Map.groupBy(
+    uses.filter((use) => can(caller, `${use.type}:view`, use)),
+    (use) => use.credential_id,
+  )
+}
 
 /** Counts everything that uses the credential, and names what the caller may see. */
 export async function checkUnused(
@@ -51,16 +77,7 @@ export async function checkUnused(
   caller: Caller,
   credentialId: number,
 ): Promise<HttpProblem | undefined> {
-  const { rows: uses } = await sql<Use>`
-    select used.type, used.name, p.organization_id, e.project_id, used.environment_id
-    from (
-      select 'application' as type, name, environment_id, credential_id, deleted_at from applications
-      union all
-      select 'server', name, environment_id, credential_id, deleted_at from servers
-    ) used
-    join environments e on e.id = used.environment_id join projects p on p.id = e.project_id
-    where used.credential_id = ${credentialId} and used.deleted_at is null
-    order by used.type, used.name`.execute(trx)
+  const uses = await loadUses(trx, [credentialId])
   if (uses.length === 0) return undefined
   const errors: Record<string, string[]> = {}
   for (const [type, ofType] of Map.groupBy(uses, (use) => use.type)) {

@@ -10,6 +10,7 @@ import type { Database } from '#platform/database/connect.ts'
 import { findById, rowVersion } from '#platform/database/rows.ts'
 import type { Page } from '#platform/http/pagination.ts'
 import { readPage } from '#platform/http/read-page.ts'
+import { loadVisibleUses } from './credential-use.ts'
 import { readPrivateKey } from './private-key.ts'
 import type { CredentialRecord } from './schemas.ts'
 
@@ -47,6 +48,7 @@ export async function presentCredentials(
   const ids = rows.map((row) => row.id)
   const users = byId(await loadUsers(deps.db, creators))
   const organizations = byId(await loadOrganizations(deps.db, organizationIds))
+  const uses = await loadVisibleUses(deps.db, caller, ids)
   const lastActions = await lastActionsOf(deps, caller, ids)
   return rows.map((row) => ({
     ...credentialData(row, users.get(row.created_by)!),
@@ -55,6 +57,11 @@ export async function presentCredentials(
     base_url: row.base_url,
     username: row.username,
     ...publicKeyOf(deps.box, row),
+    used_by: (uses.get(row.id) ?? []).map(({ type, id, name }) => ({
+      resource_type: type,
+      resource_id: id,
+      name,
+    })),
   }))
 }
 

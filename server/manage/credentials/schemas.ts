@@ -81,6 +81,14 @@ export const credentialRecordSchema = namedObject('CredentialRecord', {
       'For SSH keys: the line for `authorized_keys`, or for the deploy keys of a repository. Null for tokens.',
   }),
   public_key_fingerprint: TextOrNull({ description: 'The fingerprint of the public key; null for tokens.' }),
+  used_by: Type.Array(
+    Exactly({
+      resource_type: Word(['application', 'server'] as const, { description: 'The kind of resource.' }),
+      resource_id: Type.Integer({ ...Id, description: 'The id of the resource.' }),
+      name: Type.String({ description: 'The name of the resource.' }),
+    }),
+    { description: 'The applications and servers that use it, as far as you may see them.' },
+  ),
 })
 export type CredentialRecord = Static<typeof credentialRecordSchema>
 

@@ -29,6 +29,7 @@ export const queryKeys = {
   environments: (projectId: Id | undefined) => ['environments', projectId],
   environment: (id: Id | undefined) => ['environment', id],
   members: (organizationId: Id) => ['members', organizationId],
+  organization: (id: Id) => ['organization', id],
   credentials: (organizationId: Id | undefined) => ['credentials', organizationId],
   credential: (id: Id) => ['credential', String(id)],
   server: (id: Id) => ['server', String(id)],

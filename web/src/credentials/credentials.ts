@@ -19,5 +19,8 @@ export function useCredentials(organizationId: number | undefined) {
 /** Call it after each change. */
 export function useCredentialsChanged(): () => Promise<void> {
   const queries = useQueryClient()
-  return () => queries.invalidateQueries({ queryKey: ['credentials'] })
+  return async () => {
+    const keys = [['credentials'], ['credential']]
+    await Promise.all(keys.map((queryKey) => queries.invalidateQueries({ queryKey })))
+  }
 }

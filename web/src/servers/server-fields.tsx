@@ -103,7 +103,7 @@ type ConnectionFieldProps = {
 }
 
 function ConnectionField({ value, onChange }: ConnectionFieldProps) {
-  const isAdmin = (useSession() as { isInstanceAdmin?: boolean }).isInstanceAdmin !== false
+  const { isInstanceAdmin: isAdmin } = useSession()
   return (
     <div>
       <SegmentedControl

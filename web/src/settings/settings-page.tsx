@@ -1,5 +1,63 @@
-import { PageHeader } from '../ui/page.tsx'
+// The organization, its projects and their environments.
+import { Group } from '@mantine/core'
+import { Building2, Plus } from 'lucide-react'
+import { useState } from 'react'
+import { NoOrganization } from '../scope/each-environment.tsx'
+import { useOrganizations } from '../scope/tree.ts'
+import { useOrganizationId } from '../scope/use-organization-id.ts'
+import { useSession } from '../session/session.ts'
+import { GuardedButton, ReasonedButton } from '../ui/guarded-button.tsx'
+import { Loaded, PageHeader } from '../ui/page.tsx'
+import { AddOrganizationDialog } from './add-organization-dialog.tsx'
+import { OrganizationSection } from './organization-section.tsx'
+import { ProjectDialog } from './project-dialog.tsx'
+import { ProjectTree } from './project-tree.tsx'
+
+const NOT_ADMIN = 'Only instance administrators create organizations.'
 
 export default function SettingsPage() {
-  return <PageHeader title="Settings" />
+  const id = useOrganizationId()
+  const { isInstanceAdmin } = useSession()
+  const [adding, setAdding] = useState<'organization' | 'project'>()
+  const close = () => setAdding(undefined)
+  return (
+    <>
+      <PageHeader title="Settings">
+        <Group gap="xs">
+          <ReasonedButton
+            variant="default"
+            reason={isInstanceAdmin ? undefined : NOT_ADMIN}
+            leftSection={<Building2 size={16} strokeWidth={1.75} aria-hidden="true" />}
+            onClick={() => setAdding('organization')}
+          >
+            Add organization
+          </ReasonedButton>
+          {id !== undefined && (
+            <GuardedButton
+              permission="project:add"
+              scope={{ organization: id }}
+              leftSection={<Plus size={16} strokeWidth={1.75} aria-hidden="true" />}
+              onClick={() => setAdding('project')}
+            >
+              Add project
+            </GuardedButton>
+          )}
+        </Group>
+      </PageHeader>
+      <Loaded query={useOrganizations()} what="organizations">
+        {() =>
+          id === undefined ? (
+            <NoOrganization />
+          ) : (
+            <>
+              <OrganizationSection key={id} id={id} />
+              <ProjectTree organizationId={id} addProject={() => setAdding('project')} />
+            </>
+          )
+        }
+      </Loaded>
+      {adding === 'organization' && <AddOrganizationDialog close={close} />}
+      {adding === 'project' && id !== undefined && <ProjectDialog organizationId={id} close={close} />}
+    </>
+  )
 }

@@ -1,0 +1,112 @@
+import { NativeSelect, Textarea, TextInput } from '@mantine/core'
+import { queryKeys } from '../api/queries.ts'
+import { useApi } from '../api/services.ts'
+import type { Environment } from '../api/types.ts'
+import { FormDialog } from '../ui/form/form-dialog.tsx'
+import { type RecordForm, useRecordForm } from '../ui/form/use-record-form.ts'
+import { useVersioned } from '../ui/form/versioned.ts'
+import { notify } from '../ui/notify.ts'
+import { Loaded } from '../ui/page.tsx'
+import { Dialog } from '../ui/parts.tsx'
+import type { EnvironmentValues } from './environment-input.ts'
+import { ENVIRONMENT_TYPES, environmentBody, environmentValues, withType } from './environment-input.ts'
+import { useTreeChanged } from './tree-changed.ts'
+
+type AddEnvironmentDialogProps = { project: { id: number; name: string }; close(): void }
+
+export function AddEnvironmentDialog({ project, close }: AddEnvironmentDialogProps) {
+  const api = useApi()
+  const changed = useTreeChanged()
+  const form = useRecordForm<EnvironmentValues, Environment>({
+    id: `environment-new-${project.id}`,
+    initial: { type: 'production', name: 'Production', description: '' },
+    save: (values) =>
+      api.post('/projects/{id}/environments', {
+        params: { path: { id: project.id } },
+        body: environmentBody(values),
+      }),
+    async onSaved({ name }) {
+      close()
+      notify.done(`Environment ${name} added.`)
+      await changed()
+    },
+  })
+  return (
+    <FormDialog
+      title={`Add environment to ${project.name}`}
+      form={form}
+      submit="Add environment"
+      close={close}
+    >
+      <EnvironmentFields form={form} />
+    </FormDialog>
+  )
+}
+
+type EditEnvironmentDialogProps = { environment: Pick<Environment, 'id' | 'name'>; close(): void }
+
+export function EditEnvironmentDialog({ environment: { id, name }, close }: EditEnvironmentDialogProps) {
+  const key = [...queryKeys.environment(id), 'edited']
+  const query = useVersioned(key, '/environments/{id}', { params: { path: { id } } })
+  if (query.data)
+    return <EditForm environment={query.data.record} version={query.data.version} close={close} />
+  return (
+    <Dialog title={`Edit ${name}`} close={close} size="lg">
+      <Loaded query={query} what="environment">
+        {() => null}
+      </Loaded>
+    </Dialog>
+  )
+}
+
+type EditFormProps = { environment: Environment; version: string | null; close(): void }
+
+function EditForm({ environment, version, close }: EditFormProps) {
+  const api = useApi()
+  const changed = useTreeChanged()
+  const { id } = environment
+  const form = useRecordForm<EnvironmentValues, Environment>({
+    id: `environment-${id}`,
+    initial: environmentValues(environment),
+    version,
+    save: (values, ifMatch) =>
+      api.put('/environments/{id}', {
+        params: { path: { id }, header: { 'If-Match': ifMatch } },
+        body: environmentBody(values),
+      }),
+    async reload() {
+      const { data, etag } = await api.getVersioned('/environments/{id}', { params: { path: { id } } })
+      return { values: environmentValues(data), version: etag }
+    },
+    async onSaved({ name }) {
+      close()
+      notify.done(`Environment ${name} saved.`)
+      await changed()
+    },
+  })
+  return (
+    <FormDialog title={`Edit ${environment.name}`} form={form} submit="Save changes" close={close}>
+      <EnvironmentFields form={form} />
+    </FormDialog>
+  )
+}
+
+function EnvironmentFields({ form }: { form: RecordForm<EnvironmentValues> }) {
+  const choose = (type: EnvironmentValues['type']) => {
+    form.set('name', withType(form.values, type).name)
+    form.set('type', type)
+  }
+  return (
+    <>
+      <NativeSelect
+        label="Stage"
+        data-autofocus
+        data={Object.entries(ENVIRONMENT_TYPES).map(([value, label]) => ({ value, label }))}
+        {...form.field('type')}
+        onChange={(event) => choose(event.currentTarget.value as EnvironmentValues['type'])}
+      />
+      <TextInput label="Name" autoComplete="off" {...form.field('name')} />
+      <Textarea label="Description (optional)" rows={2} {...form.field('description')} />
+    </>
+  )
+}

@@ -1,0 +1,26 @@
+// What the form of an environment holds, and what it sends. Pure.
+import type { components } from '#client/index.ts'
+import type { Environment } from '../api/types.ts'
+
+type Body = components['schemas']['CreateEnvironmentRequest']
+export type EnvironmentValues = { type: Body['type']; name: string; description: string }
+
+export const ENVIRONMENT_TYPES: Record<Body['type'], string> = {
+  production: 'Production',
+  staging: 'Staging',
+  development: 'Development',
+}
+
+/** The name follows the stage until the person writes one. */
+export function withType(before: EnvironmentValues, type: Body['type']): EnvironmentValues {
+  const isUnnamed = before.name.trim() === '' || before.name === ENVIRONMENT_TYPES[before.type]
+  return { ...before, type, name: isUnnamed ? ENVIRONMENT_TYPES[type] : before.name }
+}
+
+export function environmentValues({ type, name, description }: Environment): EnvironmentValues {
+  return { type, name, description: description ?? '' }
+}
+
+export function environmentBody({ type, name, description }: EnvironmentValues): Body {
+  return { type, name: name.trim(), description: description.trim() || null }
+}

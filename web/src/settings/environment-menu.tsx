@@ -1,0 +1,119 @@
+import { Text } from '@mantine/core'
+import { useMutation } from '@tanstack/react-query'
+import { Archive, ArchiveRestore, Pencil, Trash2 } from 'lucide-react'
+import { useState } from 'react'
+import { useApi } from '../api/services.ts'
+import type { Environment } from '../api/types.ts'
+import { ConfirmDialog } from '../ui/confirm-dialog.tsx'
+import { GuardedMenuItem } from '../ui/guarded-button.tsx'
+import { MoreMenu } from '../ui/more-menu.tsx'
+import { notify } from '../ui/notify.ts'
+import { RemoveDialog } from '../ui/remove-dialog.tsx'
+import { EditEnvironmentDialog } from './environment-dialog.tsx'
+import { useTreeChanged } from './tree-changed.ts'
+
+type EnvironmentMenuProps = {
+  environment: Environment
+  scope: { organization: number; project: number }
+}
+
+export function EnvironmentMenu({ environment, scope: inProject }: EnvironmentMenuProps) {
+  const api = useApi()
+  const changed = useTreeChanged()
+  const [open, setOpen] = useState<'edit' | 'archive' | 'remove'>()
+  const close = () => setOpen(undefined)
+  const { id, name, archived_at } = environment
+  const scope = { ...inProject, environment: id }
+  const unarchive = useMutation({
+    mutationFn: () => api.post('/environments/{id}/unarchive', { params: { path: { id } } }),
+    async onSuccess() {
+      await changed()
+      notify.done(`Environment ${name} unarchived.`)
+    },
+    onError: notify.problem,
+  })
+  const icon = { size: 16, strokeWidth: 1.75, 'aria-hidden': true } as const
+  return (
+    <>
+      <MoreMenu label={`Actions for environment ${name}`} isSmall>
+        <GuardedMenuItem
+          permission="environment:edit"
+          scope={scope}
+          leftSection={<Pencil {...icon} />}
+          onClick={() => setOpen('edit')}
+        >
+          Edit
+        </GuardedMenuItem>
+        {archived_at ? (
+          <GuardedMenuItem
+            permission="environment:edit"
+            scope={scope}
+            leftSection={<ArchiveRestore {...icon} />}
+            onClick={() => unarchive.mutate()}
+          >
+            Unarchive
+          </GuardedMenuItem>
+        ) : (
+          <GuardedMenuItem
+            permission="environment:edit"
+            scope={scope}
+            leftSection={<Archive {...icon} />}
+            onClick={() => setOpen('archive')}
+          >
+            Archive
+          </GuardedMenuItem>
+        )}
+        <GuardedMenuItem
+          color="red"
+          permission="environment:remove"
+          scope={scope}
+          leftSection={<Trash2 {...icon} />}
+          onClick={() => setOpen('remove')}
+        >
+          Remove
+        </GuardedMenuItem>
+      </MoreMenu>
+      {open === 'edit' && <EditEnvironmentDialog environment={environment} close={close} />}
+      {open === 'archive' && <ArchiveDialog environment={environment} close={close} />}
+      {open === 'remove' && (
+        <RemoveDialog
+          what="environment"
+          name={name}
+          within={{ type: 'environment', id }}
+          remove={() =>
+            api.delete('/environments/{id}', { params: { path: { id }, query: { cascade: true } } })
+          }
+          onRemoved={() => void changed()}
+          close={close}
+        >
+          Past runs remain. This cannot be undone.
+        </RemoveDialog>
+      )}
+    </>
+  )
+}
+
+function ArchiveDialog({ environment: { id, name }, close }: { environment: Environment; close(): void }) {
+  const api = useApi()
+  const changed = useTreeChanged()
+  const { mutate, isPending, error } = useMutation({
+    mutationFn: () => api.post('/environments/{id}/archive', { params: { path: { id } } }),
+    async onSuccess() {
+      close()
+      await changed()
+      notify.done(`Environment ${name} archived.`)
+    },
+  })
+  return (
+    <ConfirmDialog
+      title={`Archive ${name}?`}
+      button="Archive"
+      isPending={isPending}
+      error={error}
+      confirm={mutate}
+      close={close}
+    >
+      <Text size="sm">Nothing runs in it until you unarchive it. Everything in it stays as it is.</Text>
+    </ConfirmDialog>
+  )
+}

@@ -1,0 +1,100 @@
+import { Group, Stack, TextInput } from '@mantine/core'
+import { Trash2 } from 'lucide-react'
+import { useState } from 'react'
+import { queryKeys } from '../api/queries.ts'
+import { useApi } from '../api/services.ts'
+import type { Organization } from '../api/types.ts'
+import { useScope } from '../scope/scope.ts'
+import { usePermission } from '../session/permissions.ts'
+import { RecordForm } from '../ui/form/record-form.tsx'
+import { useRecordForm } from '../ui/form/use-record-form.ts'
+import { useVersioned } from '../ui/form/versioned.ts'
+import { GuardedMenuItem } from '../ui/guarded-button.tsx'
+import { MoreMenu } from '../ui/more-menu.tsx'
+import { notify } from '../ui/notify.ts'
+import { Loaded } from '../ui/page.tsx'
+import { SectionCard } from '../ui/parts.tsx'
+import { RemoveDialog } from '../ui/remove-dialog.tsx'
+import { useTreeChanged } from './tree-changed.ts'
+
+export function OrganizationSection({ id }: { id: number }) {
+  const query = useVersioned(queryKeys.organization(id), '/organizations/{id}', { params: { path: { id } } })
+  return (
+    <SectionCard id="organization" title="Organization">
+      <Loaded query={query} what="organization">
+        {({ record, version }) => <OrganizationForm organization={record} version={version} />}
+      </Loaded>
+    </SectionCard>
+  )
+}
+
+type OrganizationFormProps = { organization: Organization; version: string | null }
+
+function OrganizationForm({ organization, version }: OrganizationFormProps) {
+  const api = useApi()
+  const changed = useTreeChanged()
+  const [, setScope] = useScope()
+  const [isRemoving, setRemoving] = useState(false)
+  const { id } = organization
+  const scope = { organization: id }
+  const { allowed, reason } = usePermission('organization:edit', scope)
+  const form = useRecordForm<{ name: string }, Organization>({
+    id: `organization-${id}`,
+    initial: { name: organization.name },
+    version,
+    save: ({ name }, ifMatch) =>
+      api.put('/organizations/{id}', {
+        params: { path: { id }, header: { 'If-Match': ifMatch } },
+        body: { name: name.trim() },
+      }),
+    async reload() {
+      const { data, etag } = await api.getVersioned('/organizations/{id}', { params: { path: { id } } })
+      return { values: { name: data.name }, version: etag }
+    },
+    async onSaved({ name }) {
+      notify.done(`Organization ${name} saved.`)
+      await changed()
+    },
+  })
+  return (
+    <Stack gap="md">
+      <RecordForm form={form} submit="Save changes" reason={allowed ? undefined : reason}>
+        <Group gap="xs" align="flex-end" wrap="nowrap">
+          <TextInput
+            flex={1}
+            maw="32rem"
+            label="Name"
+            autoComplete="off"
+            readOnly={!allowed}
+            {...form.field('name')}
+          />
+          <MoreMenu label="More actions for the organization">
+            <GuardedMenuItem
+              color="red"
+              permission="organization:remove"
+              scope={scope}
+              leftSection={<Trash2 size={16} strokeWidth={1.75} aria-hidden="true" />}
+              onClick={() => setRemoving(true)}
+            >
+              Remove organization
+            </GuardedMenuItem>
+          </MoreMenu>
+        </Group>
+      </RecordForm>
+      {isRemoving && (
+        <RemoveDialog
+          what="organization"
+          name={organization.name}
+          remove={() => api.delete('/organizations/{id}', { params: { path: { id } } })}
+          onRemoved={() => {
+            setScope({})
+            void changed()
+          }}
+          close={() => setRemoving(false)}
+        >
+          Its projects and credentials have to be removed first. Its members lose their roles in it.
+        </RemoveDialog>
+      )}
+    </Stack>
+  )
+}

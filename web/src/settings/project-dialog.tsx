@@ -1,0 +1,105 @@
+import { TextInput } from '@mantine/core'
+import { queryKeys } from '../api/queries.ts'
+import { useApi } from '../api/services.ts'
+import type { Project } from '../api/types.ts'
+import { FormDialog } from '../ui/form/form-dialog.tsx'
+import { type RecordForm, useRecordForm } from '../ui/form/use-record-form.ts'
+import { useVersioned } from '../ui/form/versioned.ts'
+import { MoreOptions } from '../ui/more-options.tsx'
+import { notify } from '../ui/notify.ts'
+import { Loaded } from '../ui/page.tsx'
+import { Dialog } from '../ui/parts.tsx'
+import { useTreeChanged } from './tree-changed.ts'
+
+type Values = { name: string; logo_url: string }
+
+const bodyOf = ({ name, logo_url }: Values) => ({ name: name.trim(), logo_url: logo_url.trim() || null })
+const valuesOf = ({ name, logo_url }: Project): Values => ({ name, logo_url: logo_url ?? '' })
+
+/** Adds a project. */
+export function ProjectDialog({ organizationId, close }: { organizationId: number; close(): void }) {
+  const api = useApi()
+  const changed = useTreeChanged()
+  const form = useRecordForm<Values, Project>({
+    id: `project-new-${organizationId}`,
+    initial: { name: '', logo_url: '' },
+    save: (values) =>
+      api.post('/organizations/{id}/projects', {
+        params: { path: { id: organizationId } },
+        body: bodyOf(values),
+      }),
+    async onSaved({ name }) {
+      close()
+      notify.done(`Project ${name} added.`)
+      await changed()
+    },
+  })
+  return (
+    <FormDialog title="Add project" form={form} submit="Add project" close={close}>
+      <ProjectFields form={form} />
+    </FormDialog>
+  )
+}
+
+type EditProjectDialogProps = { project: Pick<Project, 'id' | 'name'>; close(): void }
+
+export function EditProjectDialog({ project: { id, name }, close }: EditProjectDialogProps) {
+  const key = [...queryKeys.project(id), 'edited']
+  const query = useVersioned(key, '/projects/{id}', { params: { path: { id } } })
+  if (query.data) return <EditForm project={query.data.record} version={query.data.version} close={close} />
+  return (
+    <Dialog title={`Edit ${name}`} close={close} size="lg">
+      <Loaded query={query} what="project">
+        {() => null}
+      </Loaded>
+    </Dialog>
+  )
+}
+
+type EditFormProps = { project: Project; version: string | null; close(): void }
+
+function EditForm({ project, version, close }: EditFormProps) {
+  const api = useApi()
+  const changed = useTreeChanged()
+  const { id } = project
+  const form = useRecordForm<Values, Project>({
+    id: `project-${id}`,
+    initial: valuesOf(project),
+    version,
+    save: (values, ifMatch) =>
+      api.put('/projects/{id}', {
+        params: { path: { id }, header: { 'If-Match': ifMatch } },
+        body: bodyOf(values),
+      }),
+    async reload() {
+      const { data, etag } = await api.getVersioned('/projects/{id}', { params: { path: { id } } })
+      return { values: valuesOf(data), version: etag }
+    },
+    async onSaved({ name }) {
+      close()
+      notify.done(`Project ${name} saved.`)
+      await changed()
+    },
+  })
+  return (
+    <FormDialog title={`Edit ${project.name}`} form={form} submit="Save changes" close={close}>
+      <ProjectFields form={form} />
+    </FormDialog>
+  )
+}
+
+function ProjectFields({ form }: { form: RecordForm<Values> }) {
+  return (
+    <>
+      <TextInput label="Name" autoComplete="off" data-autofocus {...form.field('name')} />
+      <MoreOptions isOpen={Boolean(form.errors.logo_url)}>
+        <TextInput
+          label="URL of a logo (optional)"
+          type="url"
+          autoComplete="off"
+          {...form.field('logo_url')}
+        />
+      </MoreOptions>
+    </>
+  )
+}

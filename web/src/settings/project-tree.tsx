@@ -1,0 +1,177 @@
+// Projects and their environments.
+import { Badge, Group, Paper, Table, Title } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { FolderTree, Pencil, Plus, Trash2 } from 'lucide-react'
+import { useState } from 'react'
+import { Link } from 'wouter'
+import { useApi } from '../api/services.ts'
+import type { Environment, Project } from '../api/types.ts'
+import { scopeSearch } from '../scope/scope.ts'
+import { projectsQuery, useEnvironments } from '../scope/tree.ts'
+import { EmptyState } from '../ui/empty-state.tsx'
+import { GuardedButton, GuardedMenuItem } from '../ui/guarded-button.tsx'
+import { MoreMenu } from '../ui/more-menu.tsx'
+import { Loaded } from '../ui/page.tsx'
+import { DataTable, Section } from '../ui/parts.tsx'
+import { RemoveDialog } from '../ui/remove-dialog.tsx'
+import { AddEnvironmentDialog } from './environment-dialog.tsx'
+import { EnvironmentMenu } from './environment-menu.tsx'
+import { EditProjectDialog } from './project-dialog.tsx'
+import { useTreeChanged } from './tree-changed.ts'
+
+type ProjectTreeProps = { organizationId: number; addProject(): void }
+
+export function ProjectTree({ organizationId, addProject }: ProjectTreeProps) {
+  const query = useQuery(projectsQuery(useApi(), organizationId))
+  return (
+    <Section id="projects" title="Projects and environments">
+      <Loaded query={query} what="projects">
+        {(projects) =>
+          projects.length === 0 ? (
+            <EmptyState
+              icon={FolderTree}
+              title="No projects yet"
+              action={
+                <GuardedButton
+                  variant="default"
+                  permission="project:add"
+                  scope={{ organization: organizationId }}
+                  onClick={addProject}
+                >
+                  Add project
+                </GuardedButton>
+              }
+            >
+              A project holds environments, such as staging and production, with their servers and
+              applications.
+            </EmptyState>
+          ) : (
+            <ul className="plain-list project-tree">
+              {projects.map((project) => (
+                <ProjectItem key={project.id} project={project} organizationId={organizationId} />
+              ))}
+            </ul>
+          )
+        }
+      </Loaded>
+    </Section>
+  )
+}
+
+type ProjectItemProps = { project: Project; organizationId: number }
+
+function ProjectItem({ project, organizationId }: ProjectItemProps) {
+  const api = useApi()
+  const changed = useTreeChanged()
+  const [open, setOpen] = useState<'edit' | 'remove' | 'environment'>()
+  const close = () => setOpen(undefined)
+  const { id, name } = project
+  const scope = { organization: organizationId, project: id }
+  const icon = { size: 16, strokeWidth: 1.75, 'aria-hidden': true } as const
+  return (
+    <Paper component="li" withBorder p="md" aria-label={name}>
+      <Group justify="space-between" gap="xs" mb="sm">
+        <Title order={3} size="h5" className="wrap">
+          {name}
+        </Title>
+        <Group gap="xs">
+          <GuardedButton
+            size="xs"
+            variant="default"
+            permission="environment:add"
+            scope={scope}
+            leftSection={<Plus {...icon} />}
+            onClick={() => setOpen('environment')}
+          >
+            Add environment
+          </GuardedButton>
+          <MoreMenu label={`Actions for project ${name}`} isSmall>
+            <GuardedMenuItem
+              permission="project:edit"
+              scope={scope}
+              leftSection={<Pencil {...icon} />}
+              onClick={() => setOpen('edit')}
+            >
+              Edit
+            </GuardedMenuItem>
+            <GuardedMenuItem
+              color="red"
+              permission="project:remove"
+              scope={scope}
+              leftSection={<Trash2 {...icon} />}
+              onClick={() => setOpen('remove')}
+            >
+              Remove
+            </GuardedMenuItem>
+          </MoreMenu>
+        </Group>
+      </Group>
+      <Environments project={project} scope={scope} />
+      {open === 'edit' && <EditProjectDialog project={project} close={close} />}
+      {open === 'environment' && <AddEnvironmentDialog project={project} close={close} />}
+      {open === 'remove' && (
+        <RemoveDialog
+          what="project"
+          name={name}
+          within={{ type: 'project', id }}
+          remove={() => api.delete('/projects/{id}', { params: { path: { id }, query: { cascade: true } } })}
+          onRemoved={() => void changed()}
+          close={close}
+        >
+          Past runs remain. This cannot be undone.
+        </RemoveDialog>
+      )}
+    </Paper>
+  )
+}
+
+type EnvironmentsProps = { project: Project; scope: { organization: number; project: number } }
+
+function Environments({ project, scope }: EnvironmentsProps) {
+  return (
+    <Loaded query={useEnvironments(project.id)} what="environments">
+      {(environments) =>
+        environments.length === 0 ? (
+          <span className="dimmed">No environments yet</span>
+        ) : (
+          <DataTable
+            columns={['Environment', 'Stage', 'Contents', '']}
+            aria-label={`Environments of ${project.name}`}
+          >
+            {environments.map((environment) => (
+              <Table.Tr key={environment.id}>
+                <Table.Td className="wrap name-cell">
+                  <Group gap="xs">
+                    <Link href={`/applications${scopeSearch({ ...scope, environment: environment.id })}`}>
+                      {environment.name}
+                    </Link>
+                    {environment.archived_at && (
+                      <Badge variant="default" size="sm">
+                        Archived
+                      </Badge>
+                    )}
+                  </Group>
+                  {environment.description && <div className="dimmed">{environment.description}</div>}
+                </Table.Td>
+                <Table.Td className="dimmed">{environment.type_human_readable}</Table.Td>
+                <Table.Td className="dimmed">{contentsOf(environment)}</Table.Td>
+                <Table.Td ta="right">
+                  <EnvironmentMenu environment={environment} scope={scope} />
+                </Table.Td>
+              </Table.Tr>
+            ))}
+          </DataTable>
+        )
+      }
+    </Loaded>
+  )
+}
+
+/** `2 applications, 1 server`. */
+function contentsOf({ resource_summary }: Environment): string {
+  const parts = resource_summary.flatMap(
+    ({ resource_type: one, resource_type_plural: many, summary: { count } }) =>
+      count === 0 ? [] : [`${count} ${count === 1 ? one : many}`],
+  )
+  return parts.join(', ') || 'Empty'
+}
