@@ -7,7 +7,7 @@ import { EVENT_KINDS } from '#model/events/event-kinds.ts'
 import { templateNames } from '#model/hooks/template-names.ts'
 import type { Hook } from '../../web/src/api/types.ts'
 import { hasRoundedNumber, parseBody } from '../../web/src/hooks/outgoing/body-text.ts'
-import { formatValues, parseValues, toConditions } from '../../web/src/hooks/outgoing/conditions.ts'
+import { formatValue, parseValue, toConditions } from '../../web/src/hooks/outgoing/conditions.ts'
 import { EVENTS, eventLabel } from '../../web/src/hooks/outgoing/events.ts'
 import { changeOf, settingsOf, validateValues, valuesOf } from '../../web/src/hooks/outgoing/hook-values.ts'
 import {
@@ -120,17 +120,10 @@ describe('the form of an outgoing hook', () => {
   })
 
   it('reads accepted values as JSON where they are JSON, and writes them so that they are read the same', () => {
-    assert.deepEqual(parseValues('failed, 3, "3", true, null'), ['failed', 3, '3', true, null])
-    const lists = [
-      ['a, b', 'c'],
-      ['"x"', '[y]', ' z '],
-      ['true', true],
-      [null, 'null'],
-      [{ a: [1, 2] }, 'b'],
-      [''],
-    ]
-    for (const values of lists) assert.deepEqual(parseValues(formatValues(values)), values)
-    assert.deepEqual(toConditions([{ path: ' ', values: '' }]), [])
+    assert.deepEqual(['failed', '3', '"3"', 'true', 'null'].map(parseValue), ['failed', 3, '3', true, null])
+    for (const value of ['a, b', '"x"', '[y]', ' z ', 'true', true, null, 'null', { a: [1, 2] }, '', 7])
+      assert.deepEqual(parseValue(formatValue(value)), value)
+    assert.deepEqual(toConditions([{ path: ' ', values: [] }]), [])
   })
 })
 

@@ -1,7 +1,7 @@
 // Groups delivery attempts into deliveries: did the receiver get it? Pure.
 import type { HookRequestRecord } from '../api/types.ts'
 
-type Delivery = ReturnType<typeof toDelivery>
+export type Delivery = ReturnType<typeof toDelivery>
 
 /** Attempts name the first attempt of their delivery. Newest delivery first. */
 export function groupDeliveries(requests: HookRequestRecord[]): Delivery[] {
@@ -19,6 +19,8 @@ function toDelivery([id, unordered]: [string, HookRequestRecord[]]) {
     createdAt: attempts[0]!.created_at,
     state: stateOf(attempts),
     attempts: attempts.length,
+    /** Oldest first. */
+    requests: attempts,
     last: attempts.at(-1)!,
   }
 }

@@ -6,10 +6,10 @@ import { queryKeys } from '../api/queries.ts'
 import { useApi, useRefetchOnActionEvents } from '../api/services.ts'
 import type { FailingHook, Overview } from '../api/types.ts'
 import { SetupChecklist } from '../first-run/setup-checklist.tsx'
+import { failureCount } from '../hooks/outgoing/health.ts'
 import { scopeFilters, scopeSearch, useScope } from '../scope/scope.ts'
 import { Loaded, PageHeader } from '../ui/page.tsx'
 import { SectionCard } from '../ui/parts.tsx'
-import { plural } from '../ui/status.ts'
 import { Age, NextAttempt } from '../ui/time.tsx'
 import classes from './overview.module.css'
 import { countLabel, OverviewRuns } from './overview-runs.tsx'
@@ -142,19 +142,19 @@ function Tile({ name, value, to, isBad }: TileProps) {
 }
 
 function FailingHookItem({ hook }: { hook: FailingHook }) {
-  const failures = hook.failures_in_a_row
+  const { health } = hook
   return (
     <li>
       <Link href={`/hooks/outgoing/${hook.hook_id}`}>{hook.name}</Link>{' '}
-      {hook.disabled_at
+      {health.state === 'disabled'
         ? `disabled: ${hook.disabled_reason ?? 'failed for too long'}`
-        : `failed ${failures === 1 ? 'once' : plural(failures, 'time')}`}
-      {hook.failing_since && (
+        : failureCount(health).toLowerCase()}
+      {health.failing_since && (
         <span className="dimmed">
-          , first failure <Age of={hook.failing_since} />
+          , first failure <Age of={health.failing_since} />
         </span>
       )}
-      {hook.open_until && <NextAttempt at={hook.open_until} />}
+      {health.next_attempt_at && <NextAttempt at={health.next_attempt_at} />}
     </li>
   )
 }

@@ -170,8 +170,17 @@ export function StatusBadge({ status, label, icon = STATUS_ICONS[status] }: Stat
   )
 }
 
-export function HookBadge({ hook }: { hook: Pick<Hook, 'active' | 'disabled_at'> }) {
-  if (hook.disabled_at) return <StatusBadge status="failed" label="Disabled" />
-  if (hook.active) return <StatusBadge status="completed" label="Active" />
-  return <StatusBadge status="skipped" label="Inactive" icon="–" />
+/** One truth about outgoing hooks: their health. Incoming hooks have none. */
+export function HookBadge({ hook }: { hook: Pick<Hook, 'active' | 'disabled_at' | 'health'> }) {
+  switch (hook.health?.state ?? (hook.active ? 'active' : 'inactive')) {
+    case 'active':
+      return <StatusBadge status="completed" label="Active" />
+    case 'failing':
+    case 'paused':
+      return <StatusBadge status="failed" label="Failing" />
+    case 'disabled':
+      return <StatusBadge status="failed" label="Disabled" />
+    case 'inactive':
+      return <StatusBadge status="skipped" label="Paused" icon="–" />
+  }
 }

@@ -74,7 +74,7 @@ export function isSuccess(outcome: string): boolean {
   return ['accepted', 'duplicate', 'ping', 'delivered'].includes(outcome)
 }
 
-/** `1 step`, `2 steps`. */
-export function plural(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? '' : 's'}`
+/** `1 step`, `2 steps`; `many` where that is not the noun with an s. */
+export function plural(count: number, noun: string, many = `${noun}s`): string {
+  return `${count} ${count === 1 ? noun : many}`
 }

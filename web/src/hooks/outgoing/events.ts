@@ -26,6 +26,7 @@ export const EVENTS: readonly { value: EventKind; label: string; description: st
 /** Null for records that do not say. */
 export function eventLabel(kind: string | null): string {
   if (kind === 'test') return 'Test'
+  if (kind === 'action.status_changed') return 'Status changed'
   return EVENTS.find(({ value }) => value === kind)?.label ?? kind ?? 'Delivery'
 }
 

@@ -2,7 +2,7 @@
 import type { Hook } from '../../api/types.ts'
 import { changedFields } from '../../ui/form/changes.ts'
 import { formatBody, hasRoundedNumber, parseBody } from './body-text.ts'
-import { type Condition, type ConditionInput, toConditions, toInputs } from './conditions.ts'
+import { type ConditionInput, toConditions, toInputs } from './conditions.ts'
 import type { EventKind } from './events.ts'
 
 export const METHODS = ['POST', 'PUT', 'PATCH', 'DELETE', 'GET'] as const
@@ -42,7 +42,11 @@ type Settings = {
   request_body?: Record<string, unknown> | null
   timeout_seconds?: number
 }
-type TriggerWhen = { events?: EventKind[]; scope?: 'pipeline' | 'resource'; conditions?: Condition[] }
+type TriggerWhen = {
+  events?: EventKind[]
+  scope?: 'pipeline' | 'resource'
+  conditions?: Parameters<typeof toInputs>[0]
+}
 
 export function valuesOf(hook: Hook): OutgoingValues {
   const settings = hook.settings as Settings

@@ -1,7 +1,50 @@
-import { Text } from '@mantine/core'
+import { Text, Title } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import { queryKeys } from '../../api/queries.ts'
+import { useApi } from '../../api/services.ts'
+import type { Receiver } from '../../api/types.ts'
+import { Loaded } from '../../ui/page.tsx'
+import { SectionCard } from '../../ui/parts.tsx'
 import type { ChosenPipeline } from '../pipeline-field.tsx'
+import { CreatedHook, type CreatedHookProps } from './created-hook.tsx'
+import { ReceiverForm } from './receiver-form.tsx'
+import { ReceiverTiles } from './receiver-tiles.tsx'
 
-/** `pipeline` is undefined until one is chosen. */
-export default function NewOutgoingHook(_: { pipeline: ChosenPipeline | undefined }) {
-  return <Text className="dimmed">Outgoing hooks are created through the API.</Text>
+/** Tile → the fields that differ → the page of the hook. `pipeline` is undefined until one is chosen. */
+export default function NewOutgoingHook({ pipeline }: { pipeline: ChosenPipeline | undefined }) {
+  const api = useApi()
+  const [receiver, setReceiver] = useState<Receiver>()
+  const [created, setCreated] = useState<CreatedHookProps>()
+  const receivers = useQuery({
+    queryKey: queryKeys.receivers,
+    staleTime: Number.POSITIVE_INFINITY,
+    queryFn: ({ signal }) => api.get('/catalog/receivers', { signal }),
+  })
+  if (created) return <CreatedHook {...created} />
+  if (receiver)
+    return (
+      <SectionCard id="receiver" title={`Notify ${receiver.name}`}>
+        <Text size="sm" className="dimmed" mb="md" maw="48rem">
+          {receiver.description}
+        </Text>
+        <ReceiverForm
+          key={receiver.code}
+          receiver={receiver}
+          pipeline={pipeline}
+          back={() => setReceiver(undefined)}
+          onUnseen={setCreated}
+        />
+      </SectionCard>
+    )
+  return (
+    <section aria-labelledby="receivers">
+      <Title order={2} size="h4" id="receivers" mb="xs">
+        Who is notified?
+      </Title>
+      <Loaded query={receivers} what="receivers">
+        {(all) => <ReceiverTiles receivers={all} choose={setReceiver} />}
+      </Loaded>
+    </section>
+  )
 }

@@ -1,149 +1,85 @@
-import { Code, DataList, Paper, Table, Text } from '@mantine/core'
-import { keepPreviousData, useQuery } from '@tanstack/react-query'
-import { Link } from 'wouter'
+// An outgoing hook: how it is doing, what it delivered, and what it sends.
+import { DataList, Paper } from '@mantine/core'
+import { useQueryClient } from '@tanstack/react-query'
+import { useEffect, useState } from 'react'
 import { queryKeys } from '../../api/queries.ts'
-import { useApi } from '../../api/services.ts'
-import type { Hook, HookRequestRecord } from '../../api/types.ts'
+import type { Hook } from '../../api/types.ts'
 import { PipelineLink } from '../../pipelines/pipeline-link.tsx'
-import { useSearch } from '../../scope/scope.ts'
 import { ScopeBreadcrumbs } from '../../scope/scope-breadcrumbs.tsx'
 import { useEnvironment } from '../../scope/tree.ts'
+import { usePermission } from '../../session/permissions.ts'
+import { useVersioned } from '../../ui/form/versioned.ts'
 import { Loaded, PageHeader } from '../../ui/page.tsx'
-import { DataTable, Fact, HookBadge, Pager, Section } from '../../ui/parts.tsx'
-import { isSuccess, outcomeLabel } from '../../ui/status.ts'
-import { Age, NextAttempt } from '../../ui/time.tsx'
-import { HookCommands } from '../hook-commands.tsx'
-import { healthSummary } from '../hook-health.ts'
-import { HookRequestButton } from '../hook-request-dialog.tsx'
-
-const PER_PAGE = 25
-const REFETCH_INTERVAL_MS = 5_000
+import { Fact, HookBadge, SectionCard } from '../../ui/parts.tsx'
+import { Age } from '../../ui/time.tsx'
+import { CreatedHook, type CreatedHookProps } from './created-hook.tsx'
+import { DeliveriesSection } from './deliveries-section.tsx'
+import { eventList } from './events.ts'
+import { HealthAlert } from './health-alert.tsx'
+import { HookActions } from './hook-actions.tsx'
+import { SettingsForm } from './settings-form.tsx'
 
 export default function OutgoingHookPage({ id }: { id: string }) {
-  const api = useApi()
-  const query = useQuery({
-    queryKey: queryKeys.hook('outgoing', id),
-    queryFn: ({ signal }) =>
-      api.get('/hooks/outgoing/{hook_id}', { params: { path: { hook_id: id } }, signal }),
+  const query = useVersioned(queryKeys.hook('outgoing', id), '/hooks/outgoing/{hook_id}', {
+    params: { path: { hook_id: id } },
   })
   return (
     <Loaded query={query} what="hook">
-      {(hook) => <HookDetails hook={hook} />}
+      {({ record, version }) => <HookDetails hook={record} version={version} />}
     </Loaded>
   )
 }
 
-function HookDetails({ hook }: { hook: Hook }) {
-  const isIncoming = hook.type === 'incoming'
+function HookDetails({ hook, version }: { hook: Hook; version: string | null }) {
+  const { environment_id: environment, project_id: project } = hook
+  const { data } = useEnvironment(environment)
+  const scope = data && { organization: data.project.organization.id, project, environment }
+  const { allowed, reason } = usePermission('hook:edit', scope)
+  const created = useCreated(hook.id)
   return (
     <>
-      <ScopeBreadcrumbs page="/hooks" environment={useEnvironment(hook.environment_id).data} />
-      <PageHeader title={hook.name} badge={<HookBadge hook={hook} />} />
-      {hook.disabled_reason && <Text mb="sm">{hook.disabled_reason}</Text>}
+      <ScopeBreadcrumbs page="/hooks" environment={data} />
+      <PageHeader title={hook.name} badge={<HookBadge hook={hook} />}>
+        <HookActions hook={hook} scope={scope} />
+      </PageHeader>
+      {created && <CreatedHook {...created} />}
+      <HealthAlert hook={hook} />
       <Paper withBorder p="md">
-        <DataList>
-          <Fact label={isIncoming ? 'Triggers' : 'Notifies about'}>
-            <PipelineLink id={hook.pipeline_id} />
-          </Fact>
-          <Fact label="Operation">{hook.action_type}</Fact>
-          <Fact label="URL">
-            <code>{isIncoming ? hook.url : hook.target_url}</code>
-          </Fact>
-          {isIncoming && (
-            <Fact label="Signature">
-              {hook.requires_secret
-                ? `required: ${hook.secret_algorithm} in ${hook.secret_header_name}`
-                : 'not required: anyone who knows the URL can call it'}
-            </Fact>
-          )}
-          <Fact label="Settings">
-            <details>
-              <summary>Settings and conditions</summary>
-              <Code block>
-                {JSON.stringify({ settings: hook.settings, trigger_when: hook.trigger_when }, null, 2)}
-              </Code>
-            </details>
-          </Fact>
-          <Fact label="Created by">
-            {hook.created_by_user.name}, <Age of={hook.created_at} />
-          </Fact>
-        </DataList>
+        <HookFacts hook={hook} />
       </Paper>
-      <Requests hook={hook} />
-      <HookCommands hook={hook} />
+      <DeliveriesSection hook={hook} scope={scope} />
+      <div className="section">
+        <SectionCard id="settings" title="Settings">
+          {allowed ? <SettingsForm hook={hook} version={version} /> : <p className="dimmed">{reason}</p>}
+        </SectionCard>
+      </div>
     </>
   )
 }
 
-function Requests({ hook }: { hook: Hook }) {
-  const api = useApi()
-  const [search, update] = useSearch()
-  const page = Math.max(1, Math.floor(Number(search.get('page')) || 1))
-  const query = useQuery({
-    queryKey: queryKeys.hookRequests(hook.id, page),
-    placeholderData: keepPreviousData,
-    refetchInterval: REFETCH_INTERVAL_MS,
-    queryFn: ({ signal }) => {
-      const params = { path: { hook_id: hook.id }, query: { page, per_page: PER_PAGE } }
-      return api.page(`/hooks/${hook.type}/{hook_id}/requests`, { params, signal })
-    },
-  })
-  return (
-    <Section id="requests" title={hook.type === 'incoming' ? 'Calls' : 'Deliveries'}>
-      <Loaded query={query} what="hook requests">
-        {({ items, total, hasNext }) => (
-          <>
-            {page === 1 && <Text mb="xs">{healthSummary(items)}</Text>}
-            {items.length > 0 && (
-              <DataTable columns={['Time', 'Outcome', 'Response', 'Action', 'Request']}>
-                {items.map((request) => (
-                  <RequestRow key={request.id} request={request} />
-                ))}
-              </DataTable>
-            )}
-            {(page > 1 || hasNext) && (
-              <Pager
-                label="Pages of requests"
-                page={page}
-                total={total}
-                hasNext={hasNext}
-                go={(to) => update({ page: to })}
-              />
-            )}
-          </>
-        )}
-      </Loaded>
-    </Section>
-  )
+/** Taken out of memory at the first sight of the page: the secret is shown once. */
+function useCreated(hookId: string): CreatedHookProps | undefined {
+  const queries = useQueryClient()
+  const [created] = useState(() => queries.getQueryData<CreatedHookProps>(queryKeys.createdHook(hookId)))
+  useEffect(() => queries.removeQueries({ queryKey: queryKeys.createdHook(hookId) }), [queries, hookId])
+  return created
 }
 
-function RequestRow({ request }: { request: HookRequestRecord }) {
+function HookFacts({ hook }: { hook: Hook }) {
+  const { events = [], scope } = hook.trigger_when as { events?: string[]; scope?: string }
   return (
-    <Table.Tr>
-      <Table.Td className="numeric">
-        <Age of={request.created_at} />
-      </Table.Td>
-      <Table.Td>
-        <span aria-hidden="true">{isSuccess(request.outcome) ? '✓' : '✕'} </span>
-        {outcomeLabel(request)}
-        {request.attempt !== null && request.attempt > 1 && `, attempt ${request.attempt}`}
-        {request.error && <div className="dimmed wrap">{request.error}</div>}
-        {request.next_attempt_at && <NextAttempt at={request.next_attempt_at} />}
-      </Table.Td>
-      <Table.Td className="numeric">
-        {request.response_status_code ?? '–'}
-        {request.duration_ms !== null && <span className="dimmed"> {request.duration_ms} ms</span>}
-      </Table.Td>
-      <Table.Td>
-        {request.action_id === null ? (
-          '–'
-        ) : (
-          <Link href={`/actions/${request.action_id}`}>#{request.action_id}</Link>
-        )}
-      </Table.Td>
-      <Table.Td>
-        <HookRequestButton id={request.id} />
-      </Table.Td>
-    </Table.Tr>
+    <DataList>
+      <Fact label="Notifies">
+        <code>{hook.target_url}</code>
+      </Fact>
+      <Fact label="About">
+        {scope === 'resource' ? `Runs (${hook.action_type}) of all pipelines next to ` : ''}
+        <PipelineLink id={hook.pipeline_id} />
+      </Fact>
+      <Fact label="Events">{eventList(events)}</Fact>
+      <Fact label="Created by">
+        {hook.created_by_user.name}, <Age of={hook.created_at} />
+      </Fact>
+    </DataList>
   )
 }

@@ -1,0 +1,170 @@
+import { Anchor, Group, Table, Text } from '@mantine/core'
+import { keepPreviousData, useQuery, useQueryClient } from '@tanstack/react-query'
+import { Send } from 'lucide-react'
+import { useEffect, useState } from 'react'
+import { Link } from 'wouter'
+import { type Delivery, deliveriesSummary, groupDeliveries } from '../../action/deliveries.ts'
+import { queryKeys } from '../../api/queries.ts'
+import { useApi } from '../../api/services.ts'
+import type { Hook } from '../../api/types.ts'
+import { usePipeline } from '../../pipelines/pipelines.ts'
+import { useSearch } from '../../scope/scope.ts'
+import type { PermissionScope } from '../../session/permissions.ts'
+import { EmptyState } from '../../ui/empty-state.tsx'
+import { GuardedButton } from '../../ui/guarded-button.tsx'
+import { Loaded } from '../../ui/page.tsx'
+import { DataTable, Pager, Section } from '../../ui/parts.tsx'
+import { outcomeLabel } from '../../ui/status.ts'
+import { Age, NextAttempt } from '../../ui/time.tsx'
+import { DeliveryBadge } from './delivery-badge.tsx'
+import { DeliveryDrawer } from './delivery-drawer.tsx'
+import { eventLabel } from './events.ts'
+import { RedeliverDialog } from './redeliver-dialog.tsx'
+
+/** Attempts, not deliveries: those of one delivery are rarely further apart than this. */
+const PER_PAGE = 100
+const REFETCH_INTERVAL_MS = 3_000
+
+type DeliveriesSectionProps = { hook: Hook; scope: PermissionScope | undefined }
+
+/** Every delivery with its attempts, as they happen. */
+export function DeliveriesSection({ hook, scope }: DeliveriesSectionProps) {
+  const [search, update] = useSearch()
+  const [isRedelivering, setRedelivering] = useState(false)
+  const page = Math.max(1, Math.floor(Number(search.get('page')) || 1))
+  const query = useDeliveries(hook.id, page)
+  const opened = search.get('delivery')
+  return (
+    <Section id="deliveries" title="Deliveries">
+      <Loaded query={query} what="deliveries">
+        {({ deliveries, total, hasNext }) => {
+          const delivery = deliveries.find(({ id }) => id === opened)
+          return (
+            <>
+              {deliveries.length === 0 && page === 1 ? (
+                <EmptyState icon={Send} title="No deliveries yet">
+                  They appear here as runs of the pipeline change. Send a test to try the hook now.
+                </EmptyState>
+              ) : (
+                <>
+                  <Group justify="space-between" mb="xs" gap="xs">
+                    <Text size="sm" className="dimmed">
+                      {page === 1 && deliveriesSummary(deliveries)}
+                    </Text>
+                    <GuardedButton
+                      permission="hook:edit"
+                      scope={scope}
+                      size="xs"
+                      variant="default"
+                      onClick={() => setRedelivering(true)}
+                    >
+                      Redeliver failed…
+                    </GuardedButton>
+                  </Group>
+                  <DataTable
+                    aria-label="Deliveries"
+                    columns={['Event', 'State', 'Run', 'Attempts', 'Response', 'Last attempt']}
+                  >
+                    {deliveries.map((one) => (
+                      <DeliveryRow
+                        key={one.id}
+                        delivery={one}
+                        hook={hook}
+                        open={() => update({ delivery: one.id })}
+                      />
+                    ))}
+                  </DataTable>
+                </>
+              )}
+              {(page > 1 || hasNext) && (
+                <Pager
+                  label="Pages of deliveries"
+                  page={page}
+                  total={total}
+                  hasNext={hasNext}
+                  go={(to) => update({ page: to, delivery: undefined })}
+                />
+              )}
+              {delivery && (
+                <DeliveryDrawer
+                  key={delivery.id}
+                  delivery={delivery}
+                  hook={hook}
+                  scope={scope}
+                  close={() => update({ delivery: undefined })}
+                />
+              )}
+            </>
+          )
+        }}
+      </Loaded>
+      {isRedelivering && <RedeliverDialog hook={hook} close={() => setRedelivering(false)} />}
+    </Section>
+  )
+}
+
+function useDeliveries(hookId: string, page: number) {
+  const api = useApi()
+  const queries = useQueryClient()
+  const query = useQuery({
+    queryKey: queryKeys.hookRequests(hookId, page),
+    placeholderData: keepPreviousData,
+    refetchInterval: REFETCH_INTERVAL_MS,
+    queryFn: async ({ signal }) => {
+      const params = { path: { hook_id: hookId }, query: { page, per_page: PER_PAGE } }
+      return api.page('/hooks/outgoing/{hook_id}/requests', { params, signal })
+    },
+    select: ({ items, total, hasNext }) => ({
+      deliveries: groupDeliveries(items),
+      total,
+      hasNext,
+      newest: items[0]?.id,
+    }),
+  })
+  // Each attempt may change the health of the hook.
+  const newest = query.data?.newest
+  useEffect(() => {
+    if (newest) void queries.invalidateQueries({ queryKey: queryKeys.hook('outgoing', hookId) })
+  }, [newest, hookId, queries])
+  return query
+}
+
+function DeliveryRow({ delivery, hook, open }: { delivery: Delivery; hook: Hook; open(): void }) {
+  const { last, state } = delivery
+  return (
+    <Table.Tr>
+      <Table.Td>
+        <Anchor component="button" type="button" size="sm" ta="left" onClick={open}>
+          {eventLabel(delivery.requests[0]!.event)}
+        </Anchor>
+      </Table.Td>
+      <Table.Td>
+        <DeliveryBadge state={state} />
+      </Table.Td>
+      <Table.Td>
+        <RunLink hook={hook} actionId={last.action_id} />
+      </Table.Td>
+      <Table.Td className="numeric">{last.attempt ?? delivery.attempts}</Table.Td>
+      <Table.Td>
+        {outcomeLabel(last)}
+        {last.next_attempt_at && state === 'retrying' && (
+          <div className="dimmed">
+            <NextAttempt at={last.next_attempt_at} />
+          </div>
+        )}
+      </Table.Td>
+      <Table.Td className="numeric">
+        <Age of={last.created_at} />
+      </Table.Td>
+    </Table.Tr>
+  )
+}
+
+/** A hook of a whole resource reports runs of several pipelines. */
+export function RunLink({ hook, actionId }: { hook: Hook; actionId: number | null }) {
+  const pipeline = usePipeline(hook.pipeline_id).data
+  if (actionId === null) return <span aria-hidden="true">–</span>
+  const isOwn = hook.trigger_when.scope !== 'resource'
+  const name = isOwn && pipeline ? `${pipeline.name} ` : ''
+  return <Link href={`/actions/${actionId}`}>{`${name}#${actionId}`}</Link>
+}

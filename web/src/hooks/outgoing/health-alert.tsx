@@ -1,0 +1,50 @@
+import { Alert, Text } from '@mantine/core'
+import type { ReactNode } from 'react'
+import type { Hook } from '../../api/types.ts'
+import { Age, NextAttempt } from '../../ui/time.tsx'
+import { failureCount, isFailing } from './health.ts'
+
+/** Nothing while all is well. */
+export function HealthAlert({ hook }: { hook: Hook }) {
+  const { health } = hook
+  if (!health || health.state === 'active') return null
+  if (health.state === 'inactive')
+    return (
+      <Notice color="gray" title="Paused">
+        Nothing is sent. Events are kept: after enabling it, redeliver those that were missed.
+      </Notice>
+    )
+  if (isFailing(health))
+    return (
+      <Notice color="red" title={failureCount(health)}>
+        {health.failing_since && (
+          <>
+            First failure <Age of={health.failing_since} />.{' '}
+          </>
+        )}
+        {health.last_error}
+        {health.next_attempt_at ? (
+          <NextAttempt at={health.next_attempt_at} />
+        ) : (
+          <div>No further attempt is planned: redeliver what failed.</div>
+        )}
+      </Notice>
+    )
+  return (
+    <Notice color="red" title="Disabled because deliveries failed">
+      {hook.disabled_reason} {health.last_error} Enable it once the receiver works again.
+    </Notice>
+  )
+}
+
+type NoticeProps = { color: string; title: string; children: ReactNode }
+
+function Notice({ color, title, children }: NoticeProps) {
+  return (
+    <Alert color={color} title={title} role="status" mb="md">
+      <Text size="sm" component="div" className="wrap">
+        {children}
+      </Text>
+    </Alert>
+  )
+}

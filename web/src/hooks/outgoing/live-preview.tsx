@@ -1,0 +1,106 @@
+import { Alert, Badge, Code, Group, NativeSelect, Text } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import type { Data } from '#client/index.ts'
+import { queryKeys } from '../../api/queries.ts'
+import { useApi } from '../../api/services.ts'
+import type { Hook } from '../../api/types.ts'
+import { Section } from '../../ui/parts.tsx'
+import { STATUS_LABELS } from '../../ui/status.ts'
+import { Body, Headers } from './attempt-details.tsx'
+import { eventLabel } from './events.ts'
+import classes from './outgoing.module.css'
+
+type Preview = Data<'post', '/hooks/outgoing/{hook_id}/preview'>
+
+type LivePreviewProps = {
+  hook: Hook
+  preview: Preview | undefined
+  /** Why there is none, if no input says so. */
+  problem: string | null
+  /** What is shown is older than what the form says. */
+  isStale: boolean
+  actionId: number | undefined
+  choose(actionId: number | undefined): void
+}
+
+/** What the receiver would get. */
+export function LivePreview({ hook, preview, problem, isStale, actionId, choose }: LivePreviewProps) {
+  return (
+    <div className={classes.preview}>
+      <Section id="preview" title="Preview" size="h5">
+        <ActionSelect hook={hook} actionId={actionId} choose={choose} />
+        {problem && (
+          <Alert color="orange" mt="sm" role="status" className="wrap">
+            {problem}
+          </Alert>
+        )}
+        {preview && (
+          <div className={isStale ? classes.stale : undefined} aria-busy={isStale}>
+            <Notes preview={preview} />
+            <Group gap="xs" my="xs" align="start" wrap="nowrap">
+              <Badge variant="default" radius="sm" flex="none">
+                {preview.method}
+              </Badge>
+              <Code className="wrap">{preview.url}</Code>
+            </Group>
+            <Headers headers={preview.headers} />
+            <Body label="preview" text={preview.body} empty="No body" />
+          </div>
+        )}
+      </Section>
+    </div>
+  )
+}
+
+function Notes({ preview: { event, unmet_condition, receiver, access_token } }: { preview: Preview }) {
+  return (
+    <Text size="sm" className="dimmed wrap" component="div" mt="sm">
+      {eventLabel(event.kind)}
+      {unmet_condition !== null && (
+        <Alert color="orange" mt="xs">
+          Not sent for this run: the condition <code>{unmet_condition}</code> is not met.
+        </Alert>
+      )}
+      {!receiver.allowed && (
+        <Alert color="red" mt="xs">
+          {receiver.message}
+        </Alert>
+      )}
+      {access_token !== 'not used' && <div>Token of the credential: {access_token}</div>}
+    </Text>
+  )
+}
+
+const MAX_ACTIONS = 20
+
+type ActionSelectProps = Pick<LivePreviewProps, 'hook' | 'actionId' | 'choose'>
+
+function ActionSelect({ hook, actionId, choose }: ActionSelectProps) {
+  const api = useApi()
+  const filter = {
+    'filter[type]': hook.action_type,
+    'filter[environment_id]': String(hook.environment_id),
+    ...(hook.trigger_when.scope === 'resource'
+      ? { 'filter[resource_type]': hook.resource_type, 'filter[resource_id]': String(hook.resource_id) }
+      : { 'filter[pipeline_id]': String(hook.pipeline_id) }),
+    per_page: MAX_ACTIONS,
+  }
+  const { data = [] } = useQuery({
+    queryKey: queryKeys.actions(JSON.stringify(filter)),
+    queryFn: ({ signal }) => api.get('/actions', { params: { query: filter }, signal }),
+  })
+  return (
+    <NativeSelect
+      label="With"
+      value={actionId ?? ''}
+      onChange={(event) => choose(Number(event.currentTarget.value) || undefined)}
+      data={[
+        { value: '', label: 'the newest run' },
+        ...data.map(({ id, status }) => ({
+          value: String(id),
+          label: `#${id}, ${STATUS_LABELS[status].toLowerCase()}`,
+        })),
+      ]}
+    />
+  )
+}

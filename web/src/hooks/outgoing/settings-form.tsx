@@ -1,0 +1,135 @@
+// The form of an outgoing hook, with what it would send beside it.
+import { Checkbox, NativeSelect, NumberInput, Stack, TextInput } from '@mantine/core'
+import { useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { queryKeys } from '../../api/queries.ts'
+import { useApi } from '../../api/services.ts'
+import type { Hook } from '../../api/types.ts'
+import { CodeEditor } from '../../editor/code-editor.tsx'
+import { RecordForm } from '../../ui/form/record-form.tsx'
+import { type RecordForm as FormState, useRecordForm } from '../../ui/form/use-record-form.ts'
+import { notify } from '../../ui/notify.ts'
+import { EventsField } from './events-field.tsx'
+import { changeOf, LABELS, METHODS, type OutgoingValues, validateValues, valuesOf } from './hook-values.ts'
+import { LivePreview } from './live-preview.tsx'
+import classes from './outgoing.module.css'
+import { previewErrors } from './preview-errors.ts'
+import { ConditionsField, HeadersField } from './rows-fields.tsx'
+import { TEMPLATE_NAMES } from './template-names.ts'
+import { usePreview } from './use-preview.ts'
+
+export type OutgoingForm = FormState<OutgoingValues>
+
+type SettingsFormProps = { hook: Hook; version: string | null }
+
+export function SettingsForm({ hook, version }: SettingsFormProps) {
+  const [actionId, setActionId] = useState<number>()
+  const form = useOutgoingForm(hook, version)
+  const preview = usePreview(hook.id, form.values, actionId)
+  const body = form.values['settings.request_body']
+  const { byInput, rest } = previewErrors(preview.error, Object.keys(form.values), body)
+  const errorOf = (name: keyof OutgoingValues) => form.errors[name] ?? byInput[name]
+  return (
+    <div className={classes.settings}>
+      <RecordForm form={form} submit="Save changes" labels={LABELS}>
+        <TextInput label="Name" maxLength={60} autoComplete="off" {...form.field('name')} />
+        <TextInput
+          label="URL"
+          description="May contain templates after the host."
+          autoComplete="off"
+          spellCheck={false}
+          {...form.field('target_url')}
+          error={errorOf('target_url')}
+        />
+        <CodeEditor
+          label="Body template"
+          description="JSON. Texts may contain {{ names }}. Empty: the whole event and run."
+          language="liquid-json"
+          minLines={8}
+          completions={TEMPLATE_NAMES}
+          value={body}
+          onChange={(text) => form.set('settings.request_body', text)}
+          error={errorOf('settings.request_body')}
+        />
+        <EventsField form={form} />
+        <details>
+          <summary>More options</summary>
+          <div className={classes.options}>
+            <HeadersField form={form} error={errorOf('settings.request_headers')} />
+            <ConditionsField form={form} />
+            <MoreFields form={form} operation={hook.action_type} />
+          </div>
+        </details>
+      </RecordForm>
+      <LivePreview
+        hook={hook}
+        preview={preview.error ? undefined : preview.data}
+        problem={
+          rest ?? (Object.keys(byInput).length > 0 ? 'Fix what the form marks to see a preview.' : null)
+        }
+        isStale={preview.isPlaceholderData}
+        actionId={actionId}
+        choose={setActionId}
+      />
+    </div>
+  )
+}
+
+function MoreFields({ form, operation }: { form: OutgoingForm; operation: string }) {
+  return (
+    <Stack gap="md" maw="24rem">
+      <NativeSelect label="Method" data={[...METHODS]} {...form.field('settings.request_method')} />
+      <NumberInput label="Timeout in seconds" min={1} max={30} {...form.field('settings.timeout_seconds')} />
+      <NativeSelect
+        label="Runs"
+        data={[
+          { value: 'pipeline', label: 'Of this pipeline' },
+          { value: 'resource', label: 'Of all pipelines of its application or server' },
+        ]}
+        {...form.field('trigger_when.scope')}
+      />
+      {form.values['trigger_when.scope'] === 'resource' && (
+        <TextInput
+          label="Type of runs"
+          description={`Such as ${operation}, deploy, rollback or restart.`}
+          {...form.field('action_type')}
+        />
+      )}
+      <Checkbox
+        label="Verify the certificate"
+        description="Turn it off only for receivers with a certificate of their own."
+        {...form.field('verify_ssl', 'checkbox')}
+      />
+    </Stack>
+  )
+}
+
+function useOutgoingForm(hook: Hook, version: string | null): OutgoingForm {
+  const api = useApi()
+  const queries = useQueryClient()
+  const initial = valuesOf(hook)
+  const params = { path: { hook_id: hook.id } }
+  return useRecordForm<OutgoingValues, Hook>({
+    id: `hook-${hook.id}`,
+    initial,
+    version,
+    // Often keys of the receiver.
+    secrets: ['target_url', 'settings.request_headers'],
+    validate: (values) => validateValues(initial, values, hook.settings.request_body),
+    save: (values, ifMatch) => {
+      const header = ifMatch === undefined ? {} : { 'If-Match': ifMatch }
+      return api.put('/hooks/outgoing/{hook_id}', {
+        params: { ...params, header },
+        body: changeOf(initial, values),
+      })
+    },
+    async reload() {
+      const { data, etag } = await api.getVersioned('/hooks/outgoing/{hook_id}', { params })
+      return { values: valuesOf(data), version: etag }
+    },
+    onSaved(saved) {
+      notify.done(`Hook ${saved.name} saved.`)
+      void queries.invalidateQueries({ queryKey: queryKeys.hook('outgoing', hook.id) })
+    },
+  })
+}
