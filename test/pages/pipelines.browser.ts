@@ -55,6 +55,7 @@ describe('pipelines in the browser', () => {
   async function enterCommand(page: Page, text: string): Promise<void> {
     await page.getByRole('textbox', { name: 'Command' }).click()
     await page.keyboard.press('ControlOrMeta+a')
+    await page.keyboard.press('Delete')
     await page.keyboard.insertText(text)
   }
 
@@ -127,6 +128,7 @@ describe('pipelines in the browser', () => {
     await keyboard.press('ControlOrMeta+a')
     await keyboard.type('Built by keyboard')
     await keyboard.press('Enter')
+    await page.getByRole('heading', { level: 1, name: 'Built by keyboard' }).waitFor()
 
     for (const name of ['hello', 'world', 'again']) {
       await focusMovesTo(page, 'Name')
@@ -135,7 +137,7 @@ describe('pipelines in the browser', () => {
       await keyboard.type(`echo ${name}`)
       await tabTo(page, 'Add step')
       await keyboard.press('Enter')
-      await page.getByText(`Step ${name} added.`).waitFor()
+      await page.getByRole('region', { name: 'New step' }).waitFor({ state: 'detached' })
       await focusMovesTo(page, 'Add step')
       if (name !== 'again') await keyboard.press('Enter')
     }
@@ -279,28 +281,28 @@ describe('pipelines in the browser', () => {
       name: index === 0 ? long : `step ${index + 1}`,
       command: index === 1 ? 'x'.repeat(65_536) : 'echo one\n'.repeat(index + 1),
     }))
-    const id = await createPipeline(long, steps)
-    const { page, errors, close } = await openPage(world, `/app/pipelines/${id}`)
-    const settings = page.getByRole('button', { name: 'Edit settings' })
+    const many = await createPipeline(long, steps)
+    const few = await createPipeline('Three steps', steps.slice(0, 3))
+    const [first] = await storedSteps(few)
+    const { page, errors, close } = await openPage(world, `/app/pipelines/${many}`)
     for (const { colorScheme, ...viewport } of LOOKS) {
       await page.emulateMedia({ colorScheme })
       await page.setViewportSize(viewport)
       const look = `${colorScheme} ${viewport.width}`
-      await isFine(page, '/app/pipelines', look)
       await isFine(page, '/app/pipelines?add=1', look, page.getByRole('dialog').getByLabel('Name'))
-      await isFine(page, `/app/pipelines/${id}`, look, page.getByText('50 steps each'))
-      await page.getByRole('button', { name: 'More actions for step 3', exact: true }).click()
+      await isFine(page, `/app/pipelines/${many}`, look, page.getByText('50 steps each'))
+      await isFine(page, `/app/pipelines/${few}?step=${first!.id}`, look, page.getByText('More options'))
+      await page.getByRole('button', { name: 'More actions for step 3' }).click()
       await page.getByRole('menuitem', { name: 'Move up' }).waitFor()
       assert.deepEqual(await findViolations(page), [], `the menu, ${look}`)
       await page.keyboard.press('Escape')
-      await settings.click()
+      await page.getByRole('button', { name: 'Edit settings' }).click()
       await page.getByRole('dialog').getByLabel('Name').waitFor()
       assert.deepEqual(await findViolations(page), [], `the settings, ${look}`)
-      const [first] = await storedSteps(id)
-      await isFine(page, `/app/pipelines/${id}?step=${first!.id}`, look, page.getByText('More options'))
     }
-    await drag(page, 'step 3', long)
-    await until('it is the first one', 10_000, async () => (await storedSteps(id))[0]!.name === 'step 3')
+    await page.goto(`/app/pipelines/${many}`)
+    await drag(page, 'step 4', 'step 3')
+    await until('it comes before', 10_000, async () => (await storedSteps(many))[2]!.name === 'step 4')
     assert.deepEqual(errors, [])
     await close()
   })

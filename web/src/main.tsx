@@ -17,7 +17,14 @@ import { App } from './app.tsx'
 import { captureLinkToken } from './session/link-token.ts'
 import { askBeforeNavigating, watchLeaving } from './ui/form/leave-guard.ts'
 
-const theme = createTheme({ components: { Paper: Paper.extend({ defaultProps: { radius: 'md' } }) } })
+const theme = createTheme({
+  components: {
+    Paper: Paper.extend({ defaultProps: { radius: 'md' } }),
+    Notification: { defaultProps: { closeButtonProps: { 'aria-label': 'Dismiss' } } },
+    // It would be a child of the menu that is no item.
+    Menu: { defaultProps: { withInitialFocusPlaceholder: false } },
+  },
+})
 const queries = createQueryClient()
 const connection = createConnection()
 const sessionEnded = createEmitter()

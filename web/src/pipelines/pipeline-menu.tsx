@@ -28,7 +28,7 @@ export function PipelineMenu({ pipeline, scope }: PipelineMenuProps) {
           <GuardedMenuItem
             permission="pipeline:remove"
             scope={scope}
-            color="red"
+            color="var(--mantine-color-error)"
             leftSection={<Trash2 {...ICON} />}
             onClick={() => setRemoving(true)}
           >

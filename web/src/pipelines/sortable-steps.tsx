@@ -11,7 +11,7 @@ import {
   useSensors,
 } from '@dnd-kit/core'
 import { SortableContext, sortableKeyboardCoordinates, verticalListSortingStrategy } from '@dnd-kit/sortable'
-import type { ReactNode } from 'react'
+import { type ReactNode, useRef } from 'react'
 import type { PipelineStep } from '../api/types.ts'
 
 const vertically: Modifier = ({ transform }) => ({ ...transform, x: 0 })
@@ -35,6 +35,7 @@ export function SortableSteps({ steps, openedId, move, children }: SortableSteps
     useSensor(PointerSensor, { activationConstraint: { distance: 4 } }),
     useSensor(KeyboardSensor, { coordinateGetter: sortableKeyboardCoordinates }),
   )
+  const isFresh = useRef(false)
   const onDragEnd = ({ active, over }: DragEndEvent) => {
     const to = steps.findIndex(({ id }) => id === over?.id)
     if (to !== -1 && over?.id !== active.id) move(active.id as number, to)
@@ -45,7 +46,10 @@ export function SortableSteps({ steps, openedId, move, children }: SortableSteps
       collisionDetection={closestCenter}
       modifiers={[vertically]}
       onDragEnd={onDragEnd}
-      accessibility={{ announcements: announcementsFor(steps), screenReaderInstructions: INSTRUCTIONS }}
+      accessibility={{
+        announcements: announcementsFor(steps, isFresh),
+        screenReaderInstructions: INSTRUCTIONS,
+      }}
     >
       <SortableContext
         items={steps.map(({ id }) => id).filter((id) => id !== openedId)}
@@ -57,15 +61,24 @@ export function SortableSteps({ steps, openedId, move, children }: SortableSteps
   )
 }
 
-function announcementsFor(steps: readonly PipelineStep[]): Announcements {
+/** `isFresh`: just picked up, and so over its own position. That is no news, and would hide that it was picked up. */
+function announcementsFor(steps: readonly PipelineStep[], isFresh: { current: boolean }): Announcements {
   const nameOf = (id: unknown) => steps.find((step) => step.id === id)?.name ?? 'The step'
   const positionOf = (id: unknown) =>
     `position ${steps.findIndex((step) => step.id === id) + 1} of ${steps.length}`
   return {
-    onDragStart: ({ active }) => `Picked up ${nameOf(active.id)}, ${positionOf(active.id)}.`,
-    onDragOver: ({ active, over }) => over && `${nameOf(active.id)} is over ${positionOf(over.id)}.`,
+    onDragStart({ active }) {
+      isFresh.current = true
+      return `Picked up ${nameOf(active.id)}, ${positionOf(active.id)}.`
+    },
+    onDragOver({ active, over }) {
+      const wasFresh = isFresh.current
+      isFresh.current = false
+      if (!over || (wasFresh && over.id === active.id)) return undefined
+      return `${nameOf(active.id)} is over ${positionOf(over.id)}.`
+    },
     onDragEnd: ({ active, over }) =>
       `${nameOf(active.id)} was dropped at ${positionOf(over?.id ?? active.id)}.`,
     onDragCancel: ({ active }) => `Canceled. ${nameOf(active.id)} is back at ${positionOf(active.id)}.`,
-  } as Announcements
+  }
 }

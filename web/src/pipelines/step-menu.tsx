@@ -89,7 +89,7 @@ export function StepMenu({ step, steps, scope, open, move, remove }: StepMenuPro
               <Menu.Divider />
               <GuardedMenuItem
                 {...guard}
-                color="red"
+                color="var(--mantine-color-error)"
                 leftSection={<Trash2 {...ICON} />}
                 onClick={() => remove(step)}
               >

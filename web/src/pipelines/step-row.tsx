@@ -1,9 +1,10 @@
 import { useSortable } from '@dnd-kit/sortable'
-import { ActionIcon, Badge } from '@mantine/core'
+import { ActionIcon, Badge, VisuallyHidden } from '@mantine/core'
 import { GripVertical, Lock } from 'lucide-react'
 import { type ReactNode, useState } from 'react'
 import type { PipelineStep } from '../api/types.ts'
 import { formatDuration } from '../ui/format.ts'
+import { plural } from '../ui/status.ts'
 import classes from './pipelines.module.css'
 import { DEFAULT_TIMEOUT_SECONDS, previewOf } from './step-input.ts'
 
@@ -87,10 +88,14 @@ function Command({ text, name }: { text: string; name: string }) {
           type="button"
           className={classes.toggle}
           aria-expanded={isWhole}
-          aria-label={`${isWhole ? 'Show less' : 'Show all'} of ${name}`}
           onClick={() => setWhole(!isWhole)}
         >
-          {isWhole ? 'Show less' : preview.hidden === 0 ? 'Show all' : `Show ${preview.hidden} more lines`}
+          {isWhole
+            ? 'Show less'
+            : preview.hidden === 0
+              ? 'Show all'
+              : `Show ${plural(preview.hidden, 'more line')}`}
+          <VisuallyHidden> of {name}</VisuallyHidden>
         </button>
       )}
     </div>
