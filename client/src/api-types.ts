@@ -4413,6 +4413,18 @@ export interface components {
       public_key: string | null
       /** @description The fingerprint of the public key; null for tokens. */
       public_key_fingerprint: string | null
+      /** @description The applications and servers that use it, as far as you may see them. */
+      used_by: {
+        /**
+         * @description The kind of resource.
+         * @enum {string}
+         */
+        resource_type: 'application' | 'server'
+        /** @description The id of the resource. */
+        resource_id: number
+        /** @description The name of the resource. */
+        name: string
+      }[]
     }
     CredentialCheck: {
       /** @description Whether the credential works. */
@@ -7525,6 +7537,8 @@ export interface operations {
         'filter[trigger_type]'?: string
         /** @description UUIDs of hooks, comma-separated. */
         'filter[hook_id]'?: string
+        /** @description Ids of users, comma-separated: runs that they started, retried, rolled back, or replayed a call for. */
+        'filter[user_id]'?: string
         /** @description Created at this ISO 8601 time or later. */
         'filter[created_after]'?: string
         /** @description Created before this ISO 8601 time. */
@@ -7912,6 +7926,8 @@ export interface operations {
         'filter[trigger_type]'?: string
         /** @description UUIDs of hooks, comma-separated. */
         'filter[hook_id]'?: string
+        /** @description Ids of users, comma-separated: runs that they started, retried, rolled back, or replayed a call for. */
+        'filter[user_id]'?: string
         /** @description Created at this ISO 8601 time or later. */
         'filter[created_after]'?: string
         /** @description Created before this ISO 8601 time. */
