@@ -210,7 +210,12 @@ export async function openPage(
 async function contextOf({ browser, url }: Pick<PagesWorld, 'browser' | 'url'>, login: Login | null) {
   const known = login && contexts.get(browser)?.get(login.email)
   if (known) return known
-  const context = await browser.newContext({ baseURL: url, viewport: { width: 1200, height: 800 } })
+  const context = await browser.newContext({
+    baseURL: url,
+    viewport: { width: 1200, height: 800 },
+    // A color in transition has no contrast yet.
+    reducedMotion: 'reduce',
+  })
   context.setDefaultTimeout(20_000)
   await context.addInitScript(REPORT_POLICY_VIOLATIONS)
   if (!login) return context

@@ -6,6 +6,7 @@ import type { Environment } from '../api/types.ts'
 import { EachEnvironment } from '../scope/each-environment.tsx'
 import { LatestRun } from '../scope/latest-run.tsx'
 import { useLatestRuns } from '../scope/latest-runs.ts'
+import { useSearch } from '../scope/scope.ts'
 import { useAnyPermission } from '../session/permissions.ts'
 import { EmptyState } from '../ui/empty-state.tsx'
 import { GuardedButton, ReasonedButton } from '../ui/guarded-button.tsx'
@@ -18,9 +19,15 @@ import { useServers } from './servers.ts'
 
 type Adding = { environmentId?: number }
 
+/** `?add=1` opens the dialog. */
 export default function ServersPage() {
+  const [search, update] = useSearch()
   const [adding, setAdding] = useState<Adding>()
   const { allowed, reason } = useAnyPermission('server:add', {})
+  function close(): void {
+    setAdding(undefined)
+    if (search.has('add')) update({ add: undefined }, true)
+  }
   return (
     <>
       <PageHeader title="Servers">
@@ -40,7 +47,7 @@ export default function ServersPage() {
           />
         )}
       </EachEnvironment>
-      {adding && <AddServerDialog {...adding} close={() => setAdding(undefined)} />}
+      {(adding || search.has('add')) && <AddServerDialog {...adding} close={close} />}
     </>
   )
 }

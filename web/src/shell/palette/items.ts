@@ -100,7 +100,8 @@ export function commandsFor(text: string, scope: string, isInstanceAdmin: boolea
   const all: Item[] = [
     go('add', 'Add application', `/new${scope}`),
     go('add', 'Add server', `/servers${adds}`),
-    go('add', 'Add hook', `/hooks${adds}`),
+    go('add', 'Add pipeline', `/pipelines${adds}`),
+    go('add', 'Add hook', `/hooks/new${scope}`),
     ...[...SCOPED_PLACES, ...ORGANIZATION_PLACES].map(({ path, label }) =>
       go('go', `Go to ${label}`, path + scope),
     ),
