@@ -74,7 +74,7 @@ describe('runs in the browser', () => {
 
     const run = new URL(page.url()).pathname
     await goTo(page, '/app/overview')
-    //W
+    await page.getByRole('region', { name: 'Waiting' }).getByText('Waiting: pipeline busy').waitFor()
     await goTo(page, run)
     await page.getByRole('button', { name: 'Cancel' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click()

@@ -41,9 +41,7 @@ export default function OverviewPage() {
 }
 
 function OverviewDetails({ overview }: { overview: Overview }) {
-  const { running, failures, deliveries, workers, queue } = overview
-  const waiting: typeof running = []
-  const counts = { running: running.length, waiting: 0, failed_last_day: failures.length }
+  const { running, waiting, failures, counts, deliveries, workers, queue } = overview
   const [scope] = useScope()
   const to = (filters: Record<string, string>) => `/actions${scopeSearch(scope, filters)}`
   const lists = {
