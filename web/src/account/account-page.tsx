@@ -1,7 +1,8 @@
-// The account of the person who is signed in: profile, password, linked identities, sessions and tokens.
+// The account of the person who is signed in: profile, password, linked identities, sessions, tokens and roles.
 import { Box, Stack } from '@mantine/core'
 import { useSignInOptions } from '../session/sign-in-options.tsx'
 import { PageHeader } from '../ui/page.tsx'
+import { AccessSection } from './access-section.tsx'
 import { IdentitiesSection } from './identities-section.tsx'
 import { PasswordSection } from './password-section.tsx'
 import { ProfileSection } from './profile-section.tsx'
@@ -17,8 +18,9 @@ export default function AccountPage() {
         <ProfileSection />
         {options?.password && <PasswordSection />}
         {options?.oidc && <IdentitiesSection />}
-        <SessionsSection />
         <TokensSection />
+        <SessionsSection />
+        <AccessSection />
       </Stack>
     </Box>
   )

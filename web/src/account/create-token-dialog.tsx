@@ -1,71 +1,66 @@
-import { Alert, Button, Checkbox, Group, NativeSelect, Stack, Text, TextInput } from '@mantine/core'
-import { type UseFormReturnType, useForm } from '@mantine/form'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { Checkbox, NativeSelect, Stack, Text, TextInput } from '@mantine/core'
+import { useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import type { Data } from '#client/index.ts'
 import { queryKeys } from '../api/queries.ts'
 import { useApi } from '../api/services.ts'
-import { fieldErrors } from '../ui/field-errors.ts'
-import { ErrorAlert } from '../ui/page.tsx'
-import { CopyButton, Dialog } from '../ui/parts.tsx'
+import { FormDialog } from '../ui/form/form-dialog.tsx'
+import { type RecordForm, useRecordForm } from '../ui/form/use-record-form.ts'
+import { CreatedTokenDialog } from './created-token-dialog.tsx'
 import { ReachFields } from './reach-fields.tsx'
-import { EXPIRIES, NEW_TOKEN, SCOPES, type TokenInput, toTokenBody, validateToken } from './token-input.ts'
+import {
+  describeToken,
+  EXPIRIES,
+  NEW_TOKEN,
+  SCOPES,
+  type TokenInput,
+  toTokenBody,
+  validateToken,
+} from './token-input.ts'
+
+const INPUTS: Record<string, keyof TokenInput> = {
+  expires_at: 'expiry',
+  organization_ids: 'organizations',
+  project_ids: 'projects',
+}
 
 export function CreateTokenDialog({ close }: { close(): void }) {
   const api = useApi()
   const queries = useQueryClient()
-  const form = useForm<TokenInput>({ initialValues: NEW_TOKEN, validate: validateToken })
-  const create = useMutation({
-    mutationFn: (input: TokenInput) =>
-      api.post('/users/personal-access-tokens', { body: toTokenBody(input, Date.now()) }),
-    // The token does not outlive the dialog.
-    gcTime: 0,
-    onSuccess: () => queries.invalidateQueries({ queryKey: queryKeys.personalTokens }),
+  const [created, setCreated] = useState<Data<'post', '/users/personal-access-tokens'>>()
+  const form = useRecordForm({
+    id: 'token-new',
+    initial: NEW_TOKEN,
+    validate: validateToken,
+    fields: (field) => INPUTS[field],
+    save: (input) => api.post('/users/personal-access-tokens', { body: toTokenBody(input, Date.now()) }),
+    onSaved(token) {
+      setCreated(token)
+      void queries.invalidateQueries({ queryKey: queryKeys.personalTokens })
+    },
   })
-  if (create.data)
-    return (
-      <Dialog close={close} title={`Token ${create.data.name}`} size="lg" isPersistent>
-        <NewToken token={create.data.token} close={close} />
-      </Dialog>
-    )
-  const { errors, rest } = fieldErrors(create.error, ['name', 'expires_at'])
+  if (created) return <CreatedTokenDialog token={created} close={close} />
   return (
-    <Dialog close={close} title="New personal access token" size="lg">
-      <form onSubmit={form.onSubmit((input) => create.mutate(input))}>
-        <Stack gap="md">
-          <TextInput
-            label="Name"
-            description="What it is for: “CI of the web shop”"
-            required
-            withAsterisk={false}
-            maxLength={60}
-            autoComplete="off"
-            data-autofocus
-            {...form.getInputProps('name')}
-            error={errors.name}
-          />
-          <NativeSelect
-            label="Expires after"
-            data={EXPIRIES}
-            {...form.getInputProps('expiry')}
-            error={errors.expires_at}
-          />
-          <ScopeFields form={form} />
-          <ReachFields form={form} />
-          {rest && <ErrorAlert error={rest} />}
-          <Group justify="flex-end">
-            <Button variant="default" onClick={close}>
-              Cancel
-            </Button>
-            <Button type="submit" loading={create.isPending}>
-              Create token
-            </Button>
-          </Group>
-        </Stack>
-      </form>
-    </Dialog>
+    <FormDialog title="New personal access token" form={form} submit="Create token" close={close}>
+      <TextInput
+        label="Name"
+        description="What it is for: “CI of the web shop”"
+        maxLength={60}
+        autoComplete="off"
+        data-autofocus
+        {...form.field('name')}
+      />
+      <NativeSelect label="Expires after" data={EXPIRIES} {...form.field('expiry')} />
+      <ScopeFields form={form} />
+      <ReachFields form={form} />
+      <Text size="sm" role="status">
+        {describeToken(form.values)}
+      </Text>
+    </FormDialog>
   )
 }
 
-function ScopeFields({ form }: { form: UseFormReturnType<TokenInput> }) {
+function ScopeFields({ form }: { form: RecordForm<TokenInput> }) {
   return (
     <>
       <NativeSelect
@@ -74,13 +69,13 @@ function ScopeFields({ form }: { form: UseFormReturnType<TokenInput> }) {
           { value: 'scopes', label: 'Selected scopes' },
           { value: 'full', label: 'Full access: everything that I may do' },
         ]}
-        {...form.getInputProps('access')}
+        {...form.field('access')}
       />
       {form.values.access === 'scopes' && (
         <Checkbox.Group
           label="Scopes"
           description="Each one stands alone: a script that runs pipelines and reads their logs needs Read and Run."
-          {...form.getInputProps('scopes')}
+          {...form.field('scopes')}
         >
           <Stack gap="xs" mt="xs">
             {SCOPES.map(({ value, label, description }) => (
@@ -90,35 +85,5 @@ function ScopeFields({ form }: { form: UseFormReturnType<TokenInput> }) {
         </Checkbox.Group>
       )}
     </>
-  )
-}
-
-function NewToken({ token, close }: { token: string; close(): void }) {
-  return (
-    <Stack gap="md">
-      <Alert color="orange" role="status">
-        Copy the token now. It is not shown again.
-      </Alert>
-      <Group gap="xs" align="flex-end" wrap="nowrap">
-        <TextInput
-          label="Token"
-          flex={1}
-          readOnly
-          value={token}
-          autoComplete="off"
-          spellCheck={false}
-          data-autofocus
-          onFocus={(event) => event.currentTarget.select()}
-        />
-        <CopyButton text={() => token} />
-      </Group>
-      <Text size="sm" className="dimmed">
-        Send it as <code>Authorization: Bearer …</code>. Anyone who has it can act as you within its scopes,
-        so keep it in a secret store.
-      </Text>
-      <Group justify="flex-end">
-        <Button onClick={close}>Done</Button>
-      </Group>
-    </Stack>
   )
 }

@@ -1,5 +1,5 @@
 import { Alert, Button, Text } from '@mantine/core'
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useSearchParams } from 'wouter'
 import type { Data } from '#client/index.ts'
@@ -7,7 +7,7 @@ import { queryKeys } from '../api/queries.ts'
 import { useApi } from '../api/services.ts'
 import { singleSignOnProblem } from '../session/problems.ts'
 import { useIdentityProvider } from '../session/sign-in-options.tsx'
-import { ConfirmDialog } from '../ui/confirm-dialog.tsx'
+import { ConfirmChange } from '../ui/confirm-change.tsx'
 import { Item, ItemList } from '../ui/item-list.tsx'
 import { ErrorAlert, Loaded } from '../ui/page.tsx'
 import { SectionCard } from '../ui/parts.tsx'
@@ -80,25 +80,17 @@ export function IdentitiesSection() {
 
 function Unlink({ identity, close }: { identity: Identity; close(): void }) {
   const api = useApi()
-  const queries = useQueryClient()
-  const { mutate, isPending, error } = useMutation({
-    mutationFn: () => api.delete('/users/me/identities/{id}', { params: { path: { id: identity.id } } }),
-    onSuccess() {
-      close()
-      void queries.invalidateQueries({ queryKey: queryKeys.identities })
-    },
-  })
   return (
-    <ConfirmDialog
+    <ConfirmChange
       title={`Unlink ${identity.label}?`}
       button="Unlink"
       color="red"
-      isPending={isPending}
-      error={error}
-      confirm={mutate}
+      done={`${identity.label} unlinked.`}
+      invalidates={queryKeys.identities}
+      change={() => api.delete('/users/me/identities/{id}', { params: { path: { id: identity.id } } })}
       close={close}
     >
-      <Text size="sm">It no longer signs you in to this account. You can link it again.</Text>
-    </ConfirmDialog>
+      It no longer signs you in to this account. You can link it again.
+    </ConfirmChange>
   )
 }

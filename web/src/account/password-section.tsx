@@ -1,62 +1,69 @@
-import { Button, Stack } from '@mantine/core'
-import { useForm } from '@mantine/form'
-import { notifications } from '@mantine/notifications'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { GantryError } from '#client/index.ts'
 import { queryKeys } from '../api/queries.ts'
 import { useApi } from '../api/services.ts'
-import { PASSWORD_LENGTH, PasswordField, UsernameField } from '../session/centered-page.tsx'
+import { NewPasswordField, PASSWORD_LENGTH, PasswordField, UsernameField } from '../session/centered-page.tsx'
 import { signInProblem } from '../session/problems.ts'
 import { useSession } from '../session/session.ts'
-import { fieldErrors } from '../ui/field-errors.ts'
-import { ErrorAlert } from '../ui/page.tsx'
+import { RecordForm } from '../ui/form/record-form.tsx'
+import { useRecordForm } from '../ui/form/use-record-form.ts'
+import { notify } from '../ui/notify.ts'
 import { SectionCard } from '../ui/parts.tsx'
 
+/** Empty again after each change. */
 export function PasswordSection() {
+  const [count, setCount] = useState(0)
+  return (
+    <SectionCard id="password" title="Password">
+      <PasswordForm key={count} onChanged={() => setCount(count + 1)} />
+    </SectionCard>
+  )
+}
+
+const WIDTH = 'min(24rem, 100%)'
+
+function PasswordForm({ onChanged }: { onChanged(): void }) {
   const api = useApi()
   const queries = useQueryClient()
   const { user } = useSession()
-  const form = useForm({
-    mode: 'uncontrolled',
-    initialValues: { current_password: '', new_password: '' },
-  })
-  const { mutate, isPending, error } = useMutation({
-    mutationFn: (body: typeof form.values) => api.post('/users/me/password', { body }),
-    onSuccess() {
-      form.reset()
-      notifications.show({ message: 'Password changed. Your other sessions have ended.' })
+  const form = useRecordForm({
+    id: 'password',
+    initial: { current_password: '', new_password: '' },
+    secrets: ['current_password', 'new_password'],
+    validate: ({ new_password }) => ({
+      new_password:
+        new_password.length < PASSWORD_LENGTH.minLength
+          ? `Must be at least ${PASSWORD_LENGTH.minLength} characters.`
+          : null,
+    }),
+    save: (body) =>
+      api.post('/users/me/password', { body }).catch((error: Error) => {
+        // After too many wrong ones: when to try again.
+        const isThrottled = error instanceof GantryError && error.status === 429
+        throw isThrottled ? new Error(signInProblem(error, Date.now())) : error
+      }),
+    onSaved() {
+      notify.done('Password changed. Your other sessions have ended.')
       void queries.invalidateQueries({ queryKey: queryKeys.sessions })
+      onChanged()
     },
   })
-  const { errors, rest } = fieldErrors(error, ['current_password', 'new_password'])
   return (
-    <SectionCard id="password" title="Password">
-      <form onSubmit={form.onSubmit((values) => mutate(values))}>
-        <Stack gap="sm" align="flex-start">
-          {rest && <ErrorAlert error={new Error(signInProblem(rest, Date.now()))} />}
-          <UsernameField email={user.email} />
-          <PasswordField
-            label="Current password"
-            w="min(24rem, 100%)"
-            autoComplete="current-password"
-            key={form.key('current_password')}
-            {...form.getInputProps('current_password')}
-            error={errors.current_password}
-          />
-          <PasswordField
-            label="New password"
-            w="min(24rem, 100%)"
-            description="At least 8 characters. Changing it ends your other sessions; tokens stay."
-            autoComplete="new-password"
-            {...PASSWORD_LENGTH}
-            key={form.key('new_password')}
-            {...form.getInputProps('new_password')}
-            error={errors.new_password}
-          />
-          <Button type="submit" variant="default" loading={isPending}>
-            Change password
-          </Button>
-        </Stack>
-      </form>
-    </SectionCard>
+    <RecordForm form={form} submit="Change password">
+      <UsernameField email={user.email} />
+      <PasswordField
+        label="Current password"
+        w={WIDTH}
+        autoComplete="current-password"
+        {...form.field('current_password')}
+      />
+      <NewPasswordField
+        label="New password"
+        w={WIDTH}
+        description="At least 8 characters. Changing it ends your other sessions; tokens stay."
+        {...form.field('new_password')}
+      />
+    </RecordForm>
   )
 }

@@ -1,67 +1,45 @@
-import { Button, NativeSelect, Stack, TextInput } from '@mantine/core'
-import { useForm } from '@mantine/form'
-import { notifications } from '@mantine/notifications'
-import { useMutation } from '@tanstack/react-query'
+import { NativeSelect, TextInput } from '@mantine/core'
 import { useApi } from '../api/services.ts'
 import { useSession } from '../session/session.ts'
-import { fieldErrors } from '../ui/field-errors.ts'
-import { ErrorAlert } from '../ui/page.tsx'
+import { RecordForm } from '../ui/form/record-form.tsx'
+import { useRecordForm } from '../ui/form/use-record-form.ts'
+import { notify } from '../ui/notify.ts'
 import { SectionCard } from '../ui/parts.tsx'
 import { languageChoices } from './languages.ts'
+
+const WIDTH = 'min(24rem, 100%)'
 
 export function ProfileSection() {
   const api = useApi()
   const { user, setUser } = useSession()
-  const form = useForm({
-    mode: 'uncontrolled',
-    initialValues: { name: user.name, language: user.language },
-  })
-  const { mutate, isPending, error } = useMutation({
-    mutationFn: ({ name, language }: typeof form.values) =>
-      api.put('/users/me', { body: { name: name.trim(), language } }),
-    onSuccess(saved) {
+  const form = useRecordForm({
+    id: 'profile',
+    initial: { name: user.name, language: user.language },
+    save: ({ name, language }) => api.put('/users/me', { body: { name: name.trim(), language } }),
+    onSaved(saved) {
       setUser(saved)
-      notifications.show({ message: 'Profile saved' })
+      notify.done('Profile saved.')
     },
   })
-  const { errors, rest } = fieldErrors(error, ['name', 'language'])
   return (
     <SectionCard id="profile" title="Profile">
-      <form onSubmit={form.onSubmit((values) => mutate(values))}>
-        <Stack gap="sm" align="flex-start">
-          {rest && <ErrorAlert error={rest} />}
-          <TextInput
-            label="Email"
-            w="min(24rem, 100%)"
-            value={user.email}
-            readOnly
-            description="It identifies you and cannot be changed."
-          />
-          <TextInput
-            label="Name"
-            w="min(24rem, 100%)"
-            autoComplete="name"
-            required
-            withAsterisk={false}
-            maxLength={255}
-            key={form.key('name')}
-            {...form.getInputProps('name')}
-            error={errors.name}
-          />
-          <NativeSelect
-            label="Language"
-            w="min(24rem, 100%)"
-            description="Part of your profile in the API. The dashboard is in English."
-            data={languageChoices(user.language)}
-            key={form.key('language')}
-            {...form.getInputProps('language')}
-            error={errors.language}
-          />
-          <Button type="submit" variant="default" loading={isPending}>
-            Save
-          </Button>
-        </Stack>
-      </form>
+      <RecordForm form={form} submit="Save changes">
+        <TextInput
+          label="Email"
+          w={WIDTH}
+          value={user.email}
+          readOnly
+          description="It identifies you and cannot be changed."
+        />
+        <TextInput label="Name" w={WIDTH} autoComplete="name" maxLength={255} {...form.field('name')} />
+        <NativeSelect
+          label="Language"
+          w={WIDTH}
+          description="Part of your profile in the API. The dashboard is in English."
+          data={languageChoices(user.language)}
+          {...form.field('language')}
+        />
+      </RecordForm>
     </SectionCard>
   )
 }

@@ -1,22 +1,22 @@
 // Which organizations or projects a new token reaches.
 import { Checkbox, NativeSelect, Stack, Text } from '@mantine/core'
-import type { UseFormReturnType } from '@mantine/form'
 import { useQueries } from '@tanstack/react-query'
 import { combineQueries } from '../api/queries.ts'
 import { useApi } from '../api/services.ts'
 import { projectsQuery, useOrganizations } from '../scope/tree.ts'
+import type { RecordForm } from '../ui/form/use-record-form.ts'
 import { Loaded } from '../ui/page.tsx'
 import classes from './account.module.css'
 import { REACHES, type TokenInput } from './token-input.ts'
 
 type Organization = { id: number; name: string }
 
-export function ReachFields({ form }: { form: UseFormReturnType<TokenInput> }) {
+export function ReachFields({ form }: { form: RecordForm<TokenInput> }) {
   const { reach } = form.values
   const organizations = useOrganizations()
   return (
     <>
-      <NativeSelect label="Access to" data={REACHES} {...form.getInputProps('reach')} />
+      <NativeSelect label="Access to" data={REACHES} {...form.field('reach')} />
       {reach !== 'all' && (
         <Loaded query={organizations} what="organizations">
           {(all) => {
@@ -24,9 +24,7 @@ export function ReachFields({ form }: { form: UseFormReturnType<TokenInput> }) {
               return <Text className="dimmed">You cannot access a whole organization here.</Text>
             if (reach === 'projects') return <ProjectChoices form={form} organizations={all} />
             const choices = all.map(({ id, name }) => ({ id, name }))
-            return (
-              <Choices label="Organizations" choices={choices} {...form.getInputProps('organizations')} />
-            )
+            return <Choices label="Organizations" choices={choices} {...form.field('organizations')} />
           }}
         </Loaded>
       )}
@@ -34,7 +32,7 @@ export function ReachFields({ form }: { form: UseFormReturnType<TokenInput> }) {
   )
 }
 
-type ProjectChoicesProps = { form: UseFormReturnType<TokenInput>; organizations: Organization[] }
+type ProjectChoicesProps = { form: RecordForm<TokenInput>; organizations: Organization[] }
 
 function ProjectChoices({ form, organizations }: ProjectChoicesProps) {
   const api = useApi()
@@ -48,7 +46,7 @@ function ProjectChoices({ form, organizations }: ProjectChoicesProps) {
         const choices = lists.flatMap((projects, index) =>
           projects.map(({ id, name }) => ({ id, name: `${organizations[index]!.name} / ${name}` })),
         )
-        return <Choices label="Projects" choices={choices} {...form.getInputProps('projects')} />
+        return <Choices label="Projects" choices={choices} {...form.field('projects')} />
       }}
     </Loaded>
   )

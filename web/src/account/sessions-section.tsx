@@ -29,7 +29,7 @@ export function SessionsSection() {
   return (
     <SectionCard id="sessions" title="Sessions">
       <Text className="dimmed" size="sm">
-        Where you are signed in. End a session that you do not recognize, and change your password.
+        Where you are signed in. Revoke a session that you do not recognize, and change your password.
       </Text>
       {end.error && <ErrorAlert error={end.error} />}
       <Loaded query={query} what="sessions">
@@ -74,9 +74,9 @@ function SessionItem({ session, isEnding, end }: SessionItemProps) {
             size="xs"
             loading={isEnding}
             onClick={end}
-            aria-label={`End session: ${client}`}
+            aria-label={`Revoke session: ${client}`}
           >
-            End
+            Revoke
           </Button>
         )
       }

@@ -49,8 +49,9 @@ export const NEW_TOKEN: TokenInput = {
 }
 
 /** An empty selection would be a token that can do nothing. */
-export function validateToken({ access, scopes, reach, organizations, projects }: TokenInput) {
+export function validateToken({ name, access, scopes, reach, organizations, projects }: TokenInput) {
   return {
+    name: name.trim() === '' ? 'Enter a name' : null,
     scopes: access === 'scopes' && scopes.length === 0 ? 'Select at least one scope' : null,
     organizations:
       reach === 'organizations' && organizations.length === 0 ? 'Select at least one organization' : null,
@@ -75,4 +76,28 @@ export function toTokenBody(input: TokenInput, now: number): TokenBody {
 /** "read, run", or "full access". */
 export function scopesLabel(scopes: readonly string[] | null): string {
   return scopes === null ? 'full access' : scopes.join(', ')
+}
+
+/** What the token will be able to do, in a sentence, before it is created. */
+export function describeToken(input: TokenInput): string {
+  const { access, reach, organizations, projects, expiry } = input
+  const scopes = SCOPES.filter(({ value }) => input.scopes.includes(value))
+  const abilities =
+    access === 'full'
+      ? 'do everything that you may do'
+      : scopes.map(({ description }) => uncapitalized(description)).join('; ') || 'do nothing'
+  const count = (items: string[], noun: string) => `${items.length} ${noun}${items.length === 1 ? '' : 's'}`
+  const where =
+    reach === 'organizations'
+      ? ` in ${count(organizations, 'organization')}`
+      : reach === 'projects'
+        ? ` in ${count(projects, 'project')}`
+        : ''
+  const until = EXPIRIES.find(({ value }) => value === expiry)
+  const how = expiry === 'never' || !until ? ', until you revoke it' : `, for ${until.label}`
+  return `Anyone who has this token can ${abilities}${where}${how}. It can never do more than you.`
+}
+
+function uncapitalized(text: string): string {
+  return text.charAt(0).toLowerCase() + text.slice(1)
 }

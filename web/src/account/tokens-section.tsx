@@ -1,11 +1,11 @@
 import { Button, Text } from '@mantine/core'
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { Data } from '#client/index.ts'
 import { queryKeys } from '../api/queries.ts'
 import { useApi } from '../api/services.ts'
 import { useOrganizations, useProject } from '../scope/tree.ts'
-import { ConfirmDialog } from '../ui/confirm-dialog.tsx'
+import { ConfirmChange } from '../ui/confirm-change.tsx'
 import { formatDate } from '../ui/format.ts'
 import { Item, ItemList } from '../ui/item-list.tsx'
 import { Loaded } from '../ui/page.tsx'
@@ -136,26 +136,17 @@ function Expiry({ at }: { at: string | null }) {
 
 function Revoke({ token, close }: { token: Token; close(): void }) {
   const api = useApi()
-  const queries = useQueryClient()
-  const { mutate, isPending, error } = useMutation({
-    mutationFn: () =>
-      api.delete('/users/personal-access-tokens/{id}', { params: { path: { id: token.id } } }),
-    onSuccess() {
-      close()
-      void queries.invalidateQueries({ queryKey: queryKeys.personalTokens })
-    },
-  })
   return (
-    <ConfirmDialog
+    <ConfirmChange
       title={`Revoke ${token.name}?`}
       button="Revoke"
       color="red"
-      isPending={isPending}
-      error={error}
-      confirm={mutate}
+      done={`Token ${token.name} revoked.`}
+      invalidates={queryKeys.personalTokens}
+      change={() => api.delete('/users/personal-access-tokens/{id}', { params: { path: { id: token.id } } })}
       close={close}
     >
-      <Text size="sm">Whatever uses this token stops working at once. It cannot be restored.</Text>
-    </ConfirmDialog>
+      Whatever uses this token stops working at once. It cannot be restored.
+    </ConfirmChange>
   )
 }

@@ -9,8 +9,7 @@ type Id = string | number
 export const queryKeys = {
   signInOptions: ['sign-in-options'],
   visitor: ['visitor'],
-  invitation: (token: string | null) => ['invitation', token],
-  passwordReset: (token: string | null) => ['password-reset', token],
+  link: (page: string, token: string | null) => ['link', page, token],
   permissions: ['permissions'],
   names: (query: object) => ['names', query],
   namesWithin: (within: string | undefined) => ['names-within', within],

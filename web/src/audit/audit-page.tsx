@@ -122,14 +122,16 @@ function Entries({ items, isEverything }: { items: AuditEntry[]; isEverything: b
   const organizations = useOrganizations().data
   const organizationOf = ({ organization_id: id }: AuditEntry) =>
     id === null ? undefined : (organizations?.find((one) => one.id === id)?.name ?? `Organization ${id}`)
-  const columns = ['Time', 'Person', 'Change', ...(isEverything ? ['Organization'] : []), 'IP address']
+  const columns = ['Change', 'Person', ...(isEverything ? ['Organization'] : []), 'Time', 'IP address']
   return (
     <>
       <DataTable columns={columns} aria-label="Audit entries" highlightOnHover>
         {items.map((entry) => (
           <Table.Tr key={entry.id}>
-            <Table.Td className="numeric">
-              <time dateTime={entry.occurred_at}>{formatDateTime(entry.occurred_at)}</time>
+            <Table.Td className={classes.change}>
+              <Anchor component="button" size="sm" onClick={() => setOpen(entry)}>
+                {describeEntry(entry)} <strong>{entry.subject_name}</strong>
+              </Anchor>
             </Table.Td>
             <Table.Td>
               {entry.user ? (
@@ -138,14 +140,12 @@ function Entries({ items, isEverything }: { items: AuditEntry[]; isEverything: b
                 <span className="dimmed">Nobody</span>
               )}
             </Table.Td>
-            <Table.Td className={classes.change}>
-              <Anchor component="button" size="sm" onClick={() => setOpen(entry)}>
-                {describeEntry(entry)} <strong>{entry.subject_name}</strong>
-              </Anchor>
-            </Table.Td>
             {isEverything && (
               <Table.Td>{organizationOf(entry) ?? <span className="dimmed">–</span>}</Table.Td>
             )}
+            <Table.Td className="numeric">
+              <time dateTime={entry.occurred_at}>{formatDateTime(entry.occurred_at)}</time>
+            </Table.Td>
             <Table.Td className="numeric dimmed">{entry.ip_address}</Table.Td>
           </Table.Tr>
         ))}

@@ -104,8 +104,8 @@ function CreatedDialog({ invitation, close }: { invitation: Invitation; close():
       <Stack gap="md">
         <SecretOnce label="Invitation link" value={invitation.url ?? ''} />
         <Text size="sm" className="wrap">
-          Send it to {invitation.email}, and to nobody else: whoever opens it first gets the role. It works
-          once, until {formatDateTime(invitation.expires_at)}.
+          Send it to {invitation.email} only: the first person to open it gets the role. It works once,
+          until {formatDateTime(invitation.expires_at)}.
         </Text>
         <Group justify="flex-end">
           <Button onClick={close}>Done</Button>

@@ -26,7 +26,9 @@ export function CenteredPage({ title, heading, children }: CenteredPageProps) {
 
 export const PASSWORD_LENGTH = { minLength: 8, maxLength: 255 }
 
-export function PasswordField(props: PasswordInputProps & { 'data-autofocus'?: true | undefined }) {
+type PasswordFieldProps = PasswordInputProps & { 'data-autofocus'?: true | undefined }
+
+export function PasswordField(props: PasswordFieldProps) {
   return (
     <PasswordInput
       label="Password"
@@ -34,6 +36,18 @@ export function PasswordField(props: PasswordInputProps & { 'data-autofocus'?: t
       withAsterisk={false}
       visibilityToggleFocusable
       visibilityToggleButtonProps={{ 'aria-label': 'Show password' }}
+      {...props}
+    />
+  )
+}
+
+/** One that the person chooses. */
+export function NewPasswordField(props: PasswordFieldProps) {
+  return (
+    <PasswordField
+      description="At least 8 characters"
+      autoComplete="new-password"
+      {...PASSWORD_LENGTH}
       {...props}
     />
   )

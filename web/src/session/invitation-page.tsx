@@ -1,32 +1,23 @@
 // Where the link of an invitation leads: people create their account here, or sign in to the one they have, and join.
 import { Button, Divider, List, Stack, Text, TextInput } from '@mantine/core'
 import { useForm } from '@mantine/form'
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
-import { useLocation } from 'wouter'
 import type { Data } from '#client/index.ts'
-import { queryKeys } from '../api/queries.ts'
 import { useApi } from '../api/services.ts'
 import { fieldErrors } from '../ui/field-errors.ts'
 import { ErrorAlert, Loaded } from '../ui/page.tsx'
-import { CenteredPage, PASSWORD_LENGTH, PasswordField, UsernameField } from './centered-page.tsx'
+import { CenteredPage, NewPasswordField, UsernameField } from './centered-page.tsx'
 import { grantLabel } from './grant-label.ts'
-import { DeadLinkPage, isDeadLink, isSameEmail, OtherAccount } from './link-notices.tsx'
-import { forgetLinkToken, useLinkToken } from './link-token.ts'
+import { DeadLinkPage, isSameEmail, OtherAccount } from './link-notices.tsx'
 import { SignInForm } from './sign-in.tsx'
 import { SingleSignOnButton, useSignInOptions } from './sign-in-options.tsx'
+import { useLink, useLinkAction } from './use-link.ts'
 import { useVisitor } from './use-visitor.ts'
 
 type Invitation = Data<'post', '/users/read-invitation'>
 
 export default function InvitationPage() {
-  const api = useApi()
-  const token = useLinkToken('invitation')
-  const query = useQuery({
-    queryKey: queryKeys.invitation(token),
-    enabled: token !== null,
-    queryFn: ({ signal }) => api.post('/users/read-invitation', { body: { token: token! }, signal }),
-  })
-  if (token === null || isDeadLink(query.error))
+  const { token, query } = useLink('invitation', (api, init) => api.post('/users/read-invitation', init))
+  if (token === null)
     return (
       <DeadLinkPage title="Invitation">
         It was already used, has expired, or was replaced by a newer one. Ask the person who invited you for a
@@ -80,20 +71,9 @@ function Welcome({ token, invitation }: InvitationProps) {
 
 function useAccept(token: string) {
   const api = useApi()
-  const queries = useQueryClient()
-  const [, navigate] = useLocation()
-  return useMutation({
-    mutationFn: (values: { name?: string; password?: string }) =>
-      api.post('/users/accept-invitation', { body: { token, ...values } }),
-    onSuccess() {
-      // The cookie is set. What was loaded before was loaded without it.
-      queries.clear()
-      navigate('/overview', { replace: true })
-      forgetLinkToken('invitation')
-    },
-    // It may have been used or removed meanwhile, or the address may have an account now.
-    onError: () => void queries.invalidateQueries({ queryKey: queryKeys.invitation(token) }),
-  })
+  return useLinkAction('invitation', token, (values: { name?: string; password?: string }) =>
+    api.post('/users/accept-invitation', { body: { token, ...values } }),
+  )
 }
 
 function Join({ token, invitation }: InvitationProps) {
@@ -150,10 +130,7 @@ function AccountForm({ token, invitation: { name, email } }: InvitationProps) {
           {...form.getInputProps('name')}
           error={errors.name}
         />
-        <PasswordField
-          description="At least 8 characters"
-          autoComplete="new-password"
-          {...PASSWORD_LENGTH}
+        <NewPasswordField
           key={form.key('password')}
           {...form.getInputProps('password')}
           error={errors.password}

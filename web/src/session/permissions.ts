@@ -77,7 +77,7 @@ function reasonFor(permission: string): string {
 
 const FRESH_FOR_MS = 30_000
 
-function useGrants() {
+export function useGrants() {
   const api = useApi()
   return useQuery({
     queryKey: queryKeys.permissions,
