@@ -6,7 +6,7 @@ import { useEffect, useState } from 'react'
 import { useLocation } from 'wouter'
 import { EachEnvironment } from '../scope/each-environment.tsx'
 import { scopeSearch, useScope, useSearch } from '../scope/scope.ts'
-import { usePermissionAnywhere } from '../session/permissions.ts'
+import { useAnyPermission } from '../session/permissions.ts'
 import { ReasonedButton } from '../ui/guarded-button.tsx'
 import { PageHeader } from '../ui/page.tsx'
 import { EnvironmentHooks, type HookFilter } from './environment-hooks.tsx'
@@ -58,7 +58,7 @@ export default function HooksPage() {
 export function AddHookButton() {
   const [scope] = useScope()
   const [, navigate] = useLocation()
-  const { allowed, reason } = usePermissionAnywhere('hook:add')
+  const { allowed, reason } = useAnyPermission('hook:add', scope)
   return (
     <ReasonedButton
       reason={allowed ? undefined : reason}
