@@ -370,6 +370,76 @@ suite('removing what is not empty', () => {
     assert.equal((await remove(`/organizations/${organizationId}`, as)).status, 409, 'its credential is left')
   })
 
+  test('an organization goes with cascade in one request, with everything in it', async () => {
+    const other = await createTestTree(db)
+    const as = other.owner.token
+    const { organizationId, projectId, environmentId } = other
+    await createAction(db, other)
+    await createHook(db, other, 'incoming')
+    const person = await createPerson(db)
+    await grantRole(db, person.id, 'viewer', { organizationId, projectId, environmentId })
+    const path = `/organizations/${organizationId}`
+    const refused = await remove(path, as)
+    assert.equal(refused.status, 409)
+    assert.deepEqual(Object.keys(refused.body.errors), ['projects', 'credentials'])
+    assert.equal((await remove(`${path}?cascade=true`, as)).status, 204)
+    assert.equal((await request('GET', path, { token: as })).status, 404)
+    await assertNothingUsable(other)
+    const left = await db
+      .selectFrom('credentials')
+      .select(['secret', 'active'])
+      .where('organization_id', '=', organizationId)
+      .execute()
+    assert.deepEqual(left, [{ secret: null, active: false }])
+    const removed = await db
+      .selectFrom('audit_entries')
+      .select('subject_type')
+      .where('organization_id', '=', organizationId)
+      .where('verb', '=', 'removed')
+      .orderBy('id')
+      .execute()
+    assert.deepEqual(
+      removed.map((entry) => entry.subject_type),
+      [
+        'hook',
+        'application',
+        'server',
+        'server',
+        'pipeline',
+        'pipeline',
+        'environment',
+        'project',
+        'credential',
+        'organization',
+      ],
+    )
+  })
+
+  test('an organization stays when the caller may not remove everything in it, or something runs', async () => {
+    const other = await createTestTree(db)
+    const path = `/organizations/${other.organizationId}?cascade=true`
+    const person = await createPerson(db)
+    const role = await db
+      .insertInto('roles')
+      .values({
+        organization_id: other.organizationId,
+        name: 'Closer',
+        permissions: ['organization:view', 'organization:remove', 'project:remove'],
+      })
+      .returning('id')
+      .executeTakeFirstOrThrow()
+    const grant = { user_id: person.id, role_id: role.id, organization_id: other.organizationId }
+    await db.insertInto('grants').values(grant).execute()
+    const refused = await remove(path, person.token)
+    assert.equal(refused.status, 403)
+    assert.match(refused.body.message, /credential:remove /)
+    const token = other.owner.token
+    const started = await request('POST', `/pipelines/${other.pipelineId}/actions`, { token, body: {} })
+    assert.equal(started.status, 201)
+    assert.equal((await remove(path, token)).status, 409)
+    assert.equal((await request('GET', `/projects/${other.projectId}`, { token })).status, 200)
+  })
+
   async function assertNothingUsable({ applicationId, environmentId }: TestTree): Promise<void> {
     const count = async (table: 'application_variables' | 'application_servers' | 'grants' | 'hooks') => {
       const where = {

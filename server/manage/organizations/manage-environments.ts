@@ -72,8 +72,8 @@ export async function removeEnvironment(
   if (!row) return GONE
   if (isOutdated(ifMatch, row.row_version)) return CHANGED_MEANWHILE
   const contents = {
-    applications: await loadNames(trx, 'applications', 'environment_id', id),
-    servers: await loadNames(trx, 'servers', 'environment_id', id),
+    applications: await loadNames(trx, 'applications', id),
+    servers: await loadNames(trx, 'servers', id),
   }
   const problem =
     (!cascade && notEmpty('environment', contents)) || (await checkRemoval(trx, by.caller, environments))

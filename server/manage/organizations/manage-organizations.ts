@@ -1,15 +1,13 @@
 import { isDeepStrictEqual } from 'node:util'
-import { sql } from 'kysely'
 import { auditorOf, type Requester } from '#access/audit/record.ts'
-import { removeGrants } from '#model/inventory/remove-grants.ts'
 import type { Database, Transaction } from '#platform/database/connect.ts'
-import { findById, NOW, rowVersion, updateRow } from '#platform/database/rows.ts'
+import { findById, rowVersion, updateRow } from '#platform/database/rows.ts'
 import { isOutdated } from '#platform/http/if-match.ts'
 import { CHANGED_MEANWHILE, conflict, GONE, type HttpProblem, listNames } from '#platform/http/problems.ts'
 import { insertWithSlug } from '#platform/slug.ts'
 import type { OrganizationBody, OrganizationChange } from './schemas.ts'
 
-const audit = auditorOf<OrganizationRow>('organization', ['name'])
+export const auditOrganization = auditorOf<OrganizationRow>('organization', ['name'])
 
 /** The caller becomes its owner. */
 export async function createOrganization(trx: Transaction, by: Requester, { name }: OrganizationBody) {
@@ -25,7 +23,7 @@ export async function createOrganization(trx: Transaction, by: Requester, { name
     .insertInto('grants')
     .values({ user_id: by.caller.id, built_in_role: 'owner', organization_id: id })
     .execute()
-  return audit.saved(trx, by, id, null, await findOrganization(trx, id))
+  return auditOrganization.saved(trx, by, id, null, await findOrganization(trx, id))
 }
 
 /** The slug stays when the name changes: URLs with it are in use. */
@@ -41,23 +39,7 @@ export async function changeOrganization(
   if (isOutdated(ifMatch, before.row_version)) return CHANGED_MEANWHILE
   if (!changes(before, input)) return { kind: 'done' as const, row: before }
   await updateRow(trx, 'organizations', id, input)
-  return audit.saved(trx, by, id, before, await findOrganization(trx, id))
-}
-
-/** Only an empty one; its members lose their roles in it. */
-export async function removeOrganization(trx: Transaction, by: Requester, id: number, ifMatch?: string) {
-  const row = await findOrganization(trx, id, { lock: true })
-  if (!row) return GONE
-  if (isOutdated(ifMatch, row.row_version)) return CHANGED_MEANWHILE
-  const problem = notEmpty('organization', {
-    projects: await loadNames(trx, 'projects', 'organization_id', id),
-    credentials: await loadNames(trx, 'credentials', 'organization_id', id),
-  })
-  if (problem) return problem
-  await removeGrants(trx, 'organization_id', [id])
-  await trx.deleteFrom('roles').where('organization_id', '=', id).execute()
-  await updateRow(trx, 'organizations', id, { deleted_at: NOW })
-  return audit.removed(trx, by, id, row)
+  return auditOrganization.saved(trx, by, id, before, await findOrganization(trx, id))
 }
 
 type OrganizationRow = NonNullable<Awaited<ReturnType<typeof findOrganization>>>
@@ -107,14 +89,13 @@ export function notEmpty(
 
 export function loadNames(
   trx: Transaction,
-  table: 'projects' | 'credentials' | 'applications' | 'servers',
-  column: 'organization_id' | 'environment_id',
-  id: number,
+  table: 'applications' | 'servers',
+  environmentId: number,
 ): Promise<{ name: string }[]> {
   return trx
     .selectFrom(table)
     .select('name')
-    .where(sql.ref(column), '=', id)
+    .where('environment_id', '=', environmentId)
     .where('deleted_at', 'is', null)
     .orderBy('name')
     .execute()

@@ -9,12 +9,7 @@ import {
   findEnvironment,
   removeEnvironment,
 } from './manage-environments.ts'
-import {
-  changeOrganization,
-  createOrganization,
-  findOrganization,
-  removeOrganization,
-} from './manage-organizations.ts'
+import { changeOrganization, createOrganization, findOrganization } from './manage-organizations.ts'
 import { changeProject, createProject, findProject, removeProject } from './manage-projects.ts'
 import {
   listEnvironments,
@@ -25,6 +20,7 @@ import {
   presentProjects,
   type Rows,
 } from './read-tree.ts'
+import { removeOrganization } from './remove-organization.ts'
 import {
   cascadeQuery,
   environmentBody,
@@ -76,9 +72,10 @@ export const organizationRoutes: FastifyPluginAsyncTypebox<ResourceDeps> = async
 
   organizations.remove('/organizations/:id', {
     access: permissions('organization', 'id', 'organization:remove'),
-    description: 'Returns 409 while it has projects or credentials. Its members lose their roles in it.',
+    description: `${CASCADE} Its members lose their roles in it.`,
+    query: cascadeQuery,
     errors: [409],
-    run: (trx, call) => removeOrganization(trx, call, call.params.id, call.ifMatch),
+    run: (trx, call) => removeOrganization(trx, call, call.params.id, call),
   })
 
   const projects = resourceRoutes(app, deps, {

@@ -85,7 +85,11 @@ function SampleNotice({ sample }: { sample: { id: number; name: string } }) {
           name={sample.name}
           within={{ type: 'organization', id: sample.id }}
           isTyped={false}
-          remove={() => api.delete('/organizations/{id}', { params: { path: { id: sample.id } } })}
+          remove={() =>
+            api.delete('/organizations/{id}', {
+              params: { path: { id: sample.id }, query: { cascade: true } },
+            })
+          }
           onRemoved={() => void queries.invalidateQueries()}
           close={() => setRemoving(false)}
         >
