@@ -15,6 +15,9 @@ const rawJson = (JSON as typeof JSON & { rawJSON?(text: string): unknown }).rawJ
 
 export type JsonKind = 'object' | 'array' | 'string' | 'number' | 'boolean' | 'null'
 
+/** A value that a person chose: where it is, in the syntax of hook settings. */
+export type JsonPick = { path: string; value: unknown; type: JsonKind }
+
 type ParsedJson = { kind: 'json'; value: unknown } | { kind: 'text' }
 
 /** More than any payload that Gantry accepts; what is nested deeper is not worth a tree. */

@@ -1,10 +1,10 @@
 // A JSON value as a tree: only the rows in sight are rendered, so that a megabyte is as quick as a line.
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { type KeyboardEvent, type ReactNode, useId, useMemo, useRef, useState } from 'react'
-import { hookPath, type JsonKind, kindOf, parseJson } from './json-nodes.ts'
+import { hookPath, type JsonKind, type JsonPick, kindOf, parseJson } from './json-nodes.ts'
 import { ancestorIds, type JsonRow, ROOT_ID, rowId, visibleRows } from './json-rows.ts'
 import classes from './json-tree.module.css'
-import { type JsonPick, PlainText, SelectedValue } from './selected-value.tsx'
+import { PlainText, SelectedValue } from './selected-value.tsx'
 import { nextRow } from './tree-keys.ts'
 import { TreeRow } from './tree-row.tsx'
 import { TreeSearch } from './tree-search.tsx'

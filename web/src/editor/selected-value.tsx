@@ -2,12 +2,9 @@
 import { Button, Group, Text } from '@mantine/core'
 import type { ReactNode } from 'react'
 import { CopyButton } from '../ui/parts.tsx'
-import { hookPath, type JsonKind, kindOf } from './json-nodes.ts'
+import { hookPath, type JsonPick, kindOf } from './json-nodes.ts'
 import type { JsonRow } from './json-rows.ts'
 import classes from './json-tree.module.css'
-
-/** A value that a person chose: where it is, in the syntax of hook settings. */
-export type JsonPick = { path: string; value: unknown; type: JsonKind }
 
 type SelectedValueProps = {
   row: JsonRow

@@ -58,7 +58,7 @@ export default function HooksPage() {
 export function AddHookButton() {
   const [scope] = useScope()
   const [, navigate] = useLocation()
-  const { allowed, reason } = useAnyPermission('hook:add', {})
+  const { allowed, reason } = useAnyPermission('hook:add', scope)
   return (
     <ReasonedButton
       reason={allowed ? undefined : reason}

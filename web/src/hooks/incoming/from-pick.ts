@@ -1,6 +1,5 @@
 // A value of a received call → a variable or a condition of the hook. Pure.
-import { ExactNumber } from '../../editor/json-nodes.ts'
-import type { JsonPick } from '../../editor/selected-value.tsx'
+import { ExactNumber, type JsonPick } from '../../editor/json-nodes.ts'
 import { type ConditionRow, type VariableRow, valueTag } from './hook-values.ts'
 
 /** Why a value cannot be a variable; undefined if it can. */

@@ -6,9 +6,8 @@ import type { Hook } from '../../api/types.ts'
 import { CopyField, SecretOnce } from '../../ui/copy-field.tsx'
 import { SectionCard } from '../../ui/parts.tsx'
 import { FirstCall } from './first-call.tsx'
-import { fieldValues, type SenderValues } from './new-hook-body.ts'
+import { fieldValues, type Sender, type SenderValues } from './new-hook-body.ts'
 import classes from './new-incoming-hook.module.css'
-import type { Sender } from './sender-tiles.tsx'
 import { SetSecret } from './set-secret.tsx'
 
 type HookCreatedProps = {

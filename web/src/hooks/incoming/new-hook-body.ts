@@ -1,7 +1,8 @@
 // What a tile and its fields send. Pure.
-import { expandEntry } from '#client/index.ts'
+import { type components, expandEntry } from '#client/index.ts'
 import type { IncomingHookBody } from './hook-values.ts'
-import type { Sender } from './sender-tiles.tsx'
+
+export type Sender = components['schemas']['CatalogSender']
 
 /** `name` is the hook's; the others are fields of the sender. */
 export type SenderValues = { name: string } & Record<`field_${string}`, string>

@@ -8,9 +8,9 @@ import { Loaded } from '../../ui/page.tsx'
 import { SectionCard } from '../../ui/parts.tsx'
 import type { ChosenPipeline } from '../pipeline-field.tsx'
 import { HookCreated } from './hook-created.tsx'
-import type { SenderValues } from './new-hook-body.ts'
+import type { Sender, SenderValues } from './new-hook-body.ts'
 import { SenderForm } from './sender-form.tsx'
-import { type Sender, SenderTiles } from './sender-tiles.tsx'
+import { SenderTiles } from './sender-tiles.tsx'
 
 export function useSenders() {
   const api = useApi()

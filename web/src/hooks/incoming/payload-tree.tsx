@@ -1,6 +1,6 @@
 import { Button, Tooltip } from '@mantine/core'
+import type { JsonPick } from '../../editor/json-nodes.ts'
 import { JsonTree } from '../../editor/json-tree.tsx'
-import type { JsonPick } from '../../editor/selected-value.tsx'
 import { ReasonedButton } from '../../ui/guarded-button.tsx'
 import { notify } from '../../ui/notify.ts'
 import { whyNoVariable, withCondition, withVariable } from './from-pick.ts'

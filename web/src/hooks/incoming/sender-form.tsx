@@ -12,10 +12,10 @@ import {
   initialValues,
   missingFields,
   newHookBody,
+  type Sender,
   type SenderValues,
   senderInputOf,
 } from './new-hook-body.ts'
-import type { Sender } from './sender-tiles.tsx'
 
 type SenderFormProps = {
   sender: Sender

@@ -13,10 +13,8 @@ import {
   SquareTerminal,
   Webhook,
 } from 'lucide-react'
-import type { components } from '#client/index.ts'
+import type { Sender } from './new-hook-body.ts'
 import classes from './new-incoming-hook.module.css'
-
-export type Sender = components['schemas']['CatalogSender']
 
 const ICONS: Record<string, LucideIcon> = {
   github: GitBranch,

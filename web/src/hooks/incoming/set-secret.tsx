@@ -5,7 +5,7 @@ import { useApi } from '../../api/services.ts'
 import type { Hook } from '../../api/types.ts'
 import { fieldErrors } from '../../ui/field-errors.ts'
 import { ErrorAlert } from '../../ui/page.tsx'
-import type { Sender } from './sender-tiles.tsx'
+import type { Sender } from './new-hook-body.ts'
 
 /** Some services show their secret only once they know the URL. */
 export function SetSecret({ hook, sender }: { hook: Hook; sender: Sender }) {

@@ -1,0 +1,163 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { SENDERS } from '#manage/catalog/senders.ts'
+import type { Hook, HookRequestDetail, HookRequestRecord } from '../../web/src/api/types.ts'
+import { ExactNumber, kindOf } from '../../web/src/editor/json-nodes.ts'
+import { firstCallState } from '../../web/src/hooks/incoming/first-call-state.ts'
+import { whyNoVariable, withCondition, withVariable } from '../../web/src/hooks/incoming/from-pick.ts'
+import {
+  changeOf,
+  inputOf,
+  readHook,
+  receptionOf,
+  tagValue,
+  valueTag,
+} from '../../web/src/hooks/incoming/hook-values.ts'
+import { initialValues, missingFields, newHookBody } from '../../web/src/hooks/incoming/new-hook-body.ts'
+import { payloadText, verdictStatus, whyNotReplayable } from '../../web/src/hooks/incoming/verdict.ts'
+
+const SETTINGS = {
+  variables: [
+    { name: 'branch', path: 'ref', type: 'string', required: true, default_value: null },
+    { name: 'empty', path: null, type: 'string', required: false, default_value: '' },
+    { name: 'quoted', path: null, type: 'string', required: false, default_value: '"main"' },
+    { name: 'count', path: 'n', type: 'integer', required: false, default_value: 3 },
+    { name: 'list', path: 'l', type: 'array', required: false, default_value: ['a', 1] },
+  ],
+  signature: {
+    scheme: 'timestamp',
+    template: '{timestamp}.{body}',
+    timestamp_header: null,
+    id_header: 'x-id',
+  },
+  rate_limit: { per_second: 5, burst: 10 },
+}
+const CONDITIONS = [{ path: 'ref', accepted_values: ['refs/heads/main', '42', 42, true, null, { a: [1] }] }]
+const HOOK = {
+  name: 'Push',
+  requires_secret: true,
+  secret_algorithm: 'sha512',
+  secret_header_name: 'X-Sig',
+  settings: SETTINGS,
+  trigger_when: { conditions: CONDITIONS },
+} as unknown as Hook
+
+const pick = (path: string, value: unknown) => ({ path, value, type: kindOf(value) })
+const call = (more: Partial<HookRequestRecord>) =>
+  ({ outcome: 'accepted', action_id: null, ...more }) as HookRequestRecord
+
+describe('the form of an incoming hook', () => {
+  it('sends what it was given if nothing is changed', () => {
+    const values = readHook(HOOK)
+    assert.deepEqual(receptionOf(values), {
+      settings: SETTINGS,
+      trigger_when: { conditions: CONDITIONS },
+    })
+    const { secret, ...change } = changeOf(values)
+    assert.equal(secret, undefined, 'the secret stays')
+    assert.equal(change.secret_algorithm, 'sha512')
+  })
+
+  it('sends a default that does not fit its type as it is: the API says what is wrong', () => {
+    const [variable] = readHook(HOOK).variables
+    const values = {
+      ...readHook(HOOK),
+      variables: [{ ...variable!, type: 'integer' as const, default: 'x' }],
+    }
+    assert.equal(receptionOf(values).settings.variables?.[0]?.default_value, 'x')
+  })
+
+  it('reads accepted values as JSON where they are, and as text otherwise', () => {
+    for (const value of ['main', '42', 42, true, null, 'a, b', '"', [1]])
+      assert.deepEqual(tagValue(valueTag(value)), value)
+    assert.equal(tagValue('42'), 42)
+    assert.equal(tagValue('refs/heads/main'), 'refs/heads/main')
+  })
+
+  it('shows errors of the API at the inputs of their rows', () => {
+    assert.equal(inputOf('settings.variables.1.default_value'), 'variables.1.default')
+    assert.equal(inputOf('trigger_when.conditions.0.accepted_values'), 'conditions.0.values')
+    assert.equal(inputOf('settings.signature.template'), 'template')
+    assert.equal(inputOf('name'), undefined)
+  })
+})
+
+describe('a value of a received call', () => {
+  it('becomes a variable with path and type, under a free name', () => {
+    const add = (path: string, value: unknown) => withVariable([], pick(path, value))[0]!
+    assert.deepEqual(add('ref', 'refs/heads/main'), {
+      name: 'branch',
+      path: 'ref',
+      type: 'string',
+      required: true,
+      default: '',
+    })
+    assert.equal(add('head_commit.id', 'a'.repeat(40)).name, 'commit')
+    assert.equal(add('commits.0.added', []).type, 'array')
+    assert.equal(add('a.n', 7).type, 'integer')
+    assert.equal(add('a.n', new ExactNumber('12345678901234567890')).type, 'string')
+    assert.equal(add('["x.y"]["été"]', true).name, 't')
+    assert.equal(add('a.none', null).required, false)
+    const twice = withVariable(withVariable([], pick('a.Id', 1)), pick('b.id', 2))
+    assert.deepEqual(
+      twice.map(({ name }) => name),
+      ['Id', 'id_2'],
+    )
+    assert.equal(withVariable(twice, pick('b.id', 2)).length, 2, 'the same value is not added twice')
+    assert.match(whyNoVariable(pick('a', {})) ?? '', /object/)
+  })
+
+  it('becomes a condition, or another value of the one at its path', () => {
+    const one = withCondition([], pick('ref', 'refs/heads/main'))
+    const two = withCondition(one, pick('ref', 'refs/heads/dev'))
+    assert.deepEqual(two, [{ path: 'ref', values: ['refs/heads/main', 'refs/heads/dev'] }])
+    assert.deepEqual(withCondition(two, pick('ref', 'refs/heads/dev')), two)
+    assert.deepEqual(withCondition([], pick('id', new ExactNumber('12345678901234567890')))[0]?.values, [
+      '12345678901234567890',
+    ])
+  })
+})
+
+describe('a tile', () => {
+  it('asks for the fields of its sender, and sends a hook without what was left empty', () => {
+    for (const sender of SENDERS) {
+      const values = initialValues(sender)
+      assert.deepEqual(missingFields(sender, values), {}, `${sender.code} has defaults for what it needs`)
+      assert.doesNotMatch(JSON.stringify(newHookBody(sender, values)), /<[a-z_]+>/)
+    }
+    const github = SENDERS.find(({ code }) => code === 'github')!
+    const body = newHookBody(github, { ...initialValues(github), name: 'Mine', field_branch: 'dev' })
+    assert.equal(body.name, 'Mine')
+    assert.deepEqual(body.trigger_when?.conditions, [{ path: 'ref', accepted_values: ['refs/heads/dev'] }])
+    assert.deepEqual(Object.keys(missingFields(github, { name: 'x', field_branch: ' ' })), ['field_branch'])
+  })
+})
+
+describe('a received call', () => {
+  it('shows that the sender is set up once one is not rejected', () => {
+    assert.equal(firstCallState([]).kind, 'waiting')
+    assert.equal(firstCallState([call({ outcome: 'rejected_signature' })]).kind, 'rejected')
+    const calls = [call({ outcome: 'rejected_payload' }), call({ outcome: 'ping' })]
+    assert.equal(firstCallState(calls).kind, 'received')
+  })
+
+  it('is neither good nor bad if nothing had to be done', () => {
+    assert.deepEqual(['accepted', 'ignored', 'rejected_payload'].map(verdictStatus), [
+      'completed',
+      'skipped',
+      'failed',
+    ])
+  })
+
+  it('has its JSON in a form field, too, and is not replayed if its sender is unknown', () => {
+    const detail = (more: object) =>
+      ({ request_body_encoding: 'utf-8', request_headers: {}, ...more }) as HookRequestDetail
+    const form = { 'Content-Type': 'application/x-www-form-urlencoded' }
+    const encoded = `payload=${encodeURIComponent('{"a":1}')}`
+    assert.equal(payloadText(detail({ request_body: encoded, request_headers: form })), '{"a":1}')
+    assert.equal(payloadText(detail({ request_body: 'plain', request_headers: form })), 'plain')
+    assert.equal(payloadText(detail({ request_body: null })), null)
+    assert.match(whyNotReplayable(detail({ outcome: 'rejected_signature' })) ?? '', /signature/)
+    assert.equal(whyNotReplayable(detail({ outcome: 'rejected_variables' })), undefined)
+  })
+})
