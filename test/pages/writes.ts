@@ -5,6 +5,14 @@ import type { Browser, Page } from 'playwright-core'
 
 /** By file, the ids of the operations that its browser performs with success. */
 export const WRITES: Record<string, readonly string[]> = {
+  'incoming-hooks.browser.ts': [
+    'createIncomingHook',
+    'changeIncomingHook',
+    'removeIncomingHook',
+    'rotateIncomingHookSecret',
+    'dryRunHook',
+    'replayHookRequest',
+  ],
   'pipelines.browser.ts': [
     ...['createApplicationPipeline', 'createServerPipeline', 'changePipeline', 'removePipeline'],
     ...['createStep', 'changeStep', 'removeStep', 'planPipeline'],
