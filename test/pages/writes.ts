@@ -5,6 +5,10 @@ import type { Browser, Page } from 'playwright-core'
 
 /** By file, the ids of the operations that its browser performs with success. */
 export const WRITES: Record<string, readonly string[]> = {
+  'outgoing-hooks.browser.ts': [
+    ...['createOutgoingHook', 'changeOutgoingHook', 'removeOutgoingHook', 'rotateOutgoingHookSecret'],
+    ...['previewDelivery', 'testHook', 'redeliver', 'replayHookRequest'],
+  ],
   'pipelines.browser.ts': [
     ...['createApplicationPipeline', 'createServerPipeline', 'changePipeline', 'removePipeline'],
     ...['createStep', 'changeStep', 'removeStep', 'planPipeline'],
