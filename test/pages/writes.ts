@@ -13,6 +13,10 @@ export const WRITES: Record<string, readonly string[]> = {
     'dryRunHook',
     'replayHookRequest',
   ],
+  'outgoing-hooks.browser.ts': [
+    ...['createOutgoingHook', 'changeOutgoingHook', 'removeOutgoingHook', 'rotateOutgoingHookSecret'],
+    ...['previewDelivery', 'testHook', 'redeliver', 'replayHookRequest'],
+  ],
   'pipelines.browser.ts': [
     ...['createApplicationPipeline', 'createServerPipeline', 'changePipeline', 'removePipeline'],
     ...['createStep', 'changeStep', 'removeStep', 'planPipeline'],

@@ -112,6 +112,8 @@ function optionExtensions({ label, language, completions, error, isReadOnly }: E
     EditorState.readOnly.of(isReadOnly),
     EditorView.contentAttributes.of({
       'aria-label': label,
+      // What scrolls around it must contain something that says it takes the focus.
+      tabindex: '0',
       'aria-describedby': DESCRIPTION_ID,
       'aria-readonly': String(isReadOnly),
       ...(error === undefined ? {} : { 'aria-invalid': 'true' }),

@@ -1,0 +1,332 @@
+// Outgoing hooks in a real browser, with a receiver on loopback.
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import type { Locator, Page } from 'playwright-core'
+import { openReceiver } from '#test/support/deliveries.ts'
+import { until } from '#test/support/until.ts'
+import { findViolations } from './axe.ts'
+import { arrowTo, focusedName, focusMovesTo, tabTo } from './keyboard.ts'
+import { goTo, openPage, openPagesWorld, type PagesWorld } from './world.ts'
+import { assertWrites } from './writes.ts'
+
+const LOOKS = [
+  { colorScheme: 'light', width: 1200, height: 800 },
+  { colorScheme: 'dark', width: 360, height: 740 },
+] as const
+
+/** Colors fade from one scheme to the other. */
+const TRANSITIONS_END = `Promise.allSettled(document.getAnimations()
+  .filter((one) => one.effect.getComputedTiming().iterations !== Infinity)
+  .map((one) => one.finished))`
+
+describe('outgoing hooks', () => {
+  let world: PagesWorld
+  let receiver: Awaited<ReturnType<typeof openReceiver>>
+  /** The page of the hook that the first test creates. */
+  let hookPath: string
+  const ends: (() => Promise<void>)[] = []
+  before(async () => {
+    const closer = { after: (end: () => Promise<void>) => ends.push(end) }
+    world = await openPagesWorld(closer as never)
+    receiver = await openReceiver(closer as never)
+    await world.openAll()
+  })
+  after(async () => {
+    for (const end of ends) await end()
+  })
+
+  const badge = (page: Page, label: string) =>
+    page.getByRole('main').getByText(label, { exact: true }).first().waitFor()
+  const hookId = () => hookPath.split('/').at(-1)!
+
+  /** Runs the pipeline, and waits until its two deliveries have ended this way. */
+  async function runUntil(outcome: string): Promise<void> {
+    const actionId = await world.callHook({})
+    await until(`the deliveries are ${outcome}`, 20_000, async () => {
+      const { body } = await world.api('GET', `/hooks/outgoing/${hookId()}/requests?per_page=10`)
+      const outcomes = (body as { action_id: number; outcome: string }[])
+        .filter(({ action_id }) => action_id === actionId)
+        .map((request) => request.outcome)
+      return outcomes.length === 2 && outcomes.every((one) => one === outcome)
+    })
+  }
+
+  it('send a message to Slack after at most 8 clicks from the overview', async () => {
+    const { page, errors, close } = await openPage(world, '/app/overview')
+    let clicks = 0
+    const click = async (target: Locator) => {
+      clicks += 1
+      await target.click()
+    }
+    await click(page.getByRole('link', { name: /^hooks$/i }).first())
+    await click(page.getByRole('button', { name: 'Add hook' }).first())
+    await click(page.getByText('Outgoing: reports its runs'))
+    await click(page.getByPlaceholder('Choose a pipeline'))
+    await click(page.getByRole('option', { name: /^Two steps/ }))
+    await click(page.getByRole('button', { name: /^Slack/ }))
+    // The only field that differs has the focus, the name has a default.
+    await focusMovesTo(page, 'Webhook URL')
+    await page.keyboard.insertText(`${receiver.url}/services/T/B/x`)
+    await click(page.getByRole('button', { name: 'Create hook' }))
+    await click(page.getByRole('button', { name: 'Send test' }))
+    const dialog = page.getByRole('dialog')
+    await dialog.getByText('The receiver accepted it').waitFor()
+    await dialog.getByText('thanks').waitFor()
+    assert.ok(clicks <= 8, `${clicks} clicks`)
+    assert.match(receiver.arrivals.at(-1)!.json.text, /Completed/)
+    hookPath = new URL(page.url()).pathname
+    assert.match(hookPath, /^\/app\/hooks\/outgoing\//)
+    await page.keyboard.press('Escape')
+    await page.getByText('Slack is set up').waitFor()
+    await page.reload()
+    await badge(page, 'Active')
+    assert.equal(await page.getByText('Secret that signs').count(), 0)
+    assert.deepEqual(errors, [])
+    await close()
+  })
+
+  it('are created by keyboard alone', async () => {
+    const { page, errors, close } = await openPage(world, '/app/overview')
+    await tabTo(page, 'Hooks')
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'Hooks', level: 1 }).waitFor()
+    await tabTo(page, 'Add hook')
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'Add hook' }).waitFor()
+    await tabTo(page, /^Incoming: starts/)
+    await page.keyboard.press('ArrowRight')
+    await page.getByText('Who is notified?').waitFor()
+    await tabTo(page, 'Pipeline')
+    await page.keyboard.type('Two steps')
+    await until('one pipeline is found', 10_000, async () => (await page.getByRole('option').count()) === 1)
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('Enter')
+    await until('the pipeline is chosen', 10_000, async () =>
+      page.url().includes(`pipeline=${world.pipelineId}`),
+    )
+    await tabTo(page, /^Your own receiver/)
+    await page.keyboard.press('Enter')
+    await focusMovesTo(page, /^URL of the receiver/)
+    await page.keyboard.type(`${receiver.url}/own`)
+    await tabTo(page, 'Name')
+    await page.keyboard.press('Control+A')
+    await page.keyboard.type('Keyboard <b>🎹</b>')
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'Keyboard <b>🎹</b>', level: 1 }).waitFor()
+    const secret = page.getByLabel('Secret', { exact: true })
+    assert.match(await secret.inputValue(), /^whsec_/)
+    await tabTo(page, 'Send test')
+    await page.keyboard.press('Enter')
+    await page.getByText('The receiver accepted it').waitFor()
+    assert.equal(receiver.arrivals.at(-1)!.json.event.kind, 'test')
+    await page.keyboard.press('Escape')
+    await focusMovesTo(page, 'Send test')
+    // A name that long and strange is removed again, by keyboard as well.
+    await tabTo(page, 'More actions')
+    await page.keyboard.press('Enter')
+    await arrowTo(page, 'Remove hook')
+    await page.keyboard.press('Enter')
+    await focusMovesTo(page, 'Remove hook')
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'Hooks', level: 1 }).waitFor()
+    assert.deepEqual(errors, [])
+    await close()
+  })
+
+  it('preview the unsaved template, complete its names, and show where it is wrong', async () => {
+    await runUntil('delivered')
+    const { page, errors, close } = await openPage(world, hookPath)
+    const preview = page.getByRole('region', { name: 'Body of the preview' })
+    await preview.getByText('Custom: Completed').waitFor()
+    const editor = page.getByRole('textbox', { name: 'Body template' })
+    const write = async (text: string) => {
+      await editor.click()
+      await page.keyboard.press('Control+A')
+      await page.keyboard.insertText(text)
+    }
+    await write('{\n  "text": "{{ action.nope }}"\n}')
+    await page
+      .getByText(/Line 2, text: has the unknown name action\.nope/)
+      .first()
+      .waitFor()
+    await write('{\n  "text": oops\n}')
+    await page.getByRole('button', { name: 'Save changes' }).click()
+    await page.getByText('Is not valid JSON (line 2, column 11).').first().waitFor()
+    await write('{"text": "{{ pipeline.')
+    await page.keyboard.type('n')
+    await page.getByRole('option', { name: /pipeline\.name/ }).click()
+    await page.keyboard.insertText(' }} is {{ action.status }}"}')
+    await preview.getByText('Two steps is completed').waitFor()
+
+    const url = page.getByLabel('URL', { exact: true })
+    await url.fill('http://169.254.169.254/latest')
+    await page
+      .getByText(/169\.254\.169\.254/)
+      .first()
+      .waitFor()
+    await page.getByText('Fix what the form marks to see a preview.').waitFor()
+    await url.fill(`${receiver.url}/services/T/B/x`)
+    await preview.getByText('Two steps is completed').waitFor()
+
+    // Somebody else is faster.
+    await world.api('PUT', `/hooks/outgoing/${hookId()}`, { settings: { timeout_seconds: 7 } })
+    await page.getByRole('button', { name: 'Save changes' }).click()
+    await page.getByText('Somebody else changed this meanwhile').waitFor()
+    await page.getByRole('button', { name: 'Keep mine' }).click()
+    await page.getByText('Hook Slack saved.').waitFor()
+    const { settings } = (await world.api('GET', `/hooks/outgoing/${hookId()}`)).body
+    assert.deepEqual(settings.request_body, { text: '{{ pipeline.name }} is {{ action.status }}' })
+    assert.equal(settings.timeout_seconds, 7)
+    assert.deepEqual(errors, [])
+    await close()
+  })
+
+  it('are never green while the receiver fails, and redeliver by mouse and by keyboard alone', async () => {
+    const { page, errors, close } = await openPage(world, hookPath)
+    await badge(page, 'Active')
+    receiver.answer(400, { 'content-type': 'text/html' }, `<h1>No</h1>${'x'.repeat(2_000_000)}`)
+    await runUntil('refused')
+    await badge(page, 'Failing')
+    await page.getByText(/^Failed .* in a row$|^Failed once$/).waitFor()
+    await goTo(page, '/app/hooks')
+    const row = page.getByRole('row', { name: /Slack/ })
+    await row.getByText('Failing').waitFor()
+    assert.equal(await row.getByText('Active').count(), 0)
+    await goTo(page, '/app/overview')
+    await page.getByText('Failing outgoing hooks').waitFor()
+    await page.getByRole('link', { name: 'Slack', exact: true }).click()
+
+    await page
+      .getByRole('row', { name: /Run completed.*Failed/ })
+      .first()
+      .getByRole('button')
+      .click()
+    const drawer = page.getByRole('dialog')
+    await drawer.getByText('Receiver returned 400').waitFor()
+    await drawer.getByText('<h1>No</h1>').waitFor()
+    receiver.answer(200)
+    await drawer.getByRole('button', { name: 'Redeliver' }).click()
+    await drawer.getByText('Delivered', { exact: true }).waitFor()
+    await drawer.getByText('2 attempts').waitFor()
+    await page.keyboard.press('Escape')
+    await badge(page, 'Active')
+
+    await page.reload()
+    await page.getByRole('row', { name: /Run started.*Failed/ }).waitFor()
+    await tabTo(page, 'Run started')
+    await page.keyboard.press('Enter')
+    await page.getByRole('dialog').getByText('Receiver returned 400').waitFor()
+    await tabTo(page, 'Redeliver')
+    await page.keyboard.press('Enter')
+    await page.getByRole('dialog').getByText('Delivered', { exact: true }).waitFor()
+    await page.keyboard.press('Escape')
+    await focusMovesTo(page, 'Run started')
+    assert.equal(await focusedName(page), 'Run started')
+    assert.deepEqual(errors, [])
+    await close()
+  })
+
+  it('redeliver everything that failed since a time, and say how much that is first', async () => {
+    receiver.answer(400)
+    await runUntil('refused')
+    receiver.answer(200)
+    const before = receiver.arrivals.length
+    const { page, errors, close } = await openPage(world, hookPath)
+    await page.getByRole('button', { name: 'Redeliver failed…' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('Failed since').selectOption('1')
+    await dialog.getByText('2 deliveries will be sent again.').waitFor()
+    await dialog.getByRole('button', { name: 'Redeliver 2' }).click()
+    await page.getByText('2 deliveries sent again.').waitFor()
+    await receiver.until(before + 2)
+    assert.deepEqual(errors, [])
+    await close()
+  })
+
+  it('are paused and enabled, and show a new secret once', async () => {
+    const { page, errors, close } = await openPage(world, hookPath)
+    await page.getByRole('button', { name: 'Pause' }).click()
+    await page.getByText('Hook Slack paused.').waitFor()
+    await page.getByText('Nothing is sent.', { exact: false }).waitFor()
+    await page.getByRole('row').nth(1).getByRole('button').click()
+    const redeliver = page.getByRole('dialog').getByRole('button', { name: 'Redeliver' })
+    assert.equal(await redeliver.getAttribute('aria-disabled'), 'true')
+    assert.match(await redeliver.innerText(), /Enable the hook first/)
+    await page.keyboard.press('Escape')
+    await page.getByRole('button', { name: 'Enable' }).click()
+    await badge(page, 'Active')
+    await page.getByRole('button', { name: 'More actions' }).click()
+    await page.getByRole('menuitem', { name: 'Rotate secret' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Rotate secret' }).click()
+    const secret = page.getByLabel('Secret', { exact: true })
+    await secret.waitFor()
+    assert.match(await secret.inputValue(), /^whsec_/)
+    await page.getByRole('button', { name: 'Done' }).click()
+    await secret.waitFor({ state: 'detached' })
+    assert.deepEqual(errors, [])
+    await close()
+  })
+
+  it('tell a viewer why nothing can be changed, and show a new one to who may only add', async () => {
+    const viewer = await openPage(world, hookPath, world.viewer)
+    const button = viewer.page.getByRole('button', { name: /^Send test/ })
+    await button.getByText('Your role does not include hook:edit').waitFor({ state: 'attached' })
+    assert.equal(await button.getAttribute('aria-disabled'), 'true')
+    assert.equal(await viewer.page.getByText('/services/T/B/x').count(), 0)
+    await viewer.page.getByRole('row').nth(1).getByRole('button').click()
+    await viewer.page.getByText(/shown to people whose role includes hook:edit/).waitFor()
+    assert.deepEqual(viewer.errors, [])
+    await viewer.close()
+
+    const role = await world.api('POST', '/organizations/1/roles', {
+      name: 'Adds hooks',
+      permissions: ['server:view', 'hook:add'],
+    })
+    const adder = await world.invite('adder@example.com', { name: 'Ada Adder', role_id: role.body.id })
+    const path = `/app/hooks/new?type=outgoing&pipeline=${world.pipelineId}`
+    const { page, errors, close } = await openPage(world, path, adder)
+    await page.getByRole('button', { name: /^Your own receiver/ }).click()
+    await page.getByLabel('URL of the receiver').fill(`${receiver.url}/added`)
+    await page.getByRole('button', { name: 'Create hook' }).click()
+    assert.match(await page.getByLabel('Secret', { exact: true }).inputValue(), /^whsec_/)
+    assert.deepEqual(errors, [])
+    await close()
+  })
+
+  it('are accessible and fit, light and dark, wide and narrow', async () => {
+    const { page, errors, close } = await openPage(world, '/app/hooks/new?type=outgoing')
+    const check = async (what: string) => {
+      for (const { colorScheme, ...size } of LOOKS) {
+        await page.emulateMedia({ colorScheme })
+        await page.setViewportSize(size)
+        await page.evaluate(TRANSITIONS_END)
+        assert.deepEqual(await findViolations(page), [], `${what}, ${colorScheme}`)
+        const overflow = await page.evaluate('document.documentElement.scrollWidth - innerWidth')
+        assert.ok((overflow as number) <= 0, `${what} is ${overflow} px too wide, ${colorScheme}`)
+      }
+    }
+    await page.getByRole('button', { name: /^GitLab/ }).waitFor()
+    await check('the gallery')
+    await page.getByRole('button', { name: /^GitLab/ }).click()
+    await page.getByLabel('Project').waitFor()
+    await check('the form of a receiver')
+    await goTo(page, hookPath)
+    await page.getByRole('region', { name: 'Body of the preview' }).waitFor()
+    await page.getByText('More options').click()
+    await page.getByRole('button', { name: 'Add header' }).click()
+    await page.getByRole('button', { name: 'Add condition' }).click()
+    await check('the page of a hook')
+    await page.getByRole('row').nth(1).getByRole('button').click()
+    await page.getByRole('region', { name: 'Body of the request' }).waitFor()
+    await check('a delivery')
+    await page.keyboard.press('Escape')
+    await page.getByRole('button', { name: 'Redeliver failed…' }).click()
+    await page.getByText('Nothing to send again', { exact: false }).waitFor()
+    await check('redelivering')
+    assert.equal(await page.locator('style').count(), 0)
+    assert.deepEqual(errors, [])
+    await close()
+  })
+
+  it('perform every operation that writes.ts lists', () => assertWrites(world, 'outgoing-hooks.browser.ts'))
+})
