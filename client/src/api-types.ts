@@ -1253,7 +1253,7 @@ export interface paths {
     post?: never
     /**
      * Remove an organization
-     * @description Returns 409 while it has projects or credentials. Its members lose their roles in it.
+     * @description Returns 409 if it is not empty, unless `cascade=true`, which requires the permission to remove everything in it. Never removed while a run is unfinished. The record of its runs remains. Its members lose their roles in it.
      */
     delete: operations['removeOrganization']
     options?: never
@@ -9069,7 +9069,10 @@ export interface operations {
   }
   removeOrganization: {
     parameters: {
-      query?: never
+      query?: {
+        /** @description Also remove everything in it. */
+        cascade?: boolean
+      }
       header?: {
         /** @description The `ETag` of your last read. If the record has changed since, nothing happens and the response is 412. */
         'If-Match'?: string

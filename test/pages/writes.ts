@@ -21,14 +21,6 @@ export const WRITES: Record<string, readonly string[]> = {
     ...['createApplicationPipeline', 'createServerPipeline', 'changePipeline', 'removePipeline'],
     ...['createStep', 'changeStep', 'removeStep', 'planPipeline'],
   ],
-  'incoming-hooks.browser.ts': [
-    'createIncomingHook',
-    'changeIncomingHook',
-    'removeIncomingHook',
-    'rotateIncomingHookSecret',
-    'dryRunHook',
-    'replayHookRequest',
-  ],
   'runs.browser.ts': ['runPipeline', 'planPipeline', 'cancelAction', 'retryAction', 'replayHookRequest'],
 }
 
