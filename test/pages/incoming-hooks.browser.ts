@@ -50,7 +50,11 @@ describe('incoming hooks in the browser', () => {
     const { page, errors, close } = await openPage(world, '/app/overview')
     await isLoaded(page)
     const clicks = await countClicks(page)
-    await page.getByRole('link', { name: 'Hooks', exact: true }).click()
+    await page
+      .getByRole('navigation')
+      .getByRole('link', { name: /^Hooks/ })
+      .first()
+      .click()
     await page.getByRole('button', { name: 'Add hook' }).click()
     await page.getByRole('combobox', { name: 'Pipeline' }).click()
     await page.getByRole('option', { name: /^Two steps/ }).click()
