@@ -53,7 +53,7 @@ describe('pipelines in the browser', () => {
   }
 
   async function enterCommand(page: Page, text: string): Promise<void> {
-    await page.getByRole('textbox', { name: 'Command' }).click()
+    await page.locator('.cm-content[aria-label="Command"]').click()
     await page.keyboard.press('ControlOrMeta+a')
     await page.keyboard.press('Delete')
     await page.keyboard.insertText(text)

@@ -41,7 +41,6 @@ export const queryKeys = {
     environmentId === undefined ? ['latest-runs'] : ['latest-runs', environmentId, resourceType],
   variables: (applicationId: Id) => ['variables', String(applicationId)],
   grants: (organizationId: Id | undefined, userId: Id) => ['grants', organizationId, userId],
-  resources: (environmentId: Id) => ['resources', environmentId],
   pipelines: (resourceType: string, resourceId: Id) => ['pipelines', resourceType, resourceId],
   environmentPipelines: (...parts: unknown[]) => ['environment-pipelines', ...parts],
   offeredResources: (...parts: unknown[]) => ['offered-resources', ...parts],

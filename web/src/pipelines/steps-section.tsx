@@ -30,7 +30,7 @@ export function StepsSection({ pipeline, scope }: StepsSectionProps) {
   const [removing, setRemoving] = useState<PipelineStep>()
   const commands = useBuiltInCommands(pipeline)
   const { allowed, reason } = usePermission('pipeline:edit', scope)
-  useFocusAfterRemoval(list, steps.length)
+  useFocusAfterChange(list, steps.length)
 
   const shared = { opened, close, reason: allowed ? undefined : reason }
   const openedId = form?.kind === 'change' ? form.id : undefined
@@ -129,12 +129,13 @@ function NoSteps({ children }: { children: ReactNode }) {
   )
 }
 
-/** The button that removed a step is gone with it. */
-function useFocusAfterRemoval(list: { current: HTMLElement | null }, count: number): void {
+/** The button that removed a step is gone with it, and so is the one that added the first step. */
+function useFocusAfterChange(list: { current: HTMLElement | null }, count: number): void {
   const before = useRef(count)
   useEffect(() => {
-    if (count < before.current && document.activeElement === document.body)
-      list.current?.querySelector<HTMLElement>('[data-add]')?.focus()
+    const isGone = count < before.current || before.current === 0
+    if (isGone && document.activeElement === document.body)
+      list.current?.querySelector<HTMLElement>('[data-add]')?.focus({ preventScroll: true })
     before.current = count
   }, [list, count])
 }

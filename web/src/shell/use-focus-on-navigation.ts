@@ -49,6 +49,8 @@ export function useFocusOnNavigation(location: string): void {
     return whenPresent(
       () => (place?.link ? findLink(place.link) : findVisible('main h1')[0]),
       (element) => {
+        // The next page opened a form.
+        if (!place && document.activeElement?.matches('main :is(input, textarea)')) return true
         if (element.matches('h1')) element.tabIndex = -1
         element.focus({ preventScroll: true })
         if (place) scrollTo(0, place.scroll)
