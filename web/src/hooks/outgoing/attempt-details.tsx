@@ -2,6 +2,7 @@
 import { Code, Group, Text, Title } from '@mantine/core'
 import type { ReactNode } from 'react'
 import type { HookRequestDetail } from '../../api/types.ts'
+import { parseJson } from '../../editor/json-nodes.ts'
 import { formatDateTime } from '../../ui/format.ts'
 import { CopyButton } from '../../ui/parts.tsx'
 import { outcomeLabel } from '../../ui/status.ts'
@@ -88,11 +89,8 @@ export function Body({ label, text, encoding = 'utf-8', empty = 'Body not stored
   )
 }
 
-/** Indented if it is JSON, otherwise as received. */
+/** Indented if it is JSON, otherwise as received. Numbers keep their digits. */
 function prettyJson(text: string): string {
-  try {
-    return JSON.stringify(JSON.parse(text), null, 2)
-  } catch {
-    return text
-  }
+  const parsed = parseJson(text)
+  return parsed.kind === 'json' ? JSON.stringify(parsed.value, null, 2) : text
 }

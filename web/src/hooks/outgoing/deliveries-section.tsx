@@ -8,6 +8,7 @@ import { queryKeys } from '../../api/queries.ts'
 import { useApi } from '../../api/services.ts'
 import type { Hook } from '../../api/types.ts'
 import { usePipeline } from '../../pipelines/pipelines.ts'
+import { runTitle } from '../../pipelines/run-title.ts'
 import { useSearch } from '../../scope/scope.ts'
 import type { PermissionScope } from '../../session/permissions.ts'
 import { EmptyState } from '../../ui/empty-state.tsx'
@@ -164,7 +165,6 @@ function DeliveryRow({ delivery, hook, open }: { delivery: Delivery; hook: Hook;
 export function RunLink({ hook, actionId }: { hook: Hook; actionId: number | null }) {
   const pipeline = usePipeline(hook.pipeline_id).data
   if (actionId === null) return <span aria-hidden="true">–</span>
-  const isOwn = hook.trigger_when.scope !== 'resource'
-  const name = isOwn && pipeline ? `${pipeline.name} ` : ''
-  return <Link href={`/actions/${actionId}`}>{`${name}#${actionId}`}</Link>
+  const name = hook.trigger_when.scope === 'resource' ? undefined : pipeline?.name
+  return <Link href={`/actions/${actionId}`}>{runTitle(name, actionId)}</Link>
 }

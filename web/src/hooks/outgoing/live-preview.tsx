@@ -4,6 +4,8 @@ import type { Data } from '#client/index.ts'
 import { queryKeys } from '../../api/queries.ts'
 import { useApi } from '../../api/services.ts'
 import type { Hook } from '../../api/types.ts'
+import { usePipeline } from '../../pipelines/pipelines.ts'
+import { runTitle } from '../../pipelines/run-title.ts'
 import { Section } from '../../ui/parts.tsx'
 import { STATUS_LABELS } from '../../ui/status.ts'
 import { Body, Headers } from './attempt-details.tsx'
@@ -85,6 +87,8 @@ function ActionSelect({ hook, actionId, choose }: ActionSelectProps) {
       : { 'filter[pipeline_id]': String(hook.pipeline_id) }),
     per_page: MAX_ACTIONS,
   }
+  const pipeline = usePipeline(hook.pipeline_id).data
+  const name = hook.trigger_when.scope === 'resource' ? undefined : pipeline?.name
   const { data = [] } = useQuery({
     queryKey: queryKeys.actions(JSON.stringify(filter)),
     queryFn: ({ signal }) => api.get('/actions', { params: { query: filter }, signal }),
@@ -98,7 +102,7 @@ function ActionSelect({ hook, actionId, choose }: ActionSelectProps) {
         { value: '', label: 'the newest run' },
         ...data.map(({ id, status }) => ({
           value: String(id),
-          label: `#${id}, ${STATUS_LABELS[status].toLowerCase()}`,
+          label: `${runTitle(name, id)}, ${STATUS_LABELS[status].toLowerCase()}`,
         })),
       ]}
     />

@@ -6,6 +6,7 @@ import { queryKeys } from '../../api/queries.ts'
 import { useApi } from '../../api/services.ts'
 import type { Hook } from '../../api/types.ts'
 import { CodeEditor } from '../../editor/code-editor.tsx'
+import { OPERATION_LABELS, operationsOf, type Resource } from '../../pipelines/new-pipeline.ts'
 import { RecordForm } from '../../ui/form/record-form.tsx'
 import { type RecordForm as FormState, useRecordForm } from '../../ui/form/use-record-form.ts'
 import { notify } from '../../ui/notify.ts'
@@ -57,7 +58,7 @@ export function SettingsForm({ hook, version }: SettingsFormProps) {
           <div className={classes.options}>
             <HeadersField form={form} error={errorOf('settings.request_headers')} />
             <ConditionsField form={form} />
-            <MoreFields form={form} operation={hook.action_type} />
+            <MoreFields form={form} hook={hook} />
           </div>
         </details>
       </RecordForm>
@@ -75,7 +76,7 @@ export function SettingsForm({ hook, version }: SettingsFormProps) {
   )
 }
 
-function MoreFields({ form, operation }: { form: OutgoingForm; operation: string }) {
+function MoreFields({ form, hook }: { form: OutgoingForm; hook: Hook }) {
   return (
     <Stack gap="md" maw="24rem">
       <NativeSelect label="Method" data={[...METHODS]} {...form.field('settings.request_method')} />
@@ -88,10 +89,13 @@ function MoreFields({ form, operation }: { form: OutgoingForm; operation: string
         ]}
         {...form.field('trigger_when.scope')}
       />
-      {form.values['trigger_when.scope'] === 'resource' && (
-        <TextInput
+      {(form.values['trigger_when.scope'] === 'resource' || form.errors.action_type) && (
+        <NativeSelect
           label="Type of runs"
-          description={`Such as ${operation}, deploy, rollback or restart.`}
+          data={operationsOf(hook.resource_type as Resource['type']).map((value) => ({
+            value,
+            label: OPERATION_LABELS[value],
+          }))}
           {...form.field('action_type')}
         />
       )}
