@@ -5,6 +5,13 @@ import type { Browser, Page } from 'playwright-core'
 
 /** By file, the ids of the operations that its browser performs with success. */
 export const WRITES: Record<string, readonly string[]> = {
+  'inventory.browser.ts': [
+    ...['createServer', 'changeServer', 'removeServer', 'checkServer'],
+    ...['createApplication', 'changeApplication', 'removeApplication', 'inspectRepository'],
+    ...['linkApplicationToServer', 'unlinkApplicationFromServer'],
+    ...['linkServerToApplication', 'unlinkServerFromApplication'],
+    ...['createVariable', 'changeVariable', 'removeVariable'],
+  ],
   'pipelines.browser.ts': [
     ...['createApplicationPipeline', 'createServerPipeline', 'changePipeline', 'removePipeline'],
     ...['createStep', 'changeStep', 'removeStep', 'planPipeline'],
