@@ -4,6 +4,7 @@ import { useState } from 'react'
 import { Link, useLocation } from 'wouter'
 import { queryKeys } from '../api/queries.ts'
 import { useApi } from '../api/services.ts'
+import { CopyAs } from '../copy-as/copy-as.tsx'
 import { ResourcePipelines } from '../pipelines/resource-pipelines.tsx'
 import { scopeSearch } from '../scope/scope.ts'
 import { ScopeBreadcrumbs } from '../scope/scope-breadcrumbs.tsx'
@@ -50,6 +51,16 @@ function ApplicationDetails({ application, version }: ApplicationDetailsProps) {
       <ScopeBreadcrumbs page="/applications" environment={environment} />
       <PageHeader title={application.name}>
         <Group gap="xs">
+          {organization && (
+            <CopyAs
+              resource={{
+                type: 'application',
+                id: application.id,
+                name: application.name,
+                organizationId: organization,
+              }}
+            />
+          )}
           <GuardedButton
             variant="default"
             permission="application:edit"
@@ -76,7 +87,12 @@ function ApplicationDetails({ application, version }: ApplicationDetailsProps) {
         <Source application={application} organizationId={organization} />
         <Releases application={application} />
       </div>
-      <ResourcePipelines type="application" id={application.id} />
+      <ResourcePipelines
+        type="application"
+        id={application.id}
+        environmentId={application.environment_id}
+        scope={scope}
+      />
       <ApplicationServers application={application} scope={scope} />
       <VariablesSection applicationId={application.id} scope={scope} />
       <ApplicationHooks applicationId={application.id} />

@@ -79,7 +79,7 @@ function EnvironmentApplications({ environment, add }: { environment: Environmen
                 <Table.Td className="numeric dimmed">
                   {plural(application.linked_resources.length, 'server')}
                 </Table.Td>
-                <Table.Td>
+                <Table.Td className="status-cell">
                   <LatestRun run={runs?.get(application.id) ?? application.last_deployments.latest} />
                 </Table.Td>
               </Table.Tr>

@@ -2,17 +2,20 @@
 import { Table } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { Workflow } from 'lucide-react'
-import type { ReactNode } from 'react'
+import { useState } from 'react'
 import { Link } from 'wouter'
 import { queryKeys } from '../api/queries.ts'
 import { useApi } from '../api/services.ts'
 import type { Pipeline } from '../api/types.ts'
 import { LatestRun } from '../scope/latest-run.tsx'
+import type { PermissionScope } from '../session/permissions.ts'
 import { EmptyState } from '../ui/empty-state.tsx'
+import { GuardedButton } from '../ui/guarded-button.tsx'
 import { Loaded } from '../ui/page.tsx'
 import { DataTable, Section, StatusBadge } from '../ui/parts.tsx'
 import { plural, triggerLabel } from '../ui/status.ts'
 import { Age, Duration } from '../ui/time.tsx'
+import { AddPipelineDialog } from './add-pipeline-dialog.tsx'
 import { type PipelineRun, useResourceRuns } from './resource-runs.ts'
 
 export function useResourcePipelines(type: 'application' | 'server', id: number) {
@@ -27,20 +30,26 @@ export function useResourcePipelines(type: 'application' | 'server', id: number)
 type ResourcePipelinesProps = {
   type: 'application' | 'server'
   id: number
-  /** The button that adds one. */
-  action?: ReactNode
+  environmentId: number
+  scope: PermissionScope | undefined
 }
 
-export function ResourcePipelines({ type, id, action }: ResourcePipelinesProps) {
+export function ResourcePipelines({ type, id, environmentId, scope }: ResourcePipelinesProps) {
+  const [isAdding, setAdding] = useState(false)
   const query = useResourcePipelines(type, id)
   const runs = useResourceRuns(query.data)
+  const add = (
+    <GuardedButton variant="default" permission="pipeline:add" scope={scope} onClick={() => setAdding(true)}>
+      Add pipeline
+    </GuardedButton>
+  )
   return (
     <>
       <Section id="pipelines" title="Pipelines">
         <Loaded query={query} what="pipelines">
           {(pipelines) =>
             pipelines.length === 0 ? (
-              <EmptyState icon={Workflow} title="No pipelines yet" action={action}>
+              <EmptyState icon={Workflow} title="No pipelines yet" action={add}>
                 A pipeline is the list of steps that run on each server.
               </EmptyState>
             ) : (
@@ -52,7 +61,15 @@ export function ResourcePipelines({ type, id, action }: ResourcePipelinesProps) 
             )
           }
         </Loaded>
+        {query.data && query.data.length > 0 && <div className="below-table">{add}</div>}
       </Section>
+      {isAdding && (
+        <AddPipelineDialog
+          within={`environment:${environmentId}`}
+          resource={{ type, id }}
+          close={() => setAdding(false)}
+        />
+      )}
       {query.data && query.data.length > 0 && (
         <Section id="runs" title="Recent runs">
           <Loaded query={runs} what="runs">
@@ -72,7 +89,7 @@ function Row({ pipeline, run }: { pipeline: Pipeline; run: PipelineRun['action']
       </Table.Td>
       <Table.Td className="dimmed">{pipeline.operation_human_readable}</Table.Td>
       <Table.Td className="numeric dimmed">{plural(pipeline.steps.length, 'step')}</Table.Td>
-      <Table.Td>
+      <Table.Td className="status-cell">
         <LatestRun run={run} />
       </Table.Td>
     </Table.Tr>
@@ -90,10 +107,10 @@ function Runs({ runs }: { runs: PipelineRun[] }) {
               {pipeline.name} #{action.id}
             </Link>
           </Table.Td>
-          <Table.Td>
+          <Table.Td className="status-cell">
             <StatusBadge status={action.status} />
           </Table.Td>
-          <Table.Td className="wrap dimmed">
+          <Table.Td className="wrap dimmed status-cell">
             {triggerLabel(action.triggered_from.trigger_type, action.triggered_from.name)}
           </Table.Td>
           <Table.Td className="dimmed">

@@ -9,7 +9,7 @@ export function LatestRun({
 }: {
   run: Pick<ActionListItem, 'id' | 'status' | 'created_at'> | null | undefined
 }) {
-  if (!run) return <span className="dimmed">No runs yet</span>
+  if (!run) return <span className="dimmed numeric">No runs yet</span>
   return (
     <span className="latest-run">
       <Link href={`/actions/${run.id}`} aria-label={`Run #${run.id}`}>

@@ -31,16 +31,9 @@ export function ServerFields({ form, organizationId, isNew = false }: ServerFiel
       {isSsh && (
         <>
           <div className={classes.hostRow}>
-            <TextInput
-              label="Host"
-              description="A host name or an IP address"
-              autoComplete="off"
-              spellCheck={false}
-              {...form.field('host')}
-            />
+            <TextInput label="Host" autoComplete="off" spellCheck={false} {...form.field('host')} />
             <TextInput
               label="Login"
-              description="The account that runs your commands"
               autoComplete="off"
               spellCheck={false}
               {...form.field('login_name')}

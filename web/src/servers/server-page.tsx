@@ -5,6 +5,7 @@ import { Link, useLocation } from 'wouter'
 import { useHistoryState } from 'wouter/use-browser-location'
 import { queryKeys } from '../api/queries.ts'
 import { useApi } from '../api/services.ts'
+import { CopyAs } from '../copy-as/copy-as.tsx'
 import { useCredentials } from '../credentials/credentials.ts'
 import { ResourcePipelines } from '../pipelines/resource-pipelines.tsx'
 import { scopeSearch } from '../scope/scope.ts'
@@ -51,6 +52,11 @@ function ServerDetails({ server, version }: ServerDetailsProps) {
       <ScopeBreadcrumbs page="/servers" environment={environment} />
       <PageHeader title={server.name}>
         <Group gap="xs">
+          {organization && (
+            <CopyAs
+              resource={{ type: 'server', id: server.id, name: server.name, organizationId: organization }}
+            />
+          )}
           <GuardedButton
             variant="default"
             permission="server:edit"
@@ -78,7 +84,7 @@ function ServerDetails({ server, version }: ServerDetailsProps) {
         <Connection server={server} organizationId={organization} scope={scope} />
       </div>
       <ServerApplications server={server} scope={scope} />
-      <ResourcePipelines type="server" id={server.id} />
+      <ResourcePipelines type="server" id={server.id} environmentId={server.environment_id} scope={scope} />
       {open === 'edit' && organization && (
         <EditServerDialog
           server={server}

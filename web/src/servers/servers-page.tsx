@@ -90,7 +90,7 @@ function EnvironmentServers({ environment, add }: { environment: Environment; ad
                 <Table.Td className="numeric dimmed">
                   {plural(server.linked_resources.length, 'application')}
                 </Table.Td>
-                <Table.Td>
+                <Table.Td className="status-cell">
                   <LatestRun run={runs?.get(server.id)} />
                 </Table.Td>
               </Table.Tr>

@@ -57,17 +57,10 @@ function OrganizationForm({ organization, version }: OrganizationFormProps) {
     },
   })
   return (
-    <Stack gap="md">
+    <Stack gap="md" maw="36rem">
       <RecordForm form={form} submit="Save changes" reason={allowed ? undefined : reason}>
         <Group gap="xs" align="flex-end" wrap="nowrap">
-          <TextInput
-            flex={1}
-            maw="32rem"
-            label="Name"
-            autoComplete="off"
-            readOnly={!allowed}
-            {...form.field('name')}
-          />
+          <TextInput flex={1} label="Name" autoComplete="off" readOnly={!allowed} {...form.field('name')} />
           <MoreMenu label="More actions for the organization">
             <GuardedMenuItem
               color="red"
