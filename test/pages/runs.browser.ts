@@ -4,15 +4,7 @@ import { after, before, describe, it } from 'node:test'
 import type { Page } from 'playwright-core'
 import { until } from '#test/support/until.ts'
 import { findViolations } from './axe.ts'
-import {
-  focusIsOn,
-  goTo,
-  isDisabledWithReason,
-  isLoaded,
-  openPage,
-  openPagesWorld,
-  type PagesWorld,
-} from './world.ts'
+import { focusIsOn, goTo, isDisabledWithReason, openPage, openPagesWorld, type PagesWorld } from './world.ts'
 import { assertWrites } from './writes.ts'
 
 const LOOKS = [
@@ -225,7 +217,7 @@ describe('runs in the browser', () => {
     assert.ok(failed > 20, 'more than the overview lists')
     const { page, errors, close } = await openPage(world, '/app/overview')
     const tile = page.locator('dl > div').filter({ has: page.getByRole('link', { name: 'Failed (24 h)' }) })
-    await tile.getByText(String(failed), { exact: true }).waitFor()
+    await tile.getByText(new RegExp(`^${failed}\\b`)).waitFor()
     await page.getByRole('link', { name: `20 of ${failed}` }).click()
     await rowsAre(page, failed)
     assert.equal(new URL(page.url()).search, '?status=failed&since=24h')
