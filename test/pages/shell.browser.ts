@@ -8,6 +8,7 @@ import { chooseInAccountMenu, scopeLevel, selectScope } from './shell-steps.ts'
 import { isLoaded, openPage, openPagesWorld, type PagesWorld } from './world.ts'
 
 const LONG_NAME = `Deploy ${'ブログ und <b>shop</b> '.repeat(13)}`.slice(0, 250)
+const ROW_HEIGHT = 60
 const WIDTHS = [360, 768, 1024, 1440, 2200, 2560]
 
 describe('the shell', () => {
@@ -18,6 +19,7 @@ describe('the shell', () => {
     world = await openPagesWorld({ after: (end) => ends.push(end) })
     await world.openAll()
     await world.createProject('Web shop', 'Production')
+    await world.deploy()
     const { body } = await world.api('POST', '/pipelines/server/1', { name: LONG_NAME, operation: 'custom' })
     longId = body.id
     await world.api('POST', `/pipelines/${longId}/steps`, { name: 'wait', command: 'sleep 600' })
@@ -30,8 +32,8 @@ describe('the shell', () => {
     for (let run = 0; run < 3; run++) await world.api('POST', `/pipelines/${longId}/actions`, {})
     await world.callHook({})
     const { page, errors, close } = await openPage(world, '/app/actions')
-    await page.getByRole('link', { name: 'Two steps #4' }).waitFor()
-    await page.getByRole('link', { name: /^Deploy ブログ.* #3$/ }).waitFor()
+    await page.getByRole('link', { name: 'Two steps #5' }).waitFor()
+    await page.getByRole('link', { name: /^Deploy ブログ.* #4$/ }).waitFor()
     await page.getByText('Waiting: pipeline busy').first().waitFor()
     for (const width of WIDTHS) {
       await page.setViewportSize({ width, height: 900 })
@@ -50,7 +52,7 @@ describe('the shell', () => {
     await page.getByRole('link', { name: 'Restart Web shop' }).waitFor()
     await page.getByRole('link', { name: 'Members' }).click()
     await page.getByRole('heading', { level: 1, name: 'Members' }).waitFor()
-    await selectScope(page, 'Organization', 'Sample organization')
+    await selectScope(page, 'Project', 'All projects')
     await page.waitForURL((url) => url.pathname === '/app/members' && url.search === '?organization=1')
     await selectScope(page, 'Project', 'Sample project')
     await page.waitForURL((url) => url.pathname === '/app/overview')
@@ -77,7 +79,7 @@ describe('the shell', () => {
   it('jumps and runs by keyboard alone, announces what it found, and offers it first next time', async () => {
     const { page, errors, close } = await openPage(world, '/app/overview')
     await page.getByRole('heading', { level: 1 }).waitFor()
-    await press(page, 'Control+k')
+    await openPalette(page)
     await page.keyboard.type('this machine')
     await page.getByRole('option', { name: /^This machine/ }).waitFor()
     await page
@@ -89,7 +91,7 @@ describe('the shell', () => {
     await page.waitForURL((url) => url.pathname === '/app/servers/1')
     await headingHasFocus(page)
 
-    await press(page, 'Control+k')
+    await openPalette(page)
     await page.keyboard.type('#1')
     await page.getByRole('option', { name: / #1/ }).first().waitFor()
     await resultsAreComplete(page)
@@ -97,7 +99,7 @@ describe('the shell', () => {
     await page.waitForURL((url) => url.pathname === '/app/actions/1')
     await headingHasFocus(page)
 
-    await press(page, 'Control+k')
+    await openPalette(page)
     await page.keyboard.type('run two')
     await page.getByRole('option', { name: 'Run Two steps' }).waitFor()
     await resultsAreComplete(page)
@@ -105,7 +107,7 @@ describe('the shell', () => {
     await page.getByRole('dialog', { name: 'Run Two steps' }).waitFor()
     await press(page, 'Escape')
 
-    await press(page, 'Control+k')
+    await openPalette(page)
     const recent = page.getByRole('group', { name: 'Recent' }).getByRole('option')
     assert.match((await recent.first().textContent()) ?? '', /^Run Two steps/)
     await press(page, 'ArrowDown')
@@ -125,12 +127,14 @@ describe('the shell', () => {
   })
 
   it('rolls back an application by name', async () => {
-    await world.deploy()
     const { page, errors, close } = await openPage(world, '/app/overview')
     await page.getByRole('button', { name: /^Search/ }).click()
-    await page.keyboard.type('roll back')
-    await page.keyboard.type(' sample')
-    await page.getByRole('option', { name: /^Roll back Sample/ }).click()
+    await paletteHasFocus(page)
+    await page.keyboard.type('roll back sample')
+    await page
+      .getByRole('option', { name: /^Roll back / })
+      .first()
+      .click()
     await page.waitForURL((url) => url.pathname === '/app/pipelines/1')
     await page.getByRole('dialog').waitFor()
     assert.deepEqual(errors, [])
@@ -141,20 +145,21 @@ describe('the shell', () => {
     for (let call = 0; call < 20; call++) await world.callHook({})
     const { page, errors, close } = await openPage(world, '/app/actions')
     await page.setViewportSize({ width: 1200, height: 500 })
-    const link = page.getByRole('link', { name: 'Two steps #4' })
-    await link.scrollIntoViewIfNeeded()
-    const scroll = await page.evaluate('scrollY')
-    assert.ok(Number(scroll) > 100)
+    const link = page.getByRole('link', { name: 'Two steps #5' })
     await link.focus()
+    const scroll = Number(await page.evaluate('scrollY'))
+    assert.ok(scroll > 100)
     await press(page, 'Enter')
-    await page.getByRole('heading', { level: 1, name: 'Two steps #4' }).waitFor()
+    await page.getByRole('heading', { level: 1, name: 'Two steps #5' }).waitFor()
     await headingHasFocus(page)
     assert.equal(await page.evaluate('scrollY'), 0)
     await page.goBack()
     await until('the link has the focus again', 20_000, async () => {
-      return (await page.evaluate('document.activeElement.textContent')) === 'Two steps #4'
+      return (await page.evaluate('document.activeElement.textContent')) === 'Two steps #5'
     })
-    await until('it is where it was', 20_000, async () => (await page.evaluate('scrollY')) === scroll)
+    await until('it is where it was', 20_000, async () => {
+      return Math.abs(Number(await page.evaluate('scrollY')) - scroll) < ROW_HEIGHT
+    })
     assert.deepEqual(errors, [])
     await close()
   })
@@ -204,6 +209,16 @@ describe('the shell', () => {
 
 const press = (page: Page, key: string) => page.keyboard.press(key)
 
+/** Opens it from wherever the focus is. */
+async function openPalette(page: Page): Promise<void> {
+  await press(page, 'Control+k')
+  await paletteHasFocus(page)
+}
+
+async function paletteHasFocus(page: Page): Promise<void> {
+  await page.locator('[role="combobox"][aria-label="Search and commands"]:focus').waitFor()
+}
+
 async function headingHasFocus(page: Page): Promise<void> {
   await until('the heading has the focus', 20_000, async () => {
     return (await page.evaluate('document.activeElement.tagName')) === 'H1'
@@ -218,22 +233,20 @@ function isTooWide(page: Page): Promise<unknown> {
   return page.evaluate('document.documentElement.scrollWidth > window.innerWidth')
 }
 
-/** Pairs of cells of a row whose content overlaps, and pills that leave their cell. */
+/** Cells of a row that overlap, and what leaves its cell. */
 const OVERLAPS = `[...document.querySelectorAll('[data-action]')].flatMap((row) => {
   const cells = [...row.cells].filter((cell) => cell.checkVisibility())
-  const boxes = cells.map((cell) => {
-    const range = document.createRange()
-    range.selectNodeContents(cell)
-    return { name: cell.innerText, content: range.getBoundingClientRect(), own: cell.getBoundingClientRect() }
+  const boxes = cells.map((cell) => ({ text: cell.innerText, box: cell.getBoundingClientRect() }))
+  const problems = cells.flatMap((cell, index) => {
+    const { right } = boxes[index].box
+    const isTooWide = cell.scrollWidth > cell.clientWidth + 1
+    const leaves = [...cell.querySelectorAll('*')].some((part) => part.getBoundingClientRect().right > right + 1)
+    return isTooWide || leaves ? [cell.innerText + ' leaves its cell'] : []
   })
-  const problems = boxes
-    .filter(({ content, own }) => content.right > own.right + 1 || content.left < own.left - 1)
-    .map(({ name }) => name + ' leaves its cell')
-  for (const [index, one] of boxes.entries())
-    for (const other of boxes.slice(index + 1)) {
-      const [a, b] = [one.content, other.content]
+  for (const [index, { text, box: a }] of boxes.entries())
+    for (const { text: other, box: b } of boxes.slice(index + 1)) {
       const isApart = a.right <= b.left + 1 || b.right <= a.left + 1 || a.bottom <= b.top + 1 || b.bottom <= a.top + 1
-      if (!isApart) problems.push(one.name + ' overlaps ' + other.name)
+      if (!isApart) problems.push(text + ' overlaps ' + other)
     }
   return problems
 })`

@@ -14,7 +14,10 @@ import classes from './shell.module.css'
 import { Brand, Sidebar } from './sidebar.tsx'
 import { useFocusOnNavigation } from './use-focus-on-navigation.ts'
 
-const Palette = lazy(() => import('./palette/palette.tsx'))
+const importPalette = () => import('./palette/palette.tsx')
+const Palette = lazy(importPalette)
+/** People type right after the key: by then it should be there. */
+const PALETTE_PRELOAD_MS = 1_500
 
 const REFETCH_INTERVAL_MS = 3_000
 
@@ -30,6 +33,10 @@ export function Shell({ children }: { children: ReactNode }) {
   const [isPaletteOpen, palette] = useDisclosure()
   // Also while typing: the palette is the way out of a form.
   useHotkeys([['mod+K', palette.toggle]], [], true)
+  useEffect(() => {
+    const timer = setTimeout(() => void importPalette().catch(() => {}), PALETTE_PRELOAD_MS)
+    return () => clearTimeout(timer)
+  }, [])
   // biome-ignore lint/correctness/useExhaustiveDependencies: another page is why it closes
   useEffect(drawer.close, [location])
 
