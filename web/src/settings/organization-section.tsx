@@ -78,14 +78,17 @@ function OrganizationForm({ organization, version }: OrganizationFormProps) {
         <RemoveDialog
           what="organization"
           name={organization.name}
-          remove={() => api.delete('/organizations/{id}', { params: { path: { id } } })}
+          within={{ type: 'organization', id }}
+          remove={() =>
+            api.delete('/organizations/{id}', { params: { path: { id }, query: { cascade: true } } })
+          }
           onRemoved={() => {
             setScope({})
             void changed()
           }}
           close={() => setRemoving(false)}
         >
-          Its projects and credentials have to be removed first. Its members lose their roles in it.
+          Its members lose their roles in it. Past runs remain. This cannot be undone.
         </RemoveDialog>
       )}
     </Stack>
