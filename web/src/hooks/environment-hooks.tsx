@@ -6,6 +6,7 @@ import { Link } from 'wouter'
 import { queryKeys } from '../api/queries.ts'
 import { useApi } from '../api/services.ts'
 import type { Hook } from '../api/types.ts'
+import { usePipelineNames } from '../pipelines/pipeline-names.ts'
 import { EmptyState } from '../ui/empty-state.tsx'
 import { Loaded } from '../ui/page.tsx'
 import { DataTable, HookBadge, Pager } from '../ui/parts.tsx'
@@ -84,7 +85,7 @@ function HooksTable({ hooks }: { hooks: Hook[] }) {
             <Table.Td className={`dimmed ${classes.url}`}>
               <code>{isIncoming ? hook.url : hook.target_url}</code>
             </Table.Td>
-            <Table.Td>
+            <Table.Td className={classes.state}>
               <HookBadge hook={hook} />
             </Table.Td>
           </Table.Tr>
@@ -92,20 +93,4 @@ function HooksTable({ hooks }: { hooks: Hook[] }) {
       })}
     </DataTable>
   )
-}
-
-/** By id, as far as the person may see them. */
-function usePipelineNames(ids: number[]): Map<number, string> {
-  const api = useApi()
-  const wanted = [...new Set(ids)].toSorted((one, other) => one - other).join(',')
-  const { data = [] } = useQuery({
-    queryKey: queryKeys.names({ type: 'pipeline', id: wanted }),
-    enabled: wanted !== '',
-    placeholderData: keepPreviousData,
-    queryFn: ({ signal }) => {
-      const query = { type: 'pipeline', 'filter[id]': wanted, per_page: 100 }
-      return api.get('/names', { params: { query }, signal })
-    },
-  })
-  return new Map(data.map(({ id, name }) => [Number(id), name]))
 }

@@ -1,6 +1,7 @@
 import { Group } from '@mantine/core'
 import type { Pipeline } from '../api/types.ts'
 import { CopyAs } from '../copy-as/copy-as.tsx'
+import { PipelineHooks } from '../hooks/pipeline-hooks.tsx'
 import { ScopeBreadcrumbs } from '../scope/scope-breadcrumbs.tsx'
 import { useEnvironment } from '../scope/tree.ts'
 import { Loaded, PageHeader } from '../ui/page.tsx'
@@ -43,6 +44,7 @@ function PipelineDetails({ pipeline }: { pipeline: Pipeline }) {
           <SectionCard id="runs" title="Recent runs">
             <RecentRuns pipelineId={id} />
           </SectionCard>
+          <PipelineHooks pipelineId={id} scope={scope} />
           <SettingsSection pipeline={pipeline} scope={scope} />
         </div>
       </div>

@@ -11,6 +11,7 @@ import { Loaded } from '../../ui/page.tsx'
 import { DataTable, Pager, Section, StatusBadge } from '../../ui/parts.tsx'
 import { Age } from '../../ui/time.tsx'
 import { healthSummary } from '../hook-health.ts'
+import classes from '../hooks.module.css'
 import { capitalized, verdictLabel, verdictStatus } from './verdict.ts'
 
 const PER_PAGE = 25
@@ -83,10 +84,10 @@ function CallRow({ call, open }: { call: HookRequestRecord; open(): void }) {
           <Age of={call.created_at} />
         </Anchor>
       </Table.Td>
-      <Table.Td>
+      <Table.Td className={classes.state}>
         <StatusBadge status={verdictStatus(call.outcome)} label={verdict} />
       </Table.Td>
-      <Table.Td className="dimmed">
+      <Table.Td className={`dimmed ${classes.reason}`}>
         {reason && capitalized(reason)}
         {call.retry_of && <div>Replay</div>}
       </Table.Td>
