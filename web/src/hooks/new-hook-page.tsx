@@ -30,6 +30,8 @@ export default function NewHookPage() {
               <SegmentedControl
                 aria-label="Direction"
                 data={DIRECTIONS}
+                maw="100%"
+                styles={{ label: { whiteSpace: 'normal' } }}
                 value={type}
                 onChange={(next) => update({ type: next }, true)}
               />
@@ -41,7 +43,7 @@ export default function NewHookPage() {
           {type === 'incoming' ? (
             <NewIncomingHook pipeline={pipeline} onCreated={() => setCreated(true)} />
           ) : (
-            <NewOutgoingHook pipeline={pipeline} />
+            <NewOutgoingHook pipeline={pipeline} onCreated={() => setCreated(true)} />
           )}
         </Suspense>
       </Stack>

@@ -19,6 +19,8 @@ type LivePreviewProps = {
   preview: Preview | undefined
   /** Why there is none, if no input says so. */
   problem: string | null
+  /** The pipeline has not run yet. */
+  isWaiting: boolean
   /** What is shown is older than what the form says. */
   isStale: boolean
   actionId: number | undefined
@@ -26,11 +28,24 @@ type LivePreviewProps = {
 }
 
 /** What the receiver would get. */
-export function LivePreview({ hook, preview, problem, isStale, actionId, choose }: LivePreviewProps) {
+export function LivePreview({
+  hook,
+  preview,
+  problem,
+  isWaiting,
+  isStale,
+  actionId,
+  choose,
+}: LivePreviewProps) {
   return (
     <div className={classes.preview}>
       <Section id="preview" title="Preview" size="h5">
         <ActionSelect hook={hook} actionId={actionId} choose={choose} />
+        {isWaiting && (
+          <Text size="sm" className="dimmed" mt="sm" role="status">
+            Shown once the pipeline has run. Until then, a test is sent about a sample run.
+          </Text>
+        )}
         {problem && (
           <Alert color="orange" mt="sm" role="status" className="wrap">
             {problem}

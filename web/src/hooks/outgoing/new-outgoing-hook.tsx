@@ -11,8 +11,10 @@ import { CreatedHook, type CreatedHookProps } from './created-hook.tsx'
 import { ReceiverForm } from './receiver-form.tsx'
 import { ReceiverTiles } from './receiver-tiles.tsx'
 
+type NewOutgoingHookProps = { pipeline: ChosenPipeline | undefined; onCreated?(): void }
+
 /** Tile → the fields that differ → the page of the hook. `pipeline` is undefined until one is chosen. */
-export default function NewOutgoingHook({ pipeline }: { pipeline: ChosenPipeline | undefined }) {
+export default function NewOutgoingHook({ pipeline, onCreated }: NewOutgoingHookProps) {
   const api = useApi()
   const [receiver, setReceiver] = useState<Receiver>()
   const [created, setCreated] = useState<CreatedHookProps>()
@@ -33,7 +35,10 @@ export default function NewOutgoingHook({ pipeline }: { pipeline: ChosenPipeline
           receiver={receiver}
           pipeline={pipeline}
           back={() => setReceiver(undefined)}
-          onUnseen={setCreated}
+          onUnseen={(made) => {
+            setCreated(made)
+            onCreated?.()
+          }}
         />
       </SectionCard>
     )

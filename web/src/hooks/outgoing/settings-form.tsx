@@ -17,7 +17,9 @@ import classes from './outgoing.module.css'
 import { previewErrors } from './preview-errors.ts'
 import { ConditionsField, HeadersField } from './rows-fields.tsx'
 import { TEMPLATE_NAMES } from './template-names.ts'
-import { usePreview } from './use-preview.ts'
+import { isConflict, usePreview } from './use-preview.ts'
+
+const MARKED = 'Fix what the form marks to see a preview.'
 
 export type OutgoingForm = FormState<OutgoingValues>
 
@@ -29,6 +31,7 @@ export function SettingsForm({ hook, version }: SettingsFormProps) {
   const preview = usePreview(hook.id, form.values, actionId)
   const body = form.values['settings.request_body']
   const { byInput, rest } = previewErrors(preview.error, Object.keys(form.values), body)
+  const isWaiting = isConflict(preview.error)
   const errorOf = (name: keyof OutgoingValues) => form.errors[name] ?? byInput[name]
   return (
     <div className={classes.settings}>
@@ -65,9 +68,8 @@ export function SettingsForm({ hook, version }: SettingsFormProps) {
       <LivePreview
         hook={hook}
         preview={preview.error ? undefined : preview.data}
-        problem={
-          rest ?? (Object.keys(byInput).length > 0 ? 'Fix what the form marks to see a preview.' : null)
-        }
+        problem={isWaiting ? null : (rest ?? (Object.keys(byInput).length > 0 ? MARKED : null))}
+        isWaiting={isWaiting}
         isStale={preview.isPlaceholderData}
         actionId={actionId}
         choose={setActionId}

@@ -33,4 +33,5 @@ export function usePreview(hookId: string, values: OutgoingValues, actionId: num
   })
 }
 
-const isConflict = (error: Error | null) => error instanceof GantryError && error.status === 409
+/** No run matches the hook yet. */
+export const isConflict = (error: Error | null) => error instanceof GantryError && error.status === 409
