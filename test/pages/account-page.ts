@@ -4,7 +4,8 @@ import { it } from 'node:test'
 import type { Page } from 'playwright-core'
 import { until } from '#test/support/until.ts'
 import type { AccountsWorld } from './accounts-world.ts'
-import { focusIsOn, type Login, openPage, signIn } from './world.ts'
+import { focusMovesTo, tabTo } from './keyboard.ts'
+import { focusIsOn, goTo, type Login, openPage, signIn } from './world.ts'
 
 export function testAccountPage(theWorld: () => AccountsWorld): void {
   const logIn = async (person: Login): Promise<string> => {
@@ -74,7 +75,7 @@ export function testAccountPage(theWorld: () => AccountsWorld): void {
       const before = await programs.count()
       await programs
         .first()
-        .getByRole('button', { name: /^End session: node/ })
+        .getByRole('button', { name: /^Revoke session: node/ })
         .click()
       await until('the session is gone', 20_000, async () => (await programs.count()) < before)
     }
@@ -108,12 +109,19 @@ export function testAccountPage(theWorld: () => AccountsWorld): void {
     await dialog.getByLabel('Access to').selectOption('Selected projects')
     await dialog.getByLabel('Sample organization / Sample project').check()
     await dialog.getByLabel('Expires after').selectOption('30 days')
+    await dialog
+      .getByText(
+        'Anyone who has this token can see runs, logs, hooks and settings in 1 project, for 30 days.',
+      )
+      .waitFor()
     await dialog.getByRole('button', { name: 'Create token' }).click()
-    await dialog.getByText('Copy the token now. It is not shown again.').waitFor()
+    await dialog.getByText('Copy it now. It is not shown again.').waitFor()
     const token = await dialog.getByLabel('Token', { exact: true }).inputValue()
     assert.match(token, /^gty_pat_/)
+    const command = await dialog.getByLabel('Sign in the command line', { exact: true }).inputValue()
+    assert.equal(command, `gantry login ${theWorld().url} --with-token`)
     await page.keyboard.press('Escape')
-    assert.equal(await dialog.getByRole('button', { name: 'Copy' }).count(), 1)
+    assert.equal(await dialog.getByRole('button', { name: 'Copy Token' }).count(), 1)
     await dialog.getByRole('button', { name: 'Done' }).click()
     await focusIsOn(page, 'New token')
     const kept = await page.evaluate(
@@ -135,13 +143,53 @@ export function testAccountPage(theWorld: () => AccountsWorld): void {
     assert.deepEqual(errors, [])
     await close()
   })
+
+  it('creates a token by keyboard alone', async () => {
+    const person = await theWorld().createPerson('Kay Keys', 'developer')
+    const { page, close } = await openAccount(theWorld(), person)
+    await tabTo(page, 'New token')
+    await page.keyboard.press('Enter')
+    await focusMovesTo(page, 'Name')
+    await page.keyboard.type('From the keyboard')
+    await tabTo(page, /^Run/)
+    await page.keyboard.press('Space')
+    await tabTo(page, 'Create token')
+    await page.keyboard.press('Enter')
+    const token = await page.getByLabel('Token', { exact: true }).inputValue()
+    assert.equal(await statusOf(token, '/actions'), 200)
+    await tabTo(page, 'Done')
+    await page.keyboard.press('Enter')
+    await focusMovesTo(page, 'New token')
+    await page.getByText('Scopes: read, run').waitFor()
+    await close()
+  })
+
+  it('keeps what was entered when the page is loaded again, but no password', async () => {
+    const person = await theWorld().createPerson('Dora Draft')
+    const { page, errors, close } = await openAccount(theWorld(), person)
+    const profile = page.getByRole('region', { name: 'Profile' })
+    await profile.getByLabel('Name').fill('Dora Drafted')
+    await page.getByLabel('New password').fill('a password that is not kept')
+    const kept = await page.evaluate('JSON.stringify({ ...sessionStorage, ...localStorage })')
+    assert.ok(String(kept).includes('Dora Drafted') && !String(kept).includes('not kept'))
+    page.once('dialog', (dialog) => void dialog.accept())
+    await page.reload()
+    await profile.getByText('Your unsaved changes were restored.').waitFor()
+    assert.equal(await profile.getByLabel('Name').inputValue(), 'Dora Drafted')
+    assert.equal(await page.getByLabel('New password').inputValue(), '')
+    await profile.getByRole('button', { name: 'Discard' }).click()
+    assert.equal(await profile.getByLabel('Name').inputValue(), 'Dora Draft')
+    assert.deepEqual(errors, [])
+    await close()
+  })
 }
 
-/** In a fresh browser, through the link in the header. */
+/** In a fresh browser. */
 async function openAccount(world: AccountsWorld, person: Login) {
   const opened = await openPage(world, '/app/overview', null)
   await signIn(opened.page, person)
-  await opened.page.getByRole('link', { name: 'Account' }).click()
+  await opened.page.getByRole('heading', { name: 'Overview' }).waitFor()
+  await goTo(opened.page, '/app/account')
   await isAccountPage(opened.page)
   return opened
 }

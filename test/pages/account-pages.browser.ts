@@ -1,19 +1,14 @@
 // The pages for accounts in a real browser, in front of a real Gantry.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import type { Page } from 'playwright-core'
 import { testAccountPage } from './account-page.ts'
 import { type AccountsWorld, openAccountsWorld } from './accounts-world.ts'
 import { testAuthorizePage, unansweredRequest } from './authorize-page.ts'
-import { findViolations } from './axe.ts'
-import { testInvitationPage, testPendingInvitations, testResetPage } from './link-pages.ts'
+import { testInvitationPage, testResetPage } from './link-pages.ts'
+import { looksRight } from './looks.ts'
 import { testSignInPage } from './sign-in-page.ts'
-import { isLoaded, openPage, signIn } from './world.ts'
-
-const LOOKS = [
-  { colorScheme: 'light', width: 1200, height: 800 },
-  { colorScheme: 'dark', width: 360, height: 740 },
-] as const
+import { goTo, openPage, signIn } from './world.ts'
+import { assertWrites } from './writes.ts'
 
 describe('the pages for accounts', () => {
   let world: AccountsWorld
@@ -27,7 +22,6 @@ describe('the pages for accounts', () => {
 
   describe('the sign-in page', () => testSignInPage(() => world))
   describe('the invitation page', () => testInvitationPage(() => world))
-  describe('the members page', () => testPendingInvitations(() => world))
   describe('the reset page', () => testResetPage(() => world))
   describe('the account page', () => testAccountPage(() => world))
   describe('the page that authorizes the command line', () => testAuthorizePage(() => world))
@@ -56,7 +50,9 @@ describe('the pages for accounts', () => {
     await looksRight(page, 'reset')
     await page.getByLabel('New password').fill(person.password)
     await page.getByRole('button', { name: 'Set password' }).click()
-    await page.getByRole('link', { name: 'Account' }).click()
+    await page.getByRole('heading', { name: 'Overview' }).waitFor()
+    await goTo(page, '/app/account')
+    await page.getByRole('heading', { name: 'Account', exact: true }).waitFor()
     await looksRight(page, 'account')
     await page.getByRole('button', { name: 'Sign out everywhere' }).click()
     await looksRight(page, 'sign out everywhere')
@@ -74,22 +70,11 @@ describe('the pages for accounts', () => {
     await looksRight(page, 'new token')
     await page.getByLabel('Sample organization').check()
     await page.getByRole('button', { name: 'Create token' }).click()
-    await page.getByText('Copy the token now').waitFor()
+    await page.getByText('Copy it now').waitFor()
     await looksRight(page, 'created token')
     assert.deepEqual(errors, [])
     await close()
   })
-})
 
-async function looksRight(page: Page, state: string): Promise<void> {
-  await page.getByRole('heading').first().waitFor()
-  await isLoaded(page)
-  for (const look of LOOKS) {
-    await page.emulateMedia(look)
-    await page.setViewportSize(look)
-    assert.deepEqual(await findViolations(page), [], `${state} (${look.colorScheme})`)
-    const isTooWide = await page.evaluate('document.documentElement.scrollWidth > window.innerWidth')
-    assert.equal(isTooWide, false, `${state} is wider than ${look.width}`)
-  }
-  assert.equal(await page.locator('style').count(), 0, `${state} has a style element`)
-}
+  it('perform what writes.ts says', () => assertWrites(world, 'account-pages.browser.ts'))
+})

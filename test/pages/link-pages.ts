@@ -125,24 +125,6 @@ export function testInvitationPage(theWorld: () => AccountsWorld): void {
   })
 }
 
-export function testPendingInvitations(theWorld: () => AccountsWorld): void {
-  it('lists pending invitations, and removes one after confirmation', async () => {
-    const { createOrganization, invite, callAs } = theWorld()
-    const organization = await createOrganization('Graphic Design')
-    const link = await invite(organization, 'pending@example.com')
-    const { page, errors, close } = await openPage(theWorld(), `/app/members?organization=${organization}`)
-    const item = page.getByRole('listitem').filter({ hasText: 'pending@example.com' })
-    await item.getByText(/^viewer · expires /).waitFor()
-    await item.getByRole('button', { name: 'Remove the invitation of pending@example.com' }).click()
-    await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click()
-    await item.waitFor({ state: 'detached' })
-    const read = await callAs(undefined, 'POST', '/users/read-invitation', { token: tokenOf(link) })
-    assert.equal(read.status, 422)
-    assert.deepEqual(errors, [])
-    await close()
-  })
-}
-
 export function testResetPage(theWorld: () => AccountsWorld): void {
   it('sets a new password once, and signs in', async () => {
     const { createPerson, api, callAs } = theWorld()

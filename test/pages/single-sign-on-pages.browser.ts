@@ -7,6 +7,7 @@ import { ADMIN } from '#test/support/process.ts'
 import { type AccountsWorld, openAccountsWorld } from './accounts-world.ts'
 import { findViolations } from './axe.ts'
 import { freePort, isLoaded, openPage, signIn } from './world.ts'
+import { assertWrites } from './writes.ts'
 
 const LABEL = 'Acme login'
 
@@ -112,6 +113,8 @@ describe('the pages with single sign-on', () => {
     assert.deepEqual(errors, [])
     await close()
   })
+
+  it('perform what writes.ts says', () => assertWrites(world, 'single-sign-on-pages.browser.ts'))
 
   it('hide passwords where they are not used', async () => {
     const without = await openWorld({ GANTRY_PASSWORD_LOGIN: 'false' })

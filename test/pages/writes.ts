@@ -5,6 +5,16 @@ import type { Browser, Page } from 'playwright-core'
 
 /** By file, the ids of the operations that its browser performs with success. */
 export const WRITES: Record<string, readonly string[]> = {
+  'account-pages.browser.ts': [
+    ...['openSession', 'closeSession', 'changeMe', 'changePassword', 'endSession', 'endAllSessions'],
+    ...['createPersonalAccessToken', 'revokePersonalAccessToken', 'createLoginAuthorization'],
+    ...['readInvitation', 'acceptInvitation', 'readPasswordReset', 'resetPassword'],
+  ],
+  'single-sign-on-pages.browser.ts': ['beginSingleSignOn', 'linkIdentity', 'unlinkIdentity'],
+  'people.browser.ts': [
+    ...['createInvitation', 'removeInvitation', 'changeMember', 'removeMember'],
+    ...['createRole', 'changeRole', 'removeRole', 'changeUser', 'createPasswordReset'],
+  ],
   'incoming-hooks.browser.ts': [
     'createIncomingHook',
     'changeIncomingHook',

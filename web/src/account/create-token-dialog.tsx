@@ -6,6 +6,7 @@ import { queryKeys } from '../api/queries.ts'
 import { useApi } from '../api/services.ts'
 import { FormDialog } from '../ui/form/form-dialog.tsx'
 import { type RecordForm, useRecordForm } from '../ui/form/use-record-form.ts'
+import { useReturnFocus } from '../ui/use-return-focus.ts'
 import { CreatedTokenDialog } from './created-token-dialog.tsx'
 import { ReachFields } from './reach-fields.tsx'
 import {
@@ -25,6 +26,8 @@ const INPUTS: Record<string, keyof TokenInput> = {
 }
 
 export function CreateTokenDialog({ close }: { close(): void }) {
+  // It is two dialogs, one after the other.
+  useReturnFocus()
   const api = useApi()
   const queries = useQueryClient()
   const [created, setCreated] = useState<Data<'post', '/users/personal-access-tokens'>>()

@@ -10,6 +10,7 @@ import { useRecordForm } from '../ui/form/use-record-form.ts'
 import { formatDateTime } from '../ui/format.ts'
 import { MoreOptions } from '../ui/more-options.tsx'
 import { Dialog } from '../ui/parts.tsx'
+import { useReturnFocus } from '../ui/use-return-focus.ts'
 import { type GrantChoices, RoleSelect, ScopeSelect } from './grant-fields.tsx'
 import { NEW_GRANT, toGrantBody, toGrantInput } from './grant-input.ts'
 
@@ -21,6 +22,8 @@ type InviteDialogProps = GrantChoices & {
 }
 
 export function InviteDialog({ organizationId, earlier, close, roles, names }: InviteDialogProps) {
+  // It is two dialogs, one after the other.
+  useReturnFocus()
   const api = useApi()
   const queries = useQueryClient()
   const [created, setCreated] = useState<Invitation>()
@@ -104,8 +107,8 @@ function CreatedDialog({ invitation, close }: { invitation: Invitation; close():
       <Stack gap="md">
         <SecretOnce label="Invitation link" value={invitation.url ?? ''} />
         <Text size="sm" className="wrap">
-          Send it to {invitation.email} only: the first person to open it gets the role. It works once,
-          until {formatDateTime(invitation.expires_at)}.
+          Send it to {invitation.email} only: the first person to open it gets the role. It works once, until{' '}
+          {formatDateTime(invitation.expires_at)}.
         </Text>
         <Group justify="flex-end">
           <Button onClick={close}>Done</Button>

@@ -55,7 +55,7 @@ export function PendingInvitations(props: PendingInvitationsProps) {
                     scope={scope}
                     variant="default"
                     size="xs"
-                    aria-label={`Invite ${email} again`}
+                    aria-label={`Invite again: ${email}`}
                     onClick={() => inviteAgain(invitation)}
                   >
                     Invite again

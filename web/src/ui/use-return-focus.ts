@@ -2,7 +2,7 @@ import { useEffect, useState } from 'react'
 
 /** For what covers the page: when it is gone, the focus is where it was before. */
 export function useReturnFocus(): void {
-  const [opener] = useState(() => document.activeElement)
+  const [opener] = useState(findOpener)
   useEffect(
     () => () => {
       // Mantine returns the focus only for dialogs that stay mounted while they are closed.
@@ -10,4 +10,12 @@ export function useReturnFocus(): void {
     },
     [opener],
   )
+}
+
+/** What has the focus or, since a menu closes, the button that opened it. */
+function findOpener(): Element | null {
+  const focused = document.activeElement
+  const menu = focused?.closest('[role="menu"]')
+  const button = menu && document.querySelector(`[aria-controls="${CSS.escape(menu.id)}"]`)
+  return button ?? focused
 }

@@ -6,9 +6,12 @@ import { ConfirmDialog } from '../ui/confirm-dialog.tsx'
 import { SecretOnce } from '../ui/copy-field.tsx'
 import { formatDateTime } from '../ui/format.ts'
 import { Dialog } from '../ui/parts.tsx'
+import { useReturnFocus } from '../ui/use-return-focus.ts'
 
 /** Asks, and shows the link once. */
 export function PasswordResetDialog({ user, close }: { user: UserAccount; close(): void }) {
+  // It is two dialogs, one after the other.
+  useReturnFocus()
   const api = useApi()
   const { mutate, data, isPending, error } = useMutation({
     mutationFn: () => api.post('/users/{id}/password-reset', { params: { path: { id: user.id } } }),
