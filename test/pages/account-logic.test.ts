@@ -181,8 +181,9 @@ describe('a new token', () => {
 
   it('needs a selection where it is limited to one', () => {
     const problems = (input: object) =>
-      Object.entries(validateToken({ ...NEW_TOKEN, ...input })).filter(([, problem]) => problem)
+      Object.entries(validateToken({ ...NEW_TOKEN, name: 'CI', ...input })).filter(([, problem]) => problem)
     assert.deepEqual(problems({}), [])
+    assert.equal(problems({ name: ' ' })[0]![0], 'name')
     assert.equal(problems({ scopes: [] })[0]![0], 'scopes')
     assert.deepEqual(problems({ scopes: [], access: 'full' }), [])
     assert.equal(problems({ reach: 'organizations' })[0]![0], 'organizations')

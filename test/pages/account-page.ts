@@ -5,7 +5,7 @@ import type { Page } from 'playwright-core'
 import { until } from '#test/support/until.ts'
 import type { AccountsWorld } from './accounts-world.ts'
 import { focusMovesTo, tabTo } from './keyboard.ts'
-import { focusIsOn, type Login, openPage, signIn } from './world.ts'
+import { focusIsOn, goTo, type Login, openPage, signIn } from './world.ts'
 
 export function testAccountPage(theWorld: () => AccountsWorld): void {
   const logIn = async (person: Login): Promise<string> => {
@@ -184,11 +184,12 @@ export function testAccountPage(theWorld: () => AccountsWorld): void {
   })
 }
 
-/** In a fresh browser, through the link in the header. */
+/** In a fresh browser. */
 async function openAccount(world: AccountsWorld, person: Login) {
   const opened = await openPage(world, '/app/overview', null)
   await signIn(opened.page, person)
-  await opened.page.getByRole('link', { name: 'Account' }).click()
+  await opened.page.getByRole('heading', { name: 'Overview' }).waitFor()
+  await goTo(opened.page, '/app/account')
   await isAccountPage(opened.page)
   return opened
 }

@@ -7,7 +7,7 @@ import { testAuthorizePage, unansweredRequest } from './authorize-page.ts'
 import { testInvitationPage, testResetPage } from './link-pages.ts'
 import { looksRight } from './looks.ts'
 import { testSignInPage } from './sign-in-page.ts'
-import { openPage, signIn } from './world.ts'
+import { goTo, openPage, signIn } from './world.ts'
 import { assertWrites } from './writes.ts'
 
 describe('the pages for accounts', () => {
@@ -50,7 +50,9 @@ describe('the pages for accounts', () => {
     await looksRight(page, 'reset')
     await page.getByLabel('New password').fill(person.password)
     await page.getByRole('button', { name: 'Set password' }).click()
-    await page.getByRole('link', { name: 'Account' }).click()
+    await page.getByRole('heading', { name: 'Overview' }).waitFor()
+    await goTo(page, '/app/account')
+    await page.getByRole('heading', { name: 'Account', exact: true }).waitFor()
     await looksRight(page, 'account')
     await page.getByRole('button', { name: 'Sign out everywhere' }).click()
     await looksRight(page, 'sign out everywhere')

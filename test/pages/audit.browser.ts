@@ -11,7 +11,9 @@ describe('the audit page', () => {
   const ends: (() => Promise<void>)[] = []
   before(async () => {
     world = await openPagesWorld({ after: (end) => ends.push(end) })
-    await world.createProject('Web shop', 'Production')
+    const { projectId } = await world.createProject('Web shop', 'Production')
+    const invitation = { email: 'ada@example.com', role: 'viewer', project_id: projectId }
+    assert.equal((await world.api('POST', '/organizations/1/invitations', invitation)).status, 201)
     const { status } = await world.api('PUT', `/pipelines/${world.pipelineId}`, { name: '<b>Renamed</b>' })
     assert.equal(status, 200)
   })
@@ -45,7 +47,7 @@ describe('the audit page', () => {
     )
 
     await page.getByRole('button', { name: 'Clear' }).click()
-    await table.getByRole('button', { name: 'Created environment Production' }).click()
+    await table.getByRole('button', { name: 'Created invitation ada@example.com' }).click()
     await dialog
       .getByRole('row')
       .filter({ hasText: 'project_id' })

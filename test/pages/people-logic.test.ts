@@ -3,6 +3,9 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { describe, it } from 'node:test'
 import { BUILT_IN_ROLES as SERVER_ROLES } from '../../server/access/authorization/permissions.ts'
+import { compareValues, referencedIds } from '../../web/src/audit/compare-values.ts'
+import { describeEntry, pageOf } from '../../web/src/audit/entry-text.ts'
+import { exportPath, readAuditFilters, toAuditQuery } from '../../web/src/audit/filters.ts'
 import {
   scopeChoices,
   scopeName,
@@ -74,5 +77,64 @@ describe('a grant', () => {
       scopeChoices(NAMES).map(({ label }) => label),
       ['Whole organization', 'Web shop', 'Web shop / Production', 'Blog'],
     )
+  })
+})
+
+describe('the audit log', () => {
+  const NOW = Date.parse('2026-11-15T08:00:30.500Z')
+
+  it('is filtered by what the URL says, and by nothing that it does not understand', () => {
+    const read = (search: string) => readAuditFilters(new URLSearchParams(search))
+    const query = toAuditQuery(read('person=7&kind=server&verb=secret rotated&period=24h'), NOW)
+    assert.deepEqual(query, {
+      'filter[user_id]': 7,
+      'filter[subject_type]': 'server',
+      'filter[verb]': 'secret rotated',
+      'filter[created_after]': '2026-11-14T08:00:00.000Z',
+    })
+    assert.equal(exportPath(null, { 'filter[user_id]': 7 }), '/audit/export?filter%5Buser_id%5D=7')
+    assert.deepEqual(toAuditQuery(read('person=x&kind=A&period=2y&from=2026-11-01&page=-1'), NOW), {})
+    assert.equal(read('page=1.5').page, 1)
+  })
+
+  it('includes the last day of a range as a whole', () => {
+    const filters = readAuditFilters(new URLSearchParams('period=days&from=2026-11-01&to=2026-11-01'))
+    const query = toAuditQuery(filters, NOW)
+    const hours =
+      (Date.parse(query['filter[created_before]']!) - Date.parse(query['filter[created_after]']!)) / 3_600_000
+    assert.ok(hours >= 23 && hours <= 25)
+    assert.equal(readAuditFilters(new URLSearchParams('period=days&to=2026-99-01')).to, '')
+  })
+
+  it('shows nested fields that changed, with names for ids', () => {
+    const before = { name: 'a', settings: { credential_id: 3 }, tags: [1], secret: null }
+    const after = { name: 'a', settings: { credential_id: 4 }, tags: [1, 2], grants: [{ project_id: 9 }] }
+    assert.deepEqual(
+      [...referencedIds(before, after)].map(([type, ids]) => [type, [...ids]]),
+      [
+        ['credential', ['3', '4']],
+        ['project', ['9']],
+      ],
+    )
+    const { changed, unchanged } = compareValues(before, after, (_, id) =>
+      id === '4' ? 'GitHub' : undefined,
+    )
+    assert.deepEqual(changed, [
+      { field: 'settings.credential_id', before: '3', after: 'GitHub (#4)' },
+      { field: 'tags', before: '[1]', after: '[1,2]' },
+      { field: 'grants.0.project_id', before: undefined, after: '9' },
+    ])
+    assert.deepEqual(
+      unchanged.map(({ field }) => field),
+      ['name'],
+    )
+  })
+
+  it('is in words, also for what is not known yet', () => {
+    assert.equal(describeEntry({ verb: 'changed', subject_type: 'incoming_hook' }), 'Changed incoming hook')
+    assert.equal(describeEntry({ verb: 'signed_in', subject_type: 'user' }), 'Signed in')
+    assert.equal(describeEntry({ verb: 'constructor', subject_type: 'new_kind' }), 'Constructor new kind')
+    assert.equal(pageOf({ subject_type: 'server', subject_id: '../12' }), '/servers/..%2F12')
+    assert.equal(pageOf({ subject_type: 'toString', subject_id: '1' }), undefined)
   })
 })
