@@ -15,6 +15,13 @@ export const WRITES: Record<string, readonly string[]> = {
     ...['createInvitation', 'removeInvitation', 'changeMember', 'removeMember'],
     ...['createRole', 'changeRole', 'removeRole', 'changeUser', 'createPasswordReset'],
   ],
+  'inventory.browser.ts': [
+    ...['createServer', 'changeServer', 'removeServer', 'checkServer'],
+    ...['createApplication', 'changeApplication', 'removeApplication', 'inspectRepository'],
+    ...['linkApplicationToServer', 'unlinkApplicationFromServer'],
+    ...['linkServerToApplication', 'unlinkServerFromApplication'],
+    ...['createVariable', 'changeVariable', 'removeVariable'],
+  ],
   'incoming-hooks.browser.ts': [
     'createIncomingHook',
     'changeIncomingHook',
