@@ -15,6 +15,13 @@ export const WRITES: Record<string, readonly string[]> = {
     ...['createInvitation', 'removeInvitation', 'changeMember', 'removeMember'],
     ...['createRole', 'changeRole', 'removeRole', 'changeUser', 'createPasswordReset'],
   ],
+  'settings.browser.ts': [
+    ...['createOrganization', 'changeOrganization', 'removeOrganization'],
+    ...['createProject', 'changeProject', 'removeProject'],
+    ...['createEnvironment', 'changeEnvironment', 'removeEnvironment'],
+    ...['archiveEnvironment', 'unarchiveEnvironment'],
+    ...['createCredential', 'changeCredential', 'removeCredential', 'checkCredential'],
+  ],
   'inventory.browser.ts': [
     ...['createServer', 'changeServer', 'removeServer', 'checkServer'],
     ...['createApplication', 'changeApplication', 'removeApplication', 'inspectRepository'],
