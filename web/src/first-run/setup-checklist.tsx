@@ -4,6 +4,8 @@ import { Circle, CircleCheck, Rocket } from 'lucide-react'
 import { useState } from 'react'
 import { Link } from 'wouter'
 import { useApi } from '../api/services.ts'
+import { useAnyPermission } from '../session/permissions.ts'
+import { useSession } from '../session/session.ts'
 import { RemoveDialog } from '../ui/remove-dialog.tsx'
 import type { Task } from './checklist.ts'
 import classes from './first-run.module.css'
@@ -14,6 +16,8 @@ const HIDDEN = 'gantry-setup-hidden'
 /** On the overview, until something has been deployed or the person hides it. */
 export function SetupChecklist() {
   const { sample, tasks } = useSetup()
+  const { isInstanceAdmin } = useSession()
+  const { allowed } = useAnyPermission('application:add', {})
   const [isHidden, setHidden] = useState(() => localStorage.getItem(HIDDEN) !== null)
   const hide = () => {
     localStorage.setItem(HIDDEN, '1')
@@ -21,7 +25,7 @@ export function SetupChecklist() {
   }
   return (
     <>
-      {tasks && !isHidden && <Checklist tasks={tasks} hide={hide} />}
+      {tasks && !isHidden && (allowed || isInstanceAdmin) && <Checklist tasks={tasks} hide={hide} />}
       {sample && <SampleNotice sample={sample} />}
     </>
   )

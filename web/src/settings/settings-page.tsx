@@ -1,6 +1,6 @@
 // The organization, its projects and their environments.
-import { Group } from '@mantine/core'
-import { Building2, Plus } from 'lucide-react'
+import { Button, Group } from '@mantine/core'
+import { Building2, FileCode, Plus } from 'lucide-react'
 import { useState } from 'react'
 import { NoOrganization } from '../scope/each-environment.tsx'
 import { useOrganizations } from '../scope/tree.ts'
@@ -9,6 +9,7 @@ import { useSession } from '../session/session.ts'
 import { GuardedButton, ReasonedButton } from '../ui/guarded-button.tsx'
 import { Loaded, PageHeader } from '../ui/page.tsx'
 import { AddOrganizationDialog } from './add-organization-dialog.tsx'
+import { ApplyDialog } from './apply-dialog.tsx'
 import { OrganizationSection } from './organization-section.tsx'
 import { ProjectDialog } from './project-dialog.tsx'
 import { ProjectTree } from './project-tree.tsx'
@@ -18,12 +19,19 @@ const NOT_ADMIN = 'Only instance administrators create organizations.'
 export default function SettingsPage() {
   const id = useOrganizationId()
   const { isInstanceAdmin } = useSession()
-  const [adding, setAdding] = useState<'organization' | 'project'>()
+  const [adding, setAdding] = useState<'organization' | 'project' | 'document'>()
   const close = () => setAdding(undefined)
   return (
     <>
       <PageHeader title="Settings">
         <Group gap="xs">
+          <Button
+            variant="default"
+            leftSection={<FileCode size={16} strokeWidth={1.75} aria-hidden="true" />}
+            onClick={() => setAdding('document')}
+          >
+            Apply gantry.yaml
+          </Button>
           <ReasonedButton
             variant="default"
             reason={isInstanceAdmin ? undefined : NOT_ADMIN}
@@ -56,6 +64,7 @@ export default function SettingsPage() {
           )
         }
       </Loaded>
+      {adding === 'document' && <ApplyDialog close={close} />}
       {adding === 'organization' && <AddOrganizationDialog close={close} />}
       {adding === 'project' && id !== undefined && <ProjectDialog organizationId={id} close={close} />}
     </>

@@ -1,0 +1,86 @@
+// What a new installation offers: a checklist, a sample that can be removed, and a whole project from one file.
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { findViolations } from './axe.ts'
+import { isLoaded, openPage, openPagesWorld, type PagesWorld } from './world.ts'
+import { assertWrites } from './writes.ts'
+
+const DOCUMENT = `organization: Acme
+project: { name: Docs }
+credentials:
+  GitLab: { provider_code: gitlab, token: "\${GITLAB_TOKEN}" }
+environments:
+  Production: { type: production }
+`
+
+describe('a new installation', () => {
+  let world: PagesWorld
+  const ends: (() => Promise<void>)[] = []
+  before(async () => {
+    world = await openPagesWorld({ after: (end) => ends.push(end) })
+  })
+  after(async () => {
+    for (const end of ends) await end()
+  })
+
+  it('leads an administrator from the checklist to the guided setup, and bothers no viewer with it', async () => {
+    const { page, errors, close } = await openPage(world, '/app/overview')
+    await page.getByText('0 of 5 done').waitFor()
+    await page.getByRole('link', { name: 'Add your first application' }).press('Enter')
+    await page.getByLabel('Project').waitFor()
+    assert.deepEqual(await findViolations(page), [])
+    await page.getByLabel('Project').fill('')
+    await page.keyboard.press('Enter')
+    await page.getByText('Enter a name.').waitFor()
+    await page.getByLabel('Project').fill('Läden 商店')
+    await page.reload()
+    await page.getByText('Your unsaved changes were restored.').waitFor()
+    assert.equal(await page.getByLabel('Project').inputValue(), 'Läden 商店')
+    await close()
+    const viewer = await openPage(world, '/app/overview', world.viewer)
+    await viewer.page.getByText('Nothing is running').waitFor()
+    await isLoaded(viewer.page)
+    assert.equal(await viewer.page.getByText('Deploy on push, in five steps').count(), 0)
+    assert.deepEqual([...errors, ...viewer.errors], [])
+    await viewer.close()
+  })
+
+  it('takes a gantry.yaml, shows what would change, and applies it', async () => {
+    await world.api('POST', '/organizations', { name: 'Acme' })
+    const { page, errors, close } = await openPage(world, '/app/settings')
+    await page.getByRole('button', { name: 'Apply gantry.yaml' }).click()
+    const dialog = page.getByRole('dialog', { name: 'Apply gantry.yaml' })
+    const editor = dialog.getByRole('textbox', { name: 'Document' })
+    await editor.fill('organization: Acme\nproject: { nam: Docs }')
+    await dialog.getByRole('button', { name: 'Preview changes' }).click()
+    await dialog
+      .getByRole('alert')
+      .getByText(/line 2/)
+      .waitFor()
+    await editor.fill(DOCUMENT)
+    await dialog.getByLabel('Value of GITLAB_TOKEN').fill('glpat-of-a-test')
+    await dialog.getByRole('button', { name: 'Preview changes' }).click()
+    await dialog.getByText('3 to create').waitFor()
+    assert.deepEqual(await findViolations(page), [])
+    await dialog.getByRole('button', { name: 'Apply', exact: true }).click()
+    await dialog.getByText('3 created').waitFor()
+    await dialog.getByRole('button', { name: 'Done' }).click()
+    assert.equal(await page.evaluate('JSON.stringify(sessionStorage).includes("glpat")'), false)
+    assert.deepEqual(errors, [])
+    await close()
+  })
+
+  it('loses its sample with one button, which names what goes with it', async () => {
+    const { page, errors, close } = await openPage(world, '/app/overview')
+    await page.getByRole('button', { name: 'Remove the sample' }).click()
+    const dialog = page.getByRole('dialog', { name: 'Remove Sample organization?' })
+    await dialog.getByText('Hello Gantry', { exact: true }).waitFor()
+    await dialog.getByRole('button', { name: 'Remove organization' }).click()
+    await page.getByText('Organization Sample organization removed.').waitFor()
+    await page.getByRole('button', { name: 'Remove the sample' }).waitFor({ state: 'detached' })
+    assert.deepEqual(errors, [])
+    await close()
+  })
+
+  it('performs the operations that writes.ts lists', () => assertWrites(world, 'first-run.browser.ts'))
+})

@@ -1,0 +1,119 @@
+import { Button, Checkbox, Group, PasswordInput, Stack, Text } from '@mantine/core'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { useApi } from '../api/services.ts'
+import { CodeEditor } from '../editor/code-editor.tsx'
+import { CopyField } from '../ui/copy-field.tsx'
+import { ErrorAlert } from '../ui/page.tsx'
+import { Dialog } from '../ui/parts.tsx'
+import { type Applied, applyBody, placeholders, summaryOf } from './apply-input.ts'
+
+/** Applies a gantry.yaml: first what would change, then all of it or nothing. */
+export function ApplyDialog({ close }: { close(): void }) {
+  const api = useApi()
+  const queries = useQueryClient()
+  const [document, setDocument] = useState('')
+  const [values, setValues] = useState<Record<string, string>>({})
+  const [prune, setPrune] = useState(false)
+  const { mutate, data, error, isPending, reset } = useMutation({
+    // New secrets do not outlive the dialog.
+    gcTime: 0,
+    mutationFn: (isDryRun: boolean) =>
+      api.post('/apply', { body: applyBody({ document, values, prune }, isDryRun) }),
+    onSuccess: ({ dry_run }) => (dry_run ? undefined : queries.invalidateQueries()),
+  })
+  const change = (apply: () => void) => {
+    apply()
+    // What was previewed is not what would be applied anymore.
+    reset()
+  }
+  const isApplied = data !== undefined && !data.dry_run
+  const canApply = data?.dry_run === true && data.changes.length > 0
+  return (
+    <Dialog close={close} title="Apply gantry.yaml" size="xl" isPersistent>
+      <Stack gap="md">
+        {!isApplied && (
+          <>
+            <CodeEditor
+              label="Document"
+              description="A project with all that belongs to it. What it does not mention stays as it is."
+              language="yaml"
+              minLines={12}
+              value={document}
+              onChange={(text) => change(() => setDocument(text))}
+            />
+            {placeholders(document).map((name) => (
+              <PasswordInput
+                key={name}
+                label={`Value of ${name}`}
+                autoComplete="off"
+                value={values[name] ?? ''}
+                onChange={({ currentTarget }) =>
+                  change(() => setValues({ ...values, [name]: currentTarget.value }))
+                }
+              />
+            ))}
+            <Checkbox
+              label="Remove what the document does not mention"
+              checked={prune}
+              onChange={({ currentTarget }) => change(() => setPrune(currentTarget.checked))}
+            />
+          </>
+        )}
+        {error && <ErrorAlert error={error} />}
+        <div role="status">{data && <Changes applied={data} />}</div>
+        {data?.secrets.map(({ path, url, secret }) => (
+          <Stack key={path} gap="xs">
+            <Text size="sm" className="wrap">
+              {path}: copy its secret now. It is not shown again.
+            </Text>
+            {url && <CopyField label={`URL of ${path}`} value={url} />}
+            {secret && <CopyField label={`Secret of ${path}`} value={secret} />}
+          </Stack>
+        ))}
+        <Group justify="flex-end">
+          <Button variant="default" onClick={close}>
+            {isApplied ? 'Done' : 'Cancel'}
+          </Button>
+          {!isApplied && (
+            <>
+              <Button
+                variant={canApply ? 'default' : 'filled'}
+                loading={isPending}
+                disabled={document.trim() === ''}
+                onClick={() => mutate(true)}
+              >
+                Preview changes
+              </Button>
+              {canApply && (
+                <Button loading={isPending} onClick={() => mutate(false)}>
+                  Apply
+                </Button>
+              )}
+            </>
+          )}
+        </Group>
+      </Stack>
+    </Dialog>
+  )
+}
+
+function Changes({ applied }: { applied: Applied }) {
+  return (
+    <>
+      <Text fw={600} size="sm">
+        {summaryOf(applied)}
+      </Text>
+      <ul>
+        {applied.changes.map(({ verb, type, name, path, fields }) => (
+          <li key={`${verb} ${type} ${path}`} className="wrap">
+            {verb} {type.replaceAll('_', ' ')} <strong>{name}</strong>{' '}
+            {verb === 'change' && (
+              <span className="dimmed">{fields.map(({ field }) => field).join(', ')}</span>
+            )}
+          </li>
+        ))}
+      </ul>
+    </>
+  )
+}
