@@ -99,7 +99,7 @@ function CredentialList({ organizationId, add }: { organizationId: number; add()
                     </Group>
                   </Table.Td>
                   <Table.Td className="wrap dimmed">{providerText(credential)}</Table.Td>
-                  <Table.Td className="wrap dimmed">
+                  <Table.Td className="wrap dimmed status-cell">
                     <UsedBy credential={credential} />
                   </Table.Td>
                   <Table.Td className="numeric dimmed">

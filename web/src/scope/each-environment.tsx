@@ -2,6 +2,7 @@
 import { List, Text } from '@mantine/core'
 import { useQueries } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
+import { Link } from 'wouter'
 import { combineQueries } from '../api/queries.ts'
 import { useApi } from '../api/services.ts'
 import type { Environment, Organization } from '../api/types.ts'
@@ -148,7 +149,7 @@ function GettingStarted() {
         </List.Item>
       </List>
       <Text mt="sm">
-        All four are created through the API: see the <a href="/docs">API reference</a>.
+        They live in an environment of a project: add both in <Link href="/settings">Settings</Link> first.
       </Text>
     </SectionCard>
   )

@@ -12,7 +12,7 @@ type PasteDialogProps = {
   close(): void
 }
 
-/** Takes over what a `.env` file says; nothing is saved before the person has seen it in the table. */
+/** Applies what a `.env` file says; nothing is saved before the person has seen it in the table. */
 export function PasteDialog({ initial, rows, apply, close }: PasteDialogProps) {
   const [text, setText] = useState(initial)
   const { entries, problems } = parseDotenv(text)
@@ -45,7 +45,7 @@ export function PasteDialog({ initial, rows, apply, close }: PasteDialogProps) {
               close()
             }}
           >
-            {changes.length === 0 ? 'Nothing to add' : `Take over ${plural(changes.length, 'variable')}`}
+            {changes.length === 0 ? 'Nothing to apply' : `Apply to ${plural(changes.length, 'variable')}`}
           </Button>
         </Group>
       </Stack>
