@@ -18,6 +18,7 @@ import type { ReactNode, Ref } from 'react'
 import type { Hook } from '../api/types.ts'
 import { STATUS_ICONS, STATUS_LABELS, type Status } from './status.ts'
 import classes from './status-badge.module.css'
+import { TableFrame } from './table-frame.tsx'
 import { useReturnFocus } from './use-return-focus.ts'
 
 type SectionProps = { id: string; title: ReactNode; size?: 'h4' | 'h5'; children: ReactNode }
@@ -66,7 +67,7 @@ type DataTableProps = Pick<TableProps, 'className' | 'aria-label' | 'highlightOn
 /** Scrolls sideways in its frame where it is too wide. `ref` is the table's body. */
 export function DataTable({ columns, children, ref, ...rest }: DataTableProps) {
   return (
-    <Paper withBorder className="table-frame">
+    <TableFrame>
       <Table horizontalSpacing="sm" {...rest}>
         <Table.Thead>
           <Table.Tr>
@@ -79,7 +80,7 @@ export function DataTable({ columns, children, ref, ...rest }: DataTableProps) {
         </Table.Thead>
         <Table.Tbody ref={ref}>{children}</Table.Tbody>
       </Table>
-    </Paper>
+    </TableFrame>
   )
 }
 
