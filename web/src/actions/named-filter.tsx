@@ -35,6 +35,7 @@ function NamedFilter({ label, choose, input, options }: NamedFilterProps) {
   return (
     <Select
       size="xs"
+      w="11rem"
       aria-label={label}
       placeholder={label}
       searchable

@@ -11,6 +11,7 @@ import { NEW_SERVER, type ServerRecord, type ServerValues, serverBody } from '..
 import { RecordForm } from '../ui/form/record-form.tsx'
 import { useRecordForm } from '../ui/form/use-record-form.ts'
 import { Loaded } from '../ui/page.tsx'
+import classes from './first-run.module.css'
 
 type ServersStepProps = {
   environment: Environment
@@ -95,7 +96,7 @@ function ServerChoice({ server, environment, isNew }: ServerChoiceProps) {
         description={`${where}, ${server.root_directory}`}
       />
       {isNew && (
-        <div>
+        <div className={classes.check}>
           <ConnectionCheck server={server} scope={scope} isAutomatic />
         </div>
       )}

@@ -1,0 +1,167 @@
+// What the pictures show: a small company's Gantry, with a bit of everything. Completed runs, a failed one, a running
+// one; receivers that respond and that do not; calls that were accepted and that were rejected.
+import { createHmac } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer, request } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { openPagesWorld, type PagesWorld } from '#test/pages/world.ts'
+import { type Sshd, startSshd } from '#test/support/sshd.ts'
+import { until } from '#test/support/until.ts'
+import { MIGRATE, PUSH, REINDEX, RELEASE, VARIABLES } from './samples.ts'
+
+type Closer = { after(fn: () => Promise<void>): void }
+type Hook = { id: string; url: string; secret: string }
+
+export type Installation = {
+  world: PagesWorld
+  sshd: Sshd
+  receiver: string
+  repository: string
+  pipelineId: number
+  reindexId: number
+  failed: number
+  deployed: number
+  running: number
+  push: string
+  picky: string
+  chat: string
+  broken: string
+}
+
+const NAMES: Record<string, string> = {
+  '/organizations/1': 'Acme',
+  '/projects/1': 'Web shop',
+  '/environments/1': 'Production',
+  '/servers/1': 'web-1',
+  '/applications/1': 'shop',
+  '/pipelines/1': 'Deploy shop',
+}
+
+export async function setUp(closer: Closer): Promise<Installation> {
+  const sshd = await startSshd(closer)
+  const world = await openPagesWorld(closer)
+  const create = async <Created>(path: string, body: unknown): Promise<Created> => {
+    const answer = await world.api('POST', path, body)
+    if (answer.status >= 300) throw new Error(`${path}: ${answer.status} ${JSON.stringify(answer.body)}`)
+    return answer.body
+  }
+  await world.openAll()
+  await world.api('DELETE', `/pipelines/${world.pipelineId}`)
+  await world.api('PUT', '/users/me', { name: 'Mara Lindqvist' })
+  for (const [path, name] of Object.entries(NAMES)) await world.api('PUT', path, { name })
+  const repository = (await world.api('GET', '/applications/1')).body.repository
+  const receiver = await openReceiver(closer)
+  const hooks = await addHooks(create, receiver)
+  await addSurroundings(world, create)
+
+  const start = async (input: unknown = {}) => (await create<{ id: number }>('/pipelines/1/actions', input)).id
+  let deployed = 0
+  for (let run = 0; run < 3; run++) deployed = await ended(world, await start())
+  for (let run = 0; run < 3; run++) deployed = await ended(world, await call(hooks.push, PUSH))
+  await call(hooks.picky, RELEASE, 'release')
+  await create('/pipelines/1/steps', {
+    name: 'migrate',
+    command: MIGRATE,
+    trigger_after: 'build-application',
+  })
+  const failed = await ended(world, await call(hooks.push, PUSH))
+  const reindex = await create<{ id: number }>('/pipelines/server/1', {
+    name: 'Reindex search',
+    operation: 'custom',
+  })
+  await create(`/pipelines/${reindex.id}/steps`, { name: 'reindex', command: REINDEX })
+  const running = (await create<{ id: number }>(`/pipelines/${reindex.id}/actions`, {})).id
+  return {
+    world,
+    sshd,
+    receiver,
+    repository,
+    pipelineId: 1,
+    reindexId: reindex.id,
+    failed,
+    deployed,
+    running,
+    push: hooks.push.id,
+    picky: hooks.picky.id,
+    chat: hooks.chat.id,
+    broken: hooks.broken.id,
+  }
+}
+
+type Create = <Created>(path: string, body: unknown) => Promise<Created>
+
+async function addHooks(create: Create, receiver: string) {
+  const branch = { name: 'branch', path: 'ref', type: 'string', required: false }
+  const version = { name: 'version', path: 'release.version', type: 'string', required: true }
+  return {
+    push: await create<Hook>('/pipelines/1/hooks/incoming', {
+      name: 'GitHub push',
+      requires_secret: true,
+      settings: { variables: [branch] },
+    }),
+    picky: await create<Hook>('/pipelines/1/hooks/incoming', {
+      name: 'GitHub release',
+      requires_secret: true,
+      settings: { variables: [version] },
+    }),
+    chat: await create<Hook>('/pipelines/1/hooks/outgoing', {
+      name: 'Team chat',
+      target_url: `${receiver}/hooks/deploys`,
+    }),
+    broken: await create<Hook>('/pipelines/1/hooks/outgoing', {
+      name: 'Status page',
+      target_url: 'http://127.0.0.1:9/v1/incidents',
+    }),
+  }
+}
+
+/** What is around the pipeline: people, another environment, variables, credentials. */
+async function addSurroundings(world: PagesWorld, create: Create): Promise<void> {
+  const { body: members } = await world.api('GET', '/organizations/1/members')
+  const viewer = (members as { id: number; email: string }[]).find(({ email }) => email === world.viewer.email)
+  await world.api('DELETE', `/organizations/1/members/${viewer?.id}`)
+  await world.invite('jonas@acme.example', { name: 'Jonas Weber', role: 'developer' })
+  await world.invite('aiko@acme.example', { name: 'Aiko Tanaka', role: 'viewer' })
+  await create('/organizations/1/invitations', { email: 'sam@acme.example', name: 'Sam Okafor', role: 'viewer' })
+  await create('/organizations/1/roles', { name: 'Release manager', permissions: ['application:view', 'pipeline:run'] })
+  await create('/projects/1/environments', { name: 'Staging', type: 'staging' })
+  await create('/organizations/1/projects', { name: 'Warehouse' })
+  for (const variable of VARIABLES) await create('/applications/1/variables', variable)
+  await create('/users/personal-access-tokens', { name: 'Release script' })
+}
+
+async function openReceiver(closer: Closer): Promise<string> {
+  const receiver = createServer((_, response) => response.writeHead(204).end()).listen(0, '127.0.0.1')
+  await once(receiver, 'listening')
+  closer.after(async () => void receiver.close())
+  return `http://127.0.0.1:${(receiver.address() as AddressInfo).port}`
+}
+
+/** As GitHub calls. Returns the action's id. */
+async function call({ url, secret }: Hook, payload: unknown, event = 'push'): Promise<number> {
+  const body = JSON.stringify(payload)
+  const signature = createHmac('sha256', secret).update(body).digest('hex')
+  const sending = request(url, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      'content-length': Buffer.byteLength(body),
+      'user-agent': 'GitHub-Hookshot/4f1c2a9',
+      'x-github-event': event,
+      'x-hub-signature-256': `sha256=${signature}`,
+    },
+  })
+  sending.end(body)
+  const [response] = await once(sending, 'response')
+  return JSON.parse(await text(response)).action_id
+}
+
+async function ended({ api }: PagesWorld, id: number): Promise<number> {
+  await until(
+    `action ${id} ended`,
+    60_000,
+    async () => (await api('GET', `/actions/${id}`)).body.completed_at,
+  )
+  return id
+}
