@@ -58,6 +58,7 @@ describe('a new installation', () => {
       .getByText(/line 2/)
       .first()
       .waitFor()
+    for (const key of ['Control+a', 'Delete']) await editor.press(key)
     await editor.fill(DOCUMENT)
     await dialog.getByLabel('Value of GITLAB_TOKEN').fill('glpat-of-a-test')
     await dialog.getByRole('button', { name: 'Preview changes' }).click()
