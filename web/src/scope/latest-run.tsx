@@ -1,3 +1,4 @@
+import { VisuallyHidden } from '@mantine/core'
 import { Link } from 'wouter'
 import type { ActionListItem } from '../api/types.ts'
 import { StatusBadge } from '../ui/parts.tsx'
@@ -12,8 +13,9 @@ export function LatestRun({
   if (!run) return <span className="dimmed numeric">No runs yet</span>
   return (
     <span className="latest-run">
-      <Link href={`/actions/${run.id}`} aria-label={`Run #${run.id}`}>
+      <Link href={`/actions/${run.id}`}>
         <StatusBadge status={run.status} />
+        <VisuallyHidden> (run #{run.id})</VisuallyHidden>
       </Link>{' '}
       <span className="dimmed">
         <Age of={run.created_at} />
