@@ -39,7 +39,7 @@ try {
   for (const look of LOOKS)
     for (const picture of allPictures(installation)) {
       const file = `${picture.name}-${look.name}`
-      if (!isWanted(file)) continue
+      if (!isWanted(file) || (picture.isNarrowOnly && look.width > 400)) continue
       const page = await first.context().newPage()
       try {
         await take(page, picture, look, `${options.to}/${file}.png`)
@@ -61,6 +61,7 @@ if (failed.length > 0) {
 async function take(page: Page, picture: Picture, look: Look, path: string): Promise<void> {
   await page.emulateMedia({ colorScheme: look.colorScheme, reducedMotion: 'reduce' })
   await page.setViewportSize(look)
+  page.setDefaultTimeout(10_000)
   await page.goto(`/app${picture.path}`)
   await page.getByRole('heading', { level: 1 }).waitFor()
   await isLoaded(page)

@@ -19,11 +19,17 @@ export async function beautify(context: BrowserContext, installation: Installati
     ['127.0.0.1', '192.0.2.44'],
     [repository, 'https://github.com/acme/shop.git'],
     ['admin@example.com', 'mara@acme.example'],
+    ['viewer@example.com', 'vera@acme.example'],
+    ['Vera Viewer', 'Vera Costa'],
+    ['Unreachable receiver', 'Uptime monitor'],
+    ['External service', 'Nightly schedule'],
     ['Say hello', 'Require a region for each order'],
     // No longer the sample.
     ['sample-organization', 'acme'],
   ]
   const entered: [string, string][] = [
+    ['https://chat.acme.example', receiver],
+    ['https://status.acme.example/', 'http://127.0.0.1:9/'],
     ['https://github.com/acme/shop.git', repository],
     ['"host":"web-2.acme.example"', '"host":"127.0.0.1"'],
     ['"login_name":"deploy"', `"login_name":"${account.name}"`],

@@ -1,6 +1,7 @@
 // Every picture: where it is taken, and what is done there first.
 import { appendFile } from 'node:fs/promises'
 import type { Page } from 'playwright-core'
+import { dialogPictures, press } from './dialogs.ts'
 import type { Installation } from './installation.ts'
 
 export type Picture = {
@@ -10,6 +11,8 @@ export type Picture = {
   prepare?(page: Page): Promise<unknown>
   /** Higher than the window. */
   isWhole?: boolean
+  /** Wide windows do not have it. */
+  isNarrowOnly?: boolean
 }
 
 /** The ones that README and docs show. */
@@ -22,10 +25,8 @@ export const USED = [
 ]
 
 export function allPictures(installation: Installation): Picture[] {
-  return [...pagePictures(installation), ...guidedPictures(installation)]
+  return [...pagePictures(installation), ...guidedPictures(installation), ...dialogPictures(installation)]
 }
-
-const press = (page: Page, name: string | RegExp) => page.getByRole('button', { name }).first().click()
 
 function pagePictures(at: Installation): Picture[] {
   return [
@@ -42,6 +43,23 @@ function pagePictures(at: Installation): Picture[] {
       isWhole: true,
       prepare: (page) => page.getByRole('link', { name: 'Team chat' }).first().waitFor(),
     },
+    { name: 'action-running', path: `/actions/${at.running}`, isWhole: true },
+    { name: 'applications', path: '/applications' },
+    { name: 'application', path: '/applications/1', isWhole: true },
+    { name: 'servers', path: '/servers' },
+    { name: 'server', path: '/servers/1', isWhole: true },
+    { name: 'pipelines', path: '/pipelines' },
+    { name: 'pipeline', path: '/pipelines/1', isWhole: true },
+    { name: 'hooks', path: '/hooks' },
+    { name: 'hook-incoming', path: `/hooks/incoming/${at.push}`, isWhole: true },
+    { name: 'hook-outgoing', path: `/hooks/outgoing/${at.chat}`, isWhole: true },
+    { name: 'hook-failing', path: `/hooks/outgoing/${at.broken}`, isWhole: true },
+    { name: 'credentials', path: '/credentials?organization=1' },
+    { name: 'members', path: '/members?organization=1', isWhole: true },
+    { name: 'settings', path: '/settings?organization=1', isWhole: true },
+    { name: 'audit', path: '/audit?organization=1' },
+    { name: 'account', path: '/account', isWhole: true },
+    { name: 'users', path: '/users' },
     {
       name: 'hook-call',
       path: `/hooks/incoming/${at.picky}`,
