@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { changedFields, differences, inputFor, labelOf } from '../../web/src/ui/form/changes.ts'
-import { dropDraft, readDraft, writeDraft } from '../../web/src/ui/form/drafts.ts'
+import { dropDraft, forgetDrafts, readDraft, writeDraft } from '../../web/src/ui/form/drafts.ts'
+import { holdBack, leave, leaveGuard, leavePage } from '../../web/src/ui/form/leave-guard.ts'
 
 describe('a form', () => {
   it('knows what was changed, also inside of lists', () => {
@@ -39,5 +40,38 @@ describe('a form', () => {
     writeDraft('draft:1:new', { token: 'secret' } as { name?: string; token?: string }, ['token'])
     assert.equal(readDraft('draft:1:new', initial), undefined)
     dropDraft('draft:1:new')
+  })
+
+  it('leaves no draft of anybody behind at sign-out', () => {
+    writeDraft('draft:1:server-new-1', { name: 'web' }, [])
+    forgetDrafts()
+    assert.equal(readDraft('draft:1:server-new-1', { name: '' }), undefined)
+  })
+})
+
+describe('leaving with unsaved changes', () => {
+  it('asks, and forgets what every form of the page keeps only after the answer', () => {
+    const forgotten: string[] = []
+    const forms = ['settings', 'step'].map((name) => holdBack(() => forgotten.push(name)))
+    let isGone = false
+    leavePage(() => {
+      isGone = true
+    })
+    assert.ok(leaveGuard.isPending())
+    assert.deepEqual([forgotten, isGone], [[], false])
+    leaveGuard.confirm()
+    assert.deepEqual([forgotten, isGone], [['settings', 'step'], true])
+    for (const release of forms) release()
+  })
+
+  it('still asks about the page after a dialog above it was closed', () => {
+    const releasePage = holdBack()
+    const releaseDialog = holdBack()
+    leave(releaseDialog)
+    leaveGuard.confirm()
+    leavePage(() => {})
+    assert.ok(leaveGuard.isPending())
+    leaveGuard.dismiss()
+    releasePage()
   })
 })

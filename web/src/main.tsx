@@ -15,7 +15,7 @@ import { createEmitter } from './api/signals.ts'
 import { createActionEvents } from './api/streams.ts'
 import { App } from './app.tsx'
 import { captureLinkToken } from './session/link-token.ts'
-import { askBeforeNavigating, watchLeaving } from './ui/form/leave-guard.ts'
+import { askBeforeNavigating, watchLeaving } from './ui/form/watch-leaving.ts'
 
 const theme = createTheme({
   components: {

@@ -2,12 +2,13 @@
 // ends in the middle of work, the sign-in dialog opens above the page, which stays as it is.
 import { Modal, Text } from '@mantine/core'
 import { useQueryClient } from '@tanstack/react-query'
-import { type ReactNode, useCallback, useEffect, useState } from 'react'
+import { Fragment, type ReactNode, useCallback, useEffect, useState } from 'react'
 import { GantryError, UnreachableError } from '#client/index.ts'
 import { useIsReachable } from '../api/connection.ts'
 import { useServices } from '../api/services.ts'
 import { ConnectionBanner } from '../shell/connection-banner.tsx'
 import { forgetRecent } from '../shell/palette/recent.ts'
+import { forgetDrafts } from '../ui/form/drafts.ts'
 import { Loading } from '../ui/page.tsx'
 import { forgetRememberedPage } from './return-to.ts'
 import { SessionContext, type SessionUser } from './session.ts'
@@ -66,6 +67,7 @@ export function SessionGate({ children }: { children: ReactNode }) {
   const leave = useCallback(() => {
     queries.clear()
     forgetRecent()
+    forgetDrafts()
     setState({ kind: 'signed-out' })
   }, [queries])
 
@@ -90,7 +92,8 @@ export function SessionGate({ children }: { children: ReactNode }) {
     <SessionContext
       value={{ user: state.user, isInstanceAdmin: state.isInstanceAdmin, signOut, leave, setUser }}
     >
-      {children}
+      {/* What one person typed must not be there for another one who signs in above it. */}
+      <Fragment key={state.user.id}>{children}</Fragment>
       <Modal
         opened={state.kind === 'ended'}
         onClose={() => {}}

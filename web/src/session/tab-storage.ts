@@ -17,3 +17,12 @@ export function writeStored(key: string, value: string | null): void {
     else sessionStorage.setItem(key, value)
   } catch {}
 }
+
+/** Forgets everything whose key starts with this. */
+export function forgetStored(prefix: string): void {
+  const keys = [...memory.keys()]
+  try {
+    keys.push(...Object.keys(sessionStorage))
+  } catch {}
+  for (const key of keys) if (key.startsWith(prefix)) writeStored(key, null)
+}

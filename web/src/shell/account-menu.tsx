@@ -2,6 +2,7 @@ import { Menu, UnstyledButton, VisuallyHidden } from '@mantine/core'
 import { BookOpen, ChevronsUpDown, CircleUserRound, LogOut } from 'lucide-react'
 import { useLocation } from 'wouter'
 import { useSession } from '../session/session.ts'
+import { leavePage } from '../ui/form/leave-guard.ts'
 import { COLOR_SCHEMES, useColorScheme } from './color-schemes.ts'
 import { initials } from './initials.ts'
 import classes from './sidebar.module.css'
@@ -45,7 +46,7 @@ export function AccountMenu() {
           ))}
         </Menu.RadioGroup>
         <Menu.Divider />
-        <Menu.Item leftSection={<LogOut {...ICON} />} onClick={() => void signOut()}>
+        <Menu.Item leftSection={<LogOut {...ICON} />} onClick={() => leavePage(() => void signOut())}>
           Sign out
         </Menu.Item>
       </Menu.Dropdown>

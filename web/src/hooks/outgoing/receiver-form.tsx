@@ -57,12 +57,16 @@ export function ReceiverForm({ receiver, pipeline, back, onUnseen }: ReceiverFor
       navigate(`/hooks/outgoing/${hook.id}`)
     },
   })
+  const discard = () => {
+    form.discard()
+    back()
+  }
   return (
     <div className={classes.receiver}>
       <RecordForm
         form={form}
         submit="Create hook"
-        cancel={() => (form.isDirty ? leave(back) : back())}
+        cancel={() => (form.isDirty ? leave(discard) : back())}
         reason={reasonNot(receiver, pipeline, may)}
       >
         {receiver.fields.map((field, index) => (

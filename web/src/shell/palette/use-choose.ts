@@ -2,6 +2,7 @@ import { useQueryClient } from '@tanstack/react-query'
 import { useLocation } from 'wouter'
 import { useApi } from '../../api/services.ts'
 import { useSession } from '../../session/session.ts'
+import { leavePage } from '../../ui/form/leave-guard.ts'
 import { notify } from '../../ui/notify.ts'
 import { useColorScheme } from '../color-schemes.ts'
 import type { Item } from './items.ts'
@@ -30,6 +31,6 @@ export function useChoose(): (item: Item) => void {
     else if (choice.kind === 'open') location.assign(choice.href)
     else if (choice.kind === 'roll-back') rollBack(choice.applicationId).catch(notify.problem)
     else if (choice.kind === 'color-scheme') setColorScheme(choice.value)
-    else void signOut()
+    else leavePage(() => void signOut())
   }
 }

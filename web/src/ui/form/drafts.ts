@@ -1,5 +1,5 @@
 // Unsaved input, kept in the tab until it is saved or discarded. Secrets are never kept.
-import { readStored, writeStored } from '../../session/tab-storage.ts'
+import { forgetStored, readStored, writeStored } from '../../session/tab-storage.ts'
 
 /** What differs from the stored record, as far as the form still has such a field. */
 export function readDraft<Values extends object>(key: string, initial: Values): Partial<Values> | undefined {
@@ -24,4 +24,9 @@ export function writeDraft<Values extends object>(
 
 export function dropDraft(key: string): void {
   writeStored(key, null)
+}
+
+/** At sign-out: the next person at this browser finds nothing of what was typed. */
+export function forgetDrafts(): void {
+  forgetStored('draft:')
 }

@@ -1,27 +1,38 @@
-// Asks before a person leaves a page with unsaved changes: by a link, by Back, by a reload or by closing the tab.
-import type { AroundNavHandler } from 'wouter'
+// Asks before a person leaves a form or a page with unsaved changes.
 import { createEmitter } from '../../api/signals.ts'
 
 const changed = createEmitter()
-const unsaved = new Set<symbol>()
+/** What forgets the unsaved changes of each form. */
+const unsaved = new Map<symbol, () => void>()
 /** What the person is about to do; leaving has to be confirmed first. */
 let pending: (() => void) | undefined
 
-/** Returns what ends it: the changes were saved or discarded. */
-export function holdBack(): () => void {
+/** `forget` drops what is kept of the changes. Returns what ends it: the changes were saved or discarded. */
+export function holdBack(forget: () => void = () => {}): () => void {
   const key = Symbol()
-  unsaved.add(key)
+  unsaved.set(key, forget)
   return () => unsaved.delete(key)
 }
 
-/** At once, or after confirmation if anything is unsaved. */
+export const hasUnsaved = (): boolean => unsaved.size > 0
+
+/** Leaves one form, whose changes `go` discards: at once, or after confirmation if anything is unsaved. */
 export function leave(go: () => void): void {
-  if (unsaved.size === 0) {
+  if (!hasUnsaved()) {
     go()
     return
   }
   pending = go
   changed.emit()
+}
+
+/** Leaves all forms of the page: what they keep goes with it. */
+export function leavePage(go: () => void): void {
+  leave(() => {
+    for (const forget of unsaved.values()) forget()
+    unsaved.clear()
+    go()
+  })
 }
 
 export const leaveGuard = {
@@ -30,7 +41,6 @@ export const leaveGuard = {
   confirm() {
     const go = pending
     pending = undefined
-    unsaved.clear()
     changed.emit()
     go?.()
   },
@@ -38,32 +48,4 @@ export const leaveGuard = {
     pending = undefined
     changed.emit()
   },
-}
-
-/** For wouter's router. Another query of the same page does not leave it. */
-export const askBeforeNavigating: AroundNavHandler = (navigate, to, options) => {
-  const go = () => navigate(to, options)
-  if (new URL(to, location.href).pathname === location.pathname) go()
-  else leave(go)
-}
-
-type TraverseEvent = Event & {
-  navigationType: string
-  cancelable: boolean
-  destination: { key: string; url: string }
-}
-
-/** Where the browser has no Navigation API, Back leaves at once; the draft is kept. */
-export function watchLeaving(): void {
-  addEventListener('beforeunload', (event) => {
-    if (unsaved.size > 0) event.preventDefault()
-  })
-  const navigation = (window as { navigation?: EventTarget & { traverseTo(key: string): void } }).navigation
-  navigation?.addEventListener('navigate', (event) => {
-    const { navigationType, cancelable, destination } = event as TraverseEvent
-    if (navigationType !== 'traverse' || !cancelable || unsaved.size === 0) return
-    if (new URL(destination.url).pathname === location.pathname) return
-    event.preventDefault()
-    leave(() => navigation.traverseTo(destination.key))
-  })
 }

@@ -41,6 +41,7 @@ export function useRecordForm<Values extends object, Saved>(options: RecordFormO
   const [invalid, setInvalid] = useState<FieldErrors>({})
   const [theirs, setTheirs] = useState<Stored<Values>>()
   const release = useRef<() => void>(undefined)
+  const isForgotten = useRef(false)
 
   const changed = changedFields(base.values, values)
   const isDirty = Object.keys(changed).length > 0
@@ -53,10 +54,15 @@ export function useRecordForm<Values extends object, Saved>(options: RecordFormO
   }
 
   useEffect(() => {
-    release.current = isDirty ? holdBack() : undefined
+    const forget = () => {
+      isForgotten.current = true
+      dropDraft(draftKey)
+    }
+    release.current = isDirty ? holdBack(forget) : undefined
     return () => release.current?.()
-  }, [isDirty])
+  }, [isDirty, draftKey])
   useEffect(() => {
+    if (isForgotten.current) return
     if (isDirty) writeDraft(draftKey, changed, secrets)
     else dropDraft(draftKey)
   })
@@ -87,6 +93,7 @@ export function useRecordForm<Values extends object, Saved>(options: RecordFormO
   }
 
   function set<Name extends keyof Values & string>(name: Name, value: Values[Name]): void {
+    isForgotten.current = false
     setValues((before) => ({ ...before, [name]: value }))
     setInvalid((before) => ({ ...before, [name]: undefined }))
   }
