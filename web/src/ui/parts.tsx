@@ -19,6 +19,7 @@ import type { Hook } from '../api/types.ts'
 import { STATUS_ICONS, STATUS_LABELS, type Status } from './status.ts'
 import classes from './status-badge.module.css'
 import { useReturnFocus } from './use-return-focus.ts'
+import { useScrollable } from './use-scrollable.ts'
 
 type SectionProps = { id: string; title: ReactNode; size?: 'h4' | 'h5'; children: ReactNode }
 
@@ -65,8 +66,9 @@ type DataTableProps = Pick<TableProps, 'className' | 'aria-label' | 'highlightOn
 
 /** Scrolls sideways in its frame where it is too wide. `ref` is the table's body. */
 export function DataTable({ columns, children, ref, ...rest }: DataTableProps) {
+  const [frame, isScrollable] = useScrollable()
   return (
-    <Paper withBorder className="table-frame">
+    <Paper withBorder className="table-frame" ref={frame} tabIndex={isScrollable ? 0 : undefined}>
       <Table horizontalSpacing="sm" {...rest}>
         <Table.Thead>
           <Table.Tr>
