@@ -167,7 +167,7 @@ describe('the pages', () => {
     await world.openAll()
     const { page, errors, close } = await openPage(world, '/app/pipelines')
     await page.getByRole('link', { name: 'Two steps' }).click()
-    await page.getByRole('button', { name: 'Run' }).press('Enter')
+    await page.getByRole('button', { name: 'Run', disabled: false }).press('Enter')
     const dialog = page.getByRole('dialog')
     await dialog.getByText('1 server, 2 steps each').waitFor()
     assert.deepEqual(await findViolations(page), [])

@@ -172,6 +172,8 @@ describe('the shell', () => {
     await burger.click()
     const drawer = page.getByRole('dialog', { name: 'Navigation' })
     await drawer.getByRole('link', { name: 'Servers' }).waitFor()
+    const { height } = (await drawer.boundingBox())!
+    assert.equal(height, 740)
     assert.deepEqual(await findViolations(page), [])
     await drawer.getByRole('link', { name: 'Servers' }).click()
     await drawer.waitFor({ state: 'detached' })

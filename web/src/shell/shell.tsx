@@ -78,9 +78,15 @@ export function Shell({ children }: { children: ReactNode }) {
         </div>
       </div>
       {!isWide && (
-        <Drawer.Root opened={isDrawerOpen} onClose={drawer.close} size="18rem" lockScroll={false}>
+        <Drawer.Root
+          opened={isDrawerOpen}
+          onClose={drawer.close}
+          size="18rem"
+          lockScroll={false}
+          classNames={{ content: classes.drawer! }}
+        >
           <Drawer.Overlay />
-          <Drawer.Content aria-label="Navigation" className={classes.drawer!}>
+          <Drawer.Content aria-label="Navigation">
             <Sidebar scope={scope} openPalette={openPalette} />
           </Drawer.Content>
         </Drawer.Root>
