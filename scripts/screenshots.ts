@@ -26,7 +26,8 @@ const LOOKS = [
 ] as const
 type Look = (typeof LOOKS)[number]
 
-const isWanted = (file: string) => (options.only ? file.includes(options.only) : options.all || USED.includes(file))
+const isWanted = (file: string) =>
+  options.only ? file.includes(options.only) : options.all || USED.includes(file)
 
 const cleanups: (() => Promise<void>)[] = []
 const failed: string[] = []

@@ -69,7 +69,12 @@ export function dialogPictures(at: Installation): Picture[] {
       name: 'delivery',
       path: `/hooks/outgoing/${at.chat}`,
       async prepare(page) {
-        await page.getByRole('row', { name: /Delivered/ }).first().getByRole('button').first().click()
+        await page
+          .getByRole('row', { name: /Delivered/ })
+          .first()
+          .getByRole('button')
+          .first()
+          .click()
         await page.getByRole('dialog').getByRole('heading').first().waitFor()
       },
     },
@@ -84,7 +89,10 @@ export function dialogPictures(at: Installation): Picture[] {
       path: '/overview',
       async prepare(page) {
         await page.keyboard.press('Control+k')
-        await page.getByPlaceholder(/Search/).last().fill('shop')
+        await page
+          .getByPlaceholder(/Search/)
+          .last()
+          .fill('shop')
         await page.getByText('Deploy shop').last().waitFor()
       },
     },

@@ -55,7 +55,8 @@ export async function setUp(closer: Closer): Promise<Installation> {
   const hooks = await addHooks(create, receiver)
   await addSurroundings(world, create)
 
-  const start = async (input: unknown = {}) => (await create<{ id: number }>('/pipelines/1/actions', input)).id
+  const start = async (input: unknown = {}) =>
+    (await create<{ id: number }>('/pipelines/1/actions', input)).id
   let deployed = 0
   for (let run = 0; run < 3; run++) deployed = await ended(world, await start())
   for (let run = 0; run < 3; run++) deployed = await ended(world, await call(hooks.push, PUSH))
@@ -120,8 +121,15 @@ async function addHooks(create: Create, receiver: string) {
 async function addSurroundings(world: PagesWorld, create: Create): Promise<void> {
   await world.invite('jonas@acme.example', { name: 'Jonas Weber', role: 'developer' })
   await world.invite('aiko@acme.example', { name: 'Aiko Tanaka', role: 'viewer' })
-  await create('/organizations/1/invitations', { email: 'sam@acme.example', name: 'Sam Okafor', role: 'viewer' })
-  await create('/organizations/1/roles', { name: 'Release manager', permissions: ['application:view', 'pipeline:run'] })
+  await create('/organizations/1/invitations', {
+    email: 'sam@acme.example',
+    name: 'Sam Okafor',
+    role: 'viewer',
+  })
+  await create('/organizations/1/roles', {
+    name: 'Release manager',
+    permissions: ['application:view', 'pipeline:run'],
+  })
   await create('/projects/1/environments', { name: 'Staging', type: 'staging' })
   await create('/organizations/1/projects', { name: 'Warehouse' })
   for (const variable of VARIABLES) await create('/applications/1/variables', variable)

@@ -64,7 +64,10 @@ function pagePictures(at: Installation): Picture[] {
       name: 'hook-call',
       path: `/hooks/incoming/${at.picky}`,
       async prepare(page) {
-        await page.getByRole('row', { name: /Rejected/ }).getByRole('button').click()
+        await page
+          .getByRole('row', { name: /Rejected/ })
+          .getByRole('button')
+          .click()
         const drawer = page.getByRole('dialog', { name: 'Received call' })
         await drawer.getByText('is required, but the payload has no value').first().waitFor()
         await drawer.getByRole('treeitem', { name: /^tag_name/ }).click()
