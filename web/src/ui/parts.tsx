@@ -20,7 +20,6 @@ import { STATUS_ICONS, STATUS_LABELS, type Status } from './status.ts'
 import classes from './status-badge.module.css'
 import { TableFrame } from './table-frame.tsx'
 import { useReturnFocus } from './use-return-focus.ts'
-import { useScrollable } from './use-scrollable.ts'
 
 type SectionProps = { id: string; title: ReactNode; size?: 'h4' | 'h5'; children: ReactNode }
 
@@ -67,7 +66,6 @@ type DataTableProps = Pick<TableProps, 'className' | 'aria-label' | 'highlightOn
 
 /** Scrolls sideways in its frame where it is too wide. `ref` is the table's body. */
 export function DataTable({ columns, children, ref, ...rest }: DataTableProps) {
-  const [frame, isScrollable] = useScrollable()
   return (
     <TableFrame>
       <Table horizontalSpacing="sm" {...rest}>
