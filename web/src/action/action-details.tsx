@@ -2,6 +2,7 @@ import { DataList, Group, Paper } from '@mantine/core'
 import { Link } from 'wouter'
 import type { Action, ActionRef } from '../api/types.ts'
 import { PipelineLink } from '../pipelines/pipeline-link.tsx'
+import { useRunTitle } from '../pipelines/use-run-title.ts'
 import { safeUrl } from '../ui/format.ts'
 import { Fact, StatusBadge } from '../ui/parts.tsx'
 import { triggerLabel } from '../ui/status.ts'
@@ -101,9 +102,7 @@ function CommitLink({ hash, url }: { hash: string | null; url: string | null }) 
 function RelatedAction({ action }: { action: ActionRef }) {
   return (
     <span>
-      <Link href={`/actions/${action.id}`}>
-        {action.type_human_readable} {action.resource_name} #{action.id}
-      </Link>{' '}
+      <Link href={`/actions/${action.id}`}>{useRunTitle(action.id)}</Link>{' '}
       <StatusBadge status={action.status} />
     </span>
   )
