@@ -51,6 +51,7 @@ describe('a new installation', () => {
     await page.getByRole('button', { name: 'Apply gantry.yaml' }).click()
     const dialog = page.getByRole('dialog', { name: 'Apply gantry.yaml' })
     const editor = dialog.getByRole('textbox', { name: 'Document' })
+    await dialog.locator('.cm-content').waitFor()
     await editor.fill('organization: Acme\nproject: { nam: Docs }')
     await dialog.getByRole('button', { name: 'Preview changes' }).click()
     await dialog

@@ -11,6 +11,7 @@ import type { AccountsWorld } from './accounts-world.ts'
 import { startLogin } from './authorize-page.ts'
 import { findViolations } from './axe.ts'
 import { openBrowser } from './browser.ts'
+import { chooseInAccountMenu } from './shell-steps.ts'
 import { freePort, openPage, signIn } from './world.ts'
 
 const BUILD = fileURLToPath(new URL('../../scripts/build-web.mjs', import.meta.url))
@@ -78,7 +79,7 @@ describe('single sign-on', () => {
     assert.deepEqual(errors, [])
 
     // The provider still knows the person: one click is enough now.
-    await page.getByRole('button', { name: 'Sign out' }).click()
+    await chooseInAccountMenu(page, 'Sign out')
     await page.getByRole('button', { name: /Acme login/ }).click()
     await page.getByRole('heading', { name: 'Overview' }).waitFor()
     await close()

@@ -15,6 +15,7 @@ const KNOWN = [
   'operation',
   'trigger_type',
   'hook_id',
+  'user_id',
   'created_after',
   'created_before',
 ]
@@ -35,7 +36,7 @@ function errorsOf(given: Record<string, string>): Record<string, string[]> {
 
 const errorOf = (name: string, text: string) => errorsOf({ [name]: text })[`filter[${name}]`]?.join()
 
-test('the filters are those of the contract', () => {
+test('the filters are those of the contract, and the person', () => {
   assert.deepEqual(
     Object.keys(filterQuery),
     KNOWN.map((name) => `filter[${name}]`),

@@ -10,6 +10,8 @@ import { plural } from '../ui/status.ts'
 import type { ApplicationValues, Inspection } from './application-input.ts'
 import { useInspection } from './use-inspection.ts'
 
+const AFTER_PRESS_MS = 200
+
 type RepositoryFieldsProps = {
   form: RecordForm<ApplicationValues>
   organizationId: number
@@ -35,7 +37,11 @@ export function RepositoryFields({ form, organizationId, projectId, environmentI
           spellCheck={false}
           data-autofocus
           {...form.field('repository')}
-          onBlur={() => allowed && inspect({ repository, credential_id }, { isRepeated: false })}
+          onBlur={() => {
+            // What it shows would move the button that is being pressed.
+            if (allowed)
+              setTimeout(inspect, AFTER_PRESS_MS, { repository, credential_id }, { isRepeated: false })
+          }}
         />
         <ReasonedButton
           variant="default"

@@ -1,5 +1,5 @@
 // The same as a file, a command or a request: for people who go on in a terminal, or keep it next to their source.
-import { Button, Menu, Textarea } from '@mantine/core'
+import { ActionIcon, Button, Menu, Textarea } from '@mantine/core'
 import { ChevronDown, Copy, FileCode, Globe, Terminal } from 'lucide-react'
 import { useState } from 'react'
 import type { Api } from '../api/api.ts'
@@ -10,11 +10,16 @@ import { Dialog } from '../ui/parts.tsx'
 import { type CurlRequest, curlCommand } from './curl.ts'
 import { type CopiedResource, defaultCommand, defaultCurl } from './resource.ts'
 
-type CopyAsProps =
+/** In lists: an icon that names what it copies. */
+type Compact = { isCompact?: boolean }
+
+type CopyAsProps = Compact &
   /** By default the command and the request that show the resource. */
-  | { resource: CopiedResource; command?: string; curl?: CurlRequest }
-  /** What no gantry.yaml contains. */
-  | { resource?: undefined; command: string; curl: CurlRequest }
+  (
+    | { resource: CopiedResource; command?: string; curl?: CurlRequest }
+    /** What no gantry.yaml contains. */
+    | { resource?: undefined; command: string; curl: CurlRequest }
+  )
 
 type Copied = { format: string; text: string }
 
@@ -29,13 +34,19 @@ export function CopyAs(props: CopyAsProps) {
     <>
       <Menu position="bottom-end" width={220}>
         <Menu.Target>
-          <Button
-            variant="default"
-            leftSection={<Copy size={16} strokeWidth={1.75} aria-hidden="true" />}
-            rightSection={<ChevronDown size={14} strokeWidth={1.75} aria-hidden="true" />}
-          >
-            Copy as
-          </Button>
+          {props.isCompact ? (
+            <ActionIcon variant="subtle" color="gray" aria-label={`Copy ${resource?.name ?? 'it'} as`}>
+              <Copy size={16} strokeWidth={1.75} aria-hidden="true" />
+            </ActionIcon>
+          ) : (
+            <Button
+              variant="default"
+              leftSection={<Copy size={16} strokeWidth={1.75} aria-hidden="true" />}
+              rightSection={<ChevronDown size={14} strokeWidth={1.75} aria-hidden="true" />}
+            >
+              Copy as
+            </Button>
+          )}
         </Menu.Target>
         <Menu.Dropdown>
           {resource && (

@@ -3,6 +3,7 @@ import { KeyRound, Plus } from 'lucide-react'
 import { useState } from 'react'
 import { Link } from 'wouter'
 import { GantryError } from '#client/index.ts'
+import { CopyAs } from '../copy-as/copy-as.tsx'
 import { NoOrganization } from '../scope/each-environment.tsx'
 import { useOrganizations } from '../scope/tree.ts'
 import { useOrganizationId } from '../scope/use-organization-id.ts'
@@ -112,7 +113,18 @@ function CredentialList({ organizationId, add }: { organizationId: number; add()
                     )}
                   </Table.Td>
                   <Table.Td ta="right">
-                    <CredentialMenu credential={credential} open={setOpen} />
+                    <Group gap={4} justify="flex-end" wrap="nowrap">
+                      <CopyAs
+                        isCompact
+                        resource={{
+                          type: 'credential',
+                          id: credential.id,
+                          name: credential.name,
+                          organizationId,
+                        }}
+                      />
+                      <CredentialMenu credential={credential} open={setOpen} />
+                    </Group>
                   </Table.Td>
                 </Table.Tr>
               ))}

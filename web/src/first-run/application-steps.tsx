@@ -27,8 +27,8 @@ export function ApplicationSteps({ environment }: { environment: Environment }) 
   const step = readStep(search.get('step'))
   const go = (next: StepName) => update({ step: next })
   const { id, project } = environment
-  // The pipeline may fail after the application was created; it is not created twice.
-  const created = useRef<number>(undefined)
+  // The pipeline may fail after the application was created; it is not created twice, not even after a reload.
+  const created = useRef(Number(search.get('application')) || undefined)
 
   const form = useRecordForm<ApplicationValues, number>({
     id: `setup-application-${id}`,
@@ -38,6 +38,7 @@ export function ApplicationSteps({ environment }: { environment: Environment }) 
       created.current ??= (
         await api.post('/environments/{id}/applications', { params: { path: { id } }, body })
       ).id
+      update({ application: created.current }, true)
       const params = { path: { resource_id: created.current } }
       const pipeline = { name: `Deploy ${body.name}`.slice(0, 255), operation: 'deploy' as const }
       return (await api.post('/pipelines/application/{resource_id}', { params, body: pipeline })).id
@@ -45,7 +46,7 @@ export function ApplicationSteps({ environment }: { environment: Environment }) 
     onSaved(pipeline, { name }) {
       void queries.invalidateQueries({ queryKey: queryKeys.setup() })
       notify.done(`Application ${name.trim()} added.`)
-      update({ pipeline, step: 'hook' })
+      update({ application: undefined, pipeline, step: 'hook' })
     },
   })
   const rejected = stepWithError(form.errors)

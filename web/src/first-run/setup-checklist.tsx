@@ -1,4 +1,5 @@
 import { Button, CloseButton, Group, Paper, Progress, Text, Title, VisuallyHidden } from '@mantine/core'
+import { useLocalStorage } from '@mantine/hooks'
 import { useQueryClient } from '@tanstack/react-query'
 import { Circle, CircleCheck, Rocket } from 'lucide-react'
 import { useState } from 'react'
@@ -18,14 +19,16 @@ export function SetupChecklist() {
   const { sample, tasks } = useSetup()
   const { isInstanceAdmin } = useSession()
   const { allowed } = useAnyPermission('application:add', {})
-  const [isHidden, setHidden] = useState(() => localStorage.getItem(HIDDEN) !== null)
-  const hide = () => {
-    localStorage.setItem(HIDDEN, '1')
-    setHidden(true)
-  }
+  const [isHidden, setHidden] = useLocalStorage({
+    key: HIDDEN,
+    defaultValue: false,
+    getInitialValueInEffect: false,
+  })
   return (
     <>
-      {tasks && !isHidden && (allowed || isInstanceAdmin) && <Checklist tasks={tasks} hide={hide} />}
+      {tasks && !isHidden && (allowed || isInstanceAdmin) && (
+        <Checklist tasks={tasks} hide={() => setHidden(true)} />
+      )}
       {sample && <SampleNotice sample={sample} />}
     </>
   )

@@ -4,6 +4,7 @@ import { Archive, ArchiveRestore, Pencil, Trash2 } from 'lucide-react'
 import { useState } from 'react'
 import { useApi } from '../api/services.ts'
 import type { Environment } from '../api/types.ts'
+import { CopyAs } from '../copy-as/copy-as.tsx'
 import { ConfirmDialog } from '../ui/confirm-dialog.tsx'
 import { GuardedMenuItem } from '../ui/guarded-button.tsx'
 import { MoreMenu } from '../ui/more-menu.tsx'
@@ -35,6 +36,7 @@ export function EnvironmentMenu({ environment, scope: inProject }: EnvironmentMe
   const icon = { size: 16, strokeWidth: 1.75, 'aria-hidden': true } as const
   return (
     <>
+      <CopyAs isCompact resource={{ type: 'environment', id, name, organizationId: scope.organization }} />
       <MoreMenu label={`Actions for environment ${name}`} isSmall>
         <GuardedMenuItem
           permission="environment:edit"

@@ -6,6 +6,7 @@ import { useState } from 'react'
 import { Link } from 'wouter'
 import { useApi } from '../api/services.ts'
 import type { Environment, Project } from '../api/types.ts'
+import { CopyAs } from '../copy-as/copy-as.tsx'
 import { scopeSearch } from '../scope/scope.ts'
 import { projectsQuery, useEnvironments } from '../scope/tree.ts'
 import { EmptyState } from '../ui/empty-state.tsx'
@@ -85,6 +86,7 @@ function ProjectItem({ project, organizationId }: ProjectItemProps) {
           >
             Add environment
           </GuardedButton>
+          <CopyAs isCompact resource={{ type: 'project', id, name, organizationId }} />
           <MoreMenu label={`Actions for project ${name}`} isSmall>
             <GuardedMenuItem
               permission="project:edit"
@@ -156,7 +158,9 @@ function Environments({ project, scope }: EnvironmentsProps) {
                 <Table.Td className="dimmed">{environment.type_human_readable}</Table.Td>
                 <Table.Td className="dimmed">{contentsOf(environment)}</Table.Td>
                 <Table.Td ta="right">
-                  <EnvironmentMenu environment={environment} scope={scope} />
+                  <Group gap={4} justify="flex-end" wrap="nowrap">
+                    <EnvironmentMenu environment={environment} scope={scope} />
+                  </Group>
                 </Table.Td>
               </Table.Tr>
             ))}
