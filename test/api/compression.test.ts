@@ -23,6 +23,7 @@ const COMPRESSED = [
   '/projects/:id/environments',
   '/environments/:id/servers',
   '/environments/:id/applications',
+  '/environments/:id/pipelines',
   '/pipelines/application/:resource_id',
   '/pipelines/server/:resource_id',
   '/organizations/:id/members',
