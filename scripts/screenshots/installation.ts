@@ -48,7 +48,6 @@ export async function setUp(closer: Closer): Promise<Installation> {
   }
   await world.openAll()
   await world.api('PUT', `/pipelines/${world.pipelineId}`, { name: 'Warm caches' })
-  await world.api('PUT', '/users/me', { name: 'Mara Lindqvist' })
   for (const [path, name] of Object.entries(NAMES)) await world.api('PUT', path, { name })
   const repository = (await world.api('GET', '/applications/1')).body.repository
   const receiver = await openReceiver(closer)
@@ -119,11 +118,11 @@ async function addHooks(create: Create, receiver: string) {
 
 /** What is around the pipeline: people, another environment, variables, credentials. */
 async function addSurroundings(world: PagesWorld, create: Create): Promise<void> {
-  await world.invite('jonas@acme.example', { name: 'Jonas Weber', role: 'developer' })
-  await world.invite('aiko@acme.example', { name: 'Aiko Tanaka', role: 'viewer' })
+  await world.invite('developer@acme.example', { name: 'Developer', role: 'developer' })
+  await world.invite('on-call@acme.example', { name: 'On call', role: 'viewer' })
   await create('/organizations/1/invitations', {
-    email: 'sam@acme.example',
-    name: 'Sam Okafor',
+    email: 'new-user@acme.example',
+    name: 'New user',
     role: 'viewer',
   })
   await create('/organizations/1/roles', {

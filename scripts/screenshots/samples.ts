@@ -18,7 +18,7 @@ export const PUSH = {
   ref: 'refs/heads/main',
   after: '9f2c41d7e0b85a36c1f4d2e97a60b3c85d1e7f42',
   repository: { name: 'shop', full_name: 'acme/shop', private: true },
-  pusher: { name: 'jonas', email: 'jonas@acme.example' },
+  pusher: { name: 'developer', email: 'developer@acme.example' },
 }
 
 /** Its version is not where the hook looks for it. */
@@ -32,7 +32,7 @@ export const RELEASE = {
     target_commitish: 'main',
   },
   repository: { name: 'shop', full_name: 'acme/shop', private: true, default_branch: 'main' },
-  sender: { login: 'jonas', type: 'User' },
+  sender: { login: 'developer', type: 'User' },
 }
 
 export const VARIABLES = [
