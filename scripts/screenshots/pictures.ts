@@ -34,7 +34,7 @@ function pagePictures(at: Installation): Picture[] {
       name: 'overview',
       path: '/overview',
       isWhole: true,
-      prepare: (page) => page.locator('svg rect').first().waitFor(),
+      prepare: (page) => page.locator('figure rect').first().waitFor({ state: 'attached' }),
     },
     { name: 'actions', path: '/actions' },
     {
