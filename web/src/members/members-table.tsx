@@ -1,5 +1,5 @@
-import { ActionIcon, Badge, Menu, Table, TextInput } from '@mantine/core'
-import { Ellipsis, UserMinus, UserPen } from 'lucide-react'
+import { Badge, Table, TextInput } from '@mantine/core'
+import { UserMinus, UserPen } from 'lucide-react'
 import { useState } from 'react'
 import { queryKeys } from '../api/queries.ts'
 import { useApi } from '../api/services.ts'
@@ -7,6 +7,7 @@ import type { Member } from '../api/types.ts'
 import { useSession } from '../session/session.ts'
 import { ConfirmChange } from '../ui/confirm-change.tsx'
 import { GuardedMenuItem } from '../ui/guarded-button.tsx'
+import { MoreMenu } from '../ui/more-menu.tsx'
 import { DataTable } from '../ui/parts.tsx'
 import { ChangeMemberDialog } from './change-member-dialog.tsx'
 import type { GrantChoices } from './grant-fields.tsx'
@@ -62,32 +63,25 @@ export function MembersTable({ organizationId, members, ...choices }: MembersTab
                 <GrantLabels grants={grants} names={choices.names} />
               </Table.Td>
               <Table.Td className={classes.actions}>
-                <Menu position="bottom-end">
-                  <Menu.Target>
-                    <ActionIcon variant="subtle" color="gray" aria-label={`Actions for ${user.name}`}>
-                      <Ellipsis size={16} strokeWidth={1.75} aria-hidden="true" />
-                    </ActionIcon>
-                  </Menu.Target>
-                  <Menu.Dropdown>
-                    <GuardedMenuItem
-                      permission="member:edit"
-                      scope={{ organization: organizationId }}
-                      leftSection={<UserPen size={16} strokeWidth={1.75} aria-hidden="true" />}
-                      onClick={() => setChanging(member)}
-                    >
-                      Change roles
-                    </GuardedMenuItem>
-                    <GuardedMenuItem
-                      permission="member:remove"
-                      scope={{ organization: organizationId }}
-                      color="red"
-                      leftSection={<UserMinus size={16} strokeWidth={1.75} aria-hidden="true" />}
-                      onClick={() => setRemoving(member)}
-                    >
-                      Remove
-                    </GuardedMenuItem>
-                  </Menu.Dropdown>
-                </Menu>
+                <MoreMenu label={`Actions for ${user.name}`} isSmall>
+                  <GuardedMenuItem
+                    permission="member:edit"
+                    scope={{ organization: organizationId }}
+                    leftSection={<UserPen size={16} strokeWidth={1.75} aria-hidden="true" />}
+                    onClick={() => setChanging(member)}
+                  >
+                    Change roles
+                  </GuardedMenuItem>
+                  <GuardedMenuItem
+                    permission="member:remove"
+                    scope={{ organization: organizationId }}
+                    color="red"
+                    leftSection={<UserMinus size={16} strokeWidth={1.75} aria-hidden="true" />}
+                    onClick={() => setRemoving(member)}
+                  >
+                    Remove
+                  </GuardedMenuItem>
+                </MoreMenu>
               </Table.Td>
             </Table.Tr>
           )

@@ -1,11 +1,12 @@
-import { ActionIcon, Badge, Menu, Table } from '@mantine/core'
-import { Ellipsis, Pencil, Plus, Trash2 } from 'lucide-react'
+import { Badge, Table } from '@mantine/core'
+import { Pencil, Plus, Trash2 } from 'lucide-react'
 import { useState } from 'react'
 import { queryKeys } from '../api/queries.ts'
 import { useApi } from '../api/services.ts'
 import type { Invitation, Member, Role } from '../api/types.ts'
 import { ConfirmChange } from '../ui/confirm-change.tsx'
 import { GuardedButton, GuardedMenuItem } from '../ui/guarded-button.tsx'
+import { MoreMenu } from '../ui/more-menu.tsx'
 import { DataTable, Section } from '../ui/parts.tsx'
 import classes from './members.module.css'
 import { ChangeRoleDialog, NewRoleDialog } from './role-dialog.tsx'
@@ -57,32 +58,25 @@ export function RolesSection({ organizationId, roles, members, invitations }: Ro
               />
             </Table.Td>
             <Table.Td className={classes.actions}>
-              <Menu position="bottom-end">
-                <Menu.Target>
-                  <ActionIcon variant="subtle" color="gray" aria-label={`Actions for the role ${role.name}`}>
-                    <Ellipsis size={16} strokeWidth={1.75} aria-hidden="true" />
-                  </ActionIcon>
-                </Menu.Target>
-                <Menu.Dropdown>
-                  <GuardedMenuItem
-                    permission="member:edit"
-                    scope={{ organization: organizationId }}
-                    leftSection={<Pencil size={16} strokeWidth={1.75} aria-hidden="true" />}
-                    onClick={() => setChanging(role)}
-                  >
-                    Edit role
-                  </GuardedMenuItem>
-                  <GuardedMenuItem
-                    permission="member:remove"
-                    scope={{ organization: organizationId }}
-                    color="red"
-                    leftSection={<Trash2 size={16} strokeWidth={1.75} aria-hidden="true" />}
-                    onClick={() => setRemoving(role)}
-                  >
-                    Remove
-                  </GuardedMenuItem>
-                </Menu.Dropdown>
-              </Menu>
+              <MoreMenu label={`Actions for the role ${role.name}`} isSmall>
+                <GuardedMenuItem
+                  permission="member:edit"
+                  scope={{ organization: organizationId }}
+                  leftSection={<Pencil size={16} strokeWidth={1.75} aria-hidden="true" />}
+                  onClick={() => setChanging(role)}
+                >
+                  Edit role
+                </GuardedMenuItem>
+                <GuardedMenuItem
+                  permission="member:remove"
+                  scope={{ organization: organizationId }}
+                  color="red"
+                  leftSection={<Trash2 size={16} strokeWidth={1.75} aria-hidden="true" />}
+                  onClick={() => setRemoving(role)}
+                >
+                  Remove
+                </GuardedMenuItem>
+              </MoreMenu>
             </Table.Td>
           </Table.Tr>
         ))}

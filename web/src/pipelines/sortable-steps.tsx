@@ -23,7 +23,7 @@ const INSTRUCTIONS = {
 
 type SortableStepsProps = {
   steps: readonly PipelineStep[]
-  /** A form is in its place: nothing to drag. */
+  /** Replaced by a form: nothing to drag. */
   openedId: number | undefined
   move(id: number, to: number): void
   children: ReactNode

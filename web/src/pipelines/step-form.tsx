@@ -5,7 +5,7 @@ import { RecordForm } from '../ui/form/record-form.tsx'
 import type { RecordForm as FormState } from '../ui/form/use-record-form.ts'
 import classes from './pipelines.module.css'
 
-/** The form that is open: another one takes its place only after a question. */
+/** The form that is open: opening another one asks first if anything is unsaved. */
 export type OpenedForm = { current: { isDirty: boolean; discard(): void } | undefined }
 
 export type StepFormProps = {

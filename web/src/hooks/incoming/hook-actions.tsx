@@ -1,6 +1,6 @@
-import { ActionIcon, Group, Menu } from '@mantine/core'
+import { Group } from '@mantine/core'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { Ellipsis, KeyRound, Pause, Play, Trash2 } from 'lucide-react'
+import { KeyRound, Pause, Play, Trash2 } from 'lucide-react'
 import { useState } from 'react'
 import { useLocation } from 'wouter'
 import { queryKeys } from '../../api/queries.ts'
@@ -10,6 +10,7 @@ import { CopyAs } from '../../copy-as/copy-as.tsx'
 import { scopeSearch } from '../../scope/scope.ts'
 import type { PermissionScope } from '../../session/permissions.ts'
 import { GuardedButton, GuardedMenuItem } from '../../ui/guarded-button.tsx'
+import { MoreMenu } from '../../ui/more-menu.tsx'
 import { notify } from '../../ui/notify.ts'
 import { RemoveDialog } from '../../ui/remove-dialog.tsx'
 import { RotateDialog } from './rotate-dialog.tsx'
@@ -56,34 +57,27 @@ export function HookActions({ hook, scope, showSecret }: HookActionsProps) {
           }}
         />
       )}
-      <Menu position="bottom-end" width={240} withInitialFocusPlaceholder={false}>
-        <Menu.Target>
-          <ActionIcon variant="default" size={36} aria-label="More actions">
-            <Ellipsis {...ICON} />
-          </ActionIcon>
-        </Menu.Target>
-        <Menu.Dropdown>
-          {hook.requires_secret && (
-            <GuardedMenuItem
-              permission="hook:edit"
-              scope={scope}
-              leftSection={<KeyRound {...ICON} />}
-              onClick={() => setOpen('rotate')}
-            >
-              Rotate secret
-            </GuardedMenuItem>
-          )}
+      <MoreMenu>
+        {hook.requires_secret && (
           <GuardedMenuItem
-            permission="hook:remove"
+            permission="hook:edit"
             scope={scope}
-            c="var(--mantine-color-error)"
-            leftSection={<Trash2 {...ICON} />}
-            onClick={() => setOpen('remove')}
+            leftSection={<KeyRound {...ICON} />}
+            onClick={() => setOpen('rotate')}
           >
-            Remove hook
+            Rotate secret
           </GuardedMenuItem>
-        </Menu.Dropdown>
-      </Menu>
+        )}
+        <GuardedMenuItem
+          permission="hook:remove"
+          scope={scope}
+          c="var(--mantine-color-error)"
+          leftSection={<Trash2 {...ICON} />}
+          onClick={() => setOpen('remove')}
+        >
+          Remove hook
+        </GuardedMenuItem>
+      </MoreMenu>
       {open === 'rotate' && (
         <RotateDialog hook={hook} showSecret={showSecret} close={() => setOpen(undefined)} />
       )}

@@ -1,6 +1,6 @@
-import { ActionIcon, Group, Menu } from '@mantine/core'
+import { Group } from '@mantine/core'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { Ellipsis, KeyRound, Pause, Play, RotateCw, Send, Trash2 } from 'lucide-react'
+import { KeyRound, Pause, Play, RotateCw, Send, Trash2 } from 'lucide-react'
 import { useState } from 'react'
 import { useLocation } from 'wouter'
 import { queryKeys } from '../../api/queries.ts'
@@ -10,6 +10,7 @@ import { CopyAs } from '../../copy-as/copy-as.tsx'
 import { scopeSearch } from '../../scope/scope.ts'
 import type { PermissionScope } from '../../session/permissions.ts'
 import { GuardedButton, GuardedMenuItem } from '../../ui/guarded-button.tsx'
+import { MoreMenu } from '../../ui/more-menu.tsx'
 import { notify } from '../../ui/notify.ts'
 import { RemoveDialog } from '../../ui/remove-dialog.tsx'
 import { RedeliverDialog } from './redeliver-dialog.tsx'
@@ -48,40 +49,33 @@ export function HookActions({ hook, scope }: HookActionsProps) {
           }}
         />
       )}
-      <Menu position="bottom-end" width={240}>
-        <Menu.Target>
-          <ActionIcon variant="default" size={36} aria-label="More actions">
-            <Ellipsis {...ICON} />
-          </ActionIcon>
-        </Menu.Target>
-        <Menu.Dropdown>
-          <GuardedMenuItem
-            permission="hook:edit"
-            scope={scope}
-            leftSection={<RotateCw {...ICON} />}
-            onClick={() => setOpen('redeliver')}
-          >
-            Redeliver failed
-          </GuardedMenuItem>
-          <GuardedMenuItem
-            permission="hook:edit"
-            scope={scope}
-            leftSection={<KeyRound {...ICON} />}
-            onClick={() => setOpen('rotate')}
-          >
-            Rotate secret
-          </GuardedMenuItem>
-          <GuardedMenuItem
-            permission="hook:remove"
-            scope={scope}
-            color="red"
-            leftSection={<Trash2 {...ICON} />}
-            onClick={() => setOpen('remove')}
-          >
-            Remove hook
-          </GuardedMenuItem>
-        </Menu.Dropdown>
-      </Menu>
+      <MoreMenu>
+        <GuardedMenuItem
+          permission="hook:edit"
+          scope={scope}
+          leftSection={<RotateCw {...ICON} />}
+          onClick={() => setOpen('redeliver')}
+        >
+          Redeliver failed
+        </GuardedMenuItem>
+        <GuardedMenuItem
+          permission="hook:edit"
+          scope={scope}
+          leftSection={<KeyRound {...ICON} />}
+          onClick={() => setOpen('rotate')}
+        >
+          Rotate secret
+        </GuardedMenuItem>
+        <GuardedMenuItem
+          permission="hook:remove"
+          scope={scope}
+          color="red"
+          leftSection={<Trash2 {...ICON} />}
+          onClick={() => setOpen('remove')}
+        >
+          Remove hook
+        </GuardedMenuItem>
+      </MoreMenu>
       {!test.isIdle && <SendTestDialog test={test} close={test.reset} />}
       {open === 'redeliver' && <RedeliverDialog hook={hook} close={close} />}
       {open === 'rotate' && <RotateDialog hook={hook} close={close} />}
