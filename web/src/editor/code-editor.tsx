@@ -1,6 +1,7 @@
 // The editor room: code and JSON. A text area until the editor is loaded, and where it cannot be.
 import { Input, Textarea } from '@mantine/core'
 import { type ReactNode, useEffect, useId, useRef, useState } from 'react'
+import { flushSync } from 'react-dom'
 import classes from './code-editor.module.css'
 import type { CompletionName, Editor, EditorOptions } from './code-mirror.ts'
 import type { Language } from './completion-range.ts'
@@ -53,7 +54,8 @@ export function CodeEditor(props: CodeEditorProps) {
       if (typed && document.activeElement === typed) {
         editor.current.focus({ from: typed.selectionStart, to: typed.selectionEnd })
       }
-      setLoaded(true)
+      // At once, so that the page never has two inputs of one name.
+      flushSync(() => setLoaded(true))
     }
     // Without the chunk the text area stays: it does everything that matters.
     mount().catch(() => undefined)
