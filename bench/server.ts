@@ -79,6 +79,7 @@ async function open(settings: ConnectionSettings): Promise<{ port: number }> {
     baseUrl: () => url,
     log,
     health: {
+      refusal: () => null,
       checkDatabase: async () => {},
       isQueueWorking: async () => true,
       metrics: async () => '',

@@ -58,6 +58,7 @@ import { createTree } from '#model/inventory/tree.ts'
 import { pipelineSchemas } from '#model/pipelines/schemas.ts'
 import { commandLineRoutes } from '#ops/command-line/routes.ts'
 import { type DiagnosticsDeps, diagnosticsRoutes } from '#ops/diagnostics/routes.ts'
+import { refuseWork } from '#ops/operations/refuse-work.ts'
 import { type Health, operationsRoutes } from '#ops/operations/routes.ts'
 import { referenceRoutes } from '#ops/reference/routes.ts'
 import type { AddressGuard } from '#platform/addresses/guard.ts'
@@ -210,6 +211,7 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
   })
   closeConnectionsOnStop(app)
   rejectUnknownRoutes(app)
+  refuseWork(app, deps.health)
   installCompression(app)
   enforceAccess(app, { db, baseUrl, metricsToken: config.metricsToken })
   installBodyParsing(app)

@@ -1,6 +1,5 @@
 // The composition root: builds every component, passes each its dependencies, and shuts them down in reverse
 // order. The only file that knows every room.
-import { readFile } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
 import type { FastifyBaseLogger } from 'fastify'
 import { sql } from 'kysely'
@@ -29,12 +28,14 @@ import { assertSupportedServer, type ConnectionSettings, openDatabase } from '#p
 import { startEmbeddedPostgres } from '#platform/database/embedded/start.ts'
 import { openListener } from '#platform/database/listen.ts'
 import { migrate } from '#platform/database/migrate.ts'
+import { watchSchema } from '#platform/database/schema-watch.ts'
 import { listDeadLetters } from '#platform/queue/dead-letters.ts'
 import type { JobHandlers } from '#platform/queue/handler.ts'
 import { jobs } from '#platform/queue/jobs.ts'
 import { installQueue, openQueue } from '#platform/queue/open-queue.ts'
 import { answerProbe, createProbe } from '#platform/queue/probe.ts'
 import { startWorker } from '#platform/queue/worker.ts'
+import { VERSION } from '#platform/version.ts'
 import { countClosedBlocks } from '#views/actions/action-blocks.ts'
 import { countEndedRuns } from '#views/dashboard/run-days.ts'
 import { startHeartbeat } from '#views/dashboard/workers.ts'
@@ -66,7 +67,7 @@ export async function startService(
   })
   resources.defer(() => database.close())
   const { db } = database
-  await migrate(db)
+  await migrate(db, { say })
   await installQueue(settings, jobs, config.heartbeatSeconds)
   const box = createSecretBox(await openKeyRing({ home: config.home, fromEnvironment: config.secretKey }))
   await assertSameKey(db, box)
@@ -94,6 +95,14 @@ export async function startService(
 
   const listener = await openListener(settings, { onError: reportError('listener') })
   resources.defer(() => listener.close())
+  const schema = await watchSchema({
+    db,
+    listener,
+    onChange: (problem) =>
+      problem === null ? log.info('working again: the schema was not migrated') : log.error(problem),
+    onError: reportError('schema'),
+  })
+  resources.defer(() => schema.close())
 
   let url: string | undefined
   const baseUrl = () => url ?? baseUrlOf(config, config.port)
@@ -101,8 +110,7 @@ export async function startService(
     allowTargets: config.allowTargets,
     baseUrl: () => guardUrl(config, baseUrl()),
   })
-  const { version } = JSON.parse(await readFile(new URL('../package.json', import.meta.url), 'utf8'))
-  const http = createHttpClient({ guard, userAgent: `Gantry/${version}` })
+  const http = createHttpClient({ guard, userAgent: `Gantry/${VERSION}` })
   resources.defer(() => http.close())
 
   let unrecordedDeliveries = 0
@@ -166,7 +174,7 @@ export async function startService(
       queue,
       deliveries: () => readDeliveryDepths(db),
       unrecordedDeliveries: () => unrecordedDeliveries,
-      version,
+      version: VERSION,
     })
     const calls = await createCallReceiver({
       db,
@@ -189,10 +197,11 @@ export async function startService(
       poolState: database.poolState,
       http,
       enqueue,
-      version,
+      version: VERSION,
       log,
       baseUrl,
       health: {
+        refusal: schema.problem,
         checkDatabase: async () => void (await sql`select 1`.execute(db)),
         isQueueWorking: () => probe.isWorking(),
         metrics: () => metrics.read(),

@@ -48,6 +48,11 @@ export const REASONS = {
 
 export type ReasonCode = keyof typeof REASONS
 
+/** During an upgrade, runs have reasons that only the newer release knows: 'WAITING_MOON' → 'Waiting moon'. */
+export function reasonName(code: string): string {
+  return Object.hasOwn(REASONS, code) ? REASONS[code as ReasonCode] : displayName(code.toLowerCase())!
+}
+
 export const TRIGGER_TYPES = ['hook', 'manual', 'retry', 'pipeline'] as const
 export const RESOURCE_TYPES = { application: 'Application', server: 'Server' } as const
 export const ENVIRONMENT_TYPES = {

@@ -267,6 +267,24 @@ test('a service whose queue does not work is alive but not ready', async (t) => 
   assert.equal(answer.headers['retry-after'], '2')
 })
 
+test('a process whose database was migrated by a newer release takes nothing, and says which one to start', async (t) => {
+  let refusal: string | null = null
+  const { request } = await openTestApp(t, { health: { refusal: () => refusal } })
+  assert.equal((await request('GET', '/readyz')).status, 200)
+  refusal = 'This database belongs to a newer Gantry.'
+  for (const [method, url] of [
+    ['GET', '/readyz'],
+    ['GET', '/actions'],
+    ['POST', '/hooks/unknown/trigger'],
+    ['POST', '/users/login'],
+  ] as const) {
+    const answer = await request(method, url)
+    assertRefused(answer, 'unavailable')
+    assert.equal(answer.body.message, refusal)
+  }
+  assert.equal((await request('GET', '/healthz')).status, 200)
+})
+
 test('an internal error is 500 without internal details', async (t) => {
   const fault = async () => {
     throw new Error('select secret from /srv/gantry/app.ts')

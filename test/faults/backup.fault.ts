@@ -10,11 +10,11 @@ import { sql } from 'kysely'
 import type pg from 'pg'
 import { openBackupFile } from '#ops/backup/backup-file.ts'
 import { listSequences, listTables } from '#ops/backup/catalog.ts'
-import { migrateTo, restoreBackup } from '#ops/backup/restore-backup.ts'
+import { restoreBackup } from '#ops/backup/restore-backup.ts'
 import { takeBackup } from '#ops/backup/take-backup.ts'
 import { connectForLongWork, reachDatabase } from '#ops/commands/reach-database.ts'
 import { type ConnectionSettings, type Database, openDatabase } from '#platform/database/connect.ts'
-import { migrationNames } from '#platform/database/migrate.ts'
+import { migrateWithin, migrationNames } from '#platform/database/migrate.ts'
 import { installQueue } from '#platform/queue/open-queue.ts'
 import { createTestDatabase } from '#test/support/database.ts'
 import { later } from '#test/support/later.ts'
@@ -156,7 +156,7 @@ test('a backup of an earlier version is migrated to the current one, and unfinis
   const file = join(await temporaryHome(t), 'backup')
   const oldDb = openDatabase(old.settings, { onIdleError: () => {} })
   later(t, () => oldDb.close())
-  await oldDb.db.transaction().execute((trx) => migrateTo(trx, '0002-incoming-calls'))
+  await oldDb.db.transaction().execute((trx) => migrateWithin(trx, '0002-incoming-calls'))
   await sql`insert into users (name, email, url_slug) values (${NASTY}, 'a@example.com', 'a')`.execute(
     oldDb.db,
   )

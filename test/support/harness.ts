@@ -109,6 +109,7 @@ export async function openTestApp(
     baseUrl: more.baseUrl ?? (() => TEST_BASE_URL),
     log: more.log ?? pino({ level: 'silent' }),
     health: {
+      refusal: () => null,
       checkDatabase: async () => {},
       isQueueWorking: async () => true,
       metrics: async () => '',

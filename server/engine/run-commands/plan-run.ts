@@ -6,7 +6,7 @@ import { loadSteps, presentSteps } from '#model/pipelines/steps.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { ReasonCode } from '#platform/database/tables.ts'
 import { conflict, type HttpProblem } from '#platform/http/problems.ts'
-import { REASONS } from '#platform/vocabulary.ts'
+import { reasonName } from '#platform/vocabulary.ts'
 import type { RunInput, RunPlan } from './schemas.ts'
 import { BUSY, type DeploySource, resolveRun } from './start-run.ts'
 
@@ -29,7 +29,7 @@ export function planPipeline(db: Database, pipelineId: number, input: RunInput):
         targets: await describeTargets(trx, pipelineId, plan.targets),
         source: describeSource(resolved.source),
         would_wait: reason,
-        would_wait_human_readable: reason && REASONS[reason],
+        would_wait_human_readable: reason && reasonName(reason),
         variables: input.variables ?? {},
       },
     }

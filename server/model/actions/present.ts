@@ -1,7 +1,7 @@
 import type { Selectable } from 'kysely'
 import type { PipelineRecord, ServerData } from '#model/inventory/load-resources.ts'
 import type { ActionsTable, ReasonCode, Status, StoredStep, TargetsTable } from '#platform/database/tables.ts'
-import { OPERATIONS, type Operation, REASONS, RESOURCE_TYPES, STATUSES } from '#platform/vocabulary.ts'
+import { OPERATIONS, type Operation, RESOURCE_TYPES, reasonName, STATUSES } from '#platform/vocabulary.ts'
 import type { ActionSummary, Step, Target, TargetSummary } from './summary-schemas.ts'
 
 // Rows → what the API returns. Pure.
@@ -105,7 +105,7 @@ export function presentStatus(status: Status, reason: ReasonCode) {
     status,
     status_human_readable: STATUSES[status],
     status_reason_code: reason,
-    status_reason_human_readable: REASONS[reason],
+    status_reason_human_readable: reasonName(reason),
   }
 }
 

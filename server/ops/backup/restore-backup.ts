@@ -4,7 +4,7 @@ import { Kysely, PostgresDialect } from 'kysely'
 import type pg from 'pg'
 import { from as copyFrom } from 'pg-copy-streams'
 import type { Transaction } from '#platform/database/connect.ts'
-import { createMigrator } from '#platform/database/migrate.ts'
+import { migrateWithin } from '#platform/database/migrate.ts'
 import type { Tables } from '#platform/database/tables.ts'
 import type { BackupReader } from './backup-file.ts'
 import { inPublic, listConstraints, listTables, quoted } from './catalog.ts'
@@ -31,7 +31,7 @@ export type RestoreInput = {
 export async function restoreBackup(client: pg.Client, input: RestoreInput): Promise<void> {
   const { contents } = input.backup
   await inTransaction(client, async (trx) => {
-    await migrateTo(trx, contents.schema.at(-1)!)
+    await migrateWithin(trx, contents.schema.at(-1)!)
     // Migrations write rows too: check their deferred constraints before tables are altered again.
     await client.query('set constraints all immediate')
     assertSameTables(contents, await listTables(client))
@@ -42,18 +42,12 @@ export async function restoreBackup(client: pg.Client, input: RestoreInput): Pro
     // Recreates foreign keys, which verifies every reference.
     for (const statement of constraints.restore) await client.query(statement)
     await loadJobs(client, input)
-    await migrateTo(trx, input.migrations.at(-1)!)
+    await migrateWithin(trx, input.migrations.at(-1)!)
     await moveSample(trx, contents.home, input.home)
     input.signal.throwIfAborted()
     await input.beforeCommit()
   })
   await client.query('analyze')
-}
-
-/** As far as this migration and no further, in the caller's transaction. */
-export async function migrateTo(trx: Transaction, name: string): Promise<void> {
-  const { error } = await createMigrator(trx).migrateTo(name)
-  if (error) throw error
 }
 
 /** The migrator needs Kysely, COPY needs the plain connection; both must use the same transaction. */

@@ -16,6 +16,8 @@ import { type StaticFile, sendFile, toFile } from '#platform/http/static-files.t
 
 /** The state of the service. */
 export type Health = {
+  /** Why this process must not work any more: a newer Gantry has migrated the database. Null while it may. */
+  refusal(): string | null
   /** Rejects when the database does not respond. */
   checkDatabase(): Promise<void>
   /** Whether a job was processed recently. */
@@ -116,6 +118,8 @@ export const operationsRoutes: FastifyPluginAsyncTypebox<{ health: Health; versi
       },
     },
     async () => {
+      const refusal = health.refusal()
+      if (refusal !== null) throw unavailable(refusal)
       await health.checkDatabase()
       if (!(await health.isQueueWorking())) throw unavailable()
       return { status: 'ok' as const }

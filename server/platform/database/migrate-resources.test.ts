@@ -4,15 +4,14 @@ import { type TestContext, test } from 'node:test'
 import { createTestDatabase } from '#test/support/database.ts'
 import { createHook, createTestTree } from '#test/support/world.ts'
 import { openDatabase } from './connect.ts'
-import { createMigrator, migrate } from './migrate.ts'
+import { migrate } from './migrate.ts'
 
 async function openOlderDatabase(t: TestContext) {
   const { settings, drop } = await createTestDatabase({ empty: true })
   t.after(drop)
   const { db, close } = openDatabase(settings, { onIdleError: () => {} })
   t.after(close)
-  const { error } = await createMigrator(db).migrateTo('0008-audit-of-accounts')
-  assert.equal(error, undefined)
+  await migrate(db, { to: '0008-audit-of-accounts' })
   return db
 }
 

@@ -1,31 +1,77 @@
 import { readdir } from 'node:fs/promises'
-import type { Kysely } from 'kysely'
-import { type Migration, Migrator } from 'kysely/migration'
-import type { Database } from './connect.ts'
-import type { Tables } from './tables.ts'
+import { setTimeout as delay } from 'node:timers/promises'
+import { type Kysely, sql } from 'kysely'
+import { compareReleases, VERSION } from '#platform/version.ts'
+import type { Database, Transaction } from './connect.ts'
+import { type Executed, oldestThatTolerates, pendingMigrations } from './schema.ts'
 
 const FOLDER = new URL('./migrations/', import.meta.url)
 
-/**
- * Migrates to the latest schema, all files in one transaction. Any number of processes may call this concurrently:
- * the first takes a lock in the database, the others wait for it and find nothing left to do.
- */
-export async function migrate(db: Database): Promise<void> {
-  const { error, results } = await createMigrator(db).migrateToLatest()
-  if (!error) return
-  const failed = results?.find((one) => one.status === 'Error')
-  const where = failed ? `Migration ${failed.migrationName} failed` : 'The database could not be migrated'
-  throw new Error(`${where}: ${error instanceof Error ? error.message : String(error)}`, { cause: error })
+export type Migration = {
+  // biome-ignore lint/suspicious/noExplicitAny: migrations know the tables of their time
+  up(db: Kysely<any>): Promise<void>
+  /** The oldest release whose code works with the schema that this migration leaves behind. */
+  toleratedBy: string
 }
 
-/** Runs in the caller's transaction when given one. */
-export function createMigrator(db: Kysely<Tables>): Migrator {
-  return new Migrator({
-    db,
-    provider: { getMigrations: readMigrations },
-    migrationTableName: 'schema_migrations',
-    migrationLockTableName: 'schema_migrations_lock',
+/** Announces which release the schema is about to require. */
+export const SCHEMA_CHANNEL = 'gantry_schema'
+
+/** The lock that releases before 0.2.0 take as well. */
+export const MIGRATION_LOCK = '3853314791062309107'
+
+/** A migration that waits for a lock makes everybody behind it wait: it gives up soon, and tries again. */
+const LOCK_TIMEOUT = '2s'
+const LOCK_ATTEMPTS = 60
+const LOCK_ERRORS = ['55P03', '40P01']
+
+const FIRST_RELEASE = '0.1.0'
+
+/** How long processes of older releases get to stop, once they know that they have to. */
+const NOTICE_MS = 3_000
+
+export type MigrateOptions = {
+  /** As far as this migration and no further. */
+  to?: string
+  migrations?: Record<string, Migration>
+  release?: string
+  say?: (message: string) => void
+}
+
+/**
+ * Migrates to the latest schema, each file in a transaction of its own. Any number of processes may call this at the
+ * same time, and processes of older releases may be working: they are told first when they have to stop.
+ */
+export async function migrate(db: Database, options: MigrateOptions = {}): Promise<void> {
+  const { release = VERSION, say = () => {} } = options
+  const migrations = options.migrations ?? (await readMigrations())
+  const known = Object.keys(migrations).filter((name) => options.to === undefined || name <= options.to)
+  await db.transaction().execute(async (trx) => {
+    await lockMigrations(trx)
+    await createBookkeeping(trx)
   })
+  await giveNotice(db, migrations, known, release)
+  for (let attempt = 1; ; ) {
+    try {
+      const migrated = await db.transaction().execute((trx) => migrateOnce(trx, migrations, known, release))
+      if (migrated === null) return
+      attempt = 1
+    } catch (error) {
+      if (!LOCK_ERRORS.includes(codeOf(error)) || attempt === LOCK_ATTEMPTS) throw error
+      if (attempt === 1) say(`${(error as Error).message}; trying again`)
+      attempt += 1
+      await delay(250 + Math.random() * 500)
+    }
+  }
+}
+
+/** As far as this migration, in the caller's transaction. */
+export async function migrateWithin(trx: Transaction, to: string): Promise<void> {
+  const migrations = await readMigrations()
+  await createBookkeeping(trx)
+  for (const name of pendingMigrations(await readExecuted(trx), Object.keys(migrations), VERSION)) {
+    if (name <= to) await run(trx, name, migrations[name]!)
+  }
 }
 
 /** In order. */
@@ -40,4 +86,81 @@ async function readMigrations(): Promise<Record<string, Migration>> {
     return [name, migration] as const
   })
   return Object.fromEntries(await Promise.all(entries))
+}
+
+export async function readExecuted(db: Database): Promise<Executed[]> {
+  const { rows } = await sql<Executed>`select name, tolerated_by from schema_migrations`.execute(db)
+  return rows
+}
+
+/** The first one that is missing; null when none is. */
+async function migrateOnce(
+  trx: Transaction,
+  migrations: Record<string, Migration>,
+  known: string[],
+  release: string,
+): Promise<string | null> {
+  await lockMigrations(trx)
+  const [name] = pendingMigrations(await readExecuted(trx), known, release)
+  if (name === undefined) return null
+  await sql`select set_config('lock_timeout', ${LOCK_TIMEOUT}, true)`.execute(trx)
+  await run(trx, name, migrations[name]!)
+  await sql`select pg_notify(${SCHEMA_CHANNEL}, ${migrations[name]!.toleratedBy})`.execute(trx)
+  return name
+}
+
+async function run(trx: Transaction, name: string, migration: Migration): Promise<void> {
+  try {
+    await migration.up(trx)
+  } catch (error) {
+    const { message } = error as Error
+    throw Object.assign(new Error(`Migration ${name} failed: ${message}`, { cause: error }), {
+      code: codeOf(error),
+    })
+  }
+  await sql`insert into schema_migrations (name, timestamp, tolerated_by)
+    values (${name}, ${new Date().toISOString()}, ${migration.toleratedBy})`.execute(trx)
+}
+
+/** One process at a time, for as long as it takes: the settings of the connection are for requests. */
+async function lockMigrations(trx: Transaction): Promise<void> {
+  await sql`select set_config(name, '0', true) from pg_settings
+    where name in ('statement_timeout', 'transaction_timeout', 'idle_in_transaction_session_timeout', 'lock_timeout')
+  `.execute(trx)
+  await sql`select pg_advisory_xact_lock(${sql.raw(MIGRATION_LOCK)})`.execute(trx)
+}
+
+/** The table of releases before 0.2.0, and what it lacked. */
+async function createBookkeeping(trx: Transaction): Promise<void> {
+  await sql`create table if not exists schema_migrations (
+    name varchar(255) primary key, timestamp varchar(255) not null, tolerated_by text)`.execute(trx)
+  const { rows } = await sql`select from pg_attribute
+    where attrelid = 'schema_migrations'::regclass and attname = 'tolerated_by'`.execute(trx)
+  if (rows.length === 0) await sql`alter table schema_migrations add column tolerated_by text`.execute(trx)
+}
+
+/**
+ * Before a migration that asks for a newer release than those before it: processes of older releases learn of it, and
+ * get a moment to finish what they do. Nobody waits when no other process is connected.
+ */
+async function giveNotice(
+  db: Database,
+  migrations: Record<string, Migration>,
+  known: string[],
+  release: string,
+): Promise<void> {
+  const executed = await readExecuted(db)
+  const pending = pendingMigrations(executed, known, release)
+  const needed = oldestThatTolerates(pending.map((name) => ({ tolerated_by: migrations[name]!.toleratedBy })))
+  const before = oldestThatTolerates(executed.filter((one) => one.tolerated_by !== null)) ?? FIRST_RELEASE
+  if (needed === null || compareReleases(needed, before) <= 0) return
+  const { rows } = await sql`select from pg_stat_activity
+    where datname = current_database() and application_name = 'gantry listener'`.execute(db)
+  if (rows.length === 0) return
+  await sql`select pg_notify(${SCHEMA_CHANNEL}, ${needed})`.execute(db)
+  await delay(NOTICE_MS)
+}
+
+function codeOf(error: unknown): string {
+  return (error as { code?: string }).code ?? ''
 }

@@ -57,8 +57,9 @@ export const notFound = () => new ApiError('not_found', 'Not found, or not visib
 export const invalid = (errors: ErrorsByField) =>
   new ApiError('invalid', 'Validation failed; `errors` lists every problem by field.', { errors })
 
-export const unavailable = () => {
-  const message = 'The service is temporarily unavailable; try again shortly. Nothing was accepted.'
+export const unavailable = (
+  message = 'The service is temporarily unavailable; try again shortly. Nothing was accepted.',
+) => {
   return new ApiError('unavailable', message, { headers: { 'retry-after': '2' } })
 }
 

@@ -1,5 +1,7 @@
 import { type Kysely, sql } from 'kysely'
 
+export const toleratedBy = '0.1.0'
+
 // The first tables. Wrong states are made impossible here rather than watched for elsewhere: composite
 // foreign keys keep a pipeline, its resource and its environment together, checks keep a status and its
 // reason together. Migrations are never edited once released; the next change is the next file.

@@ -1,5 +1,7 @@
 import { type Kysely, sql } from 'kysely'
 
+export const toleratedBy = '0.1.0'
+
 // What receiving calls needs: who was first with a delivery, what happened to actions, and a signal when
 // something changes that processes keep in memory.
 export async function up(db: Kysely<unknown>): Promise<void> {

@@ -1,5 +1,7 @@
 import { type Kysely, sql } from 'kysely'
 
+export const toleratedBy = '0.1.0'
+
 // What running needs: places within the limits of pipelines and servers, who owns a target at this moment,
 // what targets went through, and what their steps printed.
 export async function up(db: Kysely<unknown>): Promise<void> {

@@ -1,5 +1,7 @@
 import { type Kysely, sql } from 'kysely'
 
+export const toleratedBy = '0.1.0'
+
 // What telling the world needs: who is to be told of which event, how far that has come, and how the
 // receiver behind each hook is doing.
 export async function up(db: Kysely<unknown>): Promise<void> {

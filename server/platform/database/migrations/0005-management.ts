@@ -1,5 +1,7 @@
 import { type Kysely, sql } from 'kysely'
 
+export const toleratedBy = '0.1.0'
+
 // What managing everything through the API needs: removed things that history still names, who changed what,
 // and invitations.
 export async function up(db: Kysely<unknown>): Promise<void> {

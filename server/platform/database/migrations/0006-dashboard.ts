@@ -1,5 +1,7 @@
 import { type Kysely, sql } from 'kysely'
 
+export const toleratedBy = '0.1.0'
+
 // What the dashboard needs: sessions of browsers, runs counted by day, which workers live, and ways to find what
 // went wrong lately without reading everything.
 export async function up(db: Kysely<unknown>): Promise<void> {

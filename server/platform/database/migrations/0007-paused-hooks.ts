@@ -1,5 +1,7 @@
 import { type Kysely, sql } from 'kysely'
 
+export const toleratedBy = '0.1.0'
+
 // Since when a hook is off, whoever switched it off: what it missed is counted from then. The database keeps it,
 // because hooks are switched off in several places.
 export async function up(db: Kysely<unknown>): Promise<void> {

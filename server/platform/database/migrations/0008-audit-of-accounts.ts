@@ -1,5 +1,7 @@
 import { type Kysely, sql } from 'kysely'
 
+export const toleratedBy = '0.1.0'
+
 // Sign-ins, tokens and other changes of accounts belong to no organization. And exports need an order: ids are taken
 // before the commit, so an entry with a smaller id may appear later than one with a larger id.
 export async function up(db: Kysely<unknown>): Promise<void> {

@@ -1,5 +1,7 @@
 import { type Kysely, sql } from 'kysely'
 
+export const toleratedBy = '0.2.0'
+
 // The settings of a hook as text: the body of an outgoing hook keeps the order of its keys.
 export async function up(db: Kysely<unknown>): Promise<void> {
   // A table with events that wait for their triggers cannot be altered.

@@ -4,6 +4,8 @@ import { type Kysely, sql } from 'kysely'
 
 const LOOKUP_MS = 3_000
 
+export const toleratedBy = '0.1.0'
+
 // Only an instance administrator may have an SSH server be the machine that Gantry runs on. Servers that already are
 // stay reachable, under whatever name or spelling: names are looked up, as far as they resolve in time.
 export async function up(db: Kysely<unknown>): Promise<void> {

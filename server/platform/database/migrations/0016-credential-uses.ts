@@ -1,5 +1,7 @@
 import { type Kysely, sql } from 'kysely'
 
+export const toleratedBy = '0.1.0'
+
 // The newest action that used a credential for a connection or a delivery. The use for a source is in the action itself.
 // Not in the row of the credential: its version and the version of the tree would change with every run.
 export async function up(db: Kysely<unknown>): Promise<void> {

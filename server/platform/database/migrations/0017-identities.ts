@@ -1,5 +1,7 @@
 import { type Kysely, sql } from 'kysely'
 
+export const toleratedBy = '0.1.0'
+
 // Single sign-on: who an account is at the identity provider, sign-ins that are under way there, and roles that come
 // from its groups.
 export async function up(db: Kysely<unknown>): Promise<void> {

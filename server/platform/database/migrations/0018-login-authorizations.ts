@@ -1,5 +1,7 @@
 import { type Kysely, sql } from 'kysely'
 
+export const toleratedBy = '0.1.0'
+
 // Logins of the command line that somebody approved in a browser, until the command line trades the code for a token.
 export async function up(db: Kysely<unknown>): Promise<void> {
   for (const statement of statements) await sql.raw(statement).execute(db)
