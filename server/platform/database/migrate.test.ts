@@ -5,6 +5,7 @@ import { readdir } from 'node:fs/promises'
 import { describe, test } from 'node:test'
 import { promisify } from 'node:util'
 import { sql } from 'kysely'
+import { compareReleases, VERSION } from '#platform/version.ts'
 import { createTestDatabase } from '#test/support/database.ts'
 import { createHook, createPerson, createTestTree, grantRole } from '#test/support/world.ts'
 import { openDatabase } from './connect.ts'
@@ -41,6 +42,14 @@ describe('migrating', () => {
       await migrationFiles(),
     )
     await createTestTree(db)
+  })
+
+  test('every migration names the oldest release that tolerates it, which is not newer than this one', async () => {
+    for (const name of await migrationFiles()) {
+      const { toleratedBy } = await import(`./migrations/${name}.ts`)
+      assert.match(String(toleratedBy), /^\d+\.\d+\.\d+$/, name)
+      assert.ok(compareReleases(toleratedBy, VERSION) <= 0, name)
+    }
   })
 
   test('a second time changes nothing', async (t) => {
