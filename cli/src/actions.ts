@@ -1,5 +1,5 @@
 // How runs are shown.
-import type { components } from '@gantry/client'
+import { type components, hasEnded } from '@gantry/client'
 import { usage } from './ending.ts'
 import { EXIT, type ExitCode } from './exit-codes.ts'
 import { slug } from './names.ts'
@@ -32,8 +32,7 @@ const STYLES: Record<Action['status'], Style | undefined> = {
 
 export const styleOf = ({ status }: { status: Action['status'] }) => STYLES[status]
 
-export const isOver = ({ status }: { status: Action['status'] }) =>
-  ['completed', 'failed', 'skipped'].includes(status)
+export const isOver = ({ status }: { status: Action['status'] }) => hasEnded(status)
 
 /** 'shop/production/web' */
 export const pathOf = ({

@@ -15,7 +15,9 @@ export {
   type Page,
   type Versioned,
 } from './gantry.ts'
+export { ENVIRONMENT_TYPES, OPERATIONS, STATUSES } from './labels.ts'
 export type { StreamOptions } from './resume.ts'
+export { hasEnded } from './status.ts'
 export type { ActionEvent, ActionsEvent, ActionsFilter, DeliveryEvent } from './streams.ts'
 export {
   type Delivered,

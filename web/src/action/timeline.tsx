@@ -2,10 +2,11 @@
 // in brightness as well, and failed, running and skipped bars have their own patterns.
 import { Paper, UnstyledButton, VisuallyHidden } from '@mantine/core'
 import { useState } from 'react'
+import { hasEnded, STATUSES } from '#client/index.ts'
 import type { Action, Step, Target } from '../api/types.ts'
 import { formatDuration } from '../ui/format.ts'
 import { StatusBadge } from '../ui/parts.tsx'
-import { hasEnded, STATUS_ICONS, STATUS_LABELS } from '../ui/status.ts'
+import { STATUS_ICONS } from '../ui/status.ts'
 import { Duration, useSeconds } from '../ui/time.tsx'
 import classes from './action.module.css'
 import { type StepRef, serverName } from './steps.ts'
@@ -84,7 +85,7 @@ function Steps({ target, scale, selected, select }: Selection & { target: Target
                 {STATUS_ICONS[step.status]}
               </span>
               <span className={classes.stepName}>{step.name}</span>
-              <VisuallyHidden>{STATUS_LABELS[step.status]}</VisuallyHidden>
+              <VisuallyHidden>{STATUSES[step.status]}</VisuallyHidden>
               <Duration from={step.started_at} to={step.completed_at} />
             </UnstyledButton>
             <Bars steps={[step]} scale={scale} />
@@ -116,7 +117,7 @@ function Bars({ steps, scale }: { steps: Step[]; scale: TimeScale }) {
             rx="2"
           >
             <title>
-              {step.name}: {STATUS_LABELS[step.status]}
+              {step.name}: {STATUSES[step.status]}
               {typeof ms === 'number' && `, ${formatDuration(ms)}`}
             </title>
           </rect>

@@ -2,12 +2,12 @@
 import { useDocumentVisibility } from '@mantine/hooks'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useEffect, useState } from 'react'
+import { hasEnded } from '#client/index.ts'
 import { queryKeys } from '../api/queries.ts'
 import { useServices } from '../api/services.ts'
 import { createEmitter, throttle } from '../api/signals.ts'
 import { openStream } from '../api/streams.ts'
 import type { LogText } from '../api/types.ts'
-import { hasEnded } from '../ui/status.ts'
 
 const REFETCH_INTERVAL_MS = 300
 

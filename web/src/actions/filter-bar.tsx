@@ -1,7 +1,8 @@
 import { Button, Group, NativeSelect, Pill, VisuallyHidden } from '@mantine/core'
 import type { ReactNode, Ref } from 'react'
+import { STATUSES } from '#client/index.ts'
 import type { UpdateSearch } from '../scope/scope.ts'
-import { STATUS_LABELS, TRIGGER_LABELS } from '../ui/status.ts'
+import { TRIGGER_LABELS } from '../ui/status.ts'
 import classes from './actions.module.css'
 import { type Filters, isFiltered, NO_FILTERS } from './filters.ts'
 import { NameFilter, PersonFilter } from './named-filter.tsx'
@@ -21,7 +22,7 @@ const SELECTS = [
       { value: '', label: 'Any status' },
       { value: 'pending,waiting,queued,in-progress', label: 'Active' },
       { value: 'pending,waiting,queued', label: 'Not started' },
-      ...toOptions(STATUS_LABELS),
+      ...toOptions(STATUSES),
     ],
   },
   {

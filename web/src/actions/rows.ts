@@ -1,7 +1,8 @@
 // The rows of the list, and how events change them. An action is 20 kB of JSON, of which a row shows a dozen words:
 // only these are stored, and an unchanged row stays the same object, so that it does not render again. Pure.
+import { hasEnded } from '#client/index.ts'
 import type { ActionListItem, ActionMove } from '../api/types.ts'
-import { hasEnded, triggerLabel } from '../ui/status.ts'
+import { triggerLabel } from '../ui/status.ts'
 import { type Filterable, type Filters, matches } from './filters.ts'
 
 export type Row = ReturnType<typeof toRow>

@@ -1,19 +1,13 @@
 import { NativeSelect, TextInput } from '@mantine/core'
 import { useLocation } from 'wouter'
+import { OPERATIONS } from '#client/index.ts'
 import { useApi } from '../api/services.ts'
 import type { Pipeline } from '../api/types.ts'
 import { usePermissions } from '../session/permissions.ts'
 import { FormDialog } from '../ui/form/form-dialog.tsx'
 import { useRecordForm } from '../ui/form/use-record-form.ts'
 import { notify } from '../ui/notify.ts'
-import {
-  fillIn,
-  type NewPipelineValues,
-  OPERATION_LABELS,
-  operationsOf,
-  type Resource,
-  resourceKey,
-} from './new-pipeline.ts'
+import { fillIn, type NewPipelineValues, operationsOf, type Resource, resourceKey } from './new-pipeline.ts'
 import { type OfferedResource, useKnownResources } from './offered-resources.ts'
 import { ResourceSelect } from './resource-select.tsx'
 import { useRefreshPipelines } from './use-pipeline-changes.ts'
@@ -69,7 +63,7 @@ export function AddPipelineDialog({ within, resource: given, close }: AddPipelin
       <NativeSelect
         label="Operation"
         description={operation === 'deploy' ? 'Comes with the steps of a deploy.' : 'You add its steps next.'}
-        data={operations.map((value) => ({ value, label: OPERATION_LABELS[value] }))}
+        data={operations.map((value) => ({ value, label: OPERATIONS[value] }))}
         {...form.field('operation')}
         value={operation}
       />

@@ -1,4 +1,5 @@
 // What a new pipeline is called and does, unless a person says otherwise. Pure.
+import { OPERATIONS } from '#client/index.ts'
 import type { Pipeline } from '../api/types.ts'
 
 export type Operation = Pipeline['operation']
@@ -6,27 +7,11 @@ export type Operation = Pipeline['operation']
 /** What they run on, as `GET /names` lists it. */
 export type Resource = { type: 'application' | 'server'; id: number; name: string }
 
-export const OPERATION_LABELS: Record<Operation, string> = {
-  deploy: 'Deploy',
-  configure: 'Configure',
-  provision: 'Provision',
-  start: 'Start',
-  stop: 'Stop',
-  restart: 'Restart',
-  reload: 'Reload',
-  get_status: 'Get status',
-  rotate_key: 'Rotate key',
-  check_provisioned: 'Check provisioned',
-  remove: 'Remove',
-  delete: 'Delete',
-  custom: 'Custom',
-}
-
 const MAX_NAME_LENGTH = 255
 
 /** Only applications are deployed. */
 export function operationsOf(type: Resource['type']): Operation[] {
-  const all = Object.keys(OPERATION_LABELS) as Operation[]
+  const all = Object.keys(OPERATIONS) as Operation[]
   return type === 'application' ? all : all.filter((operation) => operation !== 'deploy')
 }
 
@@ -34,7 +19,7 @@ export const defaultOperation = (type: Resource['type']): Operation =>
   type === 'application' ? 'deploy' : 'custom'
 
 export function defaultName(operation: Operation, resource: string): string {
-  const verb = operation === 'custom' ? 'Commands on' : OPERATION_LABELS[operation]
+  const verb = operation === 'custom' ? 'Commands on' : OPERATIONS[operation]
   return `${verb} ${resource}`.slice(0, MAX_NAME_LENGTH)
 }
 

@@ -1,10 +1,11 @@
 import { Group } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { Link } from 'wouter'
+import { STATUSES } from '#client/index.ts'
 import { queryKeys } from '../api/queries.ts'
 import { useApi } from '../api/services.ts'
 import { formatDuration } from '../ui/format.ts'
-import { plural, STATUS_LABELS } from '../ui/status.ts'
+import { plural } from '../ui/status.ts'
 import classes from './pipelines.module.css'
 import { median, type Run, successRate, toRun } from './run-stats.ts'
 
@@ -63,7 +64,7 @@ function Sparkline({ runs }: { runs: Run[] }) {
             height={height}
           >
             <title>
-              #{run.id} {STATUS_LABELS[run.status]}
+              #{run.id} {STATUSES[run.status]}
             </title>
           </rect>
         )

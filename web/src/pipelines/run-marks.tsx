@@ -1,5 +1,6 @@
 import { Link } from 'wouter'
-import { plural, STATUS_ICONS, STATUS_LABELS } from '../ui/status.ts'
+import { STATUSES } from '#client/index.ts'
+import { plural, STATUS_ICONS } from '../ui/status.ts'
 import { Age } from '../ui/time.tsx'
 import classes from './pipelines.module.css'
 import { useRecentRuns } from './recent-runs.tsx'
@@ -21,7 +22,7 @@ export function RunMarks({ pipelineId }: { pipelineId: number }) {
         <span data-status={last.status} className={classes.ended} aria-hidden="true">
           {STATUS_ICONS[last.status]}
         </span>{' '}
-        {STATUS_LABELS[last.status]} <Age of={last.createdAt} />
+        {STATUSES[last.status]} <Age of={last.createdAt} />
       </span>
       <Marks runs={data.slice(0, SHOWN).toReversed()} />
     </div>
@@ -37,7 +38,7 @@ function Marks({ runs }: { runs: Run[] }) {
       {runs.map((run, index) => (
         <rect key={run.id} data-status={run.status} x={index * MARK} width={7} height={14} rx={1.5}>
           <title>
-            #{run.id} {STATUS_LABELS[run.status]}
+            #{run.id} {STATUSES[run.status]}
           </title>
         </rect>
       ))}

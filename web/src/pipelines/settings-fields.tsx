@@ -1,10 +1,11 @@
 import { Group, MultiSelect, NativeSelect, NumberInput, TextInput } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
+import { OPERATIONS } from '#client/index.ts'
 import { queryKeys } from '../api/queries.ts'
 import { useApi } from '../api/services.ts'
 import type { Pipeline } from '../api/types.ts'
 import type { RecordForm } from '../ui/form/use-record-form.ts'
-import { OPERATION_LABELS, operationsOf, type Resource } from './new-pipeline.ts'
+import { operationsOf, type Resource } from './new-pipeline.ts'
 import { QUEUE_POLICIES, type SettingsValues } from './settings-input.ts'
 
 type SettingsFieldsProps = { form: RecordForm<SettingsValues>; pipeline: Pipeline }
@@ -37,7 +38,7 @@ export function SettingsFields({ form, pipeline }: SettingsFieldsProps) {
       <NativeSelect
         label="Operation"
         description="Fixed once the pipeline has runs or hooks."
-        data={operations.map((value) => ({ value, label: OPERATION_LABELS[value] }))}
+        data={operations.map((value) => ({ value, label: OPERATIONS[value] }))}
         {...form.field('operation')}
       />
     </>

@@ -1,4 +1,5 @@
 import { NativeSelect, Textarea, TextInput } from '@mantine/core'
+import { ENVIRONMENT_TYPES } from '#client/index.ts'
 import { queryKeys } from '../api/queries.ts'
 import { useApi } from '../api/services.ts'
 import type { Environment } from '../api/types.ts'
@@ -9,7 +10,7 @@ import { notify } from '../ui/notify.ts'
 import { Loaded } from '../ui/page.tsx'
 import { Dialog } from '../ui/parts.tsx'
 import type { EnvironmentValues } from './environment-input.ts'
-import { ENVIRONMENT_TYPES, environmentBody, environmentValues, withType } from './environment-input.ts'
+import { environmentBody, environmentValues, withType } from './environment-input.ts'
 import { useTreeChanged } from './tree-changed.ts'
 
 type AddEnvironmentDialogProps = { project: { id: number; name: string }; close(): void }
@@ -101,7 +102,9 @@ function EnvironmentFields({ form }: { form: RecordForm<EnvironmentValues> }) {
       <NativeSelect
         label="Stage"
         data-autofocus
-        data={Object.entries(ENVIRONMENT_TYPES).map(([value, label]) => ({ value, label }))}
+        data={Object.entries(ENVIRONMENT_TYPES)
+          .toReversed()
+          .map(([value, label]) => ({ value, label }))}
         {...form.field('type')}
         onChange={(event) => choose(event.currentTarget.value as EnvironmentValues['type'])}
       />

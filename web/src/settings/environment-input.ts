@@ -1,15 +1,9 @@
 // What the form of an environment holds, and what it sends. Pure.
-import type { components } from '#client/index.ts'
+import { type components, ENVIRONMENT_TYPES } from '#client/index.ts'
 import type { Environment } from '../api/types.ts'
 
 type Body = components['schemas']['CreateEnvironmentRequest']
 export type EnvironmentValues = { type: Body['type']; name: string; description: string }
-
-export const ENVIRONMENT_TYPES: Record<Body['type'], string> = {
-  production: 'Production',
-  staging: 'Staging',
-  development: 'Development',
-}
 
 /** The name follows the stage until the person writes one. */
 export function withType(before: EnvironmentValues, type: Body['type']): EnvironmentValues {

@@ -15,8 +15,9 @@ import {
 } from '@mantine/core'
 import { useClipboard } from '@mantine/hooks'
 import type { ReactNode, Ref } from 'react'
+import { STATUSES } from '#client/index.ts'
 import type { Hook } from '../api/types.ts'
-import { STATUS_ICONS, STATUS_LABELS, type Status } from './status.ts'
+import { STATUS_ICONS, type Status } from './status.ts'
 import classes from './status-badge.module.css'
 import { TableFrame } from './table-frame.tsx'
 import { useReturnFocus } from './use-return-focus.ts'
@@ -166,7 +167,7 @@ export function StatusBadge({ status, label, icon = STATUS_ICONS[status] }: Stat
       data-status={status}
       leftSection={<span aria-hidden="true">{icon}</span>}
     >
-      {label || STATUS_LABELS[status]}
+      {label || STATUSES[status]}
     </Badge>
   )
 }

@@ -3,16 +3,6 @@ import type { ActionListItem, HookRequestRecord } from '../api/types.ts'
 
 export type Status = ActionListItem['status']
 
-export const STATUS_LABELS: Record<Status, string> = {
-  pending: 'Pending',
-  waiting: 'Waiting',
-  queued: 'Queued',
-  'in-progress': 'In progress',
-  completed: 'Completed',
-  failed: 'Failed',
-  skipped: 'Skipped',
-}
-
 /** Each status has its own shape: color only helps. */
 export const STATUS_ICONS: Record<Status, string> = {
   pending: '○',
@@ -22,10 +12,6 @@ export const STATUS_ICONS: Record<Status, string> = {
   completed: '✓',
   failed: '✕',
   skipped: '⤼',
-}
-
-export function hasEnded(status: string): boolean {
-  return status === 'completed' || status === 'failed' || status === 'skipped'
 }
 
 export const TRIGGER_LABELS: Record<string, string> = {

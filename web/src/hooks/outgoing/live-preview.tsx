@@ -1,13 +1,12 @@
 import { Alert, Badge, Code, Group, NativeSelect, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
-import type { Data } from '#client/index.ts'
+import { type Data, STATUSES } from '#client/index.ts'
 import { queryKeys } from '../../api/queries.ts'
 import { useApi } from '../../api/services.ts'
 import type { Hook } from '../../api/types.ts'
 import { usePipeline } from '../../pipelines/pipelines.ts'
 import { runTitle } from '../../pipelines/run-title.ts'
 import { Section } from '../../ui/parts.tsx'
-import { STATUS_LABELS } from '../../ui/status.ts'
 import { Body, Headers } from './attempt-details.tsx'
 import { eventLabel } from './events.ts'
 import classes from './outgoing.module.css'
@@ -117,7 +116,7 @@ function ActionSelect({ hook, actionId, choose }: ActionSelectProps) {
         { value: '', label: 'the newest run' },
         ...data.map(({ id, status }) => ({
           value: String(id),
-          label: `${runTitle(name, id)}, ${STATUS_LABELS[status].toLowerCase()}`,
+          label: `${runTitle(name, id)}, ${STATUSES[status].toLowerCase()}`,
         })),
       ]}
     />

@@ -2,11 +2,12 @@
 import { Checkbox, NativeSelect, NumberInput, Stack, TextInput } from '@mantine/core'
 import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
+import { OPERATIONS } from '#client/index.ts'
 import { queryKeys } from '../../api/queries.ts'
 import { useApi } from '../../api/services.ts'
 import type { Hook } from '../../api/types.ts'
 import { CodeEditor } from '../../editor/code-editor.tsx'
-import { OPERATION_LABELS, operationsOf, type Resource } from '../../pipelines/new-pipeline.ts'
+import { operationsOf, type Resource } from '../../pipelines/new-pipeline.ts'
 import { RecordForm } from '../../ui/form/record-form.tsx'
 import { type RecordForm as FormState, useRecordForm } from '../../ui/form/use-record-form.ts'
 import { notify } from '../../ui/notify.ts'
@@ -96,7 +97,7 @@ function MoreFields({ form, hook }: { form: OutgoingForm; hook: Hook }) {
           label="Type of runs"
           data={operationsOf(hook.resource_type as Resource['type']).map((value) => ({
             value,
-            label: OPERATION_LABELS[value],
+            label: OPERATIONS[value],
           }))}
           {...form.field('action_type')}
         />

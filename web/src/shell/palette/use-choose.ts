@@ -1,5 +1,6 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useLocation } from 'wouter'
+import { queryKeys } from '../../api/queries.ts'
 import { useApi } from '../../api/services.ts'
 import { useSession } from '../../session/session.ts'
 import { leavePage } from '../../ui/form/leave-guard.ts'
@@ -18,7 +19,7 @@ export function useChoose(): (item: Item) => void {
   async function rollBack(applicationId: number): Promise<void> {
     const path = { resource_id: applicationId }
     const pipelines = await queries.fetchQuery({
-      queryKey: ['pipelines', 'application', applicationId],
+      queryKey: queryKeys.pipelines('application', applicationId),
       queryFn: ({ signal }) => api.all('/pipelines/application/{resource_id}', { params: { path }, signal }),
     })
     const deploy = pipelines.find(({ operation }) => operation === 'deploy')
