@@ -1,21 +1,21 @@
-import { Code, DataList, Group } from '@mantine/core'
-import { Pencil, Trash2 } from 'lucide-react'
+import { Code, DataList } from '@mantine/core'
+import { Pencil } from 'lucide-react'
 import { useState } from 'react'
 import { Link, useLocation } from 'wouter'
 import { queryKeys } from '../api/queries.ts'
 import { useApi } from '../api/services.ts'
-import { CopyAs } from '../copy-as/copy-as.tsx'
 import { ResourcePipelines } from '../pipelines/resource-pipelines.tsx'
 import { scopeSearch } from '../scope/scope.ts'
-import { ScopeBreadcrumbs } from '../scope/scope-breadcrumbs.tsx'
-import { useEnvironment } from '../scope/tree.ts'
+import { useResourceScope } from '../scope/tree.ts'
 import { useInventoryChanged } from '../servers/servers.ts'
 import { useVersioned } from '../ui/form/versioned.ts'
-import { GuardedButton, GuardedMenuItem } from '../ui/guarded-button.tsx'
+import { GuardedButton, RemoveMenuItem } from '../ui/guarded-button.tsx'
+import { ICON } from '../ui/icon.ts'
 import { MoreMenu } from '../ui/more-menu.tsx'
-import { Loaded, PageHeader } from '../ui/page.tsx'
+import { Loaded } from '../ui/page.tsx'
 import { Fact, SectionCard } from '../ui/parts.tsx'
 import { RemoveDialog } from '../ui/remove-dialog.tsx'
+import { ResourceHeader } from '../ui/resource-header.tsx'
 import { Age } from '../ui/time.tsx'
 import { ApplicationHooks } from './application-hooks.tsx'
 import type { ApplicationRecord } from './application-input.ts'
@@ -41,48 +41,24 @@ function ApplicationDetails({ application, version }: ApplicationDetailsProps) {
   const changed = useInventoryChanged()
   const [, navigate] = useLocation()
   const [open, setOpen] = useState<'edit' | 'remove'>()
-  const { data: environment } = useEnvironment(application.environment_id)
-  const organization = environment?.project.organization.id
-  const scope = organization
-    ? { organization, project: application.project_id, environment: application.environment_id }
-    : undefined
+  const { environment, scope } = useResourceScope(application)
+  const organization = scope?.organization
   return (
     <>
-      <ScopeBreadcrumbs page="/applications" environment={environment} />
-      <PageHeader title={application.name}>
-        <Group gap="xs">
-          {organization && (
-            <CopyAs
-              resource={{
-                type: 'application',
-                id: application.id,
-                name: application.name,
-                organizationId: organization,
-              }}
-            />
-          )}
-          <GuardedButton
-            variant="default"
-            permission="application:edit"
-            scope={scope}
-            leftSection={<Pencil size={16} strokeWidth={1.75} aria-hidden="true" />}
-            onClick={() => setOpen('edit')}
-          >
-            Edit
-          </GuardedButton>
-          <MoreMenu>
-            <GuardedMenuItem
-              color="red"
-              permission="application:remove"
-              scope={scope}
-              leftSection={<Trash2 size={16} strokeWidth={1.75} aria-hidden="true" />}
-              onClick={() => setOpen('remove')}
-            >
-              Remove
-            </GuardedMenuItem>
-          </MoreMenu>
-        </Group>
-      </PageHeader>
+      <ResourceHeader type="application" record={application} environment={environment}>
+        <GuardedButton
+          variant="default"
+          permission="application:edit"
+          scope={scope}
+          leftSection={<Pencil {...ICON} />}
+          onClick={() => setOpen('edit')}
+        >
+          Edit
+        </GuardedButton>
+        <MoreMenu>
+          <RemoveMenuItem permission="application:remove" scope={scope} onClick={() => setOpen('remove')} />
+        </MoreMenu>
+      </ResourceHeader>
       <div className="columns">
         <Source application={application} organizationId={organization} />
         <Releases application={application} />
@@ -116,7 +92,7 @@ function ApplicationDetails({ application, version }: ApplicationDetailsProps) {
           }
           onRemoved={() => {
             void changed()
-            navigate(`/applications${scopeSearch(scope ?? {})}`)
+            navigate(`/applications${scopeSearch(scope)}`)
           }}
           close={() => setOpen(undefined)}
         >

@@ -1,6 +1,7 @@
 import { Menu } from '@mantine/core'
-import { KeyRound, Pencil, PlugZap, Trash2 } from 'lucide-react'
-import { GuardedMenuItem } from '../ui/guarded-button.tsx'
+import { KeyRound, Pencil, PlugZap } from 'lucide-react'
+import { GuardedMenuItem, RemoveMenuItem } from '../ui/guarded-button.tsx'
+import { ICON } from '../ui/icon.ts'
 import { MoreMenu } from '../ui/more-menu.tsx'
 import type { Credential } from './credentials.ts'
 import type { OpenDialog } from './credentials-page.tsx'
@@ -9,18 +10,17 @@ type CredentialMenuProps = { credential: Credential; open(dialog: OpenDialog): v
 
 export function CredentialMenu({ credential, open }: CredentialMenuProps) {
   const scope = { organization: credential.organization.id }
-  const icon = { size: 16, strokeWidth: 1.75, 'aria-hidden': true } as const
   return (
     <MoreMenu label={`Actions for ${credential.name}`} isSmall>
       {credential.public_key && (
-        <Menu.Item leftSection={<KeyRound {...icon} />} onClick={() => open({ kind: 'key', credential })}>
+        <Menu.Item leftSection={<KeyRound {...ICON} />} onClick={() => open({ kind: 'key', credential })}>
           Show public key
         </Menu.Item>
       )}
       <GuardedMenuItem
         permission="credential:run"
         scope={scope}
-        leftSection={<PlugZap {...icon} />}
+        leftSection={<PlugZap {...ICON} />}
         onClick={() => open({ kind: 'check', credential })}
       >
         Check
@@ -28,20 +28,16 @@ export function CredentialMenu({ credential, open }: CredentialMenuProps) {
       <GuardedMenuItem
         permission="credential:edit"
         scope={scope}
-        leftSection={<Pencil {...icon} />}
+        leftSection={<Pencil {...ICON} />}
         onClick={() => open({ kind: 'edit', credential })}
       >
         {credential.provider.code === 'ssh' ? 'Edit' : 'Edit or replace the token'}
       </GuardedMenuItem>
-      <GuardedMenuItem
-        color="red"
+      <RemoveMenuItem
         permission="credential:remove"
         scope={scope}
-        leftSection={<Trash2 {...icon} />}
         onClick={() => open({ kind: 'remove', credential })}
-      >
-        Remove
-      </GuardedMenuItem>
+      />
     </MoreMenu>
   )
 }

@@ -1,12 +1,12 @@
 import { Badge, Table, TextInput } from '@mantine/core'
-import { UserMinus, UserPen } from 'lucide-react'
+import { UserPen } from 'lucide-react'
 import { useState } from 'react'
 import { queryKeys } from '../api/queries.ts'
 import { useApi } from '../api/services.ts'
 import type { Member } from '../api/types.ts'
 import { useSession } from '../session/session.ts'
 import { ConfirmChange } from '../ui/confirm-change.tsx'
-import { GuardedMenuItem } from '../ui/guarded-button.tsx'
+import { GuardedMenuItem, RemoveMenuItem } from '../ui/guarded-button.tsx'
 import { MoreMenu } from '../ui/more-menu.tsx'
 import { DataTable } from '../ui/parts.tsx'
 import { ChangeMemberDialog } from './change-member-dialog.tsx'
@@ -72,15 +72,11 @@ export function MembersTable({ organizationId, members, ...choices }: MembersTab
                   >
                     Change roles
                   </GuardedMenuItem>
-                  <GuardedMenuItem
+                  <RemoveMenuItem
                     permission="member:remove"
                     scope={{ organization: organizationId }}
-                    color="red"
-                    leftSection={<UserMinus size={16} strokeWidth={1.75} aria-hidden="true" />}
                     onClick={() => setRemoving(member)}
-                  >
-                    Remove
-                  </GuardedMenuItem>
+                  />
                 </MoreMenu>
               </Table.Td>
             </Table.Tr>

@@ -1,11 +1,11 @@
 import { Badge, Table } from '@mantine/core'
-import { Pencil, Plus, Trash2 } from 'lucide-react'
+import { Pencil, Plus } from 'lucide-react'
 import { useState } from 'react'
 import { queryKeys } from '../api/queries.ts'
 import { useApi } from '../api/services.ts'
 import type { Invitation, Member, Role } from '../api/types.ts'
 import { ConfirmChange } from '../ui/confirm-change.tsx'
-import { GuardedButton, GuardedMenuItem } from '../ui/guarded-button.tsx'
+import { GuardedButton, GuardedMenuItem, RemoveMenuItem } from '../ui/guarded-button.tsx'
 import { MoreMenu } from '../ui/more-menu.tsx'
 import { DataTable, Section } from '../ui/parts.tsx'
 import classes from './members.module.css'
@@ -67,15 +67,11 @@ export function RolesSection({ organizationId, roles, members, invitations }: Ro
                 >
                   Edit role
                 </GuardedMenuItem>
-                <GuardedMenuItem
+                <RemoveMenuItem
                   permission="member:remove"
                   scope={{ organization: organizationId }}
-                  color="red"
-                  leftSection={<Trash2 size={16} strokeWidth={1.75} aria-hidden="true" />}
                   onClick={() => setRemoving(role)}
-                >
-                  Remove
-                </GuardedMenuItem>
+                />
               </MoreMenu>
             </Table.Td>
           </Table.Tr>

@@ -1,16 +1,13 @@
-import { ActionIcon, Menu } from '@mantine/core'
-import { Ellipsis, Trash2 } from 'lucide-react'
 import { useState } from 'react'
 import { useLocation } from 'wouter'
 import { useApi } from '../api/services.ts'
 import type { Pipeline } from '../api/types.ts'
 import { scopeSearch } from '../scope/scope.ts'
 import type { PermissionScope } from '../session/permissions.ts'
-import { GuardedMenuItem } from '../ui/guarded-button.tsx'
+import { RemoveMenuItem } from '../ui/guarded-button.tsx'
+import { MoreMenu } from '../ui/more-menu.tsx'
 import { RemoveDialog } from '../ui/remove-dialog.tsx'
 import { useRefreshPipelines } from './use-pipeline-changes.ts'
-
-const ICON = { size: 16, strokeWidth: 1.75, 'aria-hidden': true } as const
 
 type PipelineMenuProps = { pipeline: Pipeline; scope: PermissionScope | undefined }
 
@@ -18,24 +15,9 @@ export function PipelineMenu({ pipeline, scope }: PipelineMenuProps) {
   const [isRemoving, setRemoving] = useState(false)
   return (
     <>
-      <Menu position="bottom-end">
-        <Menu.Target>
-          <ActionIcon variant="default" size="lg" aria-label="More actions">
-            <Ellipsis {...ICON} />
-          </ActionIcon>
-        </Menu.Target>
-        <Menu.Dropdown>
-          <GuardedMenuItem
-            permission="pipeline:remove"
-            scope={scope}
-            color="var(--mantine-color-error)"
-            leftSection={<Trash2 {...ICON} />}
-            onClick={() => setRemoving(true)}
-          >
-            Remove
-          </GuardedMenuItem>
-        </Menu.Dropdown>
-      </Menu>
+      <MoreMenu>
+        <RemoveMenuItem permission="pipeline:remove" scope={scope} onClick={() => setRemoving(true)} />
+      </MoreMenu>
       {isRemoving && <RemovePipelineDialog pipeline={pipeline} close={() => setRemoving(false)} />}
     </>
   )

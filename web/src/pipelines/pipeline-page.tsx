@@ -1,11 +1,9 @@
-import { Group } from '@mantine/core'
 import type { Pipeline } from '../api/types.ts'
-import { CopyAs } from '../copy-as/copy-as.tsx'
 import { PipelineHooks } from '../hooks/pipeline-hooks.tsx'
-import { ScopeBreadcrumbs } from '../scope/scope-breadcrumbs.tsx'
-import { useEnvironment } from '../scope/tree.ts'
-import { Loaded, PageHeader } from '../ui/page.tsx'
+import { useResourceScope } from '../scope/tree.ts'
+import { Loaded } from '../ui/page.tsx'
 import { SectionCard } from '../ui/parts.tsx'
+import { ResourceHeader } from '../ui/resource-header.tsx'
 import { PipelineMenu } from './pipeline-menu.tsx'
 import classes from './pipelines.module.css'
 import { usePipeline } from './pipelines.ts'
@@ -24,19 +22,14 @@ export default function PipelinePage({ id }: { id: string }) {
 }
 
 function PipelineDetails({ pipeline }: { pipeline: Pipeline }) {
-  const { id, name, environment_id: environment, project_id: project } = pipeline
-  const { data } = useEnvironment(environment)
-  const scope = data && { organization: data.project.organization.id, project, environment }
+  const { id } = pipeline
+  const { environment, scope } = useResourceScope(pipeline)
   return (
     <>
-      <ScopeBreadcrumbs page="/pipelines" environment={data} />
-      <PageHeader title={name}>
-        <Group gap="xs">
-          {scope && <CopyAs resource={{ type: 'pipeline', id, name, organizationId: scope.organization }} />}
-          <RunButtons pipeline={pipeline} scope={scope} />
-          <PipelineMenu pipeline={pipeline} scope={scope} />
-        </Group>
-      </PageHeader>
+      <ResourceHeader type="pipeline" record={pipeline} environment={environment}>
+        <RunButtons pipeline={pipeline} scope={scope} />
+        <PipelineMenu pipeline={pipeline} scope={scope} />
+      </ResourceHeader>
       <div className={classes.columns}>
         <StepsSection pipeline={pipeline} scope={scope} />
         <div className={classes.aside}>

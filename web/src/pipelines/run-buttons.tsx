@@ -3,10 +3,9 @@ import type { Pipeline } from '../api/types.ts'
 import { useSearch } from '../scope/scope.ts'
 import { type PermissionScope, usePermission } from '../session/permissions.ts'
 import { GuardedButton } from '../ui/guarded-button.tsx'
+import { ICON } from '../ui/icon.ts'
 import { RollbackDialog } from './rollback-dialog.tsx'
 import { RunDialog } from './run-dialog.tsx'
-
-const ICON = { size: 16, strokeWidth: 1.75, 'aria-hidden': true }
 
 /** Run and, for deploys, roll back. `?run=1` and `?rollback=1` open the dialogs: other pages link to them. */
 export function RunButtons({ pipeline, scope }: { pipeline: Pipeline; scope: PermissionScope | undefined }) {

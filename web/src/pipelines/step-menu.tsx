@@ -1,20 +1,12 @@
-import { ActionIcon, Menu } from '@mantine/core'
-import {
-  ArrowDown,
-  ArrowUp,
-  BetweenHorizontalEnd,
-  BetweenHorizontalStart,
-  Copy,
-  Ellipsis,
-  Trash2,
-} from 'lucide-react'
+import { Menu } from '@mantine/core'
+import { ArrowDown, ArrowUp, BetweenHorizontalEnd, BetweenHorizontalStart, Copy } from 'lucide-react'
 import type { PipelineStep } from '../api/types.ts'
 import type { PermissionScope } from '../session/permissions.ts'
-import { GuardedButton, GuardedMenuItem } from '../ui/guarded-button.tsx'
+import { GuardedButton, GuardedMenuItem, RemoveMenuItem } from '../ui/guarded-button.tsx'
+import { ICON } from '../ui/icon.ts'
+import { MoreMenu } from '../ui/more-menu.tsx'
 import type { OpenForm } from './open-form.ts'
 import { positionBefore } from './step-order.ts'
-
-const ICON = { size: 16, strokeWidth: 1.75, 'aria-hidden': true } as const
 
 type StepMenuProps = {
   step: PipelineStep
@@ -43,62 +35,48 @@ export function StepMenu({ step, steps, scope, open, move, remove }: StepMenuPro
       >
         Edit
       </GuardedButton>
-      <Menu position="bottom-end">
-        <Menu.Target>
-          <ActionIcon variant="subtle" color="gray" aria-label={`More actions for ${name}`}>
-            <Ellipsis {...ICON} />
-          </ActionIcon>
-        </Menu.Target>
-        <Menu.Dropdown>
-          <GuardedMenuItem
-            {...guard}
-            leftSection={<BetweenHorizontalEnd {...ICON} />}
-            onClick={() => add(positionBefore(steps, id))}
-          >
-            Add step before
-          </GuardedMenuItem>
-          <GuardedMenuItem
-            {...guard}
-            leftSection={<BetweenHorizontalStart {...ICON} />}
-            onClick={() => add(id)}
-          >
-            Add step after
-          </GuardedMenuItem>
-          {!built_in && (
-            <>
-              <GuardedMenuItem {...guard} leftSection={<Copy {...ICON} />} onClick={() => add(id, id)}>
-                Duplicate
-              </GuardedMenuItem>
-              <Menu.Divider />
-              <GuardedMenuItem
-                {...guard}
-                disabled={index === 0}
-                leftSection={<ArrowUp {...ICON} />}
-                onClick={() => move(id, index - 1)}
-              >
-                Move up
-              </GuardedMenuItem>
-              <GuardedMenuItem
-                {...guard}
-                disabled={index === steps.length - 1}
-                leftSection={<ArrowDown {...ICON} />}
-                onClick={() => move(id, index + 1)}
-              >
-                Move down
-              </GuardedMenuItem>
-              <Menu.Divider />
-              <GuardedMenuItem
-                {...guard}
-                color="var(--mantine-color-error)"
-                leftSection={<Trash2 {...ICON} />}
-                onClick={() => remove(step)}
-              >
-                Remove
-              </GuardedMenuItem>
-            </>
-          )}
-        </Menu.Dropdown>
-      </Menu>
+      <MoreMenu label={`More actions for ${name}`} isSmall>
+        <GuardedMenuItem
+          {...guard}
+          leftSection={<BetweenHorizontalEnd {...ICON} />}
+          onClick={() => add(positionBefore(steps, id))}
+        >
+          Add step before
+        </GuardedMenuItem>
+        <GuardedMenuItem
+          {...guard}
+          leftSection={<BetweenHorizontalStart {...ICON} />}
+          onClick={() => add(id)}
+        >
+          Add step after
+        </GuardedMenuItem>
+        {!built_in && (
+          <>
+            <GuardedMenuItem {...guard} leftSection={<Copy {...ICON} />} onClick={() => add(id, id)}>
+              Duplicate
+            </GuardedMenuItem>
+            <Menu.Divider />
+            <GuardedMenuItem
+              {...guard}
+              disabled={index === 0}
+              leftSection={<ArrowUp {...ICON} />}
+              onClick={() => move(id, index - 1)}
+            >
+              Move up
+            </GuardedMenuItem>
+            <GuardedMenuItem
+              {...guard}
+              disabled={index === steps.length - 1}
+              leftSection={<ArrowDown {...ICON} />}
+              onClick={() => move(id, index + 1)}
+            >
+              Move down
+            </GuardedMenuItem>
+            <Menu.Divider />
+            <RemoveMenuItem {...guard} onClick={() => remove(step)} />
+          </>
+        )}
+      </MoreMenu>
     </>
   )
 }

@@ -16,10 +16,12 @@ export function readScope(search: URLSearchParams): Scope {
   return scope
 }
 
+type PartialScope = Partial<Record<(typeof LEVELS)[number], number | null | undefined>>
+
 /** The scope as a query string: `?organization=1`, or nothing. */
-export function scopeSearch(scope: Scope, extra: Record<string, string> = {}): string {
+export function scopeSearch(scope: PartialScope = {}, extra: Record<string, string> = {}): string {
   const search = new URLSearchParams(extra)
-  for (const level of LEVELS) if (scope[level] !== undefined) search.set(level, String(scope[level]))
+  for (const level of LEVELS) if (scope[level]) search.set(level, String(scope[level]))
   return search.size === 0 ? '' : `?${search}`
 }
 

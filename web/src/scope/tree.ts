@@ -3,6 +3,8 @@ import { queryOptions, useQuery } from '@tanstack/react-query'
 import type { Api } from '../api/api.ts'
 import { queryKeys } from '../api/queries.ts'
 import { useApi } from '../api/services.ts'
+import type { Environment } from '../api/types.ts'
+import type { PermissionScope } from '../session/permissions.ts'
 
 const CACHED = { staleTime: 60_000 }
 
@@ -55,4 +57,18 @@ export function useEnvironment(id: number | null | undefined) {
     enabled: typeof id === 'number',
     queryFn: ({ signal }) => api.get('/environments/{id}', { params: { path: { id: id! } }, signal }),
   })
+}
+
+type Located = { project_id: number; environment_id: number }
+
+/** The environment of a resource, and the scope that its permissions are asked for. Both are undefined until loaded. */
+export function useResourceScope({ project_id: project, environment_id: environment }: Located): {
+  environment: Environment | undefined
+  scope: PermissionScope | undefined
+} {
+  const { data } = useEnvironment(environment)
+  return {
+    environment: data,
+    scope: data && { organization: data.project.organization.id, project, environment },
+  }
 }

@@ -1,24 +1,24 @@
-import { DataList, Group, Stack, Text } from '@mantine/core'
-import { Pencil, Trash2 } from 'lucide-react'
+import { DataList, Stack, Text } from '@mantine/core'
+import { Pencil } from 'lucide-react'
 import { useState } from 'react'
 import { Link, useLocation } from 'wouter'
 import { useHistoryState } from 'wouter/use-browser-location'
 import { queryKeys } from '../api/queries.ts'
 import { useApi } from '../api/services.ts'
-import { CopyAs } from '../copy-as/copy-as.tsx'
 import { useCredentials } from '../credentials/credentials.ts'
 import { ResourcePipelines } from '../pipelines/resource-pipelines.tsx'
 import { scopeSearch } from '../scope/scope.ts'
-import { ScopeBreadcrumbs } from '../scope/scope-breadcrumbs.tsx'
-import { useEnvironment } from '../scope/tree.ts'
+import { useResourceScope } from '../scope/tree.ts'
 import type { PermissionScope } from '../session/permissions.ts'
 import { CopyField } from '../ui/copy-field.tsx'
 import { useVersioned } from '../ui/form/versioned.ts'
-import { GuardedButton, GuardedMenuItem } from '../ui/guarded-button.tsx'
+import { GuardedButton, RemoveMenuItem } from '../ui/guarded-button.tsx'
+import { ICON } from '../ui/icon.ts'
 import { MoreMenu } from '../ui/more-menu.tsx'
-import { Loaded, PageHeader } from '../ui/page.tsx'
+import { Loaded } from '../ui/page.tsx'
 import { Fact, SectionCard } from '../ui/parts.tsx'
 import { RemoveDialog } from '../ui/remove-dialog.tsx'
+import { ResourceHeader } from '../ui/resource-header.tsx'
 import { Age } from '../ui/time.tsx'
 import { ConnectionCheck } from './check-result.tsx'
 import { EditServerDialog } from './edit-server-dialog.tsx'
@@ -42,43 +42,24 @@ function ServerDetails({ server, version }: ServerDetailsProps) {
   const changed = useInventoryChanged()
   const [, navigate] = useLocation()
   const [open, setOpen] = useState<'edit' | 'remove'>()
-  const { data: environment } = useEnvironment(server.environment_id)
-  const organization = environment?.project.organization.id
-  const scope = organization
-    ? { organization, project: server.project_id, environment: server.environment_id }
-    : undefined
+  const { environment, scope } = useResourceScope(server)
+  const organization = scope?.organization
   return (
     <>
-      <ScopeBreadcrumbs page="/servers" environment={environment} />
-      <PageHeader title={server.name}>
-        <Group gap="xs">
-          {organization && (
-            <CopyAs
-              resource={{ type: 'server', id: server.id, name: server.name, organizationId: organization }}
-            />
-          )}
-          <GuardedButton
-            variant="default"
-            permission="server:edit"
-            scope={scope}
-            leftSection={<Pencil size={16} strokeWidth={1.75} aria-hidden="true" />}
-            onClick={() => setOpen('edit')}
-          >
-            Edit
-          </GuardedButton>
-          <MoreMenu>
-            <GuardedMenuItem
-              color="red"
-              permission="server:remove"
-              scope={scope}
-              leftSection={<Trash2 size={16} strokeWidth={1.75} aria-hidden="true" />}
-              onClick={() => setOpen('remove')}
-            >
-              Remove
-            </GuardedMenuItem>
-          </MoreMenu>
-        </Group>
-      </PageHeader>
+      <ResourceHeader type="server" record={server} environment={environment}>
+        <GuardedButton
+          variant="default"
+          permission="server:edit"
+          scope={scope}
+          leftSection={<Pencil {...ICON} />}
+          onClick={() => setOpen('edit')}
+        >
+          Edit
+        </GuardedButton>
+        <MoreMenu>
+          <RemoveMenuItem permission="server:remove" scope={scope} onClick={() => setOpen('remove')} />
+        </MoreMenu>
+      </ResourceHeader>
       <div className="columns">
         <Facts server={server} organizationId={organization} />
         <Connection server={server} organizationId={organization} scope={scope} />
@@ -105,7 +86,7 @@ function ServerDetails({ server, version }: ServerDetailsProps) {
           }
           onRemoved={() => {
             void changed()
-            navigate(`/servers${scopeSearch(scope ?? {})}`)
+            navigate(`/servers${scopeSearch(scope)}`)
           }}
           close={() => setOpen(undefined)}
         >

@@ -1,12 +1,13 @@
 import { Text } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
-import { Archive, ArchiveRestore, Pencil, Trash2 } from 'lucide-react'
+import { Archive, ArchiveRestore, Pencil } from 'lucide-react'
 import { useState } from 'react'
 import { useApi } from '../api/services.ts'
 import type { Environment } from '../api/types.ts'
 import { CopyAs } from '../copy-as/copy-as.tsx'
 import { ConfirmDialog } from '../ui/confirm-dialog.tsx'
-import { GuardedMenuItem } from '../ui/guarded-button.tsx'
+import { GuardedMenuItem, RemoveMenuItem } from '../ui/guarded-button.tsx'
+import { ICON } from '../ui/icon.ts'
 import { MoreMenu } from '../ui/more-menu.tsx'
 import { notify } from '../ui/notify.ts'
 import { RemoveDialog } from '../ui/remove-dialog.tsx'
@@ -33,7 +34,6 @@ export function EnvironmentMenu({ environment, scope: inProject }: EnvironmentMe
     },
     onError: notify.problem,
   })
-  const icon = { size: 16, strokeWidth: 1.75, 'aria-hidden': true } as const
   return (
     <>
       <CopyAs isCompact resource={{ type: 'environment', id, name, organizationId: scope.organization }} />
@@ -41,7 +41,7 @@ export function EnvironmentMenu({ environment, scope: inProject }: EnvironmentMe
         <GuardedMenuItem
           permission="environment:edit"
           scope={scope}
-          leftSection={<Pencil {...icon} />}
+          leftSection={<Pencil {...ICON} />}
           onClick={() => setOpen('edit')}
         >
           Edit
@@ -50,7 +50,7 @@ export function EnvironmentMenu({ environment, scope: inProject }: EnvironmentMe
           <GuardedMenuItem
             permission="environment:edit"
             scope={scope}
-            leftSection={<ArchiveRestore {...icon} />}
+            leftSection={<ArchiveRestore {...ICON} />}
             onClick={() => unarchive.mutate()}
           >
             Unarchive
@@ -59,21 +59,13 @@ export function EnvironmentMenu({ environment, scope: inProject }: EnvironmentMe
           <GuardedMenuItem
             permission="environment:edit"
             scope={scope}
-            leftSection={<Archive {...icon} />}
+            leftSection={<Archive {...ICON} />}
             onClick={() => setOpen('archive')}
           >
             Archive
           </GuardedMenuItem>
         )}
-        <GuardedMenuItem
-          color="red"
-          permission="environment:remove"
-          scope={scope}
-          leftSection={<Trash2 {...icon} />}
-          onClick={() => setOpen('remove')}
-        >
-          Remove
-        </GuardedMenuItem>
+        <RemoveMenuItem permission="environment:remove" scope={scope} onClick={() => setOpen('remove')} />
       </MoreMenu>
       {open === 'edit' && <EditEnvironmentDialog environment={environment} close={close} />}
       {open === 'archive' && <ArchiveDialog environment={environment} close={close} />}

@@ -1,5 +1,4 @@
 import { Group, Stack, TextInput } from '@mantine/core'
-import { Trash2 } from 'lucide-react'
 import { useState } from 'react'
 import { queryKeys } from '../api/queries.ts'
 import { useApi } from '../api/services.ts'
@@ -9,7 +8,7 @@ import { usePermission } from '../session/permissions.ts'
 import { RecordForm } from '../ui/form/record-form.tsx'
 import { useRecordForm } from '../ui/form/use-record-form.ts'
 import { useVersioned } from '../ui/form/versioned.ts'
-import { GuardedMenuItem } from '../ui/guarded-button.tsx'
+import { RemoveMenuItem } from '../ui/guarded-button.tsx'
 import { MoreMenu } from '../ui/more-menu.tsx'
 import { notify } from '../ui/notify.ts'
 import { Loaded } from '../ui/page.tsx'
@@ -62,15 +61,9 @@ function OrganizationForm({ organization, version }: OrganizationFormProps) {
         <Group gap="xs" align="flex-end" wrap="nowrap">
           <TextInput flex={1} label="Name" autoComplete="off" readOnly={!allowed} {...form.field('name')} />
           <MoreMenu label="More actions for the organization">
-            <GuardedMenuItem
-              color="red"
-              permission="organization:remove"
-              scope={scope}
-              leftSection={<Trash2 size={16} strokeWidth={1.75} aria-hidden="true" />}
-              onClick={() => setRemoving(true)}
-            >
+            <RemoveMenuItem permission="organization:remove" scope={scope} onClick={() => setRemoving(true)}>
               Remove organization
-            </GuardedMenuItem>
+            </RemoveMenuItem>
           </MoreMenu>
         </Group>
       </RecordForm>

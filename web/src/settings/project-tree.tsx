@@ -1,7 +1,7 @@
 // Projects and their environments.
 import { Badge, Group, Paper, Table, Title } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
-import { FolderTree, Pencil, Plus, Trash2 } from 'lucide-react'
+import { FolderTree, Pencil, Plus } from 'lucide-react'
 import { useState } from 'react'
 import { Link } from 'wouter'
 import { useApi } from '../api/services.ts'
@@ -10,7 +10,8 @@ import { CopyAs } from '../copy-as/copy-as.tsx'
 import { scopeSearch } from '../scope/scope.ts'
 import { projectsQuery, useEnvironments } from '../scope/tree.ts'
 import { EmptyState } from '../ui/empty-state.tsx'
-import { GuardedButton, GuardedMenuItem } from '../ui/guarded-button.tsx'
+import { GuardedButton, GuardedMenuItem, RemoveMenuItem } from '../ui/guarded-button.tsx'
+import { ICON } from '../ui/icon.ts'
 import { MoreMenu } from '../ui/more-menu.tsx'
 import { Loaded } from '../ui/page.tsx'
 import { DataTable, Section } from '../ui/parts.tsx'
@@ -68,7 +69,6 @@ function ProjectItem({ project, organizationId }: ProjectItemProps) {
   const close = () => setOpen(undefined)
   const { id, name } = project
   const scope = { organization: organizationId, project: id }
-  const icon = { size: 16, strokeWidth: 1.75, 'aria-hidden': true } as const
   return (
     <Paper component="li" withBorder p="md" aria-label={name}>
       <Group justify="space-between" gap="xs" mb="sm">
@@ -81,7 +81,7 @@ function ProjectItem({ project, organizationId }: ProjectItemProps) {
             variant="default"
             permission="environment:add"
             scope={scope}
-            leftSection={<Plus {...icon} />}
+            leftSection={<Plus {...ICON} />}
             onClick={() => setOpen('environment')}
           >
             Add environment
@@ -91,20 +91,12 @@ function ProjectItem({ project, organizationId }: ProjectItemProps) {
             <GuardedMenuItem
               permission="project:edit"
               scope={scope}
-              leftSection={<Pencil {...icon} />}
+              leftSection={<Pencil {...ICON} />}
               onClick={() => setOpen('edit')}
             >
               Edit
             </GuardedMenuItem>
-            <GuardedMenuItem
-              color="red"
-              permission="project:remove"
-              scope={scope}
-              leftSection={<Trash2 {...icon} />}
-              onClick={() => setOpen('remove')}
-            >
-              Remove
-            </GuardedMenuItem>
+            <RemoveMenuItem permission="project:remove" scope={scope} onClick={() => setOpen('remove')} />
           </MoreMenu>
         </Group>
       </Group>

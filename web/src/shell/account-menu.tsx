@@ -3,11 +3,10 @@ import { BookOpen, ChevronsUpDown, CircleUserRound, LogOut } from 'lucide-react'
 import { useLocation } from 'wouter'
 import { useSession } from '../session/session.ts'
 import { leavePage } from '../ui/form/leave-guard.ts'
+import { ICON } from '../ui/icon.ts'
 import { COLOR_SCHEMES, useColorScheme } from './color-schemes.ts'
 import { initials } from './initials.ts'
 import classes from './sidebar.module.css'
-
-const ICON = { size: 16, strokeWidth: 1.75, 'aria-hidden': true } as const
 
 /** Who is signed in, and what is theirs alone. */
 export function AccountMenu() {

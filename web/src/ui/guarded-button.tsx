@@ -1,7 +1,9 @@
 // Controls that stay visible without the permission, disabled and with the reason.
 import { Button, type ButtonProps, Menu, type MenuItemProps, Tooltip, VisuallyHidden } from '@mantine/core'
+import { Trash2 } from 'lucide-react'
 import { type ReactNode, useId } from 'react'
 import { type PermissionScope, usePermission } from '../session/permissions.ts'
+import { ICON } from './icon.ts'
 
 type Guard = { permission: string; scope: PermissionScope | undefined; onClick(): void; children: ReactNode }
 
@@ -55,5 +57,16 @@ export function GuardedMenuItem({ permission, scope, onClick, children, ...rest 
       {children}
       <div className="menu-reason">{reason}</div>
     </Menu.Item>
+  )
+}
+
+type RemoveMenuItemProps = Omit<Guard, 'children'> & { children?: ReactNode }
+
+/** The last item of its menu. A plain `color="red"` has too little contrast on white. */
+export function RemoveMenuItem({ children = 'Remove', ...guard }: RemoveMenuItemProps) {
+  return (
+    <GuardedMenuItem {...guard} c="var(--mantine-color-error)" leftSection={<Trash2 {...ICON} />}>
+      {children}
+    </GuardedMenuItem>
   )
 }

@@ -1,8 +1,8 @@
 // Every account of the installation, for instance administrators.
-import { ActionIcon, Badge, Menu, Table, TextInput } from '@mantine/core'
+import { Badge, Menu, Table, TextInput } from '@mantine/core'
 import { useDebouncedCallback } from '@mantine/hooks'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
-import { Ellipsis, KeyRound, Search, ShieldAlert, UserCheck, UserX } from 'lucide-react'
+import { KeyRound, Search, ShieldAlert, UserCheck, UserX } from 'lucide-react'
 import { useState } from 'react'
 import { queryKeys } from '../api/queries.ts'
 import { useApi } from '../api/services.ts'
@@ -10,6 +10,8 @@ import type { UserAccount } from '../api/types.ts'
 import { useSearch } from '../scope/scope.ts'
 import { useSession } from '../session/session.ts'
 import { EmptyState } from '../ui/empty-state.tsx'
+import { ICON } from '../ui/icon.ts'
+import { MoreMenu } from '../ui/more-menu.tsx'
 import { Loaded, PageHeader } from '../ui/page.tsx'
 import { DataTable, Pager } from '../ui/parts.tsx'
 import { Age } from '../ui/time.tsx'
@@ -130,37 +132,24 @@ function UsersTable({ users }: { users: UserAccount[] }) {
               )}
             </Table.Td>
             <Table.Td className={classes.actions}>
-              <Menu position="bottom-end">
-                <Menu.Target>
-                  <ActionIcon variant="subtle" color="gray" aria-label={`Actions for ${user.email}`}>
-                    <Ellipsis size={16} strokeWidth={1.75} aria-hidden="true" />
-                  </ActionIcon>
-                </Menu.Target>
-                <Menu.Dropdown>
+              <MoreMenu label={`Actions for ${user.email}`} isSmall>
+                <Menu.Item leftSection={<KeyRound {...ICON} />} onClick={() => setResetting(user)}>
+                  Reset password
+                </Menu.Item>
+                {user.active ? (
                   <Menu.Item
-                    leftSection={<KeyRound size={16} strokeWidth={1.75} aria-hidden="true" />}
-                    onClick={() => setResetting(user)}
+                    c="var(--mantine-color-error)"
+                    leftSection={<UserX {...ICON} />}
+                    onClick={() => setChanging(user)}
                   >
-                    Reset password
+                    Deactivate
                   </Menu.Item>
-                  {user.active ? (
-                    <Menu.Item
-                      color="red"
-                      leftSection={<UserX size={16} strokeWidth={1.75} aria-hidden="true" />}
-                      onClick={() => setChanging(user)}
-                    >
-                      Deactivate
-                    </Menu.Item>
-                  ) : (
-                    <Menu.Item
-                      leftSection={<UserCheck size={16} strokeWidth={1.75} aria-hidden="true" />}
-                      onClick={() => setChanging(user)}
-                    >
-                      Activate
-                    </Menu.Item>
-                  )}
-                </Menu.Dropdown>
-              </Menu>
+                ) : (
+                  <Menu.Item leftSection={<UserCheck {...ICON} />} onClick={() => setChanging(user)}>
+                    Activate
+                  </Menu.Item>
+                )}
+              </MoreMenu>
             </Table.Td>
           </Table.Tr>
         ))}

@@ -1,21 +1,18 @@
-import { Group } from '@mantine/core'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { KeyRound, Pause, Play, Trash2 } from 'lucide-react'
+import { KeyRound, Pause, Play } from 'lucide-react'
 import { useState } from 'react'
 import { useLocation } from 'wouter'
 import { queryKeys } from '../../api/queries.ts'
 import { useApi } from '../../api/services.ts'
 import type { Hook } from '../../api/types.ts'
-import { CopyAs } from '../../copy-as/copy-as.tsx'
 import { scopeSearch } from '../../scope/scope.ts'
 import type { PermissionScope } from '../../session/permissions.ts'
-import { GuardedButton, GuardedMenuItem } from '../../ui/guarded-button.tsx'
+import { GuardedButton, GuardedMenuItem, RemoveMenuItem } from '../../ui/guarded-button.tsx'
+import { ICON } from '../../ui/icon.ts'
 import { MoreMenu } from '../../ui/more-menu.tsx'
 import { notify } from '../../ui/notify.ts'
 import { RemoveDialog } from '../../ui/remove-dialog.tsx'
 import { RotateDialog } from './rotate-dialog.tsx'
-
-const ICON = { size: 16, strokeWidth: 1.75, 'aria-hidden': true } as const
 
 type HookActionsProps = {
   hook: Hook
@@ -36,7 +33,7 @@ export function HookActions({ hook, scope, showSecret }: HookActionsProps) {
     onSettled: () => queries.invalidateQueries({ queryKey: queryKeys.hook('incoming', hook.id) }),
   })
   return (
-    <Group gap="xs">
+    <>
       <GuardedButton
         variant="default"
         permission="hook:edit"
@@ -47,16 +44,6 @@ export function HookActions({ hook, scope, showSecret }: HookActionsProps) {
       >
         {hook.active ? 'Pause' : 'Enable'}
       </GuardedButton>
-      {scope && (
-        <CopyAs
-          resource={{
-            type: 'incoming_hook',
-            id: hook.id,
-            name: hook.name,
-            organizationId: scope.organization,
-          }}
-        />
-      )}
       <MoreMenu>
         {hook.requires_secret && (
           <GuardedMenuItem
@@ -68,15 +55,9 @@ export function HookActions({ hook, scope, showSecret }: HookActionsProps) {
             Rotate secret
           </GuardedMenuItem>
         )}
-        <GuardedMenuItem
-          permission="hook:remove"
-          scope={scope}
-          c="var(--mantine-color-error)"
-          leftSection={<Trash2 {...ICON} />}
-          onClick={() => setOpen('remove')}
-        >
+        <RemoveMenuItem permission="hook:remove" scope={scope} onClick={() => setOpen('remove')}>
           Remove hook
-        </GuardedMenuItem>
+        </RemoveMenuItem>
       </MoreMenu>
       {open === 'rotate' && (
         <RotateDialog hook={hook} showSecret={showSecret} close={() => setOpen(undefined)} />
@@ -86,16 +67,12 @@ export function HookActions({ hook, scope, showSecret }: HookActionsProps) {
           what="hook"
           name={hook.name}
           remove={() => api.delete('/hooks/incoming/{hook_id}', { params })}
-          onRemoved={() => navigate(`/hooks${scope ? scopeSearch(scopeOf(scope)) : ''}`)}
+          onRemoved={() => navigate(`/hooks${scopeSearch(scope)}`)}
           close={() => setOpen(undefined)}
         >
           Calls to its URL get 404. Past calls and runs remain.
         </RemoveDialog>
       )}
-    </Group>
+    </>
   )
-}
-
-function scopeOf({ organization, project, environment }: PermissionScope) {
-  return { organization, project: project ?? undefined, environment: environment ?? undefined }
 }

@@ -4,13 +4,13 @@ import { queryKeys } from '../../api/queries.ts'
 import type { Hook } from '../../api/types.ts'
 import { PipelineLink } from '../../pipelines/pipeline-link.tsx'
 import { useSearch } from '../../scope/scope.ts'
-import { ScopeBreadcrumbs } from '../../scope/scope-breadcrumbs.tsx'
-import { useEnvironment } from '../../scope/tree.ts'
+import { useResourceScope } from '../../scope/tree.ts'
 import { usePermission } from '../../session/permissions.ts'
 import { CopyField } from '../../ui/copy-field.tsx'
 import { useVersioned } from '../../ui/form/versioned.ts'
-import { Loaded, PageHeader } from '../../ui/page.tsx'
+import { Loaded } from '../../ui/page.tsx'
 import { Fact, HookBadge } from '../../ui/parts.tsx'
+import { ResourceHeader } from '../../ui/resource-header.tsx'
 import { Age } from '../../ui/time.tsx'
 import { CallDrawer } from './call-drawer.tsx'
 import { CallsSection } from './calls-section.tsx'
@@ -32,9 +32,7 @@ export default function IncomingHookPage({ id }: { id: string }) {
 }
 
 function HookDetails({ hook, version }: { hook: Hook; version: string | null }) {
-  const { environment_id: environment, project_id: project } = hook
-  const { data } = useEnvironment(environment)
-  const scope = data && { organization: data.project.organization.id, project, environment }
+  const { environment, scope } = useResourceScope(hook)
   const [search, update] = useSearch()
   const [secret, setSecret] = useState<string>()
   const [isTrying, setTrying] = useState(false)
@@ -43,10 +41,14 @@ function HookDetails({ hook, version }: { hook: Hook; version: string | null }) 
   const call = search.get('call')
   return (
     <>
-      <ScopeBreadcrumbs page="/hooks" environment={data} />
-      <PageHeader title={hook.name} badge={<HookBadge hook={hook} />}>
+      <ResourceHeader
+        type="incoming_hook"
+        record={hook}
+        environment={environment}
+        badge={<HookBadge hook={hook} />}
+      >
         <HookActions hook={hook} scope={scope} showSecret={setSecret} />
-      </PageHeader>
+      </ResourceHeader>
       <Paper withBorder p="md">
         {allowed && hook.url && <CopyField label="URL" value={hook.url} />}
         <HookFacts hook={hook} showsUrl={!allowed} />

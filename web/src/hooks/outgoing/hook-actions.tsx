@@ -1,23 +1,20 @@
-import { Group } from '@mantine/core'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { KeyRound, Pause, Play, RotateCw, Send, Trash2 } from 'lucide-react'
+import { KeyRound, Pause, Play, RotateCw, Send } from 'lucide-react'
 import { useState } from 'react'
 import { useLocation } from 'wouter'
 import { queryKeys } from '../../api/queries.ts'
 import { useApi } from '../../api/services.ts'
 import type { Hook } from '../../api/types.ts'
-import { CopyAs } from '../../copy-as/copy-as.tsx'
 import { scopeSearch } from '../../scope/scope.ts'
 import type { PermissionScope } from '../../session/permissions.ts'
-import { GuardedButton, GuardedMenuItem } from '../../ui/guarded-button.tsx'
+import { GuardedButton, GuardedMenuItem, RemoveMenuItem } from '../../ui/guarded-button.tsx'
+import { ICON } from '../../ui/icon.ts'
 import { MoreMenu } from '../../ui/more-menu.tsx'
 import { notify } from '../../ui/notify.ts'
 import { RemoveDialog } from '../../ui/remove-dialog.tsx'
 import { RedeliverDialog } from './redeliver-dialog.tsx'
 import { RotateDialog } from './rotate-dialog.tsx'
 import { SendTestDialog, useSendTest } from './send-test-dialog.tsx'
-
-const ICON = { size: 16, strokeWidth: 1.75, 'aria-hidden': true } as const
 
 type HookActionsProps = { hook: Hook; scope: PermissionScope | undefined }
 
@@ -28,7 +25,8 @@ export function HookActions({ hook, scope }: HookActionsProps) {
   const test = useSendTest(hook.id)
   const close = () => setOpen(undefined)
   return (
-    <Group gap="xs">
+    <>
+      <ActivateButton hook={hook} scope={scope} />
       <GuardedButton
         permission="hook:edit"
         scope={scope}
@@ -38,17 +36,6 @@ export function HookActions({ hook, scope }: HookActionsProps) {
       >
         Send test
       </GuardedButton>
-      <ActivateButton hook={hook} scope={scope} />
-      {scope && (
-        <CopyAs
-          resource={{
-            type: 'outgoing_hook',
-            id: hook.id,
-            name: hook.name,
-            organizationId: scope.organization,
-          }}
-        />
-      )}
       <MoreMenu>
         <GuardedMenuItem
           permission="hook:edit"
@@ -66,15 +53,9 @@ export function HookActions({ hook, scope }: HookActionsProps) {
         >
           Rotate secret
         </GuardedMenuItem>
-        <GuardedMenuItem
-          permission="hook:remove"
-          scope={scope}
-          color="red"
-          leftSection={<Trash2 {...ICON} />}
-          onClick={() => setOpen('remove')}
-        >
+        <RemoveMenuItem permission="hook:remove" scope={scope} onClick={() => setOpen('remove')}>
           Remove hook
-        </GuardedMenuItem>
+        </RemoveMenuItem>
       </MoreMenu>
       {!test.isIdle && <SendTestDialog test={test} close={test.reset} />}
       {open === 'redeliver' && <RedeliverDialog hook={hook} close={close} />}
@@ -84,13 +65,13 @@ export function HookActions({ hook, scope }: HookActionsProps) {
           what="hook"
           name={hook.name}
           remove={() => api.delete('/hooks/outgoing/{hook_id}', { params: { path: { hook_id: hook.id } } })}
-          onRemoved={() => navigate(`/hooks${listSearch(scope)}`)}
+          onRemoved={() => navigate(`/hooks${scopeSearch(scope)}`)}
           close={close}
         >
           Nothing is sent anymore. Past deliveries remain.
         </RemoveDialog>
       )}
-    </Group>
+    </>
   )
 }
 
@@ -117,14 +98,4 @@ export function ActivateButton({ hook, scope }: HookActionsProps) {
       {hook.active ? 'Pause' : 'Enable'}
     </GuardedButton>
   )
-}
-
-function listSearch(scope: PermissionScope | undefined): string {
-  if (!scope) return ''
-  const { organization, project, environment } = scope
-  return scopeSearch({
-    organization,
-    ...(project && { project }),
-    ...(environment && { environment }),
-  })
 }

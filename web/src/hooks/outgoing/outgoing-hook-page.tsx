@@ -5,12 +5,12 @@ import { useEffect, useState } from 'react'
 import { queryKeys } from '../../api/queries.ts'
 import type { Hook } from '../../api/types.ts'
 import { PipelineLink } from '../../pipelines/pipeline-link.tsx'
-import { ScopeBreadcrumbs } from '../../scope/scope-breadcrumbs.tsx'
-import { useEnvironment } from '../../scope/tree.ts'
+import { useResourceScope } from '../../scope/tree.ts'
 import { usePermission } from '../../session/permissions.ts'
 import { useVersioned } from '../../ui/form/versioned.ts'
-import { Loaded, PageHeader } from '../../ui/page.tsx'
+import { Loaded } from '../../ui/page.tsx'
 import { Fact, HookBadge, SectionCard } from '../../ui/parts.tsx'
+import { ResourceHeader } from '../../ui/resource-header.tsx'
 import { Age } from '../../ui/time.tsx'
 import { CreatedHook, type CreatedHookProps } from './created-hook.tsx'
 import { DeliveriesSection } from './deliveries-section.tsx'
@@ -31,17 +31,19 @@ export default function OutgoingHookPage({ id }: { id: string }) {
 }
 
 function HookDetails({ hook, version }: { hook: Hook; version: string | null }) {
-  const { environment_id: environment, project_id: project } = hook
-  const { data } = useEnvironment(environment)
-  const scope = data && { organization: data.project.organization.id, project, environment }
+  const { environment, scope } = useResourceScope(hook)
   const { allowed, reason } = usePermission('hook:edit', scope)
   const created = useCreated(hook.id)
   return (
     <>
-      <ScopeBreadcrumbs page="/hooks" environment={data} />
-      <PageHeader title={hook.name} badge={<HookBadge hook={hook} />}>
+      <ResourceHeader
+        type="outgoing_hook"
+        record={hook}
+        environment={environment}
+        badge={<HookBadge hook={hook} />}
+      >
         <HookActions hook={hook} scope={scope} />
-      </PageHeader>
+      </ResourceHeader>
       {created && <CreatedHook {...created} />}
       <HealthAlert hook={hook} />
       <Paper withBorder p="md">
