@@ -5,17 +5,12 @@ import { createHmac } from 'node:crypto'
 import { after, before, describe, it } from 'node:test'
 import type { Page } from 'playwright-core'
 import { until } from '#test/support/until.ts'
-import { findViolations } from './axe.ts'
 import { focusMovesTo, tabTo } from './keyboard.ts'
+import { looksRight } from './looks.ts'
 import { isDisabledWithReason, isLoaded, openPage, openPagesWorld, type PagesWorld } from './world.ts'
 import { assertWrites } from './writes.ts'
 
 type Hook = { id: string; url: string; secret: string }
-
-const LOOKS = [
-  { colorScheme: 'light', width: 1200, height: 800 },
-  { colorScheme: 'dark', width: 360, height: 740 },
-] as const
 
 const PUSH = {
   ref: 'refs/heads/main',
@@ -58,9 +53,9 @@ describe('incoming hooks in the browser', () => {
     await page.getByRole('button', { name: 'Add hook' }).click()
     await page.getByRole('combobox', { name: 'Pipeline' }).click()
     await page.getByRole('option', { name: /^Two steps/ }).click()
-    await isAccessible(page, 'the tiles')
+    await looksRight(page, 'the tiles')
     await page.getByRole('button', { name: /^GitHub/ }).click()
-    await isAccessible(page, 'the fields of a tile')
+    await looksRight(page, 'the fields of a tile')
     await page.getByRole('button', { name: 'Create hook' }).click()
     await page.getByText('Waiting for the first call…').waitFor()
     assert.ok((await clicks()) <= 6, `${await clicks()} clicks`)
@@ -77,14 +72,14 @@ describe('incoming hooks in the browser', () => {
       .waitFor()
     assert.doesNotMatch(page.url(), new RegExp(secret))
     assert.doesNotMatch(await storedInTab(page), new RegExp(secret))
-    await isAccessible(page, 'a new hook')
+    await looksRight(page, 'a new hook')
 
     await send({ url, secret }, PUSH, 'not the secret')
     await page.getByText('A call arrived and was rejected').waitFor()
     assert.equal((await send({ url, secret }, PUSH)).status, 202)
     await page.getByText('First call received').waitFor()
     await page.getByRole('link', { name: /^Run #/ }).waitFor()
-    await isAccessible(page, 'the first call')
+    await looksRight(page, 'the first call')
     await page.getByRole('link', { name: 'Open hook' }).click()
     await page.getByRole('heading', { name: 'GitHub' }).waitFor()
     assert.deepEqual(errors, [])
@@ -130,7 +125,7 @@ describe('incoming hooks in the browser', () => {
     await drawer.getByText('Missing or invalid variables').waitFor()
     await drawer.getByText('is required, but the payload has no value at kind').waitFor()
     await drawer.getByText('x-hub-signature-256').waitFor()
-    await isAccessible(page, 'a refused call')
+    await looksRight(page, 'a refused call')
 
     await drawer.getByRole('button', { name: 'Remove variable 1' }).click()
     await drawer.getByRole('treeitem', { name: /^ref/ }).click()
@@ -235,7 +230,7 @@ describe('incoming hooks in the browser', () => {
     await page.keyboard.type('}')
     await drawer.getByText('Would start a run').waitFor()
     await drawer.getByRole('cell', { name: 'nightly' }).waitFor()
-    await isAccessible(page, 'a payload')
+    await looksRight(page, 'a payload')
     await page.keyboard.press('Tab')
     await focusMovesTo(page, 'Search the JSON')
     assert.equal(await page.evaluate('document.querySelectorAll("style").length'), 0)
@@ -252,7 +247,7 @@ describe('incoming hooks in the browser', () => {
     await settings.getByLabel('Path of variable 1').fill('a..b')
     await settings.getByText('Signature and rate limit').click()
     await settings.getByLabel('New secret, optional').fill('a secret that is long enough')
-    await isAccessible(page, 'a hook with all its fields')
+    await looksRight(page, 'a hook with all its fields')
     await page.route('**/hooks/incoming/*', (route) =>
       route.request().method() === 'PUT' ? route.abort() : route.continue(),
     )
@@ -305,17 +300,17 @@ describe('incoming hooks in the browser', () => {
     await page.getByRole('button', { name: 'More actions' }).click()
     await page.getByRole('menuitem', { name: 'Rotate secret' }).click()
     await page.getByRole('dialog').getByLabel('The previous secret stays valid').selectOption('not at all')
-    await isAccessible(page, 'the rotation')
+    await looksRight(page, 'the rotation')
     await page.getByRole('dialog').getByRole('button', { name: 'Rotate secret' }).click()
     const secret = await page.getByRole('dialog').getByRole('textbox', { name: 'Secret' }).inputValue()
-    await isAccessible(page, 'a new secret')
+    await looksRight(page, 'a new secret')
     await page.getByRole('button', { name: 'Done' }).click()
     assert.equal((await send(hook, PUSH)).status, 403)
     assert.equal((await send({ ...hook, secret }, PUSH)).status, 202)
     assert.doesNotMatch(await page.content(), new RegExp(secret))
 
     await page.getByRole('button', { name: 'More actions' }).click()
-    await isAccessible(page, 'the menu of a hook')
+    await looksRight(page, 'the menu of a hook')
     await page.getByRole('menuitem', { name: 'Remove hook' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Remove hook' }).click()
     await page.getByRole('heading', { name: 'Hooks', exact: true }).waitFor()
@@ -333,14 +328,14 @@ describe('incoming hooks in the browser', () => {
     await page.getByRole('link', { name: 'Unreachable receiver' }).waitFor({ state: 'detached' })
     await page.getByLabel('Filter hooks').fill('züü')
     await page.getByRole('link', { name: 'External service' }).waitFor({ state: 'detached' })
-    await isAccessible(page, 'the list of hooks')
+    await looksRight(page, 'the list of hooks')
     await page.getByRole('link', { name: /^Zü/ }).click()
     await page
       .getByRole('navigation', { name: 'Pages of calls' })
       .getByRole('button', { name: 'Older' })
       .click()
     await page.getByText('Page 2 · 30 total').waitFor()
-    await isAccessible(page, 'the page of a hook')
+    await looksRight(page, 'the page of a hook')
     assert.deepEqual(errors, [])
     await close()
   })
@@ -363,7 +358,7 @@ describe('incoming hooks in the browser', () => {
       .getByRole('button', { name: /^Replay/ })
       .getByText('does not include pipeline:run')
       .waitFor({ state: 'attached' })
-    await isAccessible(page, 'a call for a viewer')
+    await looksRight(page, 'a call for a viewer')
     await page.goto('/app/hooks')
     await isDisabledWithReason(page, 'Add hook')
     assert.deepEqual(errors, [])
@@ -427,17 +422,4 @@ async function countClicks(page: Page): Promise<() => Promise<number>> {
     'window.clicks = 0; addEventListener("click", (e) => { if (e.isTrusted && e.detail > 0) window.clicks++ }, true)',
   )
   return () => page.evaluate('window.clicks')
-}
-
-async function isAccessible(page: Page, what: string): Promise<void> {
-  for (const { colorScheme, ...size } of LOOKS) {
-    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
-    await page.setViewportSize(size)
-    assert.deepEqual(await findViolations(page), [], `${what}, ${colorScheme}, ${size.width} px`)
-    const overflow = await page.evaluate('document.documentElement.scrollWidth - innerWidth')
-    assert.ok((overflow as number) <= 0, `${what} is wider than ${size.width} px`)
-  }
-  const [{ colorScheme, ...size }] = LOOKS
-  await page.emulateMedia({ colorScheme })
-  await page.setViewportSize(size)
 }

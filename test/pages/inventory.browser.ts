@@ -5,13 +5,10 @@ import { after, before, describe, it } from 'node:test'
 import type { Page } from 'playwright-core'
 import { type Sshd, startSshd } from '#test/support/sshd.ts'
 import { findViolations } from './axe.ts'
+import { looksRight } from './looks.ts'
 import { goTo, isLoaded, openPage, openPagesWorld, type PagesWorld } from './world.ts'
 import { assertWrites } from './writes.ts'
 
-const LOOKS = [
-  { colorScheme: 'light', width: 1440, height: 900 },
-  { colorScheme: 'dark', width: 360, height: 740 },
-] as const
 const LONG_NAME = `${'商店-بيت-'.repeat(40)}`.slice(0, 255)
 
 describe('servers, applications and variables', () => {
@@ -280,16 +277,7 @@ describe('servers, applications and variables', () => {
     const paths = ['/app/servers', `/app/servers/${long.id}`, '/app/applications', '/app/applications/1']
     for (const path of paths) {
       await goTo(page, path)
-      await page.getByRole('heading', { level: 1 }).waitFor()
-      await isLoaded(page)
-      for (const look of LOOKS) {
-        await page.emulateMedia(look)
-        await page.setViewportSize(look)
-        assert.deepEqual(await findViolations(page), [], `${path} (${look.colorScheme})`)
-        const isTooWide = await page.evaluate('document.documentElement.scrollWidth > window.innerWidth')
-        assert.equal(isTooWide, false, `${path} is wider than ${look.width}`)
-      }
-      assert.equal(await page.locator('style').count(), 0, `${path} has a style element`)
+      await looksRight(page, path, 1440)
     }
     assert.deepEqual(errors, [])
     await close()

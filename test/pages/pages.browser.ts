@@ -5,6 +5,7 @@ import type { Page } from 'playwright-core'
 import { ADMIN } from '#test/support/process.ts'
 import { until } from '#test/support/until.ts'
 import { findViolations } from './axe.ts'
+import { looksRight } from './looks.ts'
 import { testRunPage } from './run-page.ts'
 import { testScopes } from './scopes.ts'
 import { chooseInAccountMenu } from './shell-steps.ts'
@@ -12,17 +13,11 @@ import {
   focusIsOn,
   goTo,
   isDisabledWithReason,
-  isLoaded,
   openPage,
   openPagesWorld,
   type PagesWorld,
   signIn,
 } from './world.ts'
-
-const LOOKS = [
-  { colorScheme: 'light', width: 1200, height: 800 },
-  { colorScheme: 'dark', width: 360, height: 740 },
-] as const
 
 describe('the pages', () => {
   let world: PagesWorld
@@ -232,18 +227,8 @@ describe('the pages', () => {
     const id = await world.callHook({})
     for (const path of world.everyPage(id)) {
       await goTo(page, path)
-      await page.getByRole('heading', { level: 1 }).waitFor()
-      await isLoaded(page)
-      for (const look of LOOKS) {
-        await page.emulateMedia(look)
-        await page.setViewportSize(look)
-        assert.deepEqual(await findViolations(page), [], `${path} (${look.colorScheme})`)
-        const isTooWide = await page.evaluate('document.documentElement.scrollWidth > window.innerWidth')
-        assert.equal(isTooWide, false, `${path} is wider than ${look.width}`)
-      }
-      assert.equal(await page.locator('style').count(), 0, `${path} has a style element`)
+      await looksRight(page, path)
     }
-    await page.setViewportSize(LOOKS[0])
     await page.getByRole('button', { name: /^Account menu of/ }).click()
     for (const next of ['Light', 'Dark', 'Like the system'])
       await page.getByRole('menuitemradio', { name: next }).click()

@@ -3,13 +3,10 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import type { Page } from 'playwright-core'
 import { findViolations } from './axe.ts'
+import { looksRight } from './looks.ts'
 import { goTo, isLoaded, openPage, openPagesWorld, type PagesWorld } from './world.ts'
 import { assertWrites } from './writes.ts'
 
-const LOOKS = [
-  { colorScheme: 'light', width: 1440, height: 900 },
-  { colorScheme: 'dark', width: 360, height: 740 },
-] as const
 const LONG_NAME = `${'Überlänge <b>商店</b> '.repeat(20)}`.slice(0, 254).trim()
 
 describe('settings and credentials', () => {
@@ -160,16 +157,7 @@ describe('settings and credentials', () => {
     await world.api('POST', '/organizations/1/projects', { name: LONG_NAME })
     for (const path of ['/app/settings?organization=1', '/app/credentials?organization=1']) {
       await goTo(page, path)
-      await page.getByRole('heading', { level: 1 }).waitFor()
-      await isLoaded(page)
-      for (const look of LOOKS) {
-        await page.emulateMedia(look)
-        await page.setViewportSize(look)
-        assert.deepEqual(await findViolations(page), [], `${path} (${look.colorScheme})`)
-        const isTooWide = await page.evaluate('document.documentElement.scrollWidth > window.innerWidth')
-        assert.equal(isTooWide, false, `${path} is wider than ${look.width}`)
-      }
-      assert.equal(await page.locator('style').count(), 0, `${path} has a style element`)
+      await looksRight(page, path, 1440)
     }
     assert.deepEqual(errors, [])
     await close()
