@@ -3,14 +3,9 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import type { Page } from 'playwright-core'
 import { until } from '#test/support/until.ts'
-import { findViolations } from './axe.ts'
+import { isAccessible, looksRight } from './looks.ts'
 import { focusIsOn, goTo, isDisabledWithReason, openPage, openPagesWorld, type PagesWorld } from './world.ts'
 import { assertWrites } from './writes.ts'
-
-const LOOKS = [
-  { colorScheme: 'light', width: 1200, height: 800 },
-  { colorScheme: 'dark', width: 360, height: 740 },
-] as const
 
 describe('runs in the browser', () => {
   let world: PagesWorld
@@ -152,15 +147,10 @@ describe('runs in the browser', () => {
     await page.getByText('Server: This machine').waitFor()
     await page.getByRole('button', { name: 'Remove filter: Server' }).click()
     await rowsAre(page, 4)
-    for (const look of LOOKS) {
-      await page.emulateMedia(look)
-      await page.setViewportSize(look)
-      await isAccessible(page, 'the filters')
-    }
+    await looksRight(page, 'the filters')
     await page.getByRole('button', { name: 'Clear' }).click()
     await rowsAre(page, total)
     assert.equal(new URL(page.url()).search, '')
-    assert.equal(await page.locator('style').count(), 0)
     assert.deepEqual(errors, [])
     await close()
   })
@@ -200,7 +190,16 @@ describe('runs in the browser', () => {
     await page.getByText('All targets completed.').waitFor()
     const delivery = page.getByRole('row').filter({ hasText: 'Chat' }).first()
     await delivery.getByRole('button', { name: 'Redeliver' }).click()
-    await page.getByText('Sending the notification to Chat again.').waitFor()
+    await page.getByText('Sending the delivery again.').waitFor()
+    await delivery.getByRole('button', { name: 'Details' }).click()
+    const drawer = page.getByRole('dialog')
+    await drawer.getByRole('heading', { name: 'Request' }).waitFor()
+    await looksRight(page, 'a notification')
+    await page.keyboard.press('Escape')
+    await focusIsOn(page, 'Details')
+    await page.getByRole('link', { name: 'Details' }).click()
+    await drawer.getByText('Received call').waitFor()
+    await page.goBack()
     await page.getByRole('button', { name: 'Replay' }).press('Enter')
     await page.getByRole('dialog').getByText('Starts a new run').waitFor()
     await page.keyboard.press('Enter')
@@ -264,12 +263,6 @@ describe('runs in the browser', () => {
 
   it('perform the writing operations that this file stands for', () => assertWrites(world, 'runs.browser.ts'))
 })
-
-async function isAccessible(page: Page, what: string): Promise<void> {
-  assert.deepEqual(await findViolations(page), [], what)
-  const isTooWide = await page.evaluate('document.documentElement.scrollWidth > window.innerWidth')
-  assert.equal(isTooWide, false, `${what}: wider than the window`)
-}
 
 async function isInView(page: Page, label: string): Promise<boolean> {
   const box = await page.getByLabel(label, { exact: true }).boundingBox()

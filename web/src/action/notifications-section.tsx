@@ -1,36 +1,31 @@
-import { Group, Table, Text } from '@mantine/core'
+import { Button, Group, Table, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
-import type { ReactNode } from 'react'
+import { type ReactNode, useState } from 'react'
 import { Link } from 'wouter'
 import { GantryError } from '#client/index.ts'
 import { queryKeys } from '../api/queries.ts'
 import { useApi } from '../api/services.ts'
 import type { Action, HookRequestRecord } from '../api/types.ts'
-import { HookRequestButton } from '../hooks/hook-request-dialog.tsx'
+import { deliveriesSummary, groupDeliveries } from '../hooks/outgoing/deliveries.ts'
+import { DeliveryBadge } from '../hooks/outgoing/delivery-badge.tsx'
+import { DeliveryDrawer } from '../hooks/outgoing/delivery-drawer.tsx'
+import { RedeliverButton } from '../hooks/outgoing/redeliver-button.tsx'
 import { hooksQuery } from '../pipelines/pipelines.ts'
 import { DataTable, Section, StatusBadge } from '../ui/parts.tsx'
 import { outcomeLabel } from '../ui/status.ts'
 import { Age, NextAttempt } from '../ui/time.tsx'
 import classes from './action.module.css'
-import { deliveriesSummary, groupDeliveries } from './deliveries.ts'
-import { RedeliverButton, ReplayButton } from './replay-button.tsx'
+import { ReplayButton } from './replay-button.tsx'
 
 const REFETCH_INTERVAL_MS = 4_000
 /** Deliveries about the last status follow it. */
 const REFETCH_AFTER_END_MS = 30_000
 
-const BADGES = {
-  delivered: <StatusBadge status="completed" label="Delivered" />,
-  retrying: <StatusBadge status="in-progress" label="Retrying" icon="↻" />,
-  failed: <StatusBadge status="failed" label="Failed" />,
-  superseded: <StatusBadge status="skipped" label="Superseded" />,
-  received: <StatusBadge status="queued" label="Received" icon="→" />,
-}
-
 /** The call that triggered the action, and every delivery about it. */
 export function NotificationsSection({ action }: { action: Action }) {
   const api = useApi()
   const { id, completed_at, pipeline_id } = action
+  const [opened, setOpened] = useState<string>()
   const { data, error } = useQuery({
     queryKey: queryKeys.actionHookRequests(id),
     queryFn: ({ signal }) => api.all('/actions/{id}/hook-requests', { params: { path: { id } }, signal }),
@@ -41,9 +36,9 @@ export function NotificationsSection({ action }: { action: Action }) {
     },
   })
   const hooks = useQuery({ ...hooksQuery(api, pipeline_id), enabled: data !== undefined }).data
-  const nameOf = ({ hook_id, type }: HookRequestRecord) =>
-    hooks?.find((hook) => hook.id === hook_id)?.name ??
-    (type === 'incoming' ? 'Incoming hook' : 'Outgoing hook')
+  const hookOf = ({ hook_id }: HookRequestRecord) => hooks?.find((hook) => hook.id === hook_id)
+  const nameOf = (request: HookRequestRecord) =>
+    hookOf(request)?.name ?? (request.type === 'incoming' ? 'Incoming hook' : 'Outgoing hook')
   const scope = {
     organization: action.organization.id,
     project: action.project.id,
@@ -51,6 +46,7 @@ export function NotificationsSection({ action }: { action: Action }) {
   }
   const call = data?.find((request) => request.type === 'incoming')
   const deliveries = groupDeliveries(data ?? [])
+  const shown = deliveries.find(({ id }) => id === opened)
   const summary =
     error instanceof GantryError && error.status === 403
       ? 'You do not have permission to see the hooks of this environment.'
@@ -62,29 +58,55 @@ export function NotificationsSection({ action }: { action: Action }) {
       <Text mb="xs">{summary}</Text>
       {(call || deliveries.length > 0) && (
         <DataTable columns={['State', 'Hook', 'Outcome', 'Time', 'Request']} className={classes.requests}>
-          {deliveries.map(({ id, state, attempts, last }) => (
+          {deliveries.map((delivery) => (
             <RequestRow
-              key={id}
-              request={last}
-              state={state}
-              attempts={attempts}
-              name={nameOf(last)}
-              place={<code>{last.url}</code>}
+              key={delivery.id}
+              request={delivery.last}
+              badge={<DeliveryBadge state={delivery.state} />}
+              attempts={delivery.attempts}
+              name={nameOf(delivery.last)}
+              place={<code>{delivery.last.url}</code>}
             >
-              <RedeliverButton request={last} hookName={nameOf(last)} scope={scope} />
+              <Button size="compact-xs" variant="default" onClick={() => setOpened(delivery.id)}>
+                Details
+              </Button>
+              <RedeliverButton
+                size="compact-xs"
+                variant="default"
+                delivery={delivery}
+                hook={hookOf(delivery.last)}
+                scope={scope}
+              />
             </RequestRow>
           ))}
           {call && (
             <RequestRow
               request={call}
-              state="received"
+              badge={<StatusBadge status="queued" label="Received" icon="→" />}
               name={nameOf(call)}
               place={<span className="dimmed">from {call.ip_address ?? 'an unknown address'}</span>}
             >
+              <Button
+                component={Link}
+                href={`/hooks/incoming/${call.hook_id}?call=${call.id}`}
+                size="compact-xs"
+                variant="default"
+              >
+                Details
+              </Button>
               <ReplayButton request={call} hookName={nameOf(call)} scope={scope} />
             </RequestRow>
           )}
         </DataTable>
+      )}
+      {shown && (
+        <DeliveryDrawer
+          key={shown.id}
+          delivery={shown}
+          hook={hookOf(shown.last)}
+          scope={scope}
+          close={() => setOpened(undefined)}
+        />
       )}
     </Section>
   )
@@ -92,7 +114,7 @@ export function NotificationsSection({ action }: { action: Action }) {
 
 type RequestRowProps = {
   request: HookRequestRecord
-  state: keyof typeof BADGES
+  badge: ReactNode
   attempts?: number
   name: string
   /** Where it went, or came from. */
@@ -101,11 +123,11 @@ type RequestRowProps = {
   children: ReactNode
 }
 
-function RequestRow({ request, state, attempts = 1, name, place, children }: RequestRowProps) {
+function RequestRow({ request, badge, attempts = 1, name, place, children }: RequestRowProps) {
   const { type, hook_id, error, next_attempt_at } = request
   return (
     <Table.Tr>
-      <Table.Td>{BADGES[state]}</Table.Td>
+      <Table.Td>{badge}</Table.Td>
       <Table.Td className="wrap">
         <Link href={`/hooks/${type}/${hook_id}`}>{name}</Link>
         <br />
@@ -122,7 +144,6 @@ function RequestRow({ request, state, attempts = 1, name, place, children }: Req
       </Table.Td>
       <Table.Td>
         <Group gap={6} wrap="nowrap">
-          <HookRequestButton id={request.id} />
           {children}
         </Group>
       </Table.Td>

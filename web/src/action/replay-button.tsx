@@ -1,53 +1,17 @@
-// Sends a delivery again, or repeats the call that triggered a run.
 import { Text } from '@mantine/core'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useLocation } from 'wouter'
-import { queryKeys } from '../api/queries.ts'
-import { useApi } from '../api/services.ts'
 import type { HookRequestRecord } from '../api/types.ts'
+import { useReplay } from '../hooks/use-replay.ts'
 import type { PermissionScope } from '../session/permissions.ts'
 import { ConfirmDialog } from '../ui/confirm-dialog.tsx'
 import { GuardedButton } from '../ui/guarded-button.tsx'
 import { notify } from '../ui/notify.ts'
 
-type ReplayProps = { request: HookRequestRecord; hookName: string; scope: PermissionScope }
+type ReplayButtonProps = { request: HookRequestRecord; hookName: string; scope: PermissionScope }
 
-function useReplay({ id, action_id }: HookRequestRecord) {
-  const api = useApi()
-  const queries = useQueryClient()
-  return useMutation({
-    mutationFn: () => api.post('/hook-requests/{id}/replay', { params: { path: { id } } }),
-    onSuccess: () =>
-      action_id === null
-        ? undefined
-        : queries.invalidateQueries({ queryKey: queryKeys.actionHookRequests(action_id) }),
-  })
-}
-
-export function RedeliverButton({ request, hookName, scope }: ReplayProps) {
-  const replay = useReplay(request)
-  return (
-    <GuardedButton
-      permission="hook:edit"
-      scope={scope}
-      size="compact-xs"
-      variant="default"
-      loading={replay.isPending}
-      onClick={() =>
-        replay.mutate(undefined, {
-          onSuccess: () => notify.done(`Sending the notification to ${hookName} again.`),
-          onError: notify.problem,
-        })
-      }
-    >
-      Redeliver
-    </GuardedButton>
-  )
-}
-
-/** Asks first: a call that is replayed starts a run. */
-export function ReplayButton({ request, hookName, scope }: ReplayProps) {
+/** Repeats the call that triggered a run. Asks first: it starts another one. */
+export function ReplayButton({ request, hookName, scope }: ReplayButtonProps) {
   const [isOpen, setOpen] = useState(false)
   const [, navigate] = useLocation()
   const { mutate, isPending, error } = useReplay(request)

@@ -1,13 +1,11 @@
 import { Alert, Stack } from '@mantine/core'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { RotateCcw } from 'lucide-react'
 import { Link } from 'wouter'
-import { queryKeys } from '../../api/queries.ts'
-import { useApi } from '../../api/services.ts'
 import type { HookRequestDetail } from '../../api/types.ts'
 import { type PermissionScope, usePermission } from '../../session/permissions.ts'
 import { ReasonedButton } from '../../ui/guarded-button.tsx'
 import { ErrorAlert } from '../../ui/page.tsx'
+import { useReplay } from '../use-replay.ts'
 import { whyNotReplayable } from './verdict.ts'
 
 type ReplayButtonProps = {
@@ -19,13 +17,8 @@ type ReplayButtonProps = {
 
 /** Runs a call again, with the hook as it is stored, on behalf of the person. */
 export function ReplayButton({ call, isUnsaved, scope }: ReplayButtonProps) {
-  const api = useApi()
-  const queries = useQueryClient()
   const { allowed, reason } = usePermission('pipeline:run', scope)
-  const { mutate, isPending, data, error } = useMutation({
-    mutationFn: () => api.post('/hook-requests/{id}/replay', { params: { path: { id: call.id } } }),
-    onSettled: () => queries.invalidateQueries({ queryKey: queryKeys.hookRequests(call.hook_id) }),
-  })
+  const { mutate, isPending, data, error } = useReplay(call)
   const unsaved = isUnsaved ? 'A replay takes the saved hook: save your changes first.' : undefined
   return (
     <Stack gap="xs" align="flex-end">

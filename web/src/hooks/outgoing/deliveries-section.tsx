@@ -3,7 +3,6 @@ import { keepPreviousData, useQuery, useQueryClient } from '@tanstack/react-quer
 import { Send } from 'lucide-react'
 import { useEffect, useState } from 'react'
 import { Link } from 'wouter'
-import { type Delivery, deliveriesSummary, groupDeliveries } from '../../action/deliveries.ts'
 import { queryKeys } from '../../api/queries.ts'
 import { useApi } from '../../api/services.ts'
 import type { Hook } from '../../api/types.ts'
@@ -17,6 +16,7 @@ import { Loaded } from '../../ui/page.tsx'
 import { DataTable, Pager, Section } from '../../ui/parts.tsx'
 import { outcomeLabel } from '../../ui/status.ts'
 import { Age, NextAttempt } from '../../ui/time.tsx'
+import { type Delivery, deliveriesSummary, groupDeliveries } from './deliveries.ts'
 import { DeliveryBadge } from './delivery-badge.tsx'
 import { DeliveryDrawer } from './delivery-drawer.tsx'
 import { eventLabel } from './events.ts'
@@ -93,7 +93,9 @@ export function DeliveriesSection({ hook, scope }: DeliveriesSectionProps) {
                   hook={hook}
                   scope={scope}
                   close={() => update({ delivery: undefined })}
-                />
+                >
+                  <RunLink hook={hook} actionId={delivery.last.action_id} />
+                </DeliveryDrawer>
               )}
             </>
           )
@@ -162,7 +164,7 @@ function DeliveryRow({ delivery, hook, open }: { delivery: Delivery; hook: Hook;
 }
 
 /** A hook of a whole resource reports runs of several pipelines. */
-export function RunLink({ hook, actionId }: { hook: Hook; actionId: number | null }) {
+function RunLink({ hook, actionId }: { hook: Hook; actionId: number | null }) {
   const pipeline = usePipeline(hook.pipeline_id).data
   if (actionId === null) return <span aria-hidden="true">–</span>
   const name = hook.trigger_when.scope === 'resource' ? undefined : pipeline?.name

@@ -1,5 +1,5 @@
-import type { Delivery } from '../../action/deliveries.ts'
 import { StatusBadge } from '../../ui/parts.tsx'
+import type { Delivery } from './deliveries.ts'
 
 export function DeliveryBadge({ state }: { state: Delivery['state'] }) {
   switch (state) {

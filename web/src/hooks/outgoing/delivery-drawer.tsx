@@ -1,31 +1,27 @@
 import { Group, SegmentedControl, Stack, Text } from '@mantine/core'
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { RotateCw } from 'lucide-react'
-import { useState } from 'react'
-import type { Delivery } from '../../action/deliveries.ts'
+import { type ReactNode, useState } from 'react'
 import { queryKeys } from '../../api/queries.ts'
 import { useApi } from '../../api/services.ts'
-import type { Hook } from '../../api/types.ts'
 import { type PermissionScope, usePermission } from '../../session/permissions.ts'
-import { ReasonedButton } from '../../ui/guarded-button.tsx'
-import { notify } from '../../ui/notify.ts'
-import { ErrorAlert, Loaded } from '../../ui/page.tsx'
+import { ICON } from '../../ui/icon.ts'
+import { Loaded } from '../../ui/page.tsx'
 import { plural } from '../../ui/status.ts'
 import { NextAttempt } from '../../ui/time.tsx'
 import { RequestDrawer } from '../request-drawer.tsx'
 import { AttemptDetails } from './attempt-details.tsx'
-import { RunLink } from './deliveries-section.tsx'
 import { DeliveryBadge } from './delivery-badge.tsx'
 import { eventLabel } from './events.ts'
+import { RedeliverButton, type RedeliverButtonProps } from './redeliver-button.tsx'
 
-type DeliveryDrawerProps = {
-  delivery: Delivery
-  hook: Hook
-  scope: PermissionScope | undefined
+type DeliveryDrawerProps = Pick<RedeliverButtonProps, 'delivery' | 'hook' | 'scope'> & {
+  /** The run that it is about, where the page does not tell. */
+  children?: ReactNode
   close(): void
 }
 
-export function DeliveryDrawer({ delivery, hook, scope, close }: DeliveryDrawerProps) {
+export function DeliveryDrawer({ delivery, hook, scope, children, close }: DeliveryDrawerProps) {
   const { requests, last, state } = delivery
   const [chosen, choose] = useState<string>()
   const shown = requests.find(({ id }) => id === chosen) ?? last
@@ -36,14 +32,20 @@ export function DeliveryDrawer({ delivery, hook, scope, close }: DeliveryDrawerP
         <Stack gap={6}>
           <Group gap="xs">
             <DeliveryBadge state={state} />
-            <RunLink hook={hook} actionId={last.action_id} />
+            {children}
           </Group>
           <Text size="sm" className="dimmed" component="div">
             {plural(requests.length, 'attempt')}
             {last.next_attempt_at && state === 'retrying' && <NextAttempt at={last.next_attempt_at} />}
           </Text>
         </Stack>
-        <RedeliverButton delivery={delivery} hook={hook} scope={scope} />
+        <RedeliverButton
+          size="sm"
+          leftSection={<RotateCw {...ICON} />}
+          delivery={delivery}
+          hook={hook}
+          scope={scope}
+        />
       </Group>
       {requests.length > 1 && (
         <div className="table-frame">
@@ -85,38 +87,5 @@ function Attempt({ id, scope }: { id: string; scope: PermissionScope | undefined
         </>
       )}
     </Loaded>
-  )
-}
-
-type RedeliverButtonProps = Omit<DeliveryDrawerProps, 'close'>
-
-function RedeliverButton({ delivery, hook, scope }: RedeliverButtonProps) {
-  const api = useApi()
-  const queries = useQueryClient()
-  const { allowed, reason } = usePermission('hook:edit', scope)
-  // The first attempt stands for the delivery: the next ones belong to it.
-  const params = { path: { id: delivery.id } }
-  const { mutate, isPending, error } = useMutation({
-    mutationFn: () => api.post('/hook-requests/{id}/replay', { params }),
-    onSuccess() {
-      notify.done('Delivery is sent again.')
-      return queries.invalidateQueries({ queryKey: queryKeys.hookRequests(hook.id) })
-    },
-  })
-  if (delivery.requests[0]!.event === 'test') return null
-  const why = !allowed ? reason : hook.active ? undefined : 'Enable the hook first.'
-  return (
-    <Stack gap="xs" align="end">
-      <ReasonedButton
-        size="sm"
-        loading={isPending}
-        reason={why}
-        leftSection={<RotateCw size={16} strokeWidth={1.75} aria-hidden="true" />}
-        onClick={() => mutate()}
-      >
-        Redeliver
-      </ReasonedButton>
-      {error && <ErrorAlert error={error} />}
-    </Stack>
   )
 }

@@ -1,5 +1,5 @@
 // Groups delivery attempts into deliveries: did the receiver get it? Pure.
-import type { HookRequestRecord } from '../api/types.ts'
+import type { HookRequestRecord } from '../../api/types.ts'
 
 export type Delivery = ReturnType<typeof toDelivery>
 
