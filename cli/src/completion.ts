@@ -16,7 +16,7 @@ const KINDS: Record<string, Kind[]> = {
 }
 
 /** Fixed words, or names that the instance knows. */
-export type Completions = { words: string[]; kinds: Kind[] }
+type Completions = { words: string[]; kinds: Kind[] }
 
 /** `words`: what stands after `gantry`; the last one is being typed and may be empty. */
 export function complete(program: Command, words: readonly string[]): Completions {

@@ -9,7 +9,7 @@ import { VERSION } from './version.ts'
 
 const HEADERS = { 'user-agent': `gantry-cli/${VERSION}` }
 
-export const DEFAULT_URL = 'http://127.0.0.1:7070'
+const DEFAULT_URL = 'http://127.0.0.1:7070'
 
 /**
  * `source` says where the choice comes from: a context's name, or the environment. `expiresAt`: null when it is not known.

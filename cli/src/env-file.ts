@@ -20,7 +20,7 @@ export async function readEnvFile(file: string): Promise<Map<string, string>> {
  * Values are taken as they are written, or up to the closing quote: 'literal', "with \n, \t, \" and \\". Quoted ones may
  * have several lines. Without quotes, ` #` begins a comment. Nothing is expanded.
  */
-export function parseEnvFile(text: string): Parsed {
+function parseEnvFile(text: string): Parsed {
   const values = new Map<string, string>()
   const lines = text.replace(/^\ufeff/, '').split(/\r\n|\r|\n/)
   for (let at = 0; at < lines.length; at += 1) {

@@ -42,7 +42,7 @@ export type Page<One> = { items: One[]; total: string; hasNext: boolean }
 /** Data and its `ETag`; null where the route has none. */
 export type Versioned<Value> = { data: Value; etag: string | null }
 
-export type StepLogOptions = { after?: number | undefined; signal?: AbortSignal | undefined }
+type StepLogOptions = { after?: number | undefined; signal?: AbortSignal | undefined }
 
 export type Gantry = ReturnType<typeof createGantry>
 

@@ -18,11 +18,7 @@ export type StreamOptions = {
 }
 
 /** Throws what a request throws; responds with 204 when nothing will come anymore. `isFirst`: repeated as any read is. */
-export type OpenStream = (init: {
-  lastEventId: string
-  isFirst: boolean
-  signal: AbortSignal
-}) => Promise<Response>
+type OpenStream = (init: { lastEventId: string; isFirst: boolean; signal: AbortSignal }) => Promise<Response>
 
 const FIRST_RETRY_MS = 1_000
 const MAX_RETRY_MS = 30_000

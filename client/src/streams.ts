@@ -24,7 +24,7 @@ export type DeliveryEvent = Event<'delivery', Schemas['Delivery']>
 export type ActionsFilter = NonNullable<operations['streamActions']['parameters']['query']>
 
 /** A request for a stream, without reading the body; repeated like other reads, or tried once. */
-export type RequestStream = (
+type RequestStream = (
   path: string,
   init: { params: object; headers: Record<string, string>; signal: AbortSignal; isRepeated: boolean },
 ) => Promise<Response>

@@ -102,7 +102,7 @@ export const actions: Register = (program) => {
     )
 }
 
-export function parseLimit(given: string): number {
+function parseLimit(given: string): number {
   const limit = Number(given)
   if (!Number.isInteger(limit) || limit < 1) throw usage(`--limit takes a whole number, not "${given}".`)
   return limit

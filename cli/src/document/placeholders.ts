@@ -1,7 +1,7 @@
 import { LineCounter, parseDocument, visit } from 'yaml'
 
 /** Where `${NAME}` stands for the first time. */
-export type Placeholder = { name: string; line: number; column: number }
+type Placeholder = { name: string; line: number; column: number }
 
 const PLACEHOLDER = /\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]{0,63})\}/g
 

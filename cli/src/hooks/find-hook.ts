@@ -3,7 +3,7 @@ import { findNamed } from '../names.ts'
 
 export const HOOK = 'a name such as shop/production/web/deploy/github, the end or beginning of one, or its id'
 
-export type FoundHook = { id: string; direction: 'incoming' | 'outgoing'; path: string }
+type FoundHook = { id: string; direction: 'incoming' | 'outgoing'; path: string }
 
 export async function findHook(gantry: Gantry, given: string): Promise<FoundHook> {
   const { id, type, path } = await findNamed(gantry, ['incoming_hook', 'outgoing_hook'], given)

@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process'
 import { isAbsolute, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 
-export type GitFacts = { repository: string | null; branch: string | null }
+type GitFacts = { repository: string | null; branch: string | null }
 
 /** Null where there is no git, no repository or no remote. */
 export async function readGit(folder: string): Promise<GitFacts> {
@@ -28,7 +28,7 @@ export async function readGit(folder: string): Promise<GitFacts> {
 }
 
 /** As Gantry takes it: never with a password or token in it, and a folder as a file: URL. */
-export function cleanAddress(address: string, folder: string): string {
+function cleanAddress(address: string, folder: string): string {
   if (isAbsolute(address) || /^\.{1,2}(\/|$)/.test(address))
     return pathToFileURL(resolve(folder, address)).href
   if (!URL.canParse(address) || !address.includes('://')) return address

@@ -46,7 +46,7 @@ export async function reportEnd(
 }
 
 /** '#42 completed in 12 s' */
-export function headline(action: Action): string {
+function headline(action: Action): string {
   const { id, status, status_reason_code } = action
   const time = took(action)
   if (status === 'completed') return `#${id} completed${time && ` in ${time}`}`
@@ -58,7 +58,7 @@ export function headline(action: Action): string {
 }
 
 /** Each server that failed, with the step that did. */
-export function failuresOf({ targets }: Action): { target: Target; step: Step | undefined }[] {
+function failuresOf({ targets }: Action): { target: Target; step: Step | undefined }[] {
   return targets
     .filter(({ status }) => status === 'failed')
     .map((target) => ({ target, step: target.steps.find(({ status }) => status === 'failed') }))
@@ -71,7 +71,7 @@ function describeFailure({ resource_data, ...target }: Target, step: Step | unde
   return `Step "${oneLine(step.name)}" failed on ${server}${reason}`
 }
 
-export function hintsFor({ id, status_reason_code, action_data }: Action, hasLog: boolean): string[] {
+function hintsFor({ id, status_reason_code, action_data }: Action, hasLog: boolean): string[] {
   const { source_type, source_ref } = action_data.deployment ?? {}
   const other = source_type === 'branch' ? 'tags' : 'heads'
   const isNameOfRef = source_type === 'branch' || source_type === 'tag'

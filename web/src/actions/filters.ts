@@ -21,7 +21,7 @@ export const PAGE_SIZES = [25, 50, 100]
 
 const HOUR_MS = 3_600_000
 /** How far back, in milliseconds. */
-export const SINCE: Record<string, number> = {
+const SINCE: Record<string, number> = {
   '1h': HOUR_MS,
   '24h': 24 * HOUR_MS,
   '7d': 7 * 24 * HOUR_MS,

@@ -66,7 +66,7 @@ const DETECTED = [
 
 type Detected = Record<(typeof DETECTED)[number], string>
 
-export function detectedValues(found: Inspection): Detected {
+function detectedValues(found: Inspection): Detected {
   return {
     default_branch: found.default_branch ?? '',
     programming_language: found.language ?? '',

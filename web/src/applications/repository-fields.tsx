@@ -89,7 +89,7 @@ export function RepositoryFields({ form, organizationId, projectId, environmentI
   )
 }
 
-export function InspectionResult({ found }: { found: Inspection }) {
+function InspectionResult({ found }: { found: Inspection }) {
   if (!found.reachable)
     return (
       <Alert color="orange" title="Gantry cannot read this repository">

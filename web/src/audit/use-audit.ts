@@ -39,7 +39,7 @@ export function usePeople(organizationId: number | null): Person[] {
   return data ?? []
 }
 
-export type NameOf = (type: string, id: string) => string | undefined
+type NameOf = (type: string, id: string) => string | undefined
 
 const MAX_IDS = 100
 const NAMED =

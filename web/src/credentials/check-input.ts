@@ -2,7 +2,7 @@
 import type { components } from '#client/index.ts'
 import type { Credential } from './credentials.ts'
 
-export type CheckBody = components['schemas']['CheckCredentialRequest']
+type CheckBody = components['schemas']['CheckCredentialRequest']
 export type CheckValues = {
   /** For an SSH key: `host`, `repository`, or the id of a server. */
   against: string

@@ -29,7 +29,7 @@ export function stepWithError(errors: Record<string, unknown>): StepName | undef
   return ORDER.find((name) => steps.includes(name))
 }
 
-export type PreviewStep = { name: string; text: string; command?: string }
+type PreviewStep = { name: string; text: string; command?: string }
 
 /** What a deploy pipeline does with this application. */
 export function previewSteps(values: ApplicationValues): PreviewStep[] {

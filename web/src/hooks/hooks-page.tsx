@@ -55,7 +55,7 @@ export default function HooksPage() {
 }
 
 /** The next page asks which kind, which pipeline and which service. */
-export function AddHookButton() {
+function AddHookButton() {
   const [scope] = useScope()
   const [, navigate] = useLocation()
   const { allowed, reason } = useAnyPermission('hook:add', scope)

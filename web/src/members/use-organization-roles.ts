@@ -23,7 +23,7 @@ export function useMembers(organizationId: number) {
 
 const MAX_NAMES = 1_000
 
-export function scopeNamesQuery(api: Api, organizationId: number) {
+function scopeNamesQuery(api: Api, organizationId: number) {
   return queryOptions({
     queryKey: queryKeys.scopeNames(organizationId),
     staleTime: 60_000,

@@ -5,7 +5,7 @@ import { queryKeys } from '../api/queries.ts'
 import { useApi } from '../api/services.ts'
 import type { ActionListItem } from '../api/types.ts'
 
-export type WaitingRun = {
+type WaitingRun = {
   environmentId: number
   pipelineId: number
   serverIds: readonly number[]

@@ -15,8 +15,7 @@ export function operationsOf(type: Resource['type']): Operation[] {
   return type === 'application' ? all : all.filter((operation) => operation !== 'deploy')
 }
 
-export const defaultOperation = (type: Resource['type']): Operation =>
-  type === 'application' ? 'deploy' : 'custom'
+const defaultOperation = (type: Resource['type']): Operation => (type === 'application' ? 'deploy' : 'custom')
 
 export function defaultName(operation: Operation, resource: string): string {
   const verb = operation === 'custom' ? 'Commands on' : OPERATIONS[operation]

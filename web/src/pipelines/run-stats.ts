@@ -3,7 +3,7 @@ import type { ActionListItem } from '../api/types.ts'
 
 export type Run = { id: number; status: ActionListItem['status']; seconds: number | null }
 
-export type DatedRun = Run & { createdAt: string }
+type DatedRun = Run & { createdAt: string }
 
 export function toRun(action: ActionListItem): DatedRun {
   const { id, status, created_at: createdAt, started_at, completed_at } = action

@@ -29,12 +29,12 @@ const SCOPED = /^\/(overview|actions|applications|servers|pipelines|hooks|new)$/
 const OF_ORGANIZATION = /^\/(credentials|members|settings|audit)$/
 
 /** Pages about the selected organization as a whole. */
-export function isOrganizationPage(location: string): boolean {
+function isOrganizationPage(location: string): boolean {
   return OF_ORGANIZATION.test(location)
 }
 
 /** Pages that show what is in a scope; the others show one object, which has its own. */
-export function isScopedPage(location: string): boolean {
+function isScopedPage(location: string): boolean {
   return SCOPED.test(location) || isOrganizationPage(location)
 }
 

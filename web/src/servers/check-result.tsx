@@ -13,7 +13,7 @@ import { type CheckItem, checkItems, type ServerCheck } from './check.ts'
 import type { ServerRecord } from './server-input.ts'
 import classes from './servers.module.css'
 
-export function useServerCheck(serverId: number) {
+function useServerCheck(serverId: number) {
   const api = useApi()
   const queries = useQueryClient()
   return useMutation({

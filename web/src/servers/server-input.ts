@@ -43,7 +43,7 @@ export const NEW_SERVER: ServerValues = {
 }
 
 /** A folder that the account can write to without further setup. */
-export function defaultRoot(provider: ServerValues['provider_code'], login: string): string {
+function defaultRoot(provider: ServerValues['provider_code'], login: string): string {
   if (provider === 'local' || login === '' || login === 'root') return '/srv/apps'
   return `/home/${login}/apps`
 }

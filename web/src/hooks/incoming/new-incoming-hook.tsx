@@ -12,7 +12,7 @@ import type { Sender, SenderValues } from './new-hook-body.ts'
 import { SenderForm } from './sender-form.tsx'
 import { SenderTiles } from './sender-tiles.tsx'
 
-export function useSenders() {
+function useSenders() {
   const api = useApi()
   return useQuery({
     queryKey: queryKeys.senders,

@@ -76,7 +76,7 @@ export function HookActions({ hook, scope }: HookActionsProps) {
 }
 
 /** Pauses a hook, or enables one that a person or Gantry switched off. */
-export function ActivateButton({ hook, scope }: HookActionsProps) {
+function ActivateButton({ hook, scope }: HookActionsProps) {
   const api = useApi()
   const queries = useQueryClient()
   const { mutate, isPending } = useMutation({

@@ -5,7 +5,7 @@ import { lineAndColumn, scanJson } from './scan-json.ts'
 
 const BODY = 'settings.request_body'
 
-export type PreviewErrors = { byInput: Record<string, string>; rest: string | null }
+type PreviewErrors = { byInput: Record<string, string>; rest: string | null }
 
 /** `bodyText` tells where in the template a problem is: the API names the path of the text. */
 export function previewErrors(
@@ -27,7 +27,7 @@ export function previewErrors(
 }
 
 /** `Line 3, text: `, or only the path where the text is no JSON. */
-export function placeInBody(field: string, bodyText: string): string {
+function placeInBody(field: string, bodyText: string): string {
   const path = field.slice(BODY.length + 1)
   const scanned = scanJson(bodyText)
   const at = scanned.kind === 'valid' ? scanned.starts.get(path) : undefined

@@ -10,7 +10,7 @@ export function isSame(one: unknown, other: unknown): boolean {
   return Object.is(one, other) || JSON.stringify(one) === JSON.stringify(other)
 }
 
-export type Difference = { field: string; mine: unknown; theirs: unknown }
+type Difference = { field: string; mine: unknown; theirs: unknown }
 
 /** The fields that the person or somebody else changed, and that are not the same in the end. */
 export function differences<Values extends object>(mine: Values, theirs: Values): Difference[] {

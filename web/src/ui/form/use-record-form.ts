@@ -10,7 +10,7 @@ import { holdBack } from './leave-guard.ts'
 
 export type FieldErrors = Record<string, string | null | undefined>
 
-export type RecordFormOptions<Values extends object, Saved> = {
+type RecordFormOptions<Values extends object, Saved> = {
   /** Names the draft: `server-12`, `server-new-3`. */
   id: string
   initial: Values
