@@ -272,6 +272,33 @@ describe('pipelines in the browser', () => {
     await close()
   })
 
+  it('list their hooks and how each is doing, and add one for themselves', async () => {
+    const id = await createPipeline('With hooks', [])
+    const { page, errors, close } = await openPage(world, `/app/pipelines/${id}`)
+    const card = page.getByRole('region', { name: 'Hooks' })
+    await card.getByText('No hooks yet').waitFor()
+    const hooks = `/pipelines/${id}/hooks`
+    await world.api('POST', `${hooks}/incoming`, { name: 'Push' })
+    const chat = { name: 'Chat', target_url: `${world.url}/nowhere`, active: false }
+    await world.api('POST', `${hooks}/outgoing`, chat)
+    await page.reload()
+    const itemOf = (name: string) => card.getByRole('listitem').filter({ hasText: name })
+    await itemOf('Push').getByText('Active').waitFor()
+    await itemOf('Chat').getByText('Paused').waitFor()
+    await itemOf('Push').getByRole('link').click()
+    await page.getByRole('heading', { level: 1, name: 'Push' }).waitFor()
+    await page.goBack()
+    await card.getByRole('button', { name: 'Add hook' }).click()
+    await page.getByRole('heading', { level: 1, name: 'Add hook' }).waitFor()
+    assert.equal(new URL(page.url()).searchParams.get('pipeline'), String(id))
+    assert.deepEqual(errors, [])
+    await close()
+
+    const viewer = await openPage(world, `/app/pipelines/${id}`, world.viewer)
+    await isDisabledWithReason(viewer.page, 'Add hook')
+    await viewer.close()
+  })
+
   it('stay readable with fifty steps, long commands and names of 255 characters, and are accessible', async () => {
     const long = 'Löng <b>名前</b> '.repeat(30).slice(0, 255)
     const steps = Array.from({ length: 50 }, (_, index) => ({
