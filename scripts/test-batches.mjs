@@ -5,8 +5,11 @@ import { globSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 
-/** Tests under test/ open an app with a database each; most of those under server/ open nothing. */
-const SIZES = { server: 24, test: 10 }
+/**
+ * Most tests under server/ open nothing, those under test/ an app with a database each; runs and whole processes take
+ * longer than others.
+ */
+const SIZES = { server: 24, test: 10, runs: 5, project: 2 }
 
 const files = [...new Set(process.argv.slice(2).flatMap((pattern) => globSync(pattern)))].sort()
 if (files.length === 0) {
@@ -24,11 +27,12 @@ for (const [index, batch] of batchesOf(files).entries()) {
   console.log(path)
 }
 
-/** Batches of equal size, of files of one folder. */
+/** Batches of equal size, of files of one folder; those that wait most come first, so that none is left alone at the end. */
 function batchesOf(files) {
   const folders = Map.groupBy(files, (file) => (file.startsWith('server/') ? 'server' : file.split('/')[1]))
-  return [...folders].flatMap(([name, inside]) => {
+  const batches = [...folders].flatMap(([name, inside]) => {
     const count = Math.ceil(inside.length / (SIZES[name] ?? SIZES.test))
     return Array.from({ length: count }, (_, index) => inside.filter((_, at) => at % count === index))
   })
+  return batches.reverse()
 }
