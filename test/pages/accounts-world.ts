@@ -2,6 +2,7 @@
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import type { Browser } from 'playwright-core'
+import { databaseOfProcess } from '#test/support/database.ts'
 import { later } from '#test/support/later.ts'
 import { ADMIN_ENVIRONMENT, call, logInAsAdmin, startGantry, temporaryHome } from '#test/support/process.ts'
 import { openBrowser } from './browser.ts'
@@ -35,7 +36,8 @@ export async function openAccountsWorld(
 ): Promise<AccountsWorld> {
   spawnSync(process.execPath, [BUILD], { stdio: 'ignore' })
   const home = await temporaryHome(t)
-  const gantry = await startGantry(t, { ...ADMIN_ENVIRONMENT, GANTRY_HOME: home, ...settings })
+  const database = await databaseOfProcess(t)
+  const gantry = await startGantry(t, { ...ADMIN_ENVIRONMENT, ...database, GANTRY_HOME: home, ...settings })
   const url = gantry.url!
   const token = await logInAsAdmin(gantry)
   const browser = await openBrowser()

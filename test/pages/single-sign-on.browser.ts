@@ -4,6 +4,7 @@ import { spawnSync } from 'node:child_process'
 import { after, before, describe, it } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import type { Browser } from 'playwright-core'
+import { databaseOfProcess } from '#test/support/database.ts'
 import { type IdentityProvider, startIdentityProvider } from '#test/support/identity-provider.ts'
 import { later } from '#test/support/later.ts'
 import { ADMIN, ADMIN_ENVIRONMENT, call, startGantry, temporaryHome } from '#test/support/process.ts'
@@ -29,6 +30,7 @@ describe('single sign-on', () => {
     startProvider = () => startIdentityProvider(t, `${url}/session/oidc/callback`, 'localhost', providerPort)
     await startGantry(t, {
       ...ADMIN_ENVIRONMENT,
+      ...(await databaseOfProcess(t)),
       GANTRY_HOME: await temporaryHome(t),
       PORT: String(port),
       GANTRY_OIDC_ISSUER: `http://localhost:${providerPort}`,

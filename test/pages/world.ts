@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
+import { databaseOfProcess } from '#test/support/database.ts'
 import { later } from '#test/support/later.ts'
 import {
   ADMIN,
@@ -60,7 +61,12 @@ export async function openPagesWorld(t: Closer): Promise<PagesWorld> {
   spawnSync(process.execPath, [BUILD], { stdio: 'ignore' })
   const home = await temporaryHome(t)
   const gates = await createGates(t)
-  const environment = { ...ADMIN_ENVIRONMENT, GANTRY_HOME: home, PORT: String(await freePort()) }
+  const environment = {
+    ...ADMIN_ENVIRONMENT,
+    ...(await databaseOfProcess(t)),
+    GANTRY_HOME: home,
+    PORT: String(await freePort()),
+  }
   let gantry: GantryProcess = await startGantry(t, environment)
   const url = gantry.url!
   const token = await logInAsAdmin(gantry)

@@ -1,10 +1,16 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
+import { databaseOfProcess } from '#test/support/database.ts'
 import { ADMIN_ENVIRONMENT, startGantry, temporaryHome } from '#test/support/process.ts'
 import { EXCEPTED, WRITES, writingOperations } from './writes.ts'
 
 it('the pages can do everything that the API can do', async (t) => {
-  const { url } = await startGantry(t, { ...ADMIN_ENVIRONMENT, GANTRY_HOME: await temporaryHome(t) })
+  const database = await databaseOfProcess(t)
+  const { url } = await startGantry(t, {
+    ...ADMIN_ENVIRONMENT,
+    ...database,
+    GANTRY_HOME: await temporaryHome(t),
+  })
   const known = (await writingOperations(url!)).map(({ id }) => id)
   const covered = new Set(Object.values(WRITES).flat())
   const missing = known.filter((id) => !covered.has(id) && !Object.hasOwn(EXCEPTED, id))

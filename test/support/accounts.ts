@@ -14,9 +14,9 @@ export type Arranged = TestApp & { person: Person; address: string }
 /** The app that all tests of a file share, with a separate account per test. */
 export async function openAccounts(...options: Parameters<typeof openTestApp>) {
   const app = await openTestApp(...options)
-  const passwordHash = await hashPassword(PASSWORD)
+  const realHash = await hashPassword(PASSWORD)
 
-  return async function arrange(test = app): Promise<Arranged> {
+  return async function arrange(test = app, passwordHash = realHash): Promise<Arranged> {
     const person = await createPerson(test.db, { passwordHash })
     return { ...test, person, address: networkAddress(person.id) }
   }

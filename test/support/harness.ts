@@ -128,7 +128,8 @@ export async function openTestApp(
     await database.close()
     await drop()
   })
-  const check = createAnswerCheck(app)
+  sharedCheck ??= createAnswerCheck(app)
+  const check = sharedCheck
 
   async function request(method: string, url: string, options: RequestOptions = {}): Promise<Answer> {
     const headers: Record<string, string> = { ...options.headers }
@@ -158,6 +159,9 @@ export async function openTestApp(
 
   return { app, db: database.db, settings, box, calls, statements, request }
 }
+
+/** The document is the same for each app of a process, whatever its settings. */
+let sharedCheck: ReturnType<typeof createAnswerCheck> | undefined
 
 /** Throws when a response is not what the OpenAPI document says, or when the document does not describe it. */
 export function createAnswerCheck(app: Pick<FastifyInstance, 'swagger'>) {
