@@ -8,6 +8,7 @@ const TOOLS = [
   { package: 'curl', program: '/usr/bin/curl' },
   { package: 'openssl', program: '/usr/bin/openssl' },
   { package: 'openssh-server', program: '/usr/sbin/sshd' },
+  { package: 'systemd', program: '/usr/bin/systemd-analyze' },
   { package: 'chromium', program: process.env.CHROMIUM ?? '/usr/bin/chromium' },
 ]
 

@@ -13,10 +13,14 @@ export async function npm(args: string[], cwd = CHECKOUT): Promise<string> {
   return (await promisify(execFile)(program!, [...first, ...args], { cwd })).stdout
 }
 
-/** Packs a workspace as it would be published. */
-export async function pack(workspace: string, folder: string): Promise<{ tarball: string; files: string[] }> {
-  const stdout = await npm(['pack', `--workspace=${workspace}`, `--pack-destination=${folder}`, '--json'])
+/** Packs a workspace, or the whole as a release, as it would be published. */
+export async function pack(
+  workspace: string | null,
+  folder: string,
+): Promise<{ tarball: string; files: string[] }> {
+  const which = workspace === null ? [] : [`--workspace=${workspace}`]
+  const stdout = await npm(['pack', ...which, `--pack-destination=${folder}`, '--json'])
   // What `prepack` prints comes first.
-  const [{ filename, files }] = JSON.parse(stdout.slice(stdout.indexOf('[\n')))
+  const [{ filename, files }] = JSON.parse(stdout.slice(`\n${stdout}`.lastIndexOf('\n[\n')))
   return { tarball: join(folder, basename(filename)), files: files.map(({ path }: { path: string }) => path) }
 }

@@ -39,15 +39,19 @@ export async function temporaryHome(t: Closer): Promise<string> {
 /** `as`: under another account, with a command line in front and a copy of the checkout that it can read. */
 type As = { uid: number; gid: number; checkout: string; wrapper?: string[] }
 
+/** Another program than this checkout's, and its arguments. */
+type Program = [string, ...string[]]
+
 /** Resolves when it is ready; rejects with its output when it exits instead. */
 export async function startGantry(
   t: Closer,
   environment: Record<string, string>,
   as?: As,
+  other?: Program,
 ): Promise<GantryProcess> {
   const startedAt = performance.now()
   const own = as ? [nodeOf(as.checkout), join(as.checkout, 'server/main.ts')] : [process.execPath, MAIN]
-  const [program, ...args] = [...(as?.wrapper ?? []), ...own]
+  const [program, ...args] = other ?? [...(as?.wrapper ?? []), ...own]
   const child = spawn(program!, args, {
     ...(as && { uid: as.uid, gid: as.gid, cwd: '/' }),
     env: { PATH: process.env.PATH, PORT: '0', LOG_LEVEL: 'warn', ...environment },

@@ -1,7 +1,7 @@
 // The commands room: what the `npm run` commands share.
-import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { type Config, ConfigError, readConfig } from '#platform/config.ts'
+import { VERSION } from '#platform/version.ts'
 
 export type CommandContext = {
   config: Config
@@ -34,10 +34,9 @@ export async function runCommand(
     for (const secret of ['GANTRY_SECRET_KEY', 'GANTRY_ADMIN_PASSWORD', 'DATABASE_URL']) {
       delete process.env[secret]
     }
-    const { version } = JSON.parse(await readFile(new URL('../../../package.json', import.meta.url), 'utf8'))
     await work({
       config,
-      gantryVersion: version,
+      gantryVersion: VERSION,
       say: (message) => console.log(message),
       signal: stopping.signal,
     })

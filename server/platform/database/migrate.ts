@@ -1,4 +1,5 @@
 import { readdir } from 'node:fs/promises'
+import { extname } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Kysely, sql } from 'kysely'
 import { compareReleases, VERSION } from '#platform/version.ts'
@@ -6,6 +7,8 @@ import type { Database, Transaction } from './connect.ts'
 import { type Executed, oldestThatTolerates, pendingMigrations } from './schema.ts'
 
 const FOLDER = new URL('./migrations/', import.meta.url)
+/** `.ts` in a checkout, `.js` in a release. */
+const EXTENSION = extname(import.meta.filename)
 
 export type Migration = {
   // biome-ignore lint/suspicious/noExplicitAny: migrations know the tables of their time
@@ -76,13 +79,13 @@ export async function migrateWithin(trx: Transaction, to: string): Promise<void>
 
 /** In order. */
 export async function migrationNames(): Promise<string[]> {
-  const files = (await readdir(FOLDER)).filter((name) => /^\d{4}-.*\.ts$/.test(name)).sort()
-  return files.map((file) => file.slice(0, -'.ts'.length))
+  const files = (await readdir(FOLDER)).filter((name) => /^\d{4}-/.test(name)).sort()
+  return files.map((file) => file.slice(0, -EXTENSION.length))
 }
 
 async function readMigrations(): Promise<Record<string, Migration>> {
   const entries = (await migrationNames()).map(async (name) => {
-    const migration: Migration = await import(new URL(`${name}.ts`, FOLDER).href)
+    const migration: Migration = await import(new URL(`${name}${EXTENSION}`, FOLDER).href)
     return [name, migration] as const
   })
   return Object.fromEntries(await Promise.all(entries))
