@@ -77,7 +77,7 @@ function ScopeFields({ form }: { form: RecordForm<TokenInput> }) {
       {form.values.access === 'scopes' && (
         <Checkbox.Group
           label="Scopes"
-          description="Each one stands alone: a script that runs pipelines and reads their logs needs Read and Run."
+          description="No scope includes another: a script that runs pipelines and reads their logs needs Read and Run."
           {...form.field('scopes')}
         >
           <Stack gap="xs" mt="xs">

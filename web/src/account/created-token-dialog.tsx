@@ -18,7 +18,7 @@ export function CreatedTokenDialog({ token: { name, token }, close }: CreatedTok
         />
         <CopyField
           label="Use it in CI"
-          description="With GANTRY_TOKEN set from the secret store of the CI."
+          description="Set GANTRY_TOKEN from the secret store of your CI."
           value={`GANTRY_URL=${origin} gantry status`}
         />
         <Text size="sm" className="dimmed">

@@ -146,7 +146,7 @@ function Revoke({ token, close }: { token: Token; close(): void }) {
       change={() => api.delete('/users/personal-access-tokens/{id}', { params: { path: { id: token.id } } })}
       close={close}
     >
-      Whatever uses this token stops working at once. It cannot be restored.
+      Anything that uses this token stops working immediately. It cannot be restored.
     </ConfirmChange>
   )
 }

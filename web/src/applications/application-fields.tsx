@@ -50,7 +50,7 @@ export function AdvancedFields({ form }: FieldsProps) {
       />
       <Textarea
         label="Shared paths (optional)"
-        description="Kept from release to release, one in each line: storage/ is a folder, .env a file"
+        description="Kept across releases, one per line: storage/ is a folder, .env a file"
         rows={3}
         className="code-input"
         spellCheck={false}

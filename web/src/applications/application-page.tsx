@@ -1,5 +1,4 @@
 import { Code, DataList } from '@mantine/core'
-import { Pencil } from 'lucide-react'
 import { useState } from 'react'
 import { Link, useLocation } from 'wouter'
 import { queryKeys } from '../api/queries.ts'
@@ -9,13 +8,10 @@ import { scopeSearch } from '../scope/scope.ts'
 import { useResourceScope } from '../scope/tree.ts'
 import { useInventoryChanged } from '../servers/servers.ts'
 import { useVersioned } from '../ui/form/versioned.ts'
-import { GuardedButton, RemoveMenuItem } from '../ui/guarded-button.tsx'
-import { ICON } from '../ui/icon.ts'
-import { MoreMenu } from '../ui/more-menu.tsx'
 import { Loaded } from '../ui/page.tsx'
 import { Fact, SectionCard } from '../ui/parts.tsx'
 import { RemoveDialog } from '../ui/remove-dialog.tsx'
-import { ResourceHeader } from '../ui/resource-header.tsx'
+import { EditAndRemove, ResourceHeader } from '../ui/resource-header.tsx'
 import { Age } from '../ui/time.tsx'
 import { ApplicationHooks } from './application-hooks.tsx'
 import type { ApplicationRecord } from './application-input.ts'
@@ -46,18 +42,7 @@ function ApplicationDetails({ application, version }: ApplicationDetailsProps) {
   return (
     <>
       <ResourceHeader type="application" record={application} environment={environment}>
-        <GuardedButton
-          variant="default"
-          permission="application:edit"
-          scope={scope}
-          leftSection={<Pencil {...ICON} />}
-          onClick={() => setOpen('edit')}
-        >
-          Edit
-        </GuardedButton>
-        <MoreMenu>
-          <RemoveMenuItem permission="application:remove" scope={scope} onClick={() => setOpen('remove')} />
-        </MoreMenu>
+        <EditAndRemove type="application" scope={scope} open={setOpen} />
       </ResourceHeader>
       <div className="columns">
         <Source application={application} organizationId={organization} />

@@ -75,7 +75,7 @@ export function RepositoryFields({ form, organizationId, projectId, environmentI
       {error && <ErrorAlert error={error} />}
       <Autocomplete
         label="Branch"
-        description="What a deploy takes unless it names something else"
+        description="Deployed unless a run names another branch, tag or commit"
         placeholder="main"
         data={[...new Set(found?.branches ?? [])]}
         limit={50}

@@ -20,7 +20,7 @@ export function BuildStep({ form }: { form: FormState<ApplicationValues> }) {
       <TextInput label="Build command (optional)" {...plain} {...form.field('build_command')} />
       <Textarea
         label="Shared files and folders (optional)"
-        description="One per line, such as .env or storage/. They are kept from release to release."
+        description="One per line, such as .env or storage/. They are kept across releases."
         autosize
         minRows={2}
         {...plain}

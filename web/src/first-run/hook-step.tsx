@@ -55,7 +55,7 @@ function DeployNow({ pipeline }: { pipeline: Pipeline }) {
     <>
       <Group justify="space-between" mt="lg" gap="xs">
         <Text size="sm" className="dimmed">
-          No push at hand? Deploy what is in the branch now.
+          Nothing to push? Deploy the branch as it is now.
         </Text>
         <Button
           variant="default"

@@ -80,7 +80,8 @@ function SampleNotice({ sample }: { sample: { id: number; name: string } }) {
     <Paper withBorder px="md" py="xs" mb="md">
       <Group justify="space-between" gap="xs">
         <Text size="sm">
-          <strong>{sample.name}</strong> is there to try things out. It deploys a small page to this machine.
+          <strong>{sample.name}</strong> is there for you to experiment with. It deploys a small page to this
+          machine.
         </Text>
         <Button size="xs" variant="default" onClick={() => setRemoving(true)}>
           Remove the sample

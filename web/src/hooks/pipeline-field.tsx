@@ -75,7 +75,7 @@ export function PipelineField({ chosen, choose }: PipelineFieldProps) {
     return (
       <TextInput
         label="Pipeline ID"
-        description="You see no pipeline here. If you know its ID, enter it."
+        description="You cannot see any pipelines here. Enter the ID if you know it."
         inputMode="numeric"
         maw="32rem"
         value={chosen?.id ?? ''}

@@ -120,7 +120,7 @@ function RoleForm(props: RoleFormProps) {
       </Input.Wrapper>
       {version !== undefined && (
         <Text size="sm" className="dimmed">
-          Changes apply at once to everybody who has the role.
+          Changes apply immediately to everyone who has the role.
         </Text>
       )}
     </FormDialog>

@@ -1,5 +1,4 @@
 import { DataList, Stack, Text } from '@mantine/core'
-import { Pencil } from 'lucide-react'
 import { useState } from 'react'
 import { Link, useLocation } from 'wouter'
 import { useHistoryState } from 'wouter/use-browser-location'
@@ -12,13 +11,10 @@ import { useResourceScope } from '../scope/tree.ts'
 import type { PermissionScope } from '../session/permissions.ts'
 import { CopyField } from '../ui/copy-field.tsx'
 import { useVersioned } from '../ui/form/versioned.ts'
-import { GuardedButton, RemoveMenuItem } from '../ui/guarded-button.tsx'
-import { ICON } from '../ui/icon.ts'
-import { MoreMenu } from '../ui/more-menu.tsx'
 import { Loaded } from '../ui/page.tsx'
 import { Fact, SectionCard } from '../ui/parts.tsx'
 import { RemoveDialog } from '../ui/remove-dialog.tsx'
-import { ResourceHeader } from '../ui/resource-header.tsx'
+import { EditAndRemove, ResourceHeader } from '../ui/resource-header.tsx'
 import { Age } from '../ui/time.tsx'
 import { ConnectionCheck } from './check-result.tsx'
 import { EditServerDialog } from './edit-server-dialog.tsx'
@@ -47,18 +43,7 @@ function ServerDetails({ server, version }: ServerDetailsProps) {
   return (
     <>
       <ResourceHeader type="server" record={server} environment={environment}>
-        <GuardedButton
-          variant="default"
-          permission="server:edit"
-          scope={scope}
-          leftSection={<Pencil {...ICON} />}
-          onClick={() => setOpen('edit')}
-        >
-          Edit
-        </GuardedButton>
-        <MoreMenu>
-          <RemoveMenuItem permission="server:remove" scope={scope} onClick={() => setOpen('remove')} />
-        </MoreMenu>
+        <EditAndRemove type="server" scope={scope} open={setOpen} />
       </ResourceHeader>
       <div className="columns">
         <Facts server={server} organizationId={organization} />

@@ -36,7 +36,7 @@ export function ApplyDialog({ close }: { close(): void }) {
           <>
             <CodeEditor
               label="Document"
-              description="A project with all that belongs to it. What it does not mention stays as it is."
+              description="A project and everything in it. What it does not mention stays unchanged."
               language="yaml"
               minLines={12}
               value={document}

@@ -1,8 +1,13 @@
+import { Pencil } from 'lucide-react'
 import type { ReactNode } from 'react'
 import type { Environment } from '../api/types.ts'
 import { CopyAs } from '../copy-as/copy-as.tsx'
 import type { CopiedResource } from '../copy-as/resource.ts'
 import { ScopeBreadcrumbs } from '../scope/scope-breadcrumbs.tsx'
+import type { PermissionScope } from '../session/permissions.ts'
+import { GuardedButton, RemoveMenuItem } from './guarded-button.tsx'
+import { ICON } from './icon.ts'
+import { MoreMenu } from './more-menu.tsx'
 import { PageHeader } from './page.tsx'
 
 type ResourceHeaderProps = {
@@ -35,6 +40,32 @@ export function ResourceHeader({ type, record, environment, badge, children }: R
         {organizationId !== undefined && <CopyAs resource={{ type, id, name, organizationId }} />}
         {children}
       </PageHeader>
+    </>
+  )
+}
+
+type EditAndRemoveProps = {
+  type: 'application' | 'server'
+  scope: PermissionScope | undefined
+  open(dialog: 'edit' | 'remove'): void
+}
+
+/** The actions of a resource that is edited in a dialog. */
+export function EditAndRemove({ type, scope, open }: EditAndRemoveProps) {
+  return (
+    <>
+      <GuardedButton
+        variant="default"
+        permission={`${type}:edit`}
+        scope={scope}
+        leftSection={<Pencil {...ICON} />}
+        onClick={() => open('edit')}
+      >
+        Edit
+      </GuardedButton>
+      <MoreMenu>
+        <RemoveMenuItem permission={`${type}:remove`} scope={scope} onClick={() => open('remove')} />
+      </MoreMenu>
     </>
   )
 }

@@ -23,7 +23,7 @@ export function PasteDialog({ initial, rows, apply, close }: PasteDialogProps) {
       <Stack gap="md">
         <Textarea
           label="Contents"
-          description="One NAME=value in each line. Quotes, comments and export are understood."
+          description="One NAME=value per line. Quotes, comments and export are supported."
           rows={7}
           className="code-input"
           value={text}

@@ -34,7 +34,7 @@ export function VariablesSection({ applicationId, scope }: VariablesSectionProps
     <Section id="variables" title="Variables">
       <Group justify="space-between" gap="xs" mb="sm">
         <Text size="sm" className="dimmed">
-          Commands of the application have them in their environment, from the next run on.
+          The application's commands get them as environment variables, starting with the next run.
         </Text>
         <Group gap="xs">
           {rows.length > MANY && (

@@ -43,7 +43,7 @@ export function CallsSection({ hook, open, tryPayload }: CallsSectionProps) {
         {({ items, total, hasNext }) =>
           items.length === 0 && page === 1 ? (
             <EmptyState icon={PhoneIncoming} title="No calls yet" action={tryButton}>
-              Calls appear here as they arrive, with what became of each.
+              Calls appear here as they arrive, each with its result.
             </EmptyState>
           ) : (
             <>

@@ -1,17 +1,15 @@
-import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { KeyRound, Pause, Play } from 'lucide-react'
+import { KeyRound } from 'lucide-react'
 import { useState } from 'react'
 import { useLocation } from 'wouter'
-import { queryKeys } from '../../api/queries.ts'
 import { useApi } from '../../api/services.ts'
 import type { Hook } from '../../api/types.ts'
 import { scopeSearch } from '../../scope/scope.ts'
 import type { PermissionScope } from '../../session/permissions.ts'
-import { GuardedButton, GuardedMenuItem, RemoveMenuItem } from '../../ui/guarded-button.tsx'
+import { GuardedMenuItem, RemoveMenuItem } from '../../ui/guarded-button.tsx'
 import { ICON } from '../../ui/icon.ts'
 import { MoreMenu } from '../../ui/more-menu.tsx'
-import { notify } from '../../ui/notify.ts'
 import { RemoveDialog } from '../../ui/remove-dialog.tsx'
+import { ActivateButton } from '../activate-button.tsx'
 import { RotateDialog } from './rotate-dialog.tsx'
 
 type HookActionsProps = {
@@ -22,28 +20,12 @@ type HookActionsProps = {
 
 export function HookActions({ hook, scope, showSecret }: HookActionsProps) {
   const api = useApi()
-  const queries = useQueryClient()
   const [, navigate] = useLocation()
   const [open, setOpen] = useState<'rotate' | 'remove'>()
   const params = { path: { hook_id: hook.id } }
-  const activate = useMutation({
-    mutationFn: (active: boolean) => api.put('/hooks/incoming/{hook_id}', { params, body: { active } }),
-    onSuccess: ({ name, active }) => notify.done(`Hook ${name} ${active ? 'enabled' : 'paused'}.`),
-    onError: notify.problem,
-    onSettled: () => queries.invalidateQueries({ queryKey: queryKeys.hook('incoming', hook.id) }),
-  })
   return (
     <>
-      <GuardedButton
-        variant="default"
-        permission="hook:edit"
-        scope={scope}
-        loading={activate.isPending}
-        leftSection={hook.active ? <Pause {...ICON} /> : <Play {...ICON} />}
-        onClick={() => activate.mutate(!hook.active)}
-      >
-        {hook.active ? 'Pause' : 'Enable'}
-      </GuardedButton>
+      <ActivateButton hook={hook} scope={scope} />
       <MoreMenu>
         {hook.requires_secret && (
           <GuardedMenuItem

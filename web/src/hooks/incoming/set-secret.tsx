@@ -36,7 +36,7 @@ export function SetSecret({ hook, sender }: { hook: Hook; sender: Sender }) {
           flex={1}
           miw="14rem"
           label={`Secret that ${sender.name} shows`}
-          description="Until it is set, calls are rejected. You can set it later, too."
+          description="Calls are rejected until it is set. You can also set it later."
           autoComplete="new-password"
           value={secret}
           error={errors.secret}

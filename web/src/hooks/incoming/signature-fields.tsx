@@ -40,7 +40,7 @@ export function SignatureFields({ form }: { form: HookForm }) {
           )}
           <PasswordInput
             label="New secret, optional"
-            description="For senders that show their own. Empty: the secret stays as it is."
+            description="For senders that generate their own. Leave empty to keep the current secret."
             autoComplete="new-password"
             {...form.field('secret')}
           />

@@ -4,7 +4,7 @@ import type { Hook } from '../../api/types.ts'
 import { Age, NextAttempt } from '../../ui/time.tsx'
 import { failureCount, isFailing } from './health.ts'
 
-/** Nothing while all is well. */
+/** Nothing while the hook is healthy. */
 export function HealthAlert({ hook }: { hook: Hook }) {
   const { health } = hook
   if (!health || health.state === 'active') return null

@@ -1,8 +1,6 @@
-import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { KeyRound, Pause, Play, RotateCw, Send } from 'lucide-react'
+import { KeyRound, RotateCw, Send } from 'lucide-react'
 import { useState } from 'react'
 import { useLocation } from 'wouter'
-import { queryKeys } from '../../api/queries.ts'
 import { useApi } from '../../api/services.ts'
 import type { Hook } from '../../api/types.ts'
 import { scopeSearch } from '../../scope/scope.ts'
@@ -10,8 +8,8 @@ import type { PermissionScope } from '../../session/permissions.ts'
 import { GuardedButton, GuardedMenuItem, RemoveMenuItem } from '../../ui/guarded-button.tsx'
 import { ICON } from '../../ui/icon.ts'
 import { MoreMenu } from '../../ui/more-menu.tsx'
-import { notify } from '../../ui/notify.ts'
 import { RemoveDialog } from '../../ui/remove-dialog.tsx'
+import { ActivateButton } from '../activate-button.tsx'
 import { RedeliverDialog } from './redeliver-dialog.tsx'
 import { RotateDialog } from './rotate-dialog.tsx'
 import { SendTestDialog, useSendTest } from './send-test-dialog.tsx'
@@ -72,30 +70,5 @@ export function HookActions({ hook, scope }: HookActionsProps) {
         </RemoveDialog>
       )}
     </>
-  )
-}
-
-/** Pauses a hook, or enables one that a person or Gantry switched off. */
-function ActivateButton({ hook, scope }: HookActionsProps) {
-  const api = useApi()
-  const queries = useQueryClient()
-  const { mutate, isPending } = useMutation({
-    mutationFn: (active: boolean) =>
-      api.put('/hooks/outgoing/{hook_id}', { params: { path: { hook_id: hook.id } }, body: { active } }),
-    onSuccess: ({ name, active }) => notify.done(`Hook ${name} ${active ? 'enabled' : 'paused'}.`),
-    onError: notify.problem,
-    onSettled: () => queries.invalidateQueries({ queryKey: queryKeys.hook('outgoing', hook.id) }),
-  })
-  return (
-    <GuardedButton
-      variant="default"
-      permission="hook:edit"
-      scope={scope}
-      loading={isPending}
-      leftSection={hook.active ? <Pause {...ICON} /> : <Play {...ICON} />}
-      onClick={() => mutate(!hook.active)}
-    >
-      {hook.active ? 'Pause' : 'Enable'}
-    </GuardedButton>
   )
 }

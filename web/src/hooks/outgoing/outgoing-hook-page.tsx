@@ -59,7 +59,7 @@ function HookDetails({ hook, version }: { hook: Hook; version: string | null }) 
   )
 }
 
-/** Taken out of memory at the first sight of the page: the secret is shown once. */
+/** Removed from memory when the page is first shown: the secret is shown once. */
 function useCreated(hookId: string): CreatedHookProps | undefined {
   const queries = useQueryClient()
   const [created] = useState(() => queries.getQueryData<CreatedHookProps>(queryKeys.createdHook(hookId)))

@@ -48,7 +48,7 @@ export function SettingsForm({ hook, version }: SettingsFormProps) {
         />
         <CodeEditor
           label="Body template"
-          description="JSON. Texts may contain {{ names }}. Empty: the whole event and run."
+          description="JSON. Strings may contain {{ names }}. Leave empty to send the whole event and run."
           language="liquid-json"
           minLines={8}
           completions={TEMPLATE_NAMES}
@@ -104,7 +104,7 @@ function MoreFields({ form, hook }: { form: OutgoingForm; hook: Hook }) {
       )}
       <Checkbox
         label="Verify the certificate"
-        description="Turn it off only for receivers with a certificate of their own."
+        description="Turn it off only for receivers with a self-signed certificate."
         {...form.field('verify_ssl', 'checkbox')}
       />
     </Stack>
