@@ -4,7 +4,7 @@ import { describe, it, type TestContext } from 'node:test'
 import { selectStep, stateSummary } from '../../web/src/action/steps.ts'
 import { timeScale } from '../../web/src/action/time-scale.ts'
 import { matches, readFilters, toQuery } from '../../web/src/actions/filters.ts'
-import { applyEvents, insert, type Row, reuseRows } from '../../web/src/actions/rows.ts'
+import { applyEvents, insert, type Row, reuseRows, withoutCommit } from '../../web/src/actions/rows.ts'
 import { type ApiListener, createApi } from '../../web/src/api/api.ts'
 import type { ActionMove, HookRequestRecord, Target } from '../../web/src/api/types.ts'
 import { curlCommand } from '../../web/src/copy-as/curl.ts'
@@ -13,8 +13,9 @@ import { deliveriesSummary, groupDeliveries } from '../../web/src/hooks/outgoing
 import { PLAIN, parseLine, stripColors } from '../../web/src/log/ansi.ts'
 import { createLogLines } from '../../web/src/log/log-lines.ts'
 import { median, successRate } from '../../web/src/pipelines/run-stats.ts'
+import { placeLabel } from '../../web/src/scope/place-names.ts'
 import { isGranted } from '../../web/src/session/permissions.ts'
-import { formatAge, formatDuration, safeUrl } from '../../web/src/ui/format.ts'
+import { formatAge, formatDuration, formatWait, safeUrl } from '../../web/src/ui/format.ts'
 import { outcomeLabel, triggerLabel } from '../../web/src/ui/status.ts'
 
 describe('a log', () => {
@@ -73,6 +74,9 @@ describe('the list of actions', () => {
     status: 'queued',
     reason: 'Queued',
     type: 'Deploy',
+    ref: 'main',
+    hash: '',
+    message: '',
     resource: 'Shop',
     environment: 'Production',
     project: 'Shop',
@@ -102,6 +106,13 @@ describe('the list of actions', () => {
     assert.equal(after[1], rows[1])
     assert.deepEqual(unlisted, [9])
     assert.equal(reuseRows(rows, [row(2), row(1, { status: 'failed' })])[0], rows[0])
+  })
+
+  it('reads a deploy again that ended before its commit was known', () => {
+    const rows = [row(3), row(2, { hash: '9ecf4219' }), row(1, { ref: '' })]
+    const events = [event(3, 'completed'), event(2, 'completed'), event(1, 'completed')]
+    assert.deepEqual(withoutCommit(rows, events), [3])
+    assert.deepEqual(withoutCommit(rows, [event(3, 'in-progress')]), [])
   })
 
   it('inserts new actions that match the filters into its first page, newest first', () => {
@@ -263,6 +274,27 @@ describe('a person', () => {
 })
 
 describe('numbers and labels', () => {
+  it('counts whole seconds until the next attempt', () => {
+    assert.deepEqual([379, 3_900, 61_000].map(formatWait), ['a moment', '3 s', '1 min 01 s'])
+  })
+
+  it('says where a pipeline is in names, without those that the person may not see', () => {
+    const entry = {
+      path: 'web-shop/production/shop/deploy-shop',
+      project_id: 1,
+      environment_id: 2,
+      resource_type: 'application',
+      resource_id: 3,
+    } as const
+    const names = new Map([
+      ['project:1', 'Web shop'],
+      ['environment:2', 'Production'],
+    ])
+    assert.equal(placeLabel(entry, names), 'Web shop / Production')
+    assert.equal(placeLabel(entry, names.set('application:3', 'shop')), 'shop · Web shop / Production')
+    assert.equal(placeLabel(entry, new Map()), 'web-shop/production/shop')
+  })
+
   it('read naturally', () => {
     assert.deepEqual([12, 1_234, 59_999, 61_000, 3_700_000].map(formatDuration), [
       '12 ms',

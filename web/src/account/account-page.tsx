@@ -12,7 +12,7 @@ import { TokensSection } from './tokens-section.tsx'
 export default function AccountPage() {
   const { data: options } = useSignInOptions()
   return (
-    <Box maw="48rem" mx="auto">
+    <Box maw="48rem">
       <PageHeader title="Account" />
       <Stack gap="md">
         <ProfileSection />

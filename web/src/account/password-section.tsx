@@ -21,8 +21,6 @@ export function PasswordSection() {
   )
 }
 
-const WIDTH = 'min(24rem, 100%)'
-
 function PasswordForm({ onChanged }: { onChanged(): void }) {
   const api = useApi()
   const queries = useQueryClient()
@@ -54,13 +52,11 @@ function PasswordForm({ onChanged }: { onChanged(): void }) {
       <UsernameField email={user.email} />
       <PasswordField
         label="Current password"
-        w={WIDTH}
         autoComplete="current-password"
         {...form.field('current_password')}
       />
       <NewPasswordField
         label="New password"
-        w={WIDTH}
         description="At least 8 characters. Changing it ends your other sessions; tokens stay."
         {...form.field('new_password')}
       />

@@ -7,8 +7,6 @@ import { notify } from '../ui/notify.ts'
 import { SectionCard } from '../ui/parts.tsx'
 import { languageChoices } from './languages.ts'
 
-const WIDTH = 'min(24rem, 100%)'
-
 export function ProfileSection() {
   const api = useApi()
   const { user, setUser } = useSession()
@@ -26,15 +24,13 @@ export function ProfileSection() {
       <RecordForm form={form} submit="Save changes">
         <TextInput
           label="Email"
-          w={WIDTH}
           value={user.email}
           readOnly
           description="It identifies you and cannot be changed."
         />
-        <TextInput label="Name" w={WIDTH} autoComplete="name" maxLength={255} {...form.field('name')} />
+        <TextInput label="Name" autoComplete="name" maxLength={255} {...form.field('name')} />
         <NativeSelect
           label="Language"
-          w={WIDTH}
           description="Part of your profile in the API. The dashboard is in English."
           data={languageChoices(user.language)}
           {...form.field('language')}

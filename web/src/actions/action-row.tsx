@@ -20,6 +20,13 @@ export const ActionRow = memo(function ActionRow({ row, pipelineName }: ActionRo
         </Link>
         <div className="dimmed">
           {row.type} · {row.resource}
+          {row.ref && ` · ${row.ref}`}
+          {row.hash && (
+            <>
+              {' · '}
+              <code title={row.message}>{row.hash}</code>
+            </>
+          )}
         </div>
       </Table.Td>
       <Table.Td>

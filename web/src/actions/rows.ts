@@ -16,6 +16,7 @@ export function toRow(action: ActionListItem) {
     status: action.status,
     reason: action.status_reason_human_readable,
     type: action.type_human_readable,
+    ...sourceOf(action),
     resource: action.resource.data?.name ?? `#${action.resource.id}`,
     environment: action.environment.name,
     project: action.project.name,
@@ -23,6 +24,18 @@ export function toRow(action: ActionListItem) {
     startedAt: action.started_at,
     completedAt: action.completed_at,
     createdAt: action.created_at,
+  }
+}
+
+/** What a deploy deploys: `main`, and the first digits of the commit once it is known. */
+function sourceOf({ action_data: { commit, deployment } }: Pick<ActionListItem, 'action_data'>) {
+  const hash = commit?.hash?.slice(0, 8) ?? ''
+  const ref = deployment?.source_ref ?? ''
+  return {
+    hash,
+    // A commit that was asked for by its hash is shown once.
+    ref: hash !== '' && ref.startsWith(hash) ? '' : ref,
+    message: commit?.message?.split('\n')[0]?.slice(0, 200) ?? '',
   }
 }
 
@@ -59,6 +72,12 @@ function applyEvent(row: Row, event: ActionMove): Row {
     completedAt: hasEnded(event.status) ? event.occurred_at : row.completedAt,
   }
   return isEqual(row, after) ? row : after
+}
+
+/** Deploys that ended, and were listed before it was known which commit they deploy. */
+export function withoutCommit(rows: Row[], events: ActionMove[]): number[] {
+  const ended = new Set(events.filter(({ status }) => hasEnded(status)).map(({ action_id }) => action_id))
+  return rows.filter(({ id, ref, hash }) => ended.has(id) && ref !== '' && hash === '').map(({ id }) => id)
 }
 
 /** Inserts actions that were read one by one into the first page. */

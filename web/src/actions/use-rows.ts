@@ -9,7 +9,7 @@ import { useServices } from '../api/services.ts'
 import { throttle } from '../api/signals.ts'
 import type { ActionMove } from '../api/types.ts'
 import { type Filters, matches, matchesAny, toQuery } from './filters.ts'
-import { applyEvents, insert, type Row, type Rows, reuseRows, toRow } from './rows.ts'
+import { applyEvents, insert, type Row, type Rows, reuseRows, toRow, withoutCommit } from './rows.ts'
 
 const MAX_SINGLE_READS = 5
 /** The list renders at most this often: changes within this time render together. */
@@ -121,11 +121,11 @@ function createLiveList({ api, queries, queryKey, filters }: LiveListDeps) {
   return {
     onEvents(events: ActionMove[]): void {
       for (const event of events) reading.get(event.action_id)?.push(event)
-      const { unlisted } = applyEvents(edited(queries.getQueryData<Rows>(queryKey)?.rows ?? []), events)
+      const listed = edited(queries.getQueryData<Rows>(queryKey)?.rows ?? [])
+      const { unlisted } = applyEvents(listed, events)
       change((rows) => applyEvents(rows, events).rows.filter(staysListed))
-      const candidates = unlisted.filter(
-        (id) => !reading.has(id) && couldMatch(events.filter((event) => event.action_id === id)),
-      )
+      const matching = unlisted.filter((id) => couldMatch(events.filter((event) => event.action_id === id)))
+      const candidates = [...matching, ...withoutCommit(listed, events)].filter((id) => !reading.has(id))
       if (candidates.length === 0 || filters.page !== 1) return
       if (candidates.length > MAX_SINGLE_READS) refetchSoon()
       else void readSingly(candidates)

@@ -42,7 +42,7 @@ function PipelineHooks({ pipelines }: { pipelines: Pipeline[] }) {
                   <Link href={`/hooks/${hook.type}/${hook.id}`}>{hook.name}</Link>
                 </Table.Td>
                 <Table.Td className="dimmed">
-                  {hook.type === 'incoming' ? 'Incoming: triggers' : 'Outgoing: notifies about'}
+                  {hook.type === 'incoming' ? 'Incoming: starts runs' : 'Outgoing: reports runs'}
                 </Table.Td>
                 <Table.Td className="wrap dimmed">{pipeline.name}</Table.Td>
                 <Table.Td>

@@ -55,6 +55,7 @@ function EnvironmentApplications({ environment, add }: { environment: Environmen
           <EmptyState
             icon={AppWindow}
             title="No applications yet"
+            isCompact
             action={
               <GuardedButton variant="default" permission="application:add" scope={scope} onClick={add}>
                 Add application

@@ -56,7 +56,7 @@ function NoHooks({ filter }: { filter: HookFilter }) {
   const isFiltered = filter.q !== '' || filter.type !== undefined
   if (isFiltered) return <span className="dimmed">No hook matches</span>
   return (
-    <EmptyState icon={Webhook} title="No hooks yet">
+    <EmptyState icon={Webhook} title="No hooks yet" isCompact>
       An incoming hook starts a pipeline when a service calls its URL. An outgoing hook tells a service about
       runs.
     </EmptyState>

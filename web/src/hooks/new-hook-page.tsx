@@ -30,7 +30,7 @@ export default function NewHookPage() {
               <SegmentedControl
                 aria-label="Direction"
                 data={DIRECTIONS}
-                maw="100%"
+                w="min(32rem, 100%)"
                 styles={{ label: { whiteSpace: 'normal' } }}
                 value={type}
                 onChange={(next) => update({ type: next }, true)}

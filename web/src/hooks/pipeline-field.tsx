@@ -1,14 +1,13 @@
 import { Select, TextInput } from '@mantine/core'
 import { useDebouncedValue } from '@mantine/hooks'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
-import { useEffect, useState } from 'react'
-import type { Data } from '#client/index.ts'
+import { useEffect, useRef, useState } from 'react'
 import { queryKeys } from '../api/queries.ts'
 import { useApi } from '../api/services.ts'
+import type { NameEntry } from '../api/types.ts'
+import { type PlaceNames, placeLabel, readPlaceNames } from '../scope/place-names.ts'
 import { useScope } from '../scope/scope.ts'
 import type { PermissionScope } from '../session/permissions.ts'
-
-type NameEntry = Data<'get', '/names'>[number]
 
 /** `scope` and `name` are unknown to people who may add hooks but not see pipelines. */
 export type ChosenPipeline = {
@@ -57,16 +56,20 @@ export function PipelineField({ chosen, choose }: PipelineFieldProps) {
       : organization && `organization:${organization}`
   const [search, setSearch] = useState('')
   const [searched] = useDebouncedValue(search, SEARCH_DELAY_MS)
-  const q = searched === chosen?.name ? '' : searched
+  // The select shows the chosen one as the text of its search.
+  const labels = useRef(new Set<string>()).current
+  const q = labels.has(searched) || searched === chosen?.name ? '' : searched
   const { data } = useQuery({
-    queryKey: queryKeys.names({ type: 'pipeline', within, q }),
+    queryKey: queryKeys.names({ options: 'pipeline', within, q }),
     placeholderData: keepPreviousData,
-    queryFn: ({ signal }) => {
+    queryFn: async ({ signal }) => {
       const query = { type: 'pipeline', per_page: MAX_OPTIONS, ...(within && { within }), ...(q && { q }) }
-      return api.get('/names', { params: { query }, signal })
+      const entries = await api.get('/names', { params: { query }, signal })
+      const names = await readPlaceNames(api, entries, signal)
+      return entries.map((entry) => optionOf(entry, names))
     },
   })
-  const only = q === '' && data?.length === 1 ? Number(data[0]!.id) : undefined
+  const only = q === '' && data?.length === 1 ? Number(data[0]!.value) : undefined
   useEffect(() => {
     if (only !== undefined && chosen === undefined) choose(only)
   }, [only, chosen, choose])
@@ -82,7 +85,8 @@ export function PipelineField({ chosen, choose }: PipelineFieldProps) {
         onChange={(event) => choose(Number(event.currentTarget.value.replaceAll(/\D/g, '')) || undefined)}
       />
     )
-  const listed = data?.map(optionOf) ?? []
+  const listed = data ?? []
+  for (const { label } of listed) labels.add(label)
   const isListed = listed.some(({ value }) => value === String(chosen?.id))
   const extra =
     chosen && !isListed ? [{ value: String(chosen.id), label: chosen.name ?? `Pipeline ${chosen.id}` }] : []
@@ -104,7 +108,7 @@ export function PipelineField({ chosen, choose }: PipelineFieldProps) {
   )
 }
 
-/** The path tells pipelines of the same name apart. */
-function optionOf({ id, name, path }: NameEntry) {
-  return { value: String(id), label: `${name} (${path})` }
+/** Where it is tells pipelines of the same name apart. */
+function optionOf(entry: NameEntry, names: PlaceNames) {
+  return { value: String(entry.id), label: `${entry.name} · ${placeLabel(entry, names)}` }
 }

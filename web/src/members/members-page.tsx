@@ -1,5 +1,5 @@
 // Who belongs to the selected organization and may do what there: members, invitations and roles.
-import { Group, Stack, Text } from '@mantine/core'
+import { Group, Text } from '@mantine/core'
 import { UserPlus } from 'lucide-react'
 import { useState } from 'react'
 import { GantryError } from '#client/index.ts'
@@ -62,7 +62,7 @@ function OrganizationMembers({ id }: { id: number }) {
       ) : (
         <Loaded query={query} what="members">
           {({ members, invitations, roles }) => (
-            <Stack gap="lg">
+            <>
               <Section id="people" title={organization?.name ?? 'People'}>
                 {organization && (
                   <Text mb="xs" size="sm" className="dimmed">
@@ -87,7 +87,7 @@ function OrganizationMembers({ id }: { id: number }) {
                   close={() => setInviting(false)}
                 />
               )}
-            </Stack>
+            </>
           )}
         </Loaded>
       )}

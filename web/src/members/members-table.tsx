@@ -1,9 +1,10 @@
-import { Badge, Table, TextInput } from '@mantine/core'
+import { Anchor, Badge, Table, TextInput } from '@mantine/core'
 import { UserPen } from 'lucide-react'
 import { useState } from 'react'
 import { queryKeys } from '../api/queries.ts'
 import { useApi } from '../api/services.ts'
 import type { Member } from '../api/types.ts'
+import { usePermission } from '../session/permissions.ts'
 import { useSession } from '../session/session.ts'
 import { ConfirmChange } from '../ui/confirm-change.tsx'
 import { GuardedMenuItem, RemoveMenuItem } from '../ui/guarded-button.tsx'
@@ -21,6 +22,7 @@ const MAX_UNSEARCHED = 10
 
 export function MembersTable({ organizationId, members, ...choices }: MembersTableProps) {
   const { user: me } = useSession()
+  const { allowed: canChange } = usePermission('member:edit', { organization: organizationId })
   const [text, setText] = useState('')
   const [changing, setChanging] = useState<Member>()
   const [removing, setRemoving] = useState<Member>()
@@ -46,7 +48,13 @@ export function MembersTable({ organizationId, members, ...choices }: MembersTab
           return (
             <Table.Tr key={user.id}>
               <Table.Td className={classes.person}>
-                <span className={classes.name}>{user.name}</span>{' '}
+                {canChange ? (
+                  <Anchor component="button" className={classes.name} onClick={() => setChanging(member)}>
+                    {user.name}
+                  </Anchor>
+                ) : (
+                  <span className={classes.name}>{user.name}</span>
+                )}{' '}
                 {user.id === me.id && (
                   <Badge variant="light" size="sm">
                     You

@@ -1,9 +1,10 @@
-import { Badge, Table } from '@mantine/core'
+import { Anchor, Badge, Table } from '@mantine/core'
 import { Pencil, Plus } from 'lucide-react'
 import { useState } from 'react'
 import { queryKeys } from '../api/queries.ts'
 import { useApi } from '../api/services.ts'
 import type { Invitation, Member, Role } from '../api/types.ts'
+import { usePermission } from '../session/permissions.ts'
 import { ConfirmChange } from '../ui/confirm-change.tsx'
 import { GuardedButton, GuardedMenuItem, RemoveMenuItem } from '../ui/guarded-button.tsx'
 import { MoreMenu } from '../ui/more-menu.tsx'
@@ -20,6 +21,7 @@ type RolesSectionProps = {
 }
 
 export function RolesSection({ organizationId, roles, members, invitations }: RolesSectionProps) {
+  const { allowed: canChange } = usePermission('member:edit', { organization: organizationId })
   const [isAdding, setAdding] = useState(false)
   const [changing, setChanging] = useState<Role>()
   const [removing, setRemoving] = useState<Role>()
@@ -46,7 +48,13 @@ export function RolesSection({ organizationId, roles, members, invitations }: Ro
         {roles.map((role) => (
           <Table.Tr key={role.id}>
             <Table.Td className={classes.person}>
-              <span className={classes.name}>{role.name}</span>
+              {canChange ? (
+                <Anchor component="button" className={classes.name} onClick={() => setChanging(role)}>
+                  {role.name}
+                </Anchor>
+              ) : (
+                <span className={classes.name}>{role.name}</span>
+              )}
             </Table.Td>
             <Table.Td className={classes.allows}>{summarizePermissions(role.permissions)}</Table.Td>
             <Table.Td>

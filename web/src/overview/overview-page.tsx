@@ -1,4 +1,4 @@
-import { Paper, Stack, VisuallyHidden } from '@mantine/core'
+import { Paper, VisuallyHidden } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { lazy, Suspense } from 'react'
 import { Link } from 'wouter'
@@ -66,25 +66,23 @@ function OverviewDetails({ overview }: { overview: Overview }) {
         <Tile name="Queue depth" value={ready} />
         {dead > 0 && <Tile name="Dead letters" value={dead} isBad />}
       </dl>
-      <div className={`columns ${classes.sections}`}>
-        <Stack gap="sm">
-          <OverviewRuns
-            id="running"
-            title="Running"
-            runs={running}
-            count={counts.running}
-            empty="Nothing is running"
-            to={lists.running}
-          />
-          <OverviewRuns
-            id="waiting"
-            title="Waiting"
-            runs={waiting}
-            count={counts.waiting}
-            empty="Nothing is waiting"
-            to={lists.waiting}
-          />
-        </Stack>
+      <div className={classes.runs}>
+        <OverviewRuns
+          id="running"
+          title="Running"
+          runs={running}
+          count={counts.running}
+          empty="Nothing is running"
+          to={lists.running}
+        />
+        <OverviewRuns
+          id="waiting"
+          title="Waiting"
+          runs={waiting}
+          count={counts.waiting}
+          empty="Nothing is waiting"
+          to={lists.waiting}
+        />
         <OverviewRuns
           id="failures"
           title="Failed (24 h)"
@@ -93,6 +91,8 @@ function OverviewDetails({ overview }: { overview: Overview }) {
           empty="No failures in the last 24 hours"
           to={lists.failed}
         />
+      </div>
+      <div className={`columns ${classes.sections}`}>
         <SectionCard id="days" title="Runs per day">
           <Suspense fallback={<div className={classes.placeholder} />}>
             <RunsChart days={overview.runs_per_day} />
@@ -147,12 +147,14 @@ function FailingHookItem({ hook }: { hook: FailingHook }) {
       {health.state === 'disabled'
         ? `disabled: ${hook.disabled_reason ?? 'failed for too long'}`
         : failureCount(health).toLowerCase()}
-      {health.failing_since && (
-        <span className="dimmed">
-          , first failure <Age of={health.failing_since} />
-        </span>
-      )}
-      {health.next_attempt_at && <NextAttempt at={health.next_attempt_at} />}
+      <div className="dimmed">
+        {health.failing_since && (
+          <>
+            First failure <Age of={health.failing_since} />
+          </>
+        )}
+        {health.next_attempt_at && <NextAttempt at={health.next_attempt_at} />}
+      </div>
     </li>
   )
 }

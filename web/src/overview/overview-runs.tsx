@@ -47,11 +47,13 @@ export function countLabel(count: number): string {
 function RunItem({ run }: { run: OverviewRun }) {
   return (
     <li>
-      <StatusBadge status={run.status} label={run.status_reason_human_readable} />{' '}
-      <Link href={`/actions/${run.id}`}>{runTitle(run.pipeline.name, run.id)}</Link>{' '}
-      <span className="dimmed">
+      <div className={classes.run}>
+        <Link href={`/actions/${run.id}`}>{runTitle(run.pipeline.name, run.id)}</Link>{' '}
+        <StatusBadge status={run.status} label={run.status_reason_human_readable} />
+      </div>
+      <div className="dimmed">
         {run.resource_name} · {run.project.name} / {run.environment.name} · <RunTime run={run} />
-      </span>
+      </div>
     </li>
   )
 }

@@ -41,7 +41,7 @@ export function EnvironmentPipelines({ environment, addButton }: EnvironmentPipe
       {({ items, total, hasNext }) => {
         if (items.length === 0 && page === 1 && search === '' && text === '')
           return (
-            <EmptyState icon={Workflow} title="No pipelines yet" action={addButton}>
+            <EmptyState icon={Workflow} title="No pipelines yet" action={addButton} isCompact>
               A pipeline deploys an application, or runs commands on its servers.
             </EmptyState>
           )
@@ -83,7 +83,7 @@ function PipelinesTable({ label, pipelines }: { label: string; pipelines: Pipeli
     <DataTable columns={COLUMNS} aria-label={label}>
       {pipelines.map((pipeline) => (
         <Table.Tr key={pipeline.id}>
-          <Table.Td miw="12rem" className="wrap">
+          <Table.Td miw="12rem" className="wrap name-cell">
             <Link href={`/pipelines/${pipeline.id}`}>{pipeline.name}</Link>
           </Table.Td>
           <Table.Td miw="8rem" className="wrap">

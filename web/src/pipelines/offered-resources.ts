@@ -2,9 +2,10 @@
 import { useDebouncedValue } from '@mantine/hooks'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useRef, useState } from 'react'
-import type { Data } from '#client/index.ts'
 import { queryKeys } from '../api/queries.ts'
 import { useApi } from '../api/services.ts'
+import type { NameEntry } from '../api/types.ts'
+import { type PlaceNames, placeLabel, readPlaceNames } from '../scope/place-names.ts'
 import type { PermissionScope } from '../session/permissions.ts'
 import { type Resource, resourceKey } from './new-pipeline.ts'
 
@@ -39,7 +40,9 @@ export function useKnownResources(
       const types = given ? [given.type] : (['application', 'server'] as const)
       const read = (type: Resource['type']) =>
         api.get('/names', { params: { query: { ...query, type } }, signal })
-      return (await Promise.all(types.map(read))).flat().map(toResource)
+      const entries = (await Promise.all(types.map(read))).flat()
+      const names = await readPlaceNames(api, entries, signal)
+      return entries.map((entry) => toResource(entry, names))
     },
   })
   const offered = data ?? []
@@ -47,14 +50,14 @@ export function useKnownResources(
   return { offered, known, isLoaded: data !== undefined, search, setSearch }
 }
 
-function toResource(entry: Data<'get', '/names'>[number]): OfferedResource {
-  const { type, id, name, path, organization, project_id, environment_id } = entry
-  const parents = path.split('/').slice(0, -1).join('/')
+function toResource(entry: NameEntry, names: PlaceNames): OfferedResource {
+  const { type, id, name, organization, project_id, environment_id } = entry
+  const place = placeLabel(entry, names)
   return {
     type: type as Resource['type'],
     id: Number(id),
     name,
-    label: parents === '' ? name : `${name} (${parents})`,
+    label: place === '' ? name : `${name} · ${place}`,
     scope: { organization: organization.id, project: project_id, environment: environment_id },
   }
 }

@@ -63,6 +63,7 @@ function EnvironmentServers({ environment, add }: { environment: Environment; ad
           <EmptyState
             icon={Server}
             title="No servers yet"
+            isCompact
             action={
               <GuardedButton variant="default" permission="server:add" scope={scope} onClick={add}>
                 Add server

@@ -1,4 +1,4 @@
-import { Group, Stack, TextInput } from '@mantine/core'
+import { Box, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import { queryKeys } from '../api/queries.ts'
 import { useApi } from '../api/services.ts'
@@ -19,11 +19,52 @@ import { useTreeChanged } from './tree-changed.ts'
 export function OrganizationSection({ id }: { id: number }) {
   const query = useVersioned(queryKeys.organization(id), '/organizations/{id}', { params: { path: { id } } })
   return (
-    <SectionCard id="organization" title="Organization">
+    <SectionCard
+      id="organization"
+      title="Organization"
+      action={query.data && <OrganizationMenu organization={query.data.record} />}
+    >
       <Loaded query={query} what="organization">
         {({ record, version }) => <OrganizationForm organization={record} version={version} />}
       </Loaded>
     </SectionCard>
+  )
+}
+
+function OrganizationMenu({ organization: { id, name } }: { organization: Organization }) {
+  const api = useApi()
+  const changed = useTreeChanged()
+  const [, setScope] = useScope()
+  const [isRemoving, setRemoving] = useState(false)
+  return (
+    <>
+      <MoreMenu label="More actions for the organization" isSmall>
+        <RemoveMenuItem
+          permission="organization:remove"
+          scope={{ organization: id }}
+          onClick={() => setRemoving(true)}
+        >
+          Remove organization
+        </RemoveMenuItem>
+      </MoreMenu>
+      {isRemoving && (
+        <RemoveDialog
+          what="organization"
+          name={name}
+          within={{ type: 'organization', id }}
+          remove={() =>
+            api.delete('/organizations/{id}', { params: { path: { id }, query: { cascade: true } } })
+          }
+          onRemoved={() => {
+            setScope({})
+            void changed()
+          }}
+          close={() => setRemoving(false)}
+        >
+          Its members lose their roles in it. Past runs remain. This cannot be undone.
+        </RemoveDialog>
+      )}
+    </>
   )
 }
 
@@ -32,11 +73,8 @@ type OrganizationFormProps = { organization: Organization; version: string | nul
 function OrganizationForm({ organization, version }: OrganizationFormProps) {
   const api = useApi()
   const changed = useTreeChanged()
-  const [, setScope] = useScope()
-  const [isRemoving, setRemoving] = useState(false)
   const { id } = organization
-  const scope = { organization: id }
-  const { allowed, reason } = usePermission('organization:edit', scope)
+  const { allowed, reason } = usePermission('organization:edit', { organization: id })
   const form = useRecordForm<{ name: string }, Organization>({
     id: `organization-${id}`,
     initial: { name: organization.name },
@@ -56,34 +94,10 @@ function OrganizationForm({ organization, version }: OrganizationFormProps) {
     },
   })
   return (
-    <Stack gap="md" maw="36rem">
+    <Box maw="36rem">
       <RecordForm form={form} submit="Save changes" reason={allowed ? undefined : reason}>
-        <Group gap="xs" align="flex-end" wrap="nowrap">
-          <TextInput flex={1} label="Name" autoComplete="off" readOnly={!allowed} {...form.field('name')} />
-          <MoreMenu label="More actions for the organization">
-            <RemoveMenuItem permission="organization:remove" scope={scope} onClick={() => setRemoving(true)}>
-              Remove organization
-            </RemoveMenuItem>
-          </MoreMenu>
-        </Group>
+        <TextInput label="Name" autoComplete="off" readOnly={!allowed} {...form.field('name')} />
       </RecordForm>
-      {isRemoving && (
-        <RemoveDialog
-          what="organization"
-          name={organization.name}
-          within={{ type: 'organization', id }}
-          remove={() =>
-            api.delete('/organizations/{id}', { params: { path: { id }, query: { cascade: true } } })
-          }
-          onRemoved={() => {
-            setScope({})
-            void changed()
-          }}
-          close={() => setRemoving(false)}
-        >
-          Its members lose their roles in it. Past runs remain. This cannot be undone.
-        </RemoveDialog>
-      )}
-    </Stack>
+    </Box>
   )
 }

@@ -10,6 +10,12 @@ export function formatDuration(ms: number): string {
   return `${Math.floor(minutes / 60)} h ${String(minutes % 60).padStart(2, '0')} min`
 }
 
+/** How long until something happens: the clock ticks in seconds. */
+export function formatWait(ms: number): string {
+  if (ms < 1_000) return 'a moment'
+  return ms < 10_000 ? `${Math.floor(ms / 1_000)} s` : formatDuration(ms)
+}
+
 export function formatAge(ms: number): string {
   const seconds = Math.floor(ms / 1_000)
   if (seconds < 5) return 'just now'

@@ -97,7 +97,11 @@ export function PageHeader({ title, status, badge, children }: PageHeaderProps) 
         </Title>
         {badge}
       </div>
-      {children && <Group gap="xs">{children}</Group>}
+      {children && (
+        <Group gap="xs" mih="2.125rem">
+          {children}
+        </Group>
+      )}
     </header>
   )
 }

@@ -22,15 +22,25 @@ import classes from './status-badge.module.css'
 import { TableFrame } from './table-frame.tsx'
 import { useReturnFocus } from './use-return-focus.ts'
 
-type SectionProps = { id: string; title: ReactNode; size?: 'h4' | 'h5'; children: ReactNode }
+type SectionProps = {
+  id: string
+  title: ReactNode
+  size?: 'h4' | 'h5'
+  /** On the right of the title. */
+  action?: ReactNode
+  children: ReactNode
+}
 
 /** A part of a page with a heading. */
-export function Section({ id, title, size = 'h4', children }: SectionProps) {
+export function Section({ id, title, size = 'h4', action, children }: SectionProps) {
   return (
     <section aria-labelledby={id} className="section">
-      <Title order={2} size={size} id={id} mb="xs">
-        {title}
-      </Title>
+      <Group justify="space-between" gap="xs" mb="xs" wrap="nowrap">
+        <Title order={2} size={size} id={id}>
+          {title}
+        </Title>
+        {action}
+      </Group>
       {children}
     </section>
   )

@@ -1,6 +1,6 @@
 // Ages and running durations. All share one clock per interval, which stops while nothing on the page uses it.
 import { useMemo, useSyncExternalStore } from 'react'
-import { formatAge, formatDateTime, formatDuration } from './format.ts'
+import { formatAge, formatDateTime, formatDuration, formatWait } from './format.ts'
 
 function createClock(everyMs: number) {
   const listeners = new Set<() => void>()
@@ -56,5 +56,5 @@ export function Duration({ from, to }: { from: string | null; to: string | null 
 
 export function NextAttempt({ at }: { at: string }) {
   const left = Date.parse(at) - useSeconds(true)
-  return <div>{left > 0 ? `Next attempt in ${formatDuration(left)}` : 'Next attempt is due'}</div>
+  return <div>{left > 0 ? `Next attempt in ${formatWait(left)}` : 'Next attempt is due'}</div>
 }

@@ -68,13 +68,20 @@ export const VariableRow = memo(function VariableRow(props: VariableRowProps) {
         onChange={(event) => set({ hidden: event.currentTarget.checked })}
       />
       {row.isRemoved ? (
-        <ActionIcon variant="subtle" color="gray" aria-label={`Keep ${label}`} onClick={() => reset(key)}>
+        <ActionIcon
+          variant="subtle"
+          color="gray"
+          className={classes.remove}
+          aria-label={`Keep ${label}`}
+          onClick={() => reset(key)}
+        >
           <Undo2 size={16} strokeWidth={1.75} aria-hidden="true" />
         </ActionIcon>
       ) : (
         <ActionIcon
           variant="subtle"
           color="gray"
+          className={classes.remove}
           aria-label={`Remove ${label}`}
           onClick={() => (row.base ? set({ isRemoved: true }) : reset(key))}
         >

@@ -48,7 +48,7 @@ export function RecordForm<Values extends object>(props: RecordFormProps<Values>
         {children}
         {error && <ErrorAlert error={error} />}
         {conflict && <Conflict mine={form.values} labels={labels} {...conflict} />}
-        <Group justify="flex-end" gap="sm">
+        <Group justify="flex-end" gap="sm" className="form-footer">
           {reason && (
             <span className="dimmed" id={`${submit}-reason`}>
               {reason}
@@ -61,6 +61,8 @@ export function RecordForm<Values extends object>(props: RecordFormProps<Values>
           )}
           <Button
             type="submit"
+            // On a page it stands out once there is something to save.
+            variant={cancel || form.isDirty ? 'filled' : 'default'}
             loading={form.isSaving}
             disabled={reason !== undefined || conflict !== undefined}
             aria-describedby={reason && `${submit}-reason`}
