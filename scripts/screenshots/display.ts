@@ -40,7 +40,11 @@ export async function beautify(context: BrowserContext, installation: Installati
     async (route) => {
       if (route.request().resourceType() !== 'fetch') return route.continue()
       const sent = route.request().postData()
-      const response = await route.fetch(sent ? { postData: replaceAll(sent, entered) } : {})
+      // Null when the page is gone meanwhile.
+      const response = await route
+        .fetch(sent ? { postData: replaceAll(sent, entered) } : {})
+        .catch(() => null)
+      if (!response) return
       let body = replaceAll(await response.text(), shown)
       if (new URL(route.request().url()).pathname === '/overview') body = withHistory(body)
       return route.fulfill({ response, body })

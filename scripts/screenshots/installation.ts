@@ -27,6 +27,12 @@ export type Installation = {
   picky: string
   chat: string
   broken: string
+  /** Paths of the pages that people reach by a link. */
+  invitation: string
+  passwordReset: string
+  authorization: string
+  /** An email address that nobody was invited with yet. */
+  invitee(): string
 }
 
 const NAMES: Record<string, string> = {
@@ -52,7 +58,7 @@ export async function setUp(closer: Closer): Promise<Installation> {
   const repository = (await world.api('GET', '/applications/1')).body.repository
   const receiver = await openReceiver(closer)
   const hooks = await addHooks(create, receiver)
-  await addSurroundings(world, create)
+  const links = await addSurroundings(world, create)
 
   const start = async (input: unknown = {}) =>
     (await create<{ id: number }>('/pipelines/1/actions', input)).id
@@ -86,8 +92,18 @@ export async function setUp(closer: Closer): Promise<Installation> {
     picky: hooks.picky.id,
     chat: hooks.chat.id,
     broken: hooks.broken.id,
+    ...links,
+    authorization: `/authorize?${new URLSearchParams({
+      redirect_uri: 'http://127.0.0.1:8400/callback',
+      state: 'state',
+      code_challenge: 'x'.repeat(43),
+      name: 'laptop',
+    })}`,
+    invitee: () => `new-user-${++invitees}@acme.example`,
   }
 }
+
+let invitees = 1
 
 type Create = <Created>(path: string, body: unknown) => Promise<Created>
 
@@ -117,10 +133,10 @@ async function addHooks(create: Create, receiver: string) {
 }
 
 /** What is around the pipeline: people, another environment, variables, credentials. */
-async function addSurroundings(world: PagesWorld, create: Create): Promise<void> {
+async function addSurroundings(world: PagesWorld, create: Create) {
   await world.invite('developer@acme.example', { name: 'Developer', role: 'developer' })
   await world.invite('on-call@acme.example', { name: 'On call', role: 'viewer' })
-  await create('/organizations/1/invitations', {
+  const invitation = await create<{ url: string }>('/organizations/1/invitations', {
     email: 'new-user@acme.example',
     name: 'New user',
     role: 'viewer',
@@ -133,6 +149,12 @@ async function addSurroundings(world: PagesWorld, create: Create): Promise<void>
   await create('/organizations/1/projects', { name: 'Warehouse' })
   for (const variable of VARIABLES) await create('/applications/1/variables', variable)
   await create('/users/personal-access-tokens', { name: 'Release script' })
+  await world.api('PUT', '/environments/1', { type: 'production', description: '' })
+  await create('/organizations/1/credentials', { name: 'web-key', provider_code: 'ssh', generate: true })
+  const { body: users } = await world.api('GET', '/users?filter[email]=on-call')
+  const reset = await create<{ url: string }>(`/users/${users[0].id}/password-reset`, {})
+  const pathOf = (url: string) => url.slice(url.indexOf('/app/') + '/app'.length)
+  return { invitation: pathOf(invitation.url), passwordReset: pathOf(reset.url) }
 }
 
 async function openReceiver(closer: Closer): Promise<string> {

@@ -14,7 +14,6 @@ import { hooksQuery } from '../pipelines/pipelines.ts'
 import { DataTable, Section, StatusBadge } from '../ui/parts.tsx'
 import { outcomeLabel } from '../ui/status.ts'
 import { Age, NextAttempt } from '../ui/time.tsx'
-import classes from './action.module.css'
 import { ReplayButton } from './replay-button.tsx'
 
 const REFETCH_INTERVAL_MS = 4_000
@@ -57,7 +56,7 @@ export function NotificationsSection({ action }: { action: Action }) {
     <Section id="notifications" title="Notifications">
       <Text mb="xs">{summary}</Text>
       {(call || deliveries.length > 0) && (
-        <DataTable columns={['State', 'Hook', 'Outcome', 'Time', 'Request']} className={classes.requests}>
+        <DataTable columns={['State', 'Hook', 'Outcome', 'Time', 'Request']}>
           {deliveries.map((delivery) => (
             <RequestRow
               key={delivery.id}

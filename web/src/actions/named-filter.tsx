@@ -35,7 +35,7 @@ function NamedFilter({ label, choose, input, options }: NamedFilterProps) {
   return (
     <Select
       size="xs"
-      w="11rem"
+      w="10rem"
       aria-label={label}
       placeholder={label}
       searchable

@@ -49,7 +49,7 @@ export function CheckCredentialDialog({ credential, close }: { credential: Crede
             )}
           </div>
           {rest && <ErrorAlert error={rest} />}
-          <Group justify="flex-end" gap="sm">
+          <Group justify="flex-end" gap="sm" className="form-footer">
             <Button variant="default" onClick={close}>
               Close
             </Button>

@@ -31,7 +31,6 @@ export default function NewHookPage() {
                 aria-label="Direction"
                 data={DIRECTIONS}
                 w="min(32rem, 100%)"
-                styles={{ label: { whiteSpace: 'normal' } }}
                 value={type}
                 onChange={(next) => update({ type: next }, true)}
               />

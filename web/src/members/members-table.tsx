@@ -49,7 +49,12 @@ export function MembersTable({ organizationId, members, ...choices }: MembersTab
             <Table.Tr key={user.id}>
               <Table.Td className={classes.person}>
                 {canChange ? (
-                  <Anchor component="button" className={classes.name} onClick={() => setChanging(member)}>
+                  <Anchor
+                    component="button"
+                    size="sm"
+                    className={classes.name}
+                    onClick={() => setChanging(member)}
+                  >
                     {user.name}
                   </Anchor>
                 ) : (

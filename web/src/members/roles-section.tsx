@@ -49,7 +49,12 @@ export function RolesSection({ organizationId, roles, members, invitations }: Ro
           <Table.Tr key={role.id}>
             <Table.Td className={classes.person}>
               {canChange ? (
-                <Anchor component="button" className={classes.name} onClick={() => setChanging(role)}>
+                <Anchor
+                  component="button"
+                  size="sm"
+                  className={classes.name}
+                  onClick={() => setChanging(role)}
+                >
                   {role.name}
                 </Anchor>
               ) : (

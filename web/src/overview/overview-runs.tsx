@@ -21,7 +21,7 @@ export function OverviewRuns({ id, title, runs, count, empty, to }: OverviewRuns
   return (
     <SectionCard id={id} title={title}>
       {runs.length === 0 ? (
-        <span className="dimmed">{empty}</span>
+        <span className={`dimmed ${classes.none}`}>{empty}</span>
       ) : (
         <ul className={`plain-list ${classes.list}`}>
           {runs.map((run) => (

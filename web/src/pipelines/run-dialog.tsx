@@ -107,7 +107,7 @@ export function RunDialog({ pipeline, close }: { pipeline: Pipeline; close(): vo
           <RunPlanPanel pipeline={pipeline} plan={plan.data} error={run.error ? null : rest} />
         </div>
         {run.error && rest && <ErrorAlert error={rest} />}
-        <Group justify="flex-end" mt="md">
+        <Group justify="flex-end" gap="sm" mt="md" className="form-footer">
           <Button variant="default" onClick={close}>
             Cancel
           </Button>

@@ -77,6 +77,7 @@ export function ConnectionCheck({ server, scope, isAutomatic = false, onResult }
         </GuardedButton>
         {canPin && (
           <GuardedButton
+            variant="default"
             size="xs"
             permission="server:edit"
             scope={scope}

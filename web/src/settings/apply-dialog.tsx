@@ -71,7 +71,7 @@ export function ApplyDialog({ close }: { close(): void }) {
             {secret && <CopyField label={`Secret of ${path}`} value={secret} />}
           </Stack>
         ))}
-        <Group justify="flex-end">
+        <Group justify="flex-end" gap="sm" className="form-footer">
           <Button variant="default" onClick={close}>
             {isApplied ? 'Done' : 'Cancel'}
           </Button>

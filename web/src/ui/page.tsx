@@ -65,7 +65,7 @@ export function ErrorAlert({ error, title, children }: ErrorAlertProps) {
 /** The same for what does not exist and what the person may not see: the API does not tell the two apart either. */
 export function NotFound({ what }: { what: string }) {
   return (
-    <Stack maw="36rem" mx="auto" my="xl">
+    <Stack maw="36rem">
       <PageTitle title="Not found" />
       <Title order={1} size="h2">
         This {what} does not exist

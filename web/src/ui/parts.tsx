@@ -10,6 +10,7 @@ import {
   Paper,
   Table,
   type TableProps,
+  Text,
   Title,
   VisuallyHidden,
 } from '@mantine/core'
@@ -17,6 +18,7 @@ import { useClipboard } from '@mantine/hooks'
 import type { ReactNode, Ref } from 'react'
 import { STATUSES } from '#client/index.ts'
 import type { Hook } from '../api/types.ts'
+import tableClasses from './data-table.module.css'
 import { STATUS_ICONS, type Status } from './status.ts'
 import classes from './status-badge.module.css'
 import { TableFrame } from './table-frame.tsx'
@@ -68,6 +70,9 @@ export function Fact({ label, className, children }: FactProps) {
   )
 }
 
+/** Columns of buttons and menus: they say themselves what they do. */
+const ACTION_COLUMNS = new Set(['', 'Actions', 'Request'])
+
 type DataTableProps = Pick<TableProps, 'className' | 'aria-label' | 'highlightOnHover'> & {
   columns: string[]
   /** The rows. */
@@ -75,11 +80,22 @@ type DataTableProps = Pick<TableProps, 'className' | 'aria-label' | 'highlightOn
   ref?: Ref<HTMLTableSectionElement>
 }
 
-/** Scrolls sideways in its frame where it is too wide. `ref` is the table's body. */
+/**
+ * Rows become blocks on narrow pages, unless a `className` says how they look there; else it scrolls sideways in its
+ * frame where it is too wide. `ref` is the table's body.
+ */
 export function DataTable({ columns, children, ref, ...rest }: DataTableProps) {
   return (
     <TableFrame>
-      <Table horizontalSpacing="sm" {...rest}>
+      <Table
+        horizontalSpacing="sm"
+        className={tableClasses.stacked}
+        data-actions={ACTION_COLUMNS.has(columns.at(-1)!) || undefined}
+        style={Object.fromEntries(
+          columns.map((name, index) => [`--column-${index + 1}`, JSON.stringify(name)]),
+        )}
+        {...rest}
+      >
         <Table.Thead>
           <Table.Tr>
             {columns.map((column) => (
@@ -99,17 +115,26 @@ type PagerProps = { label: string; page: number; total: string; hasNext: boolean
 
 /** `children` follow the buttons. */
 export function Pager({ label, page, total, hasNext, go, children }: PagerProps & { children?: ReactNode }) {
+  const isOnly = page === 1 && !hasNext
   return (
     <Group component="nav" gap="sm" mt="sm" aria-label={label}>
-      <Button size="xs" variant="default" disabled={page === 1} onClick={() => go(page - 1)}>
-        Newer
-      </Button>
-      <span className="numeric">
-        Page {page} · {total} total
-      </span>
-      <Button size="xs" variant="default" disabled={!hasNext} onClick={() => go(page + 1)}>
-        Older
-      </Button>
+      {isOnly ? (
+        <Text size="sm" className="numeric dimmed">
+          {total} total
+        </Text>
+      ) : (
+        <>
+          <Button size="xs" variant="default" disabled={page === 1} onClick={() => go(page - 1)}>
+            Newer
+          </Button>
+          <Text size="sm" className="numeric">
+            Page {page} · {total} total
+          </Text>
+          <Button size="xs" variant="default" disabled={!hasNext} onClick={() => go(page + 1)}>
+            Older
+          </Button>
+        </>
+      )}
       {children}
     </Group>
   )

@@ -34,7 +34,7 @@ export function PasteDialog({ initial, rows, apply, close }: PasteDialogProps) {
         />
         {problems.length > 0 && <Problems problems={problems} />}
         {pasted.length > 0 && <Preview pasted={pasted} />}
-        <Group justify="flex-end" gap="sm">
+        <Group justify="flex-end" gap="sm" className="form-footer">
           <Button variant="default" onClick={close}>
             Cancel
           </Button>
