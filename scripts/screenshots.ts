@@ -87,7 +87,7 @@ async function takePicture(page: Page, picture: Picture, size: (typeof SIZES)[nu
     await page.getByRole('heading', { level: 1 }).first().waitFor()
     await isLoaded(page)
     await picture.prepare?.(page)
-    await isLoaded(page)
+    if (!picture.isNeverLoaded) await isLoaded(page)
     // Not over anything: nothing looks hovered.
     await page.mouse.move(0, 0)
     const height = await page.evaluate('document.documentElement.scrollHeight')

@@ -4,6 +4,7 @@ import { ENVIRONMENT, ORGANIZATION } from './pages.ts'
 import { opened, type Picture, take } from './prepare.ts'
 
 const MORE = 'More actions'
+const ONCE = { see: 'Copy it now' }
 
 export function dialogPictures(at: Installation): Picture[] {
   const incoming = `/hooks/incoming/${at.picky}`
@@ -34,7 +35,7 @@ export function dialogPictures(at: Installation): Picture[] {
     hookCall(at),
     opened('try-payload', incoming, 'Try a payload'),
     opened('rotate-incoming', incoming, MORE, 'Rotate secret'),
-    opened('new-secret-incoming', incoming, MORE, 'Rotate secret', 'Rotate secret'),
+    opened('new-secret-incoming', incoming, MORE, 'Rotate secret', 'Rotate secret', ONCE),
     opened('remove-hook', incoming, MORE, 'Remove hook'),
     {
       name: 'delivery',
@@ -55,6 +56,7 @@ export function dialogPictures(at: Installation): Picture[] {
       'Invite',
       { fill: 'Email', with: at.invitee() },
       'Create link',
+      ONCE,
     ),
     opened('revoke-invitation', `/members${ORGANIZATION}`, /^Revoke the invitation/),
     opened('member', `/members${ORGANIZATION}`, 'Actions for Developer', 'Change roles'),
@@ -67,6 +69,7 @@ export function dialogPictures(at: Installation): Picture[] {
       'New token',
       { fill: 'Name', with: 'CI of the web shop' },
       'Create token',
+      ONCE,
     ),
     opened('sign-out-everywhere', '/account', 'Sign out everywhere'),
     opened('add-credential', `/credentials${ORGANIZATION}`, 'Add credential'),
@@ -118,12 +121,13 @@ export function dialogPictures(at: Installation): Picture[] {
     },
     {
       name: 'session-ended',
-      path: '/overview',
+      path: '/actions',
+      isNeverLoaded: true,
       async prepare(page) {
         const context = page.context()
         const cookies = await context.cookies()
         await context.clearCookies()
-        await page.evaluate("dispatchEvent(new Event('visibilitychange'))")
+        await page.getByLabel('Operation').selectOption('custom')
         await page.getByText('Your session has ended').waitFor()
         await context.addCookies(cookies)
       },
