@@ -92,7 +92,7 @@ describe('the pages for people', () => {
     await world.invite('linus@example.com', { name, role: 'viewer' })
     const { page, errors, close } = await openPage(world, '/app/members')
     const member = row(page, 'Members', 'linus@example.com')
-    await member.getByRole('button').click()
+    await member.getByRole('button', { name: /^Actions/ }).click()
     await page.getByRole('menuitem', { name: 'Change roles' }).click()
     const dialog = page.getByRole('dialog')
     await dialog.getByRole('button', { name: 'Add role' }).click()
@@ -115,12 +115,14 @@ describe('the pages for people', () => {
         ['viewer', null],
       ],
     )
-    await member.getByRole('button').click()
+    await member.getByRole('button', { name: /^Actions/ }).click()
     await page.getByRole('menuitem', { name: 'Remove' }).click()
     await dialog.getByRole('button', { name: 'Remove member' }).click()
     await member.waitFor({ state: 'detached' })
 
-    await row(page, 'Members', 'admin@example.com').getByRole('button').click()
+    await row(page, 'Members', 'admin@example.com')
+      .getByRole('button', { name: /^Actions/ })
+      .click()
     await page.getByRole('menuitem', { name: 'Remove' }).click()
     await dialog.getByRole('button', { name: 'Remove member' }).click()
     await dialog.getByText('An organization needs an owner').waitFor()
@@ -152,7 +154,7 @@ describe('the pages for people', () => {
     await world.invite('otto@example.com', { name: 'Otto Operator', role_id: await roleId('Operator') })
     await page.reload()
     await role.getByText('Otto Operator').waitFor()
-    await role.getByRole('button').click()
+    await role.getByRole('button', { name: /^Actions/ }).click()
     await page.getByRole('menuitem', { name: 'Edit role' }).click()
     await dialog.getByLabel('View hooks').uncheck()
     await dialog.getByRole('button', { name: 'Save changes' }).click()
@@ -160,7 +162,7 @@ describe('the pages for people', () => {
     const permissions = async () =>
       (await world.api('GET', `/roles/${await roleId('Operator')}`)).body.permissions as string[]
     assert.ok(!(await permissions()).includes('hook:view') && (await permissions()).includes('pipeline:run'))
-    await role.getByRole('button').click()
+    await role.getByRole('button', { name: /^Actions/ }).click()
     await page.getByRole('menuitem', { name: 'Remove' }).click()
     await dialog.getByRole('button', { name: 'Remove role' }).click()
     await dialog.getByText('The role is in use: 1 member has it.').waitFor()
@@ -168,7 +170,9 @@ describe('the pages for people', () => {
 
     await world.api('POST', '/organizations/1/roles', { name: 'Unused', permissions: ['hook:view'] })
     await page.reload()
-    await row(page, 'Roles', 'Unused').getByRole('button').click()
+    await row(page, 'Roles', 'Unused')
+      .getByRole('button', { name: /^Actions/ })
+      .click()
     await page.getByRole('menuitem', { name: 'Remove' }).click()
     await dialog.getByRole('button', { name: 'Remove role' }).click()
     await page.getByText('Role Unused removed.').waitFor()
@@ -179,7 +183,9 @@ describe('the pages for people', () => {
   it('say why a viewer cannot change anything, and show nothing to a role that may not see members', async () => {
     const { page, errors, close } = await openPage(world, '/app/members', world.viewer)
     const invite = page.getByRole('button', { name: /^Invite Your role/ })
-    await row(page, 'Members', 'viewer@example.com').getByRole('button').click()
+    await row(page, 'Members', 'viewer@example.com')
+      .getByRole('button', { name: /^Actions/ })
+      .click()
     await page.getByRole('menuitem', { name: /Change roles.*does not include member:edit/s }).waitFor()
     await page.keyboard.press('Escape')
     assert.equal(await invite.getAttribute('aria-disabled'), 'true')
@@ -214,7 +220,7 @@ describe('the pages for people', () => {
     await row(page, 'Users', 'viewer@example.com').waitFor({ state: 'detached' })
     await page.waitForURL(/email=UMA/)
     const act = async (item: string, button: string) => {
-      await user.getByRole('button').click()
+      await user.getByRole('button', { name: /^Actions/ }).click()
       await page.getByRole('menuitem', { name: item }).click()
       await page.getByRole('dialog').getByRole('button', { name: button }).click()
     }
@@ -275,7 +281,9 @@ describe('the pages for people', () => {
     await page.getByRole('button', { name: 'Add role' }).click()
     await looksRight(page, 'new role')
     await page.keyboard.press('Escape')
-    await row(page, 'Members', 'viewer@example.com').getByRole('button').click()
+    await row(page, 'Members', 'viewer@example.com')
+      .getByRole('button', { name: /^Actions/ })
+      .click()
     await page.getByRole('menuitem', { name: 'Change roles' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Add role' }).click()
     await looksRight(page, 'roles of a member')
