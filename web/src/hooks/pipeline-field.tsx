@@ -2,18 +2,17 @@ import { Select, TextInput } from '@mantine/core'
 import { useDebouncedValue } from '@mantine/hooks'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useEffect, useState } from 'react'
-import type { Data } from '#client/index.ts'
 import { queryKeys } from '../api/queries.ts'
 import { useApi } from '../api/services.ts'
 import { useScope } from '../scope/scope.ts'
 import type { PermissionScope } from '../session/permissions.ts'
 
-type NameEntry = Data<'get', '/names'>[number]
-
 /** `scope` and `name` are unknown to people who may add hooks but not see pipelines. */
 export type ChosenPipeline = {
   id: number
   name: string | undefined
+  /** Tells it apart from others of this name. */
+  path: string | undefined
   resourceType: string | undefined
   scope: PermissionScope | undefined
 }
@@ -35,6 +34,7 @@ export function useChosenPipeline(id: number | undefined): ChosenPipeline | unde
   return {
     id,
     name: entry?.name,
+    path: entry?.path,
     resourceType: entry?.resource_type ?? undefined,
     scope: entry && {
       organization: entry.organization.id,
@@ -57,7 +57,8 @@ export function PipelineField({ chosen, choose }: PipelineFieldProps) {
       : organization && `organization:${organization}`
   const [search, setSearch] = useState('')
   const [searched] = useDebouncedValue(search, SEARCH_DELAY_MS)
-  const q = searched === chosen?.name ? '' : searched
+  // The text of the chosen one is no search.
+  const q = chosen && searched === labelOf(chosen) ? '' : searched
   const { data } = useQuery({
     queryKey: queryKeys.names({ type: 'pipeline', within, q }),
     placeholderData: keepPreviousData,
@@ -84,8 +85,7 @@ export function PipelineField({ chosen, choose }: PipelineFieldProps) {
     )
   const listed = data?.map(optionOf) ?? []
   const isListed = listed.some(({ value }) => value === String(chosen?.id))
-  const extra =
-    chosen && !isListed ? [{ value: String(chosen.id), label: chosen.name ?? `Pipeline ${chosen.id}` }] : []
+  const extra = chosen && !isListed ? [optionOf(chosen)] : []
   return (
     <Select
       label="Pipeline"
@@ -104,7 +104,13 @@ export function PipelineField({ chosen, choose }: PipelineFieldProps) {
   )
 }
 
-/** The path tells pipelines of the same name apart. */
-function optionOf({ id, name, path }: NameEntry) {
-  return { value: String(id), label: `${name} (${path})` }
+type Option = { id: number | string; name: string | undefined; path: string | undefined }
+
+/** The same whether it was found or chosen: a Select searches for the text of its option when that changes. */
+function optionOf(pipeline: Option) {
+  return { value: String(pipeline.id), label: labelOf(pipeline) }
+}
+
+function labelOf({ id, name, path }: Option): string {
+  return name === undefined ? `Pipeline ${id}` : `${name} (${path})`
 }
