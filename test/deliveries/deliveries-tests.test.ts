@@ -118,6 +118,21 @@ suite('a preview of an unsaved change', () => {
       const saved = await world.change(hook.id, { target_url, settings }, tree.owner.token)
       assert.equal(saved.status, 200, saved.text)
     })
+
+  test('names the pipeline in chat messages about a server, which has no application', async () => {
+    const tree = await openTree()
+    const ofServer = { ...tree, pipelineId: tree.serverPipelineId }
+    const hook = await makeHook({ target_url: 'https://example.com/' }, ofServer)
+    await startAction(ofServer, {}, 'restart')
+    const chats = RECEIVERS.filter(({ code }) => code.endsWith('_message'))
+    assert.equal(chats.length, 4)
+    for (const { code, hook: template, fields } of chats) {
+      const { settings } = expandEntry(template, exampleValues(fields))
+      const answer = await ask('preview', hook.id, { settings }, tree)
+      assert.equal(answer.status, 200, answer.text)
+      assert.match(answer.body.body, /[ "]Restart, /, code)
+    }
+  })
 })
 
 suite('a test of an outgoing hook', () => {

@@ -3,6 +3,7 @@ import { describe, it } from 'node:test'
 import { changedFields, differences, inputFor, labelOf } from '../../web/src/ui/form/changes.ts'
 import { dropDraft, forgetDrafts, readDraft, writeDraft } from '../../web/src/ui/form/drafts.ts'
 import { holdBack, leave, leaveGuard, leavePage } from '../../web/src/ui/form/leave-guard.ts'
+import { rebase } from '../../web/src/ui/form/rebase.ts'
 
 describe('a form', () => {
   it('knows what was changed, also inside of lists', () => {
@@ -46,6 +47,43 @@ describe('a form', () => {
     writeDraft('draft:1:server-new-1', { name: 'web' }, [])
     forgetDrafts()
     assert.equal(readDraft('draft:1:server-new-1', { name: '' }), undefined)
+  })
+
+  it('keeps the drafts of somebody who signs in again, and of nobody else', () => {
+    writeDraft('draft:1:server-new', { name: 'web' }, [])
+    writeDraft('draft:12:server-new', { name: 'theirs' }, [])
+    forgetDrafts({ id: 1 })
+    assert.deepEqual(readDraft('draft:1:server-new', { name: '' }), { name: 'web' })
+    assert.equal(readDraft('draft:12:server-new', { name: '' }), undefined)
+    forgetDrafts()
+  })
+})
+
+describe('a record that is loaded again', () => {
+  const before = { values: { name: 'web', host: 'a' }, version: '1' }
+  const theirs = { values: { name: 'web', host: 'b' }, version: '2' }
+
+  it('replaces what nobody has changed, and nothing that somebody is changing', () => {
+    assert.deepEqual(rebase(before, before.values, theirs), { base: theirs, values: theirs.values })
+    assert.equal(rebase(before, { ...before.values, name: 'mine' }, theirs), undefined)
+    assert.equal(rebase(before, before.values, before), undefined)
+  })
+
+  it('is no conflict when the form saved it itself and the person typed on', () => {
+    const saved = { values: { name: 'mine ', host: 'a' }, version: '1', older: '1', isSaved: true }
+    const stored = { values: { name: 'mine', host: 'b' }, version: '2' }
+    assert.deepEqual(rebase(saved, { name: 'mine too', host: 'a' }, stored), {
+      base: stored,
+      values: { name: 'mine too', host: 'b' },
+    })
+    // Somebody else was faster than the form could load its own version.
+    const other = { values: { name: 'theirs', host: 'a' }, version: '3' }
+    assert.equal(rebase(saved, { name: 'mine too', host: 'a' }, other), undefined)
+  })
+
+  it('does not replace what was loaded after it', () => {
+    const taken = { ...theirs, older: before.version }
+    assert.equal(rebase(taken, taken.values, before), undefined)
   })
 })
 

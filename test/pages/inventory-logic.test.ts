@@ -137,6 +137,12 @@ describe('the form of an application', () => {
     assert.equal(again.build_command, 'make')
   })
 
+  it('does not write into the field that the person is in', () => {
+    const before = { ...NEW_APPLICATION, repository: 'git@github.com:acme/shop.git' }
+    const after = withDetected(before, FOUND, undefined, 'name')
+    assert.deepEqual([after.name, after.default_branch], ['', 'trunk'])
+  })
+
   it('leaves what it has when the repository cannot be reached', () => {
     const before = { ...NEW_APPLICATION, repository: 'acme/shop', default_branch: 'trunk' }
     const after = withDetected(before, { ...FOUND, reachable: false }, FOUND)

@@ -23,7 +23,7 @@ const CHAT: OutgoingHookBody['trigger_when'] = {
 const GITHUB_STATE =
   "{% case action.status %}{% when 'completed' %}success{% when 'failed' %}{% if action.status_reason_code == 'FAILED' %}failure{% else %}error{% endif %}{% when 'skipped' %}error{% else %}pending{% endcase %}"
 const SIGN =
-  "{% case action.status %}{% when 'completed' %}✅{% when 'failed' %}❌{% else %}⏳{% endcase %} {{ application.name }}, {{ environment.name }}: {{ action.status_reason_human_readable }}"
+  "{% case action.status %}{% when 'completed' %}✅{% when 'failed' %}❌{% else %}⏳{% endcase %} {{ application.name | default: pipeline.name }}, {{ environment.name }}: {{ action.status_reason_human_readable }}"
 /** Mattermost reads `<!channel>` like Slack, and mentions in every text. */
 const PLAIN_MESSAGE =
   "{{ action.action_data.commit.message | truncate: 200 | replace: '@', '＠' | replace: '<', '＜' }}"
@@ -296,7 +296,7 @@ function adaptiveCard() {
         line({
           weight: 'bolder',
           color: "{% if action.status == 'completed' %}good{% else %}attention{% endif %}",
-          text: '{{ application.name }}, {{ environment.name }}: {{ action.status_reason_human_readable }}',
+          text: '{{ application.name | default: pipeline.name }}, {{ environment.name }}: {{ action.status_reason_human_readable }}',
         }),
         line({ text: `${MESSAGE} ` }),
       ],

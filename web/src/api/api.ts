@@ -1,6 +1,7 @@
 // Every API request of the pages goes through here: the client, authenticated by the session cookie.
 import {
   createGantry,
+  GantryError,
   type GetInit,
   type GetPath,
   type InitParam,
@@ -55,6 +56,11 @@ export function createApi(url: string, listener: ApiListener) {
       }
     },
   }
+}
+
+/** It was removed meanwhile, or the person may no longer see it. */
+export function isNotFound(error: unknown): boolean {
+  return error instanceof GantryError && error.status === 404
 }
 
 async function observe(request: Request, listener: ApiListener): Promise<Response> {

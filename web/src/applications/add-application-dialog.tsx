@@ -80,8 +80,9 @@ function AddApplicationForm({ choices, choice, choose, close }: AddApplicationFo
         choices={choices}
         choice={choice}
         onChange={(environment) => {
-          // Servers belong to one environment.
+          // Servers belong to one environment, credentials to one organization.
           form.set('linked_resources', [])
+          form.set('credential_id', '')
           choose(environment)
         }}
       />

@@ -83,6 +83,7 @@ export function withDetected(
   values: ApplicationValues,
   found: Inspection,
   last: Inspection | undefined,
+  typing?: keyof ApplicationValues,
 ): ApplicationValues {
   const after = { ...values }
   if (found.reachable) {
@@ -91,7 +92,8 @@ export function withDetected(
       if (values[name].trim() === '' || values[name] === before?.[name]) after[name] = now[name]
   }
   if (after.name.trim() === '') after.name = nameOf(values.repository)
-  return after
+  // The field that the person is in stays as it is.
+  return typing === undefined ? after : { ...after, [typing]: values[typing] }
 }
 
 /** `https://github.com/acme/shop.git` → `shop`. */

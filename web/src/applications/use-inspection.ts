@@ -4,6 +4,12 @@ import { useApi } from '../api/services.ts'
 import type { RecordForm } from '../ui/form/use-record-form.ts'
 import { type ApplicationValues, type Inspection, withDetected } from './application-input.ts'
 
+/** The input that has the focus, if it is one of these values. */
+function focusedField(values: ApplicationValues): keyof ApplicationValues | undefined {
+  const name = document.activeElement?.getAttribute('name')
+  return (Object.keys(values) as (keyof ApplicationValues)[]).find((one) => one === name)
+}
+
 type Source = Pick<ApplicationValues, 'repository' | 'credential_id'>
 
 /** Looks at the repository and fills what it finds into the form. */
@@ -26,7 +32,7 @@ export function useInspection(form: RecordForm<ApplicationValues>, environmentId
     onSuccess(result, { repository }) {
       const { values, set } = latest.current
       if (values.repository !== repository) return
-      const after = withDetected(values, result, found)
+      const after = withDetected(values, result, found, focusedField(values))
       for (const [name, value] of Object.entries(after))
         if (value !== values[name as keyof ApplicationValues]) set(name as 'name', value as string)
       setFound(result)

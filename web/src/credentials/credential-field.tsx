@@ -77,7 +77,15 @@ function NewCredential({ organizationId, repository, onAdded, cancel }: NewCrede
     onSaved: ({ id }) => onAdded(String(id)),
   })
   return (
-    <Fieldset legend="New credential">
+    <Fieldset
+      legend="New credential"
+      onKeyDown={(event) => {
+        // The form around it would be sent without the credential.
+        if (event.key !== 'Enter' || !(event.target instanceof HTMLInputElement)) return
+        event.preventDefault()
+        form.submit()
+      }}
+    >
       <CredentialFields form={form} />
       {form.error && <ErrorAlert error={form.error} />}
       <Group justify="flex-end" gap="sm" mt="md">

@@ -1,6 +1,6 @@
 import { Button, Group, Stack } from '@mantine/core'
 import { useQueryClient } from '@tanstack/react-query'
-import { type ReactNode, useEffect, useRef } from 'react'
+import { type ReactNode, useEffect, useId, useRef } from 'react'
 import { queryKeys } from '../api/queries.ts'
 import { useApi } from '../api/services.ts'
 import type { Environment } from '../api/types.ts'
@@ -11,6 +11,7 @@ import {
 } from '../applications/application-input.ts'
 import { RepositoryFields } from '../applications/repository-fields.tsx'
 import { useSearch } from '../scope/scope.ts'
+import { usePermission } from '../session/permissions.ts'
 import { useRecordForm } from '../ui/form/use-record-form.ts'
 import { notify } from '../ui/notify.ts'
 import { plural } from '../ui/status.ts'
@@ -46,7 +47,8 @@ export function ApplicationSteps({ environment }: { environment: Environment }) 
     onSaved(pipeline, { name }) {
       void queries.invalidateQueries({ queryKey: queryKeys.setup() })
       notify.done(`Application ${name.trim()} added.`)
-      update({ application: undefined, pipeline, step: 'hook' })
+      // Back does not lead to a form that would create it again.
+      update({ application: undefined, pipeline, step: 'hook' }, true)
     },
   })
   const rejected = stepWithError(form.errors)
@@ -54,6 +56,11 @@ export function ApplicationSteps({ environment }: { environment: Environment }) 
   useEffect(() => {
     if (rejected && rejected !== step) go(rejected)
   }, [rejected])
+
+  const scope = { organization: project.organization.id, project: project.id, environment: id }
+  const application = usePermission('application:add', scope)
+  const pipeline = usePermission('pipeline:add', scope)
+  const missing = [application, pipeline].find(({ allowed }) => !allowed)?.reason
 
   const { repository, default_branch, linked_resources } = form.values
   return (
@@ -65,7 +72,7 @@ export function ApplicationSteps({ environment }: { environment: Environment }) 
         summary={`${repository} · ${default_branch || 'main'}`}
         change={() => go('repository')}
       >
-        <StepForm isReady={repository.trim() !== ''} next={() => go('servers')}>
+        <StepForm isReady={repository.trim() !== ''} reason={missing} next={() => go('servers')}>
           <RepositoryFields
             form={form}
             organizationId={project.organization.id}
@@ -89,7 +96,7 @@ export function ApplicationSteps({ environment }: { environment: Environment }) 
         />
       </StepCard>
       <StepCard number={4} title={LATER_STEPS[2]} state={stateOf('build', step)}>
-        <BuildStep form={form} />
+        <BuildStep form={form} reason={missing} />
       </StepCard>
       <StepCard number={5} title={LATER_STEPS[3]} state="later">
         {null}
@@ -98,22 +105,29 @@ export function ApplicationSteps({ environment }: { environment: Environment }) 
   )
 }
 
-type StepFormProps = { isReady: boolean; next(): void; children: ReactNode }
+type StepFormProps = { isReady: boolean; reason: string | undefined; next(): void; children: ReactNode }
 
 /** Continues with Enter, too. */
-function StepForm({ isReady, next, children }: StepFormProps) {
+function StepForm({ isReady, reason, next, children }: StepFormProps) {
+  const id = useId()
+  const canContinue = isReady && reason === undefined
   return (
     <form
       noValidate
       onSubmit={(event) => {
         event.preventDefault()
-        if (isReady) next()
+        if (canContinue) next()
       }}
     >
       <Stack gap="md">
         {children}
         <Group justify="flex-end">
-          <Button type="submit" disabled={!isReady}>
+          {reason && (
+            <span className="dimmed" id={id}>
+              {reason}
+            </span>
+          )}
+          <Button type="submit" disabled={!canContinue} aria-describedby={reason && id}>
             Continue
           </Button>
         </Group>

@@ -5,11 +5,13 @@ import type { RecordForm as FormState } from '../ui/form/use-record-form.ts'
 import classes from './first-run.module.css'
 import { previewSteps } from './steps.ts'
 
+type BuildStepProps = { form: FormState<ApplicationValues>; reason: string | undefined }
+
 /** The commands that were detected, and what a deploy will do with them. */
-export function BuildStep({ form }: { form: FormState<ApplicationValues> }) {
+export function BuildStep({ form, reason }: BuildStepProps) {
   const plain = { autoComplete: 'off', spellCheck: false }
   return (
-    <RecordForm form={form} submit="Create application and pipeline">
+    <RecordForm form={form} submit="Create application and pipeline" reason={reason}>
       <TextInput label="Name" {...plain} {...form.field('name')} />
       <TextInput
         label="Install command (optional)"

@@ -8,8 +8,10 @@ import type { Environment } from '../api/types.ts'
 import { ConnectionCheck } from '../servers/check-result.tsx'
 import { ServerFields } from '../servers/server-fields.tsx'
 import { NEW_SERVER, type ServerRecord, type ServerValues, serverBody } from '../servers/server-input.ts'
+import type { PermissionScope } from '../session/permissions.ts'
 import { RecordForm } from '../ui/form/record-form.tsx'
 import { useRecordForm } from '../ui/form/use-record-form.ts'
+import { GuardedButton } from '../ui/guarded-button.tsx'
 import { Loaded } from '../ui/page.tsx'
 import classes from './first-run.module.css'
 
@@ -63,13 +65,15 @@ export function ServersStep({ environment, selected, select, next }: ServersStep
               />
             ) : (
               <Group justify="space-between">
-                <Button
+                <GuardedButton
+                  permission="server:add"
+                  scope={scopeOf(environment)}
                   variant="default"
                   leftSection={<Plus size={16} aria-hidden="true" />}
                   onClick={() => setAdding(true)}
                 >
                   Add another server
-                </Button>
+                </GuardedButton>
                 <Button onClick={next} disabled={known.length === 0}>
                   Continue
                 </Button>
@@ -82,11 +86,13 @@ export function ServersStep({ environment, selected, select, next }: ServersStep
   )
 }
 
+function scopeOf({ id, project }: Environment): PermissionScope {
+  return { organization: project.organization.id, project: project.id, environment: id }
+}
+
 type ServerChoiceProps = { server: ServerRecord; environment: Environment; isNew: boolean }
 
 function ServerChoice({ server, environment, isNew }: ServerChoiceProps) {
-  const { project } = environment
-  const scope = { organization: project.organization.id, project: project.id, environment: environment.id }
   const where = server.provider_code === 'local' ? 'This machine' : `${server.login_name}@${server.host}`
   return (
     <Stack gap="xs">
@@ -97,7 +103,7 @@ function ServerChoice({ server, environment, isNew }: ServerChoiceProps) {
       />
       {isNew && (
         <div className={classes.check}>
-          <ConnectionCheck server={server} scope={scope} isAutomatic />
+          <ConnectionCheck server={server} scope={scopeOf(environment)} isAutomatic />
         </div>
       )}
     </Stack>
@@ -127,7 +133,7 @@ function AddServer({ environment, cancel, onAdded }: AddServerProps) {
     },
   })
   return (
-    <RecordForm form={form} submit="Add server" cancel={cancel}>
+    <RecordForm form={form} submit="Add server" cancel={cancel && (() => form.leaveBy(cancel))}>
       <Text size="sm" className="dimmed">
         Gantry connects to the server, or uses the machine it runs on, and deploys into a folder there.
       </Text>

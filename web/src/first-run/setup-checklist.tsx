@@ -7,6 +7,7 @@ import { Link } from 'wouter'
 import { useApi } from '../api/services.ts'
 import { useAnyPermission } from '../session/permissions.ts'
 import { useSession } from '../session/session.ts'
+import { GuardedButton } from '../ui/guarded-button.tsx'
 import { RemoveDialog } from '../ui/remove-dialog.tsx'
 import type { Task } from './checklist.ts'
 import classes from './first-run.module.css'
@@ -83,9 +84,15 @@ function SampleNotice({ sample }: { sample: { id: number; name: string } }) {
           <strong>{sample.name}</strong> is there for you to experiment with. It deploys a small page to this
           machine.
         </Text>
-        <Button size="xs" variant="default" onClick={() => setRemoving(true)}>
+        <GuardedButton
+          permission="organization:remove"
+          scope={{ organization: sample.id }}
+          size="xs"
+          variant="default"
+          onClick={() => setRemoving(true)}
+        >
           Remove the sample
-        </Button>
+        </GuardedButton>
       </Group>
       {isRemoving && (
         <RemoveDialog

@@ -58,7 +58,7 @@ export function PipelineField({ chosen, choose }: PipelineFieldProps) {
   const [searched] = useDebouncedValue(search, SEARCH_DELAY_MS)
   // The select shows the chosen one as the text of its search.
   const labels = useRef(new Set<string>()).current
-  const q = labels.has(searched) || searched === chosen?.name ? '' : searched
+  const q = labels.has(searched) ? '' : searched
   const { data } = useQuery({
     queryKey: queryKeys.names({ options: 'pipeline', within, q }),
     placeholderData: keepPreviousData,
@@ -86,10 +86,10 @@ export function PipelineField({ chosen, choose }: PipelineFieldProps) {
       />
     )
   const listed = data ?? []
-  for (const { label } of listed) labels.add(label)
   const isListed = listed.some(({ value }) => value === String(chosen?.id))
   const extra =
     chosen && !isListed ? [{ value: String(chosen.id), label: chosen.name ?? `Pipeline ${chosen.id}` }] : []
+  for (const { label } of [...extra, ...listed]) labels.add(label)
   return (
     <Select
       label="Pipeline"

@@ -1,10 +1,12 @@
 import { Drawer } from '@mantine/core'
 import { type ReactNode, useEffect, useState } from 'react'
+import { useLayer } from '../ui/layers.ts'
 
 type RequestDrawerProps = { title: ReactNode; close(): void; children: ReactNode; size?: string }
 
 /** One call or delivery, over the page of its hook. Closing it returns the focus to where it was. */
 export function RequestDrawer({ title, close, children, size = 'min(72rem, 100vw)' }: RequestDrawerProps) {
+  const isTop = useLayer()
   const [opener] = useState(() => document.activeElement)
   useEffect(
     () => () => {
@@ -15,7 +17,7 @@ export function RequestDrawer({ title, close, children, size = 'min(72rem, 100vw
   return (
     <Drawer
       opened
-      onClose={close}
+      onClose={() => isTop() && close()}
       position="right"
       size={size}
       title={title}

@@ -1,12 +1,11 @@
 import { Title } from '@mantine/core'
 import { type ReactNode, useEffect, useRef } from 'react'
-import { leave } from '../ui/form/leave-guard.ts'
 import { RecordForm } from '../ui/form/record-form.tsx'
 import type { RecordForm as FormState } from '../ui/form/use-record-form.ts'
 import classes from './pipelines.module.css'
 
 /** The form that is open: opening another one asks first if anything is unsaved. */
-export type OpenedForm = { current: { isDirty: boolean; discard(): void } | undefined }
+export type OpenedForm = { current: { leaveBy(go: () => void): void } | undefined }
 
 export type StepFormProps = {
   opened: OpenedForm
@@ -37,16 +36,12 @@ export function StepForm<Values extends object>(props: Props<Values>) {
     section.current?.querySelector('input')?.focus()
     section.current?.scrollIntoView({ block: 'nearest' })
   }, [])
-  const discard = () => {
-    form.discard()
-    close()
-  }
   return (
     <section ref={section} aria-label={title} className={classes.form}>
       <Title order={3} size="h6" mb="sm" className="wrap">
         {title}
       </Title>
-      <RecordForm form={form} cancel={() => (form.isDirty ? leave(discard) : close())} {...rest}>
+      <RecordForm form={form} cancel={() => form.leaveBy(close)} {...rest}>
         {children}
       </RecordForm>
     </section>

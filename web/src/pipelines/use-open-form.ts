@@ -1,6 +1,5 @@
 import { type RefObject, useEffect, useRef } from 'react'
 import { useSearch } from '../scope/scope.ts'
-import { leave } from '../ui/form/leave-guard.ts'
 import { type OpenForm, openFormSearch, readOpenForm } from './open-form.ts'
 import type { OpenedForm } from './step-form.tsx'
 
@@ -13,13 +12,8 @@ export function useOpenForm(list: RefObject<HTMLElement | null>) {
 
   const show = (next: OpenForm) => update(openFormSearch(next), true)
   function open(next: OpenForm): void {
-    const current = opened.current
-    if (!current?.isDirty) show(next)
-    else
-      leave(() => {
-        current.discard()
-        show(next)
-      })
+    if (opened.current) opened.current.leaveBy(() => show(next))
+    else show(next)
   }
 
   useEffect(() => {

@@ -69,7 +69,15 @@ function AddServerForm({ choices, choice, choose, close }: AddServerFormProps) {
   })
   return (
     <FormDialog title="Add server" form={form} submit="Add server" labels={SERVER_LABELS} close={close}>
-      <EnvironmentField choices={choices} choice={choice} onChange={choose} />
+      <EnvironmentField
+        choices={choices}
+        choice={choice}
+        onChange={(environment) => {
+          // Credentials belong to one organization.
+          form.set('credential_id', '')
+          choose(environment)
+        }}
+      />
       <ServerFields form={form} organizationId={choice.organization} isNew />
     </FormDialog>
   )

@@ -37,6 +37,8 @@ export function usePermission(
   scope: PermissionScope | undefined,
 ): { allowed: boolean; reason: string } {
   const { data } = useGrants()
+  // Not everybody who sees an object sees where it is.
+  if (data && !isGrantedWithin(data, permission, {})) return { allowed: false, reason: reasonFor(permission) }
   if (!data || !scope) return { allowed: false, reason: 'Checking your permissions…' }
   return {
     allowed: isGranted(data, permission, scope),

@@ -9,10 +9,14 @@ import { useServices } from '../api/services.ts'
 import { ConnectionBanner } from '../shell/connection-banner.tsx'
 import { forgetRecent } from '../shell/palette/recent.ts'
 import { forgetDrafts } from '../ui/form/drafts.ts'
+import { useLayer } from '../ui/layers.ts'
 import { Loading } from '../ui/page.tsx'
 import { forgetRememberedPage } from './return-to.ts'
 import { SessionContext, type SessionUser } from './session.ts'
 import { SignInForm, SignInPage } from './sign-in.tsx'
+
+/** The page stays as it is, with the dialog that may be open there. */
+const ABOVE_DIALOGS = 1_000
 
 type State =
   | { kind: 'unknown' }
@@ -24,6 +28,7 @@ export function SessionGate({ children }: { children: ReactNode }) {
   const queries = useQueryClient()
   const isReachable = useIsReachable(connection)
   const [state, setState] = useState<State>({ kind: 'unknown' })
+  useLayer(state.kind === 'ended')
 
   useEffect(() => {
     if (state.kind !== 'unknown' || !isReachable) return
@@ -54,7 +59,8 @@ export function SessionGate({ children }: { children: ReactNode }) {
   const signIn = useCallback(
     async (email: string, password: string) => {
       const { user, is_instance_admin } = await api.post('/session', { body: { email, password } })
-      // What another person loaded must not be shown to this one.
+      // What another person loaded or typed must not be there for this one.
+      forgetDrafts(user)
       setState((now) => {
         if (now.kind !== 'ended' || now.user.id !== user.id) queries.clear()
         return { kind: 'signed-in', user, isInstanceAdmin: is_instance_admin }
@@ -102,6 +108,7 @@ export function SessionGate({ children }: { children: ReactNode }) {
         lockScroll={false}
         title="Your session has ended"
         centered
+        zIndex={ABOVE_DIALOGS}
       >
         <Text size="sm" mb="md">
           Sign in again to continue. Nothing on this page is lost.

@@ -18,11 +18,12 @@ export function writeStored(key: string, value: string | null): void {
   } catch {}
 }
 
-/** Forgets everything whose key starts with this. */
-export function forgetStored(prefix: string): void {
+/** Forgets everything whose key starts with `prefix`, but not with `except`. */
+export function forgetStored(prefix: string, except?: string): void {
   const keys = [...memory.keys()]
   try {
     keys.push(...Object.keys(sessionStorage))
   } catch {}
-  for (const key of keys) if (key.startsWith(prefix)) writeStored(key, null)
+  for (const key of keys)
+    if (key.startsWith(prefix) && !(except && key.startsWith(except))) writeStored(key, null)
 }

@@ -1,6 +1,7 @@
 import { Text } from '@mantine/core'
 import { type QueryKey, useMutation, useQueryClient } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
+import { isNotFound } from '../api/api.ts'
 import { ConfirmDialog } from './confirm-dialog.tsx'
 import { notify } from './notify.ts'
 
@@ -26,6 +27,12 @@ export function ConfirmChange(props: ConfirmChangeProps) {
     onSuccess() {
       close()
       notify.done(done)
+      void queries.invalidateQueries({ queryKey: invalidates })
+    },
+    onError(gone) {
+      if (!isNotFound(gone)) return
+      close()
+      notify.problem(new Error('It does not exist anymore.'))
       void queries.invalidateQueries({ queryKey: invalidates })
     },
   })

@@ -26,6 +26,13 @@ export function Loaded<Data>({ query: { data, error, refetch }, what, children }
   if (status === 401) return <Loading what={what} />
   // A malformed id is a 422; only the list of actions takes filters from the URL that people can correct.
   if (status === 404 || (status === 422 && what !== 'actions')) return <NotFound what={what} />
+  // Nothing went wrong, and trying again would not help.
+  if (status === 403)
+    return (
+      <Text size="sm" className="dimmed">
+        {error.message}
+      </Text>
+    )
   return (
     <ErrorAlert error={error} title={`Failed to load ${what}`}>
       <Button size="xs" variant="default" mt="xs" onClick={() => void refetch()}>
@@ -50,7 +57,7 @@ type ErrorAlertProps = { error: Error; title?: string; children?: ReactNode }
 export function ErrorAlert({ error, title, children }: ErrorAlertProps) {
   return (
     <Alert color="red" title={title} role="alert">
-      {error.message}
+      {hasEnded(error) ? 'Your session had ended. Try again once you are signed in.' : error.message}
       {error instanceof GantryError &&
         Object.entries(error.errors).map(([field, problems]) => (
           <div key={field}>
@@ -60,6 +67,11 @@ export function ErrorAlert({ error, title, children }: ErrorAlertProps) {
       {children}
     </Alert>
   )
+}
+
+/** What the API says then is about tokens. */
+function hasEnded(error: Error): boolean {
+  return error instanceof GantryError && error.status === 401
 }
 
 /** The same for what does not exist and what the person may not see: the API does not tell the two apart either. */

@@ -19,6 +19,7 @@ import type { ReactNode, Ref } from 'react'
 import { STATUSES } from '#client/index.ts'
 import type { Hook } from '../api/types.ts'
 import tableClasses from './data-table.module.css'
+import { useLayer } from './layers.ts'
 import { STATUS_ICONS, type Status } from './status.ts'
 import classes from './status-badge.module.css'
 import { TableFrame } from './table-frame.tsx'
@@ -149,12 +150,13 @@ type DialogProps = Pick<ModalProps, 'title' | 'size' | 'centered' | 'children'> 
 /** Open for as long as it is rendered. Closing it returns the focus to where it was. */
 export function Dialog({ close, isPersistent = false, ...rest }: DialogProps) {
   useReturnFocus()
+  const isTop = useLayer()
   // Locking the scroll would inject a style element, which the content security policy blocks.
   return (
     <Modal
       {...rest}
       opened
-      onClose={close}
+      onClose={() => isTop() && close()}
       closeOnClickOutside={!isPersistent}
       closeOnEscape={!isPersistent}
       lockScroll={false}

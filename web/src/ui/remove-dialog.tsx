@@ -2,6 +2,7 @@ import { Text, TextInput } from '@mantine/core'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { type ReactNode, useState } from 'react'
 import type { Data } from '#client/index.ts'
+import { isNotFound } from '../api/api.ts'
 import { queryKeys } from '../api/queries.ts'
 import { useApi } from '../api/services.ts'
 import { ConfirmDialog } from './confirm-dialog.tsx'
@@ -42,10 +43,19 @@ export function RemoveDialog(props: RemoveDialogProps) {
     },
   })
   const { mutate, isPending, error } = useMutation({
-    mutationFn: remove,
-    onSuccess() {
+    mutationFn: () =>
+      remove().then(
+        () => true,
+        // Somebody else was faster.
+        (error: unknown) => {
+          if (isNotFound(error)) return false
+          throw error
+        },
+      ),
+    onSuccess(isRemoved) {
+      const named = `${what.charAt(0).toUpperCase()}${what.slice(1)} ${name}`
       close()
-      notify.done(`${what.charAt(0).toUpperCase()}${what.slice(1)} ${name} removed.`)
+      notify.done(isRemoved ? `${named} removed.` : `${named} did not exist anymore.`)
       onRemoved()
     },
   })
@@ -58,8 +68,8 @@ export function RemoveDialog(props: RemoveDialogProps) {
       color="red"
       isPending={isPending || (within !== undefined && contents.isPending)}
       isDisabled={mustType && typed.trim() !== name}
-      error={error ?? contents.error}
-      confirm={mutate}
+      error={error ?? (isNotFound(contents.error) ? null : contents.error)}
+      confirm={() => mutate()}
       close={close}
     >
       {items.length > 0 && <Contents items={items} total={total} />}

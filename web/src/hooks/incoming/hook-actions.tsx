@@ -1,6 +1,8 @@
+import { useQueryClient } from '@tanstack/react-query'
 import { KeyRound } from 'lucide-react'
 import { useState } from 'react'
 import { useLocation } from 'wouter'
+import { queryKeys } from '../../api/queries.ts'
 import { useApi } from '../../api/services.ts'
 import type { Hook } from '../../api/types.ts'
 import { scopeSearch } from '../../scope/scope.ts'
@@ -20,6 +22,7 @@ type HookActionsProps = {
 
 export function HookActions({ hook, scope, showSecret }: HookActionsProps) {
   const api = useApi()
+  const queries = useQueryClient()
   const [, navigate] = useLocation()
   const [open, setOpen] = useState<'rotate' | 'remove'>()
   const params = { path: { hook_id: hook.id } }
@@ -49,7 +52,11 @@ export function HookActions({ hook, scope, showSecret }: HookActionsProps) {
           what="hook"
           name={hook.name}
           remove={() => api.delete('/hooks/incoming/{hook_id}', { params })}
-          onRemoved={() => navigate(`/hooks${scopeSearch(scope)}`)}
+          onRemoved={() => {
+            void queries.invalidateQueries({ queryKey: queryKeys.environmentHooks(hook.environment_id) })
+            void queries.invalidateQueries({ queryKey: queryKeys.hooks(hook.pipeline_id) })
+            navigate(`/hooks${scopeSearch(scope)}`)
+          }}
           close={() => setOpen(undefined)}
         >
           Calls to its URL get 404. Past calls and runs remain.

@@ -4,7 +4,6 @@ import { queryKeys } from '../../api/queries.ts'
 import { useApi } from '../../api/services.ts'
 import type { Hook } from '../../api/types.ts'
 import { usePermission } from '../../session/permissions.ts'
-import { leave } from '../../ui/form/leave-guard.ts'
 import { RecordForm } from '../../ui/form/record-form.tsx'
 import { useRecordForm } from '../../ui/form/use-record-form.ts'
 import type { ChosenPipeline } from '../pipeline-field.tsx'
@@ -45,17 +44,13 @@ export function SenderForm({ sender, pipeline, back, onCreated }: SenderFormProp
       onCreated(hook, values)
     },
   })
-  const discard = () => {
-    form.discard()
-    back?.()
-  }
   const { allowed, reason } = usePermission('hook:add', pipeline?.scope)
   const isKnown = pipeline?.scope !== undefined
   return (
     <RecordForm
       form={form}
       submit="Create hook"
-      cancel={back && (() => (form.isDirty ? leave(discard) : back()))}
+      cancel={back && (() => form.leaveBy(back))}
       reason={pipeline ? (isKnown && !allowed ? reason : undefined) : 'Choose a pipeline first.'}
     >
       <TextInput label="Name" {...form.field('name')} />

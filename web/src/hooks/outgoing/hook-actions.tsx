@@ -1,6 +1,8 @@
+import { useQueryClient } from '@tanstack/react-query'
 import { KeyRound, RotateCw, Send } from 'lucide-react'
 import { useState } from 'react'
 import { useLocation } from 'wouter'
+import { queryKeys } from '../../api/queries.ts'
 import { useApi } from '../../api/services.ts'
 import type { Hook } from '../../api/types.ts'
 import { scopeSearch } from '../../scope/scope.ts'
@@ -18,6 +20,7 @@ type HookActionsProps = { hook: Hook; scope: PermissionScope | undefined }
 
 export function HookActions({ hook, scope }: HookActionsProps) {
   const api = useApi()
+  const queries = useQueryClient()
   const [, navigate] = useLocation()
   const [open, setOpen] = useState<'redeliver' | 'rotate' | 'remove'>()
   const test = useSendTest(hook.id)
@@ -63,7 +66,11 @@ export function HookActions({ hook, scope }: HookActionsProps) {
           what="hook"
           name={hook.name}
           remove={() => api.delete('/hooks/outgoing/{hook_id}', { params: { path: { hook_id: hook.id } } })}
-          onRemoved={() => navigate(`/hooks${scopeSearch(scope)}`)}
+          onRemoved={() => {
+            void queries.invalidateQueries({ queryKey: queryKeys.environmentHooks(hook.environment_id) })
+            void queries.invalidateQueries({ queryKey: queryKeys.hooks(hook.pipeline_id) })
+            navigate(`/hooks${scopeSearch(scope)}`)
+          }}
           close={close}
         >
           Nothing is sent anymore. Past deliveries remain.

@@ -6,7 +6,6 @@ import { queryKeys } from '../../api/queries.ts'
 import { useApi } from '../../api/services.ts'
 import type { Hook, Receiver } from '../../api/types.ts'
 import { usePermissions } from '../../session/permissions.ts'
-import { leave } from '../../ui/form/leave-guard.ts'
 import { RecordForm } from '../../ui/form/record-form.tsx'
 import { type RecordForm as FormState, useRecordForm } from '../../ui/form/use-record-form.ts'
 import { notify } from '../../ui/notify.ts'
@@ -21,6 +20,8 @@ import {
   type ReceiverValues,
   validateReceiver,
 } from './receiver-values.ts'
+
+const HANDED_OVER_WITHIN_MS = 15_000
 
 type ReceiverFormProps = {
   receiver: Receiver
@@ -52,21 +53,19 @@ export function ReceiverForm({ receiver, pipeline, back, onUnseen }: ReceiverFor
       if (!pipeline?.scope || !may('hook:view', pipeline.scope)) return onUnseen(created)
       void queries.invalidateQueries({ queryKey: queryKeys.hooks(hook.pipeline_id) })
       void queries.invalidateQueries({ queryKey: queryKeys.environmentHooks(hook.environment_id) })
-      // Handed to the page of the hook in memory: the secret is shown once, and stored nowhere.
+      // Handed to the page of the hook in memory: the secret is shown once, and stored nowhere. If that page does not
+      // open, it is forgotten.
+      queries.setQueryDefaults(queryKeys.createdHook(hook.id), { gcTime: HANDED_OVER_WITHIN_MS })
       queries.setQueryData(queryKeys.createdHook(hook.id), created)
       navigate(`/hooks/outgoing/${hook.id}`)
     },
   })
-  const discard = () => {
-    form.discard()
-    back()
-  }
   return (
     <div className={classes.receiver}>
       <RecordForm
         form={form}
         submit="Create hook"
-        cancel={() => (form.isDirty ? leave(discard) : back())}
+        cancel={() => form.leaveBy(back)}
         reason={reasonNot(receiver, pipeline, may)}
       >
         {receiver.fields.map((field, index) => (

@@ -5,6 +5,7 @@ import { Search } from 'lucide-react'
 import { type KeyboardEvent, useId, useState } from 'react'
 import type { Scope } from '../../scope/scope.ts'
 import { useSession } from '../../session/session.ts'
+import { useLayer } from '../../ui/layers.ts'
 import { plural } from '../../ui/status.ts'
 import { useReturnFocus } from '../../ui/use-return-focus.ts'
 import type { Item } from './items.ts'
@@ -22,6 +23,7 @@ export default function Palette({ scope, close }: { scope: Scope; close(): void 
   const choose = useChoose()
   const id = useId()
   const [input, setInput] = useState('')
+  const isTop = useLayer()
   const [recent] = useState(() => readRecent(user.id))
   const [settled] = useDebouncedValue(input, TYPING_MS)
   const { groups, isFetching, hasMore } = useGroups(settled, scope, recent)
@@ -50,7 +52,7 @@ export default function Palette({ scope, close }: { scope: Scope; close(): void 
   return (
     <Modal.Root
       opened
-      onClose={close}
+      onClose={() => isTop() && close()}
       lockScroll={false}
       size="40rem"
       yOffset="12dvh"

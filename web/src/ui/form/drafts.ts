@@ -26,7 +26,7 @@ export function dropDraft(key: string): void {
   writeStored(key, null)
 }
 
-/** At sign-out: the next person at this browser finds nothing of what was typed. */
-export function forgetDrafts(): void {
-  forgetStored('draft:')
+/** The next person at this browser finds nothing of what was typed. `but` is who signs in again. */
+export function forgetDrafts(but?: { id: number }): void {
+  forgetStored('draft:', but && `draft:${but.id}:`)
 }

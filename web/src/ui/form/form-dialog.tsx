@@ -1,7 +1,6 @@
 import type { ModalProps } from '@mantine/core'
 import type { ReactNode } from 'react'
 import { Dialog } from '../parts.tsx'
-import { leave } from './leave-guard.ts'
 import { RecordForm } from './record-form.tsx'
 import type { RecordForm as FormState } from './use-record-form.ts'
 
@@ -19,11 +18,7 @@ type FormDialogProps<Values extends object> = {
 /** A form in a dialog, which asks before it closes with unsaved changes. */
 export function FormDialog<Values extends object>(props: FormDialogProps<Values>) {
   const { title, size = 'lg', close, children, ...rest } = props
-  const discard = () => {
-    rest.form.discard()
-    close()
-  }
-  const cancel = () => (rest.form.isDirty ? leave(discard) : close())
+  const cancel = () => rest.form.leaveBy(close)
   return (
     <Dialog title={title} size={size} close={cancel}>
       <RecordForm {...rest} cancel={cancel}>

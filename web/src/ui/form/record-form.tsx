@@ -1,5 +1,5 @@
 import { Alert, Button, Group, Stack } from '@mantine/core'
-import { type ReactNode, useEffect, useRef } from 'react'
+import { type ReactNode, useEffect, useId, useRef } from 'react'
 import { ErrorAlert } from '../page.tsx'
 import { Conflict } from './conflict.tsx'
 import type { RecordForm as FormState } from './use-record-form.ts'
@@ -19,6 +19,7 @@ type RecordFormProps<Values extends object> = {
 export function RecordForm<Values extends object>(props: RecordFormProps<Values>) {
   const { form, submit, cancel, labels, reason, children } = props
   const element = useRef<HTMLFormElement>(null)
+  const reasonId = useId()
   const { errors, error, conflict } = form
   const invalid = Object.keys(errors).join()
   useEffect(() => {
@@ -50,7 +51,7 @@ export function RecordForm<Values extends object>(props: RecordFormProps<Values>
         {conflict && <Conflict mine={form.values} labels={labels} {...conflict} />}
         <Group justify="flex-end" gap="sm" className="form-footer">
           {reason && (
-            <span className="dimmed" id={`${submit}-reason`}>
+            <span className="dimmed" id={reasonId}>
               {reason}
             </span>
           )}
@@ -65,7 +66,7 @@ export function RecordForm<Values extends object>(props: RecordFormProps<Values>
             variant={cancel || form.isDirty ? 'filled' : 'default'}
             loading={form.isSaving}
             disabled={reason !== undefined || conflict !== undefined}
-            aria-describedby={reason && `${submit}-reason`}
+            aria-describedby={reason && reasonId}
           >
             {submit}
           </Button>

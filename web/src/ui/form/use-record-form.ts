@@ -6,7 +6,10 @@ import { GantryError } from '#client/index.ts'
 import { useSession } from '../../session/session.ts'
 import { changedFields, inputFor } from './changes.ts'
 import { dropDraft, readDraft, writeDraft } from './drafts.ts'
-import { holdBack } from './leave-guard.ts'
+import { holdBack, leave } from './leave-guard.ts'
+import { type Base, rebase, type Stored } from './rebase.ts'
+
+export type { Stored } from './rebase.ts'
 
 export type FieldErrors = Record<string, string | null | undefined>
 
@@ -24,17 +27,16 @@ type RecordFormOptions<Values extends object, Saved> = {
   save(values: Values, ifMatch: string | undefined): Promise<Saved>
   /** The record as it is now, after somebody else changed it. */
   reload?(): Promise<Stored<Values>>
-  onSaved(saved: Saved, values: Values): void
+  /** Until it has finished, the form counts as saving. */
+  onSaved(saved: Saved, values: Values): void | Promise<void>
 }
-
-export type Stored<Values> = { values: Values; version: string | null }
 
 export type RecordForm<Values extends object> = ReturnType<typeof useRecordForm<Values, unknown>>
 
 export function useRecordForm<Values extends object, Saved>(options: RecordFormOptions<Values, Saved>) {
   const { initial, validate, secrets = [], fields, save, reload, onSaved } = options
   const draftKey = `draft:${useSession().user.id}:${options.id}`
-  const [base, setBase] = useState<Stored<Values>>({ values: initial, version: options.version ?? null })
+  const [base, setBase] = useState<Base<Values>>({ values: initial, version: options.version ?? null })
   const [draft] = useState(() => readDraft(draftKey, initial))
   const [isRestored, setRestored] = useState(draft !== undefined)
   const [values, setValues] = useState<Values>({ ...initial, ...draft })
@@ -42,15 +44,16 @@ export function useRecordForm<Values extends object, Saved>(options: RecordFormO
   const [theirs, setTheirs] = useState<Stored<Values>>()
   const release = useRef<() => void>(undefined)
   const isForgotten = useRef(false)
+  const isSending = useRef(false)
 
   const changed = changedFields(base.values, values)
   const isDirty = Object.keys(changed).length > 0
 
-  // The record was loaded again, and the person has changed nothing yet.
-  const latest = options.version ?? null
-  if (latest !== null && latest !== base.version && !isDirty && !theirs) {
-    setBase({ values: initial, version: latest })
-    setValues(initial)
+  const loaded: Stored<Values> = { values: initial, version: options.version ?? null }
+  const rebased = theirs ? undefined : rebase(base, values, loaded)
+  if (rebased) {
+    setBase(rebased.base)
+    setValues(rebased.values)
   }
 
   useEffect(() => {
@@ -72,24 +75,35 @@ export function useRecordForm<Values extends object, Saved>(options: RecordFormO
     gcTime: 0,
     mutationFn: ({ sent, version }: { sent: Values; version: string | null }) =>
       save(sent, version ?? undefined),
-    onSuccess(saved, { sent }) {
+    async onSuccess(saved, { sent }) {
       dropDraft(draftKey)
       release.current?.()
       // A form that stays on the page goes on with what it saved; the new version arrives when it is loaded again.
-      setBase((before) => ({ values: sent, version: before.version }))
+      setBase(({ version }) => ({ values: sent, version, older: loaded.version, isSaved: true }))
       setRestored(false)
-      onSaved(saved, sent)
+      await onSaved(saved, sent)
     },
     async onError(error) {
-      if (error instanceof GantryError && error.status === 412 && reload) setTheirs(await reload())
+      if (!(error instanceof GantryError && error.status === 412 && reload)) return
+      // If it cannot be loaded now, the form says what happened; saving again loads it again.
+      setTheirs(await reload().catch(() => undefined))
+    },
+    onSettled() {
+      isSending.current = false
     },
   })
+
+  /** Once at a time: a second press may arrive before the button shows that the first one did. */
+  function send(sent: Values, version: string | null): void {
+    if (isSending.current) return
+    isSending.current = true
+    mutation.mutate({ sent, version })
+  }
 
   function submit(): void {
     const found = withoutEmpty(validate?.(values) ?? {})
     setInvalid(found)
-    if (Object.keys(found).length === 0 && !mutation.isPending)
-      mutation.mutate({ sent: values, version: base.version })
+    if (Object.keys(found).length === 0) send(values, base.version)
   }
 
   function set<Name extends keyof Values & string>(name: Name, value: Values[Name]): void {
@@ -107,19 +121,29 @@ export function useRecordForm<Values extends object, Saved>(options: RecordFormO
     mutation.reset()
   }
 
+  /** Discards what is unsaved, once the person has confirmed it. */
+  function leaveBy(go: () => void): void {
+    const discardAndGo = () => {
+      discard()
+      go()
+    }
+    if (isDirty) leave(discardAndGo)
+    else go()
+  }
+
   /** The person's changes on top of what is stored now. */
   function keepMine(): void {
     if (!theirs) return
     const merged = { ...theirs.values, ...changed }
-    setBase(theirs)
+    setBase({ ...theirs, older: loaded.version })
     setValues(merged)
     setTheirs(undefined)
-    mutation.mutate({ sent: merged, version: theirs.version })
+    send(merged, theirs.version)
   }
 
   function takeTheirs(): void {
     if (!theirs) return
-    setBase(theirs)
+    setBase({ ...theirs, older: loaded.version })
     setValues(theirs.values)
     setTheirs(undefined)
     mutation.reset()
@@ -140,6 +164,7 @@ export function useRecordForm<Values extends object, Saved>(options: RecordFormO
     set,
     submit,
     discard,
+    leaveBy,
     /** Props of an input. */
     field<Name extends keyof Values & string>(name: Name, kind: 'value' | 'checkbox' = 'value') {
       const onChange = (input: unknown) => set(name, enteredValue(input, kind) as Values[Name])
