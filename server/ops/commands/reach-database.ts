@@ -2,9 +2,11 @@ import { realpath } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
 import type { Config } from '#platform/config.ts'
+import { Client } from '#platform/database/client.ts'
 import { assertSupportedServer, type ConnectionSettings } from '#platform/database/connect.ts'
 import { provideSocketFolder } from '#platform/database/embedded/socket.ts'
 import { startEmbeddedPostgres } from '#platform/database/embedded/start.ts'
+import { WITHOUT_TIMEOUTS } from '#platform/database/session.ts'
 
 export type ReachedDatabase = {
   settings: ConnectionSettings
@@ -61,20 +63,17 @@ async function runningServer(data: string): Promise<ConnectionSettings | undefin
   }
 }
 
-/** A connection without timeouts, for long-running work. */
+/** A connection without timeouts, for long-running work. Rows as text must mean the same wherever they are loaded. */
 export async function connectForLongWork(settings: ConnectionSettings): Promise<pg.Client> {
-  const client = new pg.Client({
+  const client = new Client({
     ...settings,
     application_name: 'gantry maintenance',
     connectionTimeoutMillis: 10_000,
-    keepAlive: true,
+    session: { ...WITHOUT_TIMEOUTS, extra_float_digits: '3', search_path: 'public' },
+    // A backup may be taken from a standby.
+    acceptsReadOnly: true,
+    queryTimeoutMs: 0,
   })
-  client.on('error', () => {})
   await client.connect()
-  // Rows as text must mean the same wherever they are loaded.
-  await client.query(`
-    set statement_timeout = 0; set transaction_timeout = 0; set idle_in_transaction_session_timeout = 0;
-    set timezone = 'UTC'; set datestyle = 'ISO'; set intervalstyle = 'postgres'; set extra_float_digits = 3;
-    set client_encoding = 'UTF8'; set search_path = public`)
   return client
 }

@@ -3,6 +3,7 @@
 import { Kysely, type Transaction as KyselyTransaction, PostgresDialect } from 'kysely'
 import pg from 'pg'
 import { parseExactly } from '#platform/exact-json.ts'
+import { Client, type Config } from './client.ts'
 import type { Tables } from './tables.ts'
 
 export type Database = Kysely<Tables>
@@ -33,55 +34,30 @@ export function isoFromPostgres(text: string): string {
   return `${text.slice(0, 10)}T${text.slice(11, 19)}.${fraction.padEnd(3, '0').slice(0, 3)}Z`
 }
 
-const MAX_STATEMENTS = 500
-
-/**
- * Prepares every statement with parameters once per connection, under a name: planning a join of ten
- * tables takes longer than running it. The statements are ours and few; past a limit they stay unnamed.
- */
-class PreparingClient extends pg.Client {
-  static #names = new Map<string, string>()
-
-  // biome-ignore lint/suspicious/noExplicitAny: pg's query has a dozen overloads
-  override query(query: any, values?: any, callback?: any): any {
-    if (typeof query !== 'string' || !Array.isArray(values)) return super.query(query, values, callback)
-    return super.query(
-      { text: query, values, name: PreparingClient.#nameOf(query) } as pg.QueryConfig,
-      callback,
-    )
-  }
-
-  static #nameOf(text: string): string | undefined {
-    const known = PreparingClient.#names.get(text)
-    if (known !== undefined || PreparingClient.#names.size >= MAX_STATEMENTS) return known
-    const name = `gantry_${PreparingClient.#names.size + 1}`
-    PreparingClient.#names.set(text, name)
-    return name
-  }
-}
-
 export function openDatabase(
   settings: ConnectionSettings,
-  options: { max?: number; onIdleError: (error: Error) => void },
+  options: { max?: number; onIdleError: (error: Error) => void } & Pick<Config, 'session' | 'queryTimeoutMs'>,
 ) {
   const { max = 10 } = options
-  const pool = new pg.Pool({
+  const poolConfig: pg.PoolConfig & Config = {
     ...settings,
-    Client: PreparingClient,
+    Client,
     application_name: 'gantry',
+    session: options.session,
+    queryTimeoutMs: options.queryTimeoutMs,
     max,
     // An outage must be detected in time to respond with 503, before the caller disconnects.
     connectionTimeoutMillis: 3_000,
     idleTimeoutMillis: 60_000,
-    keepAlive: true,
-    options:
-      '-c timezone=UTC -c statement_timeout=30s -c transaction_timeout=60s -c idle_in_transaction_session_timeout=60s',
     types: { getTypeParser: getTypeParser as typeof pg.types.getTypeParser },
-  })
+  }
+  const pool = new pg.Pool(poolConfig)
   // An idle client that loses its server emits 'error'; without a listener that would end the process.
   pool.on('error', options.onIdleError)
-  // The same for a client in use between two statements; its next statement fails.
-  pool.on('connect', (client) => client.on('error', () => {}))
+  // The next one goes to the server that takes writes by then.
+  pool.on('release', (_error, client) => {
+    if (client instanceof Client && client.isReadOnly) void client.end()
+  })
   const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) })
   // Kysely ends the pool only when it has used it.
   const close = async (): Promise<void> => {

@@ -1,5 +1,8 @@
 import pg from 'pg'
+import { Client, withQueryTimeout } from './client.ts'
 import type { ConnectionSettings } from './connect.ts'
+
+const HEARTBEAT_MS = 5_000
 
 export type Listener = Awaited<ReturnType<typeof openListener>>
 
@@ -13,23 +16,23 @@ export type Subscriber = {
 
 /**
  * One dedicated LISTEN connection for a whole process. It reconnects until it is closed. Notifications sent while it
- * was disconnected are lost: `onReconnect` tells every subscriber to query for changes.
+ * was disconnected are lost: `onReconnect` tells every subscriber to query for changes. A connection that hears nothing
+ * looks the same whether there is no news or no network, so it asks regularly.
  */
 export async function openListener(
   settings: ConnectionSettings,
-  options: { onError: (error: Error) => void; retryMs?: number },
+  options: { onError: (error: Error) => void; retryMs?: number; heartbeatMs?: number },
 ) {
+  const { heartbeatMs = HEARTBEAT_MS } = options
   const subscribers = new Map<string, Subscriber[]>()
-  let client: pg.Client | undefined
+  let client: Client | undefined
   let closed = false
   let retryTimer: NodeJS.Timeout | undefined
 
   async function connect(): Promise<void> {
-    const next = new pg.Client({
+    const next = new Client({
       ...settings,
       application_name: 'gantry listener',
-      keepAlive: true,
-      keepAliveInitialDelayMillis: 10_000,
       connectionTimeoutMillis: 3_000,
     })
     next.on('error', options.onError)
@@ -41,11 +44,16 @@ export async function openListener(
       for (const channel of subscribers.keys()) await next.query(`listen ${pg.escapeIdentifier(channel)}`)
       if (closed) throw new Error('The listener was closed while connecting')
     } catch (error) {
-      await next.end().catch(() => {})
+      void next.end()
       throw error
     }
     client = next
+    // One that is not answered in time ends the connection.
+    const beating = setInterval(() => {
+      withQueryTimeout(heartbeatMs, () => next.query('select 1')).catch(options.onError)
+    }, heartbeatMs)
     next.on('end', () => {
+      clearInterval(beating)
       client = undefined
       for (const one of [...subscribers.values()].flat()) one.onDisconnect?.()
       scheduleReconnect()

@@ -3,6 +3,7 @@ import { extname } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Kysely, sql } from 'kysely'
 import { compareReleases, VERSION } from '#platform/version.ts'
+import { withQueryTimeout } from './client.ts'
 import type { Database, Transaction } from './connect.ts'
 import { type Executed, oldestThatTolerates, pendingMigrations } from './schema.ts'
 
@@ -45,7 +46,11 @@ export type MigrateOptions = {
  * Migrates to the latest schema, each file in a transaction of its own. Any number of processes may call this at the
  * same time, and processes of older releases may be working: they are told first when they have to stop.
  */
-export async function migrate(db: Database, options: MigrateOptions = {}): Promise<void> {
+export function migrate(db: Database, options: MigrateOptions = {}): Promise<void> {
+  return withQueryTimeout(0, () => migrateAll(db, options))
+}
+
+async function migrateAll(db: Database, options: MigrateOptions): Promise<void> {
   const { release = VERSION, say = () => {} } = options
   const migrations = options.migrations ?? (await readMigrations())
   const known = Object.keys(migrations).filter((name) => options.to === undefined || name <= options.to)

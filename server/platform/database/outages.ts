@@ -10,11 +10,17 @@ const OUTAGE_CODES = new Set([
   'EPIPE',
   'ETIMEDOUT',
   'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'EMFILE', // this process has no file descriptor left for a connection …
+  'ENETUNREACH',
+  'ENFILE', // … nor has the machine
   'ENOTFOUND',
+  '25006', // read-only: a standby, during a failover
   '53100', // disk full
   '53200', // out of memory
   '53300', // too many connections
   '55000', // database not accepting connections
+  '55P03', // lock timeout
   '57014', // statement timeout
   '57P01', // administrator shutdown
   '57P02', // crash shutdown
@@ -25,7 +31,7 @@ const OUTAGE_CODES = new Set([
 ])
 
 const OUTAGE_MESSAGES =
-  /^(Connection terminated|timeout exceeded when trying to connect|timeout expired|Client has encountered a connection error|Client was closed|the database system is)/
+  /^(Connection terminated|Query read timeout|timeout exceeded when trying to connect|timeout expired|Client has encountered a connection error|Client was closed|the database system is)/
 
 /** True when the database was unavailable, so that the same work may succeed later. */
 export function isOutage(error: unknown): boolean {

@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import { QUERY_TIMEOUT_MS, withQueryTimeout } from '#platform/database/client.ts'
 import { type QueueCore, WAKE_CHANNEL, type WorkerDeps } from './core.ts'
 import { repeat } from './repeat.ts'
 
@@ -27,7 +28,8 @@ export async function runMaintenance(deps: WorkerDeps, signal: AbortSignal): Pro
     await queue.boss.supervise()
   }
 
-  await repeat(timings.maintenanceMs, signal, () => retry('maintenance', runOnce, signal), {
+  const patiently = () => withQueryTimeout(QUERY_TIMEOUT_MS, runOnce)
+  await repeat(timings.maintenanceMs, signal, () => retry('maintenance', patiently, signal), {
     onError: (error) => log.error({ err: error }, 'queue maintenance failed'),
   })
 }

@@ -1,10 +1,12 @@
 import { fromKysely, PgBoss } from 'pg-boss'
+import { withQueryTimeout } from '#platform/database/client.ts'
 import {
   type ConnectionSettings,
   type OpenDatabase,
   openDatabase,
   type Transaction,
 } from '#platform/database/connect.ts'
+import { WITHOUT_TIMEOUTS } from '#platform/database/session.ts'
 import {
   ABORT_GRACE_SECONDS,
   DEAD_LETTERS,
@@ -23,6 +25,11 @@ import {
 } from './jobs.ts'
 
 const EXPIRY_MARGIN_SECONDS = 30
+/**
+ * All statements of the queue are quick, except those of its maintenance. When the connections go silent, a heartbeat
+ * must get through before the jobs of this worker are reassigned.
+ */
+const QUERY_TIMEOUT_MS = 5_000
 const THIRTY_DAYS = 30 * 24 * 3_600
 const INSTALL_LOCK = 4_702_111
 const POLICIES = { waiting: 'short', 'waiting-or-running': 'exclusive' } as const
@@ -57,14 +64,16 @@ export async function installQueue(
   catalog: JobCatalog = jobs,
   heartbeatSeconds = HEARTBEAT_SECONDS,
 ): Promise<void> {
-  const database = openDatabase(settings, { max: 2, onIdleError: () => {} })
+  const database = openDatabase(settings, { max: 2, onIdleError: () => {}, session: WITHOUT_TIMEOUTS })
   const lock = await database.pool.connect()
   lock.on('error', () => {})
   const boss = createBoss(database)
   boss.on('error', () => {})
   try {
-    await lock.query('select pg_advisory_lock($1)', [INSTALL_LOCK])
-    await boss.start()
+    await withQueryTimeout(0, async () => {
+      await lock.query('select pg_advisory_lock($1)', [INSTALL_LOCK])
+      await boss.start()
+    })
     await boss.createQueue(DEAD_LETTERS, { retentionSeconds: THIRTY_DAYS })
     for (const [name, definition] of Object.entries(catalog)) {
       const policy = definition.unique ? POLICIES[definition.unique] : 'standard'
@@ -96,7 +105,11 @@ export async function openQueue<Catalog extends JobCatalog = Jobs>(options: {
   onError: (error: Error) => void
   catalog?: Catalog
 }): Promise<Queue<Catalog>> {
-  const database = openDatabase(options.settings, { max: 4, onIdleError: options.onError })
+  const database = openDatabase(options.settings, {
+    max: 4,
+    onIdleError: options.onError,
+    queryTimeoutMs: QUERY_TIMEOUT_MS,
+  })
   const boss = createBoss(database)
   // Without a listener, pg-boss's error event would end the process.
   boss.on('error', options.onError)

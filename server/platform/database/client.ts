@@ -1,0 +1,166 @@
+// One connection. Every connection of Gantry is one of these: it sets and verifies its session before it is used, no
+// statement waits forever, and a connection that cannot be used any more is not used again.
+import { AsyncLocalStorage } from 'node:async_hooks'
+import type { Socket } from 'node:net'
+import pg from 'pg'
+import {
+  assertWritable,
+  readSession,
+  type Session,
+  type SessionRow,
+  type SessionSettings,
+  setSession,
+} from './session.ts'
+
+/** A little more than the server's `statement_timeout`: only a connection that went silent gets this far. */
+export const QUERY_TIMEOUT_MS = 35_000
+const SETUP_TIMEOUT_MS = 3_000
+const KEEPALIVE_MS = 5_000
+
+const MAX_STATEMENTS = 500
+
+const timeouts = new AsyncLocalStorage<number>()
+
+/**
+ * Limits every statement of `work` to this time, instead of 35 seconds; 0 is no limit. A statement that has not been
+ * answered by then fails, and so does its connection.
+ */
+export function withQueryTimeout<Result>(ms: number, work: () => Promise<Result>): Promise<Result> {
+  return timeouts.run(ms, work)
+}
+
+/** The sessions of commits whose result never arrived, by their errors. */
+const unheard = new WeakMap<object, Session>()
+
+/**
+ * The session of a commit that was sent and never answered: its transaction may be committed all the same. Undefined
+ * for every other error.
+ */
+export function unheardCommit(error: unknown): Session | undefined {
+  return typeof error === 'object' && error !== null ? unheard.get(error) : undefined
+}
+
+type Callback = (error: Error | null, result?: unknown) => void
+
+export type Config = pg.ClientConfig & {
+  /** In addition to ours, or instead of them. */
+  session?: SessionSettings
+  /** For work that only reads: a standby will do. */
+  acceptsReadOnly?: boolean
+  /** 0: none. */
+  queryTimeoutMs?: number
+}
+
+// What `pg` keeps in its clients, and its types do not mention.
+type Internals = { _queryable: boolean; _ending: boolean; connection: { stream: Socket } }
+
+export class Client extends pg.Client {
+  /** Known after connecting. */
+  session: Session | undefined
+  /** Its server takes no writes any more: the pool must not keep it. */
+  isReadOnly = false
+  readonly #config: Config
+  #unheard = false
+  static #names = new Map<string, string>()
+
+  constructor(config: Config = {}) {
+    super({ ...config, keepAlive: true, keepAliveInitialDelayMillis: KEEPALIVE_MS })
+    this.#config = config
+    // A connection that is lost between two statements emits 'error', which without a listener would end the
+    // process; its next statement fails anyway.
+    this.on('error', () => {})
+  }
+
+  override connect(): Promise<this & { end(): Promise<void> }>
+  override connect(callback: (error: Error) => void): void
+  // biome-ignore lint/suspicious/noExplicitAny: the overloads above
+  override connect(callback?: (error: any) => void): any {
+    const connected = super.connect().then(() => this.#prepare())
+    if (!callback) return connected.then(() => this)
+    connected.then(() => callback(undefined), callback)
+  }
+
+  async #prepare(): Promise<void> {
+    const { application_name = 'gantry', session, acceptsReadOnly } = this.#config
+    // Also the name: one in DATABASE_URL would replace it.
+    const text = setSession({ application_name, ...session })
+    try {
+      const query = { text, query_timeout: SETUP_TIMEOUT_MS } as pg.QueryConfig
+      const rows = (await super.query(query)).rows as [SessionRow, ...SessionRow[]]
+      this.session = readSession(rows)
+      if (!acceptsReadOnly) assertWritable(rows)
+    } catch (error) {
+      void this.end()
+      throw error
+    }
+  }
+
+  /**
+   * Prepares every statement with parameters once per connection, under a name: planning a join of ten tables takes
+   * longer than running it. The statements are ours and few; past a limit they stay unnamed.
+   */
+  // biome-ignore lint/suspicious/noExplicitAny: pg's query has a dozen overloads
+  override query(query: any, values?: any, callback?: any): any {
+    if (typeof query !== 'string' || typeof values === 'function') return super.query(query, values, callback)
+    const config = {
+      text: query,
+      values,
+      name: Array.isArray(values) ? Client.#nameOf(query) : undefined,
+      query_timeout: timeouts.getStore() ?? this.#config.queryTimeoutMs ?? QUERY_TIMEOUT_MS,
+    } as pg.QueryConfig
+    const commits = this.#mayCommit(query)
+    if (!callback)
+      return (super.query(config) as Promise<unknown>).catch((error) => {
+        throw this.#examine(error, commits)
+      })
+    super.query(config, ((error, result) =>
+      callback(error ? this.#examine(error, commits) : error, result)) as Callback)
+  }
+
+  /** Whether this statement, once it is sent, may leave something committed. */
+  #mayCommit(text: string): boolean {
+    const { _queryable, _ending } = this as unknown as Internals
+    if (!_queryable || _ending) return false
+    return this.getTransactionStatus() === 'I' ? !READS.test(text) : text === 'commit'
+  }
+
+  #examine(error: Error & { code?: string }, commits: boolean): Error {
+    if (error.code === '25006') this.isReadOnly = true
+    if (commits && isUnanswered(error)) this.#unheard = true
+    // Also the error of the rollback that follows a failed commit, which takes its place.
+    if (this.#unheard && this.session) unheard.set(error, this.session)
+    if (error.message === 'Query read timeout') this.#abandon()
+    return error
+  }
+
+  /** What is still in the buffers must not arrive later, when everybody has been told that it failed. */
+  #abandon(): void {
+    const { stream } = (this as unknown as Internals).connection
+    try {
+      stream.resetAndDestroy()
+    } catch {
+      // Not TCP, or encrypted.
+      stream.destroy()
+    }
+    void this.end()
+  }
+
+  static #nameOf(text: string): string | undefined {
+    const known = Client.#names.get(text)
+    if (known !== undefined || Client.#names.size >= MAX_STATEMENTS) return known
+    const name = `gantry_${Client.#names.size + 1}`
+    Client.#names.set(text, name)
+    return name
+  }
+}
+
+const READS = /^\s*(select|show|set|listen|begin|start|rollback)\b/i
+
+/**
+ * Whether an error leaves open what happened to the statement. An answer of the server does not, except when the
+ * server is ending: that may interrupt the wait for a standby, after the commit.
+ */
+function isUnanswered(error: Error & { code?: string }): boolean {
+  if (!(error instanceof pg.DatabaseError)) return true
+  return error.code === '57P01' || error.code === '57P02' || error.code?.startsWith('08') === true
+}

@@ -1,0 +1,74 @@
+// The settings of a session. They are set after connecting, and verified, because nothing else reaches every server:
+// poolers ignore or reject settings in the startup packet, and `?options=` in DATABASE_URL replaces ours.
+
+/** Identifies a connection's process on its server, also when another server uses the same number. */
+export type Session = { pid: number; startedAt: string }
+
+export type SessionSettings = Record<string, string>
+
+/** As PostgreSQL prints them. Those that the server does not know (`transaction_timeout` before 17) are left out. */
+const SETTINGS: SessionSettings = {
+  // Our parsers read these forms only.
+  TimeZone: 'UTC',
+  DateStyle: 'ISO, MDY',
+  IntervalStyle: 'postgres',
+  bytea_output: 'hex',
+  client_encoding: 'UTF8',
+  standard_conforming_strings: 'on',
+  extra_float_digits: '1',
+  default_transaction_isolation: 'read committed',
+  statement_timeout: '30s',
+  // Far below the time that a caller waits: whoever waits for a lock knows soon that nothing happened.
+  lock_timeout: '5s',
+  transaction_timeout: '1min',
+  idle_in_transaction_session_timeout: '1min',
+}
+
+/** For work that takes as long as it takes. */
+export const WITHOUT_TIMEOUTS: SessionSettings = {
+  statement_timeout: '0',
+  lock_timeout: '0',
+  transaction_timeout: '0',
+  idle_in_transaction_session_timeout: '0',
+}
+
+/** The statement that sets a new session, in one round trip. The values are ours, never a user's. */
+export function setSession(different: SessionSettings): string {
+  const wanted = Object.entries({ ...SETTINGS, ...different })
+    .map(([name, value]) => `('${name}', '${value}')`)
+    .join(', ')
+  return `
+    select name, wanted, set_config(name, wanted, false) as value, pg_backend_pid() as pid,
+      (select backend_start::text from pg_stat_activity where pid = pg_backend_pid()) as started_at,
+      pg_is_in_recovery() as is_standby, current_setting('transaction_read_only') = 'on' as is_read_only
+    from (values ${wanted}) as settings (name, wanted) where current_setting(name, true) is not null`
+}
+
+export type SessionRow = {
+  name: string
+  wanted: string
+  value: string
+  pid: number
+  started_at: string
+  is_standby: boolean
+  is_read_only: boolean
+}
+
+const READ_ONLY = '25006'
+
+/** Throws when the settings of a new session do not apply: something between us and the server drops them. */
+export function readSession(rows: readonly SessionRow[]): Session {
+  const ignored = rows.find(({ wanted, value }) => wanted !== value)
+  if (ignored)
+    throw new Error(
+      `The database server ignores settings: ${ignored.name} is ${ignored.value}, not ${ignored.wanted}.`,
+    )
+  return { pid: rows[0]!.pid, startedAt: rows[0]!.started_at }
+}
+
+/** Throws an outage when the server takes no writes: during a failover, another one will. */
+export function assertWritable([{ is_standby, is_read_only }]: readonly [SessionRow, ...SessionRow[]]): void {
+  if (!is_standby && !is_read_only) return
+  const state = is_standby ? 'is a standby, which is read-only' : 'is read-only'
+  throw Object.assign(new Error(`The database server ${state}.`), { code: READ_ONLY })
+}
