@@ -14,13 +14,19 @@ const MAX_WAITING_BYTES = 64 * 1024 * 1024
 
 type Waiting = { call: CallToStore; resolve(result: StoredCall): void; reject(error: unknown): void }
 
+type LookUp = (calls: CallToStore[], error: unknown, began: number) => Promise<StoredCall[]>
+
 /**
  * Group commit: calls that arrive while a commit is in flight share the next one. Each call is answered only after its
  * own commit. A statement costs as much as a dozen calls, so a second commit starts in parallel only when enough
  * calls wait for it, or when the first is slow, for example because it waits for a lock. A third would only wait for the
  * other two.
  */
-export function createGroupCommit(commit: (calls: CallToStore[]) => Promise<StoredCall[]>) {
+export function createGroupCommit(
+  commit: (calls: CallToStore[]) => Promise<StoredCall[]>,
+  /** Finds out what became of calls whose commit failed at `began`; throws when it cannot. */
+  lookUp: LookUp = (_calls, error) => Promise.reject(error),
+) {
   const waiting: Waiting[] = []
   let waitingBytes = 0
   let inFlight = 0
@@ -57,15 +63,23 @@ export function createGroupCommit(commit: (calls: CallToStore[]) => Promise<Stor
   }
 
   async function commitBatch(batch: Waiting[]): Promise<void> {
-    startedAt = performance.now()
-    try {
-      const results = await commit(batch.map(({ call }) => call))
+    const began = performance.now()
+    startedAt = began
+    const calls = batch.map(({ call }) => call)
+    const answer = (results: StoredCall[]) => {
       batch.forEach(({ resolve }, index) => {
         resolve(results[index]!)
       })
+    }
+    const rejectAll = (error: unknown) => {
+      for (const { reject } of batch) reject(error)
+    }
+    try {
+      answer(await commit(calls))
     } catch (error) {
       if (batch.length === 1 || isOutage(error)) {
-        for (const { reject } of batch) reject(error)
+        // The next batch does not wait for it.
+        void lookUp(calls, error, began).then(answer, rejectAll)
         return
       }
       // One of them caused the error: alone, it affects no other.

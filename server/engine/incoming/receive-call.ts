@@ -2,6 +2,7 @@
 // evaluate-call (signature, rate limit, payload, conditions, variables) → group-commit → commit-calls → respond.
 import { randomUUIDv7 } from 'node:crypto'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
+import { withQueryTimeout } from '#platform/database/client.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { Listener } from '#platform/database/listen.ts'
 import { unavailable } from '#platform/http/errors.ts'
@@ -19,10 +20,13 @@ import {
 import { createGroupCommit } from './group-commit.ts'
 import { type CachedHook, createHookCache } from './hook-cache.ts'
 import type { StartedBy } from './insert-calls.ts'
+import { lookUpCalls } from './look-up-calls.ts'
 import { createRejectionLog } from './rejections.ts'
 import { idempotencyKey } from './sender-headers.ts'
 
 const FLUSH_EVERY_MS = 5_000
+/** Whoever waits for a lock learns earlier that nothing happened (`lock_timeout`). */
+const COMMIT_MS = 6_000
 
 /** What receiving calls needs; one per process. */
 export async function createCallReceiver(options: {
@@ -38,7 +42,10 @@ export async function createCallReceiver(options: {
   timer.unref()
   return {
     cache: await createHookCache(db, box, listener),
-    groupCommit: createGroupCommit((calls) => commitCalls(db, calls)),
+    groupCommit: createGroupCommit(
+      (calls) => withQueryTimeout(COMMIT_MS, () => commitCalls(db, calls)),
+      (calls, error, began) => lookUpCalls(db, calls, error, began),
+    ),
     limiter: createRateLimiter(),
     rejections,
     /** Writes the rejections that are only counted so far. */

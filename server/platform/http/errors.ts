@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Socket } from 'node:net'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import { unheardCommit } from '#platform/database/client.ts'
 import { isOutage } from '#platform/database/outages.ts'
 import { type ErrorsByField, errorsByField } from './validation.ts'
 
@@ -26,6 +27,7 @@ export const ERROR_CODES = {
   headers_too_large: 431,
   internal: 500,
   unavailable: 503,
+  outcome_unknown: 503,
 } as const
 
 export type ErrorCode = keyof typeof ERROR_CODES
@@ -63,14 +65,21 @@ export const unavailable = (
   return new ApiError('unavailable', message, { headers: { 'retry-after': '2' } })
 }
 
+/** A commit was sent, and its answer never arrived. */
+export const outcomeUnknown = () => {
+  const message =
+    'The database went away while the request was being stored: it may have been accepted. Look before you repeat it; a hook call with a delivery id can be repeated safely.'
+  return new ApiError('outcome_unknown', message, { headers: { 'retry-after': '2' } })
+}
+
 export function replyWithError(
   error: FastifyError | ApiError,
   request: FastifyRequest,
   reply: FastifyReply,
 ): FastifyReply {
-  const known = toApiError(error)
+  const known = toApiError(error, request.method)
   if (known.code === 'internal') request.log.error({ err: error }, 'request failed')
-  if (known.code === 'unavailable') request.log.warn({ reason: error.message }, 'request rejected')
+  if (known.status === 503) request.log.warn({ reason: error.message }, 'request rejected')
   // Errors of the framework itself occur before the hook that sets the request id.
   return reply
     .code(known.status)
@@ -101,10 +110,11 @@ const FRAMEWORK_ERRORS: Record<string, [ErrorCode, string]> = {
   HPE_HEADER_OVERFLOW: ['headers_too_large', 'The headers of the request are too large.'],
 }
 
-function toApiError(error: FastifyError | ApiError): ApiError {
+function toApiError(error: FastifyError | ApiError, method: string): ApiError {
   if (error instanceof ApiError) return error
   if (error.validation) return invalid(errorsByField(error.validation))
-  if (isOutage(error)) return unavailable()
+  const mayBeStored = method !== 'GET' && method !== 'HEAD' && unheardCommit(error) !== undefined
+  if (isOutage(error)) return mayBeStored ? outcomeUnknown() : unavailable()
   const known = FRAMEWORK_ERRORS[error.code] ?? (error.statusCode === 400 ? MALFORMED : undefined)
   return new ApiError(...(known ?? ['internal', 'Internal error; the request id identifies it in the log.']))
 }

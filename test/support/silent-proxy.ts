@@ -1,0 +1,64 @@
+// A proxy in front of PostgreSQL that can go silent: connections stay open, and nothing passes any more.
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import type { ConnectionSettings } from '#platform/database/connect.ts'
+import { later } from './later.ts'
+
+type Closer = { after(fn: () => Promise<void>): void }
+
+export type SilentProxy = {
+  port: number
+  /** Connections of now say nothing any more; new ones work, unless `forNewOnes`. */
+  silence(options?: { forNewOnes?: boolean }): void
+  /** What is sent still arrives; only the answers are lost. */
+  loseAnswers(): void
+  /** New connections work again. Those that went silent stay so. */
+  heal(): void
+}
+
+export async function startSilentProxy(t: Closer, target: ConnectionSettings): Promise<SilentProxy> {
+  const pairs = new Set<{ client: Socket; server: Socket }>()
+  let isSilent = false
+  const path = `${target.host}/.s.PGSQL.${target.port ?? 5432}`
+  const listener = createServer((client) => {
+    const server = connect(path)
+    const pair = { client, server }
+    pairs.add(pair)
+    for (const socket of [client, server]) socket.on('error', () => {})
+    if (isSilent) return
+    client.pipe(server)
+    server.pipe(client)
+    const stop = (other: Socket) => () => {
+      pairs.delete(pair)
+      if (!other.isPaused()) other.destroy()
+    }
+    client.on('close', stop(server))
+    server.on('close', stop(client))
+  })
+  listener.listen(0, '127.0.0.1')
+  await once(listener, 'listening')
+  later(t, async () => {
+    for (const { client, server } of pairs) {
+      client.destroy()
+      server.destroy()
+    }
+    listener.close()
+  })
+  const stopReading = (socket: Socket) => {
+    socket.unpipe()
+    socket.pause()
+  }
+  return {
+    port: (listener.address() as AddressInfo).port,
+    silence({ forNewOnes = false } = {}) {
+      isSilent = forNewOnes
+      for (const { client, server } of pairs) for (const socket of [client, server]) stopReading(socket)
+    },
+    loseAnswers() {
+      for (const { server } of pairs) stopReading(server)
+    },
+    heal() {
+      isSilent = false
+    },
+  }
+}
