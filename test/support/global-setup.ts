@@ -6,15 +6,18 @@ import { type EmbeddedPostgres, startEmbeddedPostgres } from '#platform/database
 import { migrate } from '#platform/database/migrate.ts'
 import { installQueue } from '#platform/queue/open-queue.ts'
 import { administer, publishTestServer, TEMPLATE_DATABASE } from './database.ts'
+import { homeForOlderPostgres, olderPostgres } from './older-postgres.ts'
 
-// One real PostgreSQL for the whole run, and in it a migrated template that every test file copies.
+// One real PostgreSQL for the whole run, and in it a migrated template that every test file copies. With
+// GANTRY_TEST_POSTGRES_VERSION=15 (16, 17) it is that version; `node scripts/test-tools.mjs --older-postgres` gets it.
 let server: EmbeddedPostgres | undefined
 let home: string | undefined
 
 export async function globalSetup(): Promise<void> {
-  home = await mkdtemp(join(tmpdir(), 'gantry-tests-'))
+  home = await homeForOlderPostgres(await mkdtemp(join(tmpdir(), 'gantry-tests-')))
   server = await startEmbeddedPostgres({
     home,
+    packageFolder: await olderPostgres(process.env.GANTRY_TEST_POSTGRES_VERSION),
     settings: { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_connections: '300' },
   })
   publishTestServer(server.connection)

@@ -6,6 +6,7 @@ import { assertSameKey } from '#ops/commands/same-key.ts'
 import { decodeKeys, findMasterKeys, keyFile, newKey, replaceKeyFile } from '#platform/crypto/master-key.ts'
 import { createSecretBox, type Keys } from '#platform/crypto/secret-box.ts'
 import type { Database } from '#platform/database/connect.ts'
+import { earlierTransactionsEnd } from '#platform/database/earlier-transactions.ts'
 import { type Resealed, resealAll } from './reseal.ts'
 
 export type Rotation = {
@@ -92,20 +93,8 @@ async function exclusively<Result>(db: Database, work: () => Promise<Result>): P
  */
 async function earlierTransactions({ db, signal, sealToStoreMs, transactionsMs }: Rotation): Promise<void> {
   await pause(sealToStoreMs, undefined, { signal })
-  const { rows } = await sql<{ since: string }>`select clock_timestamp()::text as since`.execute(db)
-  const { since } = rows[0]!
-  const deadline = performance.now() + transactionsMs
-  for (;;) {
-    const earlier = await sql`
-      select from pg_stat_activity
-      where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend'
-        and xact_start < ${since}::timestamptz and application_name <> 'gantry maintenance'
-      limit 1`.execute(db)
-    if (earlier.rows.length === 0) return
-    if (performance.now() > deadline)
-      throw new Error('transactions in the database do not end: run this again when they have')
-    await pause(100, undefined, { signal })
-  }
+  if (!(await earlierTransactionsEnd(db, { withinMs: transactionsMs, signal })))
+    throw new Error('transactions in the database do not end: run this again when they have')
 }
 
 export function retiredFile(home: string): string {

@@ -5,6 +5,7 @@ import { type Kysely, sql } from 'kysely'
 import { compareReleases, VERSION } from '#platform/version.ts'
 import { withQueryTimeout } from './client.ts'
 import type { Database, Transaction } from './connect.ts'
+import { provideFunctions } from './older-servers.ts'
 import { type Executed, oldestThatTolerates, pendingMigrations } from './schema.ts'
 
 const FOLDER = new URL('./migrations/', import.meta.url)
@@ -57,6 +58,7 @@ async function migrateAll(db: Database, options: MigrateOptions): Promise<void> 
   await db.transaction().execute(async (trx) => {
     await lockMigrations(trx)
     await createBookkeeping(trx)
+    await provideFunctions(trx)
   })
   await giveNotice(db, migrations, known, release)
   for (let attempt = 1; ; ) {
@@ -77,6 +79,7 @@ async function migrateAll(db: Database, options: MigrateOptions): Promise<void> 
 export async function migrateWithin(trx: Transaction, to: string): Promise<void> {
   const migrations = await readMigrations()
   await createBookkeeping(trx)
+  await provideFunctions(trx)
   for (const name of pendingMigrations(await readExecuted(trx), Object.keys(migrations), VERSION)) {
     if (name <= to) await run(trx, name, migrations[name]!)
   }

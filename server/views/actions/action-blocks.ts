@@ -2,30 +2,37 @@ import { type RawBuilder, sql } from 'kysely'
 import type { ActionFilters } from '#model/actions/filters.ts'
 import { ANY_ID, newestInPartition } from '#model/actions/partition.ts'
 import type { Database } from '#platform/database/connect.ts'
+import { earlierTransactionsEnd } from '#platform/database/earlier-transactions.ts'
 
 // Actions are counted once, in blocks of 5,000 ids. Actions are never deleted, so the count of a block in which no
 // id can appear any more is final: the block is closed. Actions that are not counted yet are the head.
 export const BLOCK = 5_000
 
+/** For transactions to end; after that the block is left to the next run. */
+const WAIT_MS = 10_000
+
 /**
  * Counts the blocks that have closed since the last run; called by a job. A block is closed when a later action is
- * five minutes old: by then every transaction that took an id of the block has ended (transactions are limited to
- * one minute, see connect.ts).
+ * visible and every transaction that was running then has ended: no other can have taken an id of the block. Later
+ * actions are five minutes old at least, so that there is rarely a transaction to wait for.
  */
 export async function countClosedBlocks(
   db: Database,
   options: { graceMinutes?: number } = {},
 ): Promise<void> {
+  const { rows } = await sql<{ next_block: number; id: number | null }>`
+    select next_block, (select max(id) from actions where id >= next_block * ${BLOCK}::bigint
+      and created_at < now() - ${options.graceMinutes ?? 5}::int * interval '1 minute') as id
+    from counted_action_blocks`.execute(db)
+  const end = Math.floor((rows[0]!.id ?? 0) / BLOCK)
+  if (end <= rows[0]!.next_block) return
+  if (!(await earlierTransactionsEnd(db, { withinMs: WAIT_MS }))) return
   await db.transaction().execute(async (trx) => {
     const { next_block } = await trx
       .selectFrom('counted_action_blocks')
       .select('next_block')
       .forUpdate()
       .executeTakeFirstOrThrow()
-    const { rows } = await sql<{ id: number | null }>`
-      select max(id) as id from actions where id >= ${next_block * BLOCK}
-        and created_at < now() - ${options.graceMinutes ?? 5}::int * interval '1 minute'`.execute(trx)
-    const end = Math.floor((rows[0]?.id ?? 0) / BLOCK)
     if (end <= next_block) return
     await sql`
       insert into action_blocks (block, environment_id, actions, first_created_at, last_created_at)

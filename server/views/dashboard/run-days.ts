@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import type { Database } from '#platform/database/connect.ts'
+import { oldestTransaction } from '#platform/database/earlier-transactions.ts'
 
 // How many runs ended on each day, and how long they took. Older runs are added up once, by a job; newer ones are
 // read from the actions themselves. The sum is exact at any time, however late the job is.
@@ -13,14 +14,14 @@ const CLASS_RATIO = 1.02
 const RETENTION_DAYS = 60
 
 /**
- * Adds up the runs that have ended since the last time. An end becomes visible at most a minute after its timestamp,
- * because transactions are limited to that (see connect.ts); five minutes are on the safe side.
+ * Adds up the runs that have ended since the last time, up to five minutes ago, or up to the start of the oldest
+ * transaction that still runs: it may store ends from its start on, and they become visible later.
  */
 export async function countEndedRuns(db: Database, options: { graceMinutes?: number } = {}): Promise<void> {
   await db.transaction().execute(async (trx) => {
     const { rows } = await sql<{ until: string; next: string; is_due: boolean }>`
       select until, next, next > until as is_due from counted_runs, lateral (
-        select (now() - ${options.graceMinutes ?? 5}::int * interval '1 minute')::timestamptz(3) as next) as moment
+        select least(now() - ${options.graceMinutes ?? 5}::int * interval '1 minute', ${oldestTransaction})::timestamptz(3) - interval '1 ms' as next) as moment
       for update of counted_runs`.execute(trx)
     const { until, next, is_due } = rows[0]!
     if (!is_due) return

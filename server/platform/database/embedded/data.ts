@@ -68,7 +68,7 @@ export async function createDatabaseFolder(plan: {
   await fs.chown(unfinished, account.uid, account.gid)
   const options = [
     ...['--pgdata', asSeenByServer(unfinished), '--username', 'gantry', '--encoding', 'UTF8'],
-    ...['--locale-provider', 'builtin', '--builtin-locale', 'C.UTF-8'],
+    ...localeOptions(Number(plan.binaries.major)),
     ...['--auth-local', 'peer', '--auth-host', 'reject', '--no-instructions'],
     ...(plan.settings.fsync === 'off' ? ['--no-sync'] : []),
   ]
@@ -84,6 +84,13 @@ export async function createDatabaseFolder(plan: {
   // Otherwise a power cut could restore the old name, and the next start would delete the data as unfinished.
   await syncFolder(home)
   return folder
+}
+
+/** The same order everywhere, whatever the system knows; the versions before 17 need the system's. */
+function localeOptions(major: number): string[] {
+  return major >= 17
+    ? ['--locale-provider', 'builtin', '--builtin-locale', 'C.UTF-8']
+    : ['--locale', SERVER_ENVIRONMENT.LANG]
 }
 
 /** Only the account that Gantry runs as may connect, as the role gantry. Written at each start: it may change. */

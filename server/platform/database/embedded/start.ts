@@ -23,6 +23,8 @@ export type EmbeddedOptions = {
   home: string
   /** Additional PostgreSQL settings; they override ours. */
   settings?: Record<string, string>
+  /** For tests: the folder of another version's binaries. */
+  packageFolder?: string
   /** Prints a one-line message for the operator. */
   say?: (message: string) => void
 }
@@ -43,7 +45,7 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions) {
   const home = await realpath(options.home)
   resources.defer(await lockHome(home))
 
-  const binaries = await provideBinaries(home)
+  const binaries = await provideBinaries(home, options.packageFolder)
   const found = await findDatabaseFolder(home, binaries.major)
   const account = await chooseAccount(found)
   const data = found?.folder ?? (await createDatabaseFolder({ home, binaries, account, settings }))
