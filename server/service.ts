@@ -2,7 +2,6 @@
 // order. The only file that knows every room.
 import type { AddressInfo } from 'node:net'
 import type { FastifyBaseLogger } from 'fastify'
-import { sql } from 'kysely'
 import { Client } from 'pg'
 import { pruneTokens } from '#access/accounts/sessions.ts'
 import { pruneAuthorizations } from '#access/command-line-login/authorizations.ts'
@@ -24,15 +23,17 @@ import { createSshGuard } from '#platform/addresses/ssh-guard.ts'
 import { baseUrlOf, type Config, guardUrl } from '#platform/config.ts'
 import { openKeyRing } from '#platform/crypto/key-ring.ts'
 import { createSecretBox } from '#platform/crypto/secret-box.ts'
-import { assertSupportedServer, type ConnectionSettings, openDatabase } from '#platform/database/connect.ts'
+import { withQueryTimeout } from '#platform/database/client.ts'
+import { type ConnectionSettings, checkDatabase, openDatabase } from '#platform/database/connect.ts'
 import { startEmbeddedPostgres } from '#platform/database/embedded/start.ts'
 import { openListener } from '#platform/database/listen.ts'
 import { migrate } from '#platform/database/migrate.ts'
+import { preflight } from '#platform/database/preflight.ts'
 import { watchSchema } from '#platform/database/schema-watch.ts'
 import { listDeadLetters } from '#platform/queue/dead-letters.ts'
 import type { JobHandlers } from '#platform/queue/handler.ts'
 import { jobs } from '#platform/queue/jobs.ts'
-import { installQueue, openQueue } from '#platform/queue/open-queue.ts'
+import { installQueue, openQueue, QUEUE_CONNECTIONS } from '#platform/queue/open-queue.ts'
 import { answerProbe, createProbe } from '#platform/queue/probe.ts'
 import { startWorker } from '#platform/queue/worker.ts'
 import { VERSION } from '#platform/version.ts'
@@ -43,6 +44,10 @@ import { buildApp } from './app.ts'
 
 /** Grace period for deliveries in flight when the service stops; after that they are handed back. */
 const MAX_DELIVERY_GRACE_MS = 8_000
+
+const LISTENERS = 1
+/** For health checks, which ask often and must not pile up. */
+const CHECK_MS = 2_000
 
 export type Service = {
   /** Undefined for a worker-only process. */
@@ -202,7 +207,7 @@ export async function startService(
       baseUrl,
       health: {
         refusal: schema.problem,
-        checkDatabase: async () => void (await sql`select 1`.execute(db)),
+        checkDatabase: () => withQueryTimeout(CHECK_MS, () => checkDatabase(db)),
         isQueueWorking: () => probe.isWorking(),
         metrics: () => metrics.read(),
         deadLetters: (limit) => listDeadLetters(queue, { limit }),
@@ -239,7 +244,10 @@ async function provideDatabase(
 ): Promise<{ settings: ConnectionSettings; databaseUid: number | null }> {
   if (config.databaseUrl !== undefined) {
     const settings = { connectionString: config.databaseUrl }
-    await assertSupportedServer(settings)
+    await preflight(settings, {
+      connections: config.databaseConnections + QUEUE_CONNECTIONS + LISTENERS,
+      warn: say,
+    })
     return { settings, databaseUid: null }
   }
   const embedded = await startEmbeddedPostgres({ home: config.home, say })

@@ -3,9 +3,10 @@ import { join } from 'node:path'
 import pg from 'pg'
 import type { Config } from '#platform/config.ts'
 import { Client } from '#platform/database/client.ts'
-import { assertSupportedServer, type ConnectionSettings } from '#platform/database/connect.ts'
+import type { ConnectionSettings } from '#platform/database/connect.ts'
 import { provideSocketFolder } from '#platform/database/embedded/socket.ts'
 import { startEmbeddedPostgres } from '#platform/database/embedded/start.ts'
+import { preflight } from '#platform/database/preflight.ts'
 import { WITHOUT_TIMEOUTS } from '#platform/database/session.ts'
 
 export type ReachedDatabase = {
@@ -25,7 +26,7 @@ export async function reachDatabase(
 ): Promise<ReachedDatabase> {
   if (config.databaseUrl !== undefined) {
     const settings = { connectionString: config.databaseUrl }
-    await assertSupportedServer(settings)
+    await preflight(settings, { warn: options.say })
     return { settings, isHomeInUse: false, [Symbol.asyncDispose]: async () => {} }
   }
   const data = await realpath(join(config.home, 'postgres')).catch(() => undefined)

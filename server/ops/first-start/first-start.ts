@@ -30,6 +30,7 @@ export async function prepareFirstStart(
   refuseLocal: RefuseLocal,
 ): Promise<FirstStart> {
   return db.transaction().execute(async (trx): Promise<FirstStart> => {
+    await sql`set local lock_timeout = '30s'`.execute(trx)
     await sql`select pg_advisory_xact_lock(${FIRST_START_LOCK})`.execute(trx)
     if (await hasUsers(trx)) return { kind: 'not-the-first' }
     const password = config.adminPassword ?? generatePassword()

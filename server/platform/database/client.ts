@@ -86,9 +86,9 @@ export class Client extends pg.Client {
     const text = setSession({ application_name, ...session })
     try {
       const query = { text, query_timeout: SETUP_TIMEOUT_MS } as pg.QueryConfig
-      const rows = (await super.query(query)).rows as [SessionRow, ...SessionRow[]]
+      const rows = (await super.query(query)).rows as SessionRow[]
       this.session = readSession(rows)
-      if (!acceptsReadOnly) assertWritable(rows)
+      if (!acceptsReadOnly) assertWritable(rows[0]!)
     } catch (error) {
       void this.end()
       throw error

@@ -1,9 +1,10 @@
 // The database: PostgreSQL, accessed through `pg` and typed by Kysely. Code that needs rows takes a `Database` (or a
 // transaction) as its first argument; only this file opens a pool.
-import { Kysely, type Transaction as KyselyTransaction, PostgresDialect } from 'kysely'
+import { Kysely, type Transaction as KyselyTransaction, PostgresDialect, sql } from 'kysely'
 import pg from 'pg'
 import { parseExactly } from '#platform/exact-json.ts'
 import { Client, type Config } from './client.ts'
+import { assertWritable, WRITABILITY, type Writability } from './session.ts'
 import type { Tables } from './tables.ts'
 
 export type Database = Kysely<Tables>
@@ -69,23 +70,8 @@ export function openDatabase(
   return { db, pool, poolState, settings, close }
 }
 
-const MIN_VERSION = 18
-
-/** Reports what is wrong with the server of DATABASE_URL before anything else fails because of it. */
-export async function assertSupportedServer(settings: ConnectionSettings): Promise<void> {
-  const client = new pg.Client({ ...settings, application_name: 'gantry', connectionTimeoutMillis: 10_000 })
-  client.on('error', () => {})
-  try {
-    await client.connect()
-    const { rows } = await client.query('show server_version_num')
-    const major = Math.floor(Number(rows[0].server_version_num) / 10_000)
-    if (major < MIN_VERSION)
-      throw new Error(`it runs PostgreSQL ${major}; Gantry requires ${MIN_VERSION} or newer`)
-  } catch (error) {
-    throw new Error(`The server of DATABASE_URL cannot be used: ${(error as Error).message}`, {
-      cause: error,
-    })
-  } finally {
-    await client.end().catch(() => {})
-  }
+/** Throws an outage unless the database answers, and takes writes. */
+export async function checkDatabase(db: Database): Promise<void> {
+  const { rows } = await sql<Writability>`select ${sql.raw(WRITABILITY)}`.execute(db)
+  assertWritable(rows[0]!)
 }

@@ -32,6 +32,8 @@ export const WITHOUT_TIMEOUTS: SessionSettings = {
   idle_in_transaction_session_timeout: '0',
 }
 
+export const WRITABILITY = `pg_is_in_recovery() as is_standby, current_setting('transaction_read_only') = 'on' as is_read_only`
+
 /** The statement that sets a new session, in one round trip. The values are ours, never a user's. */
 export function setSession(different: SessionSettings): string {
   const wanted = Object.entries({ ...SETTINGS, ...different })
@@ -40,7 +42,7 @@ export function setSession(different: SessionSettings): string {
   return `
     select name, wanted, set_config(name, wanted, false) as value, pg_backend_pid() as pid,
       (select backend_start::text from pg_stat_activity where pid = pg_backend_pid()) as started_at,
-      pg_is_in_recovery() as is_standby, current_setting('transaction_read_only') = 'on' as is_read_only
+      ${WRITABILITY}
     from (values ${wanted}) as settings (name, wanted) where current_setting(name, true) is not null`
 }
 
@@ -50,9 +52,9 @@ export type SessionRow = {
   value: string
   pid: number
   started_at: string
-  is_standby: boolean
-  is_read_only: boolean
-}
+} & Writability
+
+export type Writability = { is_standby: boolean; is_read_only: boolean }
 
 const READ_ONLY = '25006'
 
@@ -67,7 +69,7 @@ export function readSession(rows: readonly SessionRow[]): Session {
 }
 
 /** Throws an outage when the server takes no writes: during a failover, another one will. */
-export function assertWritable([{ is_standby, is_read_only }]: readonly [SessionRow, ...SessionRow[]]): void {
+export function assertWritable({ is_standby, is_read_only }: Writability): void {
   if (!is_standby && !is_read_only) return
   const state = is_standby ? 'is a standby, which is read-only' : 'is read-only'
   throw Object.assign(new Error(`The database server ${state}.`), { code: READ_ONLY })

@@ -31,6 +31,8 @@ const EXPIRY_MARGIN_SECONDS = 30
  */
 const QUERY_TIMEOUT_MS = 5_000
 const THIRTY_DAYS = 30 * 24 * 3_600
+/** Of each process, in addition to those of its own pool. */
+export const QUEUE_CONNECTIONS = 4
 const INSTALL_LOCK = 4_702_111
 const POLICIES = { waiting: 'short', 'waiting-or-running': 'exclusive' } as const
 
@@ -106,7 +108,7 @@ export async function openQueue<Catalog extends JobCatalog = Jobs>(options: {
   catalog?: Catalog
 }): Promise<Queue<Catalog>> {
   const database = openDatabase(options.settings, {
-    max: 4,
+    max: QUEUE_CONNECTIONS,
     onIdleError: options.onError,
     queryTimeoutMs: QUERY_TIMEOUT_MS,
   })
