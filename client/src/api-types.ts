@@ -6412,7 +6412,7 @@ export interface components {
         'application/json': components['schemas']['Error']
       }
     }
-    /** @description Gantry is temporarily unavailable; nothing was accepted. Try again after `Retry-After`. */
+    /** @description Gantry is temporarily unavailable; nothing was accepted, unless `code` is `outcome_unknown`. Try again after `Retry-After`. */
     Unavailable: {
       headers: {
         'X-Request-Id': components['headers']['X-Request-Id']

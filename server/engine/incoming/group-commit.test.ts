@@ -191,3 +191,25 @@ suite('overload', () => {
     assert.deepEqual(await groupCommit.store(callOf(2)), { kind: 'started', actionId: 2 })
   })
 })
+
+suite('a commit that fails because of an outage', () => {
+  test('is looked up, while the next batch goes on', async () => {
+    const found = Promise.withResolvers<StoredCall[]>()
+    let commits = 0
+    const groupCommit = createGroupCommit(
+      async (batch) => {
+        commits += 1
+        if (commits === 1) throw away()
+        return batch.map(answerTo)
+      },
+      () => found.promise,
+    )
+    const first = groupCommit.store(callOf(1))
+    await turn()
+    await turn()
+    assert.deepEqual(await groupCommit.store(callOf(2)), { kind: 'started', actionId: 2 })
+    found.resolve([{ kind: 'started', actionId: 1 }])
+    assert.deepEqual(await first, { kind: 'started', actionId: 1 })
+    assert.equal(commits, 2, 'it is not committed again')
+  })
+})

@@ -11,8 +11,8 @@ import type { CallToStore } from './insert-calls.ts'
 /** Senders give up after ten seconds. */
 const ANSWER_WITHIN_MS = 9_500
 /** Short, because idle connections may be as silent as the one that was lost: each attempt uses up one. */
-const ATTEMPT_MS = 500
-const EVERY_MS = 200
+const ATTEMPT_MS = 400
+const EVERY_MS = 100
 
 /**
  * What became of calls whose commit failed. When the commit was sent and only its answer is missing, they are looked
@@ -28,11 +28,12 @@ export async function lookUpCalls(
   if (!session) throw error
   const deadline = began + ANSWER_WITHIN_MS
   do {
-    const found = await withQueryTimeout(ATTEMPT_MS, () => lookUpOnce(db, calls, session)).catch(
-      (failure) => {
-        if (!isOutage(failure)) throw failure
-      },
-    )
+    const attempt = withQueryTimeout(ATTEMPT_MS, () => lookUpOnce(db, calls, session)).catch((failure) => {
+      if (!isOutage(failure)) throw failure
+    })
+    // Connecting may take longer than there is time.
+    const tooLate = pause(deadline - performance.now(), undefined, { ref: false })
+    const found = await Promise.race([attempt, tooLate])
     if (found === 'nothing') throw Object.assign(unavailable(), { cause: error })
     if (found) return found
     await pause(EVERY_MS)

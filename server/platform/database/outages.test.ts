@@ -27,6 +27,10 @@ describe('an outage', () => {
     'EPIPE',
     'ETIMEDOUT',
     'ENOTFOUND',
+    'EMFILE',
+    'ENFILE',
+    '25006',
+    '55P03',
     '53100',
     '53300',
     '57P01',
@@ -42,6 +46,7 @@ describe('an outage', () => {
   for (const message of [
     'Connection terminated unexpectedly',
     'Connection terminated due to connection timeout',
+    'Query read timeout',
     'timeout exceeded when trying to connect',
     'Client has encountered a connection error and is not queryable',
     'the database system is shutting down',

@@ -84,7 +84,7 @@ const ERRORS: Record<number, [name: string, description: string, headers?: objec
   500: ['InternalError', 'Gantry failed unexpectedly; the request id identifies the failure in the log.'],
   503: [
     'Unavailable',
-    'Gantry is temporarily unavailable; nothing was accepted. Try again after `Retry-After`.',
+    'Gantry is temporarily unavailable; nothing was accepted, unless `code` is `outcome_unknown`. Try again after `Retry-After`.',
     RETRY_AFTER,
   ],
 }

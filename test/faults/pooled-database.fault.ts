@@ -1,0 +1,26 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { ownDatabase, startCalled, urlAt } from '#test/support/called-gantry.ts'
+import { administer } from '#test/support/database.ts'
+import { startPgBouncer } from '#test/support/pgbouncer.ts'
+
+test('PgBouncer: session pooling works, with right times in New York; transaction pooling is refused', async (t) => {
+  const database = await ownDatabase(t)
+  await administer(`alter database ${database} set timezone = 'America/New_York'`)
+  const port = await startPgBouncer(t, database)
+
+  const { callHook, get } = await startCalled(t, urlAt(port, 'session'))
+  const { status, body } = await callHook('one')
+  assert.equal(status, 202)
+  const { created_at } = (await get(`/actions/${body.action_id}`)).body
+  assert.ok(Math.abs(Date.parse(created_at) - Date.now()) < 60_000, created_at)
+
+  await assert.rejects(startCalled(t, urlAt(port, 'transaction')), (error: Error) => {
+    assert.match(error.message, /pools by transaction or statement: .* Set pool_mode = session/)
+    return true
+  })
+  await assert.rejects(
+    startCalled(t, urlAt(port, 'session', `&options=${encodeURIComponent('-c timezone=UTC')}`)),
+    /unsupported startup parameter: options\. Remove options and timeouts from DATABASE_URL/,
+  )
+})
