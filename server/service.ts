@@ -15,7 +15,9 @@ import { readDeliveryDepths } from '#engine/outgoing/claim-deliveries.ts'
 import { startDeliveryWorker } from '#engine/outgoing/deliver.ts'
 import { openRunner } from '#engine/runner/runner.ts'
 import { createEnqueue, scheduleActions, sweepSlots } from '#engine/scheduling/jobs.ts'
+import { placeWaiting } from '#engine/scheduling/stranded-targets.ts'
 import { createTree } from '#model/inventory/tree.ts'
+import { startHeartbeat } from '#model/workers/heartbeat.ts'
 import { assertSameKey } from '#ops/commands/same-key.ts'
 import { type FirstStart, prepareFirstStart } from '#ops/first-start/first-start.ts'
 import { createMetrics } from '#ops/operations/metrics.ts'
@@ -34,20 +36,23 @@ import type { JobHandlers } from '#platform/queue/handler.ts'
 import { jobs } from '#platform/queue/jobs.ts'
 import { installQueue, openQueue } from '#platform/queue/open-queue.ts'
 import { answerProbe, createProbe } from '#platform/queue/probe.ts'
-import { startWorker } from '#platform/queue/worker.ts'
+import { within } from '#platform/queue/repeat.ts'
+import { startWorker, type Worker } from '#platform/queue/worker.ts'
 import { VERSION } from '#platform/version.ts'
 import { countClosedBlocks } from '#views/actions/action-blocks.ts'
 import { countEndedRuns } from '#views/dashboard/run-days.ts'
-import { startHeartbeat } from '#views/dashboard/workers.ts'
 import { buildApp } from './app.ts'
 
 /** Grace period for deliveries in flight when the service stops; after that they are handed back. */
 const MAX_DELIVERY_GRACE_MS = 8_000
 
+const TARGETS = 'targets.run'
+
 export type Service = {
   /** Undefined for a worker-only process. */
   url: string | undefined
-  stop(): Promise<void>
+  /** `hurry` ends the time that running work has. */
+  stop(hurry?: AbortSignal): Promise<void>
 }
 
 export async function startService(
@@ -114,7 +119,12 @@ export async function startService(
   resources.defer(() => http.close())
 
   let unrecordedDeliveries = 0
+  let isStopping = false
+  let hurry: AbortSignal | undefined
+  let drain: (() => Promise<void>) | undefined
   if (config.role !== 'api') {
+    // With the embedded database there is one worker, and its host name may change with every start.
+    const workerName = config.databaseUrl === undefined ? undefined : config.workerName
     const runner = await openRunner({
       db,
       box,
@@ -123,6 +133,7 @@ export async function startService(
       connect,
       guard,
       enqueueTargets: enqueue.targets,
+      workerName,
       log,
       onError: reportError('runner'),
     })
@@ -145,13 +156,53 @@ export async function startService(
     // Together with the grace period of up to ten seconds, this stays below the 15-second limit for a stop.
     const beatMs = (config.heartbeatSeconds * 1_000) / 4
     const timings = { pollMs: config.pollMs, beatMs, abortGraceMs: 2_000, lastWritesMs: 1_000 }
-    const heartbeat = await startHeartbeat(db, { onError: reportError('workers') })
+    let worker: Worker | undefined
+    const place = () => placeWaiting(db, enqueue.targets, reportError('scheduling'))
+    const heartbeat = await startHeartbeat(db, {
+      name: workerName ?? null,
+      version: VERSION,
+      capacity: config.targetsPerWorker,
+      runningTargets: () => worker?.running(TARGETS) ?? 0,
+      isAlone: workerName === undefined,
+      listener,
+      onOnline: place,
+      onDraining(draining) {
+        worker?.drain(TARGETS, draining)
+        if (!draining) void place()
+      },
+      onError: reportError('workers'),
+    })
     resources.defer(() => heartbeat.stop())
     // In parallel: one after the other would exceed the limit.
     const stops: (() => Promise<void>)[] = []
     resources.defer(async () => void (await Promise.all(stops.map((stop) => stop()))))
-    const worker = await startWorker({ queue, listener, handlers, log, timings })
-    stops.push(() => worker.stop({ graceMs: config.stopGraceMs }))
+    const running = await startWorker({
+      queue,
+      listener,
+      handlers,
+      consumers: {
+        [TARGETS]: {
+          concurrency: config.targetsPerWorker,
+          group: workerName,
+          onRunning: heartbeat.touch,
+        },
+      },
+      log,
+      timings,
+    })
+    worker = running
+    let graceMs = config.stopGraceMs
+    stops.push(async () => {
+      void heartbeat.leave()
+      await running.stop({ graceMs, hurry })
+    })
+    drain = async () => {
+      await heartbeat.leave()
+      running.drain(TARGETS, true)
+      const isIdle = await within(config.drainSeconds * 1_000, running.idle(TARGETS), hurry)
+      // What has had its time gets no more.
+      if (!isIdle) graceMs = 0
+    }
     const deliveryWorker = await startDeliveryWorker({
       db,
       box,
@@ -203,7 +254,7 @@ export async function startService(
       health: {
         refusal: schema.problem,
         checkDatabase: async () => void (await sql`select 1`.execute(db)),
-        isQueueWorking: () => probe.isWorking(),
+        isQueueWorking: async () => !isStopping && probe.isWorking(),
         metrics: () => metrics.read(),
         deadLetters: (limit) => listDeadLetters(queue, { limit }),
       },
@@ -214,7 +265,16 @@ export async function startService(
   }
 
   const running = resources.move()
-  return { url, stop: () => running.disposeAsync() }
+  return {
+    url,
+    async stop(signal) {
+      isStopping = true
+      hurry = signal
+      // Meanwhile the API answers, and hook calls are stored.
+      if (config.drainSeconds > 0) await drain?.()
+      await running.disposeAsync()
+    },
+  }
 }
 
 function sayFirstStart(start: FirstStart, say: (message: string) => void): void {

@@ -1,10 +1,10 @@
 import { sql } from 'kysely'
 import type { Caller } from '#access/authorization/caller.ts'
 import { can, type Permission, type Scope } from '#access/authorization/permissions.ts'
+import { countOnline } from '#model/workers/live-workers.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { jobs } from '#platform/queue/jobs.ts'
 import { readOldestReadySeconds, readQueueDepths } from '#platform/queue/queue-depths.ts'
-import { countOnline } from '#views/dashboard/workers.ts'
 import { bounded, counted } from './database-checks.ts'
 import { type Check, failed, ok, warning } from './run-checks.ts'
 
