@@ -60,6 +60,7 @@ import { commandLineRoutes } from '#ops/command-line/routes.ts'
 import { type DiagnosticsDeps, diagnosticsRoutes } from '#ops/diagnostics/routes.ts'
 import { refuseWork } from '#ops/operations/refuse-work.ts'
 import { type Health, operationsRoutes } from '#ops/operations/routes.ts'
+import { workerRoutes } from '#ops/operations/worker-routes.ts'
 import { referenceRoutes } from '#ops/reference/routes.ts'
 import type { AddressGuard } from '#platform/addresses/guard.ts'
 import type { SshGuard } from '#platform/addresses/ssh-guard.ts'
@@ -234,6 +235,7 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
     pagesVersion: readPagesVersion,
   })
   await app.register(operationsRoutes, { health: deps.health, version })
+  await app.register(workerRoutes, { db })
   await app.register(referenceRoutes)
   const { passwordLogin } = config
   if (!passwordLogin) rejectPasswords(app)

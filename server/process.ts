@@ -35,6 +35,7 @@ async function serve(): Promise<void> {
     })
   const service = await startService(config, log, (message) => console.log(message))
   console.log(service.url === undefined ? 'gantry worker ready' : `gantry ready at ${service.url}`)
+  if (service.healthUrl !== undefined) console.log(`health at ${service.healthUrl}/readyz`)
   if (service.url !== undefined) console.log(`dashboard at ${service.url}/app`)
   const signal = await requested.promise
   console.log(`gantry stopping (${signal})`)

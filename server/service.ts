@@ -20,10 +20,11 @@ import { createTree } from '#model/inventory/tree.ts'
 import { startHeartbeat } from '#model/workers/heartbeat.ts'
 import { assertSameKey } from '#ops/commands/same-key.ts'
 import { type FirstStart, prepareFirstStart } from '#ops/first-start/first-start.ts'
+import { buildHealthApp } from '#ops/operations/health-app.ts'
 import { createMetrics } from '#ops/operations/metrics.ts'
 import { createAddressGuard } from '#platform/addresses/guard.ts'
 import { createSshGuard } from '#platform/addresses/ssh-guard.ts'
-import { baseUrlOf, type Config, guardUrl } from '#platform/config.ts'
+import { baseUrlOf, type Config, guardUrl, urlAt } from '#platform/config.ts'
 import { openKeyRing } from '#platform/crypto/key-ring.ts'
 import { createSecretBox } from '#platform/crypto/secret-box.ts'
 import { assertSupportedServer, type ConnectionSettings, openDatabase } from '#platform/database/connect.ts'
@@ -51,6 +52,8 @@ const TARGETS = 'targets.run'
 export type Service = {
   /** Undefined for a worker-only process. */
   url: string | undefined
+  /** Where such a process tells how it is; undefined without GANTRY_WORKER_PORT. */
+  healthUrl: string | undefined
   /** `hurry` ends the time that running work has. */
   stop(hurry?: AbortSignal): Promise<void>
 }
@@ -219,14 +222,29 @@ export async function startService(
     stops.push(() => deliveryWorker.stop({ graceMs: Math.min(config.stopGraceMs, MAX_DELIVERY_GRACE_MS) }))
   }
 
+  const probe = createProbe({ queue })
+  const metrics = createMetrics({
+    queue,
+    deliveries: () => readDeliveryDepths(db),
+    unrecordedDeliveries: () => unrecordedDeliveries,
+    version: VERSION,
+  })
+  const health = {
+    refusal: schema.problem,
+    checkDatabase: async () => void (await sql`select 1`.execute(db)),
+    isQueueWorking: async () => !isStopping && (await probe.isWorking()),
+    metrics: () => metrics.read(),
+    deadLetters: (limit: number) => listDeadLetters(queue, { limit }),
+  }
+  let healthUrl: string | undefined
+  if (config.role === 'worker' && config.workerPort !== undefined) {
+    const { metricsToken } = config
+    const app = await buildHealthApp({ db, health, metricsToken, version: VERSION, baseUrl, log })
+    resources.defer(() => app.close())
+    await app.listen({ host: config.host, port: config.workerPort })
+    healthUrl = urlAt(config.host, (app.server.address() as AddressInfo).port)
+  }
   if (config.role !== 'worker') {
-    const probe = createProbe({ queue })
-    const metrics = createMetrics({
-      queue,
-      deliveries: () => readDeliveryDepths(db),
-      unrecordedDeliveries: () => unrecordedDeliveries,
-      version: VERSION,
-    })
     const calls = await createCallReceiver({
       db,
       box,
@@ -251,13 +269,7 @@ export async function startService(
       version: VERSION,
       log,
       baseUrl,
-      health: {
-        refusal: schema.problem,
-        checkDatabase: async () => void (await sql`select 1`.execute(db)),
-        isQueueWorking: async () => !isStopping && probe.isWorking(),
-        metrics: () => metrics.read(),
-        deadLetters: (limit) => listDeadLetters(queue, { limit }),
-      },
+      health,
     })
     resources.defer(() => app.close())
     await app.listen({ host: config.host, port: config.port })
@@ -267,6 +279,7 @@ export async function startService(
   const running = resources.move()
   return {
     url,
+    healthUrl,
     async stop(signal) {
       isStopping = true
       hurry = signal

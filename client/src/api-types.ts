@@ -132,6 +132,50 @@ export interface paths {
     patch?: never
     trace?: never
   }
+  '/workers': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List the workers
+     * @description By name, oldest first. One that ended without signing off is listed as not `online` for a day.
+     */
+    get: operations['listWorkers']
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/workers/{id}/drain': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * Drain a worker
+     * @description It takes no new targets, and runs that are between two steps continue on other workers. Running steps are not interrupted: it can be stopped without a loss once `running_targets` is 0. It still schedules runs and sends notifications. Ends with the process, or with `DELETE`. Returns 404 for a worker that is not online.
+     */
+    post: operations['drainWorker']
+    /**
+     * End the draining of a worker
+     * @description It takes targets again. Returns 404 for a worker that is not online.
+     */
+    delete: operations['undrainWorker']
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
   '/session': {
     parameters: {
       query?: never
@@ -2528,6 +2572,7 @@ export interface components {
         | 'QUEUED'
         | 'WAITING_CONCURRENCY_PIPELINE'
         | 'WAITING_CONCURRENCY_TARGET'
+        | 'WAITING_WORKER'
         | 'IN_PROGRESS'
         | 'COMPLETED'
         | 'FAILED'
@@ -2588,6 +2633,7 @@ export interface components {
         | 'QUEUED'
         | 'WAITING_CONCURRENCY_PIPELINE'
         | 'WAITING_CONCURRENCY_TARGET'
+        | 'WAITING_WORKER'
         | 'IN_PROGRESS'
         | 'COMPLETED'
         | 'FAILED'
@@ -2732,6 +2778,7 @@ export interface components {
         | 'QUEUED'
         | 'WAITING_CONCURRENCY_PIPELINE'
         | 'WAITING_CONCURRENCY_TARGET'
+        | 'WAITING_WORKER'
         | 'IN_PROGRESS'
         | 'COMPLETED'
         | 'FAILED'
@@ -2951,6 +2998,7 @@ export interface components {
         | 'QUEUED'
         | 'WAITING_CONCURRENCY_PIPELINE'
         | 'WAITING_CONCURRENCY_TARGET'
+        | 'WAITING_WORKER'
         | 'IN_PROGRESS'
         | 'COMPLETED'
         | 'FAILED'
@@ -3127,6 +3175,7 @@ export interface components {
         | 'QUEUED'
         | 'WAITING_CONCURRENCY_PIPELINE'
         | 'WAITING_CONCURRENCY_TARGET'
+        | 'WAITING_WORKER'
         | 'IN_PROGRESS'
         | 'COMPLETED'
         | 'FAILED'
@@ -3328,6 +3377,7 @@ export interface components {
         | 'QUEUED'
         | 'WAITING_CONCURRENCY_PIPELINE'
         | 'WAITING_CONCURRENCY_TARGET'
+        | 'WAITING_WORKER'
         | 'IN_PROGRESS'
         | 'COMPLETED'
         | 'FAILED'
@@ -3369,6 +3419,7 @@ export interface components {
         | 'QUEUED'
         | 'WAITING_CONCURRENCY_PIPELINE'
         | 'WAITING_CONCURRENCY_TARGET'
+        | 'WAITING_WORKER'
         | 'IN_PROGRESS'
         | 'COMPLETED'
         | 'FAILED'
@@ -3412,6 +3463,7 @@ export interface components {
         | 'QUEUED'
         | 'WAITING_CONCURRENCY_PIPELINE'
         | 'WAITING_CONCURRENCY_TARGET'
+        | 'WAITING_WORKER'
         | 'IN_PROGRESS'
         | 'COMPLETED'
         | 'FAILED'
@@ -3458,6 +3510,7 @@ export interface components {
         | 'QUEUED'
         | 'WAITING_CONCURRENCY_PIPELINE'
         | 'WAITING_CONCURRENCY_TARGET'
+        | 'WAITING_WORKER'
         | 'IN_PROGRESS'
         | 'COMPLETED'
         | 'FAILED'
@@ -4475,6 +4528,8 @@ export interface components {
       host_key_fingerprint: string | null
       /** @description The folder that applications are deployed to. */
       root_directory: string
+      /** @description Of a local server: the name of the workers that run it; null for the one name that all workers share. Null for SSH servers. */
+      worker_name: string | null
       /** @description How many actions may run on it at the same time. 0: no limit. */
       max_parallel_actions: number
       /** @description The applications deployed here, as far as the caller may see them. */
@@ -4772,6 +4827,7 @@ export interface components {
         | 'QUEUED'
         | 'WAITING_CONCURRENCY_PIPELINE'
         | 'WAITING_CONCURRENCY_TARGET'
+        | 'WAITING_WORKER'
         | 'IN_PROGRESS'
         | 'COMPLETED'
         | 'FAILED'
@@ -5034,6 +5090,35 @@ export interface components {
        * @description When it failed for good.
        */
       failed_at: string
+    }
+    Worker: {
+      /**
+       * Format: uuid
+       * @description Of the process: after a restart it is another one.
+       */
+      id: string
+      /** @description The machine, by `GANTRY_WORKER_NAME` or its host name; null with the embedded database, and for workers of an older release. */
+      name: string | null
+      /** @description The release that it runs; null for older ones. */
+      version: string | null
+      /** @description Whether it has sent a heartbeat in the last 30 seconds. */
+      online: boolean
+      /** @description Whether it takes no new targets. */
+      draining: boolean
+      /** @description How many targets it runs, within a second or so. */
+      running_targets: number
+      /** @description How many targets it runs at the same time (`GANTRY_TARGETS_PER_WORKER`); null for older releases. */
+      capacity: number | null
+      /**
+       * Format: date-time
+       * @description When it started.
+       */
+      started_at: string
+      /**
+       * Format: date-time
+       * @description When it sent its last heartbeat.
+       */
+      last_seen_at: string
     }
     LogInRequest: {
       /** @description The email address of the account. */
@@ -5827,6 +5912,8 @@ export interface components {
       host_key?: string | null
       /** @description The folder that applications are deployed to. */
       root_directory: string
+      /** @description For `local`: the machine, by the name of the workers on it (`GANTRY_WORKER_NAME`). By default that of the workers that are online, if they share one. Null: runs start only while all workers that are online share one name. Always null with the embedded database. */
+      worker_name?: string | null
       /**
        * @description How many actions may run on it at the same time. 0: no limit.
        * @default 1
@@ -5853,6 +5940,8 @@ export interface components {
       host_key?: string | null
       /** @description The folder that applications are deployed to. */
       root_directory?: string
+      /** @description For `local`: the machine, by the name of the workers on it (`GANTRY_WORKER_NAME`). By default that of the workers that are online, if they share one. Null: runs start only while all workers that are online share one name. Always null with the embedded database. */
+      worker_name?: string | null
       /**
        * @description How many actions may run on it at the same time. 0: no limit.
        * @default 1
@@ -6622,6 +6711,97 @@ export interface operations {
       406: components['responses']['NotAcceptable']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
+    }
+  }
+  listWorkers: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['Worker'][]
+        }
+      }
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      406: components['responses']['NotAcceptable']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
+    }
+  }
+  drainWorker: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /** @description The id of the worker. */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['Worker']
+        }
+      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      408: components['responses']['RequestTimeout']
+      413: components['responses']['TooLarge']
+      415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
+    }
+  }
+  undrainWorker: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /** @description The id of the worker. */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['Worker']
+        }
+      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   readSession: {

@@ -272,8 +272,12 @@ export function guardUrl({ publicUrl, host }: Pick<Config, 'publicUrl' | 'host'>
 
 /** The URL under which users and senders reach this service. */
 export function baseUrlOf(config: Pick<Config, 'publicUrl' | 'host'>, port: number): string {
-  if (config.publicUrl !== undefined) return config.publicUrl
-  const host = ['0.0.0.0', '::'].includes(config.host) ? 'localhost' : config.host
+  return config.publicUrl ?? urlAt(config.host, port)
+}
+
+/** The URL of a process that listens there, on this machine. */
+export function urlAt(address: string, port: number): string {
+  const host = ['0.0.0.0', '::'].includes(address) ? 'localhost' : address
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
 }
 
