@@ -103,6 +103,7 @@ export type AppDeps = {
     | 'host'
     | 'publicUrl'
     | 'role'
+    | 'workerName'
     | 'databaseUrl'
     | 'secretKey'
     | 'accessTokenMinutes'
@@ -298,7 +299,8 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
   await app.register(organizationRoutes, { db, baseUrl })
   await app.register(auditRoutes, { db, baseUrl })
   await app.register(credentialRoutes, { db, box, tree, baseUrl, guard, connect, http })
-  await app.register(serverRoutes, { db, box, sshGuard, connect, refuseLocal, baseUrl })
+  const { workerName } = config
+  await app.register(serverRoutes, { db, box, sshGuard, connect, refuseLocal, workerName, baseUrl })
   const inspectionsFolder = join(config.home, 'repositories', 'inspections')
   await app.register(applicationRoutes, { db, box, tree, baseUrl, guard, inspectionsFolder })
   await app.register(pipelineRoutes, { db, baseUrl })
