@@ -432,7 +432,7 @@ test('an instance administrator sees nothing of an organization without a grant 
   for (const route of routes.filter(({ access }) => access.kind === 'instance-admin')) {
     const { status } = await ask(route, admin.token)
     // Routes with a body may reject this one.
-    const expected = isWriting(route) ? [201, 422] : [200]
+    const expected = isWriting(route) ? [200, 201, 422] : [200]
     assert.ok(expected.includes(status), `${nameOf(route)}: ${status}`)
   }
 })
