@@ -60,6 +60,7 @@ import { commandLineRoutes } from '#ops/command-line/routes.ts'
 import { type DiagnosticsDeps, diagnosticsRoutes } from '#ops/diagnostics/routes.ts'
 import { refuseWork } from '#ops/operations/refuse-work.ts'
 import { type Health, operationsRoutes } from '#ops/operations/routes.ts'
+import { workerRoutes } from '#ops/operations/worker-routes.ts'
 import { referenceRoutes } from '#ops/reference/routes.ts'
 import type { AddressGuard } from '#platform/addresses/guard.ts'
 import type { SshGuard } from '#platform/addresses/ssh-guard.ts'
@@ -102,6 +103,7 @@ export type AppDeps = {
     | 'host'
     | 'publicUrl'
     | 'role'
+    | 'workerName'
     | 'databaseUrl'
     | 'secretKey'
     | 'accessTokenMinutes'
@@ -234,6 +236,7 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
     pagesVersion: readPagesVersion,
   })
   await app.register(operationsRoutes, { health: deps.health, version })
+  await app.register(workerRoutes, { db })
   await app.register(referenceRoutes)
   const { passwordLogin } = config
   if (!passwordLogin) rejectPasswords(app)
@@ -296,7 +299,8 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
   await app.register(organizationRoutes, { db, baseUrl })
   await app.register(auditRoutes, { db, baseUrl })
   await app.register(credentialRoutes, { db, box, tree, baseUrl, guard, connect, http })
-  await app.register(serverRoutes, { db, box, sshGuard, connect, refuseLocal, baseUrl })
+  const { workerName } = config
+  await app.register(serverRoutes, { db, box, sshGuard, connect, refuseLocal, workerName, baseUrl })
   const inspectionsFolder = join(config.home, 'repositories', 'inspections')
   await app.register(applicationRoutes, { db, box, tree, baseUrl, guard, inspectionsFolder })
   await app.register(pipelineRoutes, { db, baseUrl })

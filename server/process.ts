@@ -6,6 +6,8 @@ import { startService } from './service.ts'
 // output; the log, one JSON object per line, goes to standard error.
 
 const STOP_LIMIT_MS = 15_000
+/** From the second signal on: steps are interrupted and handed over, which takes three seconds. */
+const STOP_NOW_LIMIT_MS = 6_000
 
 async function serve(): Promise<void> {
   const config = readConfig(process.env)
@@ -18,18 +20,34 @@ async function serve(): Promise<void> {
   // An unhandled rejection is a bug to log, not a reason to abort all running work.
   process.on('unhandledRejection', (error) => log.error({ err: error }, 'unhandled rejection'))
 
-  const stopRequested = new Promise<string>((resolve) => {
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => resolve(signal))
-  })
+  const requested = Promise.withResolvers<string>()
+  const hurry = new AbortController()
+  let isStopping = false
+  for (const signal of ['SIGINT', 'SIGTERM'] as const)
+    process.on(signal, () => {
+      requested.resolve(signal)
+      if (isStopping && !hurry.signal.aborted) {
+        console.log(`gantry stopping now (${signal})`)
+        hurry.abort()
+        exitAfter(STOP_NOW_LIMIT_MS)
+      }
+      isStopping = true
+    })
   const service = await startService(config, log, (message) => console.log(message))
   console.log(service.url === undefined ? 'gantry worker ready' : `gantry ready at ${service.url}`)
+  if (service.healthUrl !== undefined) console.log(`health at ${service.healthUrl}/readyz`)
   if (service.url !== undefined) console.log(`dashboard at ${service.url}/app`)
-  const signal = await stopRequested
+  const signal = await requested.promise
   console.log(`gantry stopping (${signal})`)
-  setTimeout(() => process.exit(1), STOP_LIMIT_MS).unref()
-  await service.stop()
+  exitAfter(config.drainSeconds * 1_000 + STOP_LIMIT_MS)
+  await service.stop(hurry.signal)
   console.log('gantry stopped')
   process.exit(0)
+}
+
+/** When it hangs while it stops. */
+function exitAfter(ms: number): void {
+  setTimeout(() => process.exit(1), ms).unref()
 }
 
 /** No `detail` of a database error: it quotes values. */

@@ -14,13 +14,16 @@ import { readDeliveryDepths } from '#engine/outgoing/claim-deliveries.ts'
 import { startDeliveryWorker } from '#engine/outgoing/deliver.ts'
 import { openRunner } from '#engine/runner/runner.ts'
 import { createEnqueue, scheduleActions, sweepSlots } from '#engine/scheduling/jobs.ts'
+import { placeWaiting } from '#engine/scheduling/stranded-targets.ts'
 import { createTree } from '#model/inventory/tree.ts'
+import { startHeartbeat } from '#model/workers/heartbeat.ts'
 import { assertSameKey } from '#ops/commands/same-key.ts'
 import { type FirstStart, prepareFirstStart } from '#ops/first-start/first-start.ts'
+import { buildHealthApp } from '#ops/operations/health-app.ts'
 import { createMetrics } from '#ops/operations/metrics.ts'
 import { createAddressGuard } from '#platform/addresses/guard.ts'
 import { createSshGuard } from '#platform/addresses/ssh-guard.ts'
-import { baseUrlOf, type Config, guardUrl } from '#platform/config.ts'
+import { baseUrlOf, type Config, guardUrl, urlAt } from '#platform/config.ts'
 import { openKeyRing } from '#platform/crypto/key-ring.ts'
 import { createSecretBox } from '#platform/crypto/secret-box.ts'
 import { withQueryTimeout } from '#platform/database/client.ts'
@@ -32,14 +35,14 @@ import { preflight } from '#platform/database/preflight.ts'
 import { watchSchema } from '#platform/database/schema-watch.ts'
 import { listDeadLetters } from '#platform/queue/dead-letters.ts'
 import type { JobHandlers } from '#platform/queue/handler.ts'
-import { jobs } from '#platform/queue/jobs.ts'
+import { type JobName, jobs } from '#platform/queue/jobs.ts'
 import { installQueue, openQueue, QUEUE_CONNECTIONS } from '#platform/queue/open-queue.ts'
 import { answerProbe, createProbe } from '#platform/queue/probe.ts'
-import { startWorker } from '#platform/queue/worker.ts'
+import { within } from '#platform/queue/repeat.ts'
+import { startWorker, type Worker } from '#platform/queue/worker.ts'
 import { VERSION } from '#platform/version.ts'
 import { countClosedBlocks } from '#views/actions/action-blocks.ts'
 import { countEndedRuns } from '#views/dashboard/run-days.ts'
-import { startHeartbeat } from '#views/dashboard/workers.ts'
 import { buildApp } from './app.ts'
 
 /** Grace period for deliveries in flight when the service stops; after that they are handed back. */
@@ -48,11 +51,15 @@ const MAX_DELIVERY_GRACE_MS = 8_000
 const LISTENERS = 1
 /** For health checks, which ask often and must not pile up. */
 const CHECK_MS = 2_000
+const TARGETS = 'targets.run'
 
 export type Service = {
   /** Undefined for a worker-only process. */
   url: string | undefined
-  stop(): Promise<void>
+  /** Where such a process tells how it is; undefined without GANTRY_WORKER_PORT. */
+  healthUrl: string | undefined
+  /** `hurry` ends the time that running work has. */
+  stop(hurry?: AbortSignal): Promise<void>
 }
 
 export async function startService(
@@ -100,11 +107,15 @@ export async function startService(
 
   const listener = await openListener(settings, { onError: reportError('listener') })
   resources.defer(() => listener.close())
+  let pauseWork: (() => void) | undefined
   const schema = await watchSchema({
     db,
     listener,
-    onChange: (problem) =>
-      problem === null ? log.info('working again: the schema was not migrated') : log.error(problem),
+    onChange(problem) {
+      pauseWork?.()
+      if (problem === null) log.info('working again: the schema was not migrated')
+      else log.error(problem)
+    },
     onError: reportError('schema'),
   })
   resources.defer(() => schema.close())
@@ -119,7 +130,12 @@ export async function startService(
   resources.defer(() => http.close())
 
   let unrecordedDeliveries = 0
+  let isStopping = false
+  let hurry: AbortSignal | undefined
+  let drain: (() => Promise<void>) | undefined
   if (config.role !== 'api') {
+    // With the embedded database there is one worker, and its host name may change with every start.
+    const workerName = config.databaseUrl === undefined ? undefined : config.workerName
     const runner = await openRunner({
       db,
       box,
@@ -128,6 +144,7 @@ export async function startService(
       connect,
       guard,
       enqueueTargets: enqueue.targets,
+      workerName,
       log,
       onError: reportError('runner'),
     })
@@ -150,13 +167,64 @@ export async function startService(
     // Together with the grace period of up to ten seconds, this stays below the 15-second limit for a stop.
     const beatMs = (config.heartbeatSeconds * 1_000) / 4
     const timings = { pollMs: config.pollMs, beatMs, abortGraceMs: 2_000, lastWritesMs: 1_000 }
-    const heartbeat = await startHeartbeat(db, { onError: reportError('workers') })
+    let worker: Worker | undefined
+    let isDrained = false
+    // A process that the schema has outgrown takes no jobs at all.
+    const drainJobs = () => {
+      const isOutgrown = schema.problem() !== null
+      for (const job of Object.keys(handlers) as JobName[]) {
+        worker?.drain(job, isOutgrown || (job === TARGETS && isDrained))
+      }
+    }
+    pauseWork = drainJobs
+    const place = () => placeWaiting(db, enqueue.targets, reportError('scheduling'))
+    const heartbeat = await startHeartbeat(db, {
+      name: workerName ?? null,
+      version: VERSION,
+      capacity: config.targetsPerWorker,
+      runningTargets: () => worker?.running(TARGETS) ?? 0,
+      isAlone: workerName === undefined,
+      listener,
+      onOnline: place,
+      onDraining(draining) {
+        isDrained = draining
+        drainJobs()
+        if (!draining) void place()
+      },
+      onError: reportError('workers'),
+    })
     resources.defer(() => heartbeat.stop())
     // In parallel: one after the other would exceed the limit.
     const stops: (() => Promise<void>)[] = []
     resources.defer(async () => void (await Promise.all(stops.map((stop) => stop()))))
-    const worker = await startWorker({ queue, listener, handlers, log, timings })
-    stops.push(() => worker.stop({ graceMs: config.stopGraceMs }))
+    const running = await startWorker({
+      queue,
+      listener,
+      handlers,
+      consumers: {
+        [TARGETS]: {
+          concurrency: config.targetsPerWorker,
+          group: workerName,
+          onRunning: heartbeat.touch,
+        },
+      },
+      log,
+      timings,
+    })
+    worker = running
+    drainJobs()
+    let graceMs = config.stopGraceMs
+    stops.push(async () => {
+      void heartbeat.leave()
+      await running.stop({ graceMs, hurry })
+    })
+    drain = async () => {
+      await heartbeat.leave()
+      running.drain(TARGETS, true)
+      const isIdle = await within(config.drainSeconds * 1_000, running.idle(TARGETS), hurry)
+      // What has had its time gets no more.
+      if (!isIdle) graceMs = 0
+    }
     const deliveryWorker = await startDeliveryWorker({
       db,
       box,
@@ -166,6 +234,7 @@ export async function startService(
       baseUrl,
       log,
       pollMs: config.deliveryPollMs,
+      isPaused: () => schema.problem() !== null,
       onUnrecorded: () => {
         unrecordedDeliveries += 1
       },
@@ -173,14 +242,29 @@ export async function startService(
     stops.push(() => deliveryWorker.stop({ graceMs: Math.min(config.stopGraceMs, MAX_DELIVERY_GRACE_MS) }))
   }
 
+  const probe = createProbe({ queue })
+  const metrics = createMetrics({
+    queue,
+    deliveries: () => readDeliveryDepths(db),
+    unrecordedDeliveries: () => unrecordedDeliveries,
+    version: VERSION,
+  })
+  const health = {
+    refusal: schema.problem,
+    checkDatabase: () => withQueryTimeout(CHECK_MS, () => checkDatabase(db)),
+    isQueueWorking: async () => !isStopping && (await probe.isWorking()),
+    metrics: () => metrics.read(),
+    deadLetters: (limit: number) => listDeadLetters(queue, { limit }),
+  }
+  let healthUrl: string | undefined
+  if (config.role === 'worker' && config.workerPort !== undefined) {
+    const { metricsToken } = config
+    const app = await buildHealthApp({ db, health, metricsToken, version: VERSION, baseUrl, log })
+    resources.defer(() => app.close())
+    await app.listen({ host: config.host, port: config.workerPort })
+    healthUrl = urlAt(config.host, (app.server.address() as AddressInfo).port)
+  }
   if (config.role !== 'worker') {
-    const probe = createProbe({ queue })
-    const metrics = createMetrics({
-      queue,
-      deliveries: () => readDeliveryDepths(db),
-      unrecordedDeliveries: () => unrecordedDeliveries,
-      version: VERSION,
-    })
     const calls = await createCallReceiver({
       db,
       box,
@@ -205,13 +289,7 @@ export async function startService(
       version: VERSION,
       log,
       baseUrl,
-      health: {
-        refusal: schema.problem,
-        checkDatabase: () => withQueryTimeout(CHECK_MS, () => checkDatabase(db)),
-        isQueueWorking: () => probe.isWorking(),
-        metrics: () => metrics.read(),
-        deadLetters: (limit) => listDeadLetters(queue, { limit }),
-      },
+      health,
     })
     resources.defer(() => app.close())
     await app.listen({ host: config.host, port: config.port })
@@ -219,7 +297,17 @@ export async function startService(
   }
 
   const running = resources.move()
-  return { url, stop: () => running.disposeAsync() }
+  return {
+    url,
+    healthUrl,
+    async stop(signal) {
+      isStopping = true
+      hurry = signal
+      // Meanwhile the API answers, and hook calls are stored.
+      if (config.drainSeconds > 0) await drain?.()
+      await running.disposeAsync()
+    },
+  }
 }
 
 function sayFirstStart(start: FirstStart, say: (message: string) => void): void {

@@ -22,12 +22,13 @@ import { status } from './commands/status.ts'
 import { tokens } from './commands/tokens.ts'
 import { variables } from './commands/variables.ts'
 import { logs, open, watch } from './commands/watch.ts'
+import { workers } from './commands/workers.ts'
 import { VERSION } from './version.ts'
 
 /** In the order in which help lists them. */
 const COMMANDS: [group: string, ...Register[]][] = [
   ['Runs', status, runPipeline, watch, logs, cancel, retry, rollback, plan, open, actions],
-  ['Resources', pipelines, applications, servers, hooks, credentials, members, server, variables],
+  ['Resources', pipelines, applications, servers, hooks, credentials, members, server, variables, workers],
   ['gantry.yaml', init, apply, exportProject],
   ['Webhooks', hook, listen],
   ['Account', login, logout, whoami, context, tokens, doctor],

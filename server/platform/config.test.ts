@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { hostname } from 'node:os'
 import { resolve } from 'node:path'
 import { test } from 'node:test'
 import { baseUrlOf, type Config, ConfigError, guardUrl, readConfig, settings } from './config.ts'
@@ -14,6 +15,10 @@ const DEFAULTS: Config = {
   home: resolve('data'),
   databaseUrl: undefined,
   role: 'all',
+  workerName: hostname(),
+  workerPort: undefined,
+  targetsPerWorker: 32,
+  drainSeconds: 0,
   adminEmail: 'admin@example.com',
   adminPassword: undefined,
   secretKey: undefined,
@@ -104,6 +109,34 @@ const EXAMPLES: { [Key in keyof Config]: { valid: [string, Config[Key]][]; inval
       ['worker', 'worker'],
     ],
     invalid: ['API', 'web'],
+  },
+  workerName: {
+    valid: [
+      ['web-1.internal', 'web-1.internal'],
+      ['_x', '_x'],
+    ],
+    invalid: ['a b', '-x', 'x/y', 'ä', 'x'.repeat(254)],
+  },
+  workerPort: {
+    valid: [
+      ['0', 0],
+      ['9100', 9100],
+    ],
+    invalid: ['-1', '65536', 'none'],
+  },
+  targetsPerWorker: {
+    valid: [
+      ['1', 1],
+      ['1000', 1000],
+    ],
+    invalid: ['0', '1001', 'many'],
+  },
+  drainSeconds: {
+    valid: [
+      ['0', 0],
+      ['86400', 86_400],
+    ],
+    invalid: ['-1', '86401', '5m'],
   },
   adminEmail: {
     valid: [['me@example.org', 'me@example.org']],

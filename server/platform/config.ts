@@ -1,5 +1,6 @@
 // Every setting of the service, in one table. `readConfig` validates all of them at once; the table in
 // docs/configuration.md is generated from `settings` (scripts/configuration-table.ts), which a test enforces.
+import { hostname } from 'node:os'
 import { resolve } from 'node:path'
 import ipaddr from 'ipaddr.js'
 import { decodeKeys } from '#platform/crypto/master-key.ts'
@@ -14,6 +15,8 @@ type Setting<Value> = {
 }
 
 class InvalidSetting extends Error {}
+
+const WORKER_NAME = /^\w[\w.-]{0,252}$/
 
 const MIB = 1024 * 1024
 
@@ -46,6 +49,36 @@ export const settings = {
     'api',
     'worker',
   ]),
+  workerName: {
+    ...setting(
+      'GANTRY_WORKER_NAME',
+      'Name of this machine among the workers; local servers run only on workers of their name',
+      workerNameOf(hostname()),
+      valid(
+        (text) => WORKER_NAME.test(text),
+        'must have 1 to 253 letters, digits or any of - . _ and start with a letter, a digit or _',
+      ),
+    ),
+    shown: 'the host name',
+  },
+  workerPort: optionalInteger(
+    'GANTRY_WORKER_PORT',
+    'Port of `/healthz`, `/readyz` and `/metrics` of a process with GANTRY_ROLE=worker; 0 picks any free port',
+    'unset: none',
+    [0, 65_535],
+  ),
+  targetsPerWorker: integer(
+    'GANTRY_TARGETS_PER_WORKER',
+    'Targets that one process runs at the same time',
+    32,
+    [1, 1_000],
+  ),
+  drainSeconds: integer(
+    'GANTRY_DRAIN_SECONDS',
+    'After SIGTERM, how long running steps may take to end before they are interrupted; 0 stops within seconds',
+    0,
+    [0, 86_400],
+  ),
   adminEmail: setting(
     'GANTRY_ADMIN_EMAIL',
     'Email address of the first user',
@@ -239,8 +272,12 @@ export function guardUrl({ publicUrl, host }: Pick<Config, 'publicUrl' | 'host'>
 
 /** The URL under which users and senders reach this service. */
 export function baseUrlOf(config: Pick<Config, 'publicUrl' | 'host'>, port: number): string {
-  if (config.publicUrl !== undefined) return config.publicUrl
-  const host = ['0.0.0.0', '::'].includes(config.host) ? 'localhost' : config.host
+  return config.publicUrl ?? urlAt(config.host, port)
+}
+
+/** The URL of a process that listens there, on this machine. */
+export function urlAt(address: string, port: number): string {
+  const host = ['0.0.0.0', '::'].includes(address) ? 'localhost' : address
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
 }
 
@@ -273,6 +310,16 @@ function integer(
     if (number >= min && number <= max) return number
     throw new InvalidSetting(`must be an integer from ${min} to ${max}`)
   })
+}
+
+function optionalInteger(
+  variable: string,
+  about: string,
+  shown: string,
+  range: [number, number],
+): Setting<number | undefined> {
+  const { about: described, read } = integer(variable, about, 0, range)
+  return { variable, about: described, shown, read: (text) => (text === undefined ? undefined : read(text)) }
 }
 
 /** The first value is the default. */
@@ -325,6 +372,12 @@ function valid(isValid: (text: string) => boolean, problem: string): (text: stri
     if (isValid(text)) return text
     throw new InvalidSetting(problem)
   }
+}
+
+/** A host name may have characters that a worker's name cannot have. */
+function workerNameOf(host: string): string {
+  const name = host.replaceAll(/[^\w.-]/g, '-').slice(0, 253)
+  return WORKER_NAME.test(name) ? name : 'worker'
 }
 
 function isHostName(text: string): boolean {

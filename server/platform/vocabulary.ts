@@ -35,6 +35,7 @@ export const REASONS = {
   QUEUED: 'Queued',
   WAITING_CONCURRENCY_PIPELINE: 'Waiting: pipeline busy',
   WAITING_CONCURRENCY_TARGET: 'Waiting: server busy',
+  WAITING_WORKER: 'Waiting: no worker can take it',
   IN_PROGRESS: 'In progress',
   COMPLETED: 'Completed',
   FAILED: 'Failed',

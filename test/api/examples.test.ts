@@ -365,6 +365,13 @@ async function recordResults(): Promise<void> {
   await call('readVersion')
   await call('checkAlive')
   await by('listDeadLetters')
+  const [worker] = await prepare('listWorkers')
+  const shown = { ...worker, name: 'web-1', running_targets: 0 }
+  record('listWorkers', 200, undefined, [shown])
+  await prepare('drainWorker', { path: { id: worker.id } })
+  record('drainWorker', 200, undefined, { ...shown, draining: true })
+  await prepare('undrainWorker', { path: { id: worker.id } })
+  record('undrainWorker', 200, undefined, shown)
   const diagnostics = await prepare('readDiagnostics')
   // Most checks say how things are at the moment.
   const checks = diagnostics.checks.filter(({ name }: { name: string }) => name === 'clock')

@@ -3,6 +3,8 @@ import assert from 'node:assert/strict'
 import { randomUUIDv7 } from 'node:crypto'
 import { after, suite, test } from 'node:test'
 import { sql } from 'kysely'
+import { startHeartbeat } from '#model/workers/heartbeat.ts'
+import { countOnline } from '#model/workers/live-workers.ts'
 import { openOverview } from '#test/support/overview.ts'
 import {
   addEnvironment,
@@ -15,7 +17,6 @@ import {
   type TestTree,
 } from '#test/support/world.ts'
 import { countEndedRuns } from '#views/dashboard/run-days.ts'
-import { countOnline, startHeartbeat } from '#views/dashboard/workers.ts'
 
 const { db, request, overviewOf } = await openOverview({ after })
 
@@ -288,12 +289,18 @@ suite('the overview', () => {
 })
 
 suite('workers', () => {
-  const failing = (error: Error) => assert.fail(error)
+  const WORKER = {
+    name: 'm1',
+    version: '0.0.0-test',
+    capacity: 32,
+    runningTargets: () => 0,
+    onError: (error: Error) => assert.fail(error),
+  }
 
   test('are online as long as they send heartbeats', async () => {
     const before = await countOnline(db)
-    const one = await startHeartbeat(db, { onError: failing })
-    const other = await startHeartbeat(db, { onError: failing })
+    const one = await startHeartbeat(db, WORKER)
+    const other = await startHeartbeat(db, WORKER)
     assert.equal(await countOnline(db), before + 2)
     assert.equal((await overviewOf(await createPerson(db))).workers.alive, before + 2)
     await one.stop()
@@ -304,7 +311,7 @@ suite('workers', () => {
   })
 
   test('are online again with the next heartbeat', async () => {
-    const worker = await startHeartbeat(db, { onError: failing, heartbeatMs: 5 })
+    const worker = await startHeartbeat(db, { ...WORKER, heartbeatMs: 5 })
     await sql`delete from workers`.execute(db)
     const deadline = Date.now() + 20_000
     while ((await countOnline(db)) === 0) assert.ok(Date.now() < deadline, 'no beat came')

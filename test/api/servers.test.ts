@@ -33,6 +33,7 @@ suite('creating servers', () => {
       host_key: KEY,
       host_key_fingerprint: KEY_FINGERPRINT,
       root_directory: '/srv/www',
+      worker_name: null,
       max_parallel_actions: 1,
       linked_resources: [],
     })

@@ -55,6 +55,10 @@ suite('every operation of the document', () => {
     await anyone.get('/gantry.schema.json')
     await admin.get('/jobs/dead-letters')
     await admin.get('/diagnostics')
+    const [worker] = await admin.get('/workers')
+    const drained = { params: { path: { id: worker!.id } } }
+    assert.equal((await admin.post('/workers/{id}/drain', drained)).draining, true)
+    assert.equal((await admin.delete('/workers/{id}/drain', drained)).draining, false)
     await admin.get('/names', { params: { query: { type: 'pipeline' } } })
     await admin.get('/audit')
     await admin.get('/audit/export')

@@ -52,6 +52,15 @@ describe('the form of a server', () => {
     })
   })
 
+  it('sends the worker of a local server when there is one, and null when it is removed', () => {
+    const local = { ...SERVER, provider_code: 'local', worker_name: 'm1' } as ServerRecord
+    const values = serverValues(local)
+    assert.equal(serverBody(values).worker_name, 'm1')
+    assert.deepEqual(serverChange(local, values), {})
+    assert.deepEqual(serverChange(local, { ...values, worker_name: 'm2' }), { worker_name: 'm2' })
+    assert.deepEqual(serverChange(local, { ...values, worker_name: ' ' }), { worker_name: null })
+  })
+
   it('proposes a folder that the account can write to, until the person chooses one', () => {
     const named = withRoot(NEW_SERVER, { login_name: 'deploy' })
     assert.equal(named.root_directory, '/home/deploy/apps')

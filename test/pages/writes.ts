@@ -55,6 +55,8 @@ export const EXCEPTED: Record<string, string> = {
   logIn: 'The pages sign in with a session cookie (openSession).',
   refreshToken: 'The pages have a session cookie, not tokens.',
   logOut: 'The pages end their session with closeSession.',
+  drainWorker: 'Done by those who stop the machine, with the command line.',
+  undrainWorker: 'The same.',
   exchangeLoginAuthorization: 'Called by the command line after a person approved its login.',
 }
 

@@ -40,6 +40,7 @@ export const servers: Register = (program) => {
         ['Address', addressOf(server)],
         ['Host key', server.host_key_fingerprint],
         ['Root', server.root_directory],
+        ['Worker', server.worker_name],
         ['Runs at once', String(server.max_parallel_actions)],
       ])
     }),

@@ -47,6 +47,8 @@ export async function startDeliveryWorker(options: {
   log: Log
   /** How often it looks for due deliveries without a notification: retries, and those of dead processes. */
   pollMs: number
+  /** While it is paused, it takes no deliveries. */
+  isPaused?: () => boolean
   /** A delivery failed because its attempt could not be stored. */
   onUnrecorded: () => void
 }): Promise<DeliveryWorker> {
@@ -123,6 +125,7 @@ export async function startDeliveryWorker(options: {
 
   function capacityByHook(): Map<string, number> {
     const capacity = new Map<string, number>()
+    if (options.isPaused?.()) return capacity
     let free = MAX_UNSTORED - unstored
     for (const id of hooksToClaim) {
       const slots = limiter.available(id, free)

@@ -11,7 +11,7 @@ import { maskError } from '#platform/masking/mask-error.ts'
 import { createMaskers, type Masker } from '#platform/masking/mask-stream.ts'
 import type { Log } from '#platform/queue/core.ts'
 import type { JobContext } from '#platform/queue/handler.ts'
-import { AttemptLostError } from '#platform/queue/handler.ts'
+import { AttemptLostError, HandOver } from '#platform/queue/handler.ts'
 import { loadRun, type Run, type UnreadableRun } from './load-run.ts'
 import { resumeAt } from './resume.ts'
 import { addNote, tryAddNote } from './step-log.ts'
@@ -67,6 +67,7 @@ export async function beginTarget(
 
 const NOT_STARTED = "Gantry could not start this run. The cause is in Gantry's own log."
 const REASSIGNED = 'The previous attempt was interrupted. A new attempt starts here.'
+const HANDED_OVER = 'The worker that ran the previous steps was stopped. Another one continues here.'
 const NOT_REPEATED = 'The worker was lost, and the step cannot be repeated safely.'
 
 function planStart(begun: BegunTarget, run: Run | UnreadableRun): Omit<Plan, 'run'> {
@@ -74,6 +75,8 @@ function planStart(begun: BegunTarget, run: Run | UnreadableRun): Omit<Plan, 'ru
   if ('kind' in run) return { order, end: FAILED, note: run.message }
   if (begun.isCancelled) return { order, end: CANCELLED, note: 'Cancelled.' }
   if (!begun.isReassigned) return { order }
+  const wasHandedOver = !begun.steps.some((step) => step.status === 'in-progress')
+  if (wasHandedOver) return { order, note: HANDED_OVER }
   const resumed = begun.attempt <= MAX_ATTEMPTS ? resumeAt(begun.steps, run.steps) : null
   return resumed === null
     ? { order, end: WORKER_LOST, note: NOT_REPEATED }
@@ -82,7 +85,12 @@ function planStart(begun: BegunTarget, run: Run | UnreadableRun): Omit<Plan, 'ru
 
 /** The attempt is over in an orderly way: another one continues the target. */
 export function isReassigned(error: unknown, { signal }: JobContext): boolean {
-  return signal.aborted || error instanceof JobReassignedError || error instanceof AttemptLostError
+  return (
+    signal.aborted ||
+    error instanceof HandOver ||
+    error instanceof JobReassignedError ||
+    error instanceof AttemptLostError
+  )
 }
 
 /** For the log of the process, and for the queue, which stores the message of a failed attempt. */

@@ -7,7 +7,7 @@ import type { Database, Transaction } from '#platform/database/connect.ts'
 import { retryOutage } from '#platform/database/outages.ts'
 import { createMaskers, type Masker } from '#platform/masking/mask-stream.ts'
 import type { Log } from '#platform/queue/core.ts'
-import type { JobContext } from '#platform/queue/handler.ts'
+import { HandOver, type JobContext } from '#platform/queue/handler.ts'
 import { AbortedError } from '#platform/queue/run-attempt.ts'
 import {
   beginTarget,
@@ -83,7 +83,10 @@ async function runStep(target: RunningTarget, order: number): Promise<number | n
   const alongside = isActivated ? (trx: Transaction) => markLive(trx, run) : undefined
   const next = run.steps.find((one) => one.order === order + 1)
   if (outcome.kind === 'done' && next) {
-    const isCancelled = await retryOutage(() => attempt.completeStep(order, alongside), job.signal)
+    const handsOver = job.isDraining()
+    const complete = () => attempt.completeStep(order, alongside, { handsOver })
+    const isCancelled = await retryOutage(complete, job.signal)
+    if (!isCancelled && handsOver) throw new HandOver('The worker drains.')
     if (!isCancelled) return next.order
     await retryOutage(() => attempt.end(next.order, CANCELLED, alongside), job.signal)
   } else {

@@ -1,6 +1,8 @@
 import { sql } from 'kysely'
 import { isEnd, SKIPPED } from '#model/actions/status.ts'
+import { type PlacedServer, placeTarget } from '#model/workers/placement.ts'
 import type { Transaction } from '#platform/database/connect.ts'
+import type { ReasonCode } from '#platform/database/tables.ts'
 import {
   lockScheduling,
   openSchedulingPass,
@@ -10,7 +12,9 @@ import {
 } from './scheduling-pass.ts'
 import { actionState, endSteps, readyTargets, skippedTargets } from './states.ts'
 
-export type EnqueueTargets = (trx: Transaction, targetIds: number[]) => Promise<void>
+/** `worker`: the name of the only workers that may run it; null for all. */
+export type TargetJob = { targetId: number; worker: string | null }
+export type EnqueueTargets = (trx: Transaction, targets: TargetJob[]) => Promise<void>
 
 /** What may have changed, and has to be checked. */
 export type Affected = {
@@ -24,7 +28,8 @@ const QUEUED = { status: 'queued', reason: 'QUEUED' } as const
 const UNLIMITED_PER_PASS = 500
 
 /**
- * Assigns free slots: to actions on their pipeline, then to targets on their server. What ends frees slots and
+ * Assigns free slots: to actions on their pipeline, then to targets on their server, as far as a worker can take
+ * them. What ends frees slots and
  * releases its children, so this repeats until nothing moves any more. Writes everything, and enqueues the
  * targets that may run.
  */
@@ -39,7 +44,7 @@ export async function assignSlots(
     if (needsSlot(action)) pipelines.add(action.pipelineId)
     for (const target of action.targets) servers.add(target.serverId)
   }
-  const queued: number[] = []
+  const queued: TargetJob[] = []
   do {
     await pass.flush()
     await assignPipelineSlots(pass, takeAll(pipelines))
@@ -119,7 +124,7 @@ async function assignServerSlots(
   pass: SchedulingPass,
   serverIds: number[],
   ready: ScheduledTarget[],
-): Promise<number[]> {
+): Promise<TargetJob[]> {
   if (serverIds.length === 0) return []
   const servers = await serverSlots(pass.trx, serverIds)
   const waiting = servers.flatMap((server) => server.waiting)
@@ -129,30 +134,50 @@ async function assignServerSlots(
     ...ready,
     ...actions.flatMap((action) => action.targets.filter((target) => waitingIds.has(target.id))),
   ].sort((a, b) => a.actionId - b.actionId)
+  const workers = servers.some((server) => server.isLocal) ? await pass.workers() : []
+  const places = new Map(servers.map((server) => [server.id, placeTarget(server, workers)]))
   const free = new Map(servers.map((server) => [server.id, server.free]))
-  const queued: number[] = []
+  const queued: TargetJob[] = []
   for (const target of candidates) {
+    const place = places.get(target.serverId)
+    if (place?.kind === 'none') {
+      wait(pass, target, 'WAITING_WORKER')
+      continue
+    }
     const left = free.get(target.serverId) ?? 0
     free.set(target.serverId, left - 1)
     if (left > 0) {
       pass.moveTarget(target, QUEUED)
-      queued.push(target.id)
-    } else if (target.status === 'pending') {
-      pass.moveTarget(target, { status: 'waiting', reason: 'WAITING_CONCURRENCY_TARGET' })
+      queued.push({ targetId: target.id, worker: place?.kind === 'worker' ? place.name : null })
+    } else {
+      wait(pass, target, 'WAITING_CONCURRENCY_TARGET')
     }
   }
   return queued
 }
 
-type ServerSlots = { id: number; free: number; waiting: { targetId: number; actionId: number }[] }
+function wait(pass: SchedulingPass, target: ScheduledTarget, reason: ReasonCode): void {
+  if (target.reason !== reason) pass.moveTarget(target, { status: 'waiting', reason })
+}
 
-/** How many slots these servers have free, and which targets wait for them. */
+type ServerSlots = PlacedServer & {
+  id: number
+  free: number
+  waiting: { targetId: number; actionId: number }[]
+}
+
+/** How many slots these servers have free, and which targets wait for them, or for a worker. */
 async function serverSlots(trx: Transaction, serverIds: number[]): Promise<ServerSlots[]> {
   const { rows } = await sql<ServerSlots>`
-    select s.id, slots.free, coalesce((
+    select s.id, slots.free, s.provider_code = 'local' as "isLocal", s.worker_name as "workerName", coalesce((
       select json_agg(json_build_object('targetId', next.id, 'actionId', next.action_id))
-      from (select id, action_id from targets where server_id = s.id and status = 'waiting'
-        order by action_id limit slots.free) as next), '[]') as waiting
+      from (
+        (select id, action_id from targets where server_id = s.id and status = 'waiting'
+          order by action_id limit slots.free)
+        union
+        (select id, action_id from targets where server_id = s.id and status_reason_code = 'WAITING_WORKER'
+          order by action_id limit ${UNLIMITED_PER_PASS})
+      ) as next), '[]') as waiting
     from servers s
     cross join lateral (
       select greatest(0, case s.max_parallel_actions when 0 then ${UNLIMITED_PER_PASS} else s.max_parallel_actions -

@@ -6,6 +6,7 @@ import { conflict, type HttpProblem } from '#platform/http/problems.ts'
 import { assignSlots, type EnqueueTargets } from './assign-slots.ts'
 import { openSchedulingPass } from './scheduling-pass.ts'
 import { endSteps } from './states.ts'
+import { releaseJobs } from './stranded-targets.ts'
 
 /** Notifies the workers that run targets of a cancelled action. The message is the action's id. */
 const CANCEL_CHANNEL = 'cancelled_actions'
@@ -46,6 +47,12 @@ export function cancelAction(
     for (const target of idle) pass.moveTarget(target, CANCELLED, endSteps(target.steps, CANCELLED, pass.at))
     if (action.targets.every((target) => isEnd(target.status))) pass.moveAction(action, CANCELLED)
     await sql`select pg_notify(${CANCEL_CHANNEL}, ${String(actionId)})`.execute(trx)
+    // A started target that waits for its worker to come back is ended by any other one.
+    const started = action.targets.filter(({ status }) => status === 'in-progress')
+    await releaseJobs(
+      trx,
+      started.map(({ id }) => id),
+    )
     const serverIds = idle.map((target) => target.serverId)
     const affected = { actionIds: [actionId], pipelineIds: [action.pipelineId], serverIds }
     await assignSlots(pass, affected, enqueueTargets)

@@ -1,8 +1,9 @@
 import { sql } from 'kysely'
 import type { Database, Transaction } from '#platform/database/connect.ts'
 import type { Queue } from '#platform/queue/open-queue.ts'
-import { type Affected, assignSlots, type EnqueueTargets } from './assign-slots.ts'
+import { type Affected, assignSlots, type EnqueueTargets, type TargetJob } from './assign-slots.ts'
 import { openSchedulingPass } from './scheduling-pass.ts'
+import { placeWaiting } from './stranded-targets.ts'
 
 export type Enqueue = ReturnType<typeof createEnqueue>
 
@@ -14,9 +15,11 @@ export function createEnqueue(queue: Queue) {
       await queue.enqueue(trx, 'actions.run', [{ action_ids: actionIds }])
     },
     /** Targets have a slot on their server: run them. */
-    async targets(trx: Transaction, targetIds: number[]): Promise<void> {
-      const payloads = targetIds.map((target_id) => ({ target_id }))
-      await queue.enqueue(trx, 'targets.run', payloads)
+    async targets(trx: Transaction, targets: TargetJob[]): Promise<void> {
+      const payloads = targets.map(({ targetId }) => ({ target_id: targetId }))
+      const workers = new Map(targets.map(({ targetId, worker }) => [targetId, worker]))
+      const group = (payload: { target_id: number }) => workers.get(payload.target_id) ?? null
+      await queue.enqueue(trx, 'targets.run', payloads, { group })
     },
   }
 }
@@ -50,7 +53,8 @@ export async function scheduleActions(
 /**
  * Assigns free slots that something still waits for. What frees a slot also assigns it, so there is little to
  * find: a limit that was raised, a server that was removed from a pipeline. Targets that should run and have no
- * job, because it went to the dead letters, get another one. The job `scheduling.sweep`.
+ * job, because it went to the dead letters, get another one; those whose worker is gone wait for one again. The job
+ * `scheduling.sweep`.
  */
 export async function sweepSlots(
   db: Database,
@@ -59,8 +63,11 @@ export async function sweepSlots(
 ): Promise<void> {
   await db.transaction().execute(async (trx) => {
     const orphaned = await findOrphanedTargets(trx)
-    if (orphaned.length > 0) await enqueueTargets(trx, orphaned)
+    // Whoever takes one knows whether it is the right worker.
+    const targets = orphaned.map((targetId) => ({ targetId, worker: null }))
+    if (orphaned.length > 0) await enqueueTargets(trx, targets)
   })
+  await placeWaiting(db, enqueueTargets, onError)
   // An error in one environment must not stop the others.
   for (const { environmentId, ...affected } of await findFreeSlots(db))
     await scheduleEnvironment(db, environmentId, affected, enqueueTargets).catch(onError)

@@ -6,6 +6,8 @@ import { sql } from 'kysely'
 import { ACTIONS_CHANNEL } from '#model/actions/channel.ts'
 import { canMove, isEnd, type State } from '#model/actions/status.ts'
 import { recordEvents } from '#model/events/fan-out.ts'
+import { readLiveWorkers } from '#model/workers/live-workers.ts'
+import type { LiveWorker } from '#model/workers/placement.ts'
 import type { Transaction } from '#platform/database/connect.ts'
 import type { Status, StoredStep } from '#platform/database/tables.ts'
 import { type StepMove, stepMoves } from './states.ts'
@@ -55,9 +57,15 @@ export async function openSchedulingPass(trx: Transaction, environmentId: number
   const actions = new Map<number, ScheduledAction>()
   const newMoves = (): Moves => ({ slotted: [], actions: [], targets: [] })
   let moves = newMoves()
+  let workers: Promise<LiveWorker[]> | undefined
 
   return {
     trx,
+    /** The workers that are online, read once. */
+    workers(): Promise<LiveWorker[]> {
+      workers ??= readLiveWorkers(trx)
+      return workers
+    },
     /** The database's time, the same for all moves of the pass. */
     at,
     loaded: () => [...actions.values()],

@@ -141,3 +141,11 @@ test('a target ends like the first of its steps that failed, and has completed w
   assert.deepEqual(endOf(COMPLETED, TIMED_OUT, SKIPPED), TIMED_OUT)
   assert.deepEqual(endOf(CANCELLED, FAILED), CANCELLED)
 })
+
+test('an action that waits says that a worker is missing as soon as one of its targets does', () => {
+  const homeless: State = { status: 'waiting', reason: 'WAITING_WORKER' }
+  const stateOf = (...states: State[]) => actionState(states.map((state) => ({ ...state, batch: 1 }))).reason
+  assert.equal(stateOf(WAITING, homeless), 'WAITING_WORKER')
+  assert.equal(stateOf(WAITING, WAITING), 'WAITING_CONCURRENCY_TARGET')
+  assert.equal(stateOf(QUEUED, homeless), 'QUEUED')
+})

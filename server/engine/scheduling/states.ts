@@ -13,7 +13,8 @@ export function actionState(targets: Targets): State {
   if (has('in-progress')) return { status: 'in-progress', reason: 'IN_PROGRESS' }
   if (has('completed') || has('failed')) return { status: 'in-progress', reason: 'PENDING' }
   if (has('queued')) return { status: 'queued', reason: 'QUEUED' }
-  return { status: 'waiting', reason: 'WAITING_CONCURRENCY_TARGET' }
+  const lacksWorker = targets.some((target) => target.reason === 'WAITING_WORKER')
+  return { status: 'waiting', reason: lacksWorker ? 'WAITING_WORKER' : 'WAITING_CONCURRENCY_TARGET' }
 }
 
 function endOfAction(targets: Targets): State {
@@ -62,11 +63,16 @@ export function startAt(steps: Steps, order: number, at: string): StoredStep[] {
   })
 }
 
-/** The running step is done, and the next one starts. */
-export function completeStep(steps: Steps, order: number, at: string): StoredStep[] {
+/** The running step is done, and the next one starts, unless the target is handed over. */
+export function completeStep(
+  steps: Steps,
+  order: number,
+  at: string,
+  { handsOver = false } = {},
+): StoredStep[] {
   return steps.map((step) => {
     if (step.order === order) return { ...step, ...COMPLETED, completed_at: at, updated_at: at }
-    if (step.order === order + 1) return { ...step, ...RUNNING, started_at: at, updated_at: at }
+    if (step.order === order + 1 && !handsOver) return { ...step, ...RUNNING, started_at: at, updated_at: at }
     return step
   })
 }

@@ -112,3 +112,13 @@ test('however often a target restarts, at most one step runs, with completed one
     }),
   )
 })
+
+test('a target that is handed over has no running step: the next one starts elsewhere', () => {
+  const steps = completeStep(startAt(notStarted(3), 1, at(1)), 1, at(2), { handsOver: true })
+  assert.deepEqual(summary(steps), ['completed COMPLETED 1 2', 'pending PENDING - -', 'pending PENDING - -'])
+  assert.deepEqual(summary(startAt(steps, 2, at(3))), [
+    'completed COMPLETED 1 2',
+    'in-progress IN_PROGRESS 3 -',
+    'pending PENDING - -',
+  ])
+})

@@ -7,6 +7,7 @@ import type { StoredStep } from '#platform/database/tables.ts'
 import type { JobContext } from '#platform/queue/handler.ts'
 import { assignSlots, type EnqueueTargets } from './assign-slots.ts'
 import { watchCancellations } from './cancel.ts'
+import { findHome, RunsElsewhere, sendJobTo } from './home-worker.ts'
 import {
   lockScheduling,
   openSchedulingPass,
@@ -29,6 +30,8 @@ export type BegunTarget = {
   isCancelled: boolean
   /** Another attempt had begun before this one. */
   isReassigned: boolean
+  /** It can be continued only on the machine of another worker, of this name. Nothing has been written. */
+  elsewhere: string | null
 }
 
 /** Owns the target until another attempt begins. */
@@ -55,6 +58,8 @@ export async function openTargetLifecycle(deps: {
   listener: Listener
   enqueueTargets: EnqueueTargets
   onError: (error: Error) => void
+  /** The name of this worker; without it, every target may run here. */
+  workerName?: string
 }) {
   const { db, enqueueTargets } = deps
   const cancellations = await watchCancellations(db, deps.listener, deps.onError)
@@ -103,12 +108,13 @@ export async function openTargetLifecycle(deps: {
       /** Stops listening for cancellations. */
       release: watch.stop,
       /**
-       * The step is done and the next one starts; `alongside` writes in the same transaction. Returns whether the
-       * action was cancelled. Throws JobReassignedError when another attempt owns the target.
+       * The step is done and the next one starts, unless the target is handed over; `alongside` writes in the same
+       * transaction. Returns whether the action was cancelled. Throws JobReassignedError when another attempt owns the
+       * target.
        */
-      completeStep: (order: number, alongside?: Alongside) =>
+      completeStep: (order: number, alongside?: Alongside, how?: { handsOver: boolean }) =>
         inJob(job, async (trx) => {
-          const change = (steps: StoredStep[], at: string) => completeStep(steps, order, at)
+          const change = (steps: StoredStep[], at: string) => completeStep(steps, order, at, how)
           const isCancelled = await moveSteps(trx, begun, change)
           await alongside?.(trx)
           return isCancelled
@@ -139,7 +145,8 @@ export async function openTargetLifecycle(deps: {
     /**
      * Begins an attempt at a target that is queued, or whose worker was lost. From here on writes of older attempts
      * are rejected. `plan` decides in the same transaction where to start; with `end` the target ends there
-     * instead, and its job is completed. Null: the target is over. The same `key` is the same attempt.
+     * instead, and its job is completed. Null: the target is over, or waits for another worker. The same `key` is the
+     * same attempt. Throws RunsElsewhere when another worker has to continue it, unless `plan` ends it.
      */
     async begin<Plan extends StartPlan>(
       targetId: number,
@@ -149,21 +156,23 @@ export async function openTargetLifecycle(deps: {
     ) {
       let release: (() => void) | undefined
       const work = inJob(job, async (trx) => {
-        const begun = await beginAttempt(trx, targetId, key, enqueueTargets)
+        const begun = await beginAttempt(trx, targetId, key, deps)
         const start = begun && (await plan(trx, begun))
         if (!begun || !start || start.end) {
           if (begun && start?.end) await endOwned(trx, begun, start.order, start.end)
           await job.complete(trx)
           return null
         }
+        if (begun.elsewhere !== null) throw new RunsElsewhere(begun.elsewhere)
         await moveSteps(trx, begun, (steps, at) => startAt(steps, start.order, at))
         // A cancellation waits for this transaction, so it cannot come before the watch.
         const attempt = attemptOf(job, begun, start)
         release = attempt.release
         return attempt
       })
-      return work.catch((error) => {
+      return work.catch(async (error) => {
         release?.()
+        if (error instanceof RunsElsewhere) await sendJobTo(db, job, error.worker)
         throw error
       })
     },
@@ -229,12 +238,19 @@ async function beginAttempt(
   trx: Transaction,
   targetId: number,
   key: string,
-  enqueueTargets: EnqueueTargets,
+  { enqueueTargets, workerName }: { enqueueTargets: EnqueueTargets; workerName?: string },
 ): Promise<BegunTarget | null> {
   const opened = await openTarget(trx, targetId)
   if (!opened) return null
   const { actionId, environmentId, pass, target } = opened
   const wasRunning = target.status === 'in-progress'
+  const home = workerName && (await findHome(pass, { id: targetId, isRunning: wasRunning }, workerName))
+  const isElsewhere = home && !home.isHere
+  if (isElsewhere && !wasRunning) {
+    pass.moveTarget(target, { status: 'waiting', reason: 'WAITING_WORKER' })
+    await assignSlots(pass, { actionIds: [actionId], serverIds: [target.serverId] }, enqueueTargets)
+    return null
+  }
   if (!wasRunning) {
     pass.moveTarget(target, { status: 'in-progress', reason: 'IN_PROGRESS' })
     await sql`
@@ -246,14 +262,15 @@ async function beginAttempt(
   }
   await assignSlots(pass, { actionIds: [actionId] }, enqueueTargets)
   const { rows } = await sql<{ attempt: number; isOurs: boolean; isCancelled: boolean }>`
-    update targets set attempt_key = ${key}, attempt = targets.attempt + (before.attempt_key is distinct from ${key})::int
+    update targets set attempt_key = ${key}, worker_name = ${workerName ?? null}, attempt = targets.attempt + (before.attempt_key is distinct from ${key})::int
     from targets before join actions on actions.id = before.action_id
     where targets.id = ${targetId} and before.id = targets.id
     returning targets.attempt, before.attempt_key is not distinct from ${key} as "isOurs",
       actions.cancelled_at is not null as "isCancelled"`.execute(trx)
   const { isOurs, ...begun } = rows[0]!
   const isReassigned = wasRunning && !isOurs
-  return { ...begun, targetId, actionId, environmentId, steps: target.steps, isReassigned }
+  const elsewhere = isElsewhere ? home.worker : null
+  return { ...begun, targetId, actionId, environmentId, steps: target.steps, isReassigned, elsewhere }
 }
 
 /**

@@ -128,7 +128,7 @@ async function loadServersAndApplications(db: Database, state: LoadedState, ids:
     const body = {
       ...pick(row, ['provider_code', 'host', 'port', 'login_name']),
       credential: state.credentialName(row.credential_id),
-      ...pick(row, ['host_key', 'root_directory', 'max_parallel_actions']),
+      ...pick(row, ['host_key', 'root_directory', 'worker_name', 'max_parallel_actions']),
     }
     state.add('server', row, at, body, { server: row })
   }

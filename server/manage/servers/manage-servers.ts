@@ -15,6 +15,8 @@ import {
 } from '#manage/pipelines/remove-pipelines.ts'
 import { isNameTaken } from '#model/inventory/names.ts'
 import { type LockedEnvironment, lockEnvironment, lockForChange } from '#model/pipelines/lock-environment.ts'
+import { readLiveWorkers } from '#model/workers/live-workers.ts'
+import { sharedName } from '#model/workers/placement.ts'
 import type { SshVerdict } from '#platform/addresses/ssh-guard.ts'
 import { anyOf } from '#platform/database/any-of.ts'
 import type { Transaction } from '#platform/database/connect.ts'
@@ -40,7 +42,7 @@ export async function createServer(
 ) {
   const scope = await lockEnvironment(trx, environmentId)
   if (!scope) return GONE
-  const normalized = normalizeServer(input)
+  const normalized = normalizeServer(await withDefaultWorker(trx, input))
   const { problem, allow_loopback } = await checkServer(trx, by, scope, normalized, host)
   if (problem) return problem
   const created = { environment_id: environmentId, created_by: by.caller.id }
@@ -66,6 +68,19 @@ export async function changeServer(
   return auditServer.saved(trx, by, scope.organization_id, before, await findServer(trx, id))
 }
 
+/** A local server is the machine of the workers that are online, as long as they are on one. */
+async function withDefaultWorker(trx: Transaction, input: ServerBody): Promise<ServerBody> {
+  if (input.provider_code !== 'local' || input.worker_name !== undefined) return input
+  return { ...input, worker_name: sharedName(await readLiveWorkers(trx)) }
+}
+
+/** With the embedded database, the only worker has no name. */
+async function refuseWorker(trx: Transaction): Promise<string[] | undefined> {
+  const workers = await readLiveWorkers(trx)
+  const isEmbedded = workers.length > 0 && workers.every(({ name }) => name === null)
+  return isEmbedded ? ['is not used with the embedded database, which has one worker'] : undefined
+}
+
 /** What the caller may not see or do comes first, then everything that is wrong with the input. */
 async function checkServer(
   trx: Transaction,
@@ -84,6 +99,10 @@ async function checkServer(
   if (columns.provider_code === 'local' && columns.root_directory !== stored?.root_directory) {
     const refused = errors.root_directory ? undefined : await refuseLocal(columns.root_directory)
     Object.assign(errors, refused)
+  }
+  if (columns.worker_name !== null && columns.worker_name !== stored?.worker_name) {
+    const refused = await refuseWorker(trx)
+    if (refused) errors.worker_name ??= refused
   }
   if (usesKeyAnew(columns, stored)) {
     const use = await authorizeUse(trx, caller, scope.organization_id, columns.credential_id!)

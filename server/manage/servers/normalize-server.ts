@@ -15,6 +15,7 @@ export const SERVER_FIELDS = [
   'provider_code',
   ...SSH_FIELDS,
   'root_directory',
+  'worker_name',
   'max_parallel_actions',
 ] as const
 
@@ -37,13 +38,20 @@ export function normalizeServer(input: ServerChange, stored?: ServerColumns): No
     provider_code: code,
     ...(code === 'ssh' ? normalizeSsh(input, stored, errors) : NO_SSH),
     root_directory: normalizeRoot(input.root_directory, errors) ?? stored!.root_directory,
+    worker_name: code === 'local' ? orStored(input.worker_name, stored?.worker_name) : null,
     max_parallel_actions: input.max_parallel_actions ?? stored?.max_parallel_actions ?? 1,
   }
   if (code === 'local') {
     for (const field of SSH_FIELDS)
       if (input[field] != null) errors[field] = ['is not used with local servers']
   }
+  if (code === 'ssh' && input.worker_name != null) errors.worker_name = ['is used only with local servers']
   return { columns, errors }
+}
+
+/** Null is a value: it removes what is stored. */
+function orStored<Value>(given: Value | null | undefined, stored: Value | null = null): Value | null {
+  return given === undefined ? stored : given
 }
 
 /** Another key, or another destination for the same key: both count as using the credential. */

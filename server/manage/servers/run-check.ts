@@ -14,7 +14,14 @@ import { type ProbeResult, probeServer } from './probe-server.ts'
 import { findServer, type ServerRow } from './read-servers.ts'
 import type { ServerCheck, ServerCheckBody } from './schemas.ts'
 
-export type ServerCheckDeps = { db: Database; box: SecretBox; connect: Connect; timeouts?: Timeouts }
+export type ServerCheckDeps = {
+  db: Database
+  box: SecretBox
+  connect: Connect
+  /** The name of workers on this machine. */
+  workerName?: string
+  timeouts?: Timeouts
+}
 
 export type Timeouts = { connectMs: number; probeMs: number; totalMs: number }
 
@@ -72,6 +79,12 @@ async function connectAndProbe(
   timeouts: Timeouts,
   signal: AbortSignal,
 ): Promise<ProbeResult> {
+  const { worker_name } = server
+  if (deps.workerName !== undefined && worker_name !== null && worker_name !== deps.workerName)
+    return {
+      kind: 'failed',
+      message: `it is the machine of the worker ${worker_name}, which cannot be checked from ${deps.workerName}`,
+    }
   const key = await loadKey(deps, server)
   if ('message' in key) return { kind: 'failed', message: key.message }
   const { name, provider_code: kind, host, port, root_directory: rootDirectory } = server

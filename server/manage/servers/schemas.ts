@@ -68,6 +68,14 @@ const fields = {
     'x-hint': 'must be an absolute path',
     description: 'The folder that applications are deployed to.',
   }),
+  worker_name: Type.Optional(
+    TextOrNull({
+      pattern: '^[A-Za-z0-9_][A-Za-z0-9_.-]{0,252}$',
+      'x-hint': 'must be the name of a worker',
+      description:
+        'For `local`: the machine, by the name of the workers on it (`GANTRY_WORKER_NAME`). By default that of the workers that are online, if they share one. Null: runs start only while all workers that are online share one name. Always null with the embedded database.',
+    }),
+  ),
   max_parallel_actions: Type.Optional(
     Type.Integer({
       minimum: 0,
@@ -104,6 +112,10 @@ export const serverSchema = namedObject('Server', {
     description: 'The fingerprint of the pinned key; null until one is pinned.',
   }),
   root_directory: Type.String({ description: 'The folder that applications are deployed to.' }),
+  worker_name: TextOrNull({
+    description:
+      'Of a local server: the name of the workers that run it; null for the one name that all workers share. Null for SSH servers.',
+  }),
   max_parallel_actions: Type.Integer({
     description: 'How many actions may run on it at the same time. 0: no limit.',
   }),

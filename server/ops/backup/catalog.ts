@@ -1,7 +1,6 @@
 import pg from 'pg'
 
-// What the database reports about its tables. No table is known by name, so a new one is part of the next backup
-// automatically.
+// What the database reports about its tables. A new one is part of the next backup automatically.
 
 export type Client = pg.ClientBase
 export type TableShape = { name: string; columns: string[] }
@@ -9,6 +8,8 @@ export type Sequence = { name: string; next: string }
 
 /** Written by the migrations themselves when a restore creates the tables. */
 const BOOKKEEPING = ['schema_migrations', 'schema_migrations_lock']
+/** The processes that run now: none of them belongs to a restored installation. */
+const TRANSIENT = ['workers']
 
 /** Without generated columns, which follow from the others, and unlogged tables, which are transient. */
 export async function listTables(client: Client): Promise<TableShape[]> {
@@ -19,7 +20,7 @@ export async function listTables(client: Client): Promise<TableShape[]> {
      where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
        and c.relpersistence = 'p' and c.relname <> all($1) ${NOT_OF_AN_EXTENSION}
      group by c.relname order by c.relname`,
-    [BOOKKEEPING],
+    [[...BOOKKEEPING, ...TRANSIENT]],
   )
   return rows
 }

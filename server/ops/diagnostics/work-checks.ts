@@ -4,9 +4,9 @@ import { can, type Permission, type Scope } from '#access/authorization/permissi
 import type { Database } from '#platform/database/connect.ts'
 import { jobs } from '#platform/queue/jobs.ts'
 import { readOldestReadySeconds, readQueueDepths } from '#platform/queue/queue-depths.ts'
-import { countOnline } from '#views/dashboard/workers.ts'
 import { bounded, counted } from './database-checks.ts'
 import { type Check, failed, ok, warning } from './run-checks.ts'
+import { checkWorkers } from './worker-check.ts'
 
 export type WorkDeps = {
   db: Database
@@ -22,15 +22,7 @@ export function workChecks({ db, isQueueWorking }: WorkDeps, caller: Caller): Ch
   return [
     {
       name: 'workers',
-      async run() {
-        const online = await bounded(db, countOnline)
-        return online > 0
-          ? ok(`${counted(online, 'worker')} online.`)
-          : failed(
-              'No worker is online: runs do not start, and deliveries are not sent.',
-              'Start a process with GANTRY_ROLE=worker, or one with GANTRY_ROLE=all.',
-            )
-      },
+      run: () => checkWorkers(db),
     },
     {
       name: 'queue',

@@ -14,6 +14,8 @@ import {
 } from '#platform/http/schemas.ts'
 import { type StaticFile, sendFile, toFile } from '#platform/http/static-files.ts'
 
+export type HealthSigns = Pick<Health, 'refusal' | 'checkDatabase' | 'isQueueWorking' | 'metrics'>
+
 /** The state of the service. */
 export type Health = {
   /** Why this process must not work any more: a newer Gantry has migrated the database. Null while it may. */
@@ -50,43 +52,8 @@ const alive = Exactly(
   { title: 'HealthStatus' },
 )
 
-export const operationsRoutes: FastifyPluginAsyncTypebox<{ health: Health; version: string }> = async (
-  app,
-  { health, version },
-) => {
-  app.get(
-    '/',
-    {
-      config: { access: publicly },
-      schema: {
-        tags,
-        operationId: 'readVersion',
-        summary: 'Name and version',
-        description:
-          'Identifies the service and its version: the first call of a client. Needs no token, and answers without the database. Redirects browsers, which ask for `text/html`, to the dashboard at `/app`.',
-        security: [],
-        response: {
-          200: Exactly(
-            {
-              name: Type.String({ description: 'Always `Gantry`.' }),
-              version: Type.String({ description: 'The running version.' }),
-              documentation: Type.String({ description: 'The path of the API reference.' }),
-            },
-            { title: 'ServiceInfo' },
-          ),
-          302: Type.Null({ description: 'To the dashboard, for callers that ask for `text/html`' }),
-          ...errorResponses(406),
-        },
-      },
-    },
-    async (request, reply) => {
-      reply.header('vary', 'Accept')
-      // Relative: behind a proxy, the browser knows best under which address it has reached Gantry.
-      if (prefersPage(request.headers.accept)) return reply.redirect('/app')
-      return { name: 'Gantry', version, documentation: '/docs' }
-    },
-  )
-
+/** What operators watch; a process that only works serves nothing else. */
+export const healthRoutes: FastifyPluginAsyncTypebox<{ health: HealthSigns }> = async (app, { health }) => {
   app.get(
     '/healthz',
     {
@@ -147,6 +114,46 @@ export const operationsRoutes: FastifyPluginAsyncTypebox<{ health: Health; versi
     async (_request, reply) =>
       reply.type('text/plain; version=0.0.4; charset=utf-8').send(await health.metrics()),
   )
+}
+
+export const operationsRoutes: FastifyPluginAsyncTypebox<{ health: Health; version: string }> = async (
+  app,
+  { health, version },
+) => {
+  app.get(
+    '/',
+    {
+      config: { access: publicly },
+      schema: {
+        tags,
+        operationId: 'readVersion',
+        summary: 'Name and version',
+        description:
+          'Identifies the service and its version: the first call of a client. Needs no token, and answers without the database. Redirects browsers, which ask for `text/html`, to the dashboard at `/app`.',
+        security: [],
+        response: {
+          200: Exactly(
+            {
+              name: Type.String({ description: 'Always `Gantry`.' }),
+              version: Type.String({ description: 'The running version.' }),
+              documentation: Type.String({ description: 'The path of the API reference.' }),
+            },
+            { title: 'ServiceInfo' },
+          ),
+          302: Type.Null({ description: 'To the dashboard, for callers that ask for `text/html`' }),
+          ...errorResponses(406),
+        },
+      },
+    },
+    async (request, reply) => {
+      reply.header('vary', 'Accept')
+      // Relative: behind a proxy, the browser knows best under which address it has reached Gantry.
+      if (prefersPage(request.headers.accept)) return reply.redirect('/app')
+      return { name: 'Gantry', version, documentation: '/docs' }
+    },
+  )
+
+  await healthRoutes(app, { health })
 
   app.get(
     '/jobs/dead-letters',

@@ -177,6 +177,8 @@ export type Tables = {
     host_key: string | null
     allow_loopback: Generated<boolean>
     root_directory: string
+    /** Of a local server: the worker on that machine; null for whichever all workers are called. */
+    worker_name: string | null
     max_parallel_actions: Generated<number>
     created_by: number
   }
@@ -307,6 +309,8 @@ export type Tables = {
     attempt: Generated<number>
     attempt_key: string | null
     release_name: string | null
+    /** The worker that made the last attempt. */
+    worker_name: string | null
     started_at: MaybeTimestamp
     completed_at: MaybeTimestamp
   }
@@ -434,7 +438,17 @@ export type Tables = {
   /** Runs that have ended, by day (UTC); see dashboard/run-days.ts. */
   run_days: { environment_id: number; day: string; status: Status; duration_class: number; runs: number }
   counted_runs: { only_row: boolean; until: string }
-  workers: { id: string; started_at: Timestamp; seen_at: Timestamp }
+  /** See model/workers. A worker of an older release has no name. */
+  workers: {
+    id: string
+    name: string | null
+    version: string | null
+    capacity: number | null
+    running_targets: Generated<number>
+    started_at: Timestamp
+    seen_at: Timestamp
+    draining_since: string | null
+  }
   counted_action_blocks: { only_row: boolean; next_block: number }
   key_check: { only_row: Generated<boolean>; sealed: Buffer }
   tree_version: { only_row: boolean; version: number }

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import type { Job } from 'pg-boss'
 import type { Attempt, WorkerDeps } from './core.ts'
+import { fetchGroup } from './fetch-group.ts'
 import { affectedIds, createContext, type JobHandler } from './handler.ts'
 import { repeat } from './repeat.ts'
 import { type RunningAttempt, runAttempt } from './run-attempt.ts'
@@ -12,13 +13,29 @@ const MAX_UNWRITTEN = 2_000
 
 export type Consumer = ReturnType<typeof startConsumer>
 
+export type ConsumerOptions = {
+  /** How many run at the same time; by default what the catalog says. */
+  concurrency?: number
+  /** Fetches jobs of this group, and those of none; without it, all. */
+  group?: string
+  /** A job was started, or has ended. */
+  onRunning?: () => void
+}
+
 /** The loop of a process that works one queue: fetches jobs, runs them, sends heartbeats, writes outcomes. */
-export function startConsumer(deps: WorkerDeps, job: string, handler: JobHandler<unknown>) {
+export function startConsumer(
+  deps: WorkerDeps,
+  job: string,
+  handler: JobHandler<unknown>,
+  { group, onRunning, ...options }: ConsumerOptions = {},
+) {
   const { queue, retry, log, timings } = deps
   const definition = queue.jobs[job]!
+  const { concurrency = definition.concurrency } = options
   const running = new Map<string, RunningAttempt & { completed: boolean }>()
   const jobsReady = createSignal()
   const capacityFreed = createSignal()
+  let isDraining = false
   const finishing = new AbortController()
   const finished = new AbortController()
   const outcomes = createOutcomeWriter(deps, job, (outcome) => {
@@ -30,8 +47,8 @@ export function startConsumer(deps: WorkerDeps, job: string, handler: JobHandler
   async function fetchUntilFinishing(): Promise<void> {
     while (!finishing.signal.aborted) {
       const capacity = Math.min(
-        definition.batchSize,
-        definition.concurrency - running.size,
+        isDraining ? 0 : definition.batchSize,
+        concurrency - running.size,
         MAX_UNWRITTEN - outcomes.pending().length,
       )
       if (capacity <= 0) {
@@ -40,13 +57,16 @@ export function startConsumer(deps: WorkerDeps, job: string, handler: JobHandler
       }
       jobsReady.clear()
       const fetched = await fetchJobs(capacity)
-      fetched.forEach(finishing.signal.aborted ? handBackUnstarted : start)
+      fetched.forEach(finishing.signal.aborted || isDraining ? handBackUnstarted : start)
       if (fetched.length < capacity && !finishing.signal.aborted) await jobsReady.wait(await idleMs())
     }
   }
 
   async function fetchJobs(batchSize: number): Promise<Job<unknown>[]> {
-    const fetch = () => queue.boss.fetch<unknown>(job, { batchSize })
+    const fetch = () =>
+      group === undefined
+        ? queue.boss.fetch<unknown>(job, { batchSize })
+        : fetchGroup(queue, job, group, batchSize)
     return retry(`fetch ${job}`, fetch, finishing.signal).catch((error) => {
       if (!finishing.signal.aborted) log.error({ err: error, job }, 'fetching jobs failed')
       return []
@@ -60,8 +80,11 @@ export function startConsumer(deps: WorkerDeps, job: string, handler: JobHandler
       attempt,
       async (signal) => {
         queue.checkPayload(job, fetched.data)
-        const context = createContext(queue, job, attempt, signal, () => {
-          entry.completed = true
+        const context = createContext(queue, job, attempt, signal, {
+          onComplete() {
+            entry.completed = true
+          },
+          isDraining: () => isDraining,
         })
         await handler(fetched.data, context)
       },
@@ -71,11 +94,13 @@ export function startConsumer(deps: WorkerDeps, job: string, handler: JobHandler
     // The job may come back to the process that had lost it.
     running.get(attempt.id)?.lose()
     running.set(attempt.id, entry)
+    onRunning?.()
     void run.outcome.then((outcome) => {
       if (running.get(attempt.id) === entry) running.delete(attempt.id)
       const written = entry.completed && outcome.kind === 'completed'
       outcomes.add({ attempt, outcome, written, durationMs: performance.now() - startedAt })
       capacityFreed.notify()
+      onRunning?.()
     })
   }
 
@@ -114,6 +139,17 @@ export function startConsumer(deps: WorkerDeps, job: string, handler: JobHandler
   return {
     /** There may be jobs. */
     wake: jobsReady.notify,
+    running: () => running.size,
+    /** While it drains it fetches nothing, and what runs is handed over where that is possible. */
+    drain(draining: boolean): void {
+      isDraining = draining
+      jobsReady.notify()
+      capacityFreed.notify()
+    },
+    /** Resolves when nothing runs. */
+    async idle(): Promise<void> {
+      while (running.size > 0) await Promise.all([...running.values()].map((one) => one.outcome))
+    },
     /** Fetches nothing more. Resolves when nothing runs and every outcome is written or abandoned. */
     async finish(): Promise<void> {
       finishing.abort()

@@ -31,7 +31,10 @@ test('a stale attempt cannot hold or complete the job', async (t) => {
   const { db } = test.queue
   const lost = { name: 'AttemptLostError' }
   const context = (attempt: Attempt) =>
-    createContext(test.queue, 'test.count', attempt, new AbortController().signal, () => {})
+    createContext(test.queue, 'test.count', attempt, new AbortController().signal, {
+      onComplete() {},
+      isDraining: () => false,
+    })
   await assert.rejects(db.transaction().execute(context(stale).hold), lost)
   await assert.rejects(db.transaction().execute(context(stale).complete), lost)
   await db.transaction().execute(context(current).hold)

@@ -10,6 +10,8 @@ export type JobContext = {
   attempt: number
   /** Aborts on timeout, when the job was reassigned to another worker, and when the process stops. */
   signal: AbortSignal
+  /** The worker takes nothing new: a handler that can be continued elsewhere throws `HandOver` at the next occasion. */
+  isDraining(): boolean
   /**
    * Throws unless this attempt still owns the job, and keeps it so until `trx` ends, so that a worker that slept
    * through the reassignment of its job cannot write. For every write but the last.
@@ -34,17 +36,23 @@ export class AttemptLostError extends Error {
   }
 }
 
+/** Thrown by a handler whose job is to be continued by another attempt. It has not failed. */
+export class HandOver extends Error {
+  override name = 'HandOver'
+}
+
 export function createContext(
   queue: QueueCore,
   job: string,
   attempt: Attempt,
   signal: AbortSignal,
-  onComplete: () => void,
+  { onComplete, isDraining }: { onComplete: () => void; isDraining: () => boolean },
 ): JobContext {
   return {
     jobId: attempt.id,
     attempt: attempt.retryCount + 1,
     signal,
+    isDraining,
     async hold(trx) {
       const { rows } = await sql`
         select 1 from queue.job

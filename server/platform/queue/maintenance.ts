@@ -41,12 +41,15 @@ export async function enqueuePeriodicJobs(queue: QueueCore): Promise<void> {
   }
 }
 
-/** Makes the jobs of lost workers ready again, whatever their retry delay. Safe in many processes at once. */
+/**
+ * Makes the jobs of lost workers ready again, whatever their retry delay, and for any group: the one that they were
+ * meant for may be gone. Safe in many processes at once.
+ */
 export async function reassignLostJobs(queue: QueueCore): Promise<{ job: string; id: string }[]> {
   const { rows } = await sql<{ job: string; id: string }>`
     with ready as (
       update queue.job
-      set state = 'retry', start_after = queue.job_now(), heartbeat_on = null
+      set state = 'retry', start_after = queue.job_now(), heartbeat_on = null, group_id = null
       where state = 'active' and retry_count < retry_limit + ${LOST_WORKERS_ALLOWED}
         and heartbeat_on + heartbeat_seconds * interval '1s' < queue.job_now()
       returning name, id

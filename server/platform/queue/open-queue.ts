@@ -52,6 +52,8 @@ export type Queue<Catalog extends JobCatalog = Jobs> = QueueCore & {
       priority?: number
       /** For jobs that are `unique` in the catalog: a job whose key already exists is not added. */
       key?: (payload: JobPayload<Name, Catalog>) => string
+      /** Only workers of this group fetch it (see `startWorker`); null for all. */
+      group?: (payload: JobPayload<Name, Catalog>) => string | null
     },
   ): Promise<string[]>
   close(): Promise<void>
@@ -129,7 +131,7 @@ export async function openQueue<Catalog extends JobCatalog = Jobs>(options: {
     db: database.db,
     jobs: catalog,
     checkPayload,
-    async enqueue(trx, name, payloads, { startAfter, priority, key } = {}) {
+    async enqueue(trx, name, payloads, { startAfter, priority, key, group } = {}) {
       if (payloads.length === 0) return []
       for (const payload of payloads) checkPayload(name, payload)
       const rows = payloads.map((payload) => ({
@@ -137,6 +139,7 @@ export async function openQueue<Catalog extends JobCatalog = Jobs>(options: {
         priority,
         startAfter,
         singletonKey: key?.(payload),
+        group: groupOf(group?.(payload)),
       }))
       const ids = await boss.insert(name, rows, { db: fromKysely(trx), returnId: true })
       // pg-boss announces only jobs that are ready. A worker that hears of a deferred job waits until it is due.
@@ -148,6 +151,10 @@ export async function openQueue<Catalog extends JobCatalog = Jobs>(options: {
       await database.close()
     },
   }
+}
+
+function groupOf(id: string | null | undefined): { id: string } | undefined {
+  return id == null ? undefined : { id }
 }
 
 function createBoss(database: OpenDatabase): PgBoss {

@@ -22,11 +22,17 @@ export async function repeat(
   }
 }
 
-/** True when `promise` resolved in time. */
-export async function within(ms: number, promise: Promise<unknown>): Promise<boolean> {
+/** True when `promise` resolved in time, which ends early when `hurry` aborts. */
+export async function within(
+  ms: number,
+  promise: Promise<unknown>,
+  hurry: AbortSignal = new AbortController().signal,
+): Promise<boolean> {
   const timer = new AbortController()
+  const signal = AbortSignal.any([timer.signal, hurry])
+  const over = delay(ms, false, { signal }).catch(() => false)
   try {
-    return await Promise.race([promise.then(() => true), delay(ms, false, { signal: timer.signal })])
+    return await Promise.race([promise.then(() => true), over])
   } finally {
     timer.abort()
   }

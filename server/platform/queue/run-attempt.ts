@@ -1,4 +1,5 @@
 import type { Attempt } from './core.ts'
+import { HandOver } from './handler.ts'
 
 /** Why a handler's signal aborts. It is the signal's `reason`. */
 export class AbortedError extends Error {
@@ -71,7 +72,7 @@ function decideOutcome(aborted: AbortedError | undefined, error: Error | undefin
   // Also when the handler returned: it may have stopped halfway because of its signal.
   if (aborted?.why === 'timeout') return { kind: 'failed', error: aborted }
   if (!error) return { kind: 'completed' }
-  return aborted ? { kind: 'handed-back' } : { kind: 'failed', error }
+  return aborted || error instanceof HandOver ? { kind: 'handed-back' } : { kind: 'failed', error }
 }
 
 function asError(thrown: unknown): Error {

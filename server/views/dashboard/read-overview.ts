@@ -3,13 +3,13 @@ import { type ActionFilters, environmentsMatching } from '#model/actions/filters
 import { visibilityOf } from '#model/actions/visibility.ts'
 import { environmentsWhere } from '#model/inventory/environment-scopes.ts'
 import type { Tree } from '#model/inventory/tree.ts'
+import { countOnline } from '#model/workers/live-workers.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { QueueDepth } from '#platform/queue/queue-depths.ts'
 import { findDeliveries } from './find-deliveries.ts'
 import { findFailures, findRunning, findWaiting, presentRuns } from './find-runs.ts'
 import { readRunDays } from './run-days.ts'
 import type { Overview } from './schemas.ts'
-import { countOnline } from './workers.ts'
 
 export type ReadOverview = {
   db: Database

@@ -35,6 +35,7 @@ const SENTENCES: Record<string, string> = {
   QUEUED: 'Ready, waiting for a worker.',
   WAITING_CONCURRENCY_PIPELINE: 'Waiting for other runs of this pipeline to finish.',
   WAITING_CONCURRENCY_TARGET: 'Waiting for other runs on the server to finish.',
+  WAITING_WORKER: 'No worker that is online can take it: the server belongs to another machine.',
   COMPLETED: 'All targets completed.',
   FAILED: 'The run failed.',
   FAILED_TIMEOUT: 'A step exceeded its timeout and was stopped.',

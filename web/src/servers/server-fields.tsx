@@ -57,7 +57,9 @@ export function ServerFields({ form, organizationId, isNew = false }: ServerFiel
         spellCheck={false}
         {...form.field('root_directory')}
       />
-      <MoreOptions isOpen={['port', 'host_key', 'max_parallel_actions'].some((name) => form.errors[name])}>
+      <MoreOptions
+        isOpen={['port', 'host_key', 'worker_name', 'max_parallel_actions'].some((name) => form.errors[name])}
+      >
         {isSsh && (
           <>
             <NumberInput
@@ -76,6 +78,15 @@ export function ServerFields({ form, organizationId, isNew = false }: ServerFiel
               {...form.field('host_key')}
             />
           </>
+        )}
+        {!isSsh && (
+          <TextInput
+            label="Worker (optional)"
+            description="The name of the worker on that machine. Only needed when workers run on several machines."
+            autoComplete="off"
+            spellCheck={false}
+            {...form.field('worker_name')}
+          />
         )}
         <NumberInput
           label="Max concurrent runs"

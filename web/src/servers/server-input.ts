@@ -18,6 +18,8 @@ export type ServerValues = {
   credential_id: string
   root_directory: string
   host_key: string
+  /** Of a local server; empty without one. */
+  worker_name: string
   max_parallel_actions: number | ''
 }
 
@@ -27,6 +29,7 @@ export const SERVER_LABELS = {
   credential_id: 'SSH key',
   root_directory: 'Root directory',
   host_key: 'Host key',
+  worker_name: 'Worker',
   max_parallel_actions: 'Max concurrent runs',
 }
 
@@ -39,6 +42,7 @@ export const NEW_SERVER: ServerValues = {
   credential_id: '',
   root_directory: defaultRoot('ssh', ''),
   host_key: '',
+  worker_name: '',
   max_parallel_actions: 1,
 }
 
@@ -66,6 +70,7 @@ export function serverValues(server: ServerRecord): ServerValues {
     credential_id: server.credential_id === null ? '' : String(server.credential_id),
     root_directory: server.root_directory,
     host_key: server.host_key ?? '',
+    worker_name: server.worker_name ?? '',
     max_parallel_actions: server.max_parallel_actions,
   }
 }
@@ -78,7 +83,9 @@ export function serverBody(values: ServerValues): ServerBody {
     root_directory: root_directory.trim(),
     max_parallel_actions: values.max_parallel_actions === '' ? 1 : values.max_parallel_actions,
   }
-  if (provider_code === 'local') return common
+  const worker_name = values.worker_name.trim()
+  // Left out, the worker that is online gives the name.
+  if (provider_code === 'local') return worker_name === '' ? common : { ...common, worker_name }
   return {
     ...common,
     host: values.host.trim() || null,
@@ -92,5 +99,6 @@ export function serverBody(values: ServerValues): ServerBody {
 /** Only what was changed: a new host clears the pinned key unless one is sent. */
 export function serverChange(before: ServerRecord, values: ServerValues): ServerChange {
   const { provider_code: _, ...change } = changedFields(serverBody(serverValues(before)), serverBody(values))
-  return change
+  const isCleared = before.worker_name != null && values.worker_name.trim() === ''
+  return isCleared ? { ...change, worker_name: null } : change
 }

@@ -101,6 +101,7 @@ function Facts({ server, organizationId }: PartProps) {
         <Fact label="Root directory">
           <code>{server.root_directory}</code>
         </Fact>
+        <Fact label="Worker">{server.worker_name}</Fact>
         <Fact label="Max concurrent runs">{limit === 0 ? 'unlimited' : limit}</Fact>
         <Fact label="Added">
           <Age of={server.created_at} /> by {server.created_by_user.name}

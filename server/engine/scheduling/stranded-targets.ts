@@ -1,0 +1,124 @@
+import { sql } from 'kysely'
+import { IS_ONLINE } from '#model/workers/live-workers.ts'
+import { placeTarget } from '#model/workers/placement.ts'
+import type { Database, Transaction } from '#platform/database/connect.ts'
+import { wakeWorkers } from '#platform/queue/core.ts'
+import { assignSlots, type EnqueueTargets } from './assign-slots.ts'
+import { openSchedulingPass } from './scheduling-pass.ts'
+
+// Targets whose job only workers of one name may take, and none of them is online, or all of them drain.
+
+const JOB = 'targets.run'
+const MAX_AT_ONCE = 500
+
+type Stranded = {
+  jobId: string
+  targetId: number
+  actionId: number
+  serverId: number
+  environmentId: number
+  isRunning: boolean
+}
+
+/**
+ * Targets that have not started wait for a worker again, or go to another one that may take them. Those that have
+ * started stay where they are, unless their server belongs to another worker now. Then all that wait for a worker are
+ * looked at. For the time when a worker comes, and for the sweep.
+ */
+export async function placeWaiting(
+  db: Database,
+  enqueueTargets: EnqueueTargets,
+  onError: (error: Error) => void,
+): Promise<void> {
+  const byEnvironment = Map.groupBy(await findStranded(db), (one) => one.environmentId)
+  const waiting = await findWaiting(db)
+  for (const { environmentId } of waiting)
+    byEnvironment.set(environmentId, byEnvironment.get(environmentId) ?? [])
+  for (const [environmentId, stranded] of byEnvironment) {
+    const serverIds = waiting.flatMap((one) => (one.environmentId === environmentId ? one.serverIds : []))
+    const place = db.transaction().execute(async (trx) => {
+      const pass = await openSchedulingPass(trx, environmentId)
+      const actions = await pass.load(stranded.map(({ actionId }) => actionId))
+      const targets = new Map(
+        actions.flatMap((action) => action.targets.map((target) => [target.id, target])),
+      )
+      for (const one of stranded) {
+        const target = targets.get(one.targetId)
+        if (target?.status !== 'queued') continue
+        if (await removeReadyJob(trx, one.jobId))
+          pass.moveTarget(target, { status: 'waiting', reason: 'WAITING_WORKER' })
+      }
+      const affected = {
+        actionIds: actions.map(({ id }) => id),
+        serverIds: [...serverIds, ...stranded.map(({ serverId }) => serverId)],
+      }
+      await assignSlots(pass, affected, enqueueTargets)
+      const started = stranded.filter(({ isRunning }) => isRunning)
+      if (started.length > 0) await moveJobs(trx, started, await pass.workers())
+    })
+    await place.catch(onError)
+  }
+}
+
+async function findStranded(db: Database): Promise<Stranded[]> {
+  const { rows } = await sql<Stranded>`
+    select j.id as "jobId", t.id as "targetId", t.action_id as "actionId", t.server_id as "serverId",
+      a.environment_id as "environmentId", t.status = 'in-progress' as "isRunning"
+    from queue.job j
+    join targets t on t.id = (j.data ->> 'target_id')::bigint
+    join actions a on a.id = t.action_id
+    where j.name = ${JOB} and j.state < 'active' and j.group_id is not null
+      and not exists (select from workers where name = j.group_id and draining_since is null and ${IS_ONLINE})
+    order by t.id limit ${MAX_AT_ONCE}`.execute(db)
+  return rows
+}
+
+async function findWaiting(db: Database): Promise<{ environmentId: number; serverIds: number[] }[]> {
+  const { rows } = await sql<{ environmentId: number; serverIds: number[] }>`
+    select s.environment_id as "environmentId", array_agg(s.id) as "serverIds"
+    from servers s
+    where exists (select from targets where server_id = s.id and status_reason_code = 'WAITING_WORKER')
+    group by s.environment_id`.execute(db)
+  return rows
+}
+
+/** False when a worker has just fetched it. */
+async function removeReadyJob(trx: Transaction, id: string): Promise<boolean> {
+  const { rows } = await sql`
+    delete from queue.job where name = ${JOB} and id in (
+      select id from queue.job where name = ${JOB} and id = ${id} and state < 'active' for update skip locked)
+    returning id`.execute(trx)
+  return rows.length > 0
+}
+
+type Workers = Parameters<typeof placeTarget>[1]
+
+/** Jobs of targets that have started, to where their server is now; those of cancelled runs to anybody. */
+async function moveJobs(trx: Transaction, started: Stranded[], workers: Workers): Promise<void> {
+  const { rows } = await sql<{ id: number; workerName: string | null; isCancelled: boolean }>`
+    select t.id, s.worker_name as "workerName", a.cancelled_at is not null as "isCancelled"
+    from targets t join servers s on s.id = t.server_id join actions a on a.id = t.action_id
+    where t.id = any(${started.map(({ targetId }) => targetId)}::bigint[])`.execute(trx)
+  for (const { id, workerName, isCancelled } of rows) {
+    const place = placeTarget({ isLocal: true, workerName }, workers)
+    if (isCancelled) await releaseJobs(trx, [id])
+    else if (place.kind === 'worker') await releaseJobs(trx, [id], place.name)
+  }
+}
+
+/** Lets workers of another name, or any, take the jobs of targets that nobody runs at the moment. */
+export async function releaseJobs(
+  trx: Transaction,
+  targetIds: readonly number[],
+  worker: string | null = null,
+): Promise<void> {
+  if (targetIds.length === 0) return
+  const { rows } = await sql`
+    update queue.job set group_id = ${worker} where name = ${JOB} and id in (
+      select id from queue.job
+      where name = ${JOB} and state < 'active' and group_id is not null
+        and (data ->> 'target_id')::bigint = any(${targetIds}::bigint[])
+      for update skip locked)
+    returning id`.execute(trx)
+  if (rows.length > 0) await wakeWorkers(trx, [JOB])
+}

@@ -1,0 +1,116 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { sql } from 'kysely'
+import { type Static, Type } from 'typebox'
+import { instanceAdmin } from '#access/authorization/enforce.ts'
+import { setDraining } from '#model/workers/heartbeat.ts'
+import { IS_ONLINE } from '#model/workers/live-workers.ts'
+import type { Database } from '#platform/database/connect.ts'
+import { notFound } from '#platform/http/errors.ts'
+import {
+  described,
+  Exactly,
+  errorResponses,
+  IntegerOrNull,
+  TextOrNull,
+  Timestamp,
+  Uuid,
+} from '#platform/http/schemas.ts'
+
+const worker = Exactly(
+  {
+    id: Type.String({ format: 'uuid', description: 'Of the process: after a restart it is another one.' }),
+    name: TextOrNull({
+      description:
+        'The machine, by `GANTRY_WORKER_NAME` or its host name; null with the embedded database, and for workers of an older release.',
+    }),
+    version: TextOrNull({ description: 'The release that it runs; null for older ones.' }),
+    online: Type.Boolean({ description: 'Whether it has sent a heartbeat in the last 30 seconds.' }),
+    draining: Type.Boolean({ description: 'Whether it takes no new targets.' }),
+    running_targets: Type.Integer({ description: 'How many targets it runs, within a second or so.' }),
+    capacity: IntegerOrNull({
+      description:
+        'How many targets it runs at the same time (`GANTRY_TARGETS_PER_WORKER`); null for older releases.',
+    }),
+    started_at: described(Timestamp, 'When it started.'),
+    last_seen_at: described(Timestamp, 'When it sent its last heartbeat.'),
+  },
+  { title: 'Worker' },
+)
+type WorkerRecord = Static<typeof worker>
+
+const tags = ['Operations']
+const params = Exactly({ id: Uuid })
+
+/** The workers of the installation, and taking one of them out of service. */
+export const workerRoutes: FastifyPluginAsyncTypebox<{ db: Database }> = async (app, { db }) => {
+  app.get(
+    '/workers',
+    {
+      config: { access: instanceAdmin },
+      schema: {
+        tags,
+        operationId: 'listWorkers',
+        summary: 'List the workers',
+        description:
+          'By name, oldest first. One that ended without signing off is listed as not `online` for a day.',
+        response: { 200: Type.Array(worker), ...errorResponses(401, 403) },
+      },
+    },
+    async () => readWorkers(db),
+  )
+
+  app.post(
+    '/workers/:id/drain',
+    {
+      config: { access: instanceAdmin },
+      schema: {
+        tags,
+        operationId: 'drainWorker',
+        summary: 'Drain a worker',
+        description:
+          'It takes no new targets, and runs that are between two steps continue on other workers. Running steps are not interrupted: it can be stopped without a loss once `running_targets` is 0. It still schedules runs and sends notifications. Ends with the process, or with `DELETE`. Returns 404 for a worker that is not online.',
+        params,
+        response: { 200: worker, ...errorResponses(401, 403, 404, 422) },
+      },
+    },
+    async ({ params, log }) => {
+      if (!(await setDraining(db, params.id, true))) throw notFound()
+      log.info({ worker_id: params.id }, 'worker drains')
+      return readWorker(db, params.id)
+    },
+  )
+
+  app.delete(
+    '/workers/:id/drain',
+    {
+      config: { access: instanceAdmin },
+      schema: {
+        tags,
+        operationId: 'undrainWorker',
+        summary: 'End the draining of a worker',
+        description: 'It takes targets again. Returns 404 for a worker that is not online.',
+        params,
+        response: { 200: worker, ...errorResponses(401, 403, 404, 422) },
+      },
+    },
+    async ({ params, log }) => {
+      if (!(await setDraining(db, params.id, false))) throw notFound()
+      log.info({ worker_id: params.id }, 'worker takes targets again')
+      return readWorker(db, params.id)
+    },
+  )
+}
+
+async function readWorkers(db: Database): Promise<WorkerRecord[]> {
+  const { rows } = await sql<WorkerRecord>`
+    select id, name, version, ${IS_ONLINE} as online, draining_since is not null as draining,
+      running_targets, capacity, started_at, seen_at as last_seen_at
+    from workers order by name, started_at, id`.execute(db)
+  return rows
+}
+
+async function readWorker(db: Database, id: string): Promise<WorkerRecord> {
+  const found = (await readWorkers(db)).find((one) => one.id === id)
+  if (!found) throw notFound()
+  return found
+}
