@@ -19,6 +19,8 @@ import { createTree } from '#model/inventory/tree.ts'
 import { assertSameKey } from '#ops/commands/same-key.ts'
 import { type FirstStart, prepareFirstStart } from '#ops/first-start/first-start.ts'
 import { createMetrics } from '#ops/operations/metrics.ts'
+import { defaultRetention } from '#ops/retention/policy.ts'
+import { pruneOldData, readRetentionTotals } from '#ops/retention/prune.ts'
 import { createAddressGuard } from '#platform/addresses/guard.ts'
 import { createSshGuard } from '#platform/addresses/ssh-guard.ts'
 import { baseUrlOf, type Config, guardUrl } from '#platform/config.ts'
@@ -141,6 +143,11 @@ export async function startService(
         await countEndedRuns(db)
       },
       'incoming.prune': () => pruneCalls(db, config.keepBodiesDays),
+      'retention.prune': async (_, { signal }) => {
+        const { keepBodiesDays } = config
+        const removed = await pruneOldData(db, { defaults: defaultRetention(config), keepBodiesDays, signal })
+        if (Object.values(removed).some((count) => count > 0)) log.info({ removed }, 'removed old data')
+      },
     }
     // Together with the grace period of up to ten seconds, this stays below the 15-second limit for a stop.
     const beatMs = (config.heartbeatSeconds * 1_000) / 4
@@ -174,6 +181,7 @@ export async function startService(
       queue,
       deliveries: () => readDeliveryDepths(db),
       unrecordedDeliveries: () => unrecordedDeliveries,
+      retention: () => readRetentionTotals(db),
       version: VERSION,
     })
     const calls = await createCallReceiver({

@@ -717,7 +717,7 @@ export interface paths {
     }
     /**
      * Read the log of a step
-     * @description The header `X-Gantry-Log-Offset` is the end of the returned text: pass it as `after` to continue. Once the step has `completed_at`, the log is complete.
+     * @description The header `X-Gantry-Log-Offset` is the end of the returned text: pass it as `after` to continue. Once the step has `completed_at`, the log is complete. The first and the last 5 MiB of a log are stored; `gaps` says what is omitted between them.
      */
     get: operations['readStepLog']
     put?: never
@@ -2499,6 +2499,88 @@ export interface components {
       /** @description The project that the environment belongs to. */
       project: components['schemas']['Project']
     }
+    EnvironmentRecord: {
+      /** @description The id of the environment. */
+      id: number
+      /**
+       * @description The stage that the environment is for.
+       * @enum {string}
+       */
+      type: 'development' | 'staging' | 'production'
+      /** @description `type` in words, for display. */
+      type_human_readable: string
+      /** @description The name of the environment, unique in its project. */
+      name: string
+      /** @description What the environment is for; null without a description. */
+      description: string | null
+      /** @description Target runs started this month (UTC). */
+      used_credits: number
+      /** @description Counts of what is in the environment, by kind. */
+      resource_summary: components['schemas']['ResourceSummary'][]
+      /**
+       * Format: date-time
+       * @description When it was created.
+       */
+      created_at: string
+      /**
+       * Format: date-time
+       * @description When it last changed.
+       */
+      updated_at: string
+      /**
+       * Format: date-time
+       * @description When it was archived; null unless it is. Nothing runs while archived.
+       */
+      archived_at: string | null
+      /** @description The project that the environment belongs to. */
+      project: components['schemas']['Project']
+      /** @description How long it keeps what. Null: the defaults of the installation. */
+      retention: {
+        /**
+         * @description Days to keep runs after they have ended. Null: forever.
+         * @default null
+         */
+        runs_days: number | null
+        /**
+         * @description How many runs to keep of each pipeline. Null: forever.
+         * @default null
+         */
+        runs_per_pipeline: number | null
+        /**
+         * @description Days to keep the logs of runs after they have ended. Null: forever.
+         * @default null
+         */
+        logs_days: number | null
+        /**
+         * @description Days to keep the records of calls and deliveries. Null: forever.
+         * @default null
+         */
+        requests_days: number | null
+      } | null
+      /** @description The limits that apply: its own, or the defaults of the installation. */
+      effective_retention: {
+        /**
+         * @description Days to keep runs after they have ended. Null: forever.
+         * @default null
+         */
+        runs_days: number | null
+        /**
+         * @description How many runs to keep of each pipeline. Null: forever.
+         * @default null
+         */
+        runs_per_pipeline: number | null
+        /**
+         * @description Days to keep the logs of runs after they have ended. Null: forever.
+         * @default null
+         */
+        logs_days: number | null
+        /**
+         * @description Days to keep the records of calls and deliveries. Null: forever.
+         * @default null
+         */
+        requests_days: number | null
+      }
+    }
     Step: {
       /** @description The id of the step in this run. */
       id: number
@@ -3239,6 +3321,13 @@ export interface components {
         completed_at: string | null
         /** @description The output of the step with secrets masked. Control characters are limited to `\n`, `\t` and colors (`ESC [ … m`). */
         output: string
+        /** @description Parts of the log that are not in `output`, because only the first and the last 5 MiB are stored. */
+        gaps: {
+          /** @description Where the omitted part starts, in bytes of UTF-8 from the start of the log. */
+          offset: number
+          /** @description How many bytes are omitted there. */
+          omitted_bytes: number
+        }[]
       }
       /** @description The target that the step belongs to. */
       target: components['schemas']['Target']
@@ -3436,6 +3525,8 @@ export interface components {
       step_order: number
       /** @description Where the text starts in the log of the step, in bytes of UTF-8. */
       offset: number
+      /** @description How many bytes before the text are omitted: only the first and the last 5 MiB are stored. */
+      omitted_bytes: number
       /** @description A piece of the output, with secrets masked. */
       text: string
     }
@@ -5732,6 +5823,29 @@ export interface components {
       type: 'development' | 'staging' | 'production'
       /** @description What the environment is for; null: no description. */
       description?: string | null
+      /** @description How long to keep what. Null: the defaults of the installation. */
+      retention?: {
+        /**
+         * @description Days to keep runs after they have ended. Null: forever.
+         * @default null
+         */
+        runs_days?: number | null
+        /**
+         * @description How many runs to keep of each pipeline. Null: forever.
+         * @default null
+         */
+        runs_per_pipeline?: number | null
+        /**
+         * @description Days to keep the logs of runs after they have ended. Null: forever.
+         * @default null
+         */
+        logs_days?: number | null
+        /**
+         * @description Days to keep the records of calls and deliveries. Null: forever.
+         * @default null
+         */
+        requests_days?: number | null
+      } | null
     }
     ChangeEnvironmentRequest: {
       /** @description The name of the environment, unique in its project. */
@@ -5743,6 +5857,29 @@ export interface components {
       type?: 'development' | 'staging' | 'production'
       /** @description What the environment is for; null: no description. */
       description?: string | null
+      /** @description How long to keep what. Null: the defaults of the installation. */
+      retention?: {
+        /**
+         * @description Days to keep runs after they have ended. Null: forever.
+         * @default null
+         */
+        runs_days?: number | null
+        /**
+         * @description How many runs to keep of each pipeline. Null: forever.
+         * @default null
+         */
+        runs_per_pipeline?: number | null
+        /**
+         * @description Days to keep the logs of runs after they have ended. Null: forever.
+         * @default null
+         */
+        logs_days?: number | null
+        /**
+         * @description Days to keep the records of calls and deliveries. Null: forever.
+         * @default null
+         */
+        requests_days?: number | null
+      } | null
     }
     CreateCredentialRequest: {
       /** @description The name of the credential. */
@@ -9322,7 +9459,7 @@ export interface operations {
           [name: string]: unknown
         }
         content: {
-          'application/json': components['schemas']['Environment'][]
+          'application/json': components['schemas']['EnvironmentRecord'][]
         }
       }
       400: components['responses']['Malformed']
@@ -9358,7 +9495,7 @@ export interface operations {
           [name: string]: unknown
         }
         content: {
-          'application/json': components['schemas']['Environment']
+          'application/json': components['schemas']['EnvironmentRecord']
         }
       }
       400: components['responses']['Malformed']
@@ -9393,7 +9530,7 @@ export interface operations {
           [name: string]: unknown
         }
         content: {
-          'application/json': components['schemas']['Environment']
+          'application/json': components['schemas']['EnvironmentRecord']
         }
       }
       400: components['responses']['Malformed']
@@ -9432,7 +9569,7 @@ export interface operations {
           [name: string]: unknown
         }
         content: {
-          'application/json': components['schemas']['Environment']
+          'application/json': components['schemas']['EnvironmentRecord']
         }
       }
       400: components['responses']['Malformed']
@@ -9505,7 +9642,7 @@ export interface operations {
           [name: string]: unknown
         }
         content: {
-          'application/json': components['schemas']['Environment']
+          'application/json': components['schemas']['EnvironmentRecord']
         }
       }
       400: components['responses']['Malformed']
@@ -9541,7 +9678,7 @@ export interface operations {
           [name: string]: unknown
         }
         content: {
-          'application/json': components['schemas']['Environment']
+          'application/json': components['schemas']['EnvironmentRecord']
         }
       }
       400: components['responses']['Malformed']

@@ -33,6 +33,10 @@ const DEFAULTS: Config = {
   sample: true,
   maxPayload: MIB,
   keepBodiesDays: 30,
+  retentionRunsDays: null,
+  retentionRunsPerPipeline: null,
+  retentionLogsDays: null,
+  retentionRequestsDays: null,
   logLevel: 'info',
   databaseConnections: 10,
   accessTokenMinutes: 720,
@@ -216,6 +220,10 @@ const EXAMPLES: { [Key in keyof Config]: { valid: [string, Config[Key]][]; inval
     invalid: ['1023', `${25 * MIB + 1}`, '1 MiB'],
   },
   keepBodiesDays: { valid: [['1', 1]], invalid: ['0', '3651'] },
+  retentionRunsDays: { valid: [['90', 90]], invalid: ['0', '36501', 'forever'] },
+  retentionRunsPerPipeline: { valid: [['100000', 100_000]], invalid: ['0', '100001'] },
+  retentionLogsDays: { valid: [['1', 1]], invalid: ['0', '-1'] },
+  retentionRequestsDays: { valid: [['36500', 36_500]], invalid: ['1.5'] },
   logLevel: {
     valid: [
       ['debug', 'debug'],

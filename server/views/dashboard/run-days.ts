@@ -13,7 +13,7 @@ const CLASS_RATIO = 1.02
 const RETENTION_DAYS = 60
 
 /**
- * Adds up the runs that have ended since the last time. An end becomes visible at most a minute after its timestamp,
+ * Adds up the runs that have ended since the last time; from then on a run may be removed. An end becomes visible at most a minute after its timestamp,
  * because transactions are limited to that (see connect.ts); five minutes are on the safe side.
  */
 export async function countEndedRuns(db: Database, options: { graceMinutes?: number } = {}): Promise<void> {
