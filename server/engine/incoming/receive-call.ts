@@ -18,6 +18,7 @@ import {
 } from './evaluate-call.ts'
 import { createGroupCommit } from './group-commit.ts'
 import { type CachedHook, createHookCache } from './hook-cache.ts'
+import { createHookTokens, leaseFrom } from './hook-tokens.ts'
 import type { StartedBy } from './insert-calls.ts'
 import { createRejectionLog } from './rejections.ts'
 import { idempotencyKey } from './sender-headers.ts'
@@ -40,6 +41,7 @@ export async function createCallReceiver(options: {
     cache: await createHookCache(db, box, listener),
     groupCommit: createGroupCommit((calls) => commitCalls(db, calls)),
     limiter: createRateLimiter(),
+    hookTokens: createHookTokens(leaseFrom(db)),
     rejections,
     /** Writes the rejections that are only counted so far. */
     async close() {
@@ -106,7 +108,7 @@ async function evaluateAndStore(
   url: string,
   startedAt: number,
 ): Promise<Received | 'stale'> {
-  const evaluation = evaluateCall(cached.hook, call, deps, Date.now())
+  const evaluation = await evaluateCall(cached.hook, call, deps, Date.now())
   const { verdict, body } = evaluation
   const record = recordOf(cached.hook, call, evaluation, url, startedAt)
   if (verdict.kind !== 'rejected_signature' && verdict.kind !== 'rate_limited') {
