@@ -67,7 +67,7 @@ test('it fits into a header even with the maximum of open targets and steps', ()
       cursor.unfinished = without(cursor.unfinished, number * 2 + 20_000)
       cursor.open.set(number * 2 + 20_001, {
         moveId: 2 ** 40,
-        offsets: Array(steps).fill(10 * 2 ** 20 + 1_000),
+        offsets: Array(steps).fill(70e9),
       })
     }
     const text = encodeCursor(cursor)
