@@ -1,4 +1,4 @@
-// A year in a day: `node bench/year.ts [runs]`. Stores runs of a year (a million by default), times lists by one and by two
+// A year in a day: `node bench/year.ts [runs] [seconds of retention]`. Stores runs of a year (a million by default), times lists by one and by two
 // filters, switches retention on, and shows what is left: disk, times, and that what is live can still be rolled back.
 import { sql } from 'kysely'
 import type { ActionFilters } from '#model/actions/filters.ts'
@@ -15,6 +15,7 @@ const KEPT_DAYS = 90
 const FOREVER = { runs_days: null, runs_per_pipeline: null, logs_days: null, requests_days: null }
 
 const count = Number(process.argv[2] ?? 1_000_000)
+const seconds = Number(process.argv[3] ?? 3_600)
 const workbench = openWorkbench()
 try {
   const database = await workbench.createDatabase('year')
@@ -37,11 +38,11 @@ try {
   const removed = await pruneOldData(db, {
     defaults: FOREVER,
     keepBodiesDays: 3_650,
-    signal: AbortSignal.timeout(3_600_000),
-    maxMs: 3_600_000,
+    signal: AbortSignal.timeout(seconds * 1_000),
+    maxMs: seconds * 1_000,
   })
-  const seconds = (performance.now() - begun) / 1_000
-  print(`retention removed ${JSON.stringify(removed)} in ${seconds.toFixed(0)} s`)
+  const took = (performance.now() - begun) / 1_000
+  print(`retention removed ${JSON.stringify(removed)} in ${took.toFixed(0)} s`)
   print(`its totals: ${JSON.stringify(await readRetentionTotals(db))}`)
   await runStatement(settings, 'vacuum analyze')
   await showSizes(db, 'after, vacuumed')

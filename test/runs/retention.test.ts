@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, suite, test } from 'node:test'
 import { type Insertable, sql } from 'kysely'
+import { createApply, nextName, shop, summarize } from '#manage/apply/test-apply.ts'
 import { replayDelivery } from '#engine/outgoing/redeliver.ts'
 import { replaceReleases } from '#engine/runner/releases-on-disk.ts'
 import { pruneOldData, readRetentionTotals } from '#ops/retention/prune.ts'
@@ -20,7 +21,8 @@ import { BLOCK, countClosedBlocks, jumpToOffset } from '#views/actions/action-bl
 import { createLargeLists, findPage } from '#views/actions/find-page.ts'
 import { countEndedRuns, readRunDays } from '#views/dashboard/run-days.ts'
 
-const { db, request } = await openTestApp({ after })
+const api = await openTestApp({ after })
+const { db, request } = api
 
 const FOREVER: Retention = { runs_days: null, runs_per_pipeline: null, logs_days: null, requests_days: null }
 const NO_COMMIT: Commit = {
@@ -353,6 +355,18 @@ suite('the retention of an environment', () => {
     assert.deepEqual([set.status, set.body.retention], [200, { ...FOREVER, runs_days: 90 }])
     assert.deepEqual((await read()).effective_retention, { ...FOREVER, runs_days: 90 })
     assert.equal((await change(null)).body.retention, null)
+  })
+
+  test('is part of gantry.yaml: what is left out changes nothing, null returns to the defaults', async () => {
+    const { applied } = await createApply(api)
+    const name = nextName()
+    const apply = async (retention: string) =>
+      summarize(await applied(shop(name, `  live: {type: production${retention}}`)))
+    await apply('')
+    assert.deepEqual(await apply(', retention: {runs_days: 90}'), ['update environments.live'])
+    assert.deepEqual(await apply(', retention: {runs_days: 90}'), [])
+    assert.deepEqual(await apply(''), [])
+    assert.deepEqual(await apply(', retention: null'), ['update environments.live'])
   })
 
   test('rejects limits that are none', async () => {
