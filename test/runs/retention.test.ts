@@ -363,10 +363,10 @@ suite('the retention of an environment', () => {
     const apply = async (retention: string) =>
       summarize(await applied(shop(name, `  live: {type: production${retention}}`)))
     await apply('')
-    assert.deepEqual(await apply(', retention: {runs_days: 90}'), ['update environments.live'])
+    assert.deepEqual(await apply(', retention: {runs_days: 90}'), ['change environments.live'])
     assert.deepEqual(await apply(', retention: {runs_days: 90}'), [])
     assert.deepEqual(await apply(''), [])
-    assert.deepEqual(await apply(', retention: null'), ['update environments.live'])
+    assert.deepEqual(await apply(', retention: null'), ['change environments.live'])
   })
 
   test('rejects limits that are none', async () => {
