@@ -62,6 +62,7 @@ import { refuseWork } from '#ops/operations/refuse-work.ts'
 import { type Health, operationsRoutes } from '#ops/operations/routes.ts'
 import { workerRoutes } from '#ops/operations/worker-routes.ts'
 import { referenceRoutes } from '#ops/reference/routes.ts'
+import { defaultRetention, type RetentionConfig } from '#ops/retention/policy.ts'
 import type { AddressGuard } from '#platform/addresses/guard.ts'
 import type { SshGuard } from '#platform/addresses/ssh-guard.ts'
 import type { Config } from '#platform/config.ts'
@@ -113,7 +114,8 @@ export type AppDeps = {
     | 'maxPayload'
     | 'metricsToken'
   > &
-    SingleSignOnConfig
+    SingleSignOnConfig &
+    RetentionConfig
   db: Database
   listener: Listener
   box: SecretBox
@@ -296,7 +298,7 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
     replayDelivery: (id, userId) => replayDelivery(db, id, userId),
   })
   await app.register(incomingRoutes, { ...deps.calls, waits, maxPayload: config.maxPayload, baseUrl })
-  await app.register(organizationRoutes, { db, baseUrl })
+  await app.register(organizationRoutes, { db, baseUrl, retention: defaultRetention(config) })
   await app.register(auditRoutes, { db, baseUrl })
   await app.register(credentialRoutes, { db, box, tree, baseUrl, guard, connect, http })
   const { workerName } = config

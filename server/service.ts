@@ -21,6 +21,8 @@ import { assertSameKey } from '#ops/commands/same-key.ts'
 import { type FirstStart, prepareFirstStart } from '#ops/first-start/first-start.ts'
 import { buildHealthApp } from '#ops/operations/health-app.ts'
 import { createMetrics } from '#ops/operations/metrics.ts'
+import { defaultRetention } from '#ops/retention/policy.ts'
+import { pruneOldData, readRetentionTotals } from '#ops/retention/prune.ts'
 import { createAddressGuard } from '#platform/addresses/guard.ts'
 import { createSshGuard } from '#platform/addresses/ssh-guard.ts'
 import { baseUrlOf, type Config, guardUrl, urlAt } from '#platform/config.ts'
@@ -163,6 +165,11 @@ export async function startService(
         await countEndedRuns(db)
       },
       'incoming.prune': () => pruneCalls(db, config.keepBodiesDays),
+      'retention.prune': async (_, { signal }) => {
+        const { keepBodiesDays } = config
+        const removed = await pruneOldData(db, { defaults: defaultRetention(config), keepBodiesDays, signal })
+        if (Object.values(removed).some((count) => count > 0)) log.info({ removed }, 'removed old data')
+      },
     }
     // Together with the grace period of up to ten seconds, this stays below the 15-second limit for a stop.
     const beatMs = (config.heartbeatSeconds * 1_000) / 4
@@ -247,6 +254,7 @@ export async function startService(
     queue,
     deliveries: () => readDeliveryDepths(db),
     unrecordedDeliveries: () => unrecordedDeliveries,
+    retention: () => readRetentionTotals(db),
     version: VERSION,
   })
   const health = {
@@ -257,7 +265,7 @@ export async function startService(
     deadLetters: (limit: number) => listDeadLetters(queue, { limit }),
   }
   let healthUrl: string | undefined
-  if (config.role === 'worker' && config.workerPort !== undefined) {
+  if (config.role === 'worker' && config.workerPort !== null) {
     const { metricsToken } = config
     const app = await buildHealthApp({ db, health, metricsToken, version: VERSION, baseUrl, log })
     resources.defer(() => app.close())

@@ -132,6 +132,50 @@ export interface paths {
     patch?: never
     trace?: never
   }
+  '/workers': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List the workers
+     * @description By name, oldest first. One that ended without signing off is listed as not `online` for a day.
+     */
+    get: operations['listWorkers']
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/workers/{id}/drain': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * Drain a worker
+     * @description It takes no new targets, and runs that are between two steps continue on other workers. Running steps are not interrupted: it can be stopped without a loss once `running_targets` is 0. It still schedules runs and sends notifications. Ends with the process, or with `DELETE`. Returns 404 for a worker that is not online.
+     */
+    post: operations['drainWorker']
+    /**
+     * End the draining of a worker
+     * @description It takes targets again. Returns 404 for a worker that is not online.
+     */
+    delete: operations['undrainWorker']
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
   '/session': {
     parameters: {
       query?: never
@@ -717,7 +761,7 @@ export interface paths {
     }
     /**
      * Read the log of a step
-     * @description The header `X-Gantry-Log-Offset` is the end of the returned text: pass it as `after` to continue. Once the step has `completed_at`, the log is complete.
+     * @description The header `X-Gantry-Log-Offset` is the end of the returned text: pass it as `after` to continue. Once the step has `completed_at`, the log is complete. The first and the last 5 MiB of a log are stored; `gaps` says what is omitted between them.
      */
     get: operations['readStepLog']
     put?: never
@@ -2499,6 +2543,88 @@ export interface components {
       /** @description The project that the environment belongs to. */
       project: components['schemas']['Project']
     }
+    EnvironmentRecord: {
+      /** @description The id of the environment. */
+      id: number
+      /**
+       * @description The stage that the environment is for.
+       * @enum {string}
+       */
+      type: 'development' | 'staging' | 'production'
+      /** @description `type` in words, for display. */
+      type_human_readable: string
+      /** @description The name of the environment, unique in its project. */
+      name: string
+      /** @description What the environment is for; null without a description. */
+      description: string | null
+      /** @description Target runs started this month (UTC). */
+      used_credits: number
+      /** @description Counts of what is in the environment, by kind. */
+      resource_summary: components['schemas']['ResourceSummary'][]
+      /**
+       * Format: date-time
+       * @description When it was created.
+       */
+      created_at: string
+      /**
+       * Format: date-time
+       * @description When it last changed.
+       */
+      updated_at: string
+      /**
+       * Format: date-time
+       * @description When it was archived; null unless it is. Nothing runs while archived.
+       */
+      archived_at: string | null
+      /** @description The project that the environment belongs to. */
+      project: components['schemas']['Project']
+      /** @description How long it keeps what. Null: the defaults of the installation. */
+      retention: {
+        /**
+         * @description Days to keep runs after they have ended. Null: forever.
+         * @default null
+         */
+        runs_days: number | null
+        /**
+         * @description How many runs to keep of each pipeline. Null: forever.
+         * @default null
+         */
+        runs_per_pipeline: number | null
+        /**
+         * @description Days to keep the logs of runs after they have ended. Null: forever.
+         * @default null
+         */
+        logs_days: number | null
+        /**
+         * @description Days to keep the records of calls and deliveries. Null: forever.
+         * @default null
+         */
+        requests_days: number | null
+      } | null
+      /** @description The limits that apply: its own, or the defaults of the installation. */
+      effective_retention: {
+        /**
+         * @description Days to keep runs after they have ended. Null: forever.
+         * @default null
+         */
+        runs_days: number | null
+        /**
+         * @description How many runs to keep of each pipeline. Null: forever.
+         * @default null
+         */
+        runs_per_pipeline: number | null
+        /**
+         * @description Days to keep the logs of runs after they have ended. Null: forever.
+         * @default null
+         */
+        logs_days: number | null
+        /**
+         * @description Days to keep the records of calls and deliveries. Null: forever.
+         * @default null
+         */
+        requests_days: number | null
+      }
+    }
     Step: {
       /** @description The id of the step in this run. */
       id: number
@@ -2528,6 +2654,7 @@ export interface components {
         | 'QUEUED'
         | 'WAITING_CONCURRENCY_PIPELINE'
         | 'WAITING_CONCURRENCY_TARGET'
+        | 'WAITING_WORKER'
         | 'IN_PROGRESS'
         | 'COMPLETED'
         | 'FAILED'
@@ -2588,6 +2715,7 @@ export interface components {
         | 'QUEUED'
         | 'WAITING_CONCURRENCY_PIPELINE'
         | 'WAITING_CONCURRENCY_TARGET'
+        | 'WAITING_WORKER'
         | 'IN_PROGRESS'
         | 'COMPLETED'
         | 'FAILED'
@@ -2732,6 +2860,7 @@ export interface components {
         | 'QUEUED'
         | 'WAITING_CONCURRENCY_PIPELINE'
         | 'WAITING_CONCURRENCY_TARGET'
+        | 'WAITING_WORKER'
         | 'IN_PROGRESS'
         | 'COMPLETED'
         | 'FAILED'
@@ -2951,6 +3080,7 @@ export interface components {
         | 'QUEUED'
         | 'WAITING_CONCURRENCY_PIPELINE'
         | 'WAITING_CONCURRENCY_TARGET'
+        | 'WAITING_WORKER'
         | 'IN_PROGRESS'
         | 'COMPLETED'
         | 'FAILED'
@@ -3127,6 +3257,7 @@ export interface components {
         | 'QUEUED'
         | 'WAITING_CONCURRENCY_PIPELINE'
         | 'WAITING_CONCURRENCY_TARGET'
+        | 'WAITING_WORKER'
         | 'IN_PROGRESS'
         | 'COMPLETED'
         | 'FAILED'
@@ -3239,6 +3370,13 @@ export interface components {
         completed_at: string | null
         /** @description The output of the step with secrets masked. Control characters are limited to `\n`, `\t` and colors (`ESC [ … m`). */
         output: string
+        /** @description Parts of the log that are not in `output`, because only the first and the last 5 MiB are stored. */
+        gaps: {
+          /** @description Where the omitted part starts, in bytes of UTF-8 from the start of the log. */
+          offset: number
+          /** @description How many bytes are omitted there. */
+          omitted_bytes: number
+        }[]
       }
       /** @description The target that the step belongs to. */
       target: components['schemas']['Target']
@@ -3328,6 +3466,7 @@ export interface components {
         | 'QUEUED'
         | 'WAITING_CONCURRENCY_PIPELINE'
         | 'WAITING_CONCURRENCY_TARGET'
+        | 'WAITING_WORKER'
         | 'IN_PROGRESS'
         | 'COMPLETED'
         | 'FAILED'
@@ -3369,6 +3508,7 @@ export interface components {
         | 'QUEUED'
         | 'WAITING_CONCURRENCY_PIPELINE'
         | 'WAITING_CONCURRENCY_TARGET'
+        | 'WAITING_WORKER'
         | 'IN_PROGRESS'
         | 'COMPLETED'
         | 'FAILED'
@@ -3412,6 +3552,7 @@ export interface components {
         | 'QUEUED'
         | 'WAITING_CONCURRENCY_PIPELINE'
         | 'WAITING_CONCURRENCY_TARGET'
+        | 'WAITING_WORKER'
         | 'IN_PROGRESS'
         | 'COMPLETED'
         | 'FAILED'
@@ -3436,6 +3577,8 @@ export interface components {
       step_order: number
       /** @description Where the text starts in the log of the step, in bytes of UTF-8. */
       offset: number
+      /** @description How many bytes before the text are omitted: only the first and the last 5 MiB are stored. */
+      omitted_bytes: number
       /** @description A piece of the output, with secrets masked. */
       text: string
     }
@@ -3458,6 +3601,7 @@ export interface components {
         | 'QUEUED'
         | 'WAITING_CONCURRENCY_PIPELINE'
         | 'WAITING_CONCURRENCY_TARGET'
+        | 'WAITING_WORKER'
         | 'IN_PROGRESS'
         | 'COMPLETED'
         | 'FAILED'
@@ -4475,6 +4619,8 @@ export interface components {
       host_key_fingerprint: string | null
       /** @description The folder that applications are deployed to. */
       root_directory: string
+      /** @description Of a local server: the name of the workers that run it; null for the one name that all workers share. Null for SSH servers. */
+      worker_name: string | null
       /** @description How many actions may run on it at the same time. 0: no limit. */
       max_parallel_actions: number
       /** @description The applications deployed here, as far as the caller may see them. */
@@ -4772,6 +4918,7 @@ export interface components {
         | 'QUEUED'
         | 'WAITING_CONCURRENCY_PIPELINE'
         | 'WAITING_CONCURRENCY_TARGET'
+        | 'WAITING_WORKER'
         | 'IN_PROGRESS'
         | 'COMPLETED'
         | 'FAILED'
@@ -5034,6 +5181,35 @@ export interface components {
        * @description When it failed for good.
        */
       failed_at: string
+    }
+    Worker: {
+      /**
+       * Format: uuid
+       * @description Of the process: after a restart it is another one.
+       */
+      id: string
+      /** @description The machine, by `GANTRY_WORKER_NAME` or its host name; null with the embedded database, and for workers of an older release. */
+      name: string | null
+      /** @description The release that it runs; null for older ones. */
+      version: string | null
+      /** @description Whether it has sent a heartbeat in the last 30 seconds. */
+      online: boolean
+      /** @description Whether it takes no new targets. */
+      draining: boolean
+      /** @description How many targets it runs, within a second or so. */
+      running_targets: number
+      /** @description How many targets it runs at the same time (`GANTRY_TARGETS_PER_WORKER`); null for older releases. */
+      capacity: number | null
+      /**
+       * Format: date-time
+       * @description When it started.
+       */
+      started_at: string
+      /**
+       * Format: date-time
+       * @description When it sent its last heartbeat.
+       */
+      last_seen_at: string
     }
     LogInRequest: {
       /** @description The email address of the account. */
@@ -5732,6 +5908,29 @@ export interface components {
       type: 'development' | 'staging' | 'production'
       /** @description What the environment is for; null: no description. */
       description?: string | null
+      /** @description How long to keep what. Null: the defaults of the installation. */
+      retention?: {
+        /**
+         * @description Days to keep runs after they have ended. Null: forever.
+         * @default null
+         */
+        runs_days?: number | null
+        /**
+         * @description How many runs to keep of each pipeline. Null: forever.
+         * @default null
+         */
+        runs_per_pipeline?: number | null
+        /**
+         * @description Days to keep the logs of runs after they have ended. Null: forever.
+         * @default null
+         */
+        logs_days?: number | null
+        /**
+         * @description Days to keep the records of calls and deliveries. Null: forever.
+         * @default null
+         */
+        requests_days?: number | null
+      } | null
     }
     ChangeEnvironmentRequest: {
       /** @description The name of the environment, unique in its project. */
@@ -5743,6 +5942,29 @@ export interface components {
       type?: 'development' | 'staging' | 'production'
       /** @description What the environment is for; null: no description. */
       description?: string | null
+      /** @description How long to keep what. Null: the defaults of the installation. */
+      retention?: {
+        /**
+         * @description Days to keep runs after they have ended. Null: forever.
+         * @default null
+         */
+        runs_days?: number | null
+        /**
+         * @description How many runs to keep of each pipeline. Null: forever.
+         * @default null
+         */
+        runs_per_pipeline?: number | null
+        /**
+         * @description Days to keep the logs of runs after they have ended. Null: forever.
+         * @default null
+         */
+        logs_days?: number | null
+        /**
+         * @description Days to keep the records of calls and deliveries. Null: forever.
+         * @default null
+         */
+        requests_days?: number | null
+      } | null
     }
     CreateCredentialRequest: {
       /** @description The name of the credential. */
@@ -5827,6 +6049,8 @@ export interface components {
       host_key?: string | null
       /** @description The folder that applications are deployed to. */
       root_directory: string
+      /** @description For `local`: the machine, by the name of the workers on it (`GANTRY_WORKER_NAME`). By default that of the workers that are online, if they share one. Null: runs start only while all workers that are online share one name. Always null with the embedded database. */
+      worker_name?: string | null
       /**
        * @description How many actions may run on it at the same time. 0: no limit.
        * @default 1
@@ -5853,6 +6077,8 @@ export interface components {
       host_key?: string | null
       /** @description The folder that applications are deployed to. */
       root_directory?: string
+      /** @description For `local`: the machine, by the name of the workers on it (`GANTRY_WORKER_NAME`). By default that of the workers that are online, if they share one. Null: runs start only while all workers that are online share one name. Always null with the embedded database. */
+      worker_name?: string | null
       /**
        * @description How many actions may run on it at the same time. 0: no limit.
        * @default 1
@@ -6622,6 +6848,97 @@ export interface operations {
       406: components['responses']['NotAcceptable']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
+    }
+  }
+  listWorkers: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['Worker'][]
+        }
+      }
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      406: components['responses']['NotAcceptable']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
+    }
+  }
+  drainWorker: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /** @description The id of the worker. */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['Worker']
+        }
+      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      408: components['responses']['RequestTimeout']
+      413: components['responses']['TooLarge']
+      415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
+    }
+  }
+  undrainWorker: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /** @description The id of the worker. */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['Worker']
+        }
+      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
     }
   }
   readSession: {
@@ -9322,7 +9639,7 @@ export interface operations {
           [name: string]: unknown
         }
         content: {
-          'application/json': components['schemas']['Environment'][]
+          'application/json': components['schemas']['EnvironmentRecord'][]
         }
       }
       400: components['responses']['Malformed']
@@ -9358,7 +9675,7 @@ export interface operations {
           [name: string]: unknown
         }
         content: {
-          'application/json': components['schemas']['Environment']
+          'application/json': components['schemas']['EnvironmentRecord']
         }
       }
       400: components['responses']['Malformed']
@@ -9393,7 +9710,7 @@ export interface operations {
           [name: string]: unknown
         }
         content: {
-          'application/json': components['schemas']['Environment']
+          'application/json': components['schemas']['EnvironmentRecord']
         }
       }
       400: components['responses']['Malformed']
@@ -9432,7 +9749,7 @@ export interface operations {
           [name: string]: unknown
         }
         content: {
-          'application/json': components['schemas']['Environment']
+          'application/json': components['schemas']['EnvironmentRecord']
         }
       }
       400: components['responses']['Malformed']
@@ -9505,7 +9822,7 @@ export interface operations {
           [name: string]: unknown
         }
         content: {
-          'application/json': components['schemas']['Environment']
+          'application/json': components['schemas']['EnvironmentRecord']
         }
       }
       400: components['responses']['Malformed']
@@ -9541,7 +9858,7 @@ export interface operations {
           [name: string]: unknown
         }
         content: {
-          'application/json': components['schemas']['Environment']
+          'application/json': components['schemas']['EnvironmentRecord']
         }
       }
       400: components['responses']['Malformed']

@@ -3,6 +3,7 @@ import type { HttpMethod, MediaType, PathsWithMethod, RequiredKeysOf } from 'ope
 import type { paths } from './api-types.ts'
 import { GantryError, UnreachableError } from './errors.ts'
 import { createFetch, type FetchOptions } from './fetch.ts'
+import { type LogGap, markGaps } from './log-gaps.ts'
 import { createStreams } from './streams.ts'
 import { type WaitOptions, waitForAction } from './wait.ts'
 
@@ -133,18 +134,22 @@ export function createGantry({ url, ...options }: GantryOptions) {
       return waitForAction({ read, followActions: streams.followActions }, actionId, waitOptions)
     },
 
-    /** The output of a step so far. Pass `offset` as `after` to read on. */
+    /**
+     * The output of a step so far. Pass `offset` as `after` to read on. Where output is omitted, because a long log has
+     * only its beginning and its end, the text has a line that says so; `gaps` has the numbers.
+     */
     async readLog(
       { actionId, targetId, order }: { actionId: number; targetId: number; order: number },
       { after = 0, signal }: StepLogOptions = {},
-    ): Promise<{ text: string; offset: number; isComplete: boolean }> {
+    ): Promise<{ text: string; offset: number; isComplete: boolean; gaps: LogGap[] }> {
       const path = { action_id: actionId, target_id: targetId, order }
       const init = { params: { path, query: { after } }, signal }
       const route = '/actions/{action_id}/targets/{target_id}/steps/{order}/logs'
       const { data, response } = await send('get', route, init)
       const { step } = data as Data<'get', typeof route>
       const offset = Number(response.headers.get('x-gantry-log-offset'))
-      return { text: step.output, offset, isComplete: step.completed_at !== null }
+      const { output, gaps, completed_at } = step
+      return { text: markGaps(output, gaps, after), offset, isComplete: completed_at !== null, gaps }
     },
   }
 }

@@ -1,5 +1,6 @@
 import type { components, operations } from './api-types.ts'
 import { GantryError } from './errors.ts'
+import { describeGap } from './log-gaps.ts'
 import { resumeEvents, type StreamOptions } from './resume.ts'
 import { hasEnded } from './status.ts'
 
@@ -81,7 +82,8 @@ export function createStreams(request: RequestStream) {
       for await (const { type, data } of followAction(step.actionId, options)) {
         if (type !== 'log' && type !== 'step') continue
         if (data.target_id !== step.targetId || data.step_order !== step.order) continue
-        if (type === 'log') yield data.text
+        if (type === 'log')
+          yield data.omitted_bytes > 0 ? `\n${describeGap(data.omitted_bytes)}\n${data.text}` : data.text
         else if (hasEnded(data.status)) return
       }
     },

@@ -187,6 +187,30 @@ export const settings = {
     30,
     [1, 3650],
   ),
+  retentionRunsDays: optionalInteger(
+    'GANTRY_RETENTION_RUNS_DAYS',
+    'Days to keep runs that have ended, unless their environment says otherwise',
+    'unset: forever',
+    [1, 36_500],
+  ),
+  retentionRunsPerPipeline: optionalInteger(
+    'GANTRY_RETENTION_RUNS_PER_PIPELINE',
+    'How many runs of a pipeline to keep, unless its environment says otherwise',
+    'unset: forever',
+    [1, 100_000],
+  ),
+  retentionLogsDays: optionalInteger(
+    'GANTRY_RETENTION_LOGS_DAYS',
+    'Days to keep the logs of runs that have ended, unless their environment says otherwise',
+    'unset: forever',
+    [1, 36_500],
+  ),
+  retentionRequestsDays: optionalInteger(
+    'GANTRY_RETENTION_REQUESTS_DAYS',
+    'Days to keep the records of calls and deliveries, unless their environment says otherwise',
+    'unset: forever',
+    [1, 36_500],
+  ),
   logLevel: oneOf('LOG_LEVEL', 'Log level', ['info', 'fatal', 'error', 'warn', 'debug', 'trace', 'silent']),
   databaseConnections: integer(
     'GANTRY_DATABASE_CONNECTIONS',
@@ -303,13 +327,11 @@ function integer(
   variable: string,
   about: string,
   fallback: number,
-  [min, max]: [number, number],
+  range: [number, number],
 ): Setting<number> {
-  return setting(variable, `${about} (${min}–${max})`, String(fallback), (text) => {
-    const number = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN
-    if (number >= min && number <= max) return number
-    throw new InvalidSetting(`must be an integer from ${min} to ${max}`)
-  })
+  return setting(variable, `${about} (${range.join('–')})`, String(fallback), (text) =>
+    parseInteger(text, range),
+  )
 }
 
 function optionalInteger(
@@ -317,9 +339,15 @@ function optionalInteger(
   about: string,
   shown: string,
   range: [number, number],
-): Setting<number | undefined> {
-  const { about: described, read } = integer(variable, about, 0, range)
-  return { variable, about: described, shown, read: (text) => (text === undefined ? undefined : read(text)) }
+): Setting<number | null> {
+  const read = (text?: string) => (text === undefined ? null : parseInteger(text, range))
+  return { variable, about: `${about} (${range.join('–')})`, shown, read }
+}
+
+function parseInteger(text: string, [min, max]: [number, number]): number {
+  const number = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN
+  if (number >= min && number <= max) return number
+  throw new InvalidSetting(`must be an integer from ${min} to ${max}`)
 }
 
 /** The first value is the default. */

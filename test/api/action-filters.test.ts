@@ -43,11 +43,14 @@ const theirs = await createTestTree(db)
 await grantRole(db, ours.owner.id, 'viewer', { organizationId: theirs.organizationId })
 const second = await addEnvironment(db, ours.owner.id, ours.projectId, ours.credentialId)
 const places = [{ ...ours }, { ...ours, ...second }, { ...theirs }]
+/** One for each place and pipeline: a hook has one pipeline. */
 const hooks = await Promise.all(
-  places.map(async (place) => {
-    const id = await createHook(db, place, 'incoming')
-    return { id, requestId: await createHookRequest(db, id, 'incoming') }
-  }),
+  places
+    .flatMap((place) => [place, { ...place, pipelineId: place.serverPipelineId }])
+    .map(async (place) => {
+      const id = await createHook(db, place, 'incoming')
+      return { id, requestId: await createHookRequest(db, id, 'incoming') }
+    }),
 )
 
 const known: Known[] = []
@@ -56,8 +59,8 @@ const statuses = Object.keys(STATUSES) as Status[]
 /** The n-th action: every combination of place, pipeline, status and trigger comes up. */
 async function createNth(number: number): Promise<void> {
   const place = places[number % 3]!
-  const hook = hooks[number % 3]!
   const onServer = number % 2 === 1
+  const hook = hooks[2 * (number % 3) + (onServer ? 1 : 0)]!
   const status = statuses[number % 7]!
   const trigger_type = TRIGGER_TYPES[Math.floor(number / 2) % 4]!
   // Ids and times do not rise together: an action is created by a transaction that began before.

@@ -79,6 +79,7 @@ suite('an attempt that the database refuses to store', () => {
       queue: { db, jobs: {} },
       deliveries: async () => ({ pending: 0, late: 0, failingHooks: 0 }),
       unrecordedDeliveries: () => unrecorded,
+      retention: async () => ({ runs: 0, logs: 0, requests: 0, bodies: 0, finished_at: null }),
       version: '0',
     })
     const text = await metrics.read()

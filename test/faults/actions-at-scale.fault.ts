@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import fc from 'fast-check'
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import pg from 'pg'
 import type { ActionFilters } from '#model/actions/filters.ts'
 import type { Database } from '#platform/database/connect.ts'
@@ -73,7 +73,7 @@ before(async () => {
       case when not on_server then credential_id end, moment, moment, moment
     from generate_series(1, ${ACTIONS}::int) as number, lateral (
       select number % 10 = 0 as on_server, number % 13 = 0 as failed,
-        number % 2 = 0 and number % 7 = 0 as hooked,
+        number % 2 = 0 and number % 7 = 0 and number % 10 <> 0 as hooked,
         case when number % 2 = 0 then 1 when number % 3 = 0 then 3 else 2 end as place,
         ${new Date(START)}::timestamptz + (number + number * 7919 % 60) * interval '1 second' as moment
     ) as chosen join unnest(
@@ -356,6 +356,82 @@ describe('the cost of a page', () => {
       t.diagnostic(`${read} entries read`)
       assert.equal(scans, 0)
       assert.ok(read <= 11_000, `${read} entries read`)
+    })
+  }
+
+  /** None of them selects much: a pair without an index would have to read everything that one of the two selects. */
+  const single: ActionFilters[] = [
+    { status: ['failed'] },
+    { status: ['skipped'] },
+    { type: ['restart'] },
+    { resource_type: ['server'] },
+    { resource_id: [second.applicationId] },
+    { pipeline_id: [third.serverPipelineId] },
+    { trigger_type: ['pipeline'] },
+    { trigger_type: ['retry'] },
+    { trigger_type: ['hook'] },
+    { trigger_type: ['hook', 'manual'] },
+    { hook_id: [hookId] },
+    { user_id: [first.owner.id] },
+    { user_id: [third.owner.id] },
+    { created_before: early },
+    { created_after: late },
+  ]
+  const pairs = single.flatMap((one, index) =>
+    single
+      .slice(index + 1)
+      .filter((other) => Object.keys(other).every((name) => !(name in one)))
+      .map((other) => [one, other] as const),
+  )
+
+  test('any two filters read at most twice as much as one of them', async (t) => {
+    const reads = (filters: ActionFilters) =>
+      readsOf((trx) => findPage(trx, environmentIds, filters, { limit: 25, offset: 0 }))
+    const alone = new Map<ActionFilters, number>()
+    for (const filters of single) alone.set(filters, (await reads(filters)).read)
+    let worst = 0
+    for (const [one, other] of pairs) {
+      const { read, scans } = await reads({ ...one, ...other })
+      const limit = 2 * Math.max(alone.get(one)!, alone.get(other)!) + 200
+      worst = Math.max(worst, read / limit)
+      assert.equal(scans, 0, JSON.stringify([one, other]))
+      assert.ok(read <= limit, `${JSON.stringify([one, other])}: ${read} entries, at most ${limit} expected`)
+    }
+    t.diagnostic(`${pairs.length} pairs, at worst ${worst.toFixed(2)} of what is allowed`)
+  })
+
+  test('any two filters select what a naive list does', async () => {
+    for (const [one, other] of pairs) {
+      const filters = { ...one, ...other }
+      const { rows } = await findPage(db, environmentIds, filters, { limit: 30, offset: 3 })
+      const { rows: expected } = await sql<{ id: number }>`
+        select a.id from actions a join pipelines p on p.id = a.pipeline_id where ${sql.join(
+          [sql`a.environment_id = any(${environmentIds}::bigint[])`, ...conditionsOf(filters)],
+          sql` and `,
+        )} order by a.id desc offset 3 limit 30`.execute(db)
+      assert.deepEqual(
+        rows.map(({ id }) => id),
+        expected.map(({ id }) => id),
+        JSON.stringify(filters),
+      )
+    }
+  })
+
+  function conditionsOf(filters: ActionFilters): RawBuilder<unknown>[] {
+    const columns: Record<string, RawBuilder<unknown>> = {
+      status: sql`a.status`,
+      type: sql`p.operation`,
+      resource_type: sql`p.resource_type`,
+      resource_id: sql`coalesce(p.application_id, p.server_id)::text`,
+      pipeline_id: sql`p.id::text`,
+      trigger_type: sql`a.trigger_type`,
+      hook_id: sql`a.hook_id::text`,
+      user_id: sql`a.triggered_by::text`,
+    }
+    return Object.entries(filters).map(([name, value]) => {
+      if (name === 'created_after') return sql`a.created_at >= ${value}::timestamptz`
+      if (name === 'created_before') return sql`a.created_at < ${value}::timestamptz`
+      return sql`${columns[name]!} = any(${(value as unknown[]).map(String)}::text[])`
     })
   }
 

@@ -269,6 +269,8 @@ const ROWS: Record<string, string> = {
   refused_calls: `insert into refused_calls select id, now(), 'rate_limited', 1 from hooks limit 1`,
   used_credits: `insert into used_credits select id, '2026-01-01', 1 from environments limit 1`,
   action_blocks: 'insert into action_blocks select 0, id, 1, now(), now() from environments limit 1',
+  releases_on_disk: `insert into releases_on_disk select a.id, '20260101000000-aaaaaaa', s.id from applications a, servers s limit 1`,
+  retention_progress: 'insert into retention_progress select id, 1 from environments limit 1',
   credential_uses: 'insert into credential_uses select id, 1 from credentials limit 1',
   deliveries: `insert into deliveries (hook_id, event_id, action_id, is_final) select id, 1, 1, true from hooks limit 1`,
   hook_health: 'insert into hook_health (hook_id) select id from hooks limit 1',

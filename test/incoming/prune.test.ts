@@ -1,9 +1,11 @@
-// What the job incoming.prune removes, and what it keeps.
+// What the jobs incoming.prune and retention.prune remove of calls, and what they keep.
 import assert from 'node:assert/strict'
 import { after, suite, test } from 'node:test'
 import { sql } from 'kysely'
 import { pruneCalls } from '#engine/incoming/prune.ts'
+import { pruneOldData } from '#ops/retention/prune.ts'
 import { openDatabase } from '#platform/database/connect.ts'
+import { uuidAt } from '#platform/database/uuid-at.ts'
 import { openQueue } from '#platform/queue/open-queue.ts'
 import { until } from '#platform/queue/test-queue.ts'
 import { assertStarted, type Hook, openCalls, withVariables } from '#test/support/calls.ts'
@@ -16,9 +18,25 @@ const { api, db, tree, makeHook, call, requestsOf } = await openCalls({ after })
 
 const BODIES = ['request_body', 'request_headers', 'response_body', 'response_headers'] as const
 
-/** Backdates the records of a hook. */
-const age = ({ id }: Pick<Hook, 'id'>, interval: string) =>
-  sql`update hook_requests set created_at = now() - ${interval}::interval where hook_id = ${id}`.execute(db)
+const pruneBodies = (keepBodiesDays: number) =>
+  pruneOldData(db, {
+    defaults: { runs_days: null, runs_per_pipeline: null, logs_days: null, requests_days: null },
+    keepBodiesDays,
+    signal: AbortSignal.timeout(60_000),
+  })
+
+/** Backdates the records of a hook, and their ids, which begin with their time. */
+const age = async ({ id }: Pick<Hook, 'id'>, interval: string) => {
+  const older = sql`(lpad(to_hex((extract(epoch from now() - ${interval}::interval) * 1000)::bigint), 12, '0')
+    || right(replace(r.id::text, '-', ''), 20))::uuid`
+  // In one transaction, where now() stands still.
+  await db.transaction().execute(async (trx) => {
+    await sql`update actions a set hook_request_id = ${older} from hook_requests r
+      where r.hook_id = ${id} and r.id = a.hook_request_id`.execute(trx)
+    await sql`update hook_requests r set created_at = now() - ${interval}::interval, id = ${older}
+      where hook_id = ${id}`.execute(trx)
+  })
+}
 const isPruned = (record: Record<(typeof BODIES)[number], unknown>) =>
   BODIES.every((name) => record[name] === null)
 
@@ -30,7 +48,7 @@ suite('bodies and headers', () => {
     await call(hook, '{')
     await age(hook, '30 days 1 second')
     const before = await requestsOf(hook)
-    await pruneCalls(db, 30)
+    await pruneBodies(30)
     const nothing = Object.fromEntries(BODIES.map((name) => [name, null]))
     assert.deepEqual(
       await requestsOf(hook),
@@ -39,7 +57,8 @@ suite('bodies and headers', () => {
     const { token } = tree.owner
     const listed = await api.request('GET', `/hooks/incoming/${hook.id}/requests`, { token })
     assert.equal(listed.body.length, 3)
-    const detail = await api.request('GET', `/hook-requests/${before[0]!.id}`, { token })
+    const started = before.find((record) => record.action_id === id)!
+    const detail = await api.request('GET', `/hook-requests/${started.id}`, { token })
     assert.deepEqual([detail.status, detail.body.request_body, detail.body.action_id], [200, null, id])
     const action = await api.request('GET', `/actions/${id}`, { token })
     assert.deepEqual(
@@ -47,7 +66,7 @@ suite('bodies and headers', () => {
       { n: 1 },
       'the run keeps its variables',
     )
-    assert.equal(action.body.hook_requests.incoming.id, before[0]!.id)
+    assert.equal(action.body.hook_requests.incoming.id, started.id)
   })
 
   test('stay unchanged until then', async () => {
@@ -55,26 +74,26 @@ suite('bodies and headers', () => {
     await call(hook, '{ "a": 1 }')
     await age(hook, '29 days 23 hours 59 minutes')
     const before = await requestsOf(hook)
-    await pruneCalls(db, 30)
+    await pruneBodies(30)
     assert.deepEqual(await requestsOf(hook), before)
-    await pruneCalls(db, 29)
+    await pruneBodies(29)
     assert.ok(isPruned((await requestsOf(hook))[0]!))
   })
 
   test('are removed from deliveries as well', async () => {
     const id = await createHook(db, tree, 'outgoing')
-    const requestId = await createHookRequest(db, id, 'outgoing', {
+    await createHookRequest(db, id, 'outgoing', {
       request_headers: '{"a":"b"}',
       request_body: Buffer.from('{}'),
       response_headers: '{"a":"b"}',
       response_body: Buffer.from('ok'),
     })
     await age({ id }, '31 days')
-    await pruneCalls(db, 30)
+    await pruneBodies(30)
     const record = await db
       .selectFrom('hook_requests')
       .selectAll()
-      .where('id', '=', requestId)
+      .where('hook_id', '=', id)
       .executeTakeFirstOrThrow()
     assert.ok(isPruned(record))
     assert.equal(record.outcome, 'delivered')
@@ -84,18 +103,19 @@ suite('bodies and headers', () => {
     const hook = await makeHook()
     await sql`
       insert into hook_requests (id, hook_id, type, url, method, outcome, request_body, created_at)
-      select uuidv7(), ${hook.id}, 'incoming', 'x:', 'POST', 'accepted', 'x', now() - interval '31 days'
+      select gen_random_uuid(), ${hook.id}, 'incoming', 'x:', 'POST', 'accepted', 'x', now()
       from generate_series(1, 2500)`.execute(db)
+    await age(hook, '31 days')
     const touched = async () => {
       const { rows } = await sql<{ kept: number; versions: string }>`
         select count(request_body) as kept, string_agg(xmin::text, ',' order by id) as versions
         from hook_requests where hook_id = ${hook.id}`.execute(db)
       return rows[0]!
     }
-    await pruneCalls(db, 30)
+    await pruneBodies(30)
     const first = await touched()
     assert.equal(first.kept, 0)
-    await pruneCalls(db, 30)
+    await pruneBodies(30)
     assert.deepEqual(await touched(), first)
   })
 })
@@ -158,6 +178,7 @@ test('a worker prunes after GANTRY_KEEP_BODIES_DAYS', async (t) => {
   const at = await createTestTree(own.db)
   const hookId = await createHook(own.db, at, 'incoming')
   const daysAgo = (days: number) => ({
+    id: uuidAt(Date.now() - days * 86_400_000),
     request_body: Buffer.from('{}'),
     created_at: new Date(Date.now() - days * 86_400_000),
   })
@@ -165,7 +186,7 @@ test('a worker prunes after GANTRY_KEEP_BODIES_DAYS', async (t) => {
   const young = await createHookRequest(own.db, hookId, 'incoming', daysAgo(2))
   const queue = await openQueue({ settings, onError: () => {} })
   later(t, () => queue.close())
-  await own.db.transaction().execute((trx) => queue.enqueue(trx, 'incoming.prune', [{}]))
+  await own.db.transaction().execute((trx) => queue.enqueue(trx, 'retention.prune', [{}]))
   const { host, port, user } = testServer()
   await startGantry(t, {
     DATABASE_URL: `postgres:///${settings.database}?host=${encodeURIComponent(host)}&port=${port ?? 5432}&user=${user}`,

@@ -176,7 +176,13 @@ suite('reading', () => {
     assert.deepEqual(body.target, target)
     assert.equal(body.target.id, targetId)
     const { started_at, completed_at } = target.steps[0]
-    assert.deepEqual(body.step, { order: 1, started_at, completed_at, output: 'one\n\x1b[31mtwo\x1b[0m\n' })
+    assert.deepEqual(body.step, {
+      order: 1,
+      started_at,
+      completed_at,
+      output: 'one\n\x1b[31mtwo\x1b[0m\n',
+      gaps: [],
+    })
     const rows = await chunksOf(log)
     assert.equal(body.updated_at, rows.at(-1)!.created_at)
     assert.equal(headers['x-gantry-log-offset'], '17')
@@ -257,6 +263,30 @@ suite('reading', () => {
     assert.ok(statements.filter((statement) => statement.includes('step_log_chunks')).length > 30)
     const after = count * Buffer.byteLength(text) - Buffer.byteLength(line)
     assert.equal((await request('GET', `${url}?after=${after}`, { token })).body.step.output, line)
+  })
+
+  test('what is omitted from a log is named, wherever reading starts', async () => {
+    const { log, url } = await createLog()
+    await fill(log, ['first\n'])
+    for (const start of [100, 105]) await storeChunk(db, log, chunkAt(start, 'tail\n'))
+    const read = async (after: number) => {
+      const { body, headers } = await request('GET', `${url}?after=${after}`, { token })
+      assert.equal(headers['x-gantry-log-offset'], '110')
+      return [body.step.output, body.step.gaps]
+    }
+    assert.deepEqual(await read(0), ['first\ntail\ntail\n', [{ offset: 6, omitted_bytes: 94 }]])
+    assert.deepEqual(await read(6), ['tail\ntail\n', [{ offset: 6, omitted_bytes: 94 }]])
+    assert.deepEqual(await read(50), ['tail\ntail\n', [{ offset: 50, omitted_bytes: 50 }]])
+    assert.deepEqual(await read(102), ['il\ntail\n', []])
+    assert.deepEqual(await read(110), ['', []])
+    // The step prints on: the middle moves.
+    const omit = { from: 50, upTo: 105 }
+    await storeChunk(db, log, { ...chunkAt(110, 'end\n'), omit })
+    const { body } = await request('GET', url, { token })
+    assert.deepEqual(
+      [body.step.output, body.step.gaps],
+      ['first\ntail\nend\n', [{ offset: 6, omitted_bytes: 99 }]],
+    )
   })
 
   test('a missing log is 404, an invalid URL 422', async () => {

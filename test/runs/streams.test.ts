@@ -273,10 +273,10 @@ suite('following an action', () => {
     }
     const stream = await follow(run)
     // As many as there is room for are shown; the others wait for these to end.
-    await stream.until((events) => events.length >= 2 + 105 * 3)
+    await stream.until((events) => events.length >= 2 + 86 * 3)
     await run.print(0, 1, 'more\n')
     await stream.until((events) => events.at(-1)!.data.text === 'more\n')
-    assert.equal(stream.events.length, 2 + 105 * 3 + 1)
+    assert.equal(stream.events.length, 2 + 86 * 3 + 1)
     await stream.cut()
     const back = await follow(run, { host: 1, lastEventId: stream.events.at(-1)!.id })
     for (const target of targets) {

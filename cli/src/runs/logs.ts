@@ -1,5 +1,5 @@
 // Logs of steps: what has been printed so far, or as it is printed.
-import type { Gantry } from '@gantry/client'
+import { describeGap, type Gantry } from '@gantry/client'
 import { type Action, isOver } from '../actions.ts'
 import type { Cli } from '../cli.ts'
 import { Failure, Interrupted } from '../ending.ts'
@@ -78,12 +78,17 @@ async function follow(
   try {
     for await (const { type, data } of gantry.followAction(id, { signal, onReconnect }))
       if (type === 'log' && isChosen(data.target_id, data.step_order))
-        printer.print(data.target_id, data.step_order, data.text)
+        printer.print(data.target_id, data.step_order, withGap(data))
   } catch (error) {
     throw signal.aborted ? new Interrupted() : error
   } finally {
     printer.flush()
   }
+}
+
+/** Where a long log has only its beginning and its end, a line says so. */
+function withGap({ text, omitted_bytes }: { text: string; omitted_bytes: number }): string {
+  return omitted_bytes > 0 ? `\n${describeGap(omitted_bytes)}\n${text}` : text
 }
 
 /** Whole lines. With several servers each line begins with the server's, with several steps each step has a heading. */

@@ -6,6 +6,7 @@ import { planRun } from '#model/pipelines/plan.ts'
 import { createRateLimiter } from '#platform/rate-limit.ts'
 import type { CompiledHook } from './compiled-hook.ts'
 import { type Call, evaluateCall, evaluatePayload, UNAUTHENTICATED_LIMIT } from './evaluate-call.ts'
+import type { HookTokens } from './hook-tokens.ts'
 
 const NOW = 1_790_000_000_000
 const MAX_PAYLOAD = 1024
@@ -56,94 +57,96 @@ const callOf = (body: string, headers: Call['headers'] = {}, key = 'the new secr
   body: Buffer.from(body),
   address: '192.0.2.7',
 })
-const evaluate = (call: Call, hook = hookOf(), limiter = createRateLimiter(), now = NOW) =>
-  evaluateCall(hook, call, { limiter, maxPayload: MAX_PAYLOAD }, now).verdict
+const evaluate = async (call: Call, hook = hookOf(), limiter = createRateLimiter(), now = NOW) => {
+  const hookTokens: HookTokens = { take: async (id, rate) => limiter.take(`hook ${id}`, rate, now) }
+  return (await evaluateCall(hook, call, { limiter, hookTokens, maxPayload: MAX_PAYLOAD }, now)).verdict
+}
 
-test('a valid call is accepted with its variables', () => {
-  assert.deepEqual(evaluate(callOf(GOOD)), { kind: 'accepted', variables: { n: 1 } })
+test('a valid call is accepted with its variables', async () => {
+  assert.deepEqual(await evaluate(callOf(GOOD)), { kind: 'accepted', variables: { n: 1 } })
 })
 
 suite('the order of checks', () => {
   const PING = { 'x-github-event': 'ping' }
   const UNSIGNED = { 'x-signature': undefined }
 
-  test('the signature is checked first, before a ping and the content type', () => {
+  test('the signature is checked first, before a ping and the content type', async () => {
     for (const body of [GOOD, '{', '{"ref":"dev"}', '{"ref":"main"}'])
       assert.equal(
-        evaluate(callOf(body, { ...UNSIGNED, ...PING, 'content-type': 'x/y' })).kind,
+        (await evaluate(callOf(body, { ...UNSIGNED, ...PING, 'content-type': 'x/y' }))).kind,
         'rejected_signature',
       )
   })
 
-  test('the rate limit comes before the payload', () => {
+  test('the rate limit comes before the payload', async () => {
     const limiter = createRateLimiter()
     const hook = hookOf()
-    assert.equal(evaluate(callOf('{', PING), hook, limiter).kind, 'rejected_payload')
-    assert.equal(evaluate(callOf('{', PING), hook, limiter).kind, 'rejected_payload')
-    assert.deepEqual(evaluate(callOf('{', PING), hook, limiter), {
+    assert.equal((await evaluate(callOf('{', PING), hook, limiter)).kind, 'rejected_payload')
+    assert.equal((await evaluate(callOf('{', PING), hook, limiter)).kind, 'rejected_payload')
+    assert.deepEqual(await evaluate(callOf('{', PING), hook, limiter), {
       kind: 'rate_limited',
       retryAfterSeconds: 1,
     })
-    assert.equal(evaluate(callOf(GOOD), hook, limiter, NOW + 1000).kind, 'accepted')
+    assert.equal((await evaluate(callOf(GOOD), hook, limiter, NOW + 1000)).kind, 'accepted')
   })
 
-  test('the payload comes before a ping, a ping before the conditions', () => {
-    assert.equal(evaluate(callOf('{', PING)).kind, 'rejected_payload')
-    assert.equal(evaluate(callOf('{"ref":"dev"}', PING)).kind, 'ping')
+  test('the payload comes before a ping, a ping before the conditions', async () => {
+    assert.equal((await evaluate(callOf('{', PING))).kind, 'rejected_payload')
+    assert.equal((await evaluate(callOf('{"ref":"dev"}', PING))).kind, 'ping')
   })
 
-  test('the conditions come before the variables', () => {
-    assert.deepEqual(evaluate(callOf('{"ref":"dev"}')), { kind: 'ignored', path: 'ref' })
-    assert.equal(evaluate(callOf('{"ref":"main"}')).kind, 'rejected_variables')
+  test('the conditions come before the variables', async () => {
+    assert.deepEqual(await evaluate(callOf('{"ref":"dev"}')), { kind: 'ignored', path: 'ref' })
+    assert.equal((await evaluate(callOf('{"ref":"main"}'))).kind, 'rejected_variables')
   })
 })
 
 suite('secrets', () => {
   const old = () => callOf(GOOD, {}, 'the old secret')
 
-  test('the previous secret is valid until it expires, and not a millisecond longer', () => {
+  test('the previous secret is valid until it expires, and not a millisecond longer', async () => {
     const hook = hookOf({ previousSecretUntil: NOW })
-    assert.equal(evaluate(old(), hook, createRateLimiter(), NOW - 1).kind, 'accepted')
-    assert.equal(evaluate(old(), hook, createRateLimiter(), NOW).kind, 'rejected_signature')
-    assert.equal(evaluate(callOf(GOOD), hook, createRateLimiter(), NOW).kind, 'accepted')
+    assert.equal((await evaluate(old(), hook, createRateLimiter(), NOW - 1)).kind, 'accepted')
+    assert.equal((await evaluate(old(), hook, createRateLimiter(), NOW)).kind, 'rejected_signature')
+    assert.equal((await evaluate(callOf(GOOD), hook, createRateLimiter(), NOW)).kind, 'accepted')
   })
 
-  test('a hook without a secret ignores signatures', () => {
+  test('a hook without a secret ignores signatures', async () => {
     const call = callOf(GOOD, { 'x-signature': 'nonsense' })
-    assert.equal(evaluate(call, hookOf({ signature: null })).kind, 'accepted')
+    assert.equal((await evaluate(call, hookOf({ signature: null }))).kind, 'accepted')
   })
 })
 
 suite('rate limits', () => {
   const bad = (address: string) => ({ ...callOf(GOOD, { 'x-signature': 'nonsense' }), address })
 
-  test('wrongly signed calls are limited by address, and do not count against the hook', () => {
+  test('wrongly signed calls are limited by address, and do not count against the hook', async () => {
     const limiter = createRateLimiter()
-    const kinds = Array.from(
-      { length: UNAUTHENTICATED_LIMIT.burst + 1 },
-      () => evaluate(bad('192.0.2.8'), hookOf(), limiter).kind,
-    )
+    const kinds: string[] = []
+    for (let n = 0; n <= UNAUTHENTICATED_LIMIT.burst; n += 1)
+      kinds.push((await evaluate(bad('192.0.2.8'), hookOf(), limiter)).kind)
     assert.equal(kinds.filter((kind) => kind === 'rejected_signature').length, UNAUTHENTICATED_LIMIT.burst)
     assert.equal(kinds.at(-1), 'rate_limited')
-    assert.equal(evaluate(bad('192.0.2.9'), hookOf(), limiter).kind, 'rejected_signature')
-    assert.equal(evaluate(callOf(GOOD), hookOf(), limiter).kind, 'accepted')
+    assert.equal((await evaluate(bad('192.0.2.9'), hookOf(), limiter)).kind, 'rejected_signature')
+    assert.equal((await evaluate(callOf(GOOD), hookOf(), limiter)).kind, 'accepted')
   })
 
-  test('correctly signed calls pass from an address that also sent wrong signatures', () => {
+  test('correctly signed calls pass from an address that also sent wrong signatures', async () => {
     const limiter = createRateLimiter()
-    for (let n = 0; n <= UNAUTHENTICATED_LIMIT.burst; n += 1) evaluate(bad('192.0.2.7'), hookOf(), limiter)
-    assert.equal(evaluate(callOf(GOOD), hookOf(), limiter).kind, 'accepted')
+    for (let n = 0; n <= UNAUTHENTICATED_LIMIT.burst; n += 1)
+      await evaluate(bad('192.0.2.7'), hookOf(), limiter)
+    assert.equal((await evaluate(callOf(GOOD), hookOf(), limiter)).kind, 'accepted')
   })
 
-  test('hooks have separate limits', () => {
+  test('hooks have separate limits', async () => {
     const limiter = createRateLimiter()
-    for (let n = 0; n < 5; n += 1) evaluate(callOf(GOOD), hookOf(), limiter)
-    assert.equal(evaluate(callOf(GOOD), hookOf(), limiter).kind, 'rate_limited')
-    assert.equal(evaluate(callOf(GOOD), hookOf({ id: 'another' }), limiter).kind, 'accepted')
+    for (let n = 0; n < 5; n += 1) await evaluate(callOf(GOOD), hookOf(), limiter)
+    assert.equal((await evaluate(callOf(GOOD), hookOf(), limiter)).kind, 'rate_limited')
+    assert.equal((await evaluate(callOf(GOOD), hookOf({ id: 'another' }), limiter)).kind, 'accepted')
   })
 })
 
-test('a body of another content type is unsupported, an invalid one is malformed', () => {
+test('a body of another content type is unsupported, an invalid one is malformed', async () => {
   const unsupported = evaluatePayload(hookOf(), callOf(GOOD, { 'content-type': 'text/plain' }))
   assert.ok(unsupported.kind === 'rejected_payload' && unsupported.code === 'unsupported_media_type')
   const malformed = evaluatePayload(hookOf(), callOf('{'))

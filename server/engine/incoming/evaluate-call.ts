@@ -6,6 +6,7 @@ import type { ErrorsByField } from '#platform/http/validation.ts'
 import type { RateLimiter } from '#platform/rate-limit.ts'
 import type { CompiledHook } from './compiled-hook.ts'
 import { decodeBody, encodingOf } from './decode-body.ts'
+import type { HookTokens } from './hook-tokens.ts'
 import { parsePayload } from './parse-payload.ts'
 import { contentTypeOf, type Headers, isPing, maskSecrets } from './sender-headers.ts'
 
@@ -31,14 +32,19 @@ const PAYLOAD_STATUS_CODES = { malformed: 400, too_large: 413, unsupported_media
 /** `body`: the decoded payload; null when it was not decoded, or could not be. */
 export type Evaluation = { verdict: Verdict; body: Buffer | null }
 
-type Limits = { limiter: RateLimiter; maxPayload: number }
+type Limits = { limiter: RateLimiter; hookTokens: HookTokens; maxPayload: number }
 
 /** In the order of the contract: signature, rate limit, payload, ping, conditions, variables. `now` in milliseconds. */
-export function evaluateCall(hook: CompiledHook, call: Call, limits: Limits, now: number): Evaluation {
+export async function evaluateCall(
+  hook: CompiledHook,
+  call: Call,
+  limits: Limits,
+  now: number,
+): Promise<Evaluation> {
   const problem = problemOf(hook, call, now)
   const retryAfterSeconds =
     problem === null
-      ? limits.limiter.take(`hook ${hook.id}`, hook.rateLimit, now)
+      ? await limits.hookTokens.take(hook.id, hook.rateLimit)
       : limits.limiter.take(`address ${call.address}`, UNAUTHENTICATED_LIMIT, now)
   if (retryAfterSeconds > 0) return { verdict: { kind: 'rate_limited', retryAfterSeconds }, body: null }
   if (problem !== null) return { verdict: { kind: 'rejected_signature', problem }, body: null }

@@ -19,6 +19,7 @@ import {
 } from './evaluate-call.ts'
 import { createGroupCommit } from './group-commit.ts'
 import { type CachedHook, createHookCache } from './hook-cache.ts'
+import { createHookTokens, leaseFrom } from './hook-tokens.ts'
 import type { StartedBy } from './insert-calls.ts'
 import { lookUpCalls } from './look-up-calls.ts'
 import { createRejectionLog } from './rejections.ts'
@@ -47,6 +48,7 @@ export async function createCallReceiver(options: {
       (calls, error, began) => lookUpCalls(db, calls, error, began),
     ),
     limiter: createRateLimiter(),
+    hookTokens: createHookTokens(leaseFrom(db)),
     rejections,
     /** Writes the rejections that are only counted so far. */
     async close() {
@@ -113,7 +115,7 @@ async function evaluateAndStore(
   url: string,
   startedAt: number,
 ): Promise<Received | 'stale'> {
-  const evaluation = evaluateCall(cached.hook, call, deps, Date.now())
+  const evaluation = await evaluateCall(cached.hook, call, deps, Date.now())
   const { verdict, body } = evaluation
   const record = recordOf(cached.hook, call, evaluation, url, startedAt)
   if (verdict.kind !== 'rejected_signature' && verdict.kind !== 'rate_limited') {

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { LRUCache } from 'lru-cache'
 import type { Database, Transaction } from '#platform/database/connect.ts'
+import { uuidAt } from '#platform/database/uuid-at.ts'
 import type { CallRecord } from './evaluate-call.ts'
 
 type RejectedCall = Pick<
@@ -9,6 +10,7 @@ type RejectedCall = Pick<
 >
 
 const STORED_PER_HOUR = 20
+const HOUR_MS = 3_600_000
 const MAX_HOOKS = 10_000
 
 /**
@@ -27,9 +29,10 @@ export function createRejectionLog(db: Database) {
 
   return {
     async record(hookId: string, call: RejectedCall): Promise<void> {
-      const hour = Math.floor(Date.now() / 3_600_000)
+      const hour = Math.floor(Date.now() / HOUR_MS)
       const isFull = fullHours.get(hookId) === hour
-      if (!isFull && (await db.transaction().execute((trx) => insertUnlessFull(trx, hookId, call)))) return
+      if (!isFull && (await db.transaction().execute((trx) => insertUnlessFull(trx, hookId, call, hour))))
+        return
       fullHours.set(hookId, hour)
       count(hookId, call.outcome, 1)
     },
@@ -53,8 +56,13 @@ export function createRejectionLog(db: Database) {
   }
 }
 
-/** One at a time per hook: concurrently, each would see room for one more. */
-async function insertUnlessFull(trx: Transaction, hookId: string, call: RejectedCall): Promise<boolean> {
+/** One at a time per hook: concurrently, each would see room for one more. Ids begin with the time of the call. */
+async function insertUnlessFull(
+  trx: Transaction,
+  hookId: string,
+  call: RejectedCall,
+  hour: number,
+): Promise<boolean> {
   await sql`select pg_advisory_xact_lock(hashtextextended(${hookId}, 0))`.execute(trx)
   const { numAffectedRows } = await sql`
     insert into hook_requests (id, hook_id, type, ip_address, url, method, outcome, response_status_code, body_bytes,
@@ -64,7 +72,7 @@ async function insertUnlessFull(trx: Transaction, hookId: string, call: Rejected
     where (
       select count(*) from (
         select from hook_requests where hook_id = ${hookId}::uuid and outcome in ('rejected_signature', 'rate_limited')
-          and created_at >= date_trunc('hour', now()) limit ${STORED_PER_HOUR}
+          and id >= ${uuidAt(hour * HOUR_MS)}::uuid limit ${STORED_PER_HOUR}
       ) as stored
     ) < ${STORED_PER_HOUR}`.execute(trx)
   return (numAffectedRows ?? 0n) > 0n

@@ -16,6 +16,7 @@ import type { Database, Transaction } from '#platform/database/connect.ts'
 import { retryOutage } from '#platform/database/outages.ts'
 import type { Commit } from '#platform/database/tables.ts'
 import type { Run } from './load-run.ts'
+import { recordRelease } from './releases-on-disk.ts'
 import {
   baseOf,
   DONE,
@@ -170,7 +171,7 @@ function agreeOnCommit(
  */
 async function chooseRelease(
   trx: Transaction,
-  { actionId, targetId, application, needsNewRelease }: Run,
+  { actionId, targetId, application, server, needsNewRelease }: Run,
   found: Commit,
 ): Promise<{ commit: Commit; releaseName: string }> {
   const action = await trx
@@ -195,6 +196,7 @@ async function chooseRelease(
       .execute()
   }
   await trx.updateTable('targets').set({ release_name: releaseName }).where('id', '=', targetId).execute()
+  await recordRelease(trx, { applicationId: application!.id, serverId: server.id }, releaseName)
   return { commit, releaseName }
 }
 

@@ -6,7 +6,9 @@ import { releasesToRemove, removeReleases } from '#model/deploy/remove-old-relea
 import { applicationCommand } from '#model/deploy/shell.ts'
 import type { DeployStep } from '#model/pipelines/built-in-steps.ts'
 import type { Database } from '#platform/database/connect.ts'
+import { retryOutage } from '#platform/database/outages.ts'
 import { attemptOf, createGetNewRelease, findReleases } from './get-new-release.ts'
+import { replaceReleases } from './releases-on-disk.ts'
 import {
   baseOf,
   DONE,
@@ -32,7 +34,7 @@ export function createStepHandler(deps: { db: Database; repositories: Repositori
       const { run } = context
       return runCommand(context, activateRelease(baseOf(run), attemptOf(context), run.releaseName!))
     },
-    'remove-old-releases': removeOldReleases,
+    'remove-old-releases': (context) => removeOldReleases(deps.db, context),
   } satisfies Record<DeployStep, StepHandler>
 
   return async (context) => {
@@ -64,10 +66,13 @@ async function runApplicationCommand(
   return DONE
 }
 
-async function removeOldReleases(context: StepContext): Promise<StepOutcome> {
+async function removeOldReleases(db: Database, context: StepContext): Promise<StepOutcome> {
   const { run } = context
   const found = await findReleases(context)
   if ('kind' in found) return found
+  const disk = { applicationId: run.application!.id, serverId: run.server.id }
+  const onDisk = found.releases.map(({ name }) => name)
+  await retryOutage(() => replaceReleases(db, disk, onDisk), context.signal)
   const { deploymentsKeep } = run.application!
   const names = releasesToRemove(found, deploymentsKeep)
   if (names.length > 0) return runCommand(context, removeReleases(baseOf(run), attemptOf(context), names))

@@ -174,39 +174,92 @@ suite('lines from Gantry', () => {
   })
 })
 
-suite('output beyond the limit', () => {
-  test('is truncated, with one separate line that says so', async () => {
-    const log = openLog({ maxBytes: 1024 })
-    await log.write('x'.repeat(1023))
-    await log.write('yz')
-    await log.write('more')
-    await log.writer.line('Timed out after 600 s')
-    await log.write('more')
+/** What the stored chunks amount to, with `…` for each gap: what is omitted goes, as in the database. */
+function keptOf(chunks: readonly LogChunk[]): { text: string; end: number; bytes: number } {
+  let kept: LogChunk[] = []
+  for (const chunk of chunks) {
+    const { from, upTo } = chunk.omit ?? { from: 0, upTo: 0 }
+    const isOmitted = ({ startOffset, bytes }: LogChunk) => startOffset >= from && startOffset + bytes <= upTo
+    kept = [...kept.filter((one) => !isOmitted(one)), chunk]
+  }
+  let [text, end, bytes] = ['', 0, 0]
+  for (const chunk of kept) {
+    text += `${chunk.startOffset > end ? '…' : ''}${chunk.text}`
+    end = chunk.startOffset + chunk.bytes
+    bytes += chunk.bytes
+  }
+  return { text, end, bytes }
+}
+
+suite('of a long log', () => {
+  const small = { headBytes: 1024, tailBytes: 1024, flushBytes: 256 }
+
+  test('the beginning and the end are kept, and offsets count all that was printed', async () => {
+    const log = openLog(small)
+    const lines = Array.from({ length: 1_000 }, (_, index) => `line ${index} é\n`)
+    for (const line of lines) await log.write(line)
     await log.writer.close()
-    assert.equal(
-      log.text(),
-      `${'x'.repeat(1023)}y\n[output truncated: the limit is 1 KiB per step]\nTimed out after 600 s\n`,
+    const { text, end, bytes } = keptOf(log.chunks)
+    const printed = lines.join('')
+    const [head, tail, ...more] = text.split('…')
+    assert.deepEqual(more, [])
+    assert.ok(printed.startsWith(head!) && Buffer.byteLength(head!) >= 1024)
+    assert.ok(printed.endsWith(tail!) && Buffer.byteLength(tail!) >= 1024)
+    assert.equal(end, Buffer.byteLength(printed))
+    assert.ok(bytes <= 1024 + 1024 + 3 * 256, `${bytes} bytes are kept`)
+  })
+
+  test('nothing is omitted as long as both parts touch', async () => {
+    const log = openLog(small)
+    const text = 'x'.repeat(2_000)
+    for (let from = 0; from < text.length; from += 100) await log.write(text.slice(from, from + 100))
+    await log.writer.close()
+    assert.equal(keptOf(log.chunks).text, text)
+  })
+
+  test('lines from Gantry are kept at the end, and a later attempt continues there', async () => {
+    const log = openLog({ ...small, startOffset: 5_000 })
+    await log.writer.line('Attempt 2')
+    await log.write('x'.repeat(3_000))
+    await log.writer.line('Timed out after 600 s')
+    await log.writer.close()
+    const { text, end } = keptOf(log.chunks)
+    assert.match(text, /x\nTimed out after 600 s\n$/)
+    assert.equal(end, 5_000 + '\nAttempt 2\n'.length + 3_000 + '\nTimed out after 600 s\n'.length)
+  })
+
+  test('pieces of any size give the same beginning and end', async () => {
+    const piece = fc.string({ unit: fc.constantFrom('a', 'é', '漢', '🙂', '\n'), maxLength: 900 })
+    await fc.assert(
+      fc.asyncProperty(fc.array(piece, { maxLength: 20 }), async (pieces) => {
+        const log = openLog(small)
+        for (const one of pieces) await log.write(one)
+        await log.writer.close()
+        const printed = pieces.join('')
+        const { text, end } = keptOf(log.chunks)
+        const parts = text.split('…')
+        assert.ok(parts.length <= 2)
+        assert.ok(printed.startsWith(parts[0]!) && printed.endsWith(parts.at(-1)!))
+        if (parts.length === 1) assert.equal(text, printed)
+        else assert.ok(parts.every((part) => Buffer.byteLength(part) >= 1024 - 256))
+        assert.equal(end, Buffer.byteLength(printed))
+      }),
+      { numRuns: 50 },
     )
   })
 
-  test('is counted over all attempts', async () => {
-    const log = openLog({ maxBytes: 1024, startOffset: 1100 })
-    await log.writer.line('Attempt 2')
-    await log.write('output\n')
-    await log.writer.close()
-    assert.equal(log.text(), '\nAttempt 2\n[output truncated: the limit is 1 KiB per step]\n')
-  })
-
-  test('does not stop the command that prints it', async () => {
+  test('a flood of output neither stops the command nor is stored as a whole', async () => {
     const log = openLog()
-    const command = spawn('bash', ['-c', 'yes "a line of output" | head -c 25000000; exit 7'])
+    const command = spawn('bash', ['-c', 'yes "a line of output" | head -c 40000000; exit 7'])
     const ended = once(command, 'close')
     for await (const bytes of command.stdout) await log.writer.write(bytes)
     assert.equal((await ended)[0], 7)
     await log.writer.close()
-    const notice = '[output truncated: the limit is 10 MiB per step]\n'
-    assert.equal(Buffer.byteLength(log.text()), 10 * 2 ** 20 + 1 + notice.length)
-    assert.ok(log.text().endsWith(`\n${notice}`))
+    const { end, bytes } = keptOf(log.chunks)
+    assert.equal(end, 40_000_000)
+    assert.ok(bytes >= 10 * 2 ** 20 && bytes < 11.5 * 2 ** 20, `${bytes} bytes are kept`)
+    const stored = log.chunks.reduce((sum, chunk) => sum + chunk.bytes, 0)
+    assert.ok(stored < 25 * 2 ** 20, `${stored} bytes were stored`)
   })
 })
 

@@ -1,13 +1,24 @@
-// The step-logs room writes what the steps of a run print: sanitized, without secrets, capped, and stored in
-// chunks. views/logs and views/streams read it.
+// The step-logs room writes what the steps of a run print: sanitized, without secrets, and stored in chunks, of which the
+// first and the last megabytes are kept. views/logs and views/streams read it.
 
 import type { Masker } from '#platform/masking/mask-stream.ts'
 import { createSanitizer, MAX_COLOR_LENGTH, sanitizeText } from '#platform/masking/sanitize.ts'
 
-const MAX_STEP_BYTES = 10 * 2 ** 20
+const MIB = 2 ** 20
+/** Of the log of a step, this much is kept of its beginning, and this much of its end. */
+export const HEAD_BYTES = 5 * MIB
+const TAIL_BYTES = 5 * MIB
 
-/** A part of a step's log. Offsets count bytes of UTF-8 from the start of the log. */
-export type LogChunk = { startOffset: number; text: string; bytes: number }
+/**
+ * A part of a step's log. Offsets count bytes of UTF-8 from the start of the log, omitted ones included. Chunks between
+ * `omit.from` and `omit.upTo` are no longer part of the log once this one is stored.
+ */
+export type LogChunk = {
+  startOffset: number
+  text: string
+  bytes: number
+  omit?: { from: number; upTo: number }
+}
 
 export type LogWriterOptions = {
   /**
@@ -16,9 +27,10 @@ export type LogWriterOptions = {
    */
   store(chunk: LogChunk): Promise<void>
   newMasker: () => Masker
-  /** Where this attempt continues the step's log; what came before counts against `maxBytes`. */
+  /** Where this attempt continues the step's log. */
   startOffset?: number
-  maxBytes?: number
+  headBytes?: number
+  tailBytes?: number
   flushMs?: number
   flushBytes?: number
 }
@@ -26,37 +38,52 @@ export type LogWriterOptions = {
 /** Any character and any color sequence fits into that. */
 const MIN_CHUNK_BYTES = 256
 
+/** Beyond the head, output is stored less often: most of a flood of it is never stored at all. */
+const TAIL_FLUSH_MS = 1_000
+const FLOOD_FLUSH_MS = 5_000
+
 /**
  * Takes what one attempt at a step prints. Calls are processed in order.
+ *
+ * The head of the log is stored as it comes. What follows waits in memory, where only the last megabytes stay, and is
+ * stored every now and then; each time, what was stored before and is no longer among the last megabytes goes.
  *
  * One writer reads one stream of bytes: merge a command's stdout and stderr before, or one of them would split
  * characters and secrets of the other.
  */
 export function createLogWriter(options: LogWriterOptions) {
-  const { store, newMasker, startOffset = 0, maxBytes = MAX_STEP_BYTES, flushMs = 100 } = options
+  const { store, newMasker, startOffset = 0, flushMs = 100 } = options
+  const { headBytes = HEAD_BYTES, tailBytes = TAIL_BYTES } = options
   const flushBytes = Math.max(options.flushBytes ?? 64 * 1024, MIN_CHUNK_BYTES)
-  const [sanitizer, masker, cap] = [createSanitizer(), newMasker(), createCap(maxBytes, startOffset)]
+  const [sanitizer, masker] = [createSanitizer(), newMasker()]
 
   /** Not handed to `store` yet. */
   let pending = ''
   let pendingBytes = 0
   /** How much of it must be stored now. */
   let dueBytes = 0
+  /** Where `pending` starts. */
   let offset = startOffset
-  let cut = false
   /** An earlier attempt may have been interrupted in the middle of a line. */
   let atLineStart = startOffset === 0
   let timer: NodeJS.Timeout | undefined
+  let storedAt = Number.NEGATIVE_INFINITY
   let storing: Promise<void> | undefined
   let failure: { error: unknown } | undefined
   let closed = false
+
+  /** The head is stored, or on its way. */
+  const isTail = () => offset >= headBytes
 
   function append(text: string): void {
     if (text === '') return
     pending += text
     pendingBytes += Buffer.byteLength(text)
     atLineStart = text.endsWith('\n')
-    if (pendingBytes >= flushBytes) startStoring()
+    if (isTail()) {
+      dropExcess()
+      timer ??= setTimeout(storeTail, TAIL_FLUSH_MS)
+    } else if (pendingBytes >= flushBytes) startStoring()
     else timer ??= setTimeout(startStoring, flushMs)
   }
 
@@ -64,18 +91,30 @@ export function createLogWriter(options: LogWriterOptions) {
     append(`${atLineStart ? '' : '\n'}${text}\n`)
   }
 
-  function appendOutput(text: string): void {
-    const { kept, notice } = cap(text)
-    append(kept)
-    if (notice === null) return
-    appendLine(notice)
-    cut = true
+  /** At least the last megabytes stay. Only now and then, because it takes as long as reading what is dropped. */
+  function dropExcess(): void {
+    if (pendingBytes <= tailBytes + tailBytes / 4) return
+    const dropped = pending.slice(0, fittingLength(pending, pendingBytes - tailBytes))
+    const bytes = Buffer.byteLength(dropped)
+    pending = pending.slice(dropped.length)
+    pendingBytes -= bytes
+    dueBytes = Math.max(0, dueBytes - bytes)
+    offset += bytes
+  }
+
+  function storeTail(): void {
+    timer = undefined
+    const isFlood = pendingBytes > tailBytes / 5
+    const waitMs = storedAt + FLOOD_FLUSH_MS - performance.now()
+    if (isFlood && waitMs > 0) timer = setTimeout(startStoring, waitMs)
+    else startStoring()
   }
 
   function startStoring(): void {
     clearTimeout(timer)
     timer = undefined
     dueBytes = pendingBytes
+    storedAt = performance.now()
     if (dueBytes > 0 && !storing && !failure) storing = storeDue()
   }
 
@@ -94,12 +133,13 @@ export function createLogWriter(options: LogWriterOptions) {
 
   async function storeNext(): Promise<void> {
     const text = pending.slice(0, fittingLength(pending, flushBytes))
-    const bytes = Buffer.byteLength(text)
+    const chunk = { startOffset: offset, text, bytes: Buffer.byteLength(text) }
     pending = pending.slice(text.length)
-    pendingBytes -= bytes
-    dueBytes -= bytes
-    await store({ startOffset: offset, text, bytes })
-    offset += bytes
+    pendingBytes -= chunk.bytes
+    dueBytes -= chunk.bytes
+    offset += chunk.bytes
+    const omit = { from: headBytes, upTo: offset - tailBytes }
+    await store(omit.upTo > omit.from ? { ...chunk, omit } : chunk)
   }
 
   function assertOpen(): void {
@@ -108,7 +148,7 @@ export function createLogWriter(options: LogWriterOptions) {
   }
 
   async function drain(): Promise<void> {
-    while (pendingBytes >= flushBytes && !failure) {
+    while (pendingBytes >= flushBytes && !isTail() && !failure) {
       startStoring()
       await storing
     }
@@ -118,17 +158,14 @@ export function createLogWriter(options: LogWriterOptions) {
   return {
     /**
      * Resolves as soon as there is room for more. Awaiting it before reading on keeps memory bounded while the
-     * database is away: the command then blocks on its full pipe.
+     * database is away: the command then blocks on its full pipe, unless what it prints is beyond the head.
      */
     async write(bytes: Uint8Array): Promise<void> {
       assertOpen()
-      if (!cut) appendOutput(masker.push(sanitizer.push(bytes)))
+      append(masker.push(sanitizer.push(bytes)))
       await drain()
     },
-    /**
-     * A line from Gantry, even when the step's output is capped. Output that is held back as the possible start of a
-     * secret comes after it.
-     */
+    /** A line from Gantry. Output that is held back as the possible start of a secret comes after it. */
     async line(text: string): Promise<void> {
       assertOpen()
       const lineMasker = newMasker()
@@ -139,40 +176,12 @@ export function createLogWriter(options: LogWriterOptions) {
     async close(): Promise<void> {
       assertOpen()
       closed = true
-      if (!cut) appendOutput(masker.push(sanitizer.flush()) + masker.flush())
+      append(masker.push(sanitizer.flush()) + masker.flush())
       startStoring()
       await storing
       if (failure) throw failure.error
     },
   }
-}
-
-/**
- * Keeps at most this many bytes (of UTF-8) of a text that comes in pieces; `keptBytes` were kept before. Returns what is
- * kept and, the one time that something is dropped, the line that says so.
- */
-export function createCap(
-  maxBytes: number,
-  keptBytes = 0,
-): (text: string) => { kept: string; notice: string | null } {
-  let left = maxBytes - keptBytes
-  let cut = false
-  return (text) => {
-    if (cut || text === '') return { kept: '', notice: null }
-    const bytes = Buffer.byteLength(text)
-    if (bytes <= left) {
-      left -= bytes
-      return { kept: text, notice: null }
-    }
-    cut = true
-    const notice = `[output truncated: the limit is ${formatBytes(maxBytes)} per step]`
-    return { kept: text.slice(0, fittingLength(text, left)), notice }
-  }
-}
-
-function formatBytes(bytes: number): string {
-  if (bytes % 2 ** 20 === 0) return `${bytes / 2 ** 20} MiB`
-  return bytes % 2 ** 10 === 0 ? `${bytes / 2 ** 10} KiB` : `${bytes} bytes`
 }
 
 /**

@@ -11,13 +11,13 @@ type StoreOutcome = { kind: 'stored' } | { kind: 'refused' }
 /**
  * Stores a chunk and notifies watchers, in one statement. The target is locked against a new attempt meanwhile: a
  * chunk is stored before the next attempt looks for the end of the log, or not at all. Storing the same chunk
- * again, because the first result was lost, does nothing.
+ * again, because the first result was lost, does nothing. What is no longer kept of the log goes with it.
  *
  * So never wait for a log inside a transaction that has changed its target: close the log before.
  */
 export async function storeChunk(db: Database, log: LogOwner, chunk: LogChunk): Promise<StoreOutcome> {
   const { targetId, stepOrder, attempt } = log
-  const { startOffset, text, bytes } = chunk
+  const { startOffset, text, bytes, omit = { from: 0, upTo: 0 } } = chunk
   const { rows } = await sql<{ owned: number; added: number }>`
     with owned as (
       select id, action_id from targets where id = ${targetId} and attempt = ${attempt} for share
@@ -27,6 +27,10 @@ export async function storeChunk(db: Database, log: LogOwner, chunk: LogChunk): 
       from owned
       on conflict do nothing
       returning target_id
+    ), omitted as (
+      delete from step_log_chunks c using owned
+      where c.target_id = owned.id and c.step_order = ${stepOrder}::integer and c.start_offset >= ${omit.from}::bigint
+        and c.start_offset < ${omit.upTo}::bigint and c.start_offset + c.bytes <= ${omit.upTo}::bigint
     ), notified as (
       select pg_notify(${ACTIONS_CHANNEL}, concat_ws(' ', 'log', owned.action_id, owned.id,
         ${stepOrder}::integer, ${startOffset + bytes}::bigint))

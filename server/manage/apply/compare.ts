@@ -3,6 +3,7 @@ import { readKnownHost } from '#adapters/executors/host-key.ts'
 import { normalizeCredential } from '#manage/credentials/normalize-credential.ts'
 import { columnsOf, type HookChange } from '#manage/hooks/hook-columns.ts'
 import { normalizeServer } from '#manage/servers/normalize-server.ts'
+import { wholeRetention } from '#model/inventory/retention.ts'
 import { parseExactly } from '#platform/exact-json.ts'
 import { MASK } from '#platform/masking/masked.ts'
 import type { Path } from './problems.ts'
@@ -80,6 +81,10 @@ const NORMALIZE: { [Kind in ResourceKind]?: (body: Bodies[Kind], stored: StoredR
       ...(private_key !== undefined && { private_key: secret }),
     }
   },
+  environment: ({ retention, ...given }) => ({
+    ...given,
+    ...(retention !== undefined && { retention: wholeRetention(retention) }),
+  }),
   server({ credential, ...given }, { server }) {
     const { columns, errors } = normalizeServer(given, server!)
     const isValid = Object.keys(errors).length === 0

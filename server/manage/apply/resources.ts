@@ -1,5 +1,6 @@
 import type { IncomingHookChange, OutgoingHookChange } from '#model/hooks/schemas.ts'
 import { DEPLOY_STEPS } from '#model/pipelines/built-in-steps.ts'
+import type { Retention } from '#platform/database/tables.ts'
 import type { Path } from './problems.ts'
 import type {
   ApplicationEntry,
@@ -19,7 +20,11 @@ export type Bodies = {
   organization: object
   project: { logo_url?: string | null }
   credential: CredentialEntry
-  environment: { type?: 'development' | 'staging' | 'production'; description?: string | null }
+  environment: {
+    type?: 'development' | 'staging' | 'production'
+    description?: string | null
+    retention?: Partial<Retention> | null
+  }
   server: Omit<ServerEntry, 'pipelines'>
   application: Omit<ApplicationEntry, 'pipelines' | 'variables'>
   variable: { value: string; hidden?: boolean }

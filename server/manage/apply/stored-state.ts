@@ -110,14 +110,14 @@ async function loadEnvironments(
 ): Promise<number[]> {
   const rows = await db
     .selectFrom('environments')
-    .select(['id', 'name', 'type', 'description'])
+    .select(['id', 'name', 'type', 'description', 'retention'])
     .where('project_id', '=', scope.project_id)
     .where('deleted_at', 'is', null)
     .orderBy('id')
     .execute()
   for (const row of rows) {
     const at = { path: environmentPath(row.name), scope: { ...scope, environment_id: row.id } }
-    state.add('environment', row, at, pick(row, ['type', 'description']))
+    state.add('environment', row, at, pick(row, ['type', 'description', 'retention']))
   }
   return rows.map(({ id }) => id)
 }

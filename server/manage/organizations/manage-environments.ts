@@ -1,5 +1,6 @@
 import { auditorOf, type Requester, recordAudit } from '#access/audit/record.ts'
 import { isNameTaken } from '#model/inventory/names.ts'
+import { wholeRetention } from '#model/inventory/retention.ts'
 import type { Database, Transaction } from '#platform/database/connect.ts'
 import { findById, insertRow, NOW, rowVersion, updateRow } from '#platform/database/rows.ts'
 import { isOutdated } from '#platform/http/if-match.ts'
@@ -9,19 +10,20 @@ import { findProject } from './manage-projects.ts'
 import { checkRemoval, checkUnfinished, lockEnvironments, removeEnvironments } from './remove-environments.ts'
 import type { EnvironmentBody, EnvironmentChange } from './schemas.ts'
 
-const audit = auditorOf<EnvironmentRow>('environment', ['name', 'type', 'description'])
+const audit = auditorOf<EnvironmentRow>('environment', ['name', 'type', 'description', 'retention'])
 
 export async function createEnvironment(
   trx: Transaction,
   by: Requester,
   projectId: number,
-  { name, type, description = null }: EnvironmentBody,
+  { name, type, description = null, retention }: EnvironmentBody,
 ) {
   // Locked: it is not removed meanwhile, and names in it are assigned one at a time.
   const project = await findProject(trx, projectId, { lock: true })
   if (!project) return GONE
   if (await isNameTaken(trx, 'environments', projectId, name)) return nameTaken('environment')
-  const id = await insertRow(trx, 'environments', { project_id: projectId, name, type, description })
+  const columns = { project_id: projectId, name, type, description, retention: retentionColumn(retention) }
+  const id = await insertRow(trx, 'environments', columns)
   return audit.saved(trx, by, project.organization_id, null, await findEnvironment(trx, id))
 }
 
@@ -29,16 +31,17 @@ export async function changeEnvironment(
   trx: Transaction,
   by: Requester,
   id: number,
-  input: EnvironmentChange,
+  { retention, ...columns }: EnvironmentChange,
   ifMatch?: string,
 ) {
+  const input = { ...columns, ...(retention !== undefined && { retention: wholeRetention(retention) }) }
   const before = await lockEnvironment(trx, id)
   if (!before) return GONE
   if (isOutdated(ifMatch, before.row_version)) return CHANGED_MEANWHILE
   if (!changes(before, input)) return { kind: 'done' as const, row: before }
   const { name = before.name } = input
   if (await isNameTaken(trx, 'environments', before.project_id, name, id)) return nameTaken('environment')
-  await updateRow(trx, 'environments', id, input)
+  await updateRow(trx, 'environments', id, { ...columns, retention: retentionColumn(retention) })
   return audit.saved(trx, by, before.organization_id, before, await findEnvironment(trx, id))
 }
 
@@ -95,11 +98,16 @@ export function findEnvironment(db: Database, id: number, options?: { lock: bool
       'environments.type',
       'environments.description',
       'environments.archived_at',
+      'environments.retention',
       'projects.organization_id',
       rowVersion('environments'),
     ])
     .where('environments.deleted_at', 'is', null)
   return findById(query, 'environments', id, options)
+}
+
+function retentionColumn(retention: EnvironmentBody['retention']): string | null | undefined {
+  return retention && JSON.stringify(wholeRetention(retention))
 }
 
 /** Always the project first, then the environment: two callers cannot deadlock. */

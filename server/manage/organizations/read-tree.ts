@@ -3,10 +3,16 @@ import { sql } from 'kysely'
 import type { Caller } from '#access/authorization/caller.ts'
 import { can, type Permission } from '#access/authorization/permissions.ts'
 import { loadCredits } from '#model/actions/used-credits.ts'
-import { loadEnvironments, loadOrganizations, loadProjects } from '#model/inventory/load-scopes.ts'
-import type { Environment, Organization, Project } from '#model/inventory/schemas.ts'
+import {
+  loadEnvironments,
+  loadOrganizations,
+  loadProjects,
+  loadRetention,
+} from '#model/inventory/load-scopes.ts'
+import type { EnvironmentRecord, Organization, Project } from '#model/inventory/schemas.ts'
 import { anyOf, byId } from '#platform/database/any-of.ts'
 import type { Database } from '#platform/database/connect.ts'
+import type { Retention } from '#platform/database/tables.ts'
 import type { Page } from '#platform/http/pagination.ts'
 import { readPage } from '#platform/http/read-page.ts'
 
@@ -76,8 +82,13 @@ export async function presentProjects(db: Database, rows: Rows): Promise<Project
   )
 }
 
-export async function presentEnvironments(db: Database, rows: Rows): Promise<Environment[]> {
+export async function presentEnvironments(
+  db: Database,
+  rows: Rows,
+  defaults: Retention,
+): Promise<EnvironmentRecord[]> {
   const environments = await loadEnvironments(db, idsOf(rows))
+  const retention = await loadRetention(db, idsOf(rows))
   const projects = environments.map(({ project }) => project)
   const { byEnvironment, byProject } = await loadCreditsIn(db, idsOf(projects))
   return inOrder(
@@ -85,6 +96,8 @@ export async function presentEnvironments(db: Database, rows: Rows): Promise<Env
     environments.map((environment) => ({
       ...withCredits(environment, byEnvironment),
       project: withCredits(environment.project, byProject),
+      retention: retention.get(environment.id) ?? null,
+      effective_retention: retention.get(environment.id) ?? defaults,
     })),
   )
 }

@@ -1,7 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { instanceAdmin, permissions, showing } from '#access/authorization/enforce.ts'
 import { type ResourceDeps, resourceRoutes } from '#access/resource-routes.ts'
-import { environmentSchema, organizationSchema, projectSchema } from '#model/inventory/schemas.ts'
+import { environmentRecordSchema, organizationSchema, projectSchema } from '#model/inventory/schemas.ts'
+import type { Retention } from '#platform/database/tables.ts'
 import {
   archiveEnvironment,
   changeEnvironment,
@@ -34,7 +35,10 @@ import {
 const CASCADE =
   'Returns 409 if it is not empty, unless `cascade=true`, which requires the permission to remove everything in it. Never removed while a run is unfinished. The record of its runs remains.'
 
-export const organizationRoutes: FastifyPluginAsyncTypebox<ResourceDeps> = async (app, deps) => {
+/** `retention`: how long the installation keeps what, by default. */
+export type OrganizationRoutes = ResourceDeps & { retention: Retention }
+
+export const organizationRoutes: FastifyPluginAsyncTypebox<OrganizationRoutes> = async (app, deps) => {
   const { db } = deps
   const organizations = resourceRoutes(app, deps, {
     tag: 'Organizations',
@@ -122,8 +126,8 @@ export const organizationRoutes: FastifyPluginAsyncTypebox<ResourceDeps> = async
   const environments = resourceRoutes(app, deps, {
     tag: 'Environments',
     name: 'environment',
-    record: environmentSchema,
-    present: (_, rows: Rows) => presentEnvironments(db, rows),
+    record: environmentRecordSchema,
+    present: (_, rows: Rows) => presentEnvironments(db, rows, deps.retention),
   })
 
   environments.list('/projects/:id/environments', {

@@ -1,6 +1,7 @@
 // The organizations room: manages organizations, projects and environments. What is in an environment is managed in
 // other rooms, but is removed together with the environment.
 import { type Static, Type } from 'typebox'
+import { retentionInput } from '#model/inventory/schemas.ts'
 import { Exactly, Name, TextOrNull, Word } from '#platform/http/schemas.ts'
 import { ENVIRONMENT_TYPES } from '#platform/vocabulary.ts'
 
@@ -39,6 +40,7 @@ export const environmentBody = Exactly({
   description: Type.Optional(
     TextOrNull({ maxLength: 2000, description: 'What the environment is for; null: no description.' }),
   ),
+  retention: Type.Optional(retentionInput),
 })
 export type EnvironmentBody = Static<typeof environmentBody>
 

@@ -63,8 +63,14 @@ function inPartition(key: PartitionKey): RawBuilder<unknown>[] {
   return key.map((column) => sql`${sql.ref(`a.${column}`)} = any(array[${sql.ref(`partition.${column}`)}])`)
 }
 
-/** Compares entire index entries: a condition on the id alone would make the primary key attractive again. */
+/**
+ * Compares entire index entries: a condition on the id alone would make the primary key attractive again. Not so where the
+ * key has more columns than those of another index: there PostgreSQL would prefer the other index, because it estimates
+ * the comparison of entries by their first column.
+ */
 function inIdRange(key: PartitionKey, { from, upTo }: PartitionOptions['ids']): RawBuilder<unknown>[] {
+  if (key.includes('trigger_type') || key.includes('triggered_by'))
+    return [...inPartition(key), sql`a.id >= ${from}::bigint`, sql`a.id <= ${upTo}::bigint`]
   const columns = sql.join([...key, 'id'].map((column) => sql.ref(`a.${column}`)))
   const values = sql.join(key.map((column) => sql.ref(`partition.${column}`)))
   return [

@@ -3,6 +3,7 @@ import { loadUsers } from '#access/accounts/load-users.ts'
 import type { User } from '#access/accounts/user-schema.ts'
 import { anyOf, byId } from '#platform/database/any-of.ts'
 import type { Database } from '#platform/database/connect.ts'
+import type { Retention } from '#platform/database/tables.ts'
 import { ENVIRONMENT_TYPES } from '#platform/vocabulary.ts'
 import { type Counts, summarize } from './resource-summary.ts'
 import type { Environment, Organization, Project } from './schemas.ts'
@@ -74,6 +75,19 @@ export async function loadProjects(db: Database, ids: readonly number[]): Promis
     created_at: row.created_at,
     updated_at: row.updated_at,
   }))
+}
+
+/** How long environments keep what, by id; null: as the installation does. */
+export async function loadRetention(
+  db: Database,
+  ids: readonly number[],
+): Promise<Map<number, Retention | null>> {
+  const rows = await db
+    .selectFrom('environments')
+    .select(['id', 'retention'])
+    .where(anyOf('id', ids))
+    .execute()
+  return new Map(rows.map(({ id, retention }) => [id, retention]))
 }
 
 /** Environments with their projects, organizations and users; also removed ones, which runs still refer to. */

@@ -1,6 +1,7 @@
 // The inventory room: the tree of organizations, projects and environments, and the resources in it.
 import { type Static, Type } from 'typebox'
 import { userSchema } from '#access/accounts/user-schema.ts'
+import type { Retention } from '#platform/database/tables.ts'
 import {
   described,
   Exactly,
@@ -77,4 +78,51 @@ export const environmentSchema = namedObject('Environment', {
 })
 export type Environment = Static<typeof environmentSchema>
 
-export const inventorySchemas = [resourceSummarySchema, organizationSchema, projectSchema, environmentSchema]
+const limit = (maximum: number, description: string) => ({
+  type: ['integer', 'null'],
+  minimum: 1,
+  maximum,
+  default: null,
+  description: `${description} Null: forever.`,
+})
+
+const retentionLimits = {
+  type: ['object', 'null'],
+  additionalProperties: false,
+  properties: {
+    runs_days: limit(36_500, 'Days to keep runs after they have ended.'),
+    runs_per_pipeline: limit(100_000, 'How many runs to keep of each pipeline.'),
+    logs_days: limit(36_500, 'Days to keep the logs of runs after they have ended.'),
+    requests_days: limit(36_500, 'Days to keep the records of calls and deliveries.'),
+  },
+}
+
+export const retentionInput = Type.Unsafe<Partial<Retention> | null>({
+  ...retentionLimits,
+  description: 'How long to keep what. Null: the defaults of the installation.',
+})
+
+/** An environment as its own routes show it: with its settings. */
+export const environmentRecordSchema = namedObject('EnvironmentRecord', {
+  ...environmentSchema.properties,
+  retention: Type.Unsafe<Retention | null>({
+    ...retentionLimits,
+    required: Object.keys(retentionLimits.properties),
+    description: 'How long it keeps what. Null: the defaults of the installation.',
+  }),
+  effective_retention: Type.Unsafe<Retention>({
+    ...retentionLimits,
+    type: 'object',
+    required: Object.keys(retentionLimits.properties),
+    description: 'The limits that apply: its own, or the defaults of the installation.',
+  }),
+})
+export type EnvironmentRecord = Static<typeof environmentRecordSchema>
+
+export const inventorySchemas = [
+  resourceSummarySchema,
+  organizationSchema,
+  projectSchema,
+  environmentSchema,
+  environmentRecordSchema,
+]

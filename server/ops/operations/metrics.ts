@@ -7,12 +7,15 @@ export type MetricSources = {
   deliveries: () => Promise<{ pending: number; late: number; failingHooks: number }>
   /** Deliveries that this process marked as failed because their attempt could not be stored. */
   unrecordedDeliveries: () => number
+  retention: () => Promise<
+    Record<'runs' | 'logs' | 'requests' | 'bodies', number> & { finished_at: string | null }
+  >
   version: string
 }
 
 /** Metrics of this process, the queue and deliveries, in the Prometheus text format. */
 export function createMetrics(sources: MetricSources): { read(): Promise<string> } {
-  const { queue, deliveries, unrecordedDeliveries, version } = sources
+  const { queue, deliveries, unrecordedDeliveries, retention, version } = sources
   const registry = new Registry()
   collectDefaultMetrics({ register: registry, prefix: 'gantry_' })
   new Gauge({
@@ -58,6 +61,26 @@ export function createMetrics(sources: MetricSources): { read(): Promise<string>
     collect() {
       this.reset()
       this.inc(unrecordedDeliveries())
+    },
+  })
+  new Counter({
+    name: 'gantry_retention_removed_total',
+    help: 'What the whole installation has removed because of its age: runs, logs of runs, hook requests, bodies.',
+    labelNames: ['kind'],
+    registers: [registry],
+    async collect() {
+      const { finished_at: _, ...removed } = await retention()
+      this.reset()
+      for (const [kind, count] of Object.entries(removed)) this.inc({ kind }, count)
+    },
+  })
+  new Gauge({
+    name: 'gantry_retention_finished_timestamp_seconds',
+    help: 'When the removal of old data last reached its end; 0 before the first time.',
+    registers: [registry],
+    async collect() {
+      const { finished_at } = await retention()
+      this.set(finished_at === null ? 0 : Date.parse(finished_at) / 1_000)
     },
   })
   return { read: () => registry.metrics() }

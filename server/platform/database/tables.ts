@@ -53,6 +53,14 @@ export type StoredStep = {
   updated_at?: string
 }
 
+/** How long an environment keeps what; null: forever. */
+export type Retention = {
+  runs_days: number | null
+  runs_per_pipeline: number | null
+  logs_days: number | null
+  requests_days: number | null
+}
+
 export type DeliveryState = 'pending' | 'delivered' | 'failed' | 'superseded' | 'missed' | 'ignored'
 
 export type Tables = {
@@ -113,6 +121,8 @@ export type Tables = {
     name: string
     description: string | null
     archived_at: MaybeTimestamp
+    /** Null: the defaults of the installation. */
+    retention: MaybeJson<Retention>
   }
   roles: Dated & { id: Id; organization_id: number; name: string; permissions: string[] }
   grants: {
@@ -449,6 +459,24 @@ export type Tables = {
     seen_at: Timestamp
     draining_since: string | null
   }
+  /** Releases that may be on the disk of a server. */
+  releases_on_disk: {
+    application_id: number
+    release_name: string
+    server_id: number
+    recorded_at: Timestamp
+  }
+  retention_progress: { environment_id: number; logs_before: number }
+  retention_totals: {
+    only_row: boolean
+    bodies_before: string
+    runs: number
+    logs: number
+    requests: number
+    bodies: number
+    finished_at: MaybeTimestamp
+  }
+  hook_tokens: { hook_id: string; tokens: number; filled_at: Timestamp }
   counted_action_blocks: { only_row: boolean; next_block: number }
   key_check: { only_row: Generated<boolean>; sealed: Buffer }
   tree_version: { only_row: boolean; version: number }

@@ -1,11 +1,11 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { ActionFilters } from '#model/actions/filters.ts'
 import { ANY_ID, newestInPartition } from '#model/actions/partition.ts'
-import type { Database } from '#platform/database/connect.ts'
+import type { Database, Transaction } from '#platform/database/connect.ts'
 import { earlierTransactionsEnd } from '#platform/database/earlier-transactions.ts'
 
-// Actions are counted once, in blocks of 5,000 ids. Actions are never deleted, so the count of a block in which no
-// id can appear any more is final: the block is closed. Actions that are not counted yet are the head.
+// Actions are counted once, in blocks of 5,000 ids. A block in which no id can appear any more is closed; from then on
+// its count only goes down, by `uncountActions`. Actions that are not counted yet are the head.
 export const BLOCK = 5_000
 
 /** For transactions to end; after that the block is left to the next run. */
@@ -41,6 +41,24 @@ export async function countClosedBlocks(
       group by 1, 2`.execute(trx)
     await trx.updateTable('counted_action_blocks').set({ next_block: end }).execute()
   })
+}
+
+/**
+ * Takes actions that this transaction removes out of the counts of their blocks. The times of a block stay: they are
+ * bounds. The lock keeps a block from being counted meanwhile, with actions that are on their way out.
+ */
+export async function uncountActions(trx: Transaction, ids: readonly number[]): Promise<void> {
+  await sql`select next_block from counted_action_blocks for share`.execute(trx)
+  const removed = sql`(select id / ${BLOCK}::bigint as block, environment_id, count(*) as actions from actions
+    where id = any(${ids}::bigint[]) group by 1, 2) as removed`
+  await sql`
+    delete from action_blocks b using ${removed}
+    where b.block = removed.block and b.environment_id = removed.environment_id and b.actions <= removed.actions`.execute(
+    trx,
+  )
+  await sql`
+    update action_blocks b set actions = b.actions - removed.actions from ${removed}
+    where b.block = removed.block and b.environment_id = removed.environment_id`.execute(trx)
 }
 
 /**

@@ -14,8 +14,9 @@ const CLASS_RATIO = 1.02
 const RETENTION_DAYS = 60
 
 /**
- * Adds up the runs that have ended since the last time, up to five minutes ago, or up to the start of the oldest
- * transaction that still runs: it may store ends from its start on, and they become visible later.
+ * Adds up the runs that have ended since the last time; from then on a run may be removed. Up to five minutes ago, or up
+ * to the start of the oldest transaction that still runs: it may store ends from its start on, and they become visible
+ * later.
  */
 export async function countEndedRuns(db: Database, options: { graceMinutes?: number } = {}): Promise<void> {
   await db.transaction().execute(async (trx) => {

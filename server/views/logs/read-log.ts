@@ -45,37 +45,47 @@ export async function findLog(
 
 const PAGE_BYTES = 256 * 1024
 
+/** A part of a log that was printed and is not stored: only the first and the last megabytes are. */
+export type Gap = { offset: number; omitted_bytes: number }
+
+type Chunk = { start_offset: number; bytes: number; text: string }
+
 /**
- * The log from byte `after` up to byte `endOffset`, page by page: stored text never changes, so neither a transaction
- * nor a connection is held while a slow client reads. An `after` inside a character means the start of it.
+ * The log from byte `after` up to byte `endOffset`, page by page: neither a transaction nor a connection is held while a slow
+ * client reads. Stored text never changes; what is omitted meanwhile, because the step prints on, is a gap. An `after`
+ * inside a character means the start of it. Gaps are added to `gaps` as they are found.
  */
 export async function* readPages(
   db: Database,
   { targetId, order }: StepOfTarget,
   after: number,
   endOffset: number,
+  gaps: Gap[],
 ): AsyncGenerator<string> {
   if (after >= endOffset) return
-  const chunks = db
-    .selectFrom('step_log_chunks')
-    .where('target_id', '=', targetId)
-    .where('step_order', '=', order)
-  const first = await chunks
-    .select('start_offset')
-    .where('start_offset', '<=', after)
-    .orderBy('start_offset', 'desc')
-    .limit(1)
-    .executeTakeFirst()
-  let from = first?.start_offset ?? 0
+  const chunks = sql`step_log_chunks where target_id = ${targetId} and step_order = ${order}::bigint`
+  const { rows: before } = await sql<Pick<Chunk, 'start_offset'>>`
+    select start_offset from ${chunks} and start_offset <= ${after}
+    order by start_offset desc limit 1`.execute(db)
+  let from = before[0]?.start_offset ?? 0
+  let at = after
   while (from < endOffset) {
-    const page = await chunks
-      .select(sql<string | null>`string_agg(text, '' order by start_offset)`.as('text'))
-      .where('start_offset', '>=', from)
-      .where('start_offset', '<', Math.min(from + PAGE_BYTES, endOffset))
-      .executeTakeFirstOrThrow()
-    const text = page.text ?? ''
-    yield textFrom(text, after - from)
-    from += Buffer.byteLength(text) || PAGE_BYTES
+    const { rows } = await sql<Chunk>`
+      select start_offset, bytes, text from (
+        select *, sum(bytes) over (order by start_offset) - bytes as before from (
+          select start_offset, bytes, text from ${chunks} and start_offset >= ${from} and start_offset < ${endOffset}
+          order by start_offset limit 500) as next) as measured
+      where before < ${PAGE_BYTES} order by start_offset`.execute(db)
+    if (rows.length === 0) return
+    let page = ''
+    for (const { start_offset, bytes, text } of rows) {
+      from = start_offset + bytes
+      if (from <= after) continue
+      if (start_offset > at) gaps.push({ offset: at, omitted_bytes: start_offset - at })
+      page += textFrom(text, after - start_offset)
+      at = from
+    }
+    yield page
   }
 }
 

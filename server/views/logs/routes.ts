@@ -8,7 +8,7 @@ import type { Tree } from '#model/inventory/tree.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { notFound } from '#platform/http/errors.ts'
 import { described, Exactly, errorResponses, Id, ref, withHeaders } from '#platform/http/schemas.ts'
-import { type FoundLog, findLog, readPages } from './read-log.ts'
+import { type FoundLog, findLog, type Gap, readPages } from './read-log.ts'
 import { stepLogSchema } from './schemas.ts'
 
 export type StepLogRoutes = { db: Database; tree: Tree }
@@ -23,7 +23,7 @@ export const stepLogRoutes: FastifyPluginAsyncTypebox<StepLogRoutes> = async (ap
         operationId: 'readStepLog',
         summary: 'Read the log of a step',
         description:
-          'The header `X-Gantry-Log-Offset` is the end of the returned text: pass it as `after` to continue. Once the step has `completed_at`, the log is complete.',
+          'The header `X-Gantry-Log-Offset` is the end of the returned text: pass it as `after` to continue. Once the step has `completed_at`, the log is complete. The first and the last 5 MiB of a log are stored; `gaps` says what is omitted between them.',
         params: Exactly({
           action_id: Id,
           target_id: Id,
@@ -55,11 +55,12 @@ export const stepLogRoutes: FastifyPluginAsyncTypebox<StepLogRoutes> = async (ap
       const step = { actionId: action_id, targetId: target_id, order }
       const found = await findLog(db, tree.at(callerOf(request).tree_version), step)
       if (!found) throw notFound()
-      const pages = readPages(db, step, request.query.after ?? 0, found.endOffset)
+      const gaps: Gap[] = []
+      const pages = readPages(db, step, request.query.after ?? 0, found.endOffset, gaps)
       // Read before the response begins, so that an unreachable database still results in 503.
       const firstPage = await pages.next()
       reply.header('x-gantry-log-offset', String(found.endOffset))
-      return sendStream(reply, writeJson(found, firstPage, pages))
+      return sendStream(reply, writeJson(found, firstPage, pages, gaps))
     },
   )
 }
@@ -75,13 +76,15 @@ async function* writeJson(
   { step, target, updatedAt }: FoundLog,
   firstPage: IteratorResult<string, void>,
   pages: AsyncGenerator<string>,
+  gaps: readonly Gap[],
 ): AsyncGenerator<string> {
   const { order, started_at, completed_at } = step
   const before = JSON.stringify({ order, started_at, completed_at })
   yield `{"step":${before.slice(0, -1)},"output":"`
   if (!firstPage.done) yield inJson(firstPage.value)
   for await (const page of pages) yield inJson(page)
-  yield `"},"target":${JSON.stringify(target)},"updated_at":${JSON.stringify(updatedAt)}}`
+  // Known only now: gaps are found while the pages are read.
+  yield `","gaps":${JSON.stringify(gaps)}},"target":${JSON.stringify(target)},"updated_at":${JSON.stringify(updatedAt)}}`
 }
 
 /** Pages end at character boundaries, so each can be serialized separately. */

@@ -11,6 +11,19 @@ export const stepLogSchema = namedObject('StepLog', {
         description:
           'The output of the step with secrets masked. Control characters are limited to `\\n`, `\\t` and colors (`ESC [ … m`).',
       }),
+      gaps: Type.Array(
+        Exactly({
+          offset: Type.Integer({
+            minimum: 0,
+            description: 'Where the omitted part starts, in bytes of UTF-8 from the start of the log.',
+          }),
+          omitted_bytes: Type.Integer({ minimum: 1, description: 'How many bytes are omitted there.' }),
+        }),
+        {
+          description:
+            'Parts of the log that are not in `output`, because only the first and the last 5 MiB are stored.',
+        },
+      ),
     },
     { description: 'The step and its output.' },
   ),

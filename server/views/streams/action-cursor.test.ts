@@ -59,7 +59,7 @@ test('a step without output between steps with output counts as 0', () => {
 })
 
 test('it fits into a header even with the maximum of open targets and steps', () => {
-  for (const steps of [1, 6, 20, 100, 900]) {
+  for (const steps of [1, 6, 20, 100, 700]) {
     const cursor = startCursor(2 ** 40)
     cursor.eventId = 2 ** 40
     for (let number = 1; number <= maxOpenTargets(steps); number++) {
@@ -67,7 +67,7 @@ test('it fits into a header even with the maximum of open targets and steps', ()
       cursor.unfinished = without(cursor.unfinished, number * 2 + 20_000)
       cursor.open.set(number * 2 + 20_001, {
         moveId: 2 ** 40,
-        offsets: Array(steps).fill(10 * 2 ** 20 + 1_000),
+        offsets: Array(steps).fill(70e9),
       })
     }
     const text = encodeCursor(cursor)

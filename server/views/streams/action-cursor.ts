@@ -37,7 +37,8 @@ const MAX_LENGTH = 6_000
 
 /** How many targets can be open at a time before the encoded cursor could become too long. */
 export function maxOpenTargets(steps: number): number {
-  const perTarget = 21 + 6 * steps
+  // An offset of seven digits is beyond 70 GB.
+  const perTarget = 21 + 8 * steps
   return Math.max(1, Math.floor(MAX_LENGTH / perTarget))
 }
 

@@ -117,7 +117,7 @@ type LogPage = { text: string; start: number; end: number }
 
 export type ReadLogPage = ReturnType<typeof createLogReader>
 
-/** A page ends with the chunk that reaches this, so it is at most one chunk longer. */
+/** A page ends with the chunk that reaches this, so it is at most one chunk longer; or where something is omitted. */
 const PAGE_BYTES = 64 * 1024
 
 const PAGES = `
@@ -126,13 +126,14 @@ const PAGES = `
   lateral (
     select string_agg(text, '' order by start_offset) as text, min(start_offset) as start, max(start_offset + bytes) as "end"
     from (
-      select text, bytes, start_offset, sum(bytes) over (order by start_offset) - bytes as before
+      select text, bytes, start_offset, sum(bytes) over (order by start_offset) - bytes as before,
+        min(start_offset) over () as first
       from (
         select text, bytes, start_offset from step_log_chunks
         where target_id = wanted.target_id and step_order = wanted.step_order and start_offset >= wanted.after
         order by start_offset limit 500) as next
     ) as measured
-    where before < ${PAGE_BYTES}
+    where before < ${PAGE_BYTES} and start_offset = first + before
   ) as page
   where page.text is not null`
 

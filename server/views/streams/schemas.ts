@@ -47,6 +47,10 @@ const logTextSchema = namedObject('LogText', {
     minimum: 0,
     description: 'Where the text starts in the log of the step, in bytes of UTF-8.',
   }),
+  omitted_bytes: Type.Integer({
+    minimum: 0,
+    description: 'How many bytes before the text are omitted: only the first and the last 5 MiB are stored.',
+  }),
   text: Type.String({ description: 'A piece of the output, with secrets masked.' }),
 })
 const streamEndSchema = namedObject('StreamEnd', { action_id: idOf('action'), ...statusFields })

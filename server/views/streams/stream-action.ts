@@ -111,7 +111,7 @@ export async function* streamAction(
         sent.offsets[order - 1] = page?.end ?? end
         if (!page) continue
         const { start: offset, text } = page
-        const data = { target_id: target.id, step_order: order, offset, text }
+        const data = { target_id: target.id, step_order: order, offset, omitted_bytes: offset - from, text }
         yield formatEvent('log', encodeCursor(cursor), data)
       }
     }

@@ -9,6 +9,8 @@ export type ActionListItem = Schemas['ActionListItem']
 export type ActionMove = Schemas['ActionMove']
 export type ActionRef = Schemas['ActionRef']
 export type Environment = Schemas['Environment']
+/** As its own routes return it. */
+export type EnvironmentRecord = Schemas['EnvironmentRecord']
 export type FailingHook = Schemas['FailingHook']
 export type Grant = Schemas['Grant']
 export type Hook = Schemas['Hook']

@@ -1,5 +1,6 @@
 // A log as lines with random access. It grows at the end; ten megabytes stay cheap, because a line is only text until
 // it is rendered.
+import { describeGap } from '#client/index.ts'
 import { PLAIN, parseLine, type Style, stripColors } from './ansi.ts'
 
 /** Longer lines are split: one element with a megabyte of text would freeze the page. */
@@ -39,7 +40,13 @@ export function createLogLines() {
       open = parts.pop()!
       for (const part of parts) close(part)
     },
-    /** In bytes of UTF-8, as the API counts. */
+    /** Continues behind a part that is not stored, of which a line tells. */
+    omit(omittedBytes: number): void {
+      const line = `${open === '' ? '' : '\n'}${describeGap(omittedBytes)}\n`
+      this.append(line)
+      bytes += omittedBytes - encoder.encode(line).length
+    },
+    /** In bytes of UTF-8, as the API counts: printed ones. */
     size: () => bytes,
     text: () => chunks.join(''),
     /** Indexes of the lines that contain this, in any case. */
@@ -53,4 +60,26 @@ export function createLogLines() {
       return found
     },
   }
+}
+
+/** Appends what the API returned from the end of the lines on. */
+export function appendWithGaps(
+  lines: LogLines,
+  { output, gaps }: { output: string; gaps: readonly { offset: number; omitted_bytes: number }[] },
+): void {
+  // Most logs have none, and need not be taken apart.
+  if (gaps.length === 0) {
+    lines.append(output)
+    return
+  }
+  const bytes = new TextEncoder().encode(output)
+  const decoder = new TextDecoder()
+  let from = 0
+  for (const gap of gaps) {
+    const upTo = from + gap.offset - lines.size()
+    lines.append(decoder.decode(bytes.subarray(from, upTo)))
+    lines.omit(gap.omitted_bytes)
+    from = upTo
+  }
+  lines.append(decoder.decode(bytes.subarray(from)))
 }

@@ -4,7 +4,7 @@ import { useEffect, useState } from 'react'
 import { GantryError, UnreachableError } from '#client/index.ts'
 import { useApi } from '../api/services.ts'
 import type { LogText } from '../api/types.ts'
-import { createLogLines, type LogLines } from './log-lines.ts'
+import { appendWithGaps, createLogLines, type LogLines } from './log-lines.ts'
 
 type StepPath = { actionId: number; targetId: number; order: number }
 /** Calls back with each chunk of log text on the action's stream, until unsubscribed. */
@@ -53,7 +53,7 @@ export function useStepLog(step: StepPath, isRunning: boolean, subscribe: Subscr
           },
           signal: aborting.signal,
         })
-        lines.append(step.output)
+        appendWithGaps(lines, step)
         show({ isLoading: false, error: undefined })
       } catch (error) {
         if (aborting.signal.aborted) return
@@ -76,9 +76,11 @@ export function useStepLog(step: StepPath, isRunning: boolean, subscribe: Subscr
       append(chunk)
     })
 
-    function append({ offset, text }: LogText): void {
-      if (offset > lines.size()) readRest()
-      if (offset !== lines.size()) return
+    function append({ offset, omitted_bytes, text }: LogText): void {
+      const from = offset - omitted_bytes
+      if (from > lines.size()) readRest()
+      if (from !== lines.size()) return
+      if (omitted_bytes > 0) lines.omit(omitted_bytes)
       lines.append(text)
       show()
     }

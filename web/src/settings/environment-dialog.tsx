@@ -2,7 +2,7 @@ import { NativeSelect, Textarea, TextInput } from '@mantine/core'
 import { ENVIRONMENT_TYPES } from '#client/index.ts'
 import { queryKeys } from '../api/queries.ts'
 import { useApi } from '../api/services.ts'
-import type { Environment } from '../api/types.ts'
+import type { Environment, EnvironmentRecord } from '../api/types.ts'
 import { FormDialog } from '../ui/form/form-dialog.tsx'
 import { type RecordForm, useRecordForm } from '../ui/form/use-record-form.ts'
 import { useVersioned } from '../ui/form/versioned.ts'
@@ -11,6 +11,8 @@ import { Loaded } from '../ui/page.tsx'
 import { Dialog } from '../ui/parts.tsx'
 import type { EnvironmentValues } from './environment-input.ts'
 import { environmentBody, environmentValues, withType } from './environment-input.ts'
+import { RetentionFields } from './retention-fields.tsx'
+import { describeRetention, retentionField, retentionValues } from './retention-input.ts'
 import { useTreeChanged } from './tree-changed.ts'
 
 type AddEnvironmentDialogProps = { project: { id: number; name: string }; close(): void }
@@ -18,9 +20,10 @@ type AddEnvironmentDialogProps = { project: { id: number; name: string }; close(
 export function AddEnvironmentDialog({ project, close }: AddEnvironmentDialogProps) {
   const api = useApi()
   const changed = useTreeChanged()
-  const form = useRecordForm<EnvironmentValues, Environment>({
+  const form = useRecordForm<EnvironmentValues, EnvironmentRecord>({
     id: `environment-new-${project.id}`,
-    initial: { type: 'production', name: 'Production', description: '' },
+    initial: { type: 'production', name: 'Production', description: '', ...retentionValues(null) },
+    fields: retentionField,
     save: (values) =>
       api.post('/projects/{id}/environments', {
         params: { path: { id: project.id } },
@@ -60,15 +63,16 @@ export function EditEnvironmentDialog({ environment: { id, name }, close }: Edit
   )
 }
 
-type EditFormProps = { environment: Environment; version: string | null; close(): void }
+type EditFormProps = { environment: EnvironmentRecord; version: string | null; close(): void }
 
 function EditForm({ environment, version, close }: EditFormProps) {
   const api = useApi()
   const changed = useTreeChanged()
   const { id } = environment
-  const form = useRecordForm<EnvironmentValues, Environment>({
+  const form = useRecordForm<EnvironmentValues, EnvironmentRecord>({
     id: `environment-${id}`,
     initial: environmentValues(environment),
+    fields: retentionField,
     version,
     save: (values, ifMatch) =>
       api.put('/environments/{id}', {
@@ -87,12 +91,17 @@ function EditForm({ environment, version, close }: EditFormProps) {
   })
   return (
     <FormDialog title={`Edit ${environment.name}`} form={form} submit="Save changes" close={close}>
-      <EnvironmentFields form={form} />
+      <EnvironmentFields
+        form={form}
+        defaults={environment.retention ? undefined : describeRetention(environment.effective_retention)}
+      />
     </FormDialog>
   )
 }
 
-function EnvironmentFields({ form }: { form: RecordForm<EnvironmentValues> }) {
+type EnvironmentFieldsProps = { form: RecordForm<EnvironmentValues>; defaults?: string | undefined }
+
+function EnvironmentFields({ form, defaults }: EnvironmentFieldsProps) {
   const choose = (type: EnvironmentValues['type']) => {
     form.set('name', withType(form.values, type).name)
     form.set('type', type)
@@ -110,6 +119,7 @@ function EnvironmentFields({ form }: { form: RecordForm<EnvironmentValues> }) {
       />
       <TextInput label="Name" autoComplete="off" {...form.field('name')} />
       <Textarea label="Description (optional)" rows={2} {...form.field('description')} />
+      <RetentionFields form={form} defaults={defaults} />
     </>
   )
 }

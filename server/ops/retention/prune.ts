@@ -1,0 +1,49 @@
+import { sql } from 'kysely'
+import type { Database } from '#platform/database/connect.ts'
+import type { Retention } from '#platform/database/tables.ts'
+import { createPace } from './pace.ts'
+import { loadPolicies } from './policy.ts'
+import { removeOldLogs } from './remove-logs.ts'
+import { removeOldBodies, removeOldRequests } from './remove-requests.ts'
+import { removeOldRuns } from './remove-runs.ts'
+
+export type PruneOptions = {
+  defaults: Retention
+  keepBodiesDays: number
+  /** Stops between two batches. */
+  signal: AbortSignal
+  /** After this long the rest is left to the next pass. */
+  maxMs?: number
+}
+
+type Removed = { runs: number; logs: number; requests: number; bodies: number }
+
+/** One pass over everything that has a limit. Each environment's part is counted as soon as it is done. */
+export async function pruneOldData(db: Database, options: PruneOptions): Promise<Removed> {
+  const { defaults, keepBodiesDays, signal, maxMs = 8 * 60_000 } = options
+  const pace = createPace({ signal, untilMs: performance.now() + maxMs })
+  const total: Removed = { runs: 0, logs: 0, requests: 0, bodies: 0 }
+  const count = async (kind: keyof Removed, removed: number) => {
+    total[kind] += removed
+    if (removed > 0)
+      await sql`update retention_totals set ${sql.ref(kind)} = ${sql.ref(kind)} + ${removed}::bigint`.execute(
+        db,
+      )
+  }
+  for (const policy of await loadPolicies(db, defaults)) {
+    await count('runs', await removeOldRuns(db, policy, pace))
+    await count('logs', await removeOldLogs(db, policy, pace))
+    await count('requests', await removeOldRequests(db, policy, pace))
+  }
+  await count('bodies', await removeOldBodies(db, keepBodiesDays, pace))
+  if (!pace.isOver()) await sql`update retention_totals set finished_at = now()`.execute(db)
+  return total
+}
+
+/** What was removed since the installation began, and when a pass last reached its end. For the metrics. */
+export async function readRetentionTotals(db: Database): Promise<Removed & { finished_at: string | null }> {
+  return db
+    .selectFrom('retention_totals')
+    .select(['runs', 'logs', 'requests', 'bodies', 'finished_at'])
+    .executeTakeFirstOrThrow()
+}

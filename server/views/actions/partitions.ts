@@ -1,0 +1,123 @@
+import { type RawBuilder, sql } from 'kysely'
+import type { ActionFilters } from '#model/actions/filters.ts'
+import { newestInPartition, type PartitionKey } from '#model/actions/partition.ts'
+import { STATUSES, TRIGGER_TYPES } from '#platform/vocabulary.ts'
+import type { Bounds } from './action-blocks.ts'
+
+/** One partition per row of `from`, which is called `partition`; `where` applies as well (see partition.ts). */
+export type Partitions = { from: RawBuilder<unknown>; key: PartitionKey; where: RawBuilder<unknown>[] }
+
+/**
+ * The requested actions, split into partitions that one index serves in order; the parts of the list have no action in
+ * common. Each filter, and each combination of two, is part of a key, because a condition that no index knows costs a
+ * look at every action of the partition. The indexes by trigger and by user hold only the runs that no hook started.
+ */
+export function partitionsFor(environmentIds: readonly number[], filters: ActionFilters): Partitions[] {
+  const environments = sql`${environmentIds}::bigint[]`
+  const { hook_id, user_id, trigger_type, status } = filters
+  const statuses = sql`unnest(${status ?? Object.keys(STATUSES)}::text[]) as s (status)`
+  const pipelines = sql`(select p.id as pipeline_id from pipelines p
+    where p.environment_id = any(${environments}) and ${ofPipeline(filters)}) as p`
+  const created: RawBuilder<unknown>[] = []
+  if (filters.created_after) created.push(sql`a.created_at >= ${filters.created_after}`)
+  if (filters.created_before) created.push(sql`a.created_at < ${filters.created_before}`)
+  // Of other runs, only retries have a hook: that of the run that they retry.
+  const possible = hook_id ? ['hook', 'retry'] : [...TRIGGER_TYPES]
+  const triggers = possible.filter((one) => trigger_type?.includes(one) ?? true)
+  const others = triggers.filter((one) => one !== 'hook')
+  const ofHook = hook_id && sql`a.hook_id = any(${hook_id}::uuid[])`
+
+  /** By hook, which has one pipeline. */
+  const byHook = (where: RawBuilder<unknown>[]): Partitions => ({
+    from: sql`(select h.id as hook_id, s.status from ${pipelines} join hooks h on h.pipeline_id = p.pipeline_id, ${statuses}
+      where h.type = 'incoming' and ${hook_id ? sql`h.id = any(${hook_id}::uuid[])` : sql`true`}) as partition`,
+    key: ['hook_id', 'status'],
+    where: [sql`a.hook_id is not null`, ...where, ...created],
+  })
+
+  if (user_id) {
+    const isUserOnly = !hook_id && !trigger_type && !status && !namesPipelines(filters)
+    const users = sql`unnest(${user_id}::bigint[]) as u (triggered_by)`
+    const isByUser = sql`a.triggered_by is not null`
+    if (isUserOnly)
+      return [
+        {
+          from: sql`(select * from unnest(${environments}) as e (environment_id), ${users}) as partition`,
+          key: ['environment_id', 'triggered_by'],
+          where: [isByUser, ...created],
+        },
+      ]
+    return [
+      {
+        from: sql`(select * from ${pipelines}, ${users}, unnest(${triggers}::text[]) as t (trigger_type), ${statuses})
+          as partition`,
+        key: ['pipeline_id', 'triggered_by', 'trigger_type', 'status'],
+        where: [isByUser, ...(ofHook ? [ofHook] : []), ...created],
+      },
+    ]
+  }
+  if (trigger_type) {
+    const byTrigger: Partitions = {
+      from: sql`(select * from ${pipelines}, unnest(${others}::text[]) as t (trigger_type), ${statuses}) as partition`,
+      key: ['pipeline_id', 'trigger_type', 'status'],
+      where: [sql`a.trigger_type <> 'hook'`, ...(ofHook ? [ofHook] : []), ...created],
+    }
+    return [
+      // Also when nothing is possible: then it has no partition.
+      ...(triggers.includes('hook') ? [byHook([sql`a.trigger_type = 'hook'`])] : []),
+      ...(others.length > 0 || triggers.length === 0 ? [byTrigger] : []),
+    ]
+  }
+  if (hook_id) return [byHook([])]
+  if (namesPipelines(filters) || status)
+    return [
+      {
+        from: sql`(select * from ${pipelines}, ${statuses}) as partition`,
+        key: ['pipeline_id', 'status'],
+        where: created,
+      },
+    ]
+  return [
+    {
+      from: sql`unnest(${environments}) as partition (environment_id)`,
+      key: ['environment_id'],
+      where: created,
+    },
+  ]
+}
+
+/** The newest ids of each partition, one after the other. */
+export function headsOf(
+  partitions: readonly Partitions[],
+  ids: Bounds,
+  limit: number,
+): RawBuilder<{ id: number }> {
+  const heads = partitions.map(
+    ({ from, key, where }) =>
+      sql`select heads.id from ${from}, lateral ${newestInPartition(key, { ids, where, limit })} as heads`,
+  )
+  return sql`(${sql.join(heads, sql` union all `)})`
+}
+
+function namesPipelines({ pipeline_id, resource_type, resource_id, type }: ActionFilters): boolean {
+  return [pipeline_id, resource_type, resource_id, type].some((filter) => filter !== undefined)
+}
+
+function ofPipeline({
+  pipeline_id,
+  resource_type,
+  resource_id,
+  type,
+  hook_id,
+}: ActionFilters): RawBuilder<unknown> {
+  const conditions: RawBuilder<unknown>[] = [sql`true`]
+  if (pipeline_id) conditions.push(sql`p.id = any(${pipeline_id}::bigint[])`)
+  if (resource_type) conditions.push(sql`p.resource_type = any(${resource_type})`)
+  if (resource_id)
+    conditions.push(sql`coalesce(p.application_id, p.server_id) = any(${resource_id}::bigint[])`)
+  if (type) conditions.push(sql`p.operation = any(${type})`)
+  // A hook has one pipeline.
+  if (hook_id)
+    conditions.push(sql`p.id in (select h.pipeline_id from hooks h where h.id = any(${hook_id}::uuid[]))`)
+  return sql.join(conditions, sql` and `)
+}
