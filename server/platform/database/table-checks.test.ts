@@ -145,11 +145,6 @@ describe('constraints reject invalid rows', () => {
       }),
       'a hook run without its hook': () => ({ trigger_type: 'hook', hook_request_id: callId }),
       'a hook run without its call': () => ({ trigger_type: 'hook', hook_id: hookId }),
-      'a hook run with a call that is not there': () => ({
-        trigger_type: 'hook',
-        hook_id: hookId,
-        hook_request_id: randomUUID(),
-      }),
       'a run by hand with a hook': () => ({ hook_id: hookId }),
       'an unknown trigger': () => ({ trigger_type: 'cron' }),
       'a comment that is too long': () => ({ trigger_comment: 'x'.repeat(256) }),
@@ -446,7 +441,6 @@ describe('constraints reject invalid rows', () => {
       outcome: 'accepted',
     }),
     {
-      'a retry of what is not there': () => ({ retry_of: randomUUID() }),
       'an unknown direction': () => ({ type: 'sideways' }),
     },
   )
