@@ -64,16 +64,19 @@ function inPartition(key: PartitionKey): RawBuilder<unknown>[] {
 }
 
 /**
- * Compares entire index entries: a condition on the id alone would make the primary key attractive again. Not so where the
- * key has more columns than those of another index: there PostgreSQL would prefer the other index, because it estimates
- * the comparison of entries by their first column.
+ * Compares entire index entries: a condition on the id alone would make the primary key attractive again. PostgreSQL
+ * estimates such a comparison by its first column: by user it starts with the user, which no other index has there; and
+ * the keys by trigger are long enough to be chosen with a condition on the id.
  */
 function inIdRange(key: PartitionKey, { from, upTo }: PartitionOptions['ids']): RawBuilder<unknown>[] {
-  if (key.includes('trigger_type') || key.includes('triggered_by'))
+  if (key.includes('trigger_type'))
     return [...inPartition(key), sql`a.id >= ${from}::bigint`, sql`a.id <= ${upTo}::bigint`]
-  const columns = sql.join([...key, 'id'].map((column) => sql.ref(`a.${column}`)))
-  const values = sql.join(key.map((column) => sql.ref(`partition.${column}`)))
+  const start = key.includes('triggered_by') ? key.indexOf('triggered_by') : 0
+  const compared = key.slice(start)
+  const columns = sql.join([...compared, 'id'].map((column) => sql.ref(`a.${column}`)))
+  const values = sql.join(compared.map((column) => sql.ref(`partition.${column}`)))
   return [
+    ...inPartition(key.slice(0, start)),
     sql`(${columns}) >= (${values}, ${from}::bigint)`,
     sql`(${columns}) <= (${values}, ${upTo}::bigint)`,
   ]
