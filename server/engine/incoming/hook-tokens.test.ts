@@ -38,7 +38,7 @@ suite('the tokens of a hook', () => {
     assert.ok(clock.asked <= 6, `asked ${clock.asked} times for 600 calls`)
   })
 
-  test('come back at the rate of the hook, whoever calls', async () => {
+  test('come back at the rate of the hook, for all callers together', async () => {
     const { clock, open } = openBucket()
     const processes = [open(), open(), open()]
     await accepted(Array.from({ length: 900 }, (_, n) => processes[n % 3]!.take()))

@@ -26,7 +26,7 @@ import { createRejectionLog } from './rejections.ts'
 import { idempotencyKey } from './sender-headers.ts'
 
 const FLUSH_EVERY_MS = 5_000
-/** Whoever waits for a lock learns earlier that nothing happened (`lock_timeout`). */
+/** Longer than `lock_timeout`: a call that waits for a lock fails before that, and nothing was stored. */
 const COMMIT_MS = 6_000
 
 /** What receiving calls needs; one per process. */

@@ -63,7 +63,7 @@ export async function sweepSlots(
 ): Promise<void> {
   await db.transaction().execute(async (trx) => {
     const orphaned = await findOrphanedTargets(trx)
-    // Whoever takes one knows whether it is the right worker.
+    // The worker that takes one checks whether it may run it.
     const targets = orphaned.map((targetId) => ({ targetId, worker: null }))
     if (orphaned.length > 0) await enqueueTargets(trx, targets)
   })

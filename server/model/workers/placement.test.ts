@@ -11,7 +11,7 @@ const place = (server: PlacedServer, ...workers: LiveWorker[]) => {
   return placement.kind === 'worker' ? placement.name : placement.kind
 }
 
-test('a target on an SSH server may run anywhere, whoever is there', () => {
+test('a target on an SSH server may run anywhere, whichever workers are online', () => {
   assert.equal(place(SSH), 'anywhere')
   assert.equal(place(SSH, worker('m1'), worker('m2', true)), 'anywhere')
 })
@@ -31,7 +31,7 @@ test('without a name, all live workers have to share one, draining or not', () =
   assert.equal(place(local(null), worker('m1', true)), 'none')
 })
 
-test('without a name, and without workers that have one, it is decided by whoever takes it', () => {
+test('without a name, and without workers that have one, the first worker to take it decides', () => {
   assert.equal(place(local(null)), 'anywhere')
   assert.equal(place(local(null), worker(null)), 'anywhere')
   assert.equal(place(local(null), worker(null), worker('m1')), 'm1')

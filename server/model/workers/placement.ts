@@ -15,7 +15,7 @@ const NONE: Placement = { kind: 'none' }
 /** Where a target that has not started may run. */
 export function placeTarget(server: PlacedServer, workers: readonly LiveWorker[]): Placement {
   if (!server.isLocal) return ANYWHERE
-  // Nobody is known to be there, which says nothing about the machine: whoever comes first decides.
+  // No worker has a name, so none can be told from another: the first one to take the job runs it.
   if (server.workerName === null && workers.every(({ name }) => name === null)) return ANYWHERE
   const name = server.workerName ?? sharedName(workers)
   const isThere = workers.some((worker) => worker.name === name && !worker.draining)

@@ -2,8 +2,8 @@ import { type Kysely, sql } from 'kysely'
 
 export const toleratedBy = '0.1.0'
 
-// Lists of actions by any two filters, rate limits that hold across processes, and bodies that take less room. Runs that a hook started, of which there are many, have one index for that; the two
-// by trigger and by user hold only the others.
+// Lists of actions by any two filters, rate limits that hold across processes, and bodies that take less room. Runs that
+// a hook started, of which there are many, have one index for that; the two by trigger and by user hold only the others.
 export async function up(db: Kysely<unknown>): Promise<void> {
   for (const statement of statements) await sql.raw(statement).execute(db)
 }
