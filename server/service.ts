@@ -1,28 +1,18 @@
 // The composition root: builds every component, passes each its dependencies, and shuts them down in reverse
-// order. The only file that knows every room.
+// order. With `work.ts`, the only file that knows every room.
 import type { AddressInfo } from 'node:net'
 import type { FastifyBaseLogger } from 'fastify'
 import { Client } from 'pg'
-import { pruneTokens } from '#access/accounts/sessions.ts'
-import { pruneAuthorizations } from '#access/command-line-login/authorizations.ts'
-import { pruneAttempts } from '#access/single-sign-on/attempts.ts'
 import { createConnect } from '#adapters/executors/connect.ts'
 import { createHttpClient } from '#adapters/http-client/client.ts'
-import { pruneCalls } from '#engine/incoming/prune.ts'
 import { createCallReceiver } from '#engine/incoming/receive-call.ts'
 import { readDeliveryDepths } from '#engine/outgoing/claim-deliveries.ts'
-import { startDeliveryWorker } from '#engine/outgoing/deliver.ts'
-import { openRunner } from '#engine/runner/runner.ts'
-import { createEnqueue, scheduleActions, sweepSlots } from '#engine/scheduling/jobs.ts'
-import { placeWaiting } from '#engine/scheduling/stranded-targets.ts'
-import { createTree } from '#model/inventory/tree.ts'
-import { startHeartbeat } from '#model/workers/heartbeat.ts'
+import { createEnqueue } from '#engine/scheduling/jobs.ts'
 import { assertSameKey } from '#ops/commands/same-key.ts'
 import { type FirstStart, prepareFirstStart } from '#ops/first-start/first-start.ts'
 import { buildHealthApp } from '#ops/operations/health-app.ts'
 import { createMetrics } from '#ops/operations/metrics.ts'
-import { defaultRetention } from '#ops/retention/policy.ts'
-import { pruneOldData, readRetentionTotals } from '#ops/retention/prune.ts'
+import { readRetentionTotals } from '#ops/retention/prune.ts'
 import { createAddressGuard } from '#platform/addresses/guard.ts'
 import { createSshGuard } from '#platform/addresses/ssh-guard.ts'
 import { baseUrlOf, type Config, guardUrl, urlAt } from '#platform/config.ts'
@@ -36,24 +26,16 @@ import { migrate } from '#platform/database/migrate.ts'
 import { preflight } from '#platform/database/preflight.ts'
 import { watchSchema } from '#platform/database/schema-watch.ts'
 import { listDeadLetters } from '#platform/queue/dead-letters.ts'
-import type { JobHandlers } from '#platform/queue/handler.ts'
-import { type JobName, jobs } from '#platform/queue/jobs.ts'
+import { jobs } from '#platform/queue/jobs.ts'
 import { installQueue, openQueue, QUEUE_CONNECTIONS } from '#platform/queue/open-queue.ts'
-import { answerProbe, createProbe } from '#platform/queue/probe.ts'
-import { within } from '#platform/queue/repeat.ts'
-import { startWorker, type Worker } from '#platform/queue/worker.ts'
+import { createProbe } from '#platform/queue/probe.ts'
 import { VERSION } from '#platform/version.ts'
-import { countClosedBlocks } from '#views/actions/action-blocks.ts'
-import { countEndedRuns } from '#views/dashboard/run-days.ts'
 import { buildApp } from './app.ts'
-
-/** Grace period for deliveries in flight when the service stops; after that they are handed back. */
-const MAX_DELIVERY_GRACE_MS = 8_000
+import { startWork, type Work } from './work.ts'
 
 const LISTENERS = 1
 /** For health checks, which ask often and must not pile up. */
 const CHECK_MS = 2_000
-const TARGETS = 'targets.run'
 
 export type Service = {
   /** Undefined for a worker-only process. */
@@ -109,12 +91,12 @@ export async function startService(
 
   const listener = await openListener(settings, { onError: reportError('listener') })
   resources.defer(() => listener.close())
-  let pauseWork: (() => void) | undefined
+  let work: Work | undefined
   const schema = await watchSchema({
     db,
     listener,
     onChange(problem) {
-      pauseWork?.()
+      work?.pauseOrResume()
       if (problem === null) log.info('working again: the schema was not migrated')
       else log.error(problem)
     },
@@ -131,129 +113,32 @@ export async function startService(
   const http = createHttpClient({ guard, userAgent: `Gantry/${VERSION}` })
   resources.defer(() => http.close())
 
-  let unrecordedDeliveries = 0
   let isStopping = false
   let hurry: AbortSignal | undefined
-  let drain: (() => Promise<void>) | undefined
   if (config.role !== 'api') {
-    // With the embedded database there is one worker, and its host name may change with every start.
-    const workerName = config.databaseUrl === undefined ? undefined : config.workerName
-    const runner = await openRunner({
+    work = await startWork({
+      config,
       db,
       box,
       listener,
-      home: config.home,
+      queue,
+      enqueue,
       connect,
       guard,
-      enqueueTargets: enqueue.targets,
-      workerName,
-      log,
-      onError: reportError('runner'),
-    })
-    const handlers: JobHandlers = {
-      'actions.run': ({ action_ids }) => scheduleActions(db, action_ids, enqueue.targets),
-      'targets.run': ({ target_id }, context) => runner.run(target_id, context),
-      'scheduling.sweep': () => sweepSlots(db, enqueue.targets, reportError('scheduling')),
-      'queue.probe': answerProbe,
-      'accounts.prune-tokens': async () => {
-        await pruneTokens(db)
-        await pruneAttempts(db)
-        await pruneAuthorizations(db)
-      },
-      'actions.count-blocks': async () => {
-        await countClosedBlocks(db)
-        await countEndedRuns(db)
-      },
-      'incoming.prune': () => pruneCalls(db, config.keepBodiesDays),
-      'retention.prune': async (_, { signal }) => {
-        const { keepBodiesDays } = config
-        const removed = await pruneOldData(db, { defaults: defaultRetention(config), keepBodiesDays, signal })
-        if (Object.values(removed).some((count) => count > 0)) log.info({ removed }, 'removed old data')
-      },
-    }
-    // Together with the grace period of up to ten seconds, this stays below the 15-second limit for a stop.
-    const beatMs = (config.heartbeatSeconds * 1_000) / 4
-    const timings = { pollMs: config.pollMs, beatMs, abortGraceMs: 2_000, lastWritesMs: 1_000 }
-    let worker: Worker | undefined
-    let isDrained = false
-    // A process that the schema has outgrown takes no jobs at all.
-    const drainJobs = () => {
-      const isOutgrown = schema.problem() !== null
-      for (const job of Object.keys(handlers) as JobName[]) {
-        worker?.drain(job, isOutgrown || (job === TARGETS && isDrained))
-      }
-    }
-    pauseWork = drainJobs
-    const place = () => placeWaiting(db, enqueue.targets, reportError('scheduling'))
-    const heartbeat = await startHeartbeat(db, {
-      name: workerName ?? null,
-      version: VERSION,
-      capacity: config.targetsPerWorker,
-      runningTargets: () => worker?.running(TARGETS) ?? 0,
-      isAlone: workerName === undefined,
-      listener,
-      onOnline: place,
-      onDraining(draining) {
-        isDrained = draining
-        drainJobs()
-        if (!draining) void place()
-      },
-      onError: reportError('workers'),
-    })
-    resources.defer(() => heartbeat.stop())
-    // In parallel: one after the other would exceed the limit.
-    const stops: (() => Promise<void>)[] = []
-    resources.defer(async () => void (await Promise.all(stops.map((stop) => stop()))))
-    const running = await startWorker({
-      queue,
-      listener,
-      handlers,
-      consumers: {
-        [TARGETS]: {
-          concurrency: config.targetsPerWorker,
-          group: workerName,
-          onRunning: heartbeat.touch,
-        },
-      },
-      log,
-      timings,
-    })
-    worker = running
-    drainJobs()
-    let graceMs = config.stopGraceMs
-    stops.push(async () => {
-      void heartbeat.leave()
-      await running.stop({ graceMs, hurry })
-    })
-    drain = async () => {
-      await heartbeat.leave()
-      running.drain(TARGETS, true)
-      const isIdle = await within(config.drainSeconds * 1_000, running.idle(TARGETS), hurry)
-      // What has had its time gets no more.
-      if (!isIdle) graceMs = 0
-    }
-    const deliveryWorker = await startDeliveryWorker({
-      db,
-      box,
-      listener,
-      sender: http,
-      tree: createTree(db),
+      http,
       baseUrl,
       log,
-      pollMs: config.deliveryPollMs,
-      isPaused: () => schema.problem() !== null,
-      onUnrecorded: () => {
-        unrecordedDeliveries += 1
-      },
+      mayWork: () => schema.problem() === null,
+      onError: reportError,
     })
-    stops.push(() => deliveryWorker.stop({ graceMs: Math.min(config.stopGraceMs, MAX_DELIVERY_GRACE_MS) }))
+    resources.defer(() => work?.stop(hurry))
   }
 
   const probe = createProbe({ queue })
   const metrics = createMetrics({
     queue,
     deliveries: () => readDeliveryDepths(db),
-    unrecordedDeliveries: () => unrecordedDeliveries,
+    unrecordedDeliveries: () => work?.unrecordedDeliveries() ?? 0,
     retention: () => readRetentionTotals(db),
     version: VERSION,
   })
@@ -312,7 +197,7 @@ export async function startService(
       isStopping = true
       hurry = signal
       // Meanwhile the API answers, and hook calls are stored.
-      if (config.drainSeconds > 0) await drain?.()
+      if (config.drainSeconds > 0) await work?.drain(hurry)
       await running.disposeAsync()
     },
   }

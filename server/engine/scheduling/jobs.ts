@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import type { Database, Transaction } from '#platform/database/connect.ts'
+import { TARGETS_JOB } from '#platform/queue/jobs.ts'
 import type { Queue } from '#platform/queue/open-queue.ts'
 import { type Affected, assignSlots, type EnqueueTargets, type TargetJob } from './assign-slots.ts'
 import { openSchedulingPass } from './scheduling-pass.ts'
@@ -19,7 +20,7 @@ export function createEnqueue(queue: Queue) {
       const payloads = targets.map(({ targetId }) => ({ target_id: targetId }))
       const workers = new Map(targets.map(({ targetId, worker }) => [targetId, worker]))
       const group = (payload: { target_id: number }) => workers.get(payload.target_id) ?? null
-      await queue.enqueue(trx, 'targets.run', payloads, { group })
+      await queue.enqueue(trx, TARGETS_JOB, payloads, { group })
     },
   }
 }
@@ -77,7 +78,7 @@ async function findOrphanedTargets(db: Database): Promise<number[]> {
   const { rows } = await sql<{ id: number }>`
     select t.id from targets t
     where t.status in ('queued', 'in-progress') and t.updated_at < now() - interval '1 minute'
-      and not exists (select from queue.job where name = 'targets.run' and state < 'completed'
+      and not exists (select from queue.job where name = ${TARGETS_JOB} and state < 'completed'
         and (data ->> 'target_id')::bigint = t.id)
     order by t.id limit 100`.execute(db)
   return rows.map((row) => row.id)

@@ -3,12 +3,12 @@ import { IS_ONLINE } from '#model/workers/live-workers.ts'
 import { placeTarget } from '#model/workers/placement.ts'
 import type { Database, Transaction } from '#platform/database/connect.ts'
 import { wakeWorkers } from '#platform/queue/core.ts'
+import { TARGETS_JOB } from '#platform/queue/jobs.ts'
 import { assignSlots, type EnqueueTargets } from './assign-slots.ts'
 import { openSchedulingPass } from './scheduling-pass.ts'
 
 // Targets whose job only workers of one name may take, and none of them is online, or all of them drain.
 
-const JOB = 'targets.run'
 const MAX_AT_ONCE = 500
 
 type Stranded = {
@@ -67,7 +67,7 @@ async function findStranded(db: Database): Promise<Stranded[]> {
     from queue.job j
     join targets t on t.id = (j.data ->> 'target_id')::bigint
     join actions a on a.id = t.action_id
-    where j.name = ${JOB} and j.state < 'active' and j.group_id is not null
+    where j.name = ${TARGETS_JOB} and j.state < 'active' and j.group_id is not null
       and not exists (select from workers where name = j.group_id and draining_since is null and ${IS_ONLINE})
     order by t.id limit ${MAX_AT_ONCE}`.execute(db)
   return rows
@@ -85,8 +85,8 @@ async function findWaiting(db: Database): Promise<{ environmentId: number; serve
 /** False when a worker has just fetched it. */
 async function removeReadyJob(trx: Transaction, id: string): Promise<boolean> {
   const { rows } = await sql`
-    delete from queue.job where name = ${JOB} and id in (
-      select id from queue.job where name = ${JOB} and id = ${id} and state < 'active' for update skip locked)
+    delete from queue.job where name = ${TARGETS_JOB} and id in (
+      select id from queue.job where name = ${TARGETS_JOB} and id = ${id} and state < 'active' for update skip locked)
     returning id`.execute(trx)
   return rows.length > 0
 }
@@ -114,11 +114,11 @@ export async function releaseJobs(
 ): Promise<void> {
   if (targetIds.length === 0) return
   const { rows } = await sql`
-    update queue.job set group_id = ${worker} where name = ${JOB} and id in (
+    update queue.job set group_id = ${worker} where name = ${TARGETS_JOB} and id in (
       select id from queue.job
-      where name = ${JOB} and state < 'active' and group_id is not null
+      where name = ${TARGETS_JOB} and state < 'active' and group_id is not null
         and (data ->> 'target_id')::bigint = any(${targetIds}::bigint[])
       for update skip locked)
     returning id`.execute(trx)
-  if (rows.length > 0) await wakeWorkers(trx, [JOB])
+  if (rows.length > 0) await wakeWorkers(trx, [TARGETS_JOB])
 }

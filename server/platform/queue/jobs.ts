@@ -82,6 +82,9 @@ export const jobs = {
   'incoming.prune': periodic({ everySeconds: 3_600, timeoutSeconds: 600, retryDelaySeconds: 60 }),
 } satisfies JobCatalog
 
+/** The job that scheduling places, moves and takes back by name. */
+export const TARGETS_JOB = 'targets.run' satisfies keyof typeof jobs
+
 export type Jobs = typeof jobs
 export type JobName<Catalog = Jobs> = keyof Catalog & string
 export type JobPayload<Name extends keyof Catalog, Catalog extends JobCatalog = Jobs> = Static<

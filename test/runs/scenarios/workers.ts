@@ -7,7 +7,7 @@ import { openTargetLifecycle } from '#engine/scheduling/target-lifecycle.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { ConnectionSettings, Database } from '#platform/database/connect.ts'
 import { type Listener, openListener } from '#platform/database/listen.ts'
-import type { Log } from '#platform/queue/core.ts'
+import type { Log, WorkerTimings } from '#platform/queue/core.ts'
 import { reassignLostJobs } from '#platform/queue/maintenance.ts'
 import type { Queue } from '#platform/queue/open-queue.ts'
 import { startWorker, type Worker } from '#platform/queue/worker.ts'
@@ -33,12 +33,12 @@ const NEVER_MS = 3_600_000
 // No polling: everything relies on notifications.
 const TIMINGS = {
   pollMs: NEVER_MS,
-  beatMs: NEVER_MS,
-  upkeepMs: NEVER_MS,
-  gatherMs: 0,
+  heartbeatMs: NEVER_MS,
+  maintenanceMs: NEVER_MS,
+  batchMs: 0,
   abortGraceMs: 20_000,
   lastWritesMs: 20_000,
-}
+} satisfies Partial<WorkerTimings>
 
 export function createWorkers(deps: WorkerDeps, script: Script): Workers {
   const { db, box, settings, queue } = deps

@@ -1,0 +1,193 @@
+// What a process with a worker does: jobs, deliveries, and the heartbeat by which others know it. Only this file knows
+// which function handles which job.
+
+import type { FastifyBaseLogger } from 'fastify'
+import { pruneTokens } from '#access/accounts/sessions.ts'
+import { pruneAuthorizations } from '#access/command-line-login/authorizations.ts'
+import { pruneAttempts } from '#access/single-sign-on/attempts.ts'
+import type { Connect } from '#adapters/executors/connect.ts'
+import type { HttpClient } from '#adapters/http-client/client.ts'
+import { pruneCalls } from '#engine/incoming/prune.ts'
+import { startDeliveryWorker } from '#engine/outgoing/deliver.ts'
+import { openRunner } from '#engine/runner/runner.ts'
+import { type Enqueue, scheduleActions, sweepSlots } from '#engine/scheduling/jobs.ts'
+import { placeWaiting } from '#engine/scheduling/stranded-targets.ts'
+import { createTree } from '#model/inventory/tree.ts'
+import { startHeartbeat } from '#model/workers/heartbeat.ts'
+import { defaultRetention } from '#ops/retention/policy.ts'
+import { pruneOldData } from '#ops/retention/prune.ts'
+import type { AddressGuard } from '#platform/addresses/guard.ts'
+import type { Config } from '#platform/config.ts'
+import type { SecretBox } from '#platform/crypto/secret-box.ts'
+import type { Database } from '#platform/database/connect.ts'
+import type { Listener } from '#platform/database/listen.ts'
+import type { JobHandlers } from '#platform/queue/handler.ts'
+import { type JobName, TARGETS_JOB } from '#platform/queue/jobs.ts'
+import type { Queue } from '#platform/queue/open-queue.ts'
+import { answerProbe } from '#platform/queue/probe.ts'
+import { within } from '#platform/queue/repeat.ts'
+import { startWorker, type Worker } from '#platform/queue/worker.ts'
+import { VERSION } from '#platform/version.ts'
+import { countClosedBlocks } from '#views/actions/action-blocks.ts'
+import { countEndedRuns } from '#views/dashboard/run-days.ts'
+
+/** Grace period for deliveries in flight when the process stops; after that they are handed back. */
+const MAX_DELIVERY_GRACE_MS = 8_000
+
+export type WorkDeps = {
+  config: Config
+  db: Database
+  box: SecretBox
+  listener: Listener
+  queue: Queue
+  enqueue: Enqueue
+  connect: Connect
+  guard: AddressGuard
+  http: HttpClient
+  baseUrl: () => string
+  log: FastifyBaseLogger
+  /** A process that the schema has outgrown takes no jobs and attempts no deliveries. */
+  mayWork: () => boolean
+  onError: (part: string) => (error: Error) => void
+}
+
+export type Work = Awaited<ReturnType<typeof startWork>>
+
+export async function startWork(deps: WorkDeps) {
+  const { config, db, box, listener, enqueue, log, mayWork, onError } = deps
+  await using resources = new AsyncDisposableStack()
+  // With the embedded database there is one worker, and its host name may change with every start.
+  const workerName = config.databaseUrl === undefined ? undefined : config.workerName
+  const handlers = await createHandlers(deps, workerName)
+
+  let worker: Worker | undefined
+  let isDrained = false
+  let unrecordedDeliveries = 0
+  let hurry: AbortSignal | undefined
+  let graceMs = config.stopGraceMs
+  const pauseOrResume = () => {
+    for (const job of Object.keys(handlers) as JobName[]) {
+      worker?.drain(job, !mayWork() || (job === TARGETS_JOB && isDrained))
+    }
+  }
+  const place = () => placeWaiting(db, enqueue.targets, onError('scheduling'))
+
+  const heartbeat = await startHeartbeat(db, {
+    name: workerName ?? null,
+    version: VERSION,
+    capacity: config.targetsPerWorker,
+    runningTargets: () => worker?.running(TARGETS_JOB) ?? 0,
+    isAlone: workerName === undefined,
+    listener,
+    onOnline: place,
+    onDraining(draining) {
+      isDrained = draining
+      pauseOrResume()
+      if (!draining) void place()
+    },
+    onError: onError('workers'),
+  })
+  resources.defer(() => heartbeat.stop())
+  // In parallel: one after the other would exceed the limit.
+  const stops: (() => Promise<void>)[] = []
+  resources.defer(async () => void (await Promise.all(stops.map((stop) => stop()))))
+
+  const running = await startWorker({
+    queue: deps.queue,
+    listener,
+    handlers,
+    consumers: {
+      [TARGETS_JOB]: {
+        concurrency: config.targetsPerWorker,
+        group: workerName,
+        onRunning: heartbeat.touch,
+      },
+    },
+    log,
+    timings: {
+      pollMs: config.pollMs,
+      heartbeatMs: (config.heartbeatSeconds * 1_000) / 4,
+      // Together with the grace period of up to ten seconds, this stays below the 15-second limit for a stop.
+      abortGraceMs: 2_000,
+      lastWritesMs: 1_000,
+    },
+  })
+  worker = running
+  pauseOrResume()
+  stops.push(async () => {
+    void heartbeat.leave()
+    await running.stop({ graceMs, hurry })
+  })
+
+  const deliveryWorker = await startDeliveryWorker({
+    db,
+    box,
+    listener,
+    sender: deps.http,
+    tree: createTree(db),
+    baseUrl: deps.baseUrl,
+    log,
+    pollMs: config.deliveryPollMs,
+    isPaused: () => !mayWork(),
+    onUnrecorded: () => {
+      unrecordedDeliveries += 1
+    },
+  })
+  stops.push(() => deliveryWorker.stop({ graceMs: Math.min(config.stopGraceMs, MAX_DELIVERY_GRACE_MS) }))
+
+  const started = resources.move()
+  return {
+    unrecordedDeliveries: () => unrecordedDeliveries,
+    /** For when the answer of `mayWork` has changed. */
+    pauseOrResume,
+    /** Takes no new targets, and gives running steps the time that GANTRY_DRAIN_SECONDS grants, or until `hurry`. */
+    async drain(hurry?: AbortSignal): Promise<void> {
+      await heartbeat.leave()
+      running.drain(TARGETS_JOB, true)
+      const isIdle = await within(config.drainSeconds * 1_000, running.idle(TARGETS_JOB), hurry)
+      // What has had its time gets no more.
+      if (!isIdle) graceMs = 0
+    },
+    async stop(signal?: AbortSignal): Promise<void> {
+      hurry = signal
+      await started.disposeAsync()
+    },
+  }
+}
+
+async function createHandlers(deps: WorkDeps, workerName: string | undefined): Promise<JobHandlers> {
+  const { config, db, enqueue, log, onError } = deps
+  const runner = await openRunner({
+    db,
+    box: deps.box,
+    listener: deps.listener,
+    home: config.home,
+    connect: deps.connect,
+    guard: deps.guard,
+    enqueueTargets: enqueue.targets,
+    workerName,
+    log,
+    onError: onError('runner'),
+  })
+  return {
+    'actions.run': ({ action_ids }) => scheduleActions(db, action_ids, enqueue.targets),
+    [TARGETS_JOB]: ({ target_id }, context) => runner.run(target_id, context),
+    'scheduling.sweep': () => sweepSlots(db, enqueue.targets, onError('scheduling')),
+    'queue.probe': answerProbe,
+    'accounts.prune-tokens': async () => {
+      await pruneTokens(db)
+      await pruneAttempts(db)
+      await pruneAuthorizations(db)
+    },
+    'actions.count-blocks': async () => {
+      await countClosedBlocks(db)
+      await countEndedRuns(db)
+    },
+    'incoming.prune': () => pruneCalls(db, config.keepBodiesDays),
+    'retention.prune': async (_, { signal }) => {
+      const { keepBodiesDays } = config
+      const removed = await pruneOldData(db, { defaults: defaultRetention(config), keepBodiesDays, signal })
+      if (Object.values(removed).some((count) => count > 0)) log.info({ removed }, 'removed old data')
+    },
+  }
+}
