@@ -45,7 +45,6 @@ async function open({ settings, key, baseUrl }: Extract<Question, { kind: 'open'
       tree: createTree(database.db),
       baseUrl: () => baseUrl,
       log,
-      onUnrecorded: () => {},
       pollMs: 1_000,
     })
   resources.defer(rest)

@@ -132,6 +132,8 @@ export type AppDeps = {
   poolState: DiagnosticsDeps['poolState']
   http: HttpClient
   enqueue: RunRoutes['enqueue']
+  /** For the metrics. */
+  onMoves?: RunRoutes['onMoves']
   version: string
   /** A function, because with PORT=0 the address is known only once the server listens. */
   baseUrl: () => string
@@ -265,7 +267,8 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
     settings: deps.waits,
   })
   app.addHook('preClose', async () => waits.close())
-  await app.register(runRoutes, { db, tree, baseUrl, enqueue: deps.enqueue, waits })
+  const { enqueue, onMoves } = deps
+  await app.register(runRoutes, { db, tree, baseUrl, enqueue, onMoves, waits })
   await app.register(stepLogRoutes, { db, tree })
   await app.register(nameRoutes, { db, tree, baseUrl })
   await app.register(streamRoutes, {

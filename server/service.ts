@@ -6,13 +6,12 @@ import { Client } from 'pg'
 import { createConnect } from '#adapters/executors/connect.ts'
 import { createHttpClient } from '#adapters/http-client/client.ts'
 import { createCallReceiver } from '#engine/incoming/receive-call.ts'
-import { readDeliveryDepths } from '#engine/outgoing/claim-deliveries.ts'
 import { createEnqueue } from '#engine/scheduling/jobs.ts'
 import { assertSameKey } from '#ops/commands/same-key.ts'
 import { type FirstStart, prepareFirstStart } from '#ops/first-start/first-start.ts'
+import { createMetrics } from '#ops/metrics/metrics.ts'
+import { readDisk, readInstallation } from '#ops/metrics/read-state.ts'
 import { buildHealthApp } from '#ops/operations/health-app.ts'
-import { createMetrics } from '#ops/operations/metrics.ts'
-import { readRetentionTotals } from '#ops/retention/prune.ts'
 import { createAddressGuard } from '#platform/addresses/guard.ts'
 import { createSshGuard } from '#platform/addresses/ssh-guard.ts'
 import { baseUrlOf, type Config, guardUrl, urlAt } from '#platform/config.ts'
@@ -36,6 +35,8 @@ import { startWork, type Work } from './work.ts'
 const LISTENERS = 1
 /** For health checks, which ask often and must not pile up. */
 const CHECK_MS = 2_000
+/** Prometheus waits for ten seconds. */
+const SCRAPE_MS = 5_000
 
 export type Service = {
   /** Undefined for a worker-only process. */
@@ -113,6 +114,7 @@ export async function startService(
   const http = createHttpClient({ guard, userAgent: `Gantry/${VERSION}` })
   resources.defer(() => http.close())
 
+  const metrics = createMetrics(VERSION)
   let isStopping = false
   let hurry: AbortSignal | undefined
   if (config.role !== 'api') {
@@ -130,23 +132,26 @@ export async function startService(
       log,
       mayWork: () => schema.problem() === null,
       onError: reportError,
+      metrics: metrics.work,
     })
     resources.defer(() => work?.stop(hurry))
   }
 
   const probe = createProbe({ queue })
-  const metrics = createMetrics({
-    queue,
-    deliveries: () => readDeliveryDepths(db),
-    unrecordedDeliveries: () => work?.unrecordedDeliveries() ?? 0,
-    retention: () => readRetentionTotals(db),
-    version: VERSION,
-  })
+  const isQueueWorking = async () => !isStopping && (await probe.isWorking())
   const health = {
     refusal: schema.problem,
     checkDatabase: () => withQueryTimeout(CHECK_MS, () => checkDatabase(db)),
-    isQueueWorking: async () => !isStopping && (await probe.isWorking()),
-    metrics: () => metrics.read(),
+    isQueueWorking,
+    metrics: () =>
+      metrics.read({
+        installation: () => withQueryTimeout(SCRAPE_MS, () => readInstallation(db, queue)),
+        process: async () => ({
+          isReady: schema.problem() === null && (await isQueueWorking()),
+          pool: database.poolState(),
+          disk: await readDisk(config.home),
+        }),
+      }),
     deadLetters: (limit: number) => listDeadLetters(queue, { limit }),
   }
   let healthUrl: string | undefined
@@ -163,6 +168,8 @@ export async function startService(
       box,
       listener,
       onError: reportError('incoming'),
+      onCall: metrics.work.onCall,
+      onMoves: metrics.work.onMoves,
     })
     resources.defer(() => calls.close())
     const app = await buildApp({
@@ -179,6 +186,7 @@ export async function startService(
       poolState: database.poolState,
       http,
       enqueue,
+      onMoves: metrics.work.onMoves,
       version: VERSION,
       log,
       baseUrl,

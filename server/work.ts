@@ -14,6 +14,7 @@ import { type Enqueue, scheduleActions, sweepSlots } from '#engine/scheduling/jo
 import { placeWaiting } from '#engine/scheduling/stranded-targets.ts'
 import { createTree } from '#model/inventory/tree.ts'
 import { startHeartbeat } from '#model/workers/heartbeat.ts'
+import type { Metrics } from '#ops/metrics/metrics.ts'
 import { defaultRetention } from '#ops/retention/policy.ts'
 import { pruneOldData } from '#ops/retention/prune.ts'
 import type { AddressGuard } from '#platform/addresses/guard.ts'
@@ -49,6 +50,7 @@ export type WorkDeps = {
   /** A process that the schema has outgrown takes no jobs and attempts no deliveries. */
   mayWork: () => boolean
   onError: (part: string) => (error: Error) => void
+  metrics: Pick<Metrics['work'], 'onMoves' | 'onAttempt'>
 }
 
 export type Work = Awaited<ReturnType<typeof startWork>>
@@ -62,7 +64,6 @@ export async function startWork(deps: WorkDeps) {
 
   let worker: Worker | undefined
   let isDrained = false
-  let unrecordedDeliveries = 0
   let hurry: AbortSignal | undefined
   let graceMs = config.stopGraceMs
   const pauseOrResume = () => {
@@ -70,7 +71,7 @@ export async function startWork(deps: WorkDeps) {
       worker?.drain(job, !mayWork() || (job === TARGETS_JOB && isDrained))
     }
   }
-  const place = () => placeWaiting(db, enqueue.targets, onError('scheduling'))
+  const place = () => placeWaiting(db, enqueue.targets, onError('scheduling'), deps.metrics.onMoves)
 
   const heartbeat = await startHeartbeat(db, {
     name: workerName ?? null,
@@ -129,15 +130,12 @@ export async function startWork(deps: WorkDeps) {
     log,
     pollMs: config.deliveryPollMs,
     isPaused: () => !mayWork(),
-    onUnrecorded: () => {
-      unrecordedDeliveries += 1
-    },
+    onAttempt: deps.metrics.onAttempt,
   })
   stops.push(() => deliveryWorker.stop({ graceMs: Math.min(config.stopGraceMs, MAX_DELIVERY_GRACE_MS) }))
 
   const started = resources.move()
   return {
-    unrecordedDeliveries: () => unrecordedDeliveries,
     /** For when the answer of `mayWork` has changed. */
     pauseOrResume,
     /** Takes no new targets, and gives running steps the time that GANTRY_DRAIN_SECONDS grants, or until `hurry`. */
@@ -157,6 +155,7 @@ export async function startWork(deps: WorkDeps) {
 
 async function createHandlers(deps: WorkDeps, workerName: string | undefined): Promise<JobHandlers> {
   const { config, db, enqueue, log, onError } = deps
+  const { onMoves } = deps.metrics
   const runner = await openRunner({
     db,
     box: deps.box,
@@ -167,12 +166,13 @@ async function createHandlers(deps: WorkDeps, workerName: string | undefined): P
     enqueueTargets: enqueue.targets,
     workerName,
     log,
+    onMoves,
     onError: onError('runner'),
   })
   return {
-    'actions.run': ({ action_ids }) => scheduleActions(db, action_ids, enqueue.targets),
+    'actions.run': ({ action_ids }) => scheduleActions(db, action_ids, enqueue.targets, onMoves),
     [TARGETS_JOB]: ({ target_id }, context) => runner.run(target_id, context),
-    'scheduling.sweep': () => sweepSlots(db, enqueue.targets, onError('scheduling')),
+    'scheduling.sweep': () => sweepSlots(db, enqueue.targets, onError('scheduling'), onMoves),
     'queue.probe': answerProbe,
     'accounts.prune-tokens': async () => {
       await pruneTokens(db)

@@ -2,6 +2,8 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { sql } from 'kysely'
+import { openReceiver } from '#test/support/deliveries.ts'
+import { scrape } from '#test/support/metrics.ts'
 import { call, type GantryProcess } from '#test/support/process.ts'
 import { openRunWorld } from '#test/support/run-world.ts'
 import { until } from '#test/support/until.ts'
@@ -14,6 +16,7 @@ const m1 = await world.start('worker', {
   GANTRY_WORKER_PORT: '0',
   GANTRY_METRICS_TOKEN: 'a-token-for-metrics',
   GANTRY_TARGETS_PER_WORKER: '3',
+  GANTRY_ALLOW_TARGETS: '127.0.0.0/8',
 })
 const admin = world.owner.token
 
@@ -25,6 +28,14 @@ const waitsForWorker = (id: number) =>
   until('it waits for a worker', MOST_MS, async () => (await reasonOf(id)) === 'WAITING_WORKER')
 const workersOf = async () => (await world.ask('GET', '/workers')).body
 const byName = async (name: string) => (await workersOf()).find((one: { name: string }) => one.name === name)
+
+const healthUrl = ({ output }: GantryProcess) =>
+  new URL(
+    output
+      .find((one) => one.startsWith('health at '))!
+      .split(' ')
+      .at(-1)!,
+  ).origin
 
 let m2: GantryProcess
 
@@ -117,8 +128,7 @@ test('what a lost machine was in the middle of is ended by another worker when i
 })
 
 test('a worker-only process serves health, and metrics to those who may see them', async () => {
-  const line = m1.output.find((one) => one.startsWith('health at '))
-  const url = new URL(line!.split(' ').at(-1)!).origin
+  const url = healthUrl(m1)
   assert.equal((await call({ url }, 'GET', '/healthz')).status, 200)
   assert.equal((await call({ url }, 'GET', '/readyz')).status, 200)
   assert.equal((await call({ url }, 'GET', '/users/me')).status, 404)
@@ -128,4 +138,49 @@ test('a worker-only process serves health, and metrics to those who may see them
     assert.equal(answer.status, 200)
     assert.match(await answer.text(), /gantry_queue_jobs/)
   }
+})
+
+test('each process counts what it did: calls, runs, steps, scheduling passes, deliveries', async (t) => {
+  const api = world.processes[0]!
+  const increase = async (url: string) => {
+    const { samples: before } = await scrape(url, admin)
+    return async (name: string) => (await scrape(url, admin)).samples.get(name)! - before.get(name)!
+  }
+  const [ofApi, ofWorker] = [await increase(api.url!), await increase(healthUrl(m1))]
+  const receiver = await openReceiver(t)
+  const steps = ['true', 'false', 'true'].map((command, n) => ({ name: `step ${n}`, command }))
+  const { pipelineId } = await world.makeCustom(steps, { server: { worker_name: 'm1' } })
+  const { status } = await world.ask('POST', `/pipelines/${pipelineId}/hooks/outgoing`, {
+    name: 'Notify',
+    target_url: `${receiver.url}/notify`,
+    settings: { request_body: { status: '{{ action.status }}' } },
+  })
+  assert.equal(status, 201)
+  const hook = await world.makeHook(pipelineId)
+  await world.endedWith('FAILED', await world.fire(hook))
+  assert.equal((await fetch(`${api.url}${hook.path}`, { method: 'POST', body: '{}' })).status, 403)
+  assert.equal((await fetch(`${api.url}/hooks/unknown/trigger`, { method: 'POST', body: '{}' })).status, 404)
+  const waiting = await run(await pipelineOn('m9'))
+  await waitsForWorker(waiting)
+  assert.equal((await scrape(api.url!, admin)).samples.get('gantry_targets_without_worker'), 1)
+  await cancel(waiting)
+
+  assert.equal(await ofApi('gantry_hook_calls_total{verdict="accepted"}'), 1)
+  assert.equal(await ofApi('gantry_hook_calls_total{verdict="rejected_signature"}'), 1)
+  assert.equal(await ofApi('gantry_hook_calls_total{verdict="unknown_hook"}'), 1)
+  assert.equal(await ofApi('gantry_hook_call_seconds_count'), 3)
+  assert.equal(await ofApi('gantry_runs_ended_total{status="failed",reason="FAILED_CANCELLED"}'), 1)
+  assert.equal(await ofWorker('gantry_runs_started_total'), 1)
+  assert.equal(await ofWorker('gantry_run_queue_seconds_count'), 1)
+  assert.equal(await ofWorker('gantry_runs_ended_total{status="failed",reason="FAILED"}'), 1)
+  assert.equal((await scrape(healthUrl(m1), admin)).samples.get('gantry_workers{state="online"}'), 1)
+  for (const status of ['completed', 'failed', 'skipped'])
+    assert.equal(await ofWorker(`gantry_steps_ended_total{status="${status}"}`), 1, status)
+  assert.ok((await ofWorker('gantry_scheduling_pass_seconds_count')) >= 3)
+  assert.ok((await ofWorker('gantry_scheduling_moves_total{kind="action"}')) >= 3)
+  await receiver.until(2)
+  await until('both deliveries are counted', MOST_MS, async () => {
+    const name = 'gantry_delivery_attempts_total{outcome="delivered"}'
+    return (await ofWorker(name)) >= 2
+  })
 })

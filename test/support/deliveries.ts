@@ -37,6 +37,7 @@ export const FAILED: State = { status: 'failed', reason: 'FAILED' }
 export type MadeHook = { id: string; secret: string }
 
 type Closer = Parameters<typeof later>[0]
+type OnAttempt = Parameters<typeof startDeliveryWorker>[0]['onAttempt']
 
 /** Closes in reverse order. */
 const inReverse = (t: Closer): Closer => ({ after: (end) => later(t, end) })
@@ -86,7 +87,7 @@ export async function openReceiver(t: Closer) {
 /** An app and a delivery worker. `TEST_BASE_URL` is no loopback address, so loopback is allowed explicitly. */
 export async function openDeliveries(
   t: Closer,
-  more: { guard?: AddressGuard; log?: pino.Logger; delivers?: boolean; onUnrecorded?: () => void } = {},
+  more: { guard?: AddressGuard; log?: pino.Logger; delivers?: boolean; onAttempt?: OnAttempt } = {},
 ) {
   const guard =
     more.guard ??
@@ -232,11 +233,7 @@ async function passTime({ db }: Pick<TestApp, 'db'>, hookId: string, seconds: nu
 export async function startTestDelivering(
   t: Closer,
   { db, box, settings }: TestApp,
-  {
-    guard,
-    log,
-    onUnrecorded = () => {},
-  }: { guard: AddressGuard; log?: pino.Logger; onUnrecorded?: () => void },
+  { guard, log, onAttempt }: { guard: AddressGuard; log?: pino.Logger; onAttempt?: OnAttempt },
 ) {
   const listener = await openListener(settings, { onError: () => {} })
   const sender = createHttpClient({ guard, userAgent: 'Gantry/test' })
@@ -248,7 +245,7 @@ export async function startTestDelivering(
     tree: createTree(db),
     baseUrl: () => 'http://gantry.test',
     log: log ?? pino({ level: 'silent' }),
-    onUnrecorded,
+    onAttempt,
     pollMs: 50,
   })
   later(t, async () => {

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { supersedeOlder } from '#engine/scheduling/assign-slots.ts'
+import { type OnMoves, reportMoves } from '#engine/scheduling/committed-moves.ts'
 import { startChildren } from '#engine/scheduling/start-children.ts'
 import { acquireSlots, lockPipelines } from '#model/pipelines/queue-policy.ts'
 import type { Database, Transaction } from '#platform/database/connect.ts'
@@ -29,13 +30,13 @@ const STALE = { kind: 'stale' } as const
  * Usually one statement is enough, and is its own transaction. Calls whose pipelines may reject or supersede runs, or
  * start other pipelines, take several.
  */
-export function commitCalls(db: Database, calls: Calls): Promise<StoredCall[]> {
+export function commitCalls(db: Database, calls: Calls, onMoves?: OnMoves): Promise<StoredCall[]> {
   const { firsts, duplicates } = separateDuplicates(calls)
   const isSimple = ({ start, hook: { plan, pipeline } }: CallToStore) =>
     !start || (plan.kind === 'plan' && pipeline.queuePolicy === 'queue' && !pipeline.hasDependents)
   return duplicates.length === 0 && calls.every(isSimple)
     ? commitInOneStatement(db, calls, firsts)
-    : db.transaction().execute((trx) => commitInTransaction(trx, calls, firsts, duplicates))
+    : reportMoves(db, onMoves, (trx) => commitInTransaction(trx, calls, firsts, duplicates))
 }
 
 /** Of several calls with one idempotency key in a batch, the first counts; the others share its result. */

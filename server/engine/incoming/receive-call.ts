@@ -1,6 +1,7 @@
 // The incoming room: from a call to a hook's URL to a stored run. The path of a call: routes → receive-call → hook-cache →
 // evaluate-call (signature, rate limit, payload, conditions, variables) → group-commit → commit-calls → respond.
 import { randomUUIDv7 } from 'node:crypto'
+import type { OnMoves } from '#engine/scheduling/committed-moves.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import { withQueryTimeout } from '#platform/database/client.ts'
 import type { Database } from '#platform/database/connect.ts'
@@ -35,6 +36,8 @@ export async function createCallReceiver(options: {
   box: SecretBox
   listener: Listener
   onError: (error: Error) => void
+  onCall?: OnCall
+  onMoves?: OnMoves
 }) {
   const { db, box, listener } = options
   const rejections = createRejectionLog(db)
@@ -44,12 +47,13 @@ export async function createCallReceiver(options: {
   return {
     cache: await createHookCache(db, box, listener),
     groupCommit: createGroupCommit(
-      (calls) => withQueryTimeout(COMMIT_MS, () => commitCalls(db, calls)),
+      (calls) => withQueryTimeout(COMMIT_MS, () => commitCalls(db, calls, options.onMoves)),
       (calls, error, began) => lookUpCalls(db, calls, error, began),
     ),
     limiter: createRateLimiter(),
     hookTokens: createHookTokens(leaseFrom(db)),
     rejections,
+    onCall: options.onCall,
     /** Writes the rejections that are only counted so far. */
     async close() {
       clearInterval(timer)
@@ -70,6 +74,9 @@ export type Received =
   | { kind: 'cannot-run'; reason: string; requestId: string }
   | (Exclude<Verdict, { kind: 'accepted' }> & { requestId: string })
 
+/** For the metrics. `failed`: it was not answered, because of an error or an outage. */
+export type OnCall = (result: Received['kind'] | 'failed', seconds: number) => void
+
 const STALE_FOR_MS = 10_000
 
 /** Evaluates a call again while the tree changes under it: others may edit much, but not for long without a pause. */
@@ -86,8 +93,30 @@ export async function retryWhileStale<Result>(
 }
 
 /** From the bytes of a call to its commit. `name` is the last part of the hook's URL. */
-export function receiveCall(deps: ReceiveOptions, name: string, call: Call, url: string): Promise<Received> {
+export async function receiveCall(
+  deps: ReceiveOptions,
+  name: string,
+  call: Call,
+  url: string,
+): Promise<Received> {
   const startedAt = performance.now()
+  let result: Parameters<OnCall>[0] = 'failed'
+  try {
+    const received = await evaluateUntilCurrent(deps, name, call, url, startedAt)
+    result = received.kind
+    return received
+  } finally {
+    deps.onCall?.(result, (performance.now() - startedAt) / 1_000)
+  }
+}
+
+function evaluateUntilCurrent(
+  deps: ReceiveOptions,
+  name: string,
+  call: Call,
+  url: string,
+  startedAt: number,
+): Promise<Received> {
   return retryWhileStale(async () => {
     const cached = await deps.cache.find(name)
     const received = cached?.hook.active

@@ -49,8 +49,8 @@ export async function startDeliveryWorker(options: {
   pollMs: number
   /** While it is paused, it takes no deliveries. */
   isPaused?: () => boolean
-  /** A delivery failed because its attempt could not be stored. */
-  onUnrecorded: () => void
+  /** An attempt was stored, or its delivery failed because it could not be. */
+  onAttempt?: (attempt: FinishedAttempt) => void
 }): Promise<DeliveryWorker> {
   const { db, log, sender, tree, baseUrl } = options
   const findHooks = createOutgoingHooks(db, options.box)
@@ -204,7 +204,7 @@ export async function startDeliveryWorker(options: {
       unstored -= batch.length
       for (const attempt of stored) {
         logAttempt(log, attempt)
-        if (attempt.next.kind === 'unrecorded') options.onUnrecorded()
+        options.onAttempt?.(attempt)
       }
       await storeHealth(db, log, stored, (work) =>
         resilient('store receiver health', work, undefined, abandonWrites),

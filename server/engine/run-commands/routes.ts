@@ -6,6 +6,7 @@ import { type Caller, createCallerFinder } from '#access/authorization/caller.ts
 import { callerOf, permissions, scopeOf, tokenOf, withTokens } from '#access/authorization/enforce.ts'
 import { can } from '#access/authorization/permissions.ts'
 import { cancelAction } from '#engine/scheduling/cancel.ts'
+import type { OnMoves } from '#engine/scheduling/committed-moves.ts'
 import { waitSecondsOf } from '#engine/waits/prefer.ts'
 import type { Waits } from '#engine/waits/waits.ts'
 import { createActionReader } from '#model/actions/read-action.ts'
@@ -21,7 +22,12 @@ import { planPipeline } from './plan-run.ts'
 import { runBody, runPlanSchema } from './schemas.ts'
 import { type Requester, type RunDeps, retryAction, runPipeline } from './start-run.ts'
 
-export type RunRoutes = RunDeps & { tree: Tree; baseUrl: () => string; waits: Waits }
+export type RunRoutes = RunDeps & {
+  tree: Tree
+  baseUrl: () => string
+  waits: Waits
+  onMoves?: OnMoves
+}
 
 const tags = ['Actions']
 const params = Exactly({ id: Id })
@@ -114,7 +120,8 @@ export const runRoutes: FastifyPluginAsyncTypebox<RunRoutes> = async (app, deps)
     async (request, reply) => {
       const { id } = request.params
       const caller = callerOf(request)
-      unwrap(await cancelAction({ db: deps.db, enqueueTargets: deps.enqueue.targets }, id, caller))
+      const { db, onMoves, enqueue } = deps
+      unwrap(await cancelAction({ db, onMoves, enqueueTargets: enqueue.targets }, id, caller))
       reply.code(202)
       return readRun(caller, environmentOf(request), id)
     },

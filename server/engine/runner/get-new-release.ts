@@ -16,7 +16,7 @@ import type { Database, Transaction } from '#platform/database/connect.ts'
 import { retryOutage } from '#platform/database/outages.ts'
 import type { Commit } from '#platform/database/tables.ts'
 import type { Run } from './load-run.ts'
-import { recordRelease } from './releases-on-disk.ts'
+import { recordReleases } from './releases-on-disk.ts'
 import {
   baseOf,
   DONE,
@@ -196,7 +196,7 @@ async function chooseRelease(
       .execute()
   }
   await trx.updateTable('targets').set({ release_name: releaseName }).where('id', '=', targetId).execute()
-  await recordRelease(trx, { applicationId: application!.id, serverId: server.id }, releaseName)
+  await recordReleases(trx, { applicationId: application!.id, serverId: server.id }, [releaseName])
   return { commit, releaseName }
 }
 

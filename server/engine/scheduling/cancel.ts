@@ -4,6 +4,7 @@ import type { Database } from '#platform/database/connect.ts'
 import type { Listener } from '#platform/database/listen.ts'
 import { conflict, type HttpProblem } from '#platform/http/problems.ts'
 import { assignSlots, type EnqueueTargets } from './assign-slots.ts'
+import { type OnMoves, reportMoves } from './committed-moves.ts'
 import { openSchedulingPass } from './scheduling-pass.ts'
 import { endSteps } from './states.ts'
 import { releaseJobs } from './stranded-targets.ts'
@@ -20,11 +21,11 @@ type CancelOutcome = { kind: 'cancelled' } | HttpProblem
  * cancelling an action that an earlier cancellation has ended succeeds.
  */
 export function cancelAction(
-  { db, enqueueTargets }: { db: Database; enqueueTargets: EnqueueTargets },
+  { db, enqueueTargets, onMoves }: { db: Database; enqueueTargets: EnqueueTargets; onMoves?: OnMoves },
   actionId: number,
   user: { id: number },
 ): Promise<CancelOutcome> {
-  return db.transaction().execute(async (trx): Promise<CancelOutcome> => {
+  return reportMoves(db, onMoves, async (trx): Promise<CancelOutcome> => {
     const row = () =>
       trx
         .selectFrom('actions')

@@ -3,6 +3,7 @@ import type { Database, Transaction } from '#platform/database/connect.ts'
 import { TARGETS_JOB } from '#platform/queue/jobs.ts'
 import type { Queue } from '#platform/queue/open-queue.ts'
 import { type Affected, assignSlots, type EnqueueTargets, type TargetJob } from './assign-slots.ts'
+import { type OnMoves, reportMoves } from './committed-moves.ts'
 import { openSchedulingPass } from './scheduling-pass.ts'
 import { placeWaiting } from './stranded-targets.ts'
 
@@ -30,8 +31,9 @@ function scheduleEnvironment(
   environmentId: number,
   affected: Affected,
   enqueueTargets: EnqueueTargets,
+  onMoves?: OnMoves,
 ): Promise<void> {
-  return db.transaction().execute(async (trx) => {
+  return reportMoves(db, onMoves, async (trx) => {
     await assignSlots(await openSchedulingPass(trx, environmentId), affected, enqueueTargets)
   })
 }
@@ -41,6 +43,7 @@ export async function scheduleActions(
   db: Database,
   actionIds: readonly number[],
   enqueueTargets: EnqueueTargets,
+  onMoves?: OnMoves,
 ): Promise<void> {
   const rows = await db
     .selectFrom('actions')
@@ -48,7 +51,13 @@ export async function scheduleActions(
     .where('id', 'in', actionIds)
     .execute()
   for (const [environmentId, actions] of Map.groupBy(rows, (row) => row.environment_id))
-    await scheduleEnvironment(db, environmentId, { actionIds: actions.map(({ id }) => id) }, enqueueTargets)
+    await scheduleEnvironment(
+      db,
+      environmentId,
+      { actionIds: actions.map(({ id }) => id) },
+      enqueueTargets,
+      onMoves,
+    )
 }
 
 /**
@@ -61,6 +70,7 @@ export async function sweepSlots(
   db: Database,
   enqueueTargets: EnqueueTargets,
   onError: (error: Error) => void,
+  onMoves?: OnMoves,
 ): Promise<void> {
   await db.transaction().execute(async (trx) => {
     const orphaned = await findOrphanedTargets(trx)
@@ -68,10 +78,10 @@ export async function sweepSlots(
     const targets = orphaned.map((targetId) => ({ targetId, worker: null }))
     if (orphaned.length > 0) await enqueueTargets(trx, targets)
   })
-  await placeWaiting(db, enqueueTargets, onError)
+  await placeWaiting(db, enqueueTargets, onError, onMoves)
   // An error in one environment must not stop the others.
   for (const { environmentId, ...affected } of await findFreeSlots(db))
-    await scheduleEnvironment(db, environmentId, affected, enqueueTargets).catch(onError)
+    await scheduleEnvironment(db, environmentId, affected, enqueueTargets, onMoves).catch(onError)
 }
 
 async function findOrphanedTargets(db: Database): Promise<number[]> {

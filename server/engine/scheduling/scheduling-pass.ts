@@ -10,6 +10,7 @@ import { readLiveWorkers } from '#model/workers/live-workers.ts'
 import type { LiveWorker } from '#model/workers/placement.ts'
 import type { Transaction } from '#platform/database/connect.ts'
 import type { Status, StoredStep } from '#platform/database/tables.ts'
+import { noteActions, notePass, noteTargets } from './committed-moves.ts'
 import { type StepMove, stepMoves } from './states.ts'
 
 export type ScheduledTarget = State & {
@@ -26,6 +27,7 @@ export type ScheduledAction = State & {
   pipelineId: number
   type: string
   parentId: number | null
+  createdAt: string
   startedAt: string | null
   /** It counts against the concurrency limit of its pipeline. */
   hasSlot: boolean
@@ -51,6 +53,7 @@ export type SchedulingPass = Awaited<ReturnType<typeof openSchedulingPass>>
  * together, each move with its event. A move that the rules forbid is a bug, and throws.
  */
 export async function openSchedulingPass(trx: Transaction, environmentId: number) {
+  notePass(trx)
   await lockScheduling(trx, [environmentId])
   const { rows } = await sql<{ at: string }>`select clock_timestamp()::timestamptz(3) as at`.execute(trx)
   const at = rows[0]!.at
@@ -116,7 +119,7 @@ async function loadActions(
   if (ids.length === 0) return []
   const { rows } = await sql<ScheduledAction>`
     select a.id, a.pipeline_id as "pipelineId", a.type, a.parent_id as "parentId", a.status,
-      a.status_reason_code as reason, a.started_at as "startedAt", a.has_place as "hasSlot",
+      a.status_reason_code as reason, a.created_at as "createdAt", a.started_at as "startedAt", a.has_place as "hasSlot",
       coalesce((p.rollout ->> 'max_failed')::int, 0) as "maxFailed",
       (select json_agg(json_build_object('id', t.id, 'actionId', t.action_id, 'batch', t.batch,
           'serverId', t.server_id, 'status', t.status, 'reason', t.status_reason_code,
@@ -139,6 +142,8 @@ type Moves = {
 async function storeMoves(trx: Transaction, at: string, moves: Moves): Promise<void> {
   await storeTargets(trx, at, moves.targets)
   await storeActions(trx, at, moves)
+  noteTargets(trx, moves.targets)
+  noteActions(trx, at, moves.actions)
   const moved = [
     ...moves.actions.map(({ action }) => action.id),
     ...moves.targets.map(({ target }) => target.actionId),

@@ -5,6 +5,7 @@ import type { Database, Transaction } from '#platform/database/connect.ts'
 import { wakeWorkers } from '#platform/queue/core.ts'
 import { TARGETS_JOB } from '#platform/queue/jobs.ts'
 import { assignSlots, type EnqueueTargets } from './assign-slots.ts'
+import { type OnMoves, reportMoves } from './committed-moves.ts'
 import { openSchedulingPass } from './scheduling-pass.ts'
 
 // Targets whose job only workers of one name may take, and none of them is online, or all of them drain.
@@ -29,6 +30,7 @@ export async function placeWaiting(
   db: Database,
   enqueueTargets: EnqueueTargets,
   onError: (error: Error) => void,
+  onMoves?: OnMoves,
 ): Promise<void> {
   const byEnvironment = Map.groupBy(await findStranded(db), (one) => one.environmentId)
   const waiting = await findWaiting(db)
@@ -36,7 +38,7 @@ export async function placeWaiting(
     byEnvironment.set(environmentId, byEnvironment.get(environmentId) ?? [])
   for (const [environmentId, stranded] of byEnvironment) {
     const serverIds = waiting.flatMap((one) => (one.environmentId === environmentId ? one.serverIds : []))
-    const place = db.transaction().execute(async (trx) => {
+    const place = reportMoves(db, onMoves, async (trx) => {
       const pass = await openSchedulingPass(trx, environmentId)
       const actions = await pass.load(stranded.map(({ actionId }) => actionId))
       const targets = new Map(

@@ -7,6 +7,7 @@ import type { StoredStep } from '#platform/database/tables.ts'
 import type { JobContext } from '#platform/queue/handler.ts'
 import { assignSlots, type EnqueueTargets } from './assign-slots.ts'
 import { watchCancellations } from './cancel.ts'
+import { noteSteps, type OnMoves, reportMoves } from './committed-moves.ts'
 import { findHome, RunsElsewhere, sendJobTo } from './home-worker.ts'
 import {
   lockScheduling,
@@ -58,6 +59,7 @@ export async function openTargetLifecycle(deps: {
   listener: Listener
   enqueueTargets: EnqueueTargets
   onError: (error: Error) => void
+  onMoves?: OnMoves
   /** The name of this worker; without it, every target may run here. */
   workerName?: string
 }) {
@@ -65,7 +67,7 @@ export async function openTargetLifecycle(deps: {
   const cancellations = await watchCancellations(db, deps.listener, deps.onError)
 
   function inJob<Result>(job: JobContext, work: (trx: Transaction) => Promise<Result>): Promise<Result> {
-    return db.transaction().execute(async (trx) => {
+    return reportMoves(db, deps.onMoves, async (trx) => {
       await job.hold(trx)
       return work(trx)
     })
@@ -290,16 +292,18 @@ async function moveSteps(
   const [row] = rows
   if (!row) throw new JobReassignedError('move its steps')
   const steps = change(row.steps, row.at)
+  const moves = stepMoves(row.steps, steps)
   await sql`
     with updated as (
       update targets set steps = ${JSON.stringify(steps)}, updated_at = ${row.at} where id = ${targetId}
     ), moved as (
       insert into target_moves (target_id, step_order, previous_status, status, status_reason_code, occurred_at)
       select ${targetId}, "order", previous, status, reason, ${row.at}
-      from json_to_recordset(${JSON.stringify(stepMoves(row.steps, steps))}::json)
+      from json_to_recordset(${JSON.stringify(moves)}::json)
         as move ("order" int, previous text, status text, reason text)
       order by "order"
     )
     select pg_notify(${ACTIONS_CHANNEL}, ${`move ${row.action_id}`})`.execute(trx)
+  noteSteps(trx, moves)
   return row.isCancelled
 }

@@ -101,16 +101,16 @@ export const workerRoutes: FastifyPluginAsyncTypebox<{ db: Database }> = async (
   )
 }
 
-async function readWorkers(db: Database): Promise<WorkerRecord[]> {
+async function readWorkers(db: Database, id: string | null = null): Promise<WorkerRecord[]> {
   const { rows } = await sql<WorkerRecord>`
     select id, name, version, ${IS_ONLINE} as online, draining_since is not null as draining,
       running_targets, capacity, started_at, seen_at as last_seen_at
-    from workers order by name, started_at, id`.execute(db)
+    from workers where ${id}::uuid is null or id = ${id}::uuid order by name, started_at, id`.execute(db)
   return rows
 }
 
 async function readWorker(db: Database, id: string): Promise<WorkerRecord> {
-  const found = (await readWorkers(db)).find((one) => one.id === id)
+  const [found] = await readWorkers(db, id)
   if (!found) throw notFound()
   return found
 }

@@ -49,6 +49,8 @@ export type Config = pg.ClientConfig & {
   acceptsReadOnly?: boolean
   /** 0: none. */
   queryTimeoutMs?: number
+  /** It could not be opened, or was lost. */
+  onFailure?: () => void
 }
 
 // What `pg` keeps in its clients, and its types do not mention.
@@ -68,14 +70,17 @@ export class Client extends pg.Client {
     this.#config = config
     // A connection that is lost between two statements emits 'error', which without a listener would end the
     // process; its next statement fails anyway.
-    this.on('error', () => {})
+    this.on('error', () => config.onFailure?.())
   }
 
   override connect(): Promise<this & { end(): Promise<void> }>
   override connect(callback: (error: Error) => void): void
   // biome-ignore lint/suspicious/noExplicitAny: the overloads above
   override connect(callback?: (error: any) => void): any {
-    const connected = super.connect().then(() => this.#prepare())
+    const connected = super.connect().then(
+      () => this.#prepare(),
+      (error) => this.#fail(error),
+    )
     if (!callback) return connected.then(() => this)
     connected.then(() => callback(undefined), callback)
   }
@@ -91,8 +96,13 @@ export class Client extends pg.Client {
       if (!acceptsReadOnly) assertWritable(rows[0]!)
     } catch (error) {
       void this.end()
-      throw error
+      this.#fail(error)
     }
+  }
+
+  #fail(error: unknown): never {
+    this.#config.onFailure?.()
+    throw error
   }
 
   /**
@@ -135,6 +145,7 @@ export class Client extends pg.Client {
 
   /** What is still in the buffers must not arrive later, when everybody has been told that it failed. */
   #abandon(): void {
+    this.#config.onFailure?.()
     const { stream } = (this as unknown as Internals).connection
     try {
       stream.resetAndDestroy()

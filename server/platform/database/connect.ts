@@ -40,12 +40,16 @@ export function openDatabase(
   options: { max?: number; onIdleError: (error: Error) => void } & Pick<Config, 'session' | 'queryTimeoutMs'>,
 ) {
   const { max = 10 } = options
+  let failures = 0
   const poolConfig: pg.PoolConfig & Config = {
     ...settings,
     Client,
     application_name: 'gantry',
     session: options.session,
     queryTimeoutMs: options.queryTimeoutMs,
+    onFailure: () => {
+      failures += 1
+    },
     max,
     // An outage must be detected in time to respond with 503, before the caller disconnects.
     connectionTimeoutMillis: 3_000,
@@ -65,8 +69,14 @@ export function openDatabase(
     await db.destroy()
     if (!pool.ended) await pool.end()
   }
-  /** The connections: at most, open, not in use; and requests that wait for one. */
-  const poolState = () => ({ max, open: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount })
+  /** The connections: at most, open, not in use; requests that wait for one; those that failed so far. */
+  const poolState = () => ({
+    max,
+    open: pool.totalCount,
+    idle: pool.idleCount,
+    waiting: pool.waitingCount,
+    failures,
+  })
   return { db, pool, poolState, settings, close }
 }
 

@@ -1,0 +1,39 @@
+import { statfs } from 'node:fs/promises'
+import { sql } from 'kysely'
+import { readDeliveryDepths } from '#engine/outgoing/claim-deliveries.ts'
+import { readLiveWorkers } from '#model/workers/live-workers.ts'
+import { readRetentionTotals } from '#ops/retention/prune.ts'
+import type { Database } from '#platform/database/connect.ts'
+import type { QueueCore } from '#platform/queue/core.ts'
+import { readOldestReadySeconds, readQueueDepths } from '#platform/queue/queue-depths.ts'
+import type { InstallationState, ProcessState } from './state-metrics.ts'
+
+/** One after the other: a scrape takes one connection, not all of them. */
+export async function readInstallation(
+  db: Database,
+  queue: Pick<QueueCore, 'db' | 'jobs'>,
+): Promise<InstallationState> {
+  const queueDepths = await readQueueDepths(queue)
+  const oldestReadySeconds = await readOldestReadySeconds(queue.db)
+  const workers = await readLiveWorkers(db)
+  return {
+    queueDepths,
+    oldestReadySeconds,
+    deliveries: await readDeliveryDepths(db),
+    workers: { online: workers.length, draining: workers.filter(({ draining }) => draining).length },
+    targetsWithoutWorker: await countTargetsWithoutWorker(db),
+    retention: await readRetentionTotals(db),
+  }
+}
+
+/** There is an index for these alone. */
+async function countTargetsWithoutWorker(db: Database): Promise<number> {
+  const { rows } = await sql<{ targets: number }>`
+    select count(*) as targets from targets where status_reason_code = 'WAITING_WORKER'`.execute(db)
+  return rows[0]!.targets
+}
+
+export async function readDisk(home: string): Promise<ProcessState['disk']> {
+  const { bavail, blocks, bsize } = await statfs(home).catch(() => ({ bavail: 0, blocks: 0, bsize: 0 }))
+  return blocks === 0 ? null : { free: bavail * bsize, size: blocks * bsize }
+}

@@ -1,0 +1,122 @@
+import { Counter, Gauge, type Registry } from 'prom-client'
+import type { QueueDepth } from '#platform/queue/queue-depths.ts'
+
+/** The state of the whole installation, read from the database. */
+export type InstallationState = {
+  queueDepths: QueueDepth[]
+  /** How long the oldest job that could run has waited; null when none waits. */
+  oldestReadySeconds: number | null
+  deliveries: { pending: number; late: number; failingHooks: number }
+  workers: { online: number; draining: number }
+  /** Targets that no worker can take. */
+  targetsWithoutWorker: number
+  retention: Record<'runs' | 'logs' | 'requests' | 'bodies', number> & { finished_at: string | null }
+}
+
+/** What every process shows alike. Null: the database is away, and nothing is shown. */
+export function createInstallationMetrics(registry: Registry) {
+  const jobs = gauge('queue_jobs', 'Jobs of the whole installation, by name and state.', ['job', 'state'])
+  const oldest = gauge('queue_oldest_ready_seconds', 'How long the oldest job that is ready has waited.')
+  const deliveries = gauge(
+    'deliveries',
+    'Deliveries of the whole installation that are pending; late ones are overdue.',
+    ['state'],
+  )
+  const failing = gauge('failing_hooks', 'Outgoing hooks whose receiver failed and has not succeeded since.')
+  const workers = gauge('workers', 'Workers that are online; draining ones take no new targets.', ['state'])
+  const homeless = gauge('targets_without_worker', 'Targets that wait because no worker can take them.')
+  const finished = gauge(
+    'retention_finished_timestamp_seconds',
+    'When the removal of old data last reached its end; 0 before the first time.',
+  )
+  const removed = new Counter({
+    name: 'gantry_retention_removed_total',
+    help: 'What the whole installation has removed because of its age: runs, logs of runs, hook requests, bodies.',
+    labelNames: ['kind'],
+    registers: [registry],
+  })
+
+  return (state: InstallationState | null): void => {
+    for (const metric of [jobs, deliveries, workers, removed]) metric.reset()
+    for (const metric of [oldest, failing, homeless, finished]) metric.remove()
+    if (state === null) return
+    for (const { job, ...states } of state.queueDepths)
+      for (const [name, count] of Object.entries(states)) jobs.set({ job, state: name }, count)
+    oldest.set(state.oldestReadySeconds ?? 0)
+    deliveries.set({ state: 'pending' }, state.deliveries.pending)
+    deliveries.set({ state: 'late' }, state.deliveries.late)
+    failing.set(state.deliveries.failingHooks)
+    workers.set({ state: 'online' }, state.workers.online)
+    workers.set({ state: 'draining' }, state.workers.draining)
+    homeless.set(state.targetsWithoutWorker)
+    const { finished_at, ...counts } = state.retention
+    finished.set(finished_at === null ? 0 : Date.parse(finished_at) / 1_000)
+    for (const [kind, count] of Object.entries(counts)) removed.inc({ kind }, count)
+  }
+
+  function gauge<Label extends string>(name: string, help: string, labelNames: Label[] = []) {
+    return new Gauge({ name: `gantry_${name}`, help, labelNames, registers: [registry] })
+  }
+}
+
+/** The state of this process and its machine. */
+export type ProcessState = {
+  isReady: boolean
+  pool: { max: number; open: number; idle: number; waiting: number; failures: number }
+  /** The disk of GANTRY_HOME; null when it cannot be read. */
+  disk: { free: number; size: number } | null
+}
+
+export function createProcessMetrics(registry: Registry) {
+  const registers = [registry]
+  const ready = new Gauge({
+    name: 'gantry_ready',
+    help: 'Whether `/readyz` is green: 1, or 0.',
+    registers,
+  })
+  const most = new Gauge({
+    name: 'gantry_database_pool_max_connections',
+    help: 'How many connections the pool of this process may open.',
+    registers,
+  })
+  const connections = new Gauge({
+    name: 'gantry_database_pool_connections',
+    help: 'Open connections of the pool: in use, or idle.',
+    labelNames: ['state'],
+    registers,
+  })
+  const waiting = new Gauge({
+    name: 'gantry_database_pool_waiting',
+    help: 'Requests that wait for a connection.',
+    registers,
+  })
+  const failures = new Counter({
+    name: 'gantry_database_connection_failures_total',
+    help: 'Connections that could not be opened, or were lost.',
+    registers,
+  })
+  const free = new Gauge({
+    name: 'gantry_home_free_bytes',
+    help: 'Free space on the disk of GANTRY_HOME.',
+    registers,
+  })
+  const size = new Gauge({
+    name: 'gantry_home_size_bytes',
+    help: 'Size of the disk of GANTRY_HOME.',
+    registers,
+  })
+
+  return ({ isReady, pool, disk }: ProcessState): void => {
+    ready.set(isReady ? 1 : 0)
+    most.set(pool.max)
+    connections.set({ state: 'used' }, pool.open - pool.idle)
+    connections.set({ state: 'idle' }, pool.idle)
+    waiting.set(pool.waiting)
+    failures.reset()
+    failures.inc(pool.failures)
+    for (const metric of [free, size]) metric.remove()
+    if (disk === null) return
+    free.set(disk.free)
+    size.set(disk.size)
+  }
+}
