@@ -45,6 +45,18 @@ test('a worker is listed with its name, release and capacity', async () => {
   assert.ok(id && started_at && last_seen_at && version)
 })
 
+const createServer = async (more: object = {}) => {
+  const body = { ...world.newLocalServer(), ...more }
+  const made = await world.ask('POST', `/environments/${await world.makeEnvironment()}/servers`, body)
+  assert.equal(made.status, 201, JSON.stringify(made.body))
+  return made.body
+}
+
+test('a new local server is the machine of the workers that are online', async () => {
+  assert.equal((await createServer()).worker_name, 'm1')
+  assert.equal((await createServer({ worker_name: null })).worker_name, null)
+})
+
 test('a server without a name runs while all workers share one; another one waits, and starts when its worker comes', async () => {
   const [anywhere, elsewhere] = [await pipelineOn(null), await pipelineOn('m2')]
   await completed(await run(anywhere))
@@ -66,15 +78,9 @@ test('a server without a name runs while all workers share one; another one wait
   assert.equal(await reasonOf(undecided), 'FAILED_CANCELLED')
 })
 
-test('a new local server is the machine of the workers that are online, if it is one', async () => {
-  const environmentId = await world.makeEnvironment()
-  const create = async (more: object = {}) => {
-    const body = { ...world.newLocalServer(), ...more }
-    return (await world.ask('POST', `/environments/${environmentId}/servers`, body)).body
-  }
-  const { worker_name } = await create()
-  assert.equal(worker_name, null)
-  const server = await create({ worker_name: 'm2' })
+test('with workers on several machines, a new local server names none of them by itself', async () => {
+  assert.equal((await createServer()).worker_name, null)
+  const server = await createServer({ worker_name: 'm2' })
   assert.equal(server.worker_name, 'm2')
   const { body } = await world.ask('PUT', `/servers/${server.id}`, { worker_name: null })
   assert.equal(body.worker_name, null)

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { DEPLOY_STEPS } from '#model/pipelines/built-in-steps.ts'
 import { openTestApp, type RequestOptions } from '#test/support/harness.ts'
+import { insertWorker } from '#test/support/workers.ts'
 import { createAction, createMember, createTestTree, type TestTree } from '#test/support/world.ts'
 
 const api = await openTestApp({ after })
@@ -124,6 +125,20 @@ test('a plan says what the run would wait for', async () => {
     .where('environment_id', '=', at.environmentId)
     .execute()
   assert.equal(await waitingFor(), null)
+  const setServers = (columns: object) =>
+    db.updateTable('servers').set(columns).where('environment_id', '=', at.environmentId).execute()
+  const local = { provider_code: 'local', host: null, port: null, login_name: null, credential_id: null }
+  await setServers({ ...local, worker_name: 'm1' })
+  assert.equal(await waitingFor(), 'WAITING_WORKER')
+  const worker = await insertWorker(db, 'm1')
+  assert.equal(await waitingFor(), null)
+  await db
+    .updateTable('workers')
+    .set({ draining_since: new Date().toISOString() })
+    .where('id', '=', worker)
+    .execute()
+  assert.equal(await waitingFor(), 'WAITING_WORKER')
+  await db.deleteFrom('workers').execute()
   await setPipeline({ max_parallel_actions: 1, queue_policy: 'reject' })
   assert.equal((await plan({}, { at })).status, 409)
 })

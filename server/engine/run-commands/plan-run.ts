@@ -3,6 +3,8 @@ import { loadServers } from '#model/inventory/load-resources.ts'
 import { type PipelineDefinition, type PlannedTarget, planRun } from '#model/pipelines/plan.ts'
 import { acquireSlots } from '#model/pipelines/queue-policy.ts'
 import { loadSteps, presentSteps } from '#model/pipelines/steps.ts'
+import { readLiveWorkers } from '#model/workers/live-workers.ts'
+import { type PlacedServer, placeTarget } from '#model/workers/placement.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { ReasonCode } from '#platform/database/tables.ts'
 import { conflict, type HttpProblem } from '#platform/http/problems.ts'
@@ -60,7 +62,10 @@ function describeSource({ deployment, commit, release_name }: DeploySource): Run
   return { ...source, commit_hash: commit?.hash ?? null, release_name }
 }
 
-/** First come, first served: a run waits while earlier ones use up the limit, or wait for it. */
+/**
+ * First come, first served: a run waits while earlier ones use up the limit, or wait for it; and while no worker can take
+ * its targets.
+ */
 async function findWaitingReason(
   db: Database,
   { id, maxParallelActions }: PipelineDefinition,
@@ -78,5 +83,16 @@ async function findWaitingReason(
       ) as server`.execute(db)
   const { pipeline, server } = rows[0]!
   if (pipeline) return 'WAITING_CONCURRENCY_PIPELINE'
+  if (await lacksWorker(db, first)) return 'WAITING_WORKER'
   return server ? 'WAITING_CONCURRENCY_TARGET' : null
+}
+
+/** Whether one of these servers is the machine of a worker that is not online, or drains. */
+async function lacksWorker(db: Database, serverIds: readonly number[]): Promise<boolean> {
+  const { rows } = await sql<Pick<PlacedServer, 'workerName'>>`
+    select worker_name as "workerName" from servers
+    where id = any(${serverIds}::bigint[]) and provider_code = 'local'`.execute(db)
+  if (rows.length === 0) return false
+  const workers = await readLiveWorkers(db)
+  return rows.some((server) => placeTarget({ ...server, isLocal: true }, workers).kind === 'none')
 }

@@ -96,6 +96,12 @@ function WouldWait({ pipeline, plan }: { pipeline: Pipeline; plan: RunPlan }) {
     reason: plan.would_wait,
   })
   if (plan.would_wait === null) return null
+  if (plan.would_wait === 'WAITING_WORKER')
+    return (
+      <Alert color="yellow" variant="light" p="xs" mb="sm" className={classes.wait}>
+        Will wait: no worker that is online can run it
+      </Alert>
+    )
   const what = plan.would_wait === 'WAITING_CONCURRENCY_TARGET' ? 'on the server' : 'of this pipeline'
   return (
     <Alert color="yellow" variant="light" p="xs" mb="sm" className={classes.wait}>
