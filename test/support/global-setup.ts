@@ -9,7 +9,7 @@ import { administer, publishTestServer, TEMPLATE_DATABASE } from './database.ts'
 import { homeForOlderPostgres, olderPostgres } from './older-postgres.ts'
 
 // One real PostgreSQL for the whole run, and in it a migrated template that every test file copies. With
-// GANTRY_TEST_POSTGRES_VERSION=15 (16, 17) it is that version; `node scripts/test-tools.mjs --older-postgres` gets it.
+// GANTRY_TEST_POSTGRES_VERSION=15 (16, 17) it is that version; `node scripts/test-tools.mjs --faults` gets it.
 let server: EmbeddedPostgres | undefined
 let home: string | undefined
 

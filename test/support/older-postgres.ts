@@ -8,7 +8,7 @@ export async function olderPostgres(major: string | undefined): Promise<string |
     new URL(`../../node_modules/.cache/postgresql-${major}/package`, import.meta.url),
   )
   await access(folder).catch(() => {
-    throw new Error(`There is no PostgreSQL ${major}: run node scripts/test-tools.mjs --older-postgres`)
+    throw new Error(`There is no PostgreSQL ${major}: run node scripts/test-tools.mjs --faults`)
   })
   return folder
 }

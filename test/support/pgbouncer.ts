@@ -2,12 +2,12 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { type AddressInfo, connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ordinaryUser } from '#platform/database/embedded/fixtures.ts'
 import { testServer } from './database.ts'
 import { later } from './later.ts'
+import { freePort, isListening } from './ports.ts'
 import { startSilentProxy } from './silent-proxy.ts'
 import { until } from './until.ts'
 
@@ -47,25 +47,4 @@ default_pool_size = 40
   })
   await until('PgBouncer listens', 10_000, () => isListening(port))
   return port
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
-}
-
-async function isListening(port: number): Promise<boolean> {
-  const socket = connect(port, '127.0.0.1')
-  try {
-    await once(socket, 'connect')
-    return true
-  } catch {
-    return false
-  } finally {
-    socket.destroy()
-  }
 }
