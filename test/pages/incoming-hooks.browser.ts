@@ -280,7 +280,7 @@ describe('incoming hooks in the browser', () => {
     await settings.getByLabel('Name', { exact: true }).fill('Mine')
     await world.api('PUT', `/hooks/incoming/${hook.id}`, { name: 'Theirs' })
     await settings.getByRole('button', { name: 'Save changes' }).click()
-    await settings.getByText('Somebody else changed this meanwhile').waitFor()
+    await settings.getByText('Someone else saved changes while you were editing').waitFor()
     await settings.getByRole('cell', { name: 'Theirs' }).waitFor()
     await settings.getByRole('button', { name: 'Keep mine' }).click()
     await page.getByText('Hook Mine saved.').waitFor()

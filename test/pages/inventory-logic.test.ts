@@ -9,10 +9,12 @@ import {
   NEW_APPLICATION,
   nameOf,
   withDetected,
+  withKnownOnly,
 } from '../../web/src/applications/application-input.ts'
 import {
   credentialBody,
   credentialChange,
+  credentialValues,
   newCredential,
   providerOf,
   withProvider,
@@ -56,9 +58,9 @@ describe('the form of a server', () => {
     const local = { ...SERVER, provider_code: 'local', worker_name: 'm1' } as ServerRecord
     const values = serverValues(local)
     assert.equal(serverBody(values).worker_name, 'm1')
-    assert.deepEqual(serverChange(local, values), {})
-    assert.deepEqual(serverChange(local, { ...values, worker_name: 'm2' }), { worker_name: 'm2' })
-    assert.deepEqual(serverChange(local, { ...values, worker_name: ' ' }), { worker_name: null })
+    assert.deepEqual(serverChange(values, values), {})
+    assert.deepEqual(serverChange(values, { ...values, worker_name: 'm2' }), { worker_name: 'm2' })
+    assert.deepEqual(serverChange(values, { ...values, worker_name: ' ' }), { worker_name: null })
   })
 
   it('proposes a folder that the account can write to, until the person chooses one', () => {
@@ -70,9 +72,9 @@ describe('the form of a server', () => {
   })
 
   it('sends only what was changed, so that a new host clears the pinned key', () => {
-    assert.deepEqual(serverChange(SERVER, serverValues(SERVER)), {})
+    assert.deepEqual(serverChange(serverValues(SERVER), serverValues(SERVER)), {})
     const moved = { ...serverValues(SERVER), host: 'web-2.example.com' }
-    assert.deepEqual(serverChange(SERVER, moved), { host: 'web-2.example.com' })
+    assert.deepEqual(serverChange(serverValues(SERVER), moved), { host: 'web-2.example.com' })
   })
 })
 
@@ -188,9 +190,15 @@ describe('the form of an application', () => {
       linked_resources: [{ resource_type: 'server', resource_id: 2 }],
     } as unknown as ApplicationRecord
     const values = applicationValues(application)
-    assert.deepEqual(applicationChange(application, { ...values, build_command: 'make' }), {
+    assert.deepEqual(applicationChange(values, { ...values, build_command: 'make' }), {
       build_command: 'make',
     })
+  })
+
+  it('forgets what a draft names and another environment has', () => {
+    const draft = { ...NEW_APPLICATION, name: 'shop', linked_resources: ['2', '7'], credential_id: '3' }
+    const known = withKnownOnly(draft, [{ id: 7 }], [])
+    assert.deepEqual(known, { ...draft, linked_resources: ['7'], credential_id: '' })
   })
 
   it('names an application after its repository', () => {
@@ -228,11 +236,14 @@ describe('the form of a credential', () => {
       active: true,
     } as Credential
     const values = { ...newCredential('github'), generate: false }
-    assert.deepEqual(credentialChange(stored, values), {})
-    assert.deepEqual(credentialChange(stored, { ...values, token: ' new ', active: false }), {
-      token: 'new',
-      active: false,
-    })
+    assert.deepEqual(credentialChange(credentialValues(stored), values), {})
+    assert.deepEqual(
+      credentialChange(credentialValues(stored), { ...values, token: ' new ', active: false }),
+      {
+        token: 'new',
+        active: false,
+      },
+    )
   })
 
   it('names itself after its provider until the person writes a name', () => {

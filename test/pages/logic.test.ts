@@ -4,7 +4,14 @@ import { describe, it, type TestContext } from 'node:test'
 import { selectStep, stateSummary } from '../../web/src/action/steps.ts'
 import { timeScale } from '../../web/src/action/time-scale.ts'
 import { matches, readFilters, toQuery } from '../../web/src/actions/filters.ts'
-import { applyEvents, insert, type Row, reuseRows, withoutCommit } from '../../web/src/actions/rows.ts'
+import {
+  applyEvents,
+  groupRows,
+  insert,
+  type Row,
+  reuseRows,
+  withoutCommit,
+} from '../../web/src/actions/rows.ts'
 import { type ApiListener, createApi } from '../../web/src/api/api.ts'
 import type { ActionMove, HookRequestRecord, Target } from '../../web/src/api/types.ts'
 import { curlCommand } from '../../web/src/copy-as/curl.ts'
@@ -106,6 +113,16 @@ describe('the list of actions', () => {
     assert.equal(after[1], rows[1])
     assert.deepEqual(unlisted, [9])
     assert.equal(reuseRows(rows, [row(2), row(1, { status: 'failed' })])[0], rows[0])
+  })
+
+  it('keeps a row in its group when others come and go', () => {
+    const groups = (ids: number[]) =>
+      groupRows(ids.map((id) => row(id))).map(([, rows]) => rows.map(({ id }) => id))
+    assert.deepEqual(groups([21, 20, 19, 11, 10, 9]), [[21, 20], [19, 11, 10], [9]])
+    assert.deepEqual(groups([22, 21, 20, 19, 11, 10]), [
+      [22, 21, 20],
+      [19, 11, 10],
+    ])
   })
 
   it('reads a deploy again that ended before its commit was known', () => {

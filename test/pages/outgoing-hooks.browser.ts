@@ -161,7 +161,7 @@ describe('outgoing hooks', () => {
     // Somebody else is faster.
     await world.api('PUT', `/hooks/outgoing/${hookId()}`, { settings: { timeout_seconds: 7 } })
     await page.getByRole('button', { name: 'Save changes' }).click()
-    await page.getByText('Somebody else changed this meanwhile').waitFor()
+    await page.getByText('Someone else saved changes while you were editing').waitFor()
     await page.getByRole('button', { name: 'Keep mine' }).click()
     await page.getByText('Hook Slack saved.').waitFor()
     const { settings } = (await world.api('GET', `/hooks/outgoing/${hookId()}`)).body

@@ -104,7 +104,7 @@ describe('the pages for people', () => {
     )
     await world.api('PUT', `/organizations/1/members/${user_id}`, { grants: [{ role: 'admin' }] })
     await dialog.getByRole('button', { name: 'Save changes' }).click()
-    await dialog.getByText('Somebody else changed this meanwhile').waitFor()
+    await dialog.getByText('Someone else saved changes while you were editing').waitFor()
     await dialog.getByRole('button', { name: 'Keep mine' }).click()
     await member.getByText('in Web shop').waitFor()
     const { body } = await world.api('GET', `/organizations/1/members/${user_id}`)

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { runTitle } from '../../web/src/pipelines/run-title.ts'
+import { placeOf } from '../../web/src/scope/place-names.ts'
 import { placeForScope } from '../../web/src/scope/scope.ts'
 import { initials } from '../../web/src/shell/initials.ts'
 import { commandsFor, itemFor, pathTo, readRequest, recentFirst } from '../../web/src/shell/palette/items.ts'
@@ -18,6 +19,7 @@ const pipeline = {
   resource_id: 4,
   pipeline_id: null,
   archived: false,
+  place: 'web · Shop / Production',
 }
 
 describe('another scope', () => {
@@ -54,6 +56,16 @@ describe('the palette', () => {
     assert.equal(pathTo({ ...pipeline, type: 'environment' }), `/overview?${scope}`)
     const credential = { ...pipeline, type: 'credential' as const, project_id: null, environment_id: null }
     assert.equal(pathTo(credential), '/credentials?organization=1')
+  })
+
+  it('says where something is, in names', () => {
+    const names = new Map(
+      Object.entries({ 'project:2': 'Shop', 'environment:3': 'Production', 'application:4': 'web' }),
+    )
+    assert.equal(placeOf(pipeline, names), 'web · Shop / Production')
+    assert.equal(placeOf({ ...pipeline, type: 'environment', resource_type: null }, names), 'Shop')
+    assert.equal(placeOf({ ...pipeline, type: 'project' }, names), 'Acme')
+    assert.equal(placeOf({ ...pipeline, type: 'organization', project_id: null }, names), '')
   })
 
   it('runs what is found after "run"', () => {

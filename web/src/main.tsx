@@ -60,7 +60,8 @@ createRoot(document.getElementById('root')!).render(
       withCssVariables={false}
       withGlobalClasses={false}
     >
-      <Notifications position="bottom-right" />
+      {/* Above the pages' buttons, which are at the bottom of forms. */}
+      <Notifications position="top-center" />
       <QueryClientProvider client={queries}>
         <ServicesContext value={services}>
           <Router base="/app" aroundNav={askBeforeNavigating}>

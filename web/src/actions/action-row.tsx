@@ -1,4 +1,3 @@
-import { Table } from '@mantine/core'
 import { memo } from 'react'
 import { Link } from 'wouter'
 import { StatusBadge } from '../ui/parts.tsx'
@@ -10,39 +9,40 @@ export const COLUMNS = ['Run', 'Status', 'Environment', 'Triggered by', 'Duratio
 
 type ActionRowProps = { row: Row; pipelineName: string | undefined }
 
-/** Renders again only when its row changes. */
+/** Renders again only when its row changes; plain elements, because rows come and go several times a second. */
 export const ActionRow = memo(function ActionRow({ row, pipelineName }: ActionRowProps) {
   return (
-    <Table.Tr className={classes.row} data-action={row.id}>
-      <Table.Td>
+    <tr className={classes.row} data-action={row.id}>
+      <td>
         <Link href={`/actions/${row.id}`} className={classes.link}>
           <span className={classes.name}>{pipelineName ?? 'Run'}</span> <span>#{row.id}</span>
         </Link>
-        <div className="dimmed">
+        <div className={`dimmed ${classes.details}`} title={row.message || undefined}>
           {row.type} · {row.resource}
           {row.ref && ` · ${row.ref}`}
           {row.hash && (
             <>
               {' · '}
-              <code title={row.message}>{row.hash}</code>
+              <code>{row.hash}</code>
             </>
           )}
+          {row.message && ` ${row.message}`}
         </div>
-      </Table.Td>
-      <Table.Td>
+      </td>
+      <td>
         <StatusBadge status={row.status} label={row.reason} />
-      </Table.Td>
-      <Table.Td>
+      </td>
+      <td>
         {row.environment}
         <div className="dimmed">{row.project}</div>
-      </Table.Td>
-      <Table.Td>{row.trigger}</Table.Td>
-      <Table.Td>
+      </td>
+      <td>{row.trigger}</td>
+      <td>
         <Duration from={row.startedAt} to={row.completedAt} />
-      </Table.Td>
-      <Table.Td className="numeric dimmed">
+      </td>
+      <td className="numeric dimmed">
         <Age of={row.createdAt} />
-      </Table.Td>
-    </Table.Tr>
+      </td>
+    </tr>
   )
 })

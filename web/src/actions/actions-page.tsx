@@ -1,20 +1,22 @@
-import { Button, Kbd, NativeSelect, Paper, Text } from '@mantine/core'
-import { type RefObject, useCallback, useEffect, useMemo, useRef } from 'react'
+import { Button, Kbd, NativeSelect, Paper, Table, Text } from '@mantine/core'
+import { type CSSProperties, type RefObject, useCallback, useEffect, useMemo, useRef } from 'react'
 import { usePipelineNames } from '../pipelines/pipeline-names.ts'
 import { type UpdateSearch, useSearch } from '../scope/scope.ts'
 import { Loaded, PageHeader } from '../ui/page.tsx'
-import { DataTable, Pager } from '../ui/parts.tsx'
+import { Pager } from '../ui/parts.tsx'
+import { TableFrame } from '../ui/table-frame.tsx'
 import { ActionRow, COLUMNS } from './action-row.tsx'
 import classes from './actions.module.css'
 import { FilterBar } from './filter-bar.tsx'
 import { isFiltered, NO_FILTERS, PAGE_SIZES, readFilters } from './filters.ts'
+import { groupRows, type Row } from './rows.ts'
 import { useRows } from './use-rows.ts'
 
 export default function ActionsPage() {
   const [search, update] = useSearch()
   const filters = useMemo(() => readFilters(search), [search])
   const filterBar = useRef<HTMLFieldSetElement>(null)
-  const list = useRef<HTMLTableSectionElement>(null)
+  const list = useRef<HTMLTableElement>(null)
   useListKeys(list, () => filterBar.current?.querySelector('select')?.focus())
   // Other filters, other pages.
   const query = useRows(filters)
@@ -34,17 +36,7 @@ export default function ActionsPage() {
             {rows.length === 0 ? (
               <Empty isFiltered={isFiltered(filters)} clear={() => filter(NO_FILTERS)} />
             ) : (
-              <DataTable
-                columns={COLUMNS}
-                ref={list}
-                highlightOnHover
-                className={classes.table}
-                aria-label="Actions, newest first"
-              >
-                {rows.map((row) => (
-                  <ActionRow key={row.id} row={row} pipelineName={names.get(row.pipelineId)} />
-                ))}
-              </DataTable>
+              <ActionTable ref={list} rows={rows} names={names} />
             )}
             <Pager
               label="Pages of actions"
@@ -65,6 +57,37 @@ export default function ActionsPage() {
         )}
       </Loaded>
     </>
+  )
+}
+
+type ActionTableProps = {
+  rows: Row[]
+  names: ReadonlyMap<number, string>
+  ref: RefObject<HTMLTableElement | null>
+}
+
+function ActionTable({ rows, names, ref }: ActionTableProps) {
+  return (
+    <TableFrame>
+      <Table ref={ref} horizontalSpacing="sm" className={classes.table} aria-label="Actions, newest first">
+        <thead>
+          <tr>
+            {COLUMNS.map((column) => (
+              <th key={column} scope="col">
+                {column}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        {groupRows(rows).map(([group, members]) => (
+          <tbody key={group} className={classes.group} style={{ '--rows': members.length } as CSSProperties}>
+            {members.map((row) => (
+              <ActionRow key={row.id} row={row} pipelineName={names.get(row.pipelineId)} />
+            ))}
+          </tbody>
+        ))}
+      </Table>
+    </TableFrame>
   )
 }
 

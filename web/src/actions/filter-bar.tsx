@@ -1,5 +1,5 @@
 import { Button, Group, NativeSelect, Pill, VisuallyHidden } from '@mantine/core'
-import type { ReactNode, Ref } from 'react'
+import { memo, type ReactNode, type Ref } from 'react'
 import { STATUSES } from '#client/index.ts'
 import type { UpdateSearch } from '../scope/scope.ts'
 import { TRIGGER_LABELS } from '../ui/status.ts'
@@ -53,7 +53,8 @@ const SELECTS = [
 
 type FilterBarProps = { filters: Filters; change: UpdateSearch; ref: Ref<HTMLFieldSetElement> }
 
-export function FilterBar({ filters, change, ref }: FilterBarProps) {
+/** Does not render again with each event that changes the list: its inputs cost more than the rows. */
+export const FilterBar = memo(function FilterBar({ filters, change, ref }: FilterBarProps) {
   return (
     <>
       <fieldset className={classes.filters} ref={ref}>
@@ -89,7 +90,7 @@ export function FilterBar({ filters, change, ref }: FilterBarProps) {
       {isFiltered(filters) && <ActiveFilters filters={filters} change={change} />}
     </>
   )
-}
+})
 
 /** Those that no select shows, each with a button that removes it, and one that clears everything. */
 function ActiveFilters({ filters, change }: Omit<FilterBarProps, 'ref'>) {

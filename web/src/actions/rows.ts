@@ -39,6 +39,16 @@ function sourceOf({ action_data: { commit, deployment } }: Pick<ActionListItem, 
   }
 }
 
+const GROUP_SIZE = 10
+
+/**
+ * Rows that browsers lay out, or skip, together. Ids decide: a new row changes the first group and the last one, and
+ * moves none from one group to the next.
+ */
+export function groupRows(rows: Row[]): [group: number, rows: Row[]][] {
+  return [...Map.groupBy(rows, ({ id }) => Math.floor(id / GROUP_SIZE))]
+}
+
 /** Equal rows stay the objects they were. */
 export function reuseRows(before: Row[] | undefined, after: Row[]): Row[] {
   if (!before) return after

@@ -1,12 +1,14 @@
 import { Text, TextInput } from '@mantine/core'
+import { useEffect, useRef } from 'react'
 import { Link, useLocation } from 'wouter'
 import { useApi } from '../api/services.ts'
+import { useCredentials } from '../credentials/credentials.ts'
 import type { EnvironmentChoice } from '../scope/environment-choice.ts'
 import { EnvironmentField } from '../scope/environment-field.tsx'
 import { useEnvironmentChoice } from '../scope/use-environment-choice.ts'
 import { useInventoryChanged, useServers } from '../servers/servers.ts'
 import { FormDialog } from '../ui/form/form-dialog.tsx'
-import { useRecordForm } from '../ui/form/use-record-form.ts'
+import { type RecordForm, useRecordForm } from '../ui/form/use-record-form.ts'
 import { notify } from '../ui/notify.ts'
 import { Loading } from '../ui/page.tsx'
 import { Dialog } from '../ui/parts.tsx'
@@ -17,6 +19,7 @@ import {
   type ApplicationValues,
   applicationBody,
   NEW_APPLICATION,
+  withKnownOnly,
 } from './application-input.ts'
 import { RepositoryFields } from './repository-fields.tsx'
 
@@ -68,6 +71,7 @@ function AddApplicationForm({ choices, choice, choose, close }: AddApplicationFo
       navigate(`/applications/${id}`)
     },
   })
+  useForgetForeign(form, choice)
   return (
     <FormDialog
       title="Add application"
@@ -101,4 +105,18 @@ function AddApplicationForm({ choices, choice, choose, close }: AddApplicationFo
       </Text>
     </FormDialog>
   )
+}
+
+/** A draft may come from another environment, with servers and a credential that this one does not have. */
+function useForgetForeign(form: RecordForm<ApplicationValues>, choice: EnvironmentChoice): void {
+  const { data: servers } = useServers(choice.environment)
+  const { data: credentials, isError } = useCredentials(choice.organization)
+  const isDone = useRef(false)
+  useEffect(() => {
+    if (isDone.current || !servers || (!credentials && !isError)) return
+    isDone.current = true
+    const known = withKnownOnly(form.values, servers, credentials ?? [])
+    form.set('linked_resources', known.linked_resources)
+    form.set('credential_id', known.credential_id)
+  }, [servers, credentials, isError, form])
 }

@@ -149,7 +149,23 @@ export function applicationBody(values: ApplicationValues): ApplicationBody {
   }
 }
 
+type Identified = readonly { id: number }[]
+
+/** Without the servers and the credential that are not among these. */
+export function withKnownOnly(
+  values: ApplicationValues,
+  servers: Identified,
+  credentials: Identified,
+): ApplicationValues {
+  const isIn = (list: Identified) => (id: string) => list.some((one) => String(one.id) === id)
+  return {
+    ...values,
+    linked_resources: values.linked_resources.filter(isIn(servers)),
+    credential_id: isIn(credentials)(values.credential_id) ? values.credential_id : '',
+  }
+}
+
 /** Only what was changed: some fields take more permissions than others. */
-export function applicationChange(before: ApplicationRecord, values: ApplicationValues): ApplicationChange {
-  return changedFields(applicationBody(applicationValues(before)), applicationBody(values))
+export function applicationChange(base: ApplicationValues, values: ApplicationValues): ApplicationChange {
+  return changedFields(applicationBody(base), applicationBody(values))
 }

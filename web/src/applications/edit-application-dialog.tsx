@@ -30,10 +30,10 @@ export function EditApplicationDialog(props: EditApplicationDialogProps) {
     id: `application-${id}`,
     initial: applicationValues(application),
     version,
-    save: (values, ifMatch) =>
+    save: (values, ifMatch, base) =>
       api.put('/applications/{id}', {
         params: { path: { id }, header: { 'If-Match': ifMatch } },
-        body: applicationChange(application, values),
+        body: applicationChange(base, values),
       }),
     async reload() {
       const { data, etag } = await api.getVersioned('/applications/{id}', { params: { path: { id } } })

@@ -41,6 +41,8 @@ export function CopyAs(props: CopyAsProps) {
           ) : (
             <Button
               variant="default"
+              aria-label="Copy as"
+              className="icon-when-narrow"
               leftSection={<Copy size={16} strokeWidth={1.75} aria-hidden="true" />}
               rightSection={<ChevronDown size={14} strokeWidth={1.75} aria-hidden="true" />}
             >

@@ -135,8 +135,8 @@ export function credentialBody(values: CredentialValues): CredentialBody {
 }
 
 /** A secret that was not typed stays as it is. */
-export function credentialChange(before: Credential, values: CredentialValues): CredentialChange {
-  const change: CredentialChange = changedFields(shared(credentialValues(before)), shared(values))
+export function credentialChange(base: CredentialValues, values: CredentialValues): CredentialChange {
+  const change: CredentialChange = changedFields(shared(base), shared(values))
   if (values.token.trim() !== '') change.token = values.token.trim()
   if (values.private_key.trim() !== '') change.private_key = values.private_key
   else if (values.generate) change.generate = true

@@ -42,10 +42,10 @@ function EditForm({ credential, version, close }: EditFormProps) {
     initial: credentialValues(credential),
     version,
     secrets: SECRET_FIELDS,
-    save: (values, ifMatch) =>
+    save: (values, ifMatch, base) =>
       api.put('/credentials/{id}', {
         params: { path: { id }, header: { 'If-Match': ifMatch } },
-        body: credentialChange(credential, values),
+        body: credentialChange(base, values),
       }),
     async reload() {
       const { data, etag } = await api.getVersioned('/credentials/{id}', { params: { path: { id } } })

@@ -1,7 +1,7 @@
 // Thirty days as bars: two small charts are not worth a library. A table says the same to people who do not see them.
 import { Table, VisuallyHidden } from '@mantine/core'
 import type { Overview } from '../api/types.ts'
-import { formatDuration } from '../ui/format.ts'
+import { formatDay, formatDuration } from '../ui/format.ts'
 import type { Status } from '../ui/status.ts'
 import classes from './overview.module.css'
 
@@ -65,10 +65,11 @@ function BarChart({ caption, max, maxLabel, series, dates, format }: BarChartPro
           {dates.map((date, index) => {
             let top = HEIGHT
             return (
-              <g key={date}>
+              <g key={date} className={classes.day}>
                 <title>
-                  {`${date}: ${series.map(({ name, values }) => `${format(values[index]!)} ${name}`).join(', ')}`}
+                  {`${formatDay(date)}: ${series.map(({ name, values }) => `${format(values[index]!)} ${name}`).join(', ')}`}
                 </title>
+                <rect className={classes.hover} x={index} width={1} y={0} height={HEIGHT} />
                 {series.map(({ name, status, values }) => {
                   const height = ((values[index] ?? 0) / max) * HEIGHT
                   top -= height
@@ -88,8 +89,8 @@ function BarChart({ caption, max, maxLabel, series, dates, format }: BarChartPro
           })}
         </svg>
         <div className={`dimmed ${classes.dates}`}>
-          <span>{dates[0]}</span>
-          <span>{dates.at(-1)}</span>
+          <span>{dates[0] && formatDay(dates[0])}</span>
+          <span>{dates[0] && formatDay(dates.at(-1)!)}</span>
         </div>
       </div>
       <figcaption className={classes.legend}>

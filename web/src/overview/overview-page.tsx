@@ -47,7 +47,8 @@ function OverviewDetails({ overview }: { overview: Overview }) {
   const lists = {
     running: to({ status: 'in-progress' }),
     waiting: to({ status: 'pending,waiting,queued' }),
-    failed: to({ status: 'failed', since: '24h' }),
+    // Without a time: the list filters by creation, and what failed today may have waited since yesterday.
+    failed: to({ status: 'failed' }),
   }
   const failed = counts.failed_last_day
   const ready = queue.depths.reduce((total, depth) => total + depth.ready, 0)

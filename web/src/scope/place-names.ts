@@ -33,6 +33,13 @@ export function placeLabel(entry: Placed, names: PlaceNames): string {
   return label || entry.path.split('/').slice(0, -1).join('/')
 }
 
+/** The same for anything that has a name: without the name itself, and the organization where nothing is nearer. */
+export function placeOf(entry: NameEntry, names: PlaceNames): string {
+  if (entry.type === 'organization') return ''
+  if (entry.project_id === null || entry.type === 'project') return entry.organization.name
+  return placeLabel(entry.type === 'environment' ? { ...entry, environment_id: null } : entry, names)
+}
+
 function aroundOf({ project_id, environment_id, resource_type, resource_id }: Placed): [Around, number][] {
   const around: [Around | null, number | null][] = [
     ['project', project_id],

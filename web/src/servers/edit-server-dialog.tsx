@@ -27,10 +27,10 @@ export function EditServerDialog({ server, version, organizationId, close }: Edi
     id: `server-${id}`,
     initial: serverValues(server),
     version,
-    save: (values, ifMatch) =>
+    save: (values, ifMatch, base) =>
       api.put('/servers/{id}', {
         params: { path: { id }, header: { 'If-Match': ifMatch } },
-        body: serverChange(server, values),
+        body: serverChange(base, values),
       }),
     async reload() {
       const { data, etag } = await api.getVersioned('/servers/{id}', { params: { path: { id } } })

@@ -97,8 +97,8 @@ export function serverBody(values: ServerValues): ServerBody {
 }
 
 /** Only what was changed: a new host clears the pinned key unless one is sent. */
-export function serverChange(before: ServerRecord, values: ServerValues): ServerChange {
-  const { provider_code: _, ...change } = changedFields(serverBody(serverValues(before)), serverBody(values))
-  const isCleared = before.worker_name != null && values.worker_name.trim() === ''
+export function serverChange(base: ServerValues, values: ServerValues): ServerChange {
+  const { provider_code: _, ...change } = changedFields(serverBody(base), serverBody(values))
+  const isCleared = base.worker_name.trim() !== '' && values.worker_name.trim() === ''
   return isCleared ? { ...change, worker_name: null } : change
 }

@@ -1,9 +1,10 @@
 import { Button, Checkbox, Group, PasswordInput, Stack, Text } from '@mantine/core'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { useState } from 'react'
+import { useEffect, useState } from 'react'
 import { useApi } from '../api/services.ts'
 import { CodeEditor } from '../editor/code-editor.tsx'
 import { CopyField } from '../ui/copy-field.tsx'
+import { holdBack, leave } from '../ui/form/leave-guard.ts'
 import { ErrorAlert } from '../ui/page.tsx'
 import { Dialog } from '../ui/parts.tsx'
 import { type Applied, applyBody, placeholders, summaryOf } from './apply-input.ts'
@@ -28,9 +29,11 @@ export function ApplyDialog({ close }: { close(): void }) {
     reset()
   }
   const isApplied = data !== undefined && !data.dry_run
+  const isUnsaved = !isApplied && document.trim() !== ''
+  useEffect(() => (isUnsaved ? holdBack() : undefined), [isUnsaved])
   const canApply = data?.dry_run === true && data.changes.length > 0
   return (
-    <Dialog close={close} title="Apply gantry.yaml" size="xl" isPersistent>
+    <Dialog close={() => leave(close)} title="Apply gantry.yaml" size="xl" isPersistent>
       <Stack gap="md">
         {!isApplied && (
           <>
@@ -72,7 +75,7 @@ export function ApplyDialog({ close }: { close(): void }) {
           </Stack>
         ))}
         <Group justify="flex-end" gap="sm" className="form-footer">
-          <Button variant="default" onClick={close}>
+          <Button variant="default" onClick={() => leave(close)}>
             {isApplied ? 'Done' : 'Cancel'}
           </Button>
           {!isApplied && (

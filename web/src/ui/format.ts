@@ -35,6 +35,13 @@ export function formatDate(iso: string): string {
   return date.format(new Date(iso))
 }
 
+const day = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short', timeZone: 'UTC' })
+
+/** `2026-11-16` → `Nov 16`. */
+export function formatDay(isoDate: string): string {
+  return day.format(new Date(isoDate))
+}
+
 export function formatDateTime(iso: string): string {
   return dateTime.format(new Date(iso))
 }

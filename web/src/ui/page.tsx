@@ -1,5 +1,5 @@
 // The frame of a page: its heading and tab title, and what it shows while data loads or when it fails to load.
-import { Alert, Button, Center, Group, Loader, Stack, Text, Title } from '@mantine/core'
+import { Alert, Button, Group, Skeleton, Stack, Text, Title, VisuallyHidden } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { type ReactNode, useEffect } from 'react'
 import { Link } from 'wouter'
@@ -42,12 +42,19 @@ export function Loaded<Data>({ query: { data, error, refetch }, what, children }
   )
 }
 
+/** Of text that is not there yet. */
+const LINES = ['40%', '90%', '75%', '60%']
+
 export function Loading({ what }: { what: string }) {
   return (
-    <Center mih="8rem" role="status" className="dimmed">
-      <Loader size="sm" mr="sm" aria-hidden="true" />
-      Loading {what}…
-    </Center>
+    <div role="status">
+      <VisuallyHidden>Loading {what}…</VisuallyHidden>
+      <Stack gap="sm" mih="8rem" pt="xs" aria-hidden="true">
+        {LINES.map((width) => (
+          <Skeleton key={width} height="1rem" width={width} />
+        ))}
+      </Stack>
+    </div>
   )
 }
 

@@ -126,7 +126,8 @@ async function perform(api: Api, id: number, operation: Operation): Promise<RowE
     const { data, etag } = await api.getVersioned('/applications/{id}/variables/{variable_id}', {
       params: { path },
     })
-    if (isOutdated(operation, data)) return { row: 'Somebody else changed this variable meanwhile.' }
+    if (isOutdated(operation, data))
+      return { row: 'Someone else changed this variable while you were editing.' }
     const params = { path, header: { 'If-Match': etag ?? undefined } }
     if (operation.kind === 'remove')
       await api.delete('/applications/{id}/variables/{variable_id}', { params })

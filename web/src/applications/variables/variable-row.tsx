@@ -107,7 +107,7 @@ function Theirs({ theirs, keepMine, takeTheirs }: TheirsProps) {
   return (
     <Group gap="sm" justify="space-between">
       <span className="wrap">
-        Somebody else changed it meanwhile:{' '}
+        Someone else changed it while you were editing:{' '}
         <code>
           {theirs.name}={theirs.hidden ? '••••••••' : theirs.value.slice(0, 200)}
         </code>

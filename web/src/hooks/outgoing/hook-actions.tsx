@@ -1,17 +1,13 @@
-import { useQueryClient } from '@tanstack/react-query'
 import { KeyRound, RotateCw, Send } from 'lucide-react'
 import { useState } from 'react'
-import { useLocation } from 'wouter'
-import { queryKeys } from '../../api/queries.ts'
 import { useApi } from '../../api/services.ts'
 import type { Hook } from '../../api/types.ts'
-import { scopeSearch } from '../../scope/scope.ts'
 import type { PermissionScope } from '../../session/permissions.ts'
 import { GuardedButton, GuardedMenuItem, RemoveMenuItem } from '../../ui/guarded-button.tsx'
 import { ICON } from '../../ui/icon.ts'
 import { MoreMenu } from '../../ui/more-menu.tsx'
-import { RemoveDialog } from '../../ui/remove-dialog.tsx'
 import { ActivateButton } from '../activate-button.tsx'
+import { RemoveHookDialog } from '../remove-hook-dialog.tsx'
 import { RedeliverDialog } from './redeliver-dialog.tsx'
 import { RotateDialog } from './rotate-dialog.tsx'
 import { SendTestDialog, useSendTest } from './send-test-dialog.tsx'
@@ -20,8 +16,6 @@ type HookActionsProps = { hook: Hook; scope: PermissionScope | undefined }
 
 export function HookActions({ hook, scope }: HookActionsProps) {
   const api = useApi()
-  const queries = useQueryClient()
-  const [, navigate] = useLocation()
   const [open, setOpen] = useState<'redeliver' | 'rotate' | 'remove'>()
   const test = useSendTest(hook.id)
   const close = () => setOpen(undefined)
@@ -62,19 +56,14 @@ export function HookActions({ hook, scope }: HookActionsProps) {
       {open === 'redeliver' && <RedeliverDialog hook={hook} close={close} />}
       {open === 'rotate' && <RotateDialog hook={hook} close={close} />}
       {open === 'remove' && (
-        <RemoveDialog
-          what="hook"
-          name={hook.name}
+        <RemoveHookDialog
+          hook={hook}
+          scope={scope}
           remove={() => api.delete('/hooks/outgoing/{hook_id}', { params: { path: { hook_id: hook.id } } })}
-          onRemoved={() => {
-            void queries.invalidateQueries({ queryKey: queryKeys.environmentHooks(hook.environment_id) })
-            void queries.invalidateQueries({ queryKey: queryKeys.hooks(hook.pipeline_id) })
-            navigate(`/hooks${scopeSearch(scope)}`)
-          }}
           close={close}
         >
           Nothing is sent anymore. Past deliveries remain.
-        </RemoveDialog>
+        </RemoveHookDialog>
       )}
     </>
   )

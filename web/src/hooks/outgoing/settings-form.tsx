@@ -123,11 +123,11 @@ function useOutgoingForm(hook: Hook, version: string | null): OutgoingForm {
     // Often keys of the receiver.
     secrets: ['target_url', 'settings.request_headers'],
     validate: (values) => validateValues(initial, values, hook.settings.request_body),
-    save: (values, ifMatch) => {
+    save: (values, ifMatch, base) => {
       const header = ifMatch === undefined ? {} : { 'If-Match': ifMatch }
       return api.put('/hooks/outgoing/{hook_id}', {
         params: { ...params, header },
-        body: changeOf(initial, values),
+        body: changeOf(base, values),
       })
     },
     async reload() {

@@ -24,6 +24,9 @@ export type Icon =
   | 'color-scheme'
   | 'sign-out'
 
+/** With where it is, in names. */
+export type FoundName = NameEntry & { place: string }
+
 export type Item = { key: string; icon: Icon; label: string; detail: string; choice: Choice }
 export type Group = { title: string; items: Item[] }
 
@@ -53,29 +56,29 @@ export function typesFor({ kind }: Request): NameEntry['type'][] | undefined {
   return undefined
 }
 
-export function itemFor(entry: NameEntry, { kind }: Request): Item {
+export function itemFor(entry: FoundName, { kind }: Request): Item {
   if (kind === 'run') return runItem(entry)
   if (kind === 'roll-back')
     return {
       key: `roll-back ${entry.id}`,
       icon: 'roll-back',
       label: `Roll back ${entry.name}`,
-      detail: entry.path,
+      detail: entry.place,
       choice: { kind: 'roll-back', applicationId: Number(entry.id) },
     }
-  const { type, id, name, path } = entry
+  const { type, id, name, place } = entry
   return {
     key: `${type} ${id}`,
     icon: type,
     label: name,
-    detail: path,
+    detail: place,
     choice: { kind: 'go', to: pathTo(entry) },
   }
 }
 
-export function runItem({ id, name, path }: NameEntry): Item {
+export function runItem({ id, name, place }: FoundName): Item {
   const to = `/pipelines/${id}?run=1`
-  return { key: `run ${id}`, icon: 'run', label: `Run ${name}`, detail: path, choice: { kind: 'go', to } }
+  return { key: `run ${id}`, icon: 'run', label: `Run ${name}`, detail: place, choice: { kind: 'go', to } }
 }
 
 /** The page of a thing or, where it has none, the page that shows it. */

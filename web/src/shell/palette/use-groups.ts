@@ -3,6 +3,7 @@ import { queryKeys } from '../../api/queries.ts'
 import { useApi } from '../../api/services.ts'
 import { usePipelineNames } from '../../pipelines/pipeline-names.ts'
 import { runTitle } from '../../pipelines/run-title.ts'
+import { placeOf, readPlaceNames } from '../../scope/place-names.ts'
 import { type Scope, scopeSearch } from '../../scope/scope.ts'
 import { useSession } from '../../session/session.ts'
 import {
@@ -68,7 +69,11 @@ function useNames(request: Request) {
     queryKey: queryKeys.names(query),
     enabled: text !== '' || request.kind !== 'find',
     placeholderData: keepPreviousData,
-    queryFn: ({ signal }) => api.page('/names', { params: { query }, signal }),
+    async queryFn({ signal }) {
+      const { items, hasNext } = await api.page('/names', { params: { query }, signal })
+      const names = await readPlaceNames(api, items, signal)
+      return { hasNext, items: items.map((entry) => ({ ...entry, place: placeOf(entry, names) })) }
+    },
   })
 }
 

@@ -9,12 +9,12 @@ type ConflictProps<Values extends object> = {
   takeTheirs(): void
 }
 
-/** Somebody else saved the record meanwhile: both versions, side by side. */
+/** Someone else saved the record while the person was editing: both versions, side by side. */
 export function Conflict<Values extends object>(props: ConflictProps<Values>) {
   const { mine, theirs, labels, keepMine, takeTheirs } = props
   const found = differences(mine, theirs)
   return (
-    <Alert color="orange" role="alert" title="Somebody else changed this meanwhile">
+    <Alert color="orange" role="alert" title="Someone else saved changes while you were editing">
       {found.length === 0 ? (
         <Text size="sm">Both versions are the same now.</Text>
       ) : (

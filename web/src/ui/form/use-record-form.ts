@@ -24,7 +24,8 @@ type RecordFormOptions<Values extends object, Saved> = {
   version?: string | null | undefined
   /** The input that shows the API's error for a field; by default the one of its name, or of its first part. */
   fields?(field: string): string | undefined
-  save(values: Values, ifMatch: string | undefined): Promise<Saved>
+  /** `base` is what the changes are compared with: the record as loaded, or as taken over after a conflict. */
+  save(values: Values, ifMatch: string | undefined, base: Values): Promise<Saved>
   /** The record as it is now, after somebody else changed it. */
   reload?(): Promise<Stored<Values>>
   /** Until it has finished, the form counts as saving. */
@@ -73,8 +74,8 @@ export function useRecordForm<Values extends object, Saved>(options: RecordFormO
   const mutation = useMutation({
     // What it returns may be a secret that is shown once.
     gcTime: 0,
-    mutationFn: ({ sent, version }: { sent: Values; version: string | null }) =>
-      save(sent, version ?? undefined),
+    mutationFn: ({ sent, on }: { sent: Values; on: Stored<Values> }) =>
+      save(sent, on.version ?? undefined, on.values),
     async onSuccess(saved, { sent }) {
       dropDraft(draftKey)
       release.current?.()
@@ -94,16 +95,16 @@ export function useRecordForm<Values extends object, Saved>(options: RecordFormO
   })
 
   /** Once at a time: a second press may arrive before the button shows that the first one did. */
-  function send(sent: Values, version: string | null): void {
+  function send(sent: Values, on: Stored<Values>): void {
     if (isSending.current) return
     isSending.current = true
-    mutation.mutate({ sent, version })
+    mutation.mutate({ sent, on })
   }
 
   function submit(): void {
     const found = withoutEmpty(validate?.(values) ?? {})
     setInvalid(found)
-    if (Object.keys(found).length === 0) send(values, base.version)
+    if (Object.keys(found).length === 0) send(values, base)
   }
 
   function set<Name extends keyof Values & string>(name: Name, value: Values[Name]): void {
@@ -138,7 +139,7 @@ export function useRecordForm<Values extends object, Saved>(options: RecordFormO
     setBase({ ...theirs, older: loaded.version })
     setValues(merged)
     setTheirs(undefined)
-    send(merged, theirs.version)
+    send(merged, theirs)
   }
 
   function takeTheirs(): void {
