@@ -5,7 +5,9 @@ import { mkdir, readFile, readlink, rm, stat, writeFile } from 'node:fs/promises
 import { createServer } from 'node:net'
 import { dirname, join } from 'node:path'
 import { after, suite, test } from 'node:test'
+import { sql } from 'kysely'
 import { serveGit } from '#adapters/repositories/test-git-server.ts'
+import { pruneOldData } from '#ops/retention/prune.ts'
 import { later } from '#test/support/later.ts'
 import { liveFile, liveRelease, releasesIn } from '#test/support/releases.ts'
 import { makeRepository } from '#test/support/repository.ts'
@@ -260,20 +262,53 @@ suite('runs', { concurrency: true }, () => {
       assert.equal(credential.body.last_action.id, id)
     })
 
-    test('of four releases the last two stay on the server', async (t) => {
+    /** As if these runs, and what was listed on the server meanwhile, were of last year. */
+    async function makeOld({ applicationId }: Deployable, ids: number[]): Promise<void> {
+      await sql`update actions set created_at = created_at - interval '1 year', started_at = started_at - interval '1 year',
+        completed_at = completed_at - interval '1 year' where id = ${ids.at(-1)}`.execute(world.db)
+      await sql`update releases_on_disk set recorded_at = now() - interval '1 year'
+        where application_id = ${applicationId}`.execute(world.db)
+    }
+
+    async function removeOldRuns({ environmentId }: Deployable): Promise<void> {
+      const forever = { runs_days: null, runs_per_pipeline: null, logs_days: null, requests_days: null }
+      await world.db
+        .updateTable('environments')
+        .set({ retention: JSON.stringify({ ...forever, runs_days: 30 }) })
+        .where('id', '=', environmentId)
+        .execute()
+      const signal = AbortSignal.timeout(60_000)
+      await pruneOldData(world.db, { defaults: forever, keepBodiesDays: 3_650, signal })
+    }
+
+    test('of four releases the last two stay on the server, and with them their runs, however old', async (t) => {
       const repository = await makeRepository(t, { files: { n: '0' } })
       const shop = await makeDeployable({
         repository: repository.address,
         application: { deployments_keep: 2 },
       })
       const names: string[] = []
+      const ids: number[] = []
       for (const n of ['1', '2', '3', '4']) {
         await repository.commit({ n })
-        names.push((await completed(await run(shop.pipelineId))).action_data.release_name)
+        const { id, action_data } = await completed(await run(shop.pipelineId))
+        names.push(action_data.release_name)
+        ids.push(id)
+        await makeOld(shop, ids)
       }
       assert.deepEqual(names, [...names].sort(), 'names sort as releases came')
       assert.deepEqual(await releasesIn(shop.bases[0]!), names.slice(-2))
       assert.equal(await liveFile(shop.bases[0]!, 'n'), '4')
+      await removeOldRuns(shop)
+      assert.equal((await ask('GET', `/actions/${ids[0]}`)).status, 404)
+      for (const [name, n] of [
+        [names[2], '3'],
+        [names[3], '4'],
+      ]) {
+        const back = await completed(await run(shop.pipelineId, { type: 'rollback', release_name: name }))
+        assert.match(await logOf(back.id, 'get-new-release'), /still on the server/)
+        assert.equal(await liveFile(shop.bases[0]!, 'n'), n)
+      }
       // A missing release is built again from the same commit, and never reuses a name.
       await rm(join(shop.bases[0]!, 'releases', names[2]!), { recursive: true })
       for (const type of ['rollback', 'redeploy', 'redeploy']) {

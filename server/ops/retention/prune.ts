@@ -5,7 +5,8 @@ import { createPace } from './pace.ts'
 import { loadPolicies } from './policy.ts'
 import { removeOldLogs } from './remove-logs.ts'
 import { removeOldBodies, removeOldRequests } from './remove-requests.ts'
-import { removeOldRuns } from './remove-runs.ts'
+import { removeOldRuns } from './runs-by-age.ts'
+import { removeSurplusRuns } from './runs-by-number.ts'
 
 export type PruneOptions = {
   defaults: Retention
@@ -30,8 +31,10 @@ export async function pruneOldData(db: Database, options: PruneOptions): Promise
         db,
       )
   }
-  for (const policy of await loadPolicies(db, defaults)) {
-    await count('runs', await removeOldRuns(db, policy, pace))
+  const policies = await loadPolicies(db, defaults)
+  await count('runs', await removeOldRuns(db, policies, pace))
+  for (const policy of policies) {
+    await count('runs', await removeSurplusRuns(db, policy, pace))
     await count('logs', await removeOldLogs(db, policy, pace))
     await count('requests', await removeOldRequests(db, policy, pace))
   }

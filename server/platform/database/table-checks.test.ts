@@ -167,7 +167,6 @@ describe('constraints reject invalid rows', () => {
       'a status with the reason of another': () => ({ status_reason_code: 'PENDING' }),
       'a beginning while queued': () => ({ started_at: NOW }),
       'an end while queued': () => ({ completed_at: NOW }),
-      'an action that is not there': () => ({ action_id: 999_999 }),
       'position 0': () => ({ position: 0 }),
       'steps that are no list': () => ({ steps: '{}' }),
     },

@@ -102,7 +102,12 @@ function inHead(...where: RawBuilder<unknown>[]): RawBuilder<unknown> {
   return newestInPartition(['environment_id'], { ids, where, limit: Number.MAX_SAFE_INTEGER })
 }
 
-export type Bounds = { from: number; upTo: number }
+export type Bounds = {
+  from: number
+  upTo: number
+  /** A part of it in which every action is of the requested time. */
+  inside?: { from: number; upTo: number } | undefined
+}
 
 /** The range of ids that contains every action of the requested time: blocks store their first and last time. */
 export async function findBounds(
@@ -111,18 +116,36 @@ export async function findBounds(
   { created_after, created_before }: ActionFilters,
 ): Promise<Bounds> {
   if (created_after === undefined && created_before === undefined) return ANY_ID
-  const { rows } = await sql<{ from: number; last: number | null; head_matters: boolean }>`
-    with head as (select next_block * ${BLOCK}::bigint as first_id from counted_action_blocks),
+  const after = sql`${created_after ?? null}::timestamptz`
+  const before = sql`${created_before ?? null}::timestamptz`
+  const { rows } = await sql<{
+    from: number
+    last: number | null
+    head_matters: boolean
+    inside_from: number
+    inside_up_to: number
+    head_is_inside: boolean
+  }>`
+    with head as (select next_block, next_block * ${BLOCK}::bigint as first_id from counted_action_blocks),
     blocks as (select * from action_blocks where environment_id = any(${environmentIds}::bigint[]))
     select
-      coalesce((select min(block) from blocks where last_created_at >= ${created_after ?? null}::timestamptz) * ${BLOCK},
-        case when ${created_after ?? null}::timestamptz is null then 0 else first_id end) as from,
-      (select max(block) from blocks where first_created_at < ${created_before ?? null}::timestamptz) as last,
-      ${created_before ?? null}::timestamptz is null or exists (
+      coalesce((select min(block) from blocks where last_created_at >= ${after}) * ${BLOCK},
+        case when ${after} is null then 0 else first_id end) as from,
+      (select max(block) from blocks where first_created_at < ${before}) as last,
+      ${before} is null or exists (
         select from ${partitions(environmentIds)},
-          lateral ${inHead(sql`a.created_at < ${created_before ?? null}::timestamptz`)} as found) as head_matters
+          lateral ${inHead(sql`a.created_at < ${before}`)} as found) as head_matters,
+      coalesce((select max(block) from blocks where first_created_at < ${after}) + 1, 0) * ${BLOCK} as inside_from,
+      coalesce((select min(block) from blocks where last_created_at >= ${before}), next_block) * ${BLOCK} - 1 as inside_up_to,
+      ${before} is null and not exists (
+        select from ${partitions(environmentIds)},
+          lateral ${inHead(sql`a.created_at < ${after}`)} as found) as head_is_inside
     from head`.execute(db)
-  const { from, last, head_matters } = rows[0]!
-  if (head_matters) return { from, upTo: ANY_ID.upTo }
-  return { from, upTo: last === null ? -1 : last * BLOCK + BLOCK - 1 }
+  const { from, last, head_matters, inside_from, inside_up_to, head_is_inside } = rows[0]!
+  const upTo = head_matters ? ANY_ID.upTo : last === null ? -1 : last * BLOCK + BLOCK - 1
+  const inside = {
+    from: Math.max(from, inside_from),
+    upTo: head_is_inside ? upTo : Math.min(upTo, inside_up_to),
+  }
+  return { from, upTo, inside: inside.from <= inside.upTo ? inside : undefined }
 }

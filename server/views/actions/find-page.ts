@@ -1,4 +1,4 @@
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import { LRUCache } from 'lru-cache'
 import type { ActionFilters } from '#model/actions/filters.ts'
 import { ANY_ID } from '#model/actions/partition.ts'
@@ -6,7 +6,7 @@ import type { ActionRow } from '#model/actions/present.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { COUNT_LIMIT, type Extent, type Page } from '#platform/http/pagination.ts'
 import { type Bounds, findBounds, jumpToOffset } from './action-blocks.ts'
-import { headsOf, type Partitions, partitionsFor } from './partitions.ts'
+import { headsOf, type Partitions, partitionsFor, splitByTime } from './partitions.ts'
 
 /**
  * A page of actions, newest first. The requested actions are split into partitions, each of which one index serves
@@ -88,10 +88,28 @@ async function selectRows(
   limit: number,
 ): Promise<ActionRow[]> {
   const range = { ...ids, upTo: Math.min(ids.upTo, start.upTo) }
+  const parts = start.offset < JUMP_FROM ? splitByTime(partitions, range) : [{ partitions, ids: range }]
+  let rows: ActionRow[] = []
+  // Each part is older than the one before it; most pages need only the first.
+  for (const part of parts) {
+    const wanted = start.offset + limit - rows.length
+    if (wanted === 0) break
+    const skipped = parts.length === 1 ? start.offset : 0
+    rows = rows.concat(await newestRows(db, headsOf([part], wanted), wanted, skipped))
+  }
+  return parts.length === 1 ? rows : rows.slice(start.offset)
+}
+
+async function newestRows(
+  db: Database,
+  heads: RawBuilder<{ id: number }>,
+  limit: number,
+  offset: number,
+): Promise<ActionRow[]> {
   const { rows } = await sql<ActionRow>`
     select * from actions where id = any(array(
-      select heads.id from ${headsOf(partitions, range, start.offset + limit)} as heads
-      order by heads.id desc offset ${start.offset}::bigint limit ${limit}::bigint
+      select heads.id from ${heads} as heads
+      order by heads.id desc offset ${offset}::bigint limit ${limit - offset}::bigint
     )) order by id desc`.execute(db)
   return rows
 }
@@ -99,9 +117,15 @@ async function selectRows(
 /** Counts up to one past the limit. */
 async function countRows(db: Database, partitions: readonly Partitions[], ids: Bounds): Promise<number> {
   const limit = COUNT_LIMIT + 1
+  // Without a look at times first: it may be enough.
+  const parts = splitByTime(partitions, ids).toSorted((a, b) => timed(a.partitions) - timed(b.partitions))
   const { rows } = await sql<{ total: number }>`
     select count(*) as total from (
-      select from ${headsOf(partitions, ids, limit)} as heads limit ${limit}::bigint
+      select from ${headsOf(parts, limit)} as heads limit ${limit}::bigint
     ) as counted`.execute(db)
   return rows[0]!.total
+}
+
+function timed(partitions: readonly Partitions[]): number {
+  return partitions.some(({ created }) => created.length > 0) ? 1 : 0
 }

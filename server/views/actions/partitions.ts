@@ -4,8 +4,16 @@ import { newestInPartition, type PartitionKey } from '#model/actions/partition.t
 import { STATUSES, TRIGGER_TYPES } from '#platform/vocabulary.ts'
 import type { Bounds } from './action-blocks.ts'
 
-/** One partition per row of `from`, which is called `partition`; `where` applies as well (see partition.ts). */
-export type Partitions = { from: RawBuilder<unknown>; key: PartitionKey; where: RawBuilder<unknown>[] }
+/**
+ * One partition per row of `from`, which is called `partition`; `where` applies as well (see partition.ts), and so does
+ * `created`, the requested time, which no index knows.
+ */
+export type Partitions = {
+  from: RawBuilder<unknown>
+  key: PartitionKey
+  where: RawBuilder<unknown>[]
+  created: RawBuilder<unknown>[]
+}
 
 /**
  * The requested actions, split into partitions that one index serves in order; the parts of the list have no action in
@@ -32,7 +40,8 @@ export function partitionsFor(environmentIds: readonly number[], filters: Action
     from: sql`(select h.id as hook_id, s.status from ${pipelines} join hooks h on h.pipeline_id = p.pipeline_id, ${statuses}
       where h.type = 'incoming' and ${hook_id ? sql`h.id = any(${hook_id}::uuid[])` : sql`true`}) as partition`,
     key: ['hook_id', 'status'],
-    where: [sql`a.hook_id is not null`, ...where, ...created],
+    where: [sql`a.hook_id is not null`, ...where],
+    created,
   })
 
   if (user_id) {
@@ -44,7 +53,8 @@ export function partitionsFor(environmentIds: readonly number[], filters: Action
         {
           from: sql`(select * from unnest(${environments}) as e (environment_id), ${users}) as partition`,
           key: ['environment_id', 'triggered_by'],
-          where: [isByUser, ...created],
+          where: [isByUser],
+          created,
         },
       ]
     return [
@@ -52,7 +62,8 @@ export function partitionsFor(environmentIds: readonly number[], filters: Action
         from: sql`(select * from ${pipelines}, ${users}, unnest(${triggers}::text[]) as t (trigger_type), ${statuses})
           as partition`,
         key: ['pipeline_id', 'triggered_by', 'trigger_type', 'status'],
-        where: [isByUser, ...(ofHook ? [ofHook] : []), ...created],
+        where: [isByUser, ...(ofHook ? [ofHook] : [])],
+        created,
       },
     ]
   }
@@ -60,7 +71,8 @@ export function partitionsFor(environmentIds: readonly number[], filters: Action
     const byTrigger: Partitions = {
       from: sql`(select * from ${pipelines}, unnest(${others}::text[]) as t (trigger_type), ${statuses}) as partition`,
       key: ['pipeline_id', 'trigger_type', 'status'],
-      where: [sql`a.trigger_type <> 'hook'`, ...(ofHook ? [ofHook] : []), ...created],
+      where: [sql`a.trigger_type <> 'hook'`, ...(ofHook ? [ofHook] : [])],
+      created,
     }
     return [
       // Also when nothing is possible: then it has no partition.
@@ -74,29 +86,47 @@ export function partitionsFor(environmentIds: readonly number[], filters: Action
       {
         from: sql`(select * from ${pipelines}, ${statuses}) as partition`,
         key: ['pipeline_id', 'status'],
-        where: created,
+        where: [],
+        created,
       },
     ]
   return [
     {
       from: sql`unnest(${environments}) as partition (environment_id)`,
       key: ['environment_id'],
-      where: created,
+      where: [],
+      created,
     },
   ]
 }
 
+/** A part of the list: all of its actions are in this range of ids. */
+type Part = { partitions: readonly Partitions[]; ids: Bounds }
+
+/**
+ * The list in parts, newest first. Where every action is of the requested time, the indexes alone are read: a look at the
+ * time of each action costs several times as much.
+ */
+export function splitByTime(partitions: readonly Partitions[], { inside, ...ids }: Bounds): Part[] {
+  if (!inside) return [{ partitions, ids }]
+  const untimed = partitions.map((one) => ({ ...one, created: [] }))
+  const parts = [
+    { partitions, ids: { from: inside.upTo + 1, upTo: ids.upTo } },
+    { partitions: untimed, ids: inside },
+    { partitions, ids: { from: ids.from, upTo: inside.from - 1 } },
+  ]
+  return parts.filter(({ ids: { from, upTo } }) => from <= upTo)
+}
+
 /** The newest ids of each partition, one after the other. */
-export function headsOf(
-  partitions: readonly Partitions[],
-  ids: Bounds,
-  limit: number,
-): RawBuilder<{ id: number }> {
-  const heads = partitions.map(
-    ({ from, key, where }) =>
-      sql`select heads.id from ${from}, lateral ${newestInPartition(key, { ids, where, limit })} as heads`,
-  )
+export function headsOf(parts: readonly Part[], limit: number): RawBuilder<{ id: number }> {
+  const heads = parts.flatMap(({ partitions, ids }) => partitions.map((one) => headsIn(one, ids, limit)))
   return sql`(${sql.join(heads, sql` union all `)})`
+}
+
+function headsIn({ from, key, where, created }: Partitions, ids: Bounds, limit: number): RawBuilder<unknown> {
+  const heads = newestInPartition(key, { ids, where: [...where, ...created], limit })
+  return sql`select heads.id from ${from}, lateral ${heads} as heads`
 }
 
 function namesPipelines({ pipeline_id, resource_type, resource_id, type }: ActionFilters): boolean {

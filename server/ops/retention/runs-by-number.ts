@@ -1,0 +1,76 @@
+import { sql } from 'kysely'
+import { ANY_ID, newestInPartition } from '#model/actions/partition.ts'
+import type { Database } from '#platform/database/connect.ts'
+import { STATUSES } from '#platform/vocabulary.ts'
+import type { Pace } from './pace.ts'
+import type { EnvironmentPolicy } from './policy.ts'
+import { isSettled, type Outcome, RUNS_AT_ONCE, removeUnlessNeeded, repeatWalk } from './remove-runs.ts'
+
+const ENDED = ['completed', 'failed', 'skipped'] as const
+
+/** Removes the runs of an environment that have ended, beyond the number that each of its pipelines keeps. */
+export async function removeSurplusRuns(
+  db: Database,
+  { environmentId, retention: { runs_per_pipeline: number } }: EnvironmentPolicy,
+  pace: Pace,
+): Promise<number> {
+  if (number === null) return 0
+  const pipelines = await db
+    .selectFrom('pipelines')
+    .select('id')
+    .where('environment_id', '=', environmentId)
+    .orderBy('id', 'desc')
+    .execute()
+  return repeatWalk(async () => {
+    const outcome = { removed: 0, kept: 0 }
+    for (const { id: pipelineId } of pipelines) {
+      const oldestKept = await oldestOfNewest(db, pipelineId, number)
+      if (oldestKept === null) continue
+      for (const status of ENDED) {
+        const { removed, kept } = await removeFrom(db, { pipelineId, status, oldestKept }, pace)
+        outcome.removed += removed
+        outcome.kept += kept
+      }
+    }
+    return outcome
+  }, pace.isOver)
+}
+
+/** The id of the oldest of the newest runs of a pipeline; null when there are not that many. */
+async function oldestOfNewest(db: Database, pipelineId: number, count: number): Promise<number | null> {
+  const heads = newestInPartition(['pipeline_id', 'status'], { ids: ANY_ID, limit: count })
+  const { rows } = await sql<{ id: number | null }>`
+    select case when count(*) = ${count}::bigint then min(id) end as id from (
+      select heads.id from (select ${pipelineId}::bigint as pipeline_id, status
+        from unnest(${Object.keys(STATUSES)}::text[]) as status) as partition, lateral ${heads} as heads
+      order by heads.id desc limit ${count}::bigint) as newest`.execute(db)
+  return rows[0]!.id
+}
+
+type Walk = { pipelineId: number; status: (typeof ENDED)[number]; oldestKept: number }
+
+/** From the oldest on. */
+async function removeFrom(db: Database, walk: Walk, pace: Pace): Promise<Outcome> {
+  const outcome = { removed: 0, kept: 0 }
+  for (let after = 0; !pace.isOver(); ) {
+    const rows = await nextRuns(db, walk, after)
+    const settled = rows.filter((row) => row.is_settled).map((row) => row.id)
+    const removed = await removeUnlessNeeded(db, settled)
+    outcome.removed += removed
+    outcome.kept += settled.length - removed
+    if (rows.length < RUNS_AT_ONCE) break
+    after = rows.at(-1)!.id
+    if (removed > 0) await pace.pause()
+  }
+  return outcome
+}
+
+/** Only the index of pipeline and status provides this order (see model/actions/partition.ts). */
+async function nextRuns(db: Database, { pipelineId, status, oldestKept }: Walk, after: number) {
+  const { rows } = await sql<{ id: number; is_settled: boolean }>`
+    select a.id, ${isSettled} as is_settled from actions a
+    where (a.pipeline_id, a.status, a.id) > (${pipelineId}::bigint, ${status}::text, ${after}::bigint)
+      and (a.pipeline_id, a.status, a.id) < (${pipelineId}::bigint, ${status}::text, ${oldestKept}::bigint)
+    order by a.pipeline_id, a.status, a.id limit ${RUNS_AT_ONCE}::int`.execute(db)
+  return rows
+}
